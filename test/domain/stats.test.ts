@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ActiveLimits } from '../../src/domain/events/active-limits.ts'
-import type { RequestTrace } from '../../src/domain/events/event-log.ts'
+import type { SavedRequest } from '../../src/domain/events/event-log.ts'
 import type { Attempt } from '../../src/domain/events/request-context.ts'
 import { type Figures, type Period, periods, type Statistics } from '../../src/domain/events/statistics.ts'
 import {
@@ -18,20 +18,15 @@ import { newContext } from '../support/calls.ts'
 const now = Date.UTC(2026, 10, 21, 13, 37, 12, 345)
 const hour = 3_600_000
 
-const trace: RequestTrace = {
-  requestId: '019b796d-d600-7256-a391-52604e6fc76b',
-  at: now,
+const code: SavedRequest = {
+  ...newContext(),
   operation: 'send',
   app: 'shop',
   brand: 'acme',
   channel: 'SMS',
-  recipient: null,
-  recipients: null,
-  recipientSubject: null,
-  limits: [],
-  end: { status: 200, error: null, message: null, durationMs: 1 },
 }
-const ended = (error: string) => ({ ...trace, end: { status: 400, error, message: null, durationMs: 1 } })
+const check: SavedRequest = { ...code, operation: 'verify' }
+const notification: SavedRequest = { ...code, operation: 'notify' }
 const attempt = { channel: 'SMS', provider: 'twilio', outcome: 'accepted', errorClass: null } as Attempt
 
 /** The sum of these. */
@@ -52,58 +47,30 @@ function figures(...statCounts: readonly (StatKey | undefined)[]): Partial<Figur
 
 describe('statistics count events', () => {
   test.each<[string, readonly StatKey[], Partial<Figures>]>([
-    ['a code sent', requestStats(trace, { attempts: [attempt] }), { sends: 1 }],
-    ['a code resent', requestStats({ ...trace, operation: 'resend' }, { attempts: [attempt] }), { sends: 1 }],
-    [
-      'a code that no provider accepted',
-      requestStats(ended('sms_failed'), { attempts: [] }),
-      { sendsFailed: 1 },
-    ],
-    ['the cooldown', requestStats(ended('cooldown_active'), { attempts: [] }), { limited: 1 }],
-    [
-      'a limit',
-      requestStats({ ...ended('rate_limited'), operation: 'verify' }, { attempts: [] }),
-      { limited: 1 },
-    ],
-    [
-      'three wrong codes',
-      requestStats({ ...ended('max_attempts'), operation: 'verify' }, { attempts: [] }),
-      { wrongCodes: 1 },
-    ],
-    [
-      'a wrong code',
-      requestStats({ ...ended('mismatch'), operation: 'verify' }, { attempts: [] }),
-      { wrongCodes: 1 },
-    ],
-    ['a suspended brand', requestStats(ended('brand_suspended'), { attempts: [] }), { refused: 1 }],
-    ['a missing field', requestStats(ended('validation_error'), { attempts: [] }), {}],
-    ['a request in progress', requestStats({ ...trace, end: null }, { attempts: [] }), {}],
-    [
-      'a correct code',
-      requestStats(
-        { ...trace, operation: 'verify' },
-        { attempts: [], verified: { provider: null, ageMs: 0 } },
-      ),
-      { verified: 1 },
-    ],
-    ['a notification', requestStats({ ...trace, operation: 'notify' }, { attempts: [] }), { notified: 1 }],
-    [
-      'a notification that failed',
-      requestStats({ ...ended('notification_failed'), operation: 'notify' }, { attempts: [] }),
-      { notifyFailed: 1 },
-    ],
+    ['a code sent', requestStats({ ...code, attempts: [attempt] }), { sends: 1 }],
+    ['a code resent', requestStats({ ...code, operation: 'resend', attempts: [attempt] }), { sends: 1 }],
+    ['a code that no provider accepted', requestStats(code, 'sms_failed'), { sendsFailed: 1 }],
+    ['the cooldown', requestStats(code, 'cooldown_active'), { limited: 1 }],
+    ['a limit', requestStats(check, 'rate_limited'), { limited: 1 }],
+    ['three wrong codes', requestStats(check, 'max_attempts'), { wrongCodes: 1 }],
+    ['a wrong code', requestStats(check, 'mismatch'), { wrongCodes: 1 }],
+    ['a suspended brand', requestStats(code, 'brand_suspended'), { refused: 1 }],
+    ['a missing field', requestStats(code, 'validation_error'), {}],
+    ['a correct code', requestStats({ ...check, verified: { provider: null, ageMs: 0 } }), { verified: 1 }],
+    ['a notification', requestStats(notification), { notified: 1 }],
+    ['a notification that failed', requestStats(notification, 'notification_failed'), { notifyFailed: 1 }],
     ['an attempt', [attemptStat(attempt, 'acme')], { accepted: 1 }],
     [
       'a rejected attempt',
-      [attemptStat({ ...attempt, outcome: 'rejected', errorClass: 'content' }, null)],
+      [attemptStat({ ...attempt, outcome: 'rejected', errorClass: 'content' })],
       { failed: 1 },
     ],
     [
       'an attempt with an unknown outcome',
-      [attemptStat({ ...attempt, outcome: 'unknown', errorClass: 'unknown' }, null)],
+      [attemptStat({ ...attempt, outcome: 'unknown', errorClass: 'unknown' })],
       { unknown: 1 },
     ],
-    ['a skipped provider', [attemptStat({ ...attempt, outcome: 'skipped' }, null)], {}],
+    ['a skipped provider', [attemptStat({ ...attempt, outcome: 'skipped' })], {}],
   ])('%s', (_, statCounts, expected) => {
     expect(figures(...statCounts)).toEqual(expected)
   })
@@ -111,11 +78,11 @@ describe('statistics count events', () => {
   test('credit a code to the provider that accepted it, or may have', () => {
     const failed = { ...attempt, outcome: 'retryable', errorClass: 'retryable' } as Attempt
     const other = { ...attempt, provider: 'vonage' }
-    expect(requestStats(trace, { attempts: [failed, other] })).toMatchObject([{ provider: 'vonage' }])
-    expect(requestStats(trace, { attempts: [{ ...other, outcome: 'unknown' }, failed] })).toMatchObject([
+    expect(requestStats({ ...code, attempts: [failed, other] })).toMatchObject([{ provider: 'vonage' }])
+    expect(requestStats({ ...code, attempts: [{ ...other, outcome: 'unknown' }, failed] })).toMatchObject([
       { provider: 'vonage' },
     ])
-    expect(requestStats(trace, { attempts: [failed] })).toMatchObject([{ provider: '' }])
+    expect(requestStats({ ...code, attempts: [failed] })).toMatchObject([{ provider: '' }])
   })
 
   test.each([
@@ -127,7 +94,7 @@ describe('statistics count events', () => {
     [301, 'more'],
   ])('put a verification after %d s in the bin %s', (seconds, bin) => {
     const verified = { provider: 'twilio', ageMs: seconds * 1000 }
-    const statCounts = requestStats({ ...trace, operation: 'verify' }, { attempts: [], verified })
+    const statCounts = requestStats({ ...check, verified })
     expect(statCounts).toMatchObject([
       { kind: 'verify', provider: 'twilio' },
       { kind: 'verify-time', provider: 'twilio', detail: bin },

@@ -15,10 +15,11 @@ import { createEventLogBuffer } from '../../src/adapters/store/event-log-buffer.
 import { eventLogEntry, firstIdOf } from '../../src/adapters/store/event-rows.ts'
 import type { Storage } from '../../src/adapters/store/store.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
-import type { RequestTrace } from '../../src/domain/events/event-log.ts'
+import type { RequestTrace, SavedRequest } from '../../src/domain/events/event-log.ts'
 import type { Attempt } from '../../src/domain/events/request-context.ts'
 import { type DeliveryReportState, reportRanks } from '../../src/domain/messages/delivery-reports.ts'
 import { temporaryFolder } from '../support/app.ts'
+import { newContext } from '../support/calls.ts'
 import { keepAll } from '../support/operator.ts'
 import { testDatabase } from './postgres-database.ts'
 
@@ -27,6 +28,8 @@ const start = Date.UTC(2026, 0, 1, 12)
 function idAt(epochMs: number, number = 0): string {
   return `${firstIdOf(epochMs)}7000-8000-${String(number).padStart(12, '0')}`
 }
+
+const ended = { status: 502, error: 'sms_failed', message: 'of the fields', durationMs: 12 }
 
 const whole: RequestTrace = {
   requestId: idAt(start),
@@ -43,7 +46,7 @@ const whole: RequestTrace = {
     { limit: 'phone-minute', max: 3, used: null, endsAt: null, refused: false },
     { limit: 'app-minute', max: 10, used: 10, endsAt: start + 60_000, refused: true },
   ],
-  end: { status: 502, error: 'sms_failed', message: 'of the fields', durationMs: 12 },
+  end: ended,
 }
 
 const bare: RequestTrace = {
@@ -95,11 +98,17 @@ const ofMail: Attempt = {
   reportKey: null,
 }
 
+/** The request of this trace, with attempts. */
+function requestOf(trace: RequestTrace, ...attempts: Attempt[]): SavedRequest {
+  const known = Object.fromEntries(Object.entries(trace).filter(([, value]) => value !== null))
+  return { ...newContext({ ...known, attempts }), operation: trace.operation, app: trace.app }
+}
+
 type Statistics = ReturnType<typeof createStores>['statistics']
 
 /** The functions that the tests need of a database with an event log. */
 interface EventLogBackend extends EventLogStore, Statistics {
-  keep(trace: RequestTrace, ...attempts: readonly Attempt[]): Promise<void>
+  keep(...request: Parameters<typeof requestOf>): Promise<void>
   saveReport(key: string, state: DeliveryReportState): Promise<void>
   readonly sweep: Storage['sweep']
   count(table: string): Promise<number>
@@ -117,7 +126,7 @@ function storeOn(
     ...writer,
     ...statistics,
     ...rest,
-    keep: (trace, ...attempts) => writer.saveEntries([eventLogEntry(trace, attempts)], []),
+    keep: (...request) => writer.saveEntries([eventLogEntry(requestOf(...request))], []),
     saveReport: (key, state) => writer.saveReports('twilio', [{ key, ...state }]),
   }
 }
@@ -395,7 +404,9 @@ describe.each([
         attempt: index + 1,
       }))
       const old = Array.from({ length: 4.5 * largestStep }, (_, index) =>
-        eventLogEntry({ ...whole, requestId: idAt(from - 1, index) }, index === 5 ? attempts : [ofSms]),
+        eventLogEntry(
+          requestOf({ ...whole, requestId: idAt(from - 1, index) }, ...(index === 5 ? attempts : [ofSms])),
+        ),
       )
       await eventLog.saveEntries(old, [])
       await eventLog.saveReports(
@@ -439,6 +450,14 @@ describe('the event log buffer', () => {
       },
       (_, requests) => void failures.push(requests),
     )
+    const requests = new Map<string, SavedRequest>()
+    function tell(requestId: string, ...attempts: readonly Attempt[]): SavedRequest {
+      const request = requests.get(requestId) ?? requestOf({ ...whole, requestId, end: null })
+      requests.set(requestId, request)
+      request.attempts.push(...attempts)
+      add(request)
+      return request
+    }
     return {
       steps,
       failures,
@@ -446,9 +465,10 @@ describe('the event log buffer', () => {
       flush,
       drain,
       stats,
-      tell: (requestId: string, ...attempts: readonly Attempt[]) =>
-        add({ ...whole, requestId, end: null }, attempts),
-      end: (requestId: string, ...attempts: readonly Attempt[]) => add({ ...whole, requestId }, attempts),
+      tell,
+      end(requestId: string): void {
+        tell(requestId).end = ended
+      },
       /** Resolves when the database has got this many writes. */
       async asked(times: number) {
         while (steps.length < times) await new Promise<void>((resolve) => asked.push(resolve))
@@ -561,11 +581,11 @@ describe('the event log buffer', () => {
       },
       (_, requests) => void lost.push(requests),
     )
-    add(whole, [])
+    add(requestOf(whole))
     await flush()
     expect(lost).toEqual([1])
     isBroken = false
-    add(whole, [])
+    add(requestOf(whole))
     await flush()
     expect([lost, stats()]).toEqual([[1], { waiting: 0, lost: 1 }])
   })
@@ -609,6 +629,19 @@ describe('the event log buffer', () => {
     step?.done.resolve()
     await flush()
     expect(stats()).toEqual({ waiting: 0, lost: 2 })
+  })
+
+  test('loses the oldest request if more than 20,000 rows wait', async () => {
+    const { tell, end, asked, failures, stats } = buffer()
+    tell('a', ofSms)
+    for (let number = 0; number < 19_998; number++) tell(`${number}`)
+    expect([failures, stats()]).toEqual([[], { waiting: 20_000, lost: 0 }])
+    tell('0')
+    expect(failures).toEqual([])
+    tell('0', ofSms)
+    expect([failures, stats()]).toEqual([[1], { waiting: 19_999, lost: 1 }])
+    end('0')
+    expect((await asked(1))?.ids[0]).toBe('0 ended 1')
   })
 
   test.each([0, 1, 2, 3, 4, 5, 6])(

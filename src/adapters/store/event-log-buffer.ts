@@ -1,8 +1,7 @@
-import type { RequestTrace, SaveTrace } from '../../domain/events/event-log.ts'
-import type { Attempt } from '../../domain/events/request-context.ts'
+import type { SavedRequest, SaveRequest } from '../../domain/events/event-log.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
 import type { EventLogStore } from './event-log.ts'
-import { eventLogEntry } from './event-rows.ts'
+import { type EventLogEntry, eventLogEntry } from './event-rows.ts'
 import { StatBuffer } from './stat-buffer.ts'
 
 /** How long entries wait to be written together. A crash can lose this much of the event log. */
@@ -23,13 +22,13 @@ export function createEventLogBuffer(
   failed: (error: unknown, requests: number) => void,
 ) {
   const statCounts = new StatBuffer()
-  /** By request, in order of arrival; `number` is the value of `added` at that time. */
-  const waiting = new Map<string, { number: number; trace: RequestTrace; attempts: readonly Attempt[] }>()
+  /** In order of arrival, each with its number of rows. */
+  const waiting = new Map<SavedRequest, number>()
+  /** The sum of these rows. */
   let size = 0
-  /** Requests and counts so far, and how many of them are written or lost. */
-  let added = 0
-  let written = 0
   let isWriting = false
+  /** False while a step gathers its requests. */
+  let isSaving = false
   /** Resolves after the current or next step. */
   let round = Promise.withResolvers<void>()
   let endDelay = () => {}
@@ -40,9 +39,12 @@ export function createEventLogBuffer(
     failed(error, requests)
   }
 
-  function forget(requestId: string): void {
-    size -= 1 + (waiting.get(requestId)?.attempts.length ?? 0)
-    waiting.delete(requestId)
+  function take(request: SavedRequest): EventLogEntry {
+    size -= waiting.get(request) ?? 0
+    waiting.delete(request)
+    const entry = eventLogEntry(request)
+    request.savedAttempts = request.attempts.length
+    return entry
   }
 
   /** Resolves after `gatherMs`, or at once if a caller waits in `flush`. */
@@ -57,20 +59,14 @@ export function createEventLogBuffer(
     isWriting = true
     while (waiting.size > 0 || !statCounts.isEmpty) {
       if (waiting.size < batch) await batchDelay()
-      const some = Array.from(waiting.values().take(batch))
-      for (const { trace } of some) forget(trace.requestId)
-      const [next] = waiting.values()
-      const upTo = next ? next.number - 1 : added
-      const counts = statCounts.take()
+      const entries = Array.from(waiting.keys().take(batch), take)
+      isSaving = true
       try {
-        await save(
-          some.map(({ trace, attempts }) => eventLogEntry(trace, attempts)),
-          counts,
-        )
+        await save(entries, statCounts.take())
       } catch (error) {
-        reportLost(error, some.length)
+        reportLost(error, entries.length)
       }
-      written = upTo
+      isSaving = false
       round.resolve()
       round = Promise.withResolvers()
     }
@@ -79,32 +75,26 @@ export function createEventLogBuffer(
   }
 
   return {
-    add: ((trace, attempts) => {
-      const { requestId } = trace
-      const before = waiting.get(requestId)
-      waiting.set(requestId, {
-        number: before?.number ?? ++added,
-        trace,
-        attempts: before ? [...before.attempts, ...attempts] : attempts,
-      })
-      size += (before ? 0 : 1) + attempts.length
+    add: ((request) => {
+      const rows = 1 + request.attempts.length - request.savedAttempts
+      size += rows - (waiting.get(request) ?? 0)
+      waiting.set(request, rows)
       if (size > mostWaiting) {
-        const [oldest = ''] = waiting.keys()
-        forget(oldest)
+        const [oldest = request] = waiting.keys()
+        take(oldest)
         reportLost(new Error('The database is too slow for the event log.'), 1)
       }
       if (!isWriting) void write()
-    }) satisfies SaveTrace,
+    }) satisfies SaveRequest,
     count(at: number, statKey: StatKey): void {
-      added++
       statCounts.add(at, statKey)
       if (!isWriting) void write()
     },
     stats: () => ({ waiting: size, lost }),
     /** Resolves when all entries so far are written or lost; later entries do not delay it. */
     async flush(): Promise<void> {
-      const upTo = added
-      while (isWriting && written < upTo) {
+      const waitingSteps = Math.ceil(waiting.size / batch) || (statCounts.isEmpty ? 0 : 1)
+      for (let steps = waitingSteps + (isSaving ? 1 : 0); isWriting && steps > 0; steps--) {
         endDelay()
         await round.promise
       }

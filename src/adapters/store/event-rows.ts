@@ -1,4 +1,4 @@
-import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
+import type { Delivery, RequestTrace, SavedRequest } from '../../domain/events/event-log.ts'
 import type { Attempt, LimitStatus, Operation } from '../../domain/events/request-context.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import { limitNames } from '../../domain/otp/limits.ts'
@@ -65,23 +65,23 @@ export interface EventLogEntry {
   readonly attempts: readonly NewRow<AttemptRow>[]
 }
 
-export function eventLogEntry(trace: RequestTrace, attempts: readonly Attempt[]): EventLogEntry {
-  const { requestId, app, end } = trace
-  const brand = trace.brand ?? undefined
+/** With the attempts that are not saved yet. */
+export function eventLogEntry(request: SavedRequest): EventLogEntry {
+  const { requestId, app, brand, savedAttempts, end } = request
+  const attempts = request.attempts.slice(savedAttempts)
   const first = attempts.find(({ attempt }) => attempt === 1)
-  const hash = first?.recipientSubject ?? trace.recipientSubject
   return {
     request: {
       requestId,
-      at: trace.at,
-      operation: trace.operation,
+      at: request.at,
+      operation: request.operation,
       app,
       brand,
-      channel: trace.channel ?? first?.channel,
-      recipient: first?.recipient ?? trace.recipient ?? undefined,
-      recipients: trace.recipients ?? undefined,
-      recipientHash: hash ?? undefined,
-      limits: trace.limits.map(limitText).join(', '),
+      channel: request.channel ?? first?.channel,
+      recipient: first?.recipient ?? request.recipient,
+      recipients: request.recipients,
+      recipientHash: first?.recipientSubject ?? request.recipientSubject,
+      limits: request.limits.map(limitText).join(', '),
       status: end?.status,
       error: end?.error ?? undefined,
       message: end?.message ?? undefined,

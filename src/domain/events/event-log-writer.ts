@@ -1,25 +1,10 @@
-import type { EventLog, RequestEnd, RequestTrace, SaveTrace } from './event-log.ts'
-import type { RequestContext } from './request-context.ts'
+import type { EventLog, SavedRequest, SaveRequest } from './event-log.ts'
+import type { RequestContext, RequestEnd } from './request-context.ts'
 import type { RequestEnded, RequestListener } from './request-ended.ts'
 import { attemptStat, requestStats, type StatKey } from './stats.ts'
 
-function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace | undefined {
-  const { requestId, at, operation, app, brand = null, channel = null, recipient = null } = context
-  const { recipients = null, recipientSubject = null, limits } = context
-  if (operation === undefined || app === undefined) return undefined
-  return {
-    requestId,
-    at,
-    operation,
-    app,
-    brand,
-    channel,
-    recipient,
-    recipients,
-    recipientSubject,
-    limits,
-    end,
-  }
+function isSaved(context: RequestContext): context is SavedRequest {
+  return context.operation !== undefined && context.app !== undefined
 }
 
 /** Only messages that name otpost's own fields are stored, since others may contain caller data. */
@@ -39,20 +24,13 @@ const savedRefusals = 60
 
 /** @param count receives the stats of every ended request, stored or not, and its time */
 export function createEventLog(
-  saveTrace: SaveTrace,
+  save: SaveRequest,
   count: (at: number, statKey: StatKey) => void,
 ): EventLog & { readonly ended: RequestListener } {
   const refusals = new Map<string, number>()
   let minute = 0
-  const taken = new WeakMap<RequestContext, number>()
 
-  function save(context: RequestContext, trace: RequestTrace): void {
-    const { attempts } = context
-    saveTrace(trace, attempts.slice(taken.get(context) ?? 0))
-    if (trace.end === null) taken.set(context, attempts.length)
-  }
-
-  function isTooMany({ at, app = '', limits }: RequestContext): boolean {
+  function isTooMany({ at, app, limits }: SavedRequest): boolean {
     const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
     if (isCounted) return false
     const current = Math.floor(at / 60_000)
@@ -66,16 +44,17 @@ export function createEventLog(
 
   return {
     note: (context) => {
-      const trace = traceOf(context, null)
-      if (trace) save(context, trace)
+      if (isSaved(context)) save(context)
     },
     ended: (ended) => {
       const { context } = ended
-      const trace = traceOf(context, endOf(ended))
-      if (!trace) return
-      if (ended.status < 400 || !isTooMany(context)) save(context, trace)
-      for (const statKey of requestStats(trace, context)) count(context.at, statKey)
-      for (const attempt of context.attempts) count(context.at, attemptStat(attempt, trace.brand))
+      if (!isSaved(context)) return
+      if (ended.status < 400 || !isTooMany(context)) {
+        context.end = endOf(ended)
+        save(context)
+      }
+      for (const statKey of requestStats(context, ended.error)) count(context.at, statKey)
+      for (const attempt of context.attempts) count(context.at, attemptStat(attempt, context.brand))
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Channel } from '../contact.ts'
 import type { DeliveryReportState } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
-import type { Attempt, LimitStatus, Operation, RequestContext } from './request-context.ts'
+import type { Attempt, LimitStatus, Operation, RequestContext, RequestEnd } from './request-context.ts'
 
 /** No API key, code, full recipient or text. */
 export interface RequestTrace {
@@ -18,13 +18,6 @@ export interface RequestTrace {
   readonly limits: readonly LimitStatus[]
   /** Null: in progress, or the process ended first. */
   readonly end: RequestEnd | null
-}
-
-export interface RequestEnd {
-  readonly status: number
-  readonly error: string | null
-  readonly message: string | null
-  readonly durationMs: number
 }
 
 export interface Delivery extends Omit<Attempt, 'error'> {
@@ -44,7 +37,7 @@ export interface DeliveryQuery {
 
 /** Asynchronous. Never throws: errors are logged. */
 export interface EventLog {
-  /** Saves the trace before and after each attempt, since an attempt may take long. */
+  /** Saves the request before and after each attempt, since an attempt may take long. */
   note(context: RequestContext): void
 }
 
@@ -63,5 +56,8 @@ export function statusOf({
     : outcome
 }
 
-/** Replaces the request's earlier trace and adds attempts. Never throws. */
-export type SaveTrace = (trace: RequestTrace, attempts: readonly Attempt[]) => void
+/** Other requests are not saved. */
+export type SavedRequest = RequestContext & Required<Pick<RequestContext, 'operation' | 'app'>>
+
+/** Saves the request with its attempts so far, as it is at the time of the write. Never throws. */
+export type SaveRequest = (request: SavedRequest) => void

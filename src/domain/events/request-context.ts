@@ -24,6 +24,17 @@ export interface RequestContext {
   readonly limits: LimitStatus[]
   attemptsBegun: number
   readonly attempts: Attempt[]
+  /** How many of them the event log has written or lost. */
+  savedAttempts: number
+  /** Undefined: in progress, or not saved. */
+  end?: RequestEnd
+}
+
+export interface RequestEnd {
+  readonly status: number
+  readonly error: string | null
+  readonly message: string | null
+  readonly durationMs: number
 }
 
 export type ContextOf = (request: Request) => RequestContext
@@ -31,7 +42,7 @@ export type ContextOf = (request: Request) => RequestContext
 export function newRequestContext(
   request: Pick<RequestContext, 'requestId' | 'at' | 'clientIp'>,
 ): RequestContext {
-  return { ...request, limits: [], attemptsBegun: 0, attempts: [] }
+  return { ...request, limits: [], attemptsBegun: 0, attempts: [], savedAttempts: 0 }
 }
 
 export function noteRecipient(context: RequestContext, recipient: Recipient): void {

@@ -1,8 +1,8 @@
 import type { Channel } from '../contact.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
-import type { RequestTrace } from './event-log.ts'
-import type { Attempt, Operation, RequestContext } from './request-context.ts'
+import type { SavedRequest } from './event-log.ts'
+import type { Attempt, Operation } from './request-context.ts'
 import {
   type FailureCount,
   type Figures,
@@ -40,16 +40,14 @@ export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; rea
   month: { stepMs: 86_400_000, count: 30 },
 }
 
-/** Empty while the request is in progress. */
 export function requestStats(
-  { operation, channel, brand, end }: RequestTrace,
-  { attempts, verified }: Pick<RequestContext, 'attempts' | 'verified'>,
+  { operation, channel, brand = '', attempts, verified }: SavedRequest,
+  error = 'ok',
 ): StatKey[] {
-  if (!end) return []
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
   const sender = operation === 'send' || operation === 'resend' ? taken : verified
-  const about = { channel: channel ?? '', brand: brand ?? '', provider: sender?.provider ?? '' } as const
-  const ended: StatKey = { kind: operation, ...about, detail: end.error ?? 'ok' }
+  const about = { channel: channel ?? '', brand, provider: sender?.provider ?? '' } as const
+  const ended: StatKey = { kind: operation, ...about, detail: error }
   if (!verified) return [ended]
   const bin = verifyBins.find((seconds) => verified.ageMs <= seconds * 1000)
   return [ended, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
@@ -57,11 +55,11 @@ export function requestStats(
 
 export function attemptStat(
   attempt: Pick<Attempt, 'channel' | 'provider' | 'outcome' | 'errorClass'>,
-  brand: string | null,
+  brand = '',
 ): StatKey {
   const { channel, provider, outcome, errorClass } = attempt
   const detail = errorClass === null ? outcome : `${outcome} ${errorClass}`
-  return { kind: 'attempt', channel, brand: brand ?? '', provider, detail }
+  return { kind: 'attempt', channel, brand, provider, detail }
 }
 
 export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
