@@ -443,11 +443,10 @@ class Simulation {
     what: string,
     run: () => unknown,
   ): unknown {
-    const result = run()
-    if (!(result instanceof Promise)) return result
     const isLate = random.chance(0.08)
     this.underWay++
-    return result
+    // Whether a value is cached must not change the history.
+    return new Promise((resolve) => resolve(run()))
       .finally(() => this.countEnd())
       .then((value) => (isLate ? this.wait(server, operation, what, undefined, value) : value))
       .catch((error) => {
