@@ -221,7 +221,7 @@ test.concurrent('every child has the right parent with many requests under way',
     },
     {
       ask: (_: number, headers: Readonly<Record<string, string>>) =>
-        ask(server, '/otp/send', { appId: '' }, headers),
+        ask(server, '/otp/send', { phone: 'none' }, headers),
       children: ['store admit'],
     },
   ] as const
