@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import parsePhoneNumber, { getCountries, getExampleNumber } from 'libphonenumber-js/max'
+import parsePhoneNumber, { getCountries, getExampleNumber, type PhoneNumber } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
 import examples from 'libphonenumber-js/mobile/examples'
+import { destinationOf, isE164 } from '../../src/adapters/phone/destination.ts'
 import { e164In, isRegion } from '../../src/adapters/phone/e164.ts'
 import { formatPhone } from '../../src/adapters/phone/format.ts'
-import { isE164 } from '../../src/adapters/phone/plans.ts'
 import { phone } from '../../src/domain/contact.ts'
+import type { NumberKind } from '../../src/domain/destinations/destination.ts'
 
 type Region = Parameters<typeof e164In>[0]
 
@@ -141,8 +142,17 @@ describe('numbers of all plans with random changes', () => {
   const codes = [...Object.keys(metadata.country_calling_codes), ...Object.keys(metadata.nonGeographic)]
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12 })
   const example = fc.constantFrom(...mobiles.map((mobile) => mobile.digits))
+  const patterns = [...Object.values(metadata.countries), ...Object.values(metadata.nonGeographic)].flatMap(
+    (plan) =>
+      (plan?.[11] ?? []).flatMap((type: [pattern: string] | undefined) =>
+        type?.[0] ? [{ code: plan?.[0], pattern: new RegExp(`^(?:${type[0]})$`) }] : [],
+      ),
+  )
   const numbers = fc.oneof(
     digits,
+    fc
+      .constantFrom(...patterns)
+      .chain(({ code, pattern }) => fc.stringMatching(pattern).map((number) => code + number)),
     fc.tuple(fc.constantFrom(...codes), digits).map((parts) => parts.join('')),
     fc
       .tuple(example, fc.nat(14), digits)
@@ -152,11 +162,17 @@ describe('numbers of all plans with random changes', () => {
       .map(([number, at, prefix]) => number.slice(0, at) + prefix + number.slice(at)),
   )
 
-  test('are E.164 if and only if libphonenumber leaves them unchanged', () => {
+  test('are E.164, with its country and kind, if and only if libphonenumber leaves them unchanged', () => {
     fc.assert(
       fc.property(numbers, (number) => {
         const parsed = parsePhoneNumber(`+${number}`)
-        expect(isE164(number)).toBe(parsed?.isValid() === true && parsed.number === `+${number}`)
+        const isUnchanged = parsed?.isValid() === true && parsed.number === `+${number}`
+        expect(isE164(number)).toBe(isUnchanged)
+        expect(destinationOf(number)).toEqual(
+          isUnchanged
+            ? { country: parsed.country ?? null, kind: kindOf(parsed) }
+            : { country: null, kind: 'unknown' },
+        )
       }),
       { numRuns: 20_000 },
     )
@@ -177,6 +193,68 @@ describe('numbers of all plans with random changes', () => {
       )
     },
   )
+})
+
+function kindOf(number: PhoneNumber): NumberKind {
+  if (/^8(?:70|8[123])$/.test(number.countryCallingCode)) return 'satellite'
+  const type = number.getType()
+  if (type === 'PREMIUM_RATE') return 'premium-rate'
+  return type === 'SHARED_COST' ? 'shared-cost' : type === 'PAGER' ? 'pager' : 'ordinary'
+}
+
+describe('the destination of a number (design D40)', () => {
+  const rows: readonly (readonly [digits: string, country: string | null, kind: NumberKind])[] = [
+    ['18765551234', 'JM', 'ordinary'],
+    ['16585551234', 'JM', 'ordinary'],
+    ['12025550143', 'US', 'ordinary'],
+    ['16135550143', 'CA', 'ordinary'],
+    ['77010000000', 'KZ', 'ordinary'],
+    ['79123456789', 'RU', 'ordinary'],
+    ['447400123456', 'GB', 'ordinary'],
+    ['447911123456', 'GG', 'ordinary'],
+    ['447797123456', 'JE', 'ordinary'],
+    ['447624123456', 'IM', 'ordinary'],
+    ['390669812345', 'VA', 'ordinary'],
+    ['393123456789', 'IT', 'ordinary'],
+    ['35818123456', 'AX', 'ordinary'],
+    ['358412345678', 'FI', 'ordinary'],
+    ['61891641234', 'CX', 'ordinary'],
+    ['61891621234', 'CC', 'ordinary'],
+    ['4779123456', 'SJ', 'ordinary'],
+    ['262639012345', 'YT', 'ordinary'],
+    // A number in Western Sahara: libphonenumber takes the numbers of its plan for Moroccan ones.
+    ['212528812345', 'MA', 'ordinary'],
+    ['37120000000', 'LV', 'ordinary'],
+    // The toll-free, premium-rate and personal numbers of all North America.
+    ['18005550199', 'US', 'ordinary'],
+    ['19005550199', 'US', 'premium-rate'],
+    ['15005550006', 'US', 'ordinary'],
+    ['37190012345', 'LV', 'premium-rate'],
+    ['491801234567', 'DE', 'shared-cost'],
+    ['447640123456', 'GB', 'pager'],
+    ['870301234567', null, 'satellite'],
+    ['881612345678', null, 'satellite'],
+    ['882161234567', null, 'satellite'],
+    ['883510001234567', null, 'satellite'],
+    ['80012345678', null, 'ordinary'],
+    ['878101234567890', null, 'ordinary'],
+    ['88812345678901', null, 'ordinary'],
+    ['80812345678', null, 'shared-cost'],
+    ['979123456789', null, 'premium-rate'],
+    // Of no known plan, also where a country has the calling code.
+    ['9991234567', null, 'unknown'],
+    ['0447911123456', null, 'unknown'],
+    ['4407911123456', null, 'unknown'],
+    ['882000000', null, 'unknown'],
+    ['8001234', null, 'unknown'],
+    ['3712000000', null, 'unknown'],
+    // For films; no network has it.
+    ['447700900123', null, 'unknown'],
+    ['', null, 'unknown'],
+  ]
+  test.each(rows)('%p: %p, %s', (digits, country, kind) => {
+    expect(destinationOf(digits)).toEqual({ country, kind })
+  })
 })
 
 describe('a region', () => {

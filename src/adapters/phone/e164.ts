@@ -4,7 +4,7 @@ import parsePhoneNumber, {
   isSupportedCountry,
 } from 'libphonenumber-js/max'
 import type { ReadE164 } from '../../domain/contact.ts'
-import { isE164 } from './plans.ts'
+import { isE164 } from './destination.ts'
 
 export function isRegion(code: string): code is CountryCode {
   return isSupportedCountry(code)
