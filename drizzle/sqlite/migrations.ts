@@ -8,6 +8,7 @@ import codesAndLimits from './0005_codes_and_limits.sql' with { type: 'text' }
 import eventLog from './0006_event_log.sql' with { type: 'text' }
 import provider from './0007_provider.sql' with { type: 'text' }
 import recipientIndex from './0008_recipient_index.sql' with { type: 'text' }
+import money from './0009_money.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -21,4 +22,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0006_event_log': eventLog,
   '0007_provider': provider,
   '0008_recipient_index': recipientIndex,
+  '0009_money': money,
 })

@@ -36,6 +36,7 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
   credentials: 'Failed credentials per minute',
   'integration-requests': 'Integration requests per hour',
   'console-logins': 'Console sign-in attempts',
+  budget: 'Budget',
 }
 
 export function concernsOf({ store, statistics, limited, providers }: OverviewModel): Concern[] {

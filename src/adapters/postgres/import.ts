@@ -31,6 +31,9 @@ const columns = columnsByTable(Object.values(schema))
 const shiftedColumns: Partial<Record<MovedTable, readonly string[]>> = {
   console_sessions: ['started_at', 'last_seen_at', 'expires_at'],
   console_links: ['expires_at'],
+  guard_prefixes: ['expires_at'],
+  budgets: ['lifted_until'],
+  alert_deliveries: ['due_at'],
   codes_and_limits: ['created_at', 'expires_at'],
 }
 

@@ -28,14 +28,14 @@ const columns = Object.entries(getTableColumns(codesAndLimits))
 const fields = columns.map(([field]) => field as keyof RecordRow)
 const ofSubjects = sql`${subject} = any(${sql.placeholder('subjects')}::text[])`
 
-/** Applications are locked last, since many transactions wait for them. */
+/** Applications and budgets are locked last, since many transactions wait for them. */
 const lockRows = prepared<Pick<RecordRow, 'subject' | 'name'>>(
   'otpost_lock_rows',
   orm
     .select({ subject, name })
     .from(codesAndLimits)
     .where(ofSubjects)
-    .orderBy(sql`${subject} like 'app:%'`, subject, name)
+    .orderBy(sql`${subject} like 'app:%' or ${subject} like 'budget:%'`, subject, name)
     .for('update'),
 )
 
@@ -70,6 +70,7 @@ const incremented = {
   createdAt: sql`excluded.created_at`,
   expiresAt: sql`excluded.expires_at`,
   provider: sql`excluded.provider`,
+  providerMessageId: sql`excluded.provider_message_id`,
 } satisfies Record<Exclude<keyof RecordRow, 'subject' | 'name'>, SQL>
 
 const updateRows = prepared(

@@ -4,6 +4,7 @@ import {
   boolean,
   check,
   customType,
+  doublePrecision,
   index,
   integer,
   jsonb,
@@ -36,13 +37,14 @@ export const codesAndLimits = pgTable(
   {
     subject: key('subject').notNull(),
     name: key('name').notNull(),
-    count: integer(),
+    count: bigint({ mode: 'number' }),
     codeId: text('code_id'),
     codeHash: text('code_hash'),
     attempts: integer(),
     createdAt: instant('created_at'),
     expiresAt: instant('expires_at').notNull(),
     provider: text(),
+    providerMessageId: text('provider_message_id'),
   },
   (table) => [
     primaryKey({ columns: [table.subject, table.name] }),
@@ -118,6 +120,126 @@ export const appKeys = pgTable(
   ],
 )
 
+export const apps = pgTable('apps', {
+  appId: key('app_id').primaryKey(),
+  allowsOtp: boolean('allows_otp').notNull(),
+  allowsNotify: boolean('allows_notify').notNull(),
+  perMinute: integer('per_minute'),
+})
+
+export const appBrands = pgTable(
+  'app_brands',
+  { appId: key('app_id').notNull(), brandSlug: key('brand_slug').notNull() },
+  (table) => [primaryKey({ columns: [table.appId, table.brandSlug] })],
+)
+
+export const destinationRules = pgTable(
+  'destination_rules',
+  {
+    rule: key('rule').notNull(),
+    brandSlug: key('brand_slug').notNull(),
+    action: text({ enum: ['allow', 'monitor', 'block'] }).notNull(),
+    providers: jsonb().$type<readonly string[]>().notNull(),
+    sender: text(),
+    route: text({ enum: ['plain', 'template'] }),
+  },
+  (table) => [
+    primaryKey({ columns: [table.rule, table.brandSlug] }),
+    check('destination_rules_action', sql`${table.action} IN ('allow', 'monitor', 'block')`),
+    check('destination_rules_route', sql`${table.route} IN ('plain', 'template')`),
+    check('destination_rules_providers', sql`jsonb_typeof(${table.providers}) = 'array'`),
+  ],
+)
+
+export const guardPrefixes = pgTable(
+  'guard_prefixes',
+  {
+    prefix: key('prefix').notNull(),
+    by: text({ enum: ['guard', 'operator'] }).notNull(),
+    action: text({ enum: ['allow', 'block'] }).notNull(),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.prefix, table.by] }),
+    check('guard_prefixes_by', sql`${table.by} IN ('guard', 'operator')`),
+    check('guard_prefixes_action', sql`${table.action} IN ('allow', 'block')`),
+  ],
+)
+
+export const guardBuckets = pgTable(
+  'guard_buckets',
+  {
+    kind: text({ enum: ['country-hour', 'country-day', 'prefix', 'ip-hour', 'ip-day'] }).notNull(),
+    key: key('key').notNull(),
+    node: key('node').notNull(),
+    level: doublePrecision().notNull(),
+    sent: doublePrecision().notNull(),
+    verified: doublePrecision().notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.kind, table.key, table.node] }),
+    index('guard_buckets_by_time').on(table.updatedAt),
+  ],
+)
+
+export const verifiedNumbers = pgTable('verified_numbers', {
+  subject: key('subject').primaryKey(),
+  verifiedAt: instant('verified_at').notNull(),
+})
+
+export const prices = pgTable(
+  'prices',
+  {
+    prefix: key('prefix').notNull(),
+    provider: key('provider').notNull(),
+    priceMicros: bigint('price_micros', { mode: 'number' }).notNull(),
+    currency: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.prefix, table.provider] })],
+)
+
+export const budgets = pgTable(
+  'budgets',
+  {
+    scope: key('scope').primaryKey(),
+    period: text({ enum: ['day', 'month'] }).notNull(),
+    amountMicros: bigint('amount_micros', { mode: 'number' }).notNull(),
+    currency: text().notNull(),
+    alertAt: jsonb('alert_at').$type<readonly number[]>().notNull(),
+    stops: boolean().notNull(),
+    liftedUntil: instant('lifted_until'),
+    countsFrom: instant('counts_from').notNull(),
+  },
+  (table) => [
+    check('budgets_period', sql`${table.period} IN ('day', 'month')`),
+    check('budgets_alerts', sql`jsonb_typeof(${table.alertAt}) = 'array'`),
+  ],
+)
+
+export const alerts = pgTable('alerts', {
+  key: key('key').primaryKey(),
+  at: instant('at').notNull(),
+  kind: text().notNull(),
+  title: text().notNull(),
+  text: text().notNull(),
+})
+
+export const alertDeliveries = pgTable(
+  'alert_deliveries',
+  {
+    key: key('key').notNull(),
+    channel: text({ enum: ['email', 'webhook'] }).notNull(),
+    tries: integer().notNull(),
+    dueAt: instant('due_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.key, table.channel] }),
+    check('alert_deliveries_channel', sql`${table.channel} IN ('email', 'webhook')`),
+  ],
+)
+
 export const integrationRequests = pgTable(
   'integration_requests',
   {
@@ -153,6 +275,7 @@ const attemptDetails = {
   reason: text(),
   providerMessageId: text('provider_message_id'),
   reportKey: key('report_key'),
+  country: text(),
 }
 
 export const requests = pgTable(
@@ -176,6 +299,8 @@ export const requests = pgTable(
     provider: text(),
     outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }),
     attemptDurationMs: integer('attempt_duration_ms'),
+    reference: text(),
+    guard: text(),
     ...attemptDetails,
   },
   (table) => [

@@ -18,6 +18,7 @@ export function storeDatabase({
     tables,
     now,
     changes,
+    policyChanges: changes,
     write: async (...statements) => {
       const runOn = async (connection: Queryable) => {
         for (const statement of statements) {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { check, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { check, index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
@@ -22,6 +22,7 @@ export const codesAndLimits = sqliteTable(
     expiresAt: integer('expires_at').notNull(),
     /** That a code was sent with. */
     provider: text(),
+    providerMessageId: text('provider_message_id'),
   },
   (table) => [
     primaryKey({ columns: [table.subject, table.name] }),
@@ -76,6 +77,156 @@ export const appKeys = sqliteTable(
   ],
 )
 
+/** The scope of each app that has one. */
+export const apps = sqliteTable(
+  'apps',
+  {
+    appId: text('app_id').primaryKey().notNull(),
+    allowsOtp: integer('allows_otp', { mode: 'boolean' }).notNull(),
+    allowsNotify: integer('allows_notify', { mode: 'boolean' }).notNull(),
+    /** Null: GLOBAL_LIMIT_PER_MINUTE. */
+    perMinute: integer('per_minute'),
+  },
+  (table) => [check('apps_flags', sql`${table.allowsOtp} IN (0, 1) AND ${table.allowsNotify} IN (0, 1)`)],
+)
+
+/** An app without rows may use every brand. */
+export const appBrands = sqliteTable(
+  'app_brands',
+  { appId: text('app_id').notNull(), brandSlug: text('brand_slug').notNull() },
+  (table) => [primaryKey({ columns: [table.appId, table.brandSlug] })],
+)
+
+export const destinationRules = sqliteTable(
+  'destination_rules',
+  {
+    /** A country such as `GB`, a prefix such as `+4479`, or `*`. */
+    rule: text().notNull(),
+    /** Empty: every brand. */
+    brandSlug: text('brand_slug').notNull(),
+    action: text({ enum: ['allow', 'monitor', 'block'] }).notNull(),
+    /** Empty: all of the route. */
+    providers: text({ mode: 'json' }).$type<readonly string[]>().notNull(),
+    sender: text(),
+    route: text({ enum: ['plain', 'template'] }),
+  },
+  (table) => [
+    primaryKey({ columns: [table.rule, table.brandSlug] }),
+    check('destination_rules_action', sql`${table.action} IN ('allow', 'monitor', 'block')`),
+    check('destination_rules_route', sql`${table.route} IN ('plain', 'template')`),
+    check('destination_rules_providers', sql`json_type(${table.providers}) = 'array'`),
+  ],
+)
+
+/** Digits without the last four of a number, or fewer. */
+export const guardPrefixes = sqliteTable(
+  'guard_prefixes',
+  {
+    prefix: text().notNull(),
+    by: text({ enum: ['guard', 'operator'] }).notNull(),
+    action: text({ enum: ['allow', 'block'] }).notNull(),
+    createdAt: integer('created_at').notNull(),
+    expiresAt: integer('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.prefix, table.by] }),
+    check('guard_prefixes_by', sql`${table.by} IN ('guard', 'operator')`),
+    check('guard_prefixes_action', sql`${table.action} IN ('allow', 'block')`),
+  ],
+)
+
+/** Each process writes its own rows. */
+export const guardBuckets = sqliteTable(
+  'guard_buckets',
+  {
+    kind: text({ enum: ['country-hour', 'country-day', 'prefix', 'ip-hour', 'ip-day'] }).notNull(),
+    /** A country, a prefix, or the keyed hash of an IP address. */
+    key: text().notNull(),
+    node: text().notNull(),
+    level: real().notNull(),
+    sent: real().notNull(),
+    verified: real().notNull(),
+    updatedAt: integer('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.kind, table.key, table.node] }),
+    index('guard_buckets_by_time').on(table.updatedAt),
+  ],
+)
+
+/** When a recipient last verified a code. */
+export const verifiedNumbers = sqliteTable('verified_numbers', {
+  subject: text().primaryKey().notNull(),
+  verifiedAt: integer('verified_at').notNull(),
+})
+
+export const prices = sqliteTable(
+  'prices',
+  {
+    prefix: text().notNull(),
+    /** Empty: every provider. */
+    provider: text().notNull(),
+    /** Per segment, in millionths of the currency. */
+    priceMicros: integer('price_micros').notNull(),
+    currency: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.prefix, table.provider] })],
+)
+
+export const budgets = sqliteTable(
+  'budgets',
+  {
+    /** `server`, `brand:SLUG`, `app:APPID` or `country:CC`. */
+    scope: text().primaryKey().notNull(),
+    period: text({ enum: ['day', 'month'] }).notNull(),
+    amountMicros: integer('amount_micros').notNull(),
+    /** ISO 4217, or `units`. */
+    currency: text().notNull(),
+    /** In percent. */
+    alertAt: text('alert_at', { mode: 'json' }).$type<readonly number[]>().notNull(),
+    stops: integer({ mode: 'boolean' }).notNull(),
+    /** Until then, the budget does not stop messages. */
+    liftedUntil: integer('lifted_until'),
+    countsFrom: integer('counts_from').notNull(),
+  },
+  (table) => [
+    check('budgets_period', sql`${table.period} IN ('day', 'month')`),
+    check('budgets_flags', sql`${table.stops} IN (0, 1)`),
+    check('budgets_alerts', sql`json_type(${table.alertAt}) = 'array'`),
+  ],
+)
+
+export const alerts = sqliteTable('alerts', {
+  /** Unique for what it is about, so that each alert is written once. */
+  key: text().primaryKey().notNull(),
+  at: integer().notNull(),
+  kind: text().notNull(),
+  title: text().notNull(),
+  text: text().notNull(),
+})
+
+/** Deleted after a success and after the last try. */
+export const alertDeliveries = sqliteTable(
+  'alert_deliveries',
+  {
+    key: text().notNull(),
+    channel: text({ enum: ['email', 'webhook'] }).notNull(),
+    tries: integer().notNull(),
+    dueAt: integer('due_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.key, table.channel] }),
+    check('alert_deliveries_channel', sql`${table.channel} IN ('email', 'webhook')`),
+  ],
+)
+
+/** One row; the number grows when a policy changes. */
+export const revision = sqliteTable(
+  'revision',
+  { id: integer().primaryKey().notNull(), number: integer().notNull() },
+  (table) => [check('revision_one_row', sql`${table.id} = 1`)],
+)
+
 export const integrationRequests = sqliteTable(
   'integration_requests',
   {
@@ -114,6 +265,8 @@ const attemptDetails = {
   reason: text(),
   providerMessageId: text('provider_message_id'),
   reportKey: text('report_key'),
+  /** ISO 3166-1, of a phone number. */
+  country: text(),
 }
 
 /** A request of an app and its first attempt. No text and no code; the recipient is hashed and masked. */
@@ -138,6 +291,10 @@ export const requests = sqliteTable(
     provider: text(),
     outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }),
     attemptDurationMs: integer('attempt_duration_ms'),
+    /** The caller's. */
+    reference: text(),
+    /** Why the guard would have rejected it, such as `prefix`. */
+    guard: text(),
     ...attemptDetails,
   },
   (table) => [

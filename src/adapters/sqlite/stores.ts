@@ -1,7 +1,9 @@
+import type Driver from 'better-sqlite3'
+import { sql } from 'drizzle-orm'
 import { ExecuteResultSync } from 'drizzle-orm/sqlite-core'
 import type { Clock } from '../../domain/time.ts'
-import type { StoreDatabase } from '../store/database.ts'
-import type { Orm, Statement, Steps } from '../store/statements.ts'
+import type { Changes, StoreDatabase } from '../store/database.ts'
+import { type Orm, run, type Statement, type Steps } from '../store/statements.ts'
 import type { Database } from './database.ts'
 import { ofRecipient } from './recipient-index.ts'
 import * as tables from './schema.ts'
@@ -9,7 +11,7 @@ import type { DatabaseWork } from './thread.ts'
 
 /** @param work the server's database thread, or this connection */
 export function storeDatabase(
-  { orm: drizzle, writer, changes }: Pick<Database, 'orm' | 'writer' | 'changes'>,
+  { orm: drizzle, driver, writer, changes }: Pick<Database, 'orm' | 'driver' | 'writer' | 'changes'>,
   { write }: Pick<DatabaseWork, 'write'>,
   now: Clock,
 ): StoreDatabase {
@@ -24,11 +26,33 @@ export function storeDatabase(
     tables,
     now,
     changes,
+    policyChanges: policyChanges(driver, changes),
     write: (...statements) => write(toText(statements)),
     transaction,
-    serialTransaction: transaction,
+    serialTransaction: (steps) =>
+      transaction(function* (inside) {
+        const { revision } = tables
+        yield* run<unknown>(drizzle.update(revision).set({ number: sql`${revision.number} + 1` }))
+        return yield* steps(inside)
+      }),
     ofRecipient,
     saveMessage: (row) => write(toText([orm.insert(tables.outbox).values(row)])),
+  }
+}
+
+/** The number of the table `revision`, since every commit of another connection changes `changes`. */
+function policyChanges(driver: Driver.Database, changes: Changes): Changes {
+  const read = driver.prepare<[], number>('SELECT number FROM revision').pluck()
+  let seen: ReturnType<Changes['token']> = -1
+  let number = -1
+  return {
+    token: () => {
+      const token = changes.token()
+      if (token !== seen) number = read.get() ?? -1
+      seen = token
+      return number
+    },
+    invalidate: () => changes.invalidate(),
   }
 }
 

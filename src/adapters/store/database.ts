@@ -1,9 +1,12 @@
 import type { Column, SQL, Table } from 'drizzle-orm'
 import type { Brand } from '../../domain/brands/brand.ts'
+import type { DestinationRule } from '../../domain/destinations/destination.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
+import type { Budget } from '../../domain/money/budgets.ts'
 import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { AppKey } from '../../domain/operator/operator.ts'
+import type { AppScope, GuardPrefix } from '../../domain/operator/policy.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 import type { OutboxEntry } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
@@ -15,6 +18,25 @@ export type BrandRow = Brand & { readonly nameKey: string }
 
 export type KeyRow = AppKey & { readonly keySha256: string; readonly appId: string }
 
+export type RuleRow = Omit<DestinationRule, 'brandSlug'> & { readonly brandSlug: string }
+
+export interface PriceTableRow {
+  readonly prefix: string
+  readonly provider: string
+  readonly priceMicros: number
+  readonly currency: string
+}
+
+export interface BucketRow {
+  readonly kind: 'country-hour' | 'country-day' | 'prefix' | 'ip-hour' | 'ip-day'
+  readonly key: string
+  readonly node: string
+  readonly level: number
+  readonly sent: number
+  readonly verified: number
+  readonly updatedAt: number
+}
+
 export type AuditRow = Omit<AuditRecord, 'actor'> & Actor
 
 /** `identity` is the normalized recipient. */
@@ -25,9 +47,34 @@ export type MessageRow = Omit<OutboxEntry, 'to' | 'brandId' | 'createdAt'> & {
   readonly brandSlug: string | null
 }
 
+export interface AlertRow {
+  readonly key: string
+  readonly at: number
+  readonly kind: string
+  readonly title: string
+  readonly text: string
+}
+
+export interface AlertDeliveryRow {
+  readonly key: string
+  readonly channel: 'email' | 'webhook'
+  readonly tries: number
+  readonly dueAt: number
+}
+
 export interface Tables {
   readonly brands: StoreTable<BrandRow>
   readonly appKeys: StoreTable<KeyRow>
+  readonly apps: StoreTable<Omit<AppScope, 'brands'>>
+  readonly appBrands: StoreTable<{ readonly appId: string; readonly brandSlug: string }>
+  readonly destinationRules: StoreTable<RuleRow>
+  readonly guardPrefixes: StoreTable<GuardPrefix>
+  readonly guardBuckets: StoreTable<BucketRow>
+  readonly verifiedNumbers: StoreTable<{ readonly subject: string; readonly verifiedAt: number }>
+  readonly prices: StoreTable<PriceTableRow>
+  readonly budgets: StoreTable<Budget>
+  readonly alerts: StoreTable<AlertRow>
+  readonly alertDeliveries: StoreTable<AlertDeliveryRow>
   readonly integrationRequests: StoreTable<IntegrationRequestRecord>
   readonly audit: StoreTable<AuditRow>
   readonly consoleSessions: StoreTable<ConsoleSession>
@@ -45,6 +92,8 @@ export interface StoreDatabase {
   readonly tables: Tables
   readonly now: Clock
   readonly changes: Changes
+  /** Of what `PolicyRows` and prices contain. */
+  readonly policyChanges: Changes
   /** Runs statements in one transaction; resolves after the commit. */
   write(...statements: readonly Statement<unknown>[]): Promise<void>
   /** `steps` may run again after a rollback. */

@@ -6,15 +6,17 @@ import { auditRow } from './audit.ts'
 import { brandOf } from './brands.ts'
 import type { StoreDatabase } from './database.ts'
 import { listedKey } from './keys.ts'
+import { readScope, saveScope } from './policy.ts'
 import { run } from './statements.ts'
 
 export function createOperatorStore({
   orm,
-  tables: { appKeys, audit, brands, integrationRequests },
+  tables,
   changes,
   write,
   serialTransaction,
 }: StoreDatabase): OperatorStore {
+  const { appKeys, audit, brands, integrationRequests } = tables
   return {
     change: async ({ brandSlug = '', appId = '', requestId = '' }, { actor, now }, decide) => {
       try {
@@ -24,8 +26,10 @@ export function createOperatorStore({
           const found = yield* run(inside.select().from(brands).where(eq(brands.slug, brandSlug)))
           const keys = yield* run(inside.select().from(appKeys).where(ofApp).orderBy(asc(appKeys.createdAt)))
           const [request] = yield* run(inside.select().from(integrationRequests).where(isRequest))
-          const decision = decide({ brand: brandOf(found), keys: keys.map(listedKey), request })
+          const scope = yield* readScope(inside, tables, appId)
+          const decision = decide({ brand: brandOf(found), keys: keys.map(listedKey), scope, request })
           const { brand, newKey, revokedKeys = [], verdict, entry } = decision
+          if (decision.scope) yield* saveScope(inside, tables, decision.scope)
           if (brand) {
             const row = { ...brand, nameKey: nameKey(brand.displayName) }
             yield* run(

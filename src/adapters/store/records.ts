@@ -13,6 +13,7 @@ export interface RecordRow {
   readonly createdAt: number | null
   readonly expiresAt: number
   readonly provider: string | null
+  readonly providerMessageId: string | null
 }
 
 export interface RecordUpdate {
@@ -117,16 +118,23 @@ export class Records implements State {
   }
 }
 
-const noCode = { codeId: null, codeHash: null, attempts: null, createdAt: null, provider: null } as const
+const noCode = {
+  codeId: null,
+  codeHash: null,
+  attempts: null,
+  createdAt: null,
+  provider: null,
+  providerMessageId: null,
+} as const
 
 function codeName(brandSlug: string): string {
   return `code:${brandSlug}`
 }
 
 function codeIn(row: RecordRow): Code | undefined {
-  const { codeId: id, codeHash: hash, attempts, createdAt, expiresAt, provider } = row
+  const { codeId: id, codeHash: hash, attempts, createdAt, expiresAt, provider, providerMessageId } = row
   if (id === null || hash === null || attempts === null || createdAt === null) return undefined
-  return { id, hash, attempts, createdAt, expiresAt, provider }
+  return { id, hash, attempts, createdAt, expiresAt, provider, providerMessageId }
 }
 
 function codeColumns({ id: codeId, hash: codeHash, ...rest }: Code) {

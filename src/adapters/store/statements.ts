@@ -47,7 +47,7 @@ export interface Orm {
   select<Selected extends Fields>(fields: Selected): { from(table: Table): Selection<FieldsOf<Selected>> }
   insert<Row>(table: StoreTable<Row>): {
     values(row: NewRow<Row>): Statement<unknown> & {
-      onConflictDoUpdate(change: { target: Column; set: Partial<Row> }): Statement<unknown>
+      onConflictDoUpdate(change: { target: Column | Column[]; set: Partial<Row> }): Statement<unknown>
     }
   }
   update<Row>(table: StoreTable<Row>): { set(row: Partial<Row>): Writing }

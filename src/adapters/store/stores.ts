@@ -6,6 +6,7 @@ import { createIntegrationRequestStore } from './integration-requests.ts'
 import { createKeyStore } from './keys.ts'
 import { createOperatorStore } from './operator.ts'
 import { createOutbox } from './outbox.ts'
+import { createPolicyStore } from './policy.ts'
 import { createConsoleStore } from './sessions.ts'
 import { createStatistics } from './statistics.ts'
 
@@ -16,6 +17,7 @@ export function createStores(database: StoreDatabase) {
     brands: createBrandStore(database),
     keys: createKeyStore(database),
     operator: createOperatorStore(database),
+    policy: createPolicyStore(database),
     requests: createIntegrationRequestStore(database),
     audit: createAuditReader(database),
     sessions: createConsoleStore(database),

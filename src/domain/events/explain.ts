@@ -113,6 +113,7 @@ const limitWords: Readonly<Record<LimitName, string>> = {
   credentials: 'requests with wrong credentials per minute for this IP address',
   'integration-requests': 'integration requests per hour for this IP address',
   'console-logins': 'console sign-in attempts',
+  budget: 'budget for SMS',
 }
 
 function limitStatus({ limit, max, used, endsAt, refused }: LimitStatus): string {

@@ -15,6 +15,7 @@ import { isAppId } from '../otp/credentials.ts'
 import type { ApiKey, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
+import type { AppScope } from './policy.ts'
 
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
@@ -59,12 +60,14 @@ type ChangeTarget = Readonly<Partial<Record<'brandSlug' | 'appId' | 'requestId',
 interface CurrentState {
   readonly brand: Brand | undefined
   readonly keys: readonly AppKey[]
+  readonly scope: AppScope | undefined
   readonly request: IntegrationRequestRecord | undefined
 }
 
 export interface Decision {
   readonly brand?: Brand
   readonly newKey?: Omit<ApiKey, 'key'>
+  readonly scope?: AppScope
   readonly revokedKeys?: readonly string[]
   readonly verdict?: Pick<IntegrationRequestRecord, 'reason' | 'appId' | 'brandSlug'> & {
     status: 'approved' | 'rejected'

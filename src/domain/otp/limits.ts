@@ -12,6 +12,7 @@ export const limitNames = [
   'credentials',
   'integration-requests',
   'console-logins',
+  'budget',
 ] as const
 
 export type LimitName = (typeof limitNames)[number]
@@ -19,14 +20,18 @@ export type LimitName = (typeof limitNames)[number]
 /** The key of records: a name, or the hashed identifiers under each secret key, present key first. */
 export type Subject = readonly [string, ...string[]]
 
-/** At most `max` requests in a fixed window that opens with the first counted one (spec 8, design D3). */
+/** At most `max` units in a fixed window that opens with the first counted claim (spec 8, design D3). */
 export interface Claim {
   readonly limit: LimitName
   readonly subject: Subject
   /** Unique within the subject, such as `minute` or `cooldown:acme`. */
   readonly name: string
   readonly max: number
+  /** How many of `max` it takes; 1 if left out. Budgets count millionths of their currency. */
+  readonly units?: number
   readonly windowMs: number
+  /** The end of the window, if that does not depend on its first claim. */
+  readonly endsAt?: EpochMs
   /** False: checked but not counted. */
   readonly counted: boolean
   readonly failure: FailureKind
@@ -42,6 +47,8 @@ export interface LimitCount {
 
 /** A counted claim. It can be given back only to the window that counted it. */
 export interface Grant extends LimitCount {
+  /** As in its claim. */
+  readonly units?: number
   readonly subject: Subject
   readonly name: string
 }
@@ -73,16 +80,19 @@ export function decide(
   const grants: Grant[] = []
   for (const claim of claims) {
     const { subject, name } = claim
-    const latest = now + claim.windowMs
+    const latest = claim.endsAt ?? now + claim.windowMs
     const open = openWindow(claim)
     const isTooLong = open !== undefined && open.expiresAt > latest + clockToleranceMs
     const expiresAt = open && !isTooLong ? open.expiresAt : latest
     if (isTooLong) shortened.push({ subject, name, count: open.count, expiresAt })
-    if (open && open.count >= claim.max) {
+    const count = (open?.count ?? 0) + (claim.units ?? 1)
+    if (count > claim.max) {
       const decision = { allowed: false, refusedBy: claim, expiresAt, resetsInMs: expiresAt - now } as const
       return { decision, changes: shortened }
     }
-    if (claim.counted) grants.push({ subject, name, count: (open?.count ?? 0) + 1, expiresAt })
+    if (!claim.counted) continue
+    const grant = { subject, name, count, expiresAt }
+    grants.push(claim.units === undefined ? grant : { ...grant, units: claim.units })
   }
   return { decision: { allowed: true, grants }, changes: [...shortened, ...grants] }
 }

@@ -30,6 +30,8 @@ export interface Code {
   /** Exclusive. */
   readonly expiresAt: EpochMs
   readonly provider: string | null
+  /** Null unless providers are told which codes were verified. */
+  readonly providerMessageId: string | null
 }
 
 /** The records of a step, without expired ones. */
@@ -103,7 +105,8 @@ function beginSend(state: State, claims: readonly Claim[], code: NewCode, now: n
   const { subject, brandSlug, ttlMs, id, hash, provider } = code
   const lastProvider = state.code(subject, brandSlug, now)?.provider ?? null
   const expiresAt = now + ttlMs
-  state.setCode(subject, brandSlug, { id, hash, attempts: 0, createdAt: now, expiresAt, provider })
+  const fresh = { id, hash, attempts: 0, createdAt: now, expiresAt, provider, providerMessageId: null }
+  state.setCode(subject, brandSlug, fresh)
   return { ...decision, lastProvider }
 }
 
@@ -136,11 +139,12 @@ function abandonSend(
 }
 
 function giveBack(state: State, grants: readonly Grant[]): void {
-  for (const { subject, name, expiresAt } of grants) {
+  for (const { subject, name, units = 1, expiresAt } of grants) {
     const limit = state.limit(subject, name, always)
     if (limit?.expiresAt !== expiresAt) continue
+    const count = limit.count - units
     // An empty window closes: a window opens with its first counted request (design D3).
-    state.setLimit(subject, name, limit.count === 1 ? undefined : { ...limit, count: limit.count - 1 })
+    state.setLimit(subject, name, count > 0 ? { ...limit, count } : undefined)
   }
 }
 

@@ -1,0 +1,117 @@
+import { and, asc, eq } from 'drizzle-orm'
+import type { AppScope, PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
+import { auditRow } from './audit.ts'
+import type { StoreDatabase, Tables } from './database.ts'
+import { type Orm, run, type Steps } from './statements.ts'
+
+export function createPolicyStore({
+  orm,
+  tables,
+  policyChanges,
+  serialTransaction,
+}: StoreDatabase): PolicyStore & {
+  /** Differs after a change. */
+  readonly revision: () => number | Promise<number>
+} {
+  const { audit, budgets, destinationRules, guardPrefixes } = tables
+  return {
+    revision: () => policyChanges.token(),
+    rows: async () => {
+      const [scopes, brands, rules, prefixes, all] = await Promise.all([
+        orm.select().from(tables.apps),
+        orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
+        orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
+        orm.select().from(guardPrefixes).orderBy(asc(guardPrefixes.prefix)),
+        orm.select().from(budgets).orderBy(asc(budgets.scope)),
+      ])
+      return policyRows(scopes, brands, rules, prefixes, all)
+    },
+    change: async ({ actor, now }, decide) => {
+      try {
+        return await serialTransaction(function* (inside) {
+          const scopes = yield* run(inside.select().from(tables.apps))
+          const brands = yield* run(inside.select().from(tables.appBrands))
+          const rules = yield* run(inside.select().from(destinationRules))
+          const prefixes = yield* run(inside.select().from(guardPrefixes))
+          const all = yield* run(inside.select().from(budgets))
+          const change = decide(policyRows(scopes, brands, rules, prefixes, all))
+          for (const rule of change.saveRules ?? []) {
+            const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
+            const target = [destinationRules.rule, destinationRules.brandSlug]
+            yield* run(inside.insert(destinationRules).values(row).onConflictDoUpdate({ target, set: row }))
+          }
+          for (const { rule, brandSlug } of change.removeRules ?? []) {
+            const isRule = and(
+              eq(destinationRules.rule, rule),
+              eq(destinationRules.brandSlug, brandSlug ?? ''),
+            )
+            yield* run(inside.delete(destinationRules).where(isRule))
+          }
+          for (const row of change.savePrefixes ?? []) {
+            const target = [guardPrefixes.prefix, guardPrefixes.by]
+            yield* run(inside.insert(guardPrefixes).values(row).onConflictDoUpdate({ target, set: row }))
+          }
+          for (const { prefix, by } of change.removePrefixes ?? []) {
+            const isPrefix = and(eq(guardPrefixes.prefix, prefix), eq(guardPrefixes.by, by))
+            yield* run(inside.delete(guardPrefixes).where(isPrefix))
+          }
+          for (const row of change.saveBudgets ?? []) {
+            const target = budgets.scope
+            yield* run(inside.insert(budgets).values(row).onConflictDoUpdate({ target, set: row }))
+          }
+          for (const { scope } of change.removeBudgets ?? []) {
+            yield* run(inside.delete(budgets).where(eq(budgets.scope, scope)))
+          }
+          if (change.entry) {
+            yield* run(inside.insert(audit).values(auditRow({ at: now, actor, ...change.entry })))
+          }
+          return change
+        })
+      } finally {
+        policyChanges.invalidate()
+      }
+    },
+  }
+}
+
+type ScopeRow = Omit<AppScope, 'brands'>
+
+function policyRows(
+  scopes: readonly ScopeRow[],
+  brands: readonly { readonly appId: string; readonly brandSlug: string }[],
+  rules: readonly (Omit<PolicyRows['rules'][number], 'brandSlug'> & { readonly brandSlug: string })[],
+  prefixes: PolicyRows['prefixes'],
+  budgets: PolicyRows['budgets'],
+): PolicyRows {
+  const ofApp = Map.groupBy(brands, ({ appId }) => appId)
+  return {
+    scopes: scopes.map((scope) => ({
+      ...scope,
+      brands: (ofApp.get(scope.appId) ?? []).map(({ brandSlug }) => brandSlug),
+    })),
+    rules: rules.map((rule) => ({ ...rule, brandSlug: rule.brandSlug || null })),
+    prefixes,
+    budgets,
+  }
+}
+
+type ScopeTables = Pick<Tables, 'apps' | 'appBrands'>
+
+export function* readScope(
+  orm: Orm,
+  { apps, appBrands }: ScopeTables,
+  appId: string,
+): Steps<AppScope | undefined> {
+  const [scope] = yield* run(orm.select().from(apps).where(eq(apps.appId, appId)))
+  const brands = yield* run(orm.select().from(appBrands).where(eq(appBrands.appId, appId)))
+  return scope && { ...scope, brands: brands.map(({ brandSlug }) => brandSlug) }
+}
+
+export function* saveScope(orm: Orm, { apps, appBrands }: ScopeTables, scope: AppScope): Steps<void> {
+  const { brands, ...row } = scope
+  yield* run(orm.insert(apps).values(row).onConflictDoUpdate({ target: apps.appId, set: row }))
+  yield* run(orm.delete(appBrands).where(eq(appBrands.appId, scope.appId)))
+  for (const brandSlug of brands) {
+    yield* run(orm.insert(appBrands).values({ appId: scope.appId, brandSlug }))
+  }
+}

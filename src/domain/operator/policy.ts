@@ -1,0 +1,59 @@
+import type { DestinationRule } from '../destinations/destination.ts'
+import type { Budget } from '../money/budgets.ts'
+import type { EpochMs } from '../time.ts'
+import type { Actor, AuditEntry } from './audit.ts'
+
+/** What operators set for all requests. A running server sees a change at its next request. */
+export interface PolicyRows {
+  readonly scopes: readonly AppScope[]
+  readonly rules: readonly DestinationRule[]
+  /** By the operator and by the guard; expired ones included. */
+  readonly prefixes: readonly GuardPrefix[]
+  readonly budgets: readonly Budget[]
+}
+
+/** What an app may do (design D38). */
+export interface AppScope {
+  readonly appId: string
+  /** Slugs. Empty: every brand. */
+  readonly brands: readonly string[]
+  readonly allowsOtp: boolean
+  readonly allowsNotify: boolean
+  /** Calls per minute. Null: GLOBAL_LIMIT_PER_MINUTE. */
+  readonly perMinute: number | null
+}
+
+/** Allows or blocks the numbers that begin with `prefix`, until `expiresAt` (design D41). */
+export interface GuardPrefix {
+  /** Digits without `+`. */
+  readonly prefix: string
+  readonly by: 'guard' | 'operator'
+  readonly action: 'allow' | 'block'
+  readonly createdAt: EpochMs
+  /** Exclusive. */
+  readonly expiresAt: EpochMs
+}
+
+export interface PolicyChange {
+  readonly saveRules?: readonly DestinationRule[]
+  readonly removeRules?: readonly Pick<DestinationRule, 'rule' | 'brandSlug'>[]
+  readonly savePrefixes?: readonly GuardPrefix[]
+  readonly removePrefixes?: readonly Pick<GuardPrefix, 'prefix' | 'by'>[]
+  readonly saveBudgets?: readonly Budget[]
+  readonly removeBudgets?: readonly Pick<Budget, 'scope'>[]
+  /** Null: nothing changes. */
+  readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'> | null
+}
+
+export interface PolicyStore {
+  rows(): Promise<PolicyRows>
+  /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
+  change<Change extends PolicyChange>(
+    by: { readonly actor: Actor; readonly now: number },
+    decide: (current: PolicyRows) => Change,
+  ): Promise<Change>
+}
+
+export function unscoped(appId: string): AppScope {
+  return { appId, brands: [], allowsOtp: true, allowsNotify: true, perMinute: null }
+}
