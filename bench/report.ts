@@ -12,6 +12,8 @@ export interface Figure {
 export interface PartResult {
   readonly title: string
   readonly figures: readonly Figure[]
+  /** A Markdown table of its own, below the others. */
+  readonly table?: string
 }
 
 /** The results as one Markdown table, under what they were measured on. */
@@ -29,6 +31,7 @@ export function markdown(machine: readonly string[], results: readonly PartResul
     '| --- | --- | --- | --- |',
     ...rows,
     '',
+    ...results.flatMap(({ title, table }) => (table === undefined ? [] : [`**${title}**`, '', table])),
   ].join('\n')
 }
 

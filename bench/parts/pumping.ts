@@ -1,0 +1,166 @@
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { databaseUrl, startPostgres } from '../../test/support/postgres.ts'
+import { type Outcome, play, type Setting } from '../pumping/play.ts'
+import { home, type Scenario, scenarios, trafficOf } from '../pumping/scenarios.ts'
+import { type Figure, type PartResult, whole } from '../report.ts'
+import type { Scale } from '../scale.ts'
+import type { Bench } from '../servers.ts'
+
+export interface PumpingOptions {
+  readonly seed: number
+  readonly usesPostgres: boolean
+}
+
+const startAtMs = Date.UTC(2026, 0, 5)
+
+const settings: readonly Setting[] = [{ name: 'off', env: {} }]
+
+const aims = { refusedShare: 0.95, genuineShare: 0.001 } as const
+
+/** SMS pumping against the real request handler and a real database, with each setting of the guard. */
+export async function pumping(
+  _bench: Bench,
+  { pumping: volume }: Scale,
+  { seed, usesPostgres }: PumpingOptions,
+): Promise<PartResult> {
+  await using databases = usesPostgres ? await postgresDatabases() : sqliteDatabases()
+  const traffic = trafficOf(seed, startAtMs, volume)
+  const recorded = settings.find(({ name }) => name === 'record') ?? { name: 'record', env: {} }
+  await play(await databases.create('history'), recorded, traffic.history)
+  const results: Result[] = []
+  for (const scenario of scenarios) {
+    const visits = traffic.dayOf(scenario)
+    for (const setting of settings) {
+      const env = await databases.create('day', scenario.launchHour === undefined ? 'history' : undefined)
+      results.push(resultOf(scenario, setting, await play(env, setting, visits)))
+      process.stderr.write('.')
+    }
+  }
+  const genuine = traffic.genuine.length
+  return {
+    title: `SMS pumping, ${whole(genuine)} genuine codes a day, ${usesPostgres ? 'PostgreSQL' : 'SQLite'}, seed ${seed}`,
+    figures: results.filter(({ setting }) => setting.name.startsWith('deny')).map(figureOf),
+    table: tableOf(results),
+  }
+}
+
+/** What one setting did in one scenario. */
+interface Result {
+  readonly scenario: Scenario
+  readonly setting: Setting
+  readonly tries: number
+  readonly sent: number
+  /** Undefined: not stopped. */
+  readonly minutesUntilStopped: number | undefined
+  readonly genuine: number
+  readonly genuineRefused: number
+  readonly homeRefused: number
+}
+
+function resultOf(scenario: Scenario, setting: Setting, outcomes: readonly Outcome[]): Result {
+  const attack = outcomes.filter(({ visit }) => visit.isAttack)
+  const genuine = outcomes.filter(({ visit }) => !visit.isAttack)
+  const refused = genuine.filter(({ isRefused }) => isRefused)
+  return {
+    scenario,
+    setting,
+    tries: attack.length,
+    sent: attack.reduce((sum, { segments }) => sum + segments, 0),
+    minutesUntilStopped: minutesUntilStopped(attack),
+    genuine: genuine.length,
+    genuineRefused: refused.length,
+    homeRefused: refused.filter(({ visit }) => visit.country === home).length,
+  }
+}
+
+/** From the first try to the one from which at least 95 % are refused. */
+function minutesUntilStopped(attack: readonly Outcome[]): number | undefined {
+  let refused = 0
+  let stoppedAtMs: number | undefined
+  for (const [index, { visit, isRefused }] of attack.toReversed().entries()) {
+    if (isRefused) refused += 1
+    if (refused / (index + 1) >= aims.refusedShare) stoppedAtMs = visit.atMs
+  }
+  const [first] = attack
+  return first && stoppedAtMs !== undefined ? (stoppedAtMs - first.visit.atMs) / 60_000 : undefined
+}
+
+function figureOf(result: Result): Figure {
+  const { scenario, setting, tries, sent, genuine, genuineRefused, homeRefused } = result
+  const holds =
+    sent <= (1 - aims.refusedShare) * tries &&
+    genuineRefused < aims.genuineShare * genuine &&
+    homeRefused === 0
+  return {
+    name: `${scenario.name}: ${setting.name}`,
+    measured: `${percent(1 - sent / tries)} of the attacker's SMS refused; ${percent(genuineRefused / genuine)} of genuine users, ${homeRefused} in the home country`,
+    aim: { text: '≥ 95 %; < 0.1 %, 0', holds },
+  }
+}
+
+function tableOf(results: readonly Result[]): string {
+  const rows = results.map((result) => {
+    const { scenario, setting, tries, sent, minutesUntilStopped: minutes, genuine } = result
+    return [
+      scenario.name,
+      setting.name,
+      `${whole(sent)} of ${whole(tries)} (${percent(sent / tries)})`,
+      minutes === undefined ? 'never' : minutes.toFixed(minutes < 10 ? 1 : 0),
+      `${result.genuineRefused} of ${whole(genuine)} (${percent(result.genuineRefused / genuine)})`,
+      String(result.homeRefused),
+    ]
+  })
+  const head = [
+    'attack',
+    'guard',
+    'SMS sent to the attacker',
+    'minutes until stopped',
+    'genuine users refused',
+    'of them in the home country',
+  ]
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('')
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(2)} %`
+}
+
+/** Databases for one run each. */
+interface Databases extends AsyncDisposable {
+  /** Replaces the database of that name, with a copy of another if one is given. Returns the settings for it. */
+  create(name: string, original?: string): Promise<Readonly<Record<string, string>>>
+}
+
+/** In memory if possible: the simulation measures no durability, and the disk would take most of its time. */
+function sqliteDatabases(): Databases {
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'otpost-pumping-'))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  process.on('exit', remove)
+  return {
+    async create(name, original) {
+      rmSync(join(folder, name), { recursive: true, force: true })
+      if (original !== undefined) cpSync(join(folder, original), join(folder, name), { recursive: true })
+      return { DATABASE_URL: `file:${join(folder, name, 'otpost.db')}` }
+    },
+    async [Symbol.asyncDispose]() {
+      remove()
+    },
+  }
+}
+
+async function postgresDatabases(): Promise<Databases> {
+  const server = await startPostgres({ fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' })
+  return {
+    async create(name, original = 'template1') {
+      await server.query(`DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
+      await server.query(`CREATE DATABASE "${name}" TEMPLATE "${original}"`)
+      return {
+        DATABASE_URL: databaseUrl(server.url, name),
+        SECRET_KEY: 'the secret key of the simulation that is 32 bytes or more',
+      }
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
