@@ -177,6 +177,7 @@ describe('imports', () => {
     ['html-to-text', 'src/adapters/email'],
     ['libphonenumber-js', 'src/adapters/phone'],
     ['tlds', 'src/adapters/sms'],
+    ['papaparse', 'src/adapters/prices'],
     ['aws4fetch', 'src/adapters/sms'],
     ['@zxcvbn-ts/core', 'src/adapters/crypto'],
     ['@zxcvbn-ts/language-common', 'src/adapters/crypto'],
@@ -301,7 +302,7 @@ test('tests start the program through test/support/program.ts', async () => {
 
 test('every source file is in one of the documented folders', () => {
   const places =
-    /^src\/(?:(?:main|app|context|secret-key|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/(?:(?:otp|messages|events|operator|brands|destinations|guard|money|integration)\/)?[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing)\/.+\.tsx?)$/
+    /^src\/(?:(?:main|app|context|secret-key|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/(?:(?:otp|messages|events|operator|brands|destinations|guard|money|integration)\/)?[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices)\/.+\.tsx?)$/
   expect(
     sources.map(({ path }) => path).filter((path) => !places.test(path)),
     'src has the process, the composition root and its context; settings are in src/config, rules in src/domain by subject, everything outside in a folder of src/adapters.',

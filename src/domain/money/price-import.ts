@@ -1,0 +1,155 @@
+import { parseMicros } from './amounts.ts'
+import type { PriceRow } from './prices.ts'
+
+/** A row of a price file, or why the line is not one. */
+export type PriceRecord =
+  | { readonly line: number; readonly fields: readonly string[] }
+  | { readonly line: number; readonly problem: string }
+
+export interface CheckedPrices {
+  /** Empty if there is a problem. */
+  readonly rows: readonly PriceRow[]
+  /** Sentences, one for each bad line: at most 100, then one with the number of the others. */
+  readonly problems: readonly string[]
+}
+
+/** What an import changes: nothing if there is a problem. */
+export interface PriceImport {
+  /** Providers whose prices are deleted first; null is the prices without a provider. */
+  readonly removeGroups: readonly (string | null)[]
+  readonly save: readonly PriceRow[]
+  readonly problems: readonly string[]
+}
+
+const mostPrices = 200_000
+const mostProblems = 100
+const largestPrice = 1000
+
+const columns = ['prefix', 'currency', 'price', 'provider']
+const headers = [columns.slice(0, 3), columns]
+
+const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
+
+/** Checks every row of a price file (D42). The first record is the header row. Records without text are skipped. */
+export function checkPrices(
+  records: Iterable<PriceRecord>,
+  knownProviders: readonly string[],
+): CheckedPrices {
+  const rows: PriceRow[] = []
+  const lines = new Map<string, number>()
+  const problems: string[] = []
+  let bad = 0
+  let width = 0
+  let currency: { readonly code: string; readonly line: number } | undefined
+
+  const report = (line: number, faults: readonly string[]) => {
+    bad += 1
+    if (problems.length < mostProblems) problems.push(`Line ${line}: ${faults.join(' ')}`)
+  }
+
+  for (const record of records) {
+    const { line } = record
+    if ('problem' in record) {
+      report(line, [record.problem])
+      // Without a header row, the other lines have no meaning.
+      if (width === 0) break
+      continue
+    }
+    const fields = record.fields.map((field) => field.trim())
+    if (fields.every((field) => field === '')) continue
+    if (width === 0) {
+      const isHeader = (names: readonly string[]) =>
+        names.length === fields.length && names.every((name, index) => name === fields[index]?.toLowerCase())
+      if (!headers.some(isHeader)) {
+        report(line, [
+          `The header row must be \`${headers.join('` or `')}\`, separated by commas or semicolons.`,
+        ])
+        break
+      }
+      width = fields.length
+      continue
+    }
+    const { row, faults } = checkRow(fields, width, knownProviders)
+    if (row) {
+      currency ??= { code: row.currency, line }
+      if (row.currency !== currency.code)
+        faults.push(`\`currency\` must be ${currency.code}, as in line ${currency.line}.`)
+      const key = `${row.prefix} ${row.provider ?? ''}`
+      const first = lines.get(key)
+      if (first === undefined) lines.set(key, line)
+      else faults.push(`Line ${first} has the same prefix${row.provider ? ' and provider' : ''}.`)
+      rows.push(row)
+    }
+    if (faults.length > 0) report(line, faults)
+  }
+
+  const more = bad - problems.length
+  if (more > 0) problems.push(`${more} more ${more === 1 ? 'line is' : 'lines are'} invalid.`)
+  if (bad === 0 && rows.length === 0) problems.push('The file has no prices.')
+  return { rows: problems.length > 0 ? [] : rows, problems }
+}
+
+/** The row, if each of its fields is right, and a sentence for each fault. */
+function checkRow(
+  fields: readonly string[],
+  width: number,
+  knownProviders: readonly string[],
+): { readonly row: PriceRow | undefined; readonly faults: string[] } {
+  // A spreadsheet may omit an empty last column.
+  if (fields.length !== width && !(width === 4 && fields.length === 3))
+    return { row: undefined, faults: [`The row must have ${width} fields. It has ${fields.length}.`] }
+  const [prefixText = '', currencyText = '', priceText = '', providerText = ''] = fields
+  const faults: string[] = []
+
+  const prefix = /^\+?([1-9]\d{0,14})$/.exec(prefixText)?.[1]
+  if (prefix === undefined)
+    faults.push('`prefix` must have 1 to 15 digits and start with the country code, such as +447.')
+
+  const currency = currencyText.toUpperCase()
+  if (!currencies.has(currency))
+    faults.push('`currency` must be a currency code of three letters, such as EUR.')
+
+  const priceMicros = parseMicros(priceText)
+  const isPrice = priceMicros !== undefined && priceMicros <= largestPrice * 1_000_000
+  if (!isPrice)
+    faults.push(
+      `\`price\` must be a number from 0 to ${largestPrice}, with a point and at most 6 decimals, such as 0.075.`,
+    )
+
+  const provider = providerText === '' ? null : providerText.toLowerCase()
+  if (provider !== null && !knownProviders.includes(provider))
+    faults.push(`\`provider\` must be empty or one of ${knownProviders.join(', ')}.`)
+
+  const row =
+    faults.length === 0 && prefix !== undefined && priceMicros !== undefined
+      ? { prefix, provider, priceMicros, currency }
+      : undefined
+  return { row, faults }
+}
+
+/**
+ * Replaces the prices of each provider that `next` names; the rows without provider are one group (D42). The prices that stay must
+ * have the currency of `next`, which is the result of `checkPrices`.
+ */
+export function importPrices(current: readonly PriceRow[], next: readonly PriceRow[]): PriceImport {
+  const groups = new Set(next.map(({ provider }) => provider))
+  const kept = current.filter(({ provider }) => !groups.has(provider))
+  const currency = next[0]?.currency
+  const others = kept.filter((row) => row.currency !== currency)
+  const problems: string[] = []
+  const [other] = others
+  if (currency === undefined) problems.push('The file has no prices.')
+  else if (other) {
+    const names = [...new Set(others.map(({ provider }) => provider ?? 'rows without a provider'))]
+    problems.push(
+      `The file has prices in ${currency}, but prices that stay are in ${other.currency}: ${names.join(', ')}. All prices must have one currency. Add rows that replace these prices.`,
+    )
+  }
+  if (kept.length + next.length > mostPrices)
+    problems.push(
+      `The import would store ${kept.length + next.length} prices. At most ${mostPrices} can be stored.`,
+    )
+  return problems.length > 0
+    ? { removeGroups: [], save: [], problems }
+    : { removeGroups: [...groups], save: next, problems }
+}
