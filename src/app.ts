@@ -10,6 +10,7 @@ import { MetricsListener, metricsRoutes } from './adapters/http/metrics.ts'
 import { type AddedRoutes, createHttp, type HttpPorts } from './adapters/http/server.ts'
 import { closeConnections, drain } from './adapters/http/shutdown.ts'
 import { breakerLog } from './adapters/log/breaker-log.ts'
+import { feedbackLog } from './adapters/log/feedback-log.ts'
 import { requestLog } from './adapters/log/request-log.ts'
 import { startMetrics } from './adapters/metrics/index.ts'
 import type { Demo } from './adapters/outbox/page.tsx'
@@ -28,6 +29,7 @@ import { ActiveLimits } from './domain/events/active-limits.ts'
 import { createEventLog } from './domain/events/event-log-writer.ts'
 import { ignoredForwardedStat } from './domain/events/stats.ts'
 import { Breakers } from './domain/messages/breaker.ts'
+import { ConversionFeedback } from './domain/messages/conversion-feedback.ts'
 import { callbackUrls } from './domain/messages/delivery-reports.ts'
 import { longestNotifyMs } from './domain/messages/notify.ts'
 import { providerHealth } from './domain/messages/provider-health.ts'
@@ -66,10 +68,21 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const limited = new ActiveLimits()
   const eventLog = createEventLog(context.eventLog.add, context.eventLog.count)
   const build = { version, bun: Bun.version, database: stats.version() }
-  const metrics = config.metrics && startMetrics({ build, smsRoutes, mailer, breakers, checkDatabase, stats })
+  const metrics =
+    config.metrics && startMetrics({ ...config, build, smsRoutes, mailer, breakers, checkDatabase, stats })
   const listeners = [requestLog(log), limited.ended, eventLog.ended]
   if (metrics) listeners.push(metrics.ended)
   if (tracing) listeners.push(tracing.ended)
+  // Of two providers with the same name either works: delivery reports and feedback do not depend on the route.
+  const providers = [...plain, ...template]
+  const logFeedback = feedbackLog(log, now)
+  const conversionFeedback = config.usesConversionFeedback
+    ? new ConversionFeedback(providers, providerTimeoutMs, (result) => {
+        logFeedback(result)
+        metrics?.feedbackReported(result)
+      })
+    : undefined
+  if (conversionFeedback) listeners.push(conversionFeedback.ended)
 
   const ports: HttpPorts = {
     ...context,
@@ -80,8 +93,8 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     rejections: new CredentialRejections(),
     segmentsOf,
     callbackUrl: callbackUrls(secrets, publicUrl),
-    // Of two providers with the same name either works: delivery reports do not depend on the route.
-    providers: [...plain, ...template],
+    providers,
+    conversionFeedback,
     deliveryReports: context.eventLog,
     reportReceived: metrics?.reportReceived,
     eventLog,

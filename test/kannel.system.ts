@@ -59,6 +59,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       template: null,
       senderId: null,
       validitySeconds: null,
+      expectsFeedback: false,
       callbackUrl: receiver.urlFor(to),
       ...fields,
     }

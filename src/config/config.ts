@@ -38,6 +38,7 @@ export interface Config extends StoreConfig {
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly providerTimeoutMs: number
+  readonly usesConversionFeedback: boolean
   /** Without a trailing slash. */
   readonly publicUrl: string | undefined
   readonly retentionDays: { readonly eventLog: number; readonly audit: number; readonly requests: number }
@@ -97,6 +98,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     otpTtlSeconds: settings.integer(codeSettings.OTP_TTL_SECONDS),
     providerTimeoutMs: settings.integer(messageSettings.PROVIDER_TIMEOUT_MS),
+    usesConversionFeedback: settings.flag(messageSettings.CONVERSION_FEEDBACK),
     publicUrl,
     retentionDays: {
       eventLog: settings.integer(retentionSettings.DELIVERY_LOG_DAYS),

@@ -191,6 +191,11 @@ export const messageSettings = declare('Messages', {
     meaning:
       'How long one call of a provider may take, in milliseconds. All calls for one message together may take twice as long.',
   },
+  CONVERSION_FEEDBACK: {
+    default: false,
+    meaning:
+      '`1` reports each verified SMS code to the provider that sent it, if the provider takes such feedback: Twilio (`ProvideFeedback`) and AWS End User Messaging SMS (`MessageFeedbackEnabled`). Calls are made after the answer, at most 4 at once.',
+  },
   OUTBOX_IN_PRODUCTION: {
     default: false,
     meaning: '`1` allows `outbox` and `discard`, and an unset `SMTP_URL`, with `NODE_ENV=production`.',

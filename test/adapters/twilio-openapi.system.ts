@@ -42,6 +42,7 @@ const sms: Sms = {
   template: null,
   senderId: null,
   validitySeconds: 300,
+  expectsFeedback: false,
   callbackUrl: 'https://otp.example/receipts/twilio/d2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77.1.Xy_z-0',
 }
 

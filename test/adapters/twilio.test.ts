@@ -114,6 +114,11 @@ describe('the request', () => {
     ])
   })
 
+  test('of a code asks for conversion feedback, if it is turned on', async () => {
+    await send({ expectsFeedback: true })
+    expect(onlyCall().fields.at(-1)).toEqual(['ProvideFeedback', 'true'])
+  })
+
   test.each<[number, string]>([
     [0, '1'],
     [0.4, '1'],
@@ -192,6 +197,33 @@ describe('a success response', () => {
   ])('with %s leaves the outcome unknown, with its status as the reason', async (_, status) => {
     server.answer(() => created({ status }))
     expect(await send()).toEqual({ kind: 'unknown', reason: 'unreadable answer', providerMessageId: sid })
+  })
+})
+
+describe('conversion feedback', () => {
+  const report = (timeoutMs = patienceMs) => provider().reportConversion?.(sid, timeoutMs)
+
+  test('confirms the message', async () => {
+    server.answer(() => Response.json({ message_sid: sid, outcome: 'confirmed' }, { status: 201 }))
+    expect(await report()).toEqual({ kind: 'accepted' })
+    const { method, path, headers, fields } = onlyCall()
+    expect([method, path]).toEqual(['POST', `/2010-04-01/Accounts/${account}/Messages/${sid}/Feedback.json`])
+    expect(headers.get('authorization')).toBe(`Basic ${btoa(`${account}:${token}`)}`)
+    expect(fields).toEqual([['Outcome', 'confirmed']])
+  })
+
+  test.each<[number, unknown, Outcome]>([
+    [404, { code: 20404 }, failure('account', '20404')],
+    [429, { code: 20429 }, failure('retryable', '20429')],
+    [503, {}, failure('retryable', 'HTTP 503')],
+  ])('is classified after HTTP %p with %p', async (status, body, outcome) => {
+    server.answer(() => Response.json(body, { status }))
+    expect(await report()).toEqual(outcome)
+  })
+
+  test('ends at the time-out', async () => {
+    server.answer(() => new Promise<never>(() => undefined))
+    expect(await report(50)).toEqual(failure('unknown', 'time-out'))
   })
 })
 

@@ -19,6 +19,7 @@ const message = {
   text: 'Grüße aus Köln: "1 €" 🎁',
   senderId: null,
   validitySeconds: null,
+  expectsFeedback: false,
   callbackUrl: null,
 } satisfies Partial<Sms>
 

@@ -41,6 +41,7 @@ const message: SmsMessage = {
     registration: { id: '1107', ids: { first: '65a' }, senderId: 'ACMEIN', entityId: '1101' },
   },
   validitySeconds: 300,
+  expectsFeedback: true,
   position: null,
 }
 const timeoutMs = 4000
@@ -239,6 +240,7 @@ describe('the message for a provider', () => {
       template: null,
       senderId: null,
       validitySeconds: 300,
+      expectsFeedback: true,
       callbackUrl: null,
     })
   })

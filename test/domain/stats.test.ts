@@ -56,7 +56,11 @@ describe('statistics count events', () => {
     ['a wrong code', requestStats(check, 'mismatch'), { wrongCodes: 1 }],
     ['a suspended brand', requestStats(code, 'brand_suspended'), { refused: 1 }],
     ['a missing field', requestStats(code, 'validation_error'), {}],
-    ['a correct code', requestStats({ ...check, verified: { provider: null, ageMs: 0 } }), { verified: 1 }],
+    [
+      'a correct code',
+      requestStats({ ...check, verified: { provider: null, providerMessageId: null, ageMs: 0 } }),
+      { verified: 1 },
+    ],
     ['a notification', requestStats(notification), { notified: 1 }],
     ['a notification that failed', requestStats(notification, 'notification_failed'), { notifyFailed: 1 }],
     ['an attempt', [attemptStat(attempt, 'acme')], { accepted: 1 }],
@@ -93,7 +97,7 @@ describe('statistics count events', () => {
     [299, '300'],
     [301, 'more'],
   ])('put a verification after %d s in the bin %s', (seconds, bin) => {
-    const verified = { provider: 'twilio', ageMs: seconds * 1000 }
+    const verified = { provider: 'twilio', providerMessageId: null, ageMs: seconds * 1000 }
     const statCounts = requestStats({ ...check, verified })
     expect(statCounts).toMatchObject([
       { kind: 'verify', provider: 'twilio' },

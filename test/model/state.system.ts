@@ -103,7 +103,10 @@ function stepOf(isUsual: boolean) {
     kind: fc.constant('reschedule' as const),
     ...{ grant: place, shiftMs, durationMs: fc.constantFrom(-1000, 0, ...spansMs) },
   })
-  const setProvider = fc.record({ kind: fc.constant('setProvider' as const), sent: place, provider })
+  const setProvider = fc.record({
+    kind: fc.constant('setProvider' as const),
+    ...{ sent: place, provider, messageId: fc.option(fc.constantFrom('SM1', 'SM2')) },
+  })
   const abandonSend = fc.record({
     kind: fc.constant('abandonSend' as const),
     ...{ sent: place, grants: fc.array(place, { maxLength: 4 }), shiftMs },
@@ -174,7 +177,7 @@ class Past {
       }
       case 'setProvider': {
         const code = this.code(step.sent)
-        return async (store) => void (await store.setProvider(code, step.provider, now))
+        return async (store) => void (await store.setProvider(code, step.provider, step.messageId, now))
       }
       case 'abandonSend': {
         const code = this.code(step.sent)

@@ -393,6 +393,7 @@ class Simulation {
       otpTtlSeconds: otpTtlMs / 1000,
       providerTimeoutMs,
       smsMode,
+      conversionFeedback: { accepts: (name) => name === 'plain 0' },
       smsRoutes: {
         plain: Array.from({ length: plainProviders }, (_, index) => provider(`plain ${index}`)),
         template: [provider('template')],

@@ -375,25 +375,42 @@ function testCodes(store: () => OtpStore): void {
     test('is returned with a correct guess, and the age of the code', async () => {
       await begin(store(), { provider: 'twilio' })
       const verdict = await store().guess(guessing('right'), start + 8000)
-      expect(verdict).toEqual({ kind: 'verified', provider: 'twilio', ageMs: 8000 })
+      expect(verdict).toEqual({
+        kind: 'verified',
+        provider: 'twilio',
+        providerMessageId: null,
+        ageMs: 8000,
+      })
     })
 
     test('changes to the one that sent the code, which keeps its attempts', async () => {
       await begin(store(), { provider: 'twilio' })
       await store().guess(guessing('wrong'), start)
       await store().guess(guessing('wrong'), start)
-      await store().setProvider(record(), 'vonage', start)
+      await store().setProvider(record(), 'vonage', 'SM1', start)
       expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'mismatch' })
       expect(await store().guess(guessing('right'), start)).toMatchObject({ kind: 'locked' })
       expect(await lastProvider('record 2', 'twilio')).toBe('vonage')
     })
 
+    test('is returned with the message ID that a later step stored, until the next code', async () => {
+      await begin(store(), { provider: 'twilio' })
+      await store().setProvider(record(), 'vonage', 'SM1', start)
+      await store().guess(guessing('wrong'), start)
+      const sent = { kind: 'verified', provider: 'vonage', providerMessageId: 'SM1' } as const
+      expect(await store().guess(guessing('right'), start)).toMatchObject(sent)
+      await begin(store(), { provider: 'twilio' })
+      await store().setProvider(record(), 'twilio', 'SM2', start)
+      await begin(store(), { id: 'record 2', hash: hashOf('new', 'record 2'), provider: 'twilio' })
+      expect(await store().guess(guessing('new'), start)).toMatchObject({ providerMessageId: null })
+    })
+
     test('does not change if the code was replaced or used', async () => {
       await begin(store())
       await begin(store(), { id: 'record 2', hash: hashOf('new', 'record 2'), provider: 'twilio' })
-      await store().setProvider(record(), 'vonage', start)
+      await store().setProvider(record(), 'vonage', 'SM1', start)
       expect(await store().guess(guessing('new'), start)).toMatchObject({ provider: 'twilio' })
-      await store().setProvider(record({ id: 'record 2' }), 'vonage', start)
+      await store().setProvider(record({ id: 'record 2' }), 'vonage', 'SM1', start)
       expect(await store().guess(guessing('new'), start)).toEqual({ kind: 'absent' })
     })
 

@@ -20,6 +20,7 @@ export const anySms: Sms = {
   template: null,
   senderId: null,
   validitySeconds: null,
+  expectsFeedback: false,
   callbackUrl: null,
 }
 

@@ -14,6 +14,7 @@ export function startMetrics(sources: MetricSources): Metrics {
   return {
     ended: (ended) => withMetrics((metrics) => metrics.ended(ended)),
     reportReceived: (provider, status) => withMetrics((metrics) => metrics.reportReceived(provider, status)),
+    feedbackReported: (result) => withMetrics((metrics) => metrics.feedbackReported(result)),
     scrape: async () => (await loading).scrape(),
     stop: () => withMetrics((metrics) => metrics.stop()),
   }

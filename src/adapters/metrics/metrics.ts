@@ -3,6 +3,7 @@ import { type Distribution, newDistribution, observe } from '../../domain/events
 import type { Attempt } from '../../domain/events/request-context.ts'
 import type { RequestEnded } from '../../domain/events/request-ended.ts'
 import type { BreakerState } from '../../domain/messages/breaker.ts'
+import type { FeedbackResult } from '../../domain/messages/conversion-feedback.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import { limitNames } from '../../domain/otp/limits.ts'
 import { DistributionHistogram } from './distribution-histogram.ts'
@@ -20,6 +21,13 @@ const breakerLabels: Readonly<Record<BreakerState['state'], string>> = {
   'half-open': 'probed',
 }
 const reportStatuses: readonly DeliveryReportState['status'][] = ['delivered', 'failed', 'pending']
+const feedbackOutcomes: readonly FeedbackResult['outcome'][] = [
+  'accepted',
+  'rejected',
+  'retryable',
+  'unknown',
+  'dropped',
+]
 const attemptEnds: readonly Pick<Attempt, 'outcome' | 'errorClass'>[] = [
   { outcome: 'accepted', errorClass: null },
   { outcome: 'rejected', errorClass: 'recipient' },
@@ -102,6 +110,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     'provider',
     'status',
   )
+  const feedback = counter(
+    'otpost_conversion_feedback_total',
+    'Verified codes to report to their provider, by outcome.',
+    'provider',
+    'outcome',
+  )
   const limited = counter('otpost_limited_total', 'Requests rejected by a limit.', 'limit')
 
   const inUse = Object.values(smsRoutes).flat()
@@ -179,8 +193,11 @@ export function createMetrics(sources: MetricSources): Metrics {
     for (const operation of ['send', 'resend']) codesSent.inc({ operation, channel }, 0)
     for (const outcome of verdicts) verifications.inc({ channel, outcome }, 0)
   }
-  for (const { name, deliveryReports: reader } of inUse) {
+  for (const { name, deliveryReports: reader, reportConversion } of inUse) {
     for (const status of reader ? reportStatuses : []) deliveryReports.inc({ provider: name, status }, 0)
+    for (const outcome of sources.usesConversionFeedback && reportConversion ? feedbackOutcomes : []) {
+      feedback.inc({ provider: name, outcome }, 0)
+    }
   }
   for (const limit of limitNames) limited.inc({ limit }, 0)
 
@@ -202,6 +219,7 @@ export function createMetrics(sources: MetricSources): Metrics {
       }
     },
     reportReceived: (provider, status) => deliveryReports.inc({ provider, status }),
+    feedbackReported: ({ provider, outcome }) => feedback.inc({ provider, outcome }),
     // Simultaneous scrapes share a result.
     scrape: () => {
       scraping ??= scrape().finally(() => {

@@ -1,6 +1,7 @@
 import type { Distribution } from '../../domain/events/distribution.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
 import type { Breakers } from '../../domain/messages/breaker.ts'
+import type { FeedbackResult } from '../../domain/messages/conversion-feedback.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import type { Mailer, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
 
@@ -8,6 +9,7 @@ export interface MetricSources {
   readonly build: { readonly version: string; readonly bun: string; readonly database: string }
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
+  readonly usesConversionFeedback: boolean
   readonly breakers: Pick<Breakers, 'states'>
   readonly checkDatabase: () => Promise<void>
   readonly stats: {
@@ -37,6 +39,7 @@ export interface Scrape {
 export interface Metrics {
   readonly ended: RequestListener
   readonly reportReceived: (provider: string, status: DeliveryReportState['status']) => void
+  readonly feedbackReported: (result: FeedbackResult) => void
   /** In Prometheus text format. A database that does not answer is reported as down, within a time limit. */
   scrape(): Promise<Scrape>
   stop(): void

@@ -19,10 +19,11 @@ export function createOtpStore(
         subjects: stepSubjects.beginSend(claims, code, now),
         run: (state, serverNow) => steps.beginSend(state, claims, code, given(now) ?? serverNow),
       }),
-    setProvider: (code, provider, now) =>
+    setProvider: (code, provider, messageId, now) =>
       take({
-        subjects: stepSubjects.setProvider(code, provider, now),
-        run: (state, serverNow) => steps.setProvider(state, code, provider, given(now) ?? serverNow),
+        subjects: stepSubjects.setProvider(code, provider, messageId, now),
+        run: (state, serverNow) =>
+          steps.setProvider(state, code, provider, messageId, given(now) ?? serverNow),
       }),
     reschedule: (grant, durationMs, now) =>
       take({

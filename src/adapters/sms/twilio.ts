@@ -62,6 +62,12 @@ export const twilio: SmsProviderSpec = {
         const result = await post(url, { headers, body: form(sms, from) }, timeoutMs)
         return result.answered ? outcomeOf(result.status, result.text) : result.outcome
       },
+      async reportConversion(sid, timeoutMs) {
+        const feedbackUrl = `${base}/2010-04-01/Accounts/${account}/Messages/${encodeURIComponent(sid)}/Feedback.json`
+        const result = await post(feedbackUrl, { headers, body: 'Outcome=confirmed' }, timeoutMs)
+        if (!result.answered) return result.outcome
+        return isSuccess(result.status) ? { kind: 'accepted' } : refusalOf(result.status, result.text)
+      },
       deliveryReports: { namedBy: 'attempt', read: (call) => readCallback(call, token) },
     })
   },
@@ -72,7 +78,10 @@ const messagingService = /^MG[0-9a-fA-F]{32}$/
 /** Twilio's limit and default of ValidityPeriod. */
 const maxValiditySeconds = 36_000
 
-function form({ to, text, senderId, validitySeconds, callbackUrl }: Sms, from: string): string {
+function form(
+  { to, text, senderId, validitySeconds, callbackUrl, expectsFeedback }: Sms,
+  from: string,
+): string {
   const sender = senderId ?? from
   const fields = new URLSearchParams({
     To: `+${to}`,
@@ -86,6 +95,7 @@ function form({ to, text, senderId, validitySeconds, callbackUrl }: Sms, from: s
     )
   }
   if (callbackUrl !== null) fields.set('StatusCallback', callbackUrl)
+  if (expectsFeedback) fields.set('ProvideFeedback', 'true')
   return fields.toString()
 }
 
@@ -108,10 +118,8 @@ const statuses = wordTable<DeliveryReport['status']>({
 })
 
 function outcomeOf(httpStatus: number, text: string): Outcome {
-  const { sid, status, code, error_code: errorCode } = fieldsOf(text)
-  if (httpStatus < 200 || httpStatus > 299) {
-    return refusal(code, meaningOfStatus(httpStatus), `HTTP ${httpStatus}`)
-  }
+  if (!isSuccess(httpStatus)) return refusalOf(httpStatus, text)
+  const { sid, status, error_code: errorCode } = fieldsOf(text)
   if (typeof sid !== 'string' || !/^(SM|MM)[0-9a-fA-F]{32}$/.test(sid)) {
     return failure('unknown', 'unreadable answer')
   }
@@ -120,6 +128,14 @@ function outcomeOf(httpStatus: number, text: string): Outcome {
   // Not documented for a new message. It was not sent, and another provider may succeed.
   if (state === 'failed') return refusal(errorCode, 'retryable', `status ${status}`)
   return { kind: 'accepted', providerMessageId: sid }
+}
+
+function isSuccess(httpStatus: number): boolean {
+  return httpStatus >= 200 && httpStatus <= 299
+}
+
+function refusalOf(httpStatus: number, text: string): Outcome {
+  return refusal(fieldsOf(text).code, meaningOfStatus(httpStatus), `HTTP ${httpStatus}`)
 }
 
 function refusal(code: unknown, meaning: Meaning, reason: string): Outcome {

@@ -1,6 +1,7 @@
 import { type Channel, mask, type Recipient } from '../contact.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
+import type { VerifiedCode } from '../otp/store.ts'
 import type { EpochMs } from '../time.ts'
 
 export type Operation = 'send' | 'resend' | 'verify' | 'notify'
@@ -19,7 +20,7 @@ export interface RequestContext {
   recipientSubject?: string
   recipients?: number
   /** The code that a verify consumed. */
-  verified?: { readonly provider: string | null; readonly ageMs: number }
+  verified?: VerifiedCode
   fault?: unknown
   readonly limits: LimitStatus[]
   attemptsBegun: number

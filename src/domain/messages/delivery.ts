@@ -172,7 +172,7 @@ function saveAttempt({ eventLog }: DeliveryPorts, context: RequestContext, attem
 
 function smsFor(
   provider: string,
-  { id, requestId, brandSlug, brandName, to, text, template, validitySeconds }: SmsMessage,
+  { id, requestId, brandSlug, brandName, to, text, template, validitySeconds, expectsFeedback }: SmsMessage,
   route: SmsRoute,
   callbackUrl: string | null,
 ): Sms {
@@ -184,6 +184,7 @@ function smsFor(
     brandName,
     to,
     validitySeconds,
+    expectsFeedback,
     route,
     text: registered?.text ?? text,
     template: registered?.template ?? null,

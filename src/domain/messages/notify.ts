@@ -83,7 +83,8 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
   const { slug: brandSlug, displayName: brandName } = brand
-  const common = { requestId: context.requestId, brandSlug, brandName, validitySeconds: null, ...message }
+  const unlimited = { validitySeconds: null, expectsFeedback: false }
+  const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...message }
   await deliverToAll(ports, context, 'SMS', recipients, ({ identity: to }, subject, position) => {
     const sms = { ...common, id: ports.secrets.newId(), to, subject, position }
     return deliverSms(ports, context, sms, { routes })

@@ -17,6 +17,8 @@ export interface SmsMessage {
   } | null
   /** Null: unlimited. */
   readonly validitySeconds: number | null
+  /** The provider gets conversion feedback if the recipient uses the message. */
+  readonly expectsFeedback: boolean
   /** The recipient's number within the request, from 1. Null: the only recipient. */
   readonly position: number | null
 }
@@ -30,7 +32,8 @@ export interface Registration {
   readonly entityId: string | null
 }
 
-export interface Sms extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to'> {
+export interface Sms
+  extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to' | 'expectsFeedback'> {
   readonly route: SmsRoute
   readonly text: string
   /** Template route only. Providers that render use `id` and `variables`; others use `id` and `entityId`. */
@@ -64,11 +67,13 @@ export type Outcome =
 
 export type RejectionScope = 'recipient' | 'content' | 'account'
 
-/** `send` resolves within `timeoutMs` and never throws. */
+/** `send` and `reportConversion` resolve within `timeoutMs` and never throw. */
 export interface SmsProvider {
   readonly name: string
   readonly endpoint?: string
   send(sms: Sms, timeoutMs: number): Promise<Outcome>
+  /** Reports that the recipient used a message with `expectsFeedback`. Undefined: the provider has no such call. */
+  reportConversion?(providerMessageId: string, timeoutMs: number): Promise<Outcome>
   readonly deliveryReports?: DeliveryReportReader
 }
 

@@ -10,6 +10,7 @@ import {
 } from '../contact.ts'
 import { type Attempt, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
+import type { ConversionFeedback } from '../messages/conversion-feedback.ts'
 import {
   type DeliveryPorts,
   deliverMail,
@@ -45,6 +46,8 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly otpTtlSeconds: number
   readonly smsMode: SmsMode
   readonly contacts: Contacts
+  /** Undefined: turned off. */
+  readonly conversionFeedback: Pick<ConversionFeedback, 'accepts'> | undefined
 }
 
 /** Send and resend (spec 4.1, 4.2). Returns the seconds until the code expires. */
@@ -76,7 +79,8 @@ export async function sendOtp(
   const outcome = await deliver(ports, context, brand, order, { code, avoid: isResend ? lastProvider : null })
   const cooldown = cooldownOf(grants, brand.slug)
   const possiblySent = context.attempts.filter(mayBeSent)
-  const provider = possiblySent.at(-1)?.provider ?? lastProvider
+  const last = possiblySent.at(-1)
+  const provider = last?.provider ?? lastProvider
   if (outcome.kind !== 'accepted') {
     // The global limit counts calls, so it is not given back. The others count codes that may have been sent.
     const unused = grants.filter(
@@ -87,8 +91,9 @@ export async function sendOtp(
     throw new Failure('sms_failed')
   }
   try {
-    if (provider !== null && provider !== record.provider)
-      await ports.store.setProvider(record, provider, ports.now())
+    const messageId = last && ports.conversionFeedback?.accepts(last.provider) ? last.providerMessageId : null
+    if (provider !== null && (provider !== record.provider || messageId !== null))
+      await ports.store.setProvider(record, provider, messageId, ports.now())
     await countFurther(ports, limits, possiblySent.length)
     await startCooldown(ports, cooldown)
   } catch (error) {
@@ -237,6 +242,7 @@ function deliver(
     text: boundText(plain.text, code, brand.domain, ports.segmentsOf),
     template: { key, text, variables, registration: registrationOf(brand, key) },
     validitySeconds: lifetimeSeconds,
+    expectsFeedback: ports.conversionFeedback !== undefined,
   }
   return deliverSms(ports, context, message, { routes: routesOf(ports.smsMode, brand.dltEnabled), avoid })
 }

@@ -68,7 +68,8 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
     if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
       state.setCode(subject, brandSlug, undefined)
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
-      return { kind: 'verified', provider: code.provider, ageMs: now - code.createdAt }
+      const { provider, providerMessageId, createdAt } = code
+      return { kind: 'verified', provider, providerMessageId, ageMs: now - createdAt }
     }
     state.setCode(subject, brandSlug, { ...code, attempts: code.attempts + 1 })
     if (failureBudget) admit(state, [failureBudget], now)
@@ -110,9 +111,14 @@ function beginSend(state: State, claims: readonly Claim[], code: NewCode, now: n
   return { ...decision, lastProvider }
 }
 
-function setProvider(state: State, { subject, brandSlug, id }: CodeRef, provider: string): void {
+function setProvider(
+  state: State,
+  { subject, brandSlug, id }: CodeRef,
+  provider: string,
+  providerMessageId: string | null,
+): void {
   const code = state.code(subject, brandSlug, always)
-  if (code?.id === id) state.setCode(subject, brandSlug, { ...code, provider })
+  if (code?.id === id) state.setCode(subject, brandSlug, { ...code, provider, providerMessageId })
 }
 
 function reschedule(state: State, grant: Grant, durationMs: number, now: number): void {

@@ -22,8 +22,15 @@ export type SendDecision =
     })
   | Refusal
 
+export interface VerifiedCode {
+  readonly provider: string | null
+  /** Known only for a provider that gets conversion feedback. */
+  readonly providerMessageId: string | null
+  readonly ageMs: number
+}
+
 export type Verdict =
-  | { readonly kind: 'verified'; readonly provider: string | null; readonly ageMs: number }
+  | ({ readonly kind: 'verified' } & VerifiedCode)
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'locked'; readonly resetsInMs: number }
   | { readonly kind: 'absent' }
@@ -49,7 +56,7 @@ export interface OtpStore {
   /** Takes all claims and replaces the code, or does neither. */
   beginSend(claims: readonly Claim[], code: NewCode, now: number): Promise<SendDecision>
   /** Unless the code was used or replaced. */
-  setProvider(code: CodeRef, provider: string, now: number): Promise<void>
+  setProvider(code: CodeRef, provider: string, providerMessageId: string | null, now: number): Promise<void>
   /** Sets a grant's window to expire in `durationMs`. Never shortens the window of a later grant. */
   reschedule(grant: Grant, durationMs: number, now: number): Promise<void>
   /** Decrements the counts, unless their windows have ended. */

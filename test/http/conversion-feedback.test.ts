@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
+import { startProviderDouble } from '../support/provider-server.ts'
+import { freshPhone } from '../support/rows.ts'
+
+const account = 'AC0123456789abcdef0123456789abcdef'
+const sid = 'SM0123456789abcdef0123456789abcdef'
+const feedbackPath = `/2010-04-01/Accounts/${account}/Messages/${sid}/Feedback.json`
+
+let twilio: ReturnType<typeof startProviderDouble>
+let app: TestApp
+
+beforeEach(() => {
+  twilio = startProviderDouble(() => Response.json({ sid, status: 'queued' }, { status: 201 }))
+})
+afterEach(async () => {
+  await app.close()
+  await twilio.stop()
+})
+
+async function start(env: Readonly<Record<string, string>>): Promise<void> {
+  app = await createTestApp({
+    SMS_PLAIN: 'twilio',
+    TWILIO_ACCOUNT_SID: account,
+    TWILIO_AUTH_TOKEN: '0123456789abcdef0123456789abcdef',
+    TWILIO_FROM: '+15005550006',
+    TWILIO_BASE_URL: twilio.url,
+    ...env,
+  })
+}
+
+/** Sends a code and verifies it; returns the status of the second answer. */
+async function sendAndVerify(): Promise<number> {
+  const phone = freshPhone()
+  await app.post('/otp/send', { phone })
+  const otp = codeIn(new URLSearchParams(twilio.received.at(-1)?.body).get('Body'))
+  return (await app.post('/otp/verify', { phone, otp })).status
+}
+
+/** Resolves once the provider has had so many calls. */
+async function calls(count: number): Promise<string[]> {
+  while (twilio.received.length < count) await new Promise((resolve) => setImmediate(resolve))
+  return twilio.received.map(({ path }) => path)
+}
+
+describe('CONVERSION_FEEDBACK', () => {
+  test('reports a verified code to the provider that sent it', async () => {
+    await start({ CONVERSION_FEEDBACK: '1' })
+    expect(await sendAndVerify()).toBe(200)
+    expect(await calls(2)).toEqual([expect.stringMatching(/Messages\.json$/), feedbackPath])
+    const [sent, feedback] = twilio.received
+    expect(new URLSearchParams(sent?.body).get('ProvideFeedback')).toBe('true')
+    expect(feedback?.body).toBe('Outcome=confirmed')
+  })
+
+  test('reports neither wrong codes nor notifications', async () => {
+    await start({ CONVERSION_FEEDBACK: '1' })
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone })
+    const code = codeIn(new URLSearchParams(twilio.received.at(-1)?.body).get('Body'))
+    await app.post('/otp/verify', { phone, otp: code === '111111' ? '222222' : '111111' })
+    const notified = await app.post('/notify', { channel: 'SMS', to: phone, message: 'Hello' })
+    expect(notified.status).toBe(200)
+    expect(new URLSearchParams(twilio.received[1]?.body).get('ProvideFeedback')).toBeNull()
+    expect(twilio.received).toHaveLength(2)
+  })
+
+  test('is off by default: the provider gets the message only', async () => {
+    await start({})
+    expect(await sendAndVerify()).toBe(200)
+    await app.post('/otp/send', { phone: freshPhone() })
+    expect(new Set(await calls(2))).toEqual(new Set([feedbackPath.replace(`/${sid}/Feedback`, '')]))
+    for (const { body } of twilio.received) expect(body).not.toContain('ProvideFeedback')
+  })
+
+  test('does not delay or fail a verify, and logs at most one line a minute', async () => {
+    await start({ CONVERSION_FEEDBACK: '1', PROVIDER_TIMEOUT_MS: '2000' })
+    const phones = [freshPhone(), freshPhone(), freshPhone()]
+    const codes: string[] = []
+    for (const phone of phones) {
+      await app.post('/otp/send', { phone })
+      codes.push(codeIn(new URLSearchParams(twilio.received.at(-1)?.body).get('Body')))
+    }
+    const held = Promise.withResolvers<Response>()
+    twilio.answer(() => held.promise.then((response) => response.clone()))
+    for (const [index, phone] of phones.entries())
+      expect((await app.post('/otp/verify', { phone, otp: codes[index] })).status).toBe(200)
+    await calls(6)
+    held.resolve(Response.json({ code: 20404 }, { status: 404 }))
+    const lines = (): object[] => app.lines.filter((line) => 'failures' in line)
+    while (lines().length === 0) await new Promise((resolve) => setImmediate(resolve))
+    expect(lines()).toEqual([{ provider: 'twilio', outcome: 'rejected', reason: '20404', failures: 1 }])
+  })
+})
