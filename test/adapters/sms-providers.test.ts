@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { awsSms } from '../../src/adapters/sms/aws-sms.ts'
 import { kannel } from '../../src/adapters/sms/kannel.ts'
 import { msg91 } from '../../src/adapters/sms/msg91.ts'
 import { failure, type Meaning, type SmsProviderSpec } from '../../src/adapters/sms/provider.ts'
@@ -222,6 +223,52 @@ const providers: Readonly<Record<string, Provider>> = {
       ['AWS_SESSION_TOKEN', 'canary\ncanary'],
       ['SNS_BASE_URL', 'http://canary.example'],
       ['SNS_SENDER_ID', 'ca', 'canarycanary', 'ca nary', '12025550143'],
+    ],
+  },
+  'aws-sms': {
+    spec: awsSms,
+    settings: {
+      AWS_REGION: 'ap-south-1',
+      AWS_ACCESS_KEY_ID: 'canary-id',
+      AWS_SECRET_ACCESS_KEY: 'canary-secret',
+    },
+    baseUrl: 'AWS_SMS_BASE_URL',
+    status: 200,
+    taken: JSON.stringify({ MessageId: messageId }),
+    accepted: { kind: 'accepted', providerMessageId: messageId },
+    codes: {
+      content: `${each(
+        [400],
+        'ConflictException ResourceNotFoundException ValidationException DESTINATION_PHONE_NUMBER_NOT_VERIFIED NO_ORIGINATION_IDENTITIES_FOUND SENDER_ID_NOT_REGISTERED SomethingNew constructor',
+      )}`,
+      recipient: '400:DESTINATION_PHONE_NUMBER_OPTED_OUT',
+      account: `${each(
+        [400],
+        'AccessDeniedException ServiceQuotaExceededException UnrecognizedClientException InvalidSignatureException ExpiredTokenException IncompleteSignature MissingAuthenticationToken NotAuthorized OptInRequired RequestExpired',
+      )} 403:SomethingNew`,
+      retryable:
+        '400:ThrottlingException 500:InternalServerException 503:ServiceUnavailable 500:SomethingNew',
+    },
+    refusal: (_, code) =>
+      JSON.stringify({
+        ...(code === code.toUpperCase()
+          ? { __type: 'ConflictException', Reason: code }
+          : { __type: `com.amazonaws.pinpointsmsvoicev2#${code}` }),
+        Message: `Not to +${anySms.to}`,
+      }),
+    unreadable: [
+      'OK',
+      '{}',
+      ...[null, '', 1, [messageId], `+${anySms.to}`, 'a b'].map((wrong) =>
+        JSON.stringify({ MessageId: wrong }),
+      ),
+    ],
+    wrong: [
+      ['AWS_REGION', 'canary.example/'],
+      ['AWS_ACCESS_KEY_ID', 'canary\ncanary'],
+      ['AWS_SMS_BASE_URL', 'http://canary.example'],
+      ['AWS_SMS_SENDER', 'ca nary', 'canary\n1'],
+      ['AWS_SMS_CONFIGURATION_SET', 'ca nary', '+canary'],
     ],
   },
   kannel: {

@@ -1,3 +1,4 @@
+import { awsSms } from './aws-sms.ts'
 import { discard } from './discard.ts'
 import { kannel } from './kannel.ts'
 import { msg91 } from './msg91.ts'
@@ -17,6 +18,7 @@ export const providerSpecs: readonly SmsProviderSpec[] = [
   vonage,
   msg91,
   sns,
+  awsSms,
 ]
 
 export const providerNames: readonly string[] = providerSpecs.map((provider) => provider.name)

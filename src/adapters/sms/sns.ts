@@ -1,23 +1,12 @@
-import { gunzipSync } from 'node:zlib'
-import { AwsV4Signer } from 'aws4fetch'
 import { declare } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
-import { Failure, invalid } from '../../domain/failures.ts'
-import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
-import { meaningOfStatus, post } from './http.ts'
+import type { DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
+import { awsSettings, readAccount, signedPost } from './aws.ts'
+import { firehoseReader } from './firehose.ts'
+import { meaningOfStatus } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
-import { isSame } from './reading.ts'
 
 const snsSettings = declare('AWS SNS', {
-  AWS_REGION: { format: 'region, such as `eu-west-1`', meaning: 'The AWS region.' },
-  AWS_ACCESS_KEY_ID: { format: 'text without spaces', secret: true, meaning: 'The access key id.' },
-  AWS_SECRET_ACCESS_KEY: { format: 'text', secret: true, meaning: 'The secret access key.' },
-  AWS_SESSION_TOKEN: {
-    unset: 'unset',
-    format: 'text without spaces',
-    secret: true,
-    meaning: 'The session token of temporary credentials.',
-  },
   SNS_SENDER_ID: {
     unset: 'unset: the account’s default',
     format: '3 to 11 letters, digits and hyphens, at least one letter',
@@ -43,61 +32,25 @@ const snsSettings = declare('AWS SNS', {
 export const sns: SmsProviderSpec = {
   name: 'sns',
   routes: ['plain', 'template'],
-  settings: snsSettings,
+  settings: { ...awsSettings, ...snsSettings },
   configure(settings) {
-    const region = readRegion(settings)
-    const credentials = readCredentials(settings)
+    const account = readAccount(settings, 'sns')
     const usualSender = readSenderId(settings)
-    const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
-    const url = `${settings.baseUrl(snsSettings.SNS_BASE_URL, `https://sns.${region}.${domain}`)}/`
+    const usualUrl = `https://sns.${account.region}.${account.domain}`
+    const url = `${settings.baseUrl(snsSettings.SNS_BASE_URL, usualUrl)}/`
     const accessKey = settings.optional(snsSettings.SNS_FIREHOSE_ACCESS_KEY)
     return ({ now }) => ({
       name: 'sns',
       endpoint: url,
       async send(sms, timeoutMs) {
+        const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }
         const body = requestOf(sms, usualSender).toString()
-        const { headers } = await new AwsV4Signer({
-          ...credentials,
-          method: 'POST',
-          url,
-          headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
-          body,
-          service: 'sns',
-          region,
-          allHeaders: true,
-          datetime: new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
-        }).sign()
-        const answer = await post(url, { headers: Object.fromEntries(headers), body }, timeoutMs)
+        const answer = await signedPost(account, { service: 'sns', url, headers, body }, now, timeoutMs)
         return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
       },
-      deliveryReports: {
-        namedBy: 'providerMessageId',
-        read: (call) => readReports(call, accessKey),
-        // After any other response Firehose retries.
-        answer: (call, at) => ({ requestId: deliveryOf(call).requestId, timestamp: at }),
-      },
+      deliveryReports: firehoseReader(accessKey, (object) => statusLogsOf(object).flatMap(reportsOf)),
     })
   },
-}
-
-const why = 'the SMS provider sns needs it'
-
-function readRegion(settings: Settings): string {
-  const region = settings.required(snsSettings.AWS_REGION, why).trim()
-  if (/^[a-z0-9-]+$/.test(region)) return region
-  if (region !== '') settings.refuse('AWS_REGION', 'must be a region such as eu-west-1')
-  return 'us-east-1'
-}
-
-function readCredentials(settings: Settings) {
-  const credentials = {
-    accessKeyId: settings.required(snsSettings.AWS_ACCESS_KEY_ID, why).trim(),
-    secretAccessKey: settings.required(snsSettings.AWS_SECRET_ACCESS_KEY, why).trim(),
-  }
-  const sessionToken = settings.optional(snsSettings.AWS_SESSION_TOKEN)?.trim()
-  if (/[^!-~]/.test(credentials.accessKeyId)) settings.refuse('AWS_ACCESS_KEY_ID', 'must be one word')
-  if (/[^!-~]/.test(sessionToken ?? '')) settings.refuse('AWS_SESSION_TOKEN', 'must be one word')
-  return sessionToken === undefined ? credentials : { ...credentials, sessionToken }
 }
 
 function readSenderId(settings: Settings): string | undefined {
@@ -173,67 +126,6 @@ function textOf(text: string, kind: 'PublishResponse' | 'ErrorResponse', tag: st
   return new RegExp(`<${tag}>([\\w.-]{1,100})</${tag}>`).exec(answer)?.[1]
 }
 
-const maxUnpackedBytes = 16 * 1024 * 1024
-
-/** A Firehose delivery has CloudWatch Logs events; each is the "delivery status log" of one message. */
-function readReports(call: CallbackRequest, accessKey: string | undefined): readonly DeliveryReport[] {
-  if (accessKey !== undefined && !isSame(call.headers['x-amz-firehose-access-key'] ?? '', accessKey)) {
-    throw new Failure('forbidden', 'The access key is wrong.')
-  }
-  let left = maxUnpackedBytes
-  return deliveryOf(call).records.flatMap((record) => {
-    const { data } = Object(record)
-    if (typeof data !== 'string') throw noDelivery()
-    const message = unpacked(Buffer.from(data, 'base64'), left)
-    left -= message.byteLength
-    return objectsOf(message.toString()).flatMap(statusLogsOf).flatMap(reportsOf)
-  })
-}
-
-/** "HTTP endpoint delivery request and response specifications" of Firehose. */
-function deliveryOf({ body }: CallbackRequest): { requestId: string; records: readonly unknown[] } {
-  const text = unpacked(body, maxUnpackedBytes).toString()
-  const { requestId, records } = Object(parsed(text))
-  if (typeof requestId !== 'string' || !Array.isArray(records)) throw noDelivery()
-  return { requestId, records }
-}
-
-/** CloudWatch Logs always compresses; Firehose only if its stream is configured so. */
-function unpacked(bytes: Uint8Array, maxBytes: number): Buffer {
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return Buffer.from(bytes)
-  try {
-    return gunzipSync(bytes, { maxOutputLength: Math.max(1, maxBytes) })
-  } catch {
-    throw noDelivery()
-  }
-}
-
-function objectsOf(text: string): readonly unknown[] {
-  const objects: unknown[] = []
-  let [start, depth, inString] = [0, 0, false]
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index]
-    if (character === '\\') index++
-    else if (character === '"') inString = !inString
-    else if (inString) continue
-    else if (character === '{') depth++
-    else if (character === '}' && --depth === 0) {
-      objects.push(parsed(text.slice(start, index + 1)))
-      start = index + 1
-    }
-  }
-  if (text.slice(start).trim() !== '') throw noDelivery()
-  return objects
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    throw noDelivery()
-  }
-}
-
 /** A CloudWatch message (a CONTROL_MESSAGE has no logs), or a log that Firehose extracted. */
 function statusLogsOf(message: unknown): readonly unknown[] {
   const { messageType, logEvents } = Object(message)
@@ -274,8 +166,4 @@ function reportsOf(log: unknown): readonly DeliveryReport[] {
   const { providerResponse } = Object(delivery)
   const reason = failureReasons.has(providerResponse) ? providerResponse : status
   return [{ providerMessageId, status: 'failed', reason }]
-}
-
-function noDelivery(): Failure {
-  return invalid('The request is not a delivery of Amazon Data Firehose.')
 }
