@@ -57,7 +57,10 @@ const notes: Readonly<Record<string, string>> = {
   Twilio: 'Used if `SMS_PLAIN` names `twilio`: see [Twilio](providers/twilio.md).',
   Vonage: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `vonage`: see [Vonage](providers/vonage.md).',
   MSG91: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `msg91`: see [MSG91](providers/msg91.md).',
+  AWS: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns` or `aws-sms`.',
   'AWS SNS': 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns`: see [AWS SNS](providers/sns.md).',
+  'AWS End User Messaging SMS':
+    'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `aws-sms`: see [AWS End User Messaging SMS](providers/aws-sms.md).',
   'E-mail': 'See [SMTP](providers/smtp.md).',
   Metrics: 'See [Metrics](metrics.md).',
   Tracing: 'otpost supports these variables of the OpenTelemetry specification.',

@@ -194,7 +194,7 @@ export const messageSettings = declare('Messages', {
   CONVERSION_FEEDBACK: {
     default: false,
     meaning:
-      '`1` reports each verified SMS code to the provider that sent it, if the provider takes such feedback: Twilio (`ProvideFeedback`) and AWS End User Messaging SMS (`MessageFeedbackEnabled`). Calls are made after the answer, at most 4 at once.',
+      '`1` reports each verified SMS code to the provider that sent it, if the provider takes such feedback: Twilio (`ProvideFeedback`) and AWS End User Messaging SMS (`MessageFeedbackEnabled`). otpost calls the provider after the answer to the verify.',
   },
   OUTBOX_IN_PRODUCTION: {
     default: false,

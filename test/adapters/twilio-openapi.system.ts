@@ -27,6 +27,7 @@ if (!isInstalled) {
 setDefaultTimeout(120_000)
 
 const operationPath = '/2010-04-01/Accounts/{AccountSid}/Messages.json'
+const feedbackPath = '/2010-04-01/Accounts/{AccountSid}/Messages/{MessageSid}/Feedback.json'
 const account = 'AC0123456789abcdef0123456789abcdef'
 const service = 'MG0123456789abcdef0123456789abcdef'
 const messagesPath = operationPath.replace('{AccountSid}', account)
@@ -76,12 +77,13 @@ interface Operation {
 }
 
 /**
- * Starts Prism with only the operation that the adapter calls, because it takes seconds to read all of them.
+ * Starts Prism with only the operations that the adapter calls, because it takes seconds to read all of them.
  */
-async function startPrism(document: Document, operation: Operation) {
+async function startPrism(document: Document) {
   const folder = mkdtempSync(join(tmpdir(), 'otpost-twilio-'))
   const file = join(folder, 'document.json')
-  await Bun.write(file, JSON.stringify({ ...document, paths: { [operationPath]: { post: operation } } }))
+  const paths = [operationPath, feedbackPath].map((path) => [path, { post: document.paths[path]?.post }])
+  await Bun.write(file, JSON.stringify({ ...document, paths: Object.fromEntries(paths) }))
   const { PATH = '', HOME = '', TMPDIR } = process.env
   const child = Bun.spawn(
     [process.execPath, '--bun', prismProgram, 'mock', '--host', '127.0.0.1', '--port', '0', '--errors', file],
@@ -166,7 +168,7 @@ beforeAll(async () => {
   const found = document.paths[operationPath]?.post
   if (!found) throw new Error('the document has no such operation')
   operation = found
-  prism = await startPrism(document, operation)
+  prism = await startPrism(document)
   proxy = startProxy(prism.url)
 })
 
@@ -175,17 +177,22 @@ afterAll(async () => {
   await prism?.stop()
 })
 
-/** Sends through the proxy; returns the outcome, the request and Prism's response. */
-async function send(given: Partial<Sms> = {}, intervention: Intervention = {}, from = '+15005550006') {
-  if (!proxy) throw new Error('nothing runs')
+function providerAt(url: string, from = '+15005550006') {
   const settings = new Settings({
     TWILIO_ACCOUNT_SID: account,
     TWILIO_AUTH_TOKEN: '0123456789abcdef0123456789abcdef',
     TWILIO_FROM: from,
-    TWILIO_BASE_URL: proxy.url,
+    TWILIO_BASE_URL: url,
   })
   const provider = twilio.configure(settings, 'plain')(tools)
   expect(settings.problems).toEqual([])
+  return provider
+}
+
+/** Sends through the proxy; returns the outcome, the request and Prism's response. */
+async function send(given: Partial<Sms> = {}, intervention: Intervention = {}, from = '+15005550006') {
+  if (!proxy) throw new Error('nothing runs')
+  const provider = providerAt(proxy.url, from)
   proxy.intervene(intervention)
   const outcome = await provider.send({ ...sms, ...given }, 30_000)
   const form = proxy.forms.at(-1)
@@ -215,6 +222,20 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
     expect(outcome.kind).toBe('accepted')
     expect([...form.keys()]).toEqual(['To', 'MessagingServiceSid', 'Body'])
     expect(undeclared(form)).toEqual([])
+  })
+
+  test('allows the request for conversion feedback, and the feedback', async () => {
+    const { outcome, form } = await send({ expectsFeedback: true })
+    expect(form.get('ProvideFeedback')).toBe('true')
+    expect(undeclared(form)).toEqual([])
+    const sid = 'providerMessageId' in outcome ? (outcome.providerMessageId ?? '') : ''
+    const provider = providerAt(proxy?.url ?? '')
+    expect(await provider.reportConversion?.(sid, 30_000)).toEqual({ kind: 'accepted' })
+    const { schema } =
+      document.paths[feedbackPath]?.post.requestBody.content['application/x-www-form-urlencoded'] ?? {}
+    const feedback = proxy?.forms.at(-1)
+    expect([...(feedback?.keys() ?? [])]).toEqual(Object.keys(schema?.properties ?? {}))
+    expect(await provider.reportConversion?.('no message', 30_000)).toMatchObject({ kind: 'rejected' })
   })
 
   test('requires credentials, and a call without them is an account error', async () => {

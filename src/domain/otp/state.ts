@@ -30,7 +30,7 @@ export interface Code {
   /** Exclusive. */
   readonly expiresAt: EpochMs
   readonly provider: string | null
-  /** Null unless providers are told which codes were verified. */
+  /** Null unless the provider gets conversion feedback. */
   readonly providerMessageId: string | null
 }
 
