@@ -25,7 +25,7 @@ const [smtpPassword, secretKey] = ['canary-smtp:pass/word@&%', 'canary-secret+ke
 /** The providers of each route, in their order. */
 const order: Readonly<Record<Asked['route'], readonly ProviderName[]>> = {
   plain: providerNames,
-  template: ['msg91', 'vonage', 'sns', 'webhook'],
+  template: ['msg91', 'vonage', 'sns', 'aws-sms', 'webhook'],
 }
 
 /** How a code is sent: by which provider and route, after which other providers, and for which brand. */
@@ -53,9 +53,16 @@ const refusals: Readonly<Record<Way['route'], Readonly<Record<string, string>>>>
     vonage: 'status 15',
     msg91: 'code 203',
     sns: 'InvalidParameter',
+    'aws-sms': 'SENDER_ID_NOT_REGISTERED',
     webhook: 'HTTP 422',
   },
-  template: { vonage: 'status 15', msg91: 'code 211', sns: 'InvalidParameter', webhook: 'HTTP 422' },
+  template: {
+    vonage: 'status 15',
+    msg91: 'code 211',
+    sns: 'InvalidParameter',
+    'aws-sms': 'SENDER_ID_NOT_REGISTERED',
+    webhook: 'HTTP 422',
+  },
 }
 
 /** The reason in the log for the reason of a delivery report. */
@@ -64,6 +71,7 @@ const failures: Readonly<Record<ProviderName, string>> = {
   vonage: 'err-code 50',
   msg91: '16',
   sns: 'Phone number is opted out',
+  'aws-sms': 'TEXT_CARRIER_BLOCKED',
   webhook: 'absent',
 }
 
@@ -76,6 +84,7 @@ const registrations: Readonly<
     vonage: { from: 'Acme' },
     msg91: { sender: 'ACMEXX' },
     sns: { 'AWS.SNS.SMS.SMSType': 'Transactional' },
+    'aws-sms': { sender: 'pool-0123456789' },
     webhook: {},
   },
   template: {
@@ -86,6 +95,11 @@ const registrations: Readonly<
       'AWS.SNS.SMS.SenderID': registered.sender,
       'AWS.MM.SMS.EntityId': registered.entity,
       'AWS.MM.SMS.TemplateId': registered.dlt,
+    },
+    'aws-sms': {
+      sender: registered.sender,
+      IN_ENTITY_ID: registered.entity,
+      IN_TEMPLATE_ID: registered.dlt,
     },
     webhook: { templateKey: 'LOGIN_OTP' },
   },
@@ -142,7 +156,7 @@ beforeAll(async () => {
       reportLines = lines
     }),
   ])
-  for (const [, name = '', url = ''] of reportLines.matchAll(/^(\w+): (https:\S+)$/gm)) {
+  for (const [, name = '', url = ''] of reportLines.matchAll(/^([\w-]+): (https:\S+)$/gm)) {
     callbackUrls.set(name, url)
   }
   const phone = newPhone()
@@ -235,6 +249,7 @@ test('the command prints the URL of each provider with one status callback URL',
   const lines = reportLines.replace(/[\w-]{16}$/gm, 'TOKEN').split('\n')
   expect(lines.sort()).toEqual([
     '',
+    `aws-sms: ${publicUrl}/receipts/aws-sms/TOKEN`,
     `msg91: ${publicUrl}/receipts/msg91/TOKEN`,
     `sns: ${publicUrl}/receipts/sns/TOKEN`,
     'twilio: nothing to enter, each message has its own URL',
@@ -273,7 +288,7 @@ describe('a code', () => {
         }
         const taken = await report(server, carrier, status)
         expect(taken.status).toBe(200)
-        if (name === 'sns') {
+        if (name === 'sns' || name === 'aws-sms') {
           expect(taken.headers.get('content-type')).toBe('application/json')
           expect(taken.body).toEqual({ requestId: carrier.id, timestamp: expect.any(Number) })
         }
@@ -310,7 +325,7 @@ describe('in hybrid mode', () => {
     sent.set('refused template', { id, carrier })
   })
 
-  test.each(['msg91', 'vonage', 'sns'] as const)(
+  test.each(['msg91', 'vonage', 'sns', 'aws-sms'] as const)(
     'a number that %s rejects is not tried again',
     async (name) => {
       const phone = newPhone()
@@ -484,13 +499,14 @@ describe('the stored data', () => {
       refused('vonage', 'plain'),
       taken(kept('refused template').carrier, null),
     ])
-    expect(attemptsIn('refused template')[5]).toMatch(/twilio on the plain route .*: accepted/)
+    expect(attemptsIn('refused template')[6]).toMatch(/twilio on the plain route .*: accepted/)
   })
 
   test.each([
     ['msg91', 'code 202'],
     ['vonage', 'status 7'],
     ['sns', 'OptedOut'],
+    ['aws-sms', 'DESTINATION_PHONE_NUMBER_OPTED_OUT'],
   ] as const)('a number that %s rejected ends with that row', (name, reason) => {
     const before = order.template.slice(0, order.template.indexOf(name))
     const all = rowsOf(`number rejected by ${name}`)

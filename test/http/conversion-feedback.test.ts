@@ -59,7 +59,12 @@ describe('CONVERSION_FEEDBACK', () => {
     await app.post('/otp/send', { phone })
     const code = codeIn(new URLSearchParams(twilio.received.at(-1)?.body).get('Body'))
     await app.post('/otp/verify', { phone, otp: code === '111111' ? '222222' : '111111' })
-    const notified = await app.post('/notify', { channel: 'SMS', to: phone, message: 'Hello' })
+    const notified = await app.post('/notify', {
+      brandId: 'acme',
+      channel: 'SMS',
+      to: phone,
+      message: 'Hello',
+    })
     expect(notified.status).toBe(200)
     expect(new URLSearchParams(twilio.received[1]?.body).get('ProvideFeedback')).toBeNull()
     expect(twilio.received).toHaveLength(2)

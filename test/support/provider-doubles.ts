@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { Webhook } from 'standardwebhooks'
 
-export type ProviderName = 'twilio' | 'vonage' | 'msg91' | 'sns' | 'webhook'
+export type ProviderName = 'twilio' | 'vonage' | 'msg91' | 'sns' | 'aws-sms' | 'webhook'
 
 /** What a provider does with a message: a documented answer, or no answer until it is released. */
 export type Fate = 'taken' | 'refused' | 'no such number' | 'held'
@@ -294,7 +294,7 @@ const sns: Speech = {
   }),
   async read(call) {
     must(call.path === '/', call.path)
-    must(call.headers.get('authorization') === (await amazonSignature(call)), 'authorization')
+    must(call.headers.get('authorization') === (await amazonSignature(call, 'sns')), 'authorization')
     const fields = formOf(call.headers, call.body)
     const take = (name: string) => {
       const value = fields[name]
@@ -362,6 +362,67 @@ const sns: Speech = {
   },
 }
 
+const awsSms: Speech = {
+  env: (url) => ({
+    AWS_REGION: 'ap-south-1',
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: providerSecrets.aws,
+    AWS_SESSION_TOKEN: providerSecrets.awsSession,
+    AWS_SMS_SENDER: 'pool-0123456789',
+    AWS_SMS_CONFIGURATION_SET: 'otpost',
+    AWS_SMS_FIREHOSE_ACCESS_KEY: providerSecrets.firehose,
+    AWS_SMS_BASE_URL: url,
+  }),
+  async read(call) {
+    must(call.path === '/', call.path)
+    must(call.headers.get('authorization') === (await amazonSignature(call, 'sms-voice')), 'authorization')
+    must(call.headers.get('x-amz-target') === 'PinpointSMSVoiceV2.SendTextMessage', 'x-amz-target')
+    must(call.headers.get('content-type') === 'application/x-amz-json-1.0', 'content-type')
+    const {
+      DestinationCountryParameters: india,
+      OriginationIdentity: sender,
+      ...given
+    } = JSON.parse(call.body)
+    const { DestinationPhoneNumber, MessageBody, TimeToLive } = given
+    mustBe(given, {
+      DestinationPhoneNumber: like(DestinationPhoneNumber, /^\+[1-9]\d{6,14}$/),
+      MessageBody: like(MessageBody, /^.{1,1600}$/s),
+      MessageType: 'TRANSACTIONAL',
+      ConfigurationSetName: 'otpost',
+      ...(TimeToLive === undefined ? {} : { TimeToLive: 300 }),
+    })
+    return {
+      route: india ? 'template' : 'plain',
+      to: String(DestinationPhoneNumber).slice(1),
+      text: String(MessageBody),
+      id: randomUUID(),
+      registration: { sender, ...india },
+    }
+  },
+  answer({ to, text, id }, fate) {
+    if (fate === 'taken') return Response.json({ MessageId: id })
+    const Reason = fate === 'refused' ? 'SENDER_ID_NOT_REGISTERED' : 'DESTINATION_PHONE_NUMBER_OPTED_OUT'
+    const __type = fate === 'refused' ? 'ValidationException' : 'ConflictException'
+    return Response.json({ __type, Reason, Message: `Not to +${to}: ${text}` }, { status: 400 })
+  },
+  report({ to, id }, url, status, forged) {
+    const event = {
+      eventType: status === 'delivered' ? 'TEXT_DELIVERED' : 'TEXT_CARRIER_BLOCKED',
+      eventVersion: '1.0',
+      eventTimestamp: 1_795_262_400_000,
+      isFinal: true,
+      destinationPhoneNumber: `+${to}`,
+      messageId: id,
+      messageType: 'TRANSACTIONAL',
+    }
+    const record = { data: btoa(JSON.stringify(event)) }
+    const body = { requestId: id, timestamp: 1_795_262_400_000, records: [record] }
+    const accessKey = forged ? 'forged' : providerSecrets.firehose
+    const headers = { ...json, 'x-amz-firehose-access-key': accessKey }
+    return { method: 'POST', url, headers, body: JSON.stringify(body) }
+  },
+}
+
 const webhook: Speech = {
   env: (url) => ({ SMS_WEBHOOK_URL: `${url}/sms`, SMS_WEBHOOK_SECRET: webhookSecret }),
   read({ path, headers, body }) {
@@ -404,7 +465,10 @@ const webhook: Speech = {
   },
 }
 
-const speeches: Readonly<Record<ProviderName, Speech>> = { twilio, vonage, msg91, sns, webhook }
+const speeches: Readonly<Record<ProviderName, Speech>> = {
+  ...{ twilio, vonage, msg91, sns, webhook },
+  'aws-sms': awsSms,
+}
 
 /**
  * Stand-ins for all providers on this machine. Each parses calls as strictly as its documentation demands, and treats the
@@ -466,7 +530,7 @@ export function startProviderDoubles() {
   }
 }
 
-export const providerNames = ['twilio', 'vonage', 'msg91', 'sns', 'webhook'] as const
+export const providerNames = ['twilio', 'vonage', 'msg91', 'sns', 'aws-sms', 'webhook'] as const
 
 const json = { 'content-type': 'application/json' }
 
@@ -497,7 +561,10 @@ function formOf(headers: Headers, body: string): Record<string, string | undefin
 }
 
 /** What Amazon's own software would have signed the call with. */
-async function amazonSignature({ headers, host, body }: Call): Promise<string | undefined> {
+async function amazonSignature(
+  { headers, host, body }: Call,
+  service: 'sns' | 'sms-voice',
+): Promise<string | undefined> {
   const [, year, month, day, hour, minute, second] =
     /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(headers.get('x-amz-date') ?? '') ?? []
   const at = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
@@ -509,11 +576,13 @@ async function amazonSignature({ headers, host, body }: Call): Promise<string | 
       sessionToken: providerSecrets.awsSession,
     },
     region: 'ap-south-1',
-    service: 'sns',
+    service,
     sha256: Sha256 as never,
     applyChecksum: false,
   })
   const [hostname = '', port] = host.split(':')
+  const names = service === 'sns' ? ['content-type'] : ['content-type', 'x-amz-target']
+  const signedHeaders = Object.fromEntries(names.map((name) => [name, headers.get(name) ?? '']))
   const request = {
     method: 'POST',
     protocol: 'http:',
@@ -521,7 +590,7 @@ async function amazonSignature({ headers, host, body }: Call): Promise<string | 
     port: Number(port),
     path: '/',
     query: {},
-    headers: { host, 'content-type': headers.get('content-type') ?? '' },
+    headers: { host, ...signedHeaders },
     body,
   }
   const signed = await signer.sign(request, { signingDate: at })
