@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { startProviderDouble } from '../support/provider-server.ts'
 import { freshPhone } from '../support/rows.ts'
+import { legacy, notifyBrands } from '../tables/notify.ts'
 
 const account = 'AC0123456789abcdef0123456789abcdef'
 const sid = 'SM0123456789abcdef0123456789abcdef'
@@ -25,6 +26,7 @@ async function start(env: Readonly<Record<string, string>>): Promise<void> {
     TWILIO_AUTH_TOKEN: '0123456789abcdef0123456789abcdef',
     TWILIO_FROM: '+15005550006',
     TWILIO_BASE_URL: twilio.url,
+    METRICS_TOKEN: 'token-of-the-scraper',
     ...env,
   })
 }
@@ -43,6 +45,13 @@ async function calls(count: number): Promise<string[]> {
   return twilio.received.map(({ path }) => path)
 }
 
+/** Resolves once so many reports have ended with this outcome. */
+async function counted(outcome: string, count: number): Promise<void> {
+  const headers = { authorization: 'Bearer token-of-the-scraper' }
+  const line = `otpost_conversion_feedback_total{provider="twilio",outcome="${outcome}"} ${count}\n`
+  while (!(await app.request('GET', '/metrics', { headers })).body.includes(line));
+}
+
 describe('CONVERSION_FEEDBACK', () => {
   test('reports a verified code to the provider that sent it', async () => {
     await start({ CONVERSION_FEEDBACK: '1' })
@@ -51,20 +60,18 @@ describe('CONVERSION_FEEDBACK', () => {
     const [sent, feedback] = twilio.received
     expect(new URLSearchParams(sent?.body).get('ProvideFeedback')).toBe('true')
     expect(feedback?.body).toBe('Outcome=confirmed')
+    await counted('accepted', 1)
+    expect(app.lines.filter((line) => 'failures' in line)).toEqual([])
   })
 
   test('reports neither wrong codes nor notifications', async () => {
     await start({ CONVERSION_FEEDBACK: '1' })
+    for (const [slug, properties] of Object.entries(notifyBrands)) await app.brand(slug, properties)
     const phone = freshPhone()
     await app.post('/otp/send', { phone })
     const code = codeIn(new URLSearchParams(twilio.received.at(-1)?.body).get('Body'))
     await app.post('/otp/verify', { phone, otp: code === '111111' ? '222222' : '111111' })
-    const notified = await app.post('/notify', {
-      brandId: 'acme',
-      channel: 'SMS',
-      to: phone,
-      message: 'Hello',
-    })
+    const notified = await app.post('/notify', { ...legacy, to: [phone] })
     expect(notified.status).toBe(200)
     expect(new URLSearchParams(twilio.received[1]?.body).get('ProvideFeedback')).toBeNull()
     expect(twilio.received).toHaveLength(2)
@@ -81,8 +88,9 @@ describe('CONVERSION_FEEDBACK', () => {
   test('does not delay or fail a verify, and logs at most one line a minute', async () => {
     await start({ CONVERSION_FEEDBACK: '1', PROVIDER_TIMEOUT_MS: '2000' })
     const phones = [freshPhone(), freshPhone(), freshPhone()]
+    const later = freshPhone()
     const codes: string[] = []
-    for (const phone of phones) {
+    for (const phone of [...phones, later]) {
       await app.post('/otp/send', { phone })
       codes.push(codeIn(new URLSearchParams(twilio.received.at(-1)?.body).get('Body')))
     }
@@ -90,10 +98,18 @@ describe('CONVERSION_FEEDBACK', () => {
     twilio.answer(() => held.promise.then((response) => response.clone()))
     for (const [index, phone] of phones.entries())
       expect((await app.post('/otp/verify', { phone, otp: codes[index] })).status).toBe(200)
-    await calls(6)
+    await calls(7)
     held.resolve(Response.json({ code: 20404 }, { status: 404 }))
     const lines = (): object[] => app.lines.filter((line) => 'failures' in line)
-    while (lines().length === 0) await new Promise((resolve) => setImmediate(resolve))
-    expect(lines()).toEqual([{ provider: 'twilio', outcome: 'rejected', reason: '20404', failures: 1 }])
+    await counted('rejected', 3)
+    const line = { provider: 'twilio', outcome: 'rejected', reason: '20404' }
+    expect(lines()).toEqual([{ ...line, failures: 1 }])
+    app.advance(60)
+    expect((await app.post('/otp/verify', { phone: later, otp: codes.at(-1) })).status).toBe(200)
+    await counted('rejected', 4)
+    expect(lines()).toEqual([
+      { ...line, failures: 1 },
+      { ...line, failures: 3 },
+    ])
   })
 })
