@@ -74,7 +74,7 @@ describe.each(numbers)('%s', (name, fallback, of, good, bad) => {
 describe('an empty value counts as unset', () => {
   const others = `HOST DATABASE_URL SECRET_KEY APP_CREDENTIALS OTP_SMS_MODE SMS_PLAIN SMS_TEMPLATE SMS_WEBHOOK_URL
     SMS_WEBHOOK_SECRET SMTP_URL MAIL_FROM OUTBOX_IN_PRODUCTION REUSE_PORT PHONE_DEFAULT_REGION TRUSTED_PROXIES
-    METRICS_TOKEN OUTBOX_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV`
+    METRICS_TOKEN OUTBOX_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV SMS_COUNTRIES GUARD`
   const everything = [...others.split(/\s+/), ...numbers.map(([name]) => name)]
   test.each(['', ' '])('%p', (nothing) => {
     const plain = (config: Config) => JSON.parse(JSON.stringify(config))
@@ -99,6 +99,8 @@ describe('the default:', () => {
     ['assumes no region', ({ contacts }) => contacts.phone('098123 45678')?.identity, '09812345678'],
     ['trusts no proxy', ({ trustedProxies }) => trustedProxies, []],
     ['has no metrics', ({ metrics }) => metrics, undefined],
+    ['sends SMS to every country', ({ smsCountries }) => smsCountries, []],
+    ['records what the guard would deny', ({ guard }) => guard, 'record'],
   ])('%s', (_, of, value) => {
     expect(of(readConfig({}))).toEqual(value)
   })
@@ -171,6 +173,8 @@ describe('configured values', () => {
       ({ trustedProxies }) => trustedProxies.length,
       3,
     ],
+    [{ SMS_COUNTRIES: 'gb, IN,GB' }, ({ smsCountries }) => smsCountries, ['GB', 'IN']],
+    [{ GUARD: 'deny' }, ({ guard }) => guard, 'deny'],
     [{ LOG_LEVEL: 'debug' }, ({ logLevel }) => logLevel, 'debug'],
     [
       { METRICS_TOKEN: ' 0123456789abcdef ' },
@@ -229,6 +233,11 @@ describe('an invalid setting is reported by name', () => {
     ['MAIL_FROM', { ...smtp, MAIL_FROM: 'Canary <canary@shop.example>\r\nBcc: canary@evil.example' }],
     ['PHONE_DEFAULT_REGION', { PHONE_DEFAULT_REGION: 'canary' }],
     ['PHONE_DEFAULT_REGION', { PHONE_DEFAULT_REGION: 'XX' }],
+    ...['canary', 'GB,XX', ',', '+44', 'GB;IN'].map((countries): [string, Environment] => [
+      'SMS_COUNTRIES',
+      { SMS_COUNTRIES: countries },
+    ]),
+    ['GUARD', { GUARD: 'canary' }],
     ['TRUSTED_PROXIES', { TRUSTED_PROXIES: 'canary' }],
     ['TRUSTED_PROXIES', { TRUSTED_PROXIES: '10.0.0.0/8,10.0.0.0/33' }],
     ['LOG_LEVEL', { LOG_LEVEL: 'canary' }],

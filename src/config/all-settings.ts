@@ -10,6 +10,7 @@ import {
   metricsSettings,
   retentionSettings,
   serverSettings,
+  smsSpendSettings,
 } from './server-settings.ts'
 import type { Setting } from './setting.ts'
 
@@ -19,6 +20,7 @@ export const allSettings: readonly Setting[] = [
   databaseSettings,
   credentialSettings,
   codeSettings,
+  smsSpendSettings,
   messageSettings,
   ...providerSpecs.map(({ settings }) => settings),
   emailSettings,

@@ -10,6 +10,7 @@ import { type TracingSettings, tracingSettings } from '../adapters/tracing/setti
 import { routesOf, type SmsMode } from '../domain/messages/delivery.ts'
 import type { SmsProvider, SmsRoute } from '../domain/messages/providers.ts'
 import type { LimitSettings } from '../domain/otp/limits.ts'
+import { readSmsCountries } from './destinations.ts'
 import {
   codeSettings,
   consoleSettings,
@@ -17,6 +18,7 @@ import {
   metricsSettings,
   retentionSettings,
   serverSettings,
+  smsSpendSettings,
 } from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
 import { isLoopback, type SettingInForce, Settings } from './settings.ts'
@@ -37,6 +39,10 @@ export interface Config extends StoreConfig {
   readonly outboxAccess: OutboxAccess
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
+  /** ISO 3166-1 alpha-2. Empty: SMS_COUNTRIES is not set (design D40). */
+  readonly smsCountries: readonly string[]
+  /** Design D41. */
+  readonly guard: (typeof smsSpendSettings.GUARD.choices)[number]
   readonly providerTimeoutMs: number
   readonly usesConversionFeedback: boolean
   /** Without a trailing slash. */
@@ -97,6 +103,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       emailPerHour: settings.integer(codeSettings.EMAIL_LIMIT_PER_HOUR),
     },
     otpTtlSeconds: settings.integer(codeSettings.OTP_TTL_SECONDS),
+    smsCountries: readSmsCountries(settings),
+    guard: settings.oneOf(smsSpendSettings.GUARD),
     providerTimeoutMs: settings.integer(messageSettings.PROVIDER_TIMEOUT_MS),
     usesConversionFeedback: settings.flag(messageSettings.CONVERSION_FEEDBACK),
     publicUrl,

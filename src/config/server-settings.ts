@@ -166,6 +166,21 @@ export const codeSettings = declare('Codes and limits', {
   },
 })
 
+export const smsSpendSettings = declare('SMS spend', {
+  SMS_COUNTRIES: {
+    unset: 'unset: SMS go to every country unless a rule of `otpost destination` blocks it',
+    format: 'country codes of two letters, separated by commas',
+    meaning:
+      'The countries that SMS may go to, such as `IN,GB`. It is short for rules that allow these countries and block all others. Rules of `otpost destination set` replace those of `SMS_COUNTRIES` for the same country or `*`.',
+  },
+  GUARD: {
+    default: 'record',
+    choices: ['off', 'record', 'deny'],
+    meaning:
+      'What the SMS pumping guard does. `off`: it counts nothing. `record`: it sends the SMS and records that it would have been denied. `deny`: the server answers 429 `rate_limited`.',
+  },
+})
+
 export const messageSettings = declare('Messages', {
   OTP_SMS_MODE: {
     default: 'plain',
