@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { databaseUrl, startPostgres } from '../../test/support/postgres.ts'
 import { type Outcome, play, type Setting } from '../pumping/play.ts'
 import { home, type Scenario, scenarios, trafficOf } from '../pumping/scenarios.ts'
@@ -52,6 +53,8 @@ interface Result {
   readonly setting: Setting
   readonly tries: number
   readonly sent: number
+  /** The price of the SMS to the attacker. */
+  readonly lostUnits: number
   /** Undefined: not stopped. */
   readonly minutesUntilStopped: number | undefined
   readonly genuine: number
@@ -68,11 +71,20 @@ function resultOf(scenario: Scenario, setting: Setting, outcomes: readonly Outco
     setting,
     tries: attack.length,
     sent: attack.reduce((sum, { segments }) => sum + segments, 0),
+    lostUnits: unitsOf(attack),
     minutesUntilStopped: minutesUntilStopped(attack),
     genuine: genuine.length,
     genuineRefused: refused.length,
     homeRefused: refused.filter(({ visit }) => visit.country === home).length,
   }
+}
+
+/** By the built-in price list. */
+function unitsOf(outcomes: readonly Outcome[]): number {
+  const micros = outcomes.map(
+    ({ visit, segments }) => segments * relativePrices.perSegment(visit.phone, null),
+  )
+  return micros.reduce((sum, price) => sum + price, 0) / 1_000_000
 }
 
 /** From the first try to the one from which at least 95 % are refused. */
@@ -102,11 +114,12 @@ function figureOf(result: Result): Figure {
 
 function tableOf(results: readonly Result[]): string {
   const rows = results.map((result) => {
-    const { scenario, setting, tries, sent, minutesUntilStopped: minutes, genuine } = result
+    const { scenario, setting, tries, sent, lostUnits, minutesUntilStopped: minutes, genuine } = result
     return [
       scenario.name,
       setting.name,
       `${whole(sent)} of ${whole(tries)} (${percent(sent / tries)})`,
+      whole(lostUnits),
       minutes === undefined ? 'never' : minutes.toFixed(minutes < 10 ? 1 : 0),
       `${result.genuineRefused} of ${whole(genuine)} (${percent(result.genuineRefused / genuine)})`,
       String(result.homeRefused),
@@ -116,6 +129,7 @@ function tableOf(results: readonly Result[]): string {
     'attack',
     'guard',
     'SMS sent to the attacker',
+    'units lost',
     'minutes until stopped',
     'genuine users refused',
     'of them in the home country',
