@@ -1,0 +1,213 @@
+import type { EpochMs } from '../time.ts'
+
+const minuteMs = 60_000
+export const hourMs = 60 * minuteMs
+export const dayMs = 24 * hourMs
+
+/**
+ * Design D41. `periodMs`: the time in which a full bucket leaks empty. `memoryMs`: the half-life of the `sent` and
+ * `verified` counts. A long memory keeps a busy genuine prefix open. A short memory stops attackers from hiding behind
+ * the verified codes of a whole country.
+ */
+export const bucketRules = {
+  prefix: { periodMs: hourMs, memoryMs: 12 * hourMs },
+  'country-hour': { periodMs: hourMs, memoryMs: 2 * hourMs },
+  'country-day': { periodMs: dayMs, memoryMs: 6 * hourMs },
+  'ip-hour': { periodMs: hourMs, memoryMs: 6 * hourMs },
+  'ip-day': { periodMs: dayMs, memoryMs: dayMs },
+  'ip-country': { periodMs: dayMs, memoryMs: dayMs },
+} as const
+
+export type BucketKind = keyof typeof bucketRules
+
+export const prefixThreshold = 5
+export const ipHourThreshold = 5
+export const ipDayThreshold = 10
+/** Countries with unverified codes. */
+export const ipCountriesThreshold = 3
+/** Level of the bucket of one IP address and one country: above 0 for a day after an unverified code. */
+export const ipCountryLevel = 1
+
+/** Verified codes of a country. */
+export interface VerifiedCounts {
+  /** The most in one of the 14 days before today. */
+  readonly bestDay: number
+  readonly inDay: number
+  readonly inHour: number
+}
+
+export interface CountryHistory extends VerifiedCounts {
+  /** ISO 3166-1, or `unknownCountry`. */
+  readonly country: string
+}
+
+/** The key of buckets for numbers of no country; CLDR's code for an unknown region. */
+export const unknownCountry = 'ZZ'
+
+export const noHistory: VerifiedCounts = { bestDay: 0, inDay: 0, inHour: 0 }
+
+/** Design D41: the greatest numbers of unverified codes in a day and in an hour. */
+export function countryThresholds(
+  { bestDay, inDay, inHour }: VerifiedCounts,
+  isAllowed: boolean,
+): { readonly day: number; readonly hour: number } {
+  const day = Math.max(20, 0.3 * bestDay, 0.3 * inDay)
+  return { day, hour: Math.max(isAllowed ? 20 : 3, (0.2 * day) / 6, 0.2 * inHour) }
+}
+
+/** Those that do not follow the history of a country. */
+export const fixedThresholds = {
+  prefix: prefixThreshold,
+  'ip-hour': ipHourThreshold,
+  'ip-day': ipDayThreshold,
+  'ip-country': ipCountryLevel,
+} as const
+
+/** A bucket as one process stored it. */
+export interface BucketRow {
+  readonly kind: BucketKind
+  /** E.164 digits without the last four, ISO 3166-1 code, hashed IP address, or the latter two with a space. */
+  readonly key: string
+  readonly node: string
+  /** As this process knew it: with the codes of all processes. */
+  readonly level: number
+  /** Codes that this process sent, and those that were verified at it; both halve every `memoryMs`. */
+  readonly sent: number
+  readonly verified: number
+  readonly updatedAt: EpochMs
+}
+
+/**
+ * A leaky bucket of unverified codes: one more for a code sent, one less for a code verified. Each process has a copy
+ * with the codes of all processes; `own` counts are the part that it publishes.
+ */
+export interface Bucket {
+  readonly kind: BucketKind
+  readonly key: string
+  level: number
+  sent: number
+  verified: number
+  ownSent: number
+  ownVerified: number
+  updatedAt: EpochMs
+  isChanged: boolean
+  isSaved: boolean
+  /** The last row of each other process. */
+  rows: Map<string, BucketRow> | undefined
+}
+
+export function newBucket(kind: BucketKind, key: string, now: EpochMs): Bucket {
+  return {
+    kind,
+    key,
+    level: 0,
+    sent: 0,
+    verified: 0,
+    ownSent: 0,
+    ownVerified: 0,
+    updatedAt: now,
+    isChanged: false,
+    isSaved: false,
+    rows: undefined,
+  }
+}
+
+/** Leaks `threshold` a period, and forgets. A clock that was set back leaks nothing. */
+export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
+  const elapsedMs = now - bucket.updatedAt
+  if (elapsedMs === 0) return
+  bucket.updatedAt = now
+  if (elapsedMs < 0) return
+  bucket.level = leaked(bucket.kind, bucket.level, threshold, elapsedMs)
+  const kept = keptShare(bucket.kind, elapsedMs)
+  bucket.sent *= kept
+  bucket.verified *= kept
+  bucket.ownSent *= kept
+  bucket.ownVerified *= kept
+}
+
+function leaked(kind: BucketKind, level: number, threshold: number, elapsedMs: number): number {
+  return Math.max(0, level - (threshold * elapsedMs) / bucketRules[kind].periodMs)
+}
+
+function keptShare(kind: BucketKind, elapsedMs: number): number {
+  return 2 ** (-elapsedMs / bucketRules[kind].memoryMs)
+}
+
+/** Absorbs rounding errors; less than what leaks in 10 ms. */
+const tolerance = 1e-6
+
+/** Whether one more unverified code is too many. */
+export function isFull(bucket: Bucket, threshold: number): boolean {
+  return bucket.level + 1 > threshold + tolerance && isMostlyUnverified(bucket)
+}
+
+/**
+ * Whether at least half of the codes are unverified: two thirds in buckets of 15 codes or more, with a transition from
+ * 10. Otherwise the first minutes of a launch, with most codes still pending, would close a bucket of genuine traffic.
+ */
+export function isMostlyUnverified({ sent, verified }: Bucket): boolean {
+  return verified <= Math.max(Math.min(sent / 2, 5), sent / 3) + tolerance
+}
+
+/** Milliseconds until a full bucket accepts a code. */
+export function resetsInMs({ kind, level }: Bucket, threshold: number): number {
+  return ((level + 1 - threshold) * bucketRules[kind].periodMs) / threshold
+}
+
+/**
+ * One code sent. A bucket that is full stays at `most`, so that a country which verified few codes for a while, for
+ * example during a provider's outage, is open again as soon as its codes are verified.
+ */
+export function fill(bucket: Bucket, most: number): void {
+  bucket.level = Math.max(bucket.level, Math.min(bucket.level + 1, most))
+  bucket.sent++
+  bucket.ownSent++
+}
+
+/** One code verified. */
+export function drain(bucket: Bucket): void {
+  bucket.level = Math.max(0, bucket.level - 1)
+  bucket.verified++
+  bucket.ownVerified++
+}
+
+/** One code certainly not sent. */
+export function unfill(bucket: Bucket): void {
+  bucket.level = Math.max(0, bucket.level - 1)
+  bucket.sent = Math.max(0, bucket.sent - 1)
+  bucket.ownSent = Math.max(0, bucket.ownSent - 1)
+}
+
+/** Adds what another process sent and verified since its last row. The bucket must be advanced. */
+export function addRow(bucket: Bucket, row: BucketRow, most: number): void {
+  bucket.rows ??= new Map()
+  const last = bucket.rows.get(row.node)
+  if (last && last.updatedAt >= row.updatedAt) return
+  bucket.rows.set(row.node, row)
+  const kept = last ? keptShare(row.kind, row.updatedAt - last.updatedAt) : 0
+  const sent = row.sent - (last ? last.sent * kept : 0)
+  const verified = row.verified - (last ? last.verified * kept : 0)
+  // A part of the codes in a first row may have leaked.
+  const added = Math.min(sent - verified, row.level)
+  bucket.level = Math.max(0, Math.min(bucket.level + added, Math.max(bucket.level, most)))
+  bucket.sent = Math.max(0, bucket.sent + sent)
+  bucket.verified += verified
+}
+
+/** Like `addRow`, for rows from before this process started: each has the level of all processes. */
+export function restoreRow(bucket: Bucket, row: BucketRow, threshold: number, now: EpochMs): void {
+  bucket.rows ??= new Map()
+  if (bucket.rows.has(row.node)) return
+  bucket.rows.set(row.node, row)
+  const ageMs = Math.max(0, now - row.updatedAt)
+  const kept = keptShare(row.kind, ageMs)
+  bucket.level = Math.max(bucket.level, leaked(row.kind, row.level, threshold, ageMs))
+  bucket.sent += row.sent * kept
+  bucket.verified += row.verified * kept
+}
+
+export function rowOf(bucket: Bucket, node: string): BucketRow {
+  const { kind, key, level, ownSent, ownVerified, updatedAt } = bucket
+  return { kind, key, node, level, sent: ownSent, verified: ownVerified, updatedAt }
+}

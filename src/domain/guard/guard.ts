@@ -1,0 +1,617 @@
+import type { GuardPrefix } from '../operator/policy.ts'
+import type { Log } from '../ports.ts'
+import type { Clock, EpochMs } from '../time.ts'
+import {
+  addRow,
+  advance,
+  type Bucket,
+  type BucketKind,
+  type BucketRow,
+  bucketRules,
+  countryThresholds,
+  dayMs,
+  drain,
+  fill,
+  fixedThresholds,
+  hourMs,
+  ipCountriesThreshold,
+  ipCountryLevel,
+  ipDayThreshold,
+  ipHourThreshold,
+  isFull,
+  isMostlyUnverified,
+  newBucket,
+  noHistory,
+  prefixThreshold,
+  resetsInMs,
+  restoreRow,
+  rowOf,
+  unfill,
+  unknownCountry,
+  type VerifiedCounts,
+} from './bucket.ts'
+import type { GuardStore } from './store.ts'
+
+export const guardModes = ['off', 'record', 'deny'] as const
+
+export type GuardMode = (typeof guardModes)[number]
+
+export interface GuardPorts {
+  readonly store: GuardStore
+  readonly now: Clock
+  readonly log: Log
+  readonly mode: GuardMode
+  /** Unique for each process, also after a restart. */
+  readonly node: string
+}
+
+/** A code that is about to be sent by SMS. */
+export interface GuardedSend {
+  /** E.164, without `+`. */
+  readonly digits: string
+  /** ISO 3166-1; null for numbers of no country. */
+  readonly country: string | null
+  /** The hashed IP address of the end user. */
+  readonly ip: string | null
+  /** Whether a rule allows the country: SMS_COUNTRIES or `destination set`. */
+  readonly isAllowedCountry: boolean
+}
+
+/** Why a code is denied. */
+export interface GuardVerdict {
+  readonly bucket:
+    | 'blocked-prefix'
+    | 'prefix'
+    | 'ip-hour'
+    | 'ip-day'
+    | 'ip-countries'
+    | 'country-hour'
+    | 'country-day'
+  readonly threshold: number
+  /** Unverified codes in the bucket, or countries. */
+  readonly level: number
+  /** At least 1,000. */
+  readonly resetsInMs: number
+}
+
+export interface GuardPass {
+  /** Set if the code is denied, or would be denied in mode `record`. */
+  readonly verdict: GuardVerdict | null
+  /** Call it if the number has a verdict but verified within 180 days: its code counts like others. */
+  admit(): void
+  /** Call it if the code was certainly not sent. */
+  undo(): void
+}
+
+const blockMs = 12 * hourMs
+const syncIntervalMs = 5000
+const historyIntervalMs = 60_000
+/** The clocks of the nodes may differ by this much. */
+const clockDifferenceMs = 30_000
+const mostRowsPerSync = 1000
+const leastSharedLevel = 2
+const mostBuckets = 50_000
+const mostCodes = 50_000
+const longestCodeMs = 600_000
+const roundingErrorMs = 0.001
+
+interface Country {
+  readonly hour: Bucket
+  readonly day: Bucket
+  isAllowed: boolean
+  history: VerifiedCounts
+  /** Codes verified here since `history` was read. */
+  verifiedSince: number
+}
+
+interface Ip {
+  readonly hour: Bucket
+  readonly day: Bucket
+  readonly countries: Map<string, Bucket>
+}
+
+interface Block {
+  readonly createdAt: EpochMs
+  readonly expiresAt: EpochMs
+  /** Codes of the prefix that were verified since; each allows one more. */
+  verified: number
+  isSaved: boolean
+}
+
+/** A code whose verification does not simply drain the buckets of its prefix and country. */
+interface RememberedCode {
+  readonly ip: string | null
+  readonly isFilled: boolean
+}
+
+const unguarded: GuardPass = { verdict: null, admit() {}, undo() {} }
+
+/**
+ * Limits unverified codes per prefix, country and end-user IP address (design D41).
+ *
+ * Each process judges in memory and exchanges its buckets with the others every 5 s. N processes send at most N ×
+ * threshold unverified codes to a bucket before each of them knows that it is full: at most one interval to write, and
+ * one to read.
+ */
+export class Guard {
+  private readonly prefixes = new Map<string, Bucket>()
+  private readonly countries = new Map<string, Country>()
+  private readonly ips = new Map<string, Ip>()
+  /** By recipient; two generations, so that the oldest are dropped at once. */
+  private codes = new Map<string, RememberedCode>()
+  private olderCodes: Map<string, RememberedCode> = new Map()
+  private codesSince = Number.NEGATIVE_INFINITY
+  private blocks = new Map<string, Block>()
+  private operatorPrefixes = new Map<string, GuardPrefix>()
+  /** Of operators' prefixes, longest first. */
+  private operatorLengths: readonly number[] = []
+  private changed: Bucket[] = []
+  private historyReadAt = Number.NEGATIVE_INFINITY
+  private bucketsReadAt: EpochMs | undefined
+  private syncedAt = Number.NEGATIVE_INFINITY
+  private syncing: Promise<void> | undefined
+
+  constructor(private readonly ports: GuardPorts) {}
+
+  /** Reads what other processes stored. Call it once, before the first send. Failures are logged and retried. */
+  load(): Promise<void> {
+    return this.sync()
+  }
+
+  /** Judges a code, and counts it unless it is denied. */
+  enter(send: GuardedSend): GuardPass {
+    if (this.ports.mode === 'off') return unguarded
+    const now = this.ports.now()
+    this.syncWhenDue(now)
+    const operator = this.operatorEntry(send.digits, now)
+    if (operator?.action === 'allow') return unguarded
+    const prefix = prefixOf(send.digits)
+    const verdict = operator
+      ? {
+          bucket: 'blocked-prefix' as const,
+          threshold: prefixThreshold,
+          level: 0,
+          resetsInMs: operator.expiresAt - now,
+        }
+      : this.judge(send, prefix, now)
+    if (verdict === null) {
+      const block = this.fill(send, prefix, now, false)
+      return new Pass(this, send, null, block)
+    }
+    const { bucket, resetsInMs } = verdict
+    // A verified code that was not counted must not drain the buckets.
+    if (this.ports.mode === 'record') this.remember(send, now, false)
+    const block = bucket === 'prefix' ? this.block(prefix, now) : undefined
+    const rounded = Math.max(1000, Math.ceil((block ? blockMs : resetsInMs) - roundingErrorMs))
+    return new Pass(this, send, { ...verdict, resetsInMs: rounded }, block)
+  }
+
+  /** A code was verified: drains what it filled. */
+  verified({ digits, country }: { readonly digits: string; readonly country: string | null }): void {
+    if (this.ports.mode === 'off') return
+    const now = this.ports.now()
+    this.syncWhenDue(now)
+    const code = this.forget(digits)
+    if (code?.isFilled === false || this.operatorEntry(digits, now)?.action === 'allow') return
+    const key = prefixOf(digits)
+    const prefix = this.prefixes.get(key)
+    if (prefix) this.change(prefix, prefixThreshold, now, drain)
+    const block = this.blocks.get(key)
+    if (block) block.verified++
+    const found = this.countryOf(country, now)
+    found.verifiedSince++
+    const { hour, day } = this.thresholds(found, found.isAllowed, now)
+    this.change(found.hour, hour, now, drain)
+    this.change(found.day, day, now, drain)
+    const ip = code?.ip ? this.ips.get(code.ip) : undefined
+    if (!ip) return
+    this.change(ip.hour, ipHourThreshold, now, drain)
+    this.change(ip.day, ipDayThreshold, now, drain)
+    const ofCountry = ip.countries.get(country ?? unknownCountry)
+    if (ofCountry) this.change(ofCountry, ipCountryLevel, now, drain)
+  }
+
+  /** Replaces the entries of operators. Entries of the guard are ignored. */
+  applyOperatorPrefixes(entries: readonly GuardPrefix[]): void {
+    const byOperator = entries.filter(({ by }) => by === 'operator')
+    this.operatorPrefixes = new Map(byOperator.map((entry) => [entry.prefix, entry]))
+    this.operatorLengths = [...new Set(byOperator.map(({ prefix }) => prefix.length))].sort((a, b) => b - a)
+  }
+
+  /** Exchanges buckets and blocks with the store. Failures are logged; the next call tries again. */
+  sync(): Promise<void> {
+    if (this.ports.mode === 'off') return Promise.resolve()
+    const previous = this.syncing ?? Promise.resolve()
+    const current = previous.then(() => this.exchange())
+    this.syncing = current
+    return current.finally(() => {
+      if (this.syncing === current) this.syncing = undefined
+    })
+  }
+
+  /** Of `GuardPass`. */
+  admitted(send: GuardedSend, block: Block | undefined): void {
+    // The prefix was blocked because of a number that is genuine.
+    const prefix = prefixOf(send.digits)
+    if (block && !block.isSaved && this.blocks.get(prefix) === block) this.blocks.delete(prefix)
+    this.fill(send, prefix, this.ports.now(), true)
+  }
+
+  /** Of `GuardPass`. */
+  undone(send: GuardedSend, block: Block | undefined): void {
+    const now = this.ports.now()
+    if (block) block.verified++
+    this.forget(send.digits)
+    for (const [bucket, threshold] of this.bucketsOf(send, prefixOf(send.digits), now))
+      this.change(bucket, threshold, now, unfill)
+  }
+
+  private syncWhenDue(now: EpochMs): void {
+    const sinceMs = now - this.syncedAt
+    if (this.syncing === undefined && (sinceMs >= syncIntervalMs || sinceMs < 0)) void this.sync()
+  }
+
+  private operatorEntry(digits: string, now: EpochMs): GuardPrefix | undefined {
+    for (const length of this.operatorLengths) {
+      const entry = this.operatorPrefixes.get(digits.slice(0, length))
+      if (entry && entry.expiresAt > now) return entry
+    }
+    return undefined
+  }
+
+  private judge(send: GuardedSend, key: string, now: EpochMs): GuardVerdict | null {
+    const prefix = this.prefixes.get(key)
+    if (prefix) advance(prefix, prefixThreshold, now)
+    const block = this.blockOf(key, now)
+    if (block && block.verified === 0 && (prefix === undefined || isMostlyUnverified(prefix))) {
+      const level = prefix?.level ?? 0
+      return {
+        bucket: 'blocked-prefix',
+        threshold: prefixThreshold,
+        level,
+        resetsInMs: block.expiresAt - now,
+      }
+    }
+    if (prefix && isFull(prefix, prefixThreshold)) return verdictOf('prefix', prefix, prefixThreshold)
+    const ip = send.ip === null ? undefined : this.ips.get(send.ip)
+    return (ip && judgeIp(ip, send.country ?? unknownCountry, now)) ?? this.judgeCountry(send, now)
+  }
+
+  private judgeCountry({ country, isAllowedCountry }: GuardedSend, now: EpochMs): GuardVerdict | null {
+    const found = this.countries.get(country ?? unknownCountry)
+    if (!found) return null
+    const { hour, day } = this.thresholds(found, isAllowedCountry, now)
+    advance(found.hour, hour, now)
+    advance(found.day, day, now)
+    if (isFull(found.hour, hour)) return verdictOf('country-hour', found.hour, hour)
+    if (isFull(found.day, day)) return verdictOf('country-day', found.day, day)
+    return null
+  }
+
+  private thresholds(country: Country, isAllowed: boolean, now: EpochMs): { day: number; hour: number } {
+    const { history, verifiedSince } = country
+    const ageMs = now - this.historyReadAt
+    const inDay = (ageMs < dayMs ? history.inDay : 0) + verifiedSince
+    const inHour = (ageMs < hourMs ? history.inHour : 0) + verifiedSince
+    return countryThresholds({ bestDay: history.bestDay, inDay, inHour }, isAllowed)
+  }
+
+  /** Counts a code. Returns the block that it passed with one of its verified codes. */
+  private fill(
+    send: GuardedSend,
+    prefix: string,
+    now: EpochMs,
+    isVerifiedNumber: boolean,
+  ): Block | undefined {
+    this.remember(send, now, true)
+    for (const [bucket, threshold] of this.bucketsOf(send, prefix, now)) {
+      // Its verification drains one, also from a full bucket.
+      const isOver = isVerifiedNumber && bucket.kind !== 'ip-country'
+      const most = isOver ? Number.POSITIVE_INFINITY : threshold
+      this.change(bucket, threshold, now, (filled) => fill(filled, most))
+    }
+    const block = this.blocks.get(prefix)
+    if (!block || block.verified === 0) return undefined
+    block.verified--
+    return block
+  }
+
+  /** The buckets that a code fills, with their thresholds. Creates them. */
+  private bucketsOf(send: GuardedSend, prefix: string, now: EpochMs): [Bucket, number][] {
+    const country = this.countryOf(send.country, now)
+    country.isAllowed = send.isAllowedCountry
+    const { hour, day } = this.thresholds(country, send.isAllowedCountry, now)
+    const buckets: [Bucket, number][] = [
+      [this.prefixBucket(prefix, now), prefixThreshold],
+      [country.hour, hour],
+      [country.day, day],
+    ]
+    if (send.ip === null) return buckets
+    const ip = this.ipOf(send.ip, now)
+    buckets.push([ip.hour, ipHourThreshold], [ip.day, ipDayThreshold])
+    buckets.push([ipCountryBucket(ip, send.country ?? unknownCountry, now), ipCountryLevel])
+    return buckets
+  }
+
+  private change(bucket: Bucket, threshold: number, now: EpochMs, change: (bucket: Bucket) => void): void {
+    advance(bucket, threshold, now)
+    change(bucket)
+    this.markChanged(bucket)
+  }
+
+  private markChanged(bucket: Bucket): void {
+    if (bucket.isChanged) return
+    bucket.isChanged = true
+    this.changed.push(bucket)
+  }
+
+  private countryOf(code: string | null, now: EpochMs): Country {
+    const key = code ?? unknownCountry
+    const known = this.countries.get(key)
+    if (known) return known
+    const country = {
+      hour: newBucket('country-hour', key, now),
+      day: newBucket('country-day', key, now),
+      isAllowed: false,
+      history: noHistory,
+      verifiedSince: 0,
+    }
+    this.countries.set(key, country)
+    return country
+  }
+
+  private prefixBucket(key: string, now: EpochMs): Bucket {
+    const known = this.prefixes.get(key)
+    if (known) return known
+    const bucket = newBucket('prefix', key, now)
+    dropEmptiest(this.prefixes, (each) => levelAt(each, now))
+    this.prefixes.set(key, bucket)
+    return bucket
+  }
+
+  private ipOf(key: string, now: EpochMs): Ip {
+    const known = this.ips.get(key)
+    if (known) return known
+    const hour = newBucket('ip-hour', key, now)
+    const ip = { hour, day: newBucket('ip-day', key, now), countries: new Map<string, Bucket>() }
+    dropEmptiest(this.ips, ({ day }) => levelAt(day, now))
+    this.ips.set(key, ip)
+    return ip
+  }
+
+  /** Remembers what `verified` cannot know: the IP address, and whether the code was counted. */
+  private remember({ digits, ip }: GuardedSend, now: EpochMs, isFilled: boolean): void {
+    this.forget(digits)
+    if (ip === null && isFilled) return
+    if (this.codes.size >= mostCodes / 2 || now - this.codesSince >= longestCodeMs) {
+      this.olderCodes = this.codes
+      this.codes = new Map()
+      this.codesSince = now
+    }
+    this.codes.set(digits, { ip, isFilled })
+  }
+
+  private forget(digits: string): RememberedCode | undefined {
+    const code = this.codes.get(digits) ?? this.olderCodes.get(digits)
+    if (code) {
+      this.codes.delete(digits)
+      this.olderCodes.delete(digits)
+    }
+    return code
+  }
+
+  private blockOf(prefix: string, now: EpochMs): Block | undefined {
+    const block = this.blocks.get(prefix)
+    if (block && block.expiresAt <= now) {
+      this.blocks.delete(prefix)
+      return undefined
+    }
+    return block
+  }
+
+  private block(prefix: string, now: EpochMs): Block {
+    const block = { createdAt: now, expiresAt: now + blockMs, verified: 0, isSaved: false }
+    this.blocks.set(prefix, block)
+    return block
+  }
+
+  private async exchange(): Promise<void> {
+    const { store, node, log } = this.ports
+    const now = this.ports.now()
+    this.syncedAt = now
+    try {
+      await this.saveBuckets(now)
+      await this.saveBlocks()
+      this.applyPrefixes(await store.prefixes())
+      await this.readHistory(now)
+      const isFirst = this.bucketsReadAt === undefined
+      const since = isFirst ? now - 2 * dayMs : (this.bucketsReadAt ?? now) - clockDifferenceMs
+      const rows = await store.bucketsSince(since, node)
+      this.bucketsReadAt = now
+      for (const row of rows) this.applyRow(row, isFirst)
+    } catch (error) {
+      log.warn(
+        { err: error },
+        'The pumping guard could not exchange its buckets with the store. It retries in 5 s.',
+      )
+    }
+  }
+
+  private async saveBuckets(now: EpochMs): Promise<void> {
+    const fullness = (bucket: Bucket) => bucket.level / this.thresholdOf(bucket, now)
+    const candidates: Bucket[] = []
+    for (const bucket of this.changed) {
+      advance(bucket, this.thresholdOf(bucket, now), now)
+      if (this.isShared(bucket)) candidates.push(bucket)
+      else bucket.isChanged = false
+    }
+    if (candidates.length > mostRowsPerSync) candidates.sort((one, other) => fullness(other) - fullness(one))
+    this.changed = candidates.splice(mostRowsPerSync)
+    if (candidates.length === 0) return
+    for (const bucket of candidates) bucket.isChanged = false
+    try {
+      await this.ports.store.saveBuckets(candidates.map((bucket) => rowOf(bucket, this.ports.node)))
+    } catch (error) {
+      for (const bucket of candidates) this.markChanged(bucket)
+      throw error
+    }
+    for (const bucket of candidates) bucket.isSaved = true
+  }
+
+  /** Buckets of countries always: the first codes to a country without history count. */
+  private isShared({ kind, key, level, isSaved }: Bucket): boolean {
+    if (isSaved || kind === 'country-hour' || kind === 'country-day') return true
+    const ipLevel = kind === 'ip-country' ? this.ips.get(ipOfKey(key))?.day.level : undefined
+    return (ipLevel ?? level) >= leastSharedLevel
+  }
+
+  private thresholdOf({ kind, key }: Pick<BucketRow, 'kind' | 'key'>, now: EpochMs): number {
+    if (kind !== 'country-hour' && kind !== 'country-day') return fixedThresholds[kind]
+    const country = this.countryOf(key, now)
+    const { hour, day } = this.thresholds(country, country.isAllowed, now)
+    return kind === 'country-hour' ? hour : day
+  }
+
+  private async saveBlocks(): Promise<void> {
+    const unsaved = [...this.blocks].filter(([, { isSaved }]) => !isSaved)
+    if (unsaved.length === 0) return
+    await this.ports.store.saveBlocks(
+      unsaved.map(([prefix, { createdAt, expiresAt }]) => ({
+        prefix,
+        by: 'guard',
+        action: 'block',
+        createdAt,
+        expiresAt,
+      })),
+    )
+    for (const [, block] of unsaved) block.isSaved = true
+  }
+
+  private applyPrefixes(entries: readonly GuardPrefix[]): void {
+    this.applyOperatorPrefixes(entries)
+    const blocks = new Map([...this.blocks].filter(([, { isSaved }]) => !isSaved))
+    for (const { prefix, by, createdAt, expiresAt } of entries) {
+      if (by === 'operator' || blocks.has(prefix)) continue
+      const known = this.blocks.get(prefix)
+      // Keep the object: a pass may refer to it.
+      const isSame = known?.expiresAt === expiresAt
+      blocks.set(prefix, isSame ? known : { createdAt, expiresAt, verified: 0, isSaved: true })
+    }
+    this.blocks = blocks
+  }
+
+  private async readHistory(now: EpochMs): Promise<void> {
+    const sinceMs = now - this.historyReadAt
+    if (sinceMs >= 0 && sinceMs < historyIntervalMs) return
+    const histories = await this.ports.store.verifiedHistory()
+    this.historyReadAt = now
+    for (const country of this.countries.values()) {
+      country.history = noHistory
+      country.verifiedSince = 0
+    }
+    for (const history of histories) this.countryOf(history.country, now).history = history
+  }
+
+  private applyRow(row: BucketRow, isFirst: boolean): void {
+    const now = this.ports.now()
+    const threshold = this.thresholdOf(row, now)
+    const bucket = this.bucketOf(row, now)
+    advance(bucket, threshold, now)
+    if (isFirst) restoreRow(bucket, row, threshold, now)
+    else addRow(bucket, row, threshold)
+  }
+
+  private bucketOf({ kind, key }: BucketRow, now: EpochMs): Bucket {
+    if (kind === 'prefix') return this.prefixBucket(key, now)
+    if (kind === 'country-hour') return this.countryOf(key, now).hour
+    if (kind === 'country-day') return this.countryOf(key, now).day
+    if (kind === 'ip-country') return ipCountryBucket(this.ipOf(ipOfKey(key), now), key.slice(-2), now)
+    const ip = this.ipOf(key, now)
+    return kind === 'ip-hour' ? ip.hour : ip.day
+  }
+}
+
+class Pass implements GuardPass {
+  private isCounted: boolean
+
+  constructor(
+    private readonly guard: Guard,
+    private readonly send: GuardedSend,
+    readonly verdict: GuardVerdict | null,
+    private readonly block: Block | undefined,
+  ) {
+    this.isCounted = verdict === null
+  }
+
+  admit(): void {
+    if (this.isCounted) return
+    this.isCounted = true
+    this.guard.admitted(this.send, this.block)
+  }
+
+  undo(): void {
+    if (!this.isCounted) return
+    this.isCounted = false
+    this.guard.undone(this.send, this.verdict === null ? this.block : undefined)
+  }
+}
+
+function prefixOf(digits: string): string {
+  return digits.slice(0, -4)
+}
+
+function ipOfKey(key: string): string {
+  return key.slice(0, -3)
+}
+
+function ipCountryBucket({ hour, countries }: Ip, country: string, now: EpochMs): Bucket {
+  const known = countries.get(country)
+  if (known) return known
+  const bucket = newBucket('ip-country', `${hour.key} ${country}`, now)
+  countries.set(country, bucket)
+  return bucket
+}
+
+function judgeIp({ hour, day, countries }: Ip, country: string, now: EpochMs): GuardVerdict | null {
+  advance(hour, ipHourThreshold, now)
+  advance(day, ipDayThreshold, now)
+  if (isFull(hour, ipHourThreshold)) return verdictOf('ip-hour', hour, ipHourThreshold)
+  if (isFull(day, ipDayThreshold)) return verdictOf('ip-day', day, ipDayThreshold)
+  if (countries.size < ipCountriesThreshold) return null
+  let level = 0
+  let firstEmptyMs = Number.POSITIVE_INFINITY
+  for (const [code, bucket] of countries) {
+    advance(bucket, ipCountryLevel, now)
+    if (code === country || bucket.level === 0) continue
+    level++
+    firstEmptyMs = Math.min(
+      firstEmptyMs,
+      (bucket.level * bucketRules['ip-country'].periodMs) / ipCountryLevel,
+    )
+  }
+  if (level < ipCountriesThreshold || !isMostlyUnverified(day)) return null
+  return { bucket: 'ip-countries', threshold: ipCountriesThreshold, level, resetsInMs: firstEmptyMs }
+}
+
+function verdictOf(name: Exclude<BucketKind, 'ip-country'>, bucket: Bucket, threshold: number): GuardVerdict {
+  return { bucket: name, threshold, level: bucket.level, resetsInMs: resetsInMs(bucket, threshold) }
+}
+
+function levelAt(bucket: Bucket, now: EpochMs): number {
+  advance(bucket, bucket.kind === 'prefix' ? prefixThreshold : ipDayThreshold, now)
+  return bucket.level
+}
+
+/** Drops a fifth of a map that is too large: the emptiest, and of equally empty entries the oldest. */
+function dropEmptiest<Entry>(entries: Map<string, Entry>, levelOf: (entry: Entry) => number): void {
+  if (entries.size < mostBuckets) return
+  const levels = Float64Array.from(entries.values(), levelOf).sort()
+  let excess = Math.floor(levels.length / 5)
+  const highest = levels[excess] ?? 0
+  for (const [key, entry] of entries) {
+    if (excess === 0) return
+    if (levelOf(entry) > highest) continue
+    entries.delete(key)
+    excess--
+  }
+}

@@ -1,0 +1,19 @@
+import type { GuardPrefix } from '../operator/policy.ts'
+import type { EpochMs } from '../time.ts'
+import type { BucketRow, CountryHistory } from './bucket.ts'
+
+/** What the guards of all processes share (design D41). Rows of buckets are useless after two days. */
+export interface GuardStore {
+  /** Inserts or replaces by kind, key and node. At most 1,000 rows. */
+  saveBuckets(rows: readonly BucketRow[]): Promise<void>
+  /** Rows of other nodes with `updatedAt` of at least `since`. */
+  bucketsSince(since: EpochMs, exceptNode: string): Promise<readonly BucketRow[]>
+  /** Inserts or replaces blocks by the guard. An operator's entry that has not ended stays. */
+  saveBlocks(blocks: readonly GuardPrefix[]): Promise<void>
+  /** Entries that have not ended. */
+  prefixes(): Promise<readonly GuardPrefix[]>
+  /** Whether the number verified a code within 180 days. `subjects`: its hashes under each secret key. */
+  isVerified(subjects: readonly string[]): Promise<boolean>
+  /** Countries with a verified code in the last 14 days; `unknownCountry` for numbers without a country. */
+  verifiedHistory(): Promise<readonly CountryHistory[]>
+}

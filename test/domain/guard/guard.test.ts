@@ -1,0 +1,617 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { countryThresholds } from '../../../src/domain/guard/bucket.ts'
+import { guardStatus } from '../../../src/domain/guard/status.ts'
+import {
+  dayMs,
+  hourMs,
+  MemoryGuardStore,
+  minuteMs,
+  ofCountry,
+  ofPrefix,
+  passesThen,
+  TestGuard,
+} from './support.ts'
+
+const allowed = { isAllowedCountry: true }
+
+function toPrefix(count: number, first = 0) {
+  return ofPrefix('37122555', count, first).map((digits) => ({ digits, ...allowed }))
+}
+
+function toCountry(count: number, first = 0) {
+  return ofCountry('371', count, first).map((digits) => ({ digits }))
+}
+
+describe('thresholds of a country (D41)', () => {
+  const none = { bestDay: 0, inDay: 0, inHour: 0 }
+  const rows = [
+    ['without a history', none, false, 20, 3],
+    ['without a history, allowed by a rule', none, true, 20, 20],
+    ['0.3 × the best day of 14', { ...none, bestDay: 1000 }, false, 300, 10],
+    ['0.3 × verified in 24 hours', { ...none, inDay: 2000 }, false, 600, 20],
+    ['0.2 × verified in one hour', { ...none, inHour: 300 }, false, 20, 60],
+    ['at least 20 an hour if allowed', { ...none, bestDay: 500 }, true, 150, 20],
+    ['more than 20 an hour if allowed', { bestDay: 3000, inDay: 90, inHour: 20 }, true, 900, 30],
+  ] as const
+  test.each(rows)('%s', (_, counts, isAllowed, day, hour) => {
+    expect(countryThresholds(counts, isAllowed)).toEqual({ day, hour })
+  })
+})
+
+describe('unverified codes to one prefix', () => {
+  test('five pass, the sixth is denied, and the prefix is blocked for 12 hours', () => {
+    const one = new TestGuard()
+    expect(one.verdicts(toPrefix(7))).toEqual(passesThen(5, 'prefix', 'blocked-prefix'))
+    one.clock.now += 12 * hourMs - 1
+    expect(one.verdict({ digits: '371225559999', ...allowed })).toBe('blocked-prefix')
+    one.clock.now += 1
+    expect(one.verdict({ digits: '371225559999', ...allowed })).toBe('passes')
+  })
+
+  test('the same after some seconds between the codes', () => {
+    const one = new TestGuard()
+    const verdicts = toPrefix(6).map((send) => {
+      one.clock.now += 20_000
+      return one.verdict(send)
+    })
+    expect(verdicts).toEqual(passesThen(5, 'prefix'))
+  })
+
+  test('a verified code allows exactly one more, before and during the block', () => {
+    const before = new TestGuard()
+    before.verdicts(toPrefix(5))
+    before.guard.verified({ digits: '371225550000', country: 'LV' })
+    expect(before.verdicts(toPrefix(2, 10))).toEqual(passesThen(1, 'prefix'))
+    before.guard.verified({ digits: '371225550001', country: 'LV' })
+    expect(before.verdicts(toPrefix(2, 20))).toEqual(passesThen(1, 'blocked-prefix'))
+  })
+
+  test('two an hour pass', () => {
+    const one = new TestGuard()
+    for (const send of toPrefix(20)) {
+      expect(one.verdict(send)).toBe('passes')
+      one.clock.now += hourMs / 2
+    }
+  })
+
+  test('the prefix is the number without its last four digits', () => {
+    const one = new TestGuard()
+    one.verdicts(toPrefix(6))
+    expect(one.verdict({ digits: '371225560000', ...allowed })).toBe('passes')
+  })
+})
+
+describe('unverified codes to one country', () => {
+  test('three an hour pass without a history, twenty if a rule allows the country', () => {
+    expect(new TestGuard().verdicts(toCountry(4))).toEqual(passesThen(3, 'country-hour'))
+    const sends = toCountry(21).map((send) => ({ ...send, ...allowed }))
+    expect(new TestGuard().verdicts(sends)).toEqual(passesThen(20, 'country-hour'))
+  })
+
+  test('a verified code allows exactly one more', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(4))
+    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    expect(one.verdicts(toCountry(2, 10))).toEqual(passesThen(1, 'country-hour'))
+  })
+
+  test('a day has its own threshold', () => {
+    const one = new TestGuard()
+    const verdicts: string[] = []
+    for (let hour = 0; hour < 14; hour++) {
+      verdicts.push(...one.verdicts(toCountry(3, hour * 10)))
+      one.clock.now += hourMs
+    }
+    expect(new Set(verdicts)).toEqual(new Set(['passes', 'country-day']))
+    expect(verdicts.filter((verdict) => verdict === 'passes').length).toBe(30)
+  })
+
+  test('an attacked country does not stop another', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(50))
+    const other = ofCountry('44', 3).map((digits) => ({ digits, country: 'GB' }))
+    expect(one.verdicts(other)).toEqual(passesThen(3))
+  })
+
+  test('numbers of no country share a bucket', () => {
+    const one = new TestGuard()
+    const sends = ofCountry('882', 4).map((digits) => ({ digits, country: null }))
+    expect(one.verdicts(sends)).toEqual(passesThen(3, 'country-hour'))
+  })
+
+  test('the threshold follows the stored history', async () => {
+    const one = new TestGuard()
+    one.store.history = [{ country: 'LV', bestDay: 1000, inDay: 0, inHour: 0 }]
+    await one.guard.load()
+    expect(one.verdicts(toCountry(11))).toEqual(passesThen(10, 'country-hour'))
+  })
+})
+
+describe('unverified codes of one IP address', () => {
+  function fromIp(count: number, first = 0, ip = 'ip') {
+    return ofCountry('371', count, first).map((digits) => ({ digits, ip, ...allowed }))
+  }
+
+  test('five an hour and ten a day pass', () => {
+    const one = new TestGuard()
+    expect(one.verdicts(fromIp(6))).toEqual(passesThen(5, 'ip-hour'))
+    one.clock.now += hourMs
+    expect(one.verdicts(fromIp(6, 10))).toEqual(passesThen(5, 'ip-hour'))
+    one.clock.now += hourMs
+    expect(one.verdicts(fromIp(1, 20))).toEqual(['ip-day'])
+    expect(one.verdicts(fromIp(1, 20, 'other'))).toEqual(['passes'])
+  })
+
+  test('a verified code allows exactly one more', () => {
+    const one = new TestGuard()
+    one.verdicts(fromIp(6))
+    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    expect(one.verdicts(fromIp(2, 10))).toEqual(passesThen(1, 'ip-hour'))
+  })
+
+  test('codes to three countries pass; a verified code frees its country', () => {
+    const one = new TestGuard()
+    const to = (country: string, digits: string) => ({ country, digits, ip: 'ip' })
+    const sends = [to('LV', '37122555000'), to('GB', '447911123456'), to('FR', '33612345678')]
+    expect(one.verdicts([...sends, to('DE', '4915112345678')])).toEqual(passesThen(3, 'ip-countries'))
+    one.guard.verified({ digits: '33612345678', country: 'FR' })
+    expect(one.verdicts([to('DE', '4915112345678'), to('ES', '34612345678')])).toEqual(
+      passesThen(1, 'ip-countries'),
+    )
+    one.clock.now += dayMs
+    expect(one.verdict(to('ES', '34612345678'))).toBe('passes')
+  })
+})
+
+test('Retry-After ends when the next code passes', () => {
+  const one = new TestGuard()
+  one.verdicts(toCountry(3))
+  const { verdict } = one.enter({ digits: '371999990000' })
+  expect(verdict).toEqual({ bucket: 'country-hour', threshold: 3, level: 3, resetsInMs: 20 * minuteMs })
+  one.clock.now += 20 * minuteMs - 1000
+  expect(one.enter({ digits: '371999990000' }).verdict?.resetsInMs).toBe(1000)
+  one.clock.now += 1000
+  expect(one.enter({ digits: '371999990000' }).verdict).toBeNull()
+})
+
+describe('entries of operators', () => {
+  const entry = { createdAt: 0, by: 'operator', expiresAt: Date.UTC(2030, 0, 2) } as const
+
+  test('the longest prefix wins, until it ends', () => {
+    const one = new TestGuard()
+    one.guard.applyOperatorPrefixes([
+      { ...entry, prefix: '371', action: 'block' },
+      { ...entry, prefix: '3712', action: 'allow' },
+      { ...entry, prefix: '37129', action: 'block' },
+    ])
+    const sends = ['37110000000', '37129000000', '44791112345'].map((digits) => ({ digits, ...allowed }))
+    expect(one.verdicts(sends)).toEqual(['blocked-prefix', 'blocked-prefix', 'passes'])
+    expect(one.verdicts(toPrefix(50))).toEqual(passesThen(50))
+    one.clock.now = entry.expiresAt
+    expect(one.verdicts(sends)).toEqual(passesThen(3))
+    expect(one.verdicts(toPrefix(6))).toEqual(passesThen(5, 'prefix'))
+  })
+
+  test('take precedence over blocks of the guard', async () => {
+    const one = new TestGuard()
+    one.verdicts(toPrefix(6))
+    await one.guard.sync()
+    one.store.entries.set('3712 operator', { ...entry, prefix: '3712', action: 'allow' })
+    await one.guard.sync()
+    expect(one.verdicts(toPrefix(1))).toEqual(['passes'])
+  })
+})
+
+describe('a code that is denied', () => {
+  test('does not fill the buckets, also in mode record', () => {
+    for (const mode of ['deny', 'record'] as const) {
+      const one = new TestGuard(undefined, undefined, { mode })
+      one.verdicts(toCountry(30))
+      one.clock.now += 20 * minuteMs
+      expect(one.verdicts(toCountry(2, 50)), mode).toEqual(passesThen(1, 'country-hour'))
+    }
+  })
+
+  test('does not drain the buckets when it is verified in mode record', () => {
+    const one = new TestGuard(undefined, undefined, { mode: 'record' })
+    one.verdicts(toCountry(4))
+    one.guard.verified({ digits: '371000030000', country: 'LV' })
+    expect(one.verdict({ digits: '371999990000' })).toBe('country-hour')
+  })
+
+  test('counts if its number is admitted, and its verification drains one', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(3))
+    one.enter({ digits: '371999990000' }).admit()
+    one.guard.verified({ digits: '371999990000', country: 'LV' })
+    expect(one.verdict({ digits: '371999980000' })).toBe('country-hour')
+  })
+
+  test('does not block a prefix if its number is admitted', () => {
+    const one = new TestGuard()
+    one.verdicts(toPrefix(5))
+    one.enter({ digits: '371225559999', ...allowed }).admit()
+    one.clock.now += hourMs
+    expect(one.verdict({ digits: '371225558888', ...allowed })).toBe('passes')
+  })
+})
+
+test('mode off guards nothing', () => {
+  const one = new TestGuard(undefined, undefined, { mode: 'off' })
+  expect(one.verdicts(toPrefix(50))).toEqual(passesThen(50))
+})
+
+test('a clock that is set back for a day stops no more than before', () => {
+  const one = new TestGuard()
+  one.verdicts(toCountry(3))
+  one.clock.now -= dayMs
+  expect(one.verdict({ digits: '371999990000' })).toBe('country-hour')
+  one.clock.now += 21 * minuteMs
+  expect(one.verdict({ digits: '371999990000' })).toBe('passes')
+})
+
+describe('stories', () => {
+  /** Uniform in [0, 1), from a seed. */
+  function seeded(seed: number): () => number {
+    let state = seed
+    return () => {
+      state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+      return state / 2_147_483_648
+    }
+  }
+
+  interface Stream {
+    readonly name: string
+    readonly fromMs: number
+    readonly toMs: number
+    readonly perHour: number
+    readonly conversion: number
+    readonly country: string
+    readonly isAllowedCountry: boolean
+    /** Number of prefixes that the numbers have. */
+    readonly prefixes: number
+  }
+
+  const home = { country: 'GB', isAllowedCountry: true, prefixes: 5000 }
+  const attack = { name: 'attack', country: 'LV', isAllowedCountry: false, conversion: 0, prefixes: 5000 }
+
+  /** The share of refused codes of each stream. Codes are verified 30 s after they are sent. */
+  async function refusedShares(streams: readonly Stream[], bestDay = 0): Promise<Record<string, number>> {
+    const one = new TestGuard()
+    const start = one.clock.now
+    one.store.history = [{ country: 'GB', bestDay, inDay: bestDay, inHour: 0 }]
+    await one.guard.load()
+    const events: { at: number; stream: Stream; digits: string; isVerified: boolean }[] = []
+    for (const stream of streams) {
+      const random = seeded(stream.perHour)
+      for (let at = stream.fromMs; ; ) {
+        at -= (Math.log(1 - random()) * hourMs) / stream.perHour
+        if (at >= stream.toMs) break
+        const prefix = Math.floor(random() * stream.prefixes)
+        const digits = `44${String(prefix).padStart(6, '0')}${String(events.length % 10_000).padStart(4, '0')}`
+        events.push({ at, stream, digits, isVerified: random() < stream.conversion })
+      }
+    }
+    const counts = new Map(streams.map(({ name }) => [name, { sent: 0, refused: 0 }]))
+    const passed = new Set<(typeof events)[number]>()
+    const steps = events.flatMap((event) => [
+      { at: event.at, event, isVerify: false },
+      ...(event.isVerified ? [{ at: event.at + 30_000, event, isVerify: true }] : []),
+    ])
+    for (const { at, event, isVerify } of steps.sort((a, b) => a.at - b.at)) {
+      one.clock.now = start + at
+      const { digits, stream } = event
+      if (isVerify) {
+        if (passed.has(event)) one.guard.verified({ digits, country: stream.country })
+        continue
+      }
+      const { verdict } = one.guard.enter({ ...stream, digits, ip: null })
+      const count = counts.get(stream.name)
+      if (!count) continue
+      count.sent++
+      if (verdict) count.refused++
+      else passed.add(event)
+    }
+    return Object.fromEntries(Array.from(counts, ([name, { sent, refused }]) => [name, refused / sent]))
+  }
+
+  const launch = { name: 'launch', fromMs: 0, toMs: 3 * hourMs, perHour: 600, ...home }
+
+  test('a launch is not blocked, even during an attack on another country', async () => {
+    const attacked = { ...attack, fromMs: 0, toMs: 3 * hourMs, perHour: 2000 }
+    const shares = await refusedShares([{ ...launch, conversion: 0.8 }, attacked])
+    expect(shares.launch).toBe(0)
+    expect(shares.attack).toBeGreaterThan(0.99)
+  })
+
+  test('a marketing spike with 60 % conversion is not blocked', async () => {
+    const usual = { name: 'usual', fromMs: 0, toMs: 12 * hourMs, perHour: 60, conversion: 0.8, ...home }
+    const from = { fromMs: 8 * hourMs, toMs: 10 * hourMs }
+    const spike = { ...usual, ...from, name: 'spike', perHour: 1500, conversion: 0.6 }
+    expect(await refusedShares([usual, spike], 1200)).toEqual({ usual: 0, spike: 0 })
+  })
+
+  test('a busy prefix with 70 % conversion is not blocked', async () => {
+    const busy = {
+      name: 'busy',
+      fromMs: 0,
+      toMs: 2 * dayMs,
+      perHour: 20,
+      conversion: 0.7,
+      ...home,
+      prefixes: 1,
+    }
+    expect(await refusedShares([busy], 1000)).toEqual({ busy: 0 })
+  })
+
+  test('few users at night are not blocked', async () => {
+    const night = { name: 'night', fromMs: 0, toMs: 8 * hourMs, perHour: 4, conversion: 0.6, ...home }
+    const attacked = { ...attack, fromMs: hourMs, toMs: 6 * hourMs, perHour: 1000 }
+    const shares = await refusedShares([night, attacked], 1000)
+    expect(shares.night).toBe(0)
+    expect(shares.attack).toBeGreaterThan(0.99)
+  })
+
+  test('an attacker that verifies 10 % of its codes is stopped', async () => {
+    const attacked = { ...attack, fromMs: 0, toMs: 12 * hourMs, perHour: 300, conversion: 0.1 }
+    expect((await refusedShares([attacked])).attack).toBeGreaterThan(0.98)
+    expect(
+      (await refusedShares([{ ...attacked, prefixes: 10, isAllowedCountry: true }])).attack,
+    ).toBeGreaterThan(0.97)
+  })
+
+  test('an attacker hides behind genuine traffic for a short time only', async () => {
+    const usual = { name: 'usual', fromMs: 0, toMs: 12 * hourMs, perHour: 30, conversion: 0.8, ...home }
+    const hidden = { ...attack, ...home, fromMs: 4 * hourMs, toMs: 12 * hourMs, perHour: 600 }
+    expect((await refusedShares([usual, hidden], 500)).attack).toBeGreaterThan(0.9)
+  })
+})
+
+describe('several processes', () => {
+  function nodes(count: number): TestGuard[] {
+    const clock = { now: Date.UTC(2030, 0, 1) }
+    const store = new MemoryGuardStore()
+    return Array.from({ length: count }, (_, at) => new TestGuard(clock, store, { node: `node ${at}` }))
+  }
+
+  async function syncAll(guards: readonly TestGuard[]): Promise<void> {
+    for (const { guard } of guards) await guard.sync()
+    for (const { guard } of guards) await guard.sync()
+  }
+
+  test('send at most threshold codes each before they know of each other', async () => {
+    const three = nodes(3)
+    await syncAll(three)
+    for (const [at, one] of three.entries()) {
+      expect(one.verdicts(toPrefix(6, at * 10))).toEqual(passesThen(5, 'prefix'))
+    }
+    const fresh = nodes(3)
+    await syncAll(fresh)
+    for (const one of fresh) expect(one.verdicts(toPrefix(2))).toEqual(passesThen(2))
+    fresh[0]?.verdicts(toPrefix(1, 10))
+    await syncAll(fresh)
+    for (const one of fresh) expect(one.verdict({ digits: '371225559999', ...allowed })).toBe('prefix')
+  })
+
+  test('that exchange after each code judge like one process', async () => {
+    const step = fc.record({
+      node: fc.nat(1),
+      isVerify: fc.boolean(),
+      waitMs: fc.constantFrom(0, 1000, minuteMs, 25 * minuteMs),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 24 }), async (steps) => {
+        const two = nodes(2)
+        const single = new TestGuard(two[0]?.clock)
+        await syncAll([...two, single])
+        const sent: string[] = []
+        for (const [at, { node, isVerify, waitMs }] of steps.entries()) {
+          single.clock.now += waitMs
+          const one = two[node]
+          const digits = `371${String(at).padStart(5, '0')}0000`
+          const verified = isVerify ? sent.pop() : undefined
+          if (verified !== undefined) {
+            for (const each of [one, single]) each?.guard.verified({ digits: verified, country: 'LV' })
+          } else {
+            const verdict = single.verdict({ digits })
+            expect(one?.verdict({ digits })).toBe(verdict)
+            if (verdict === 'passes') sent.push(digits)
+          }
+          await syncAll([...two, single])
+          single.clock.now += 1
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('a restarted process knows the buckets and blocks of the process that ended', async () => {
+    const [before] = nodes(1)
+    if (!before) throw new Error('no node')
+    await before.guard.load()
+    before.verdicts(toPrefix(6))
+    before.verdicts(toCountry(3).map((send) => ({ ...send, country: 'GB' })))
+    await before.guard.sync()
+    before.clock.now += minuteMs
+    const after = new TestGuard(before.clock, before.store, { node: 'after' })
+    await after.guard.load()
+    expect(after.verdict({ digits: '371225559999', ...allowed })).toBe('blocked-prefix')
+    expect(after.verdict({ digits: '441234567890', country: 'GB' })).toBe('country-hour')
+    before.clock.now += 20 * minuteMs
+    expect(after.verdict({ digits: '441234567890', country: 'GB' })).toBe('passes')
+  })
+
+  test('the order in which rows are read does not matter', async () => {
+    const three = nodes(3)
+    const [first, second, third] = three
+    if (!first || !second || !third) throw new Error('no node')
+    await syncAll(three)
+    first.verdicts(toCountry(2))
+    second.verdicts(toCountry(1, 10))
+    await first.guard.sync()
+    await third.guard.sync()
+    await second.guard.sync()
+    await third.guard.sync()
+    await first.guard.sync()
+    for (const one of [first, third]) expect(one.verdict({ digits: '371999990000' })).toBe('country-hour')
+  })
+
+  test('a code that another process verified drains country and prefix', async () => {
+    const [first, second] = nodes(2)
+    if (!first || !second) throw new Error('no node')
+    await syncAll([first, second])
+    first.verdicts(toCountry(3))
+    await syncAll([first, second])
+    second.guard.verified({ digits: '371000000000', country: 'LV' })
+    await syncAll([first, second])
+    expect(first.verdicts(toCountry(2, 10))).toEqual(passesThen(1, 'country-hour'))
+  })
+})
+
+describe('the exchange with the store', () => {
+  test('starts with a code every 5 s, one at a time', async () => {
+    const one = new TestGuard()
+    const settled = () => new Promise((resolve) => setImmediate(resolve))
+    one.verdicts(toCountry(3))
+    await settled()
+    expect(one.store.savedCounts).toEqual([2])
+    one.verdict({ digits: '371999990000' })
+    one.clock.now += 4999
+    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    await settled()
+    expect(one.store.savedCounts.length).toBe(1)
+    one.clock.now += 1
+    one.guard.verified({ digits: '371000010000', country: 'LV' })
+    one.guard.verified({ digits: '371000020000', country: 'LV' })
+    await settled()
+    expect(one.store.savedCounts.length).toBe(2)
+  })
+
+  test('writes buckets with two or more codes, the 1,000 fullest first, and the rest next time', async () => {
+    const one = new TestGuard()
+    await one.guard.load()
+    for (let prefix = 0; prefix < 1500; prefix++) {
+      for (const digits of ofPrefix(`44${String(prefix).padStart(6, '0')}`, 2)) {
+        const pass = one.enter({ digits, country: String(prefix) })
+        if (pass.verdict) pass.admit()
+      }
+    }
+    one.verdict({ digits: '371225550000' })
+    await one.guard.sync()
+    await one.guard.sync()
+    expect(one.store.savedCounts.slice(0, 2)).toEqual([1000, 1000])
+    while ((one.store.savedCounts.at(-1) ?? 0) === 1000) await one.guard.sync()
+    const prefixes = [...one.store.rows.values()].filter(({ kind }) => kind === 'prefix')
+    expect(prefixes.length).toBe(1500)
+    expect(prefixes.every(({ level }) => level === 2)).toBe(true)
+  })
+
+  test('is retried after a failure, which is logged', async () => {
+    const one = new TestGuard()
+    one.store.fault = new Error('no database')
+    one.verdicts(toCountry(3))
+    await one.guard.sync()
+    expect(one.warnings.length).toBe(2)
+    one.store.fault = undefined
+    await one.guard.sync()
+    expect([...one.store.rows.values()].map(({ kind, level }) => [kind, level])).toEqual([
+      ['country-hour', 3],
+      ['country-day', 3],
+    ])
+  })
+
+  test('keeps the fullest of too many buckets in memory', async () => {
+    const one = new TestGuard()
+    await one.guard.load()
+    const full = ofCountry('371', 5).map((digits) => ({ digits, ip: 'full', ...allowed }))
+    one.verdicts(full)
+    for (let at = 0; at < 60_000; at++) {
+      const digits = `44${String(at).padStart(6, '0')}0000`
+      one.enter({ digits, country: 'GB', ip: `ip ${at}`, ...allowed })
+      one.guard.verified({ digits, country: 'GB' })
+    }
+    expect(one.verdict({ digits: '371999990000', ip: 'full', ...allowed })).toBe('ip-hour')
+  })
+})
+
+describe('any history of codes', () => {
+  const steps = fc.array(
+    fc.record({
+      kind: fc.constantFrom('send', 'send', 'verify', 'undo'),
+      prefix: fc.nat(2),
+      ip: fc.constantFrom(null, 'a', 'b'),
+      waitMs: fc.constantFrom(0, 1000, minuteMs, hourMs, -minuteMs),
+    }),
+    { maxLength: 60 },
+  )
+
+  test('has no negative level; denied codes fill nothing, and undo restores what a code filled', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (history) => {
+        const one = new TestGuard()
+        const other = new TestGuard(one.clock)
+        await one.guard.load()
+        await other.guard.load()
+        const sent: { digits: string; country: string }[] = []
+        for (const [at, { kind, prefix, ip, waitMs }] of history.entries()) {
+          one.clock.now += waitMs
+          const send = { digits: `3712255${prefix}${String(at).padStart(4, '0')}`, country: 'LV', ip }
+          const code = kind === 'verify' ? sent.pop() : undefined
+          if (code) {
+            one.guard.verified(code)
+            other.guard.verified(code)
+          } else if (kind === 'undo') {
+            // Only `one` begins this code.
+            one.enter(send).undo()
+          } else {
+            const verdict = one.verdict(send)
+            expect(other.verdict(send)).toBe(verdict)
+            if (verdict !== 'passes') one.enter(send)
+            if (verdict === 'passes') sent.push(send)
+          }
+        }
+        await one.guard.sync()
+        for (const { level, sent, verified } of one.store.rows.values())
+          expect(Math.min(level, sent, verified)).toBeGreaterThanOrEqual(0)
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
+
+test('guardStatus returns what `guard status --json` prints', async () => {
+  const one = new TestGuard()
+  await one.guard.load()
+  one.verdicts(toPrefix(6))
+  await one.guard.sync()
+  const until = one.clock.now + hourMs
+  const entries = [
+    ...(await one.store.prefixes()),
+    { prefix: '44', by: 'operator', action: 'allow', createdAt: 0, expiresAt: until } as const,
+    { prefix: '447', by: 'guard', action: 'block', createdAt: 0, expiresAt: until } as const,
+    { prefix: '33', by: 'guard', action: 'block', createdAt: 0, expiresAt: one.clock.now } as const,
+  ]
+  const status = guardStatus(
+    {
+      mode: 'deny',
+      prefixes: entries,
+      rows: [...one.store.rows.values()],
+      history: [{ country: 'LV', bestDay: 1000, inDay: 0, inHour: 0 }],
+      countries: [{ country: 'LV', sent: 5, verified: 0 }],
+      isAllowedCountry: () => false,
+    },
+    one.clock.now,
+  )
+  expect(status).toEqual({
+    mode: 'deny',
+    blocked: [{ prefix: '37122555', by: 'guard', until: '2030-01-01T12:00:00.000Z' }],
+    allowed: [{ prefix: '44', by: 'operator', until: '2030-01-01T01:00:00.000Z' }],
+    buckets: [
+      { kind: 'prefix', key: '37122555', level: 5, threshold: 5 },
+      { kind: 'country-hour', key: 'LV', level: 5, threshold: 10 },
+      { kind: 'country-day', key: 'LV', level: 5, threshold: 300 },
+    ],
+    countries: [{ country: 'LV', sent: 5, verified: 0 }],
+  })
+})

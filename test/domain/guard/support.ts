@@ -1,0 +1,88 @@
+import type { BucketRow, CountryHistory } from '../../../src/domain/guard/bucket.ts'
+import { Guard, type GuardedSend, type GuardMode } from '../../../src/domain/guard/guard.ts'
+import type { GuardStore } from '../../../src/domain/guard/store.ts'
+import type { GuardPrefix } from '../../../src/domain/operator/policy.ts'
+
+export const minuteMs = 60_000
+export const hourMs = 60 * minuteMs
+export const dayMs = 24 * hourMs
+
+export class MemoryGuardStore implements GuardStore {
+  readonly rows = new Map<string, BucketRow>()
+  readonly entries = new Map<string, GuardPrefix>()
+  history: readonly CountryHistory[] = []
+  /** Set while the store fails. */
+  fault: Error | undefined
+  /** Of each call of `saveBuckets`. */
+  readonly savedCounts: number[] = []
+
+  async saveBuckets(rows: readonly BucketRow[]): Promise<void> {
+    if (this.fault) throw this.fault
+    this.savedCounts.push(rows.length)
+    for (const row of rows) this.rows.set(`${row.kind} ${row.key} ${row.node}`, row)
+  }
+
+  async bucketsSince(since: number, exceptNode: string): Promise<readonly BucketRow[]> {
+    return [...this.rows.values()].filter(({ node, updatedAt }) => node !== exceptNode && updatedAt >= since)
+  }
+
+  async saveBlocks(blocks: readonly GuardPrefix[]): Promise<void> {
+    for (const block of blocks) this.entries.set(`${block.prefix} ${block.by}`, block)
+  }
+
+  async prefixes(): Promise<readonly GuardPrefix[]> {
+    return [...this.entries.values()]
+  }
+
+  async isVerified(): Promise<boolean> {
+    return false
+  }
+
+  async verifiedHistory(): Promise<readonly CountryHistory[]> {
+    return this.history
+  }
+}
+
+/** A guard with a clock that tests move. */
+export class TestGuard {
+  readonly guard: Guard
+  readonly warnings: string[] = []
+
+  constructor(
+    readonly clock = { now: Date.UTC(2030, 0, 1) },
+    readonly store = new MemoryGuardStore(),
+    { mode = 'deny', node = 'one' }: { mode?: GuardMode; node?: string } = {},
+  ) {
+    const log = { info() {}, error() {}, warn: (_: object, message: string) => this.warnings.push(message) }
+    this.guard = new Guard({ store, now: () => clock.now, log, mode, node })
+  }
+
+  enter(send: Partial<GuardedSend> & { digits: string }) {
+    return this.guard.enter({ country: 'LV', ip: null, isAllowedCountry: false, ...send })
+  }
+
+  /** The bucket that denies a code, or `passes`. */
+  verdict(send: Partial<GuardedSend> & { digits: string }): string {
+    return this.enter(send).verdict?.bucket ?? 'passes'
+  }
+
+  /** The verdicts on one code each. */
+  verdicts(sends: readonly (Partial<GuardedSend> & { digits: string })[]): string[] {
+    return sends.map((send) => this.verdict(send))
+  }
+}
+
+/** `count` numbers of one prefix of 10,000 numbers. */
+export function ofPrefix(prefix: string, count: number, first = 0): string[] {
+  return Array.from({ length: count }, (_, at) => `${prefix}${String(first + at).padStart(4, '0')}`)
+}
+
+/** `count` numbers that have different prefixes. */
+export function ofCountry(callingCode: string, count: number, first = 0): string[] {
+  return Array.from({ length: count }, (_, at) => `${callingCode}${String(first + at).padStart(5, '0')}0000`)
+}
+
+/** `passes` n times, then the names. */
+export function passesThen(count: number, ...then: string[]): string[] {
+  return [...Array<string>(count).fill('passes'), ...then]
+}
