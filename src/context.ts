@@ -39,7 +39,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
       throw error
     },
   )
-  const { now, otps, operator } = storage
+  const { now, otps, operator, policy } = storage
   const secrets = createSecrets(...keys.secretKeys)
   const eventLog = openEventLog(storage, log)
 
@@ -71,7 +71,8 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     sessions: storage.sessions,
     consoleSecrets,
     operator,
-    acting: (actor: Actor) => ({ operator, secrets, now, actor }),
+    policy,
+    acting: (actor: Actor) => ({ operator, policy, secrets, now, actor }),
     requireSecret,
     noteSecret: keys.note,
     subjectsOf,

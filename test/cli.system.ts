@@ -85,6 +85,9 @@ describe.concurrent('--help', () => {
       'app revoke',
       'app rotate',
       'app revoke-key',
+      'destination',
+      'destination set',
+      'destination check',
       'request',
       'request approve',
       'admin',
@@ -104,7 +107,7 @@ describe.concurrent('--help', () => {
     const { stdout } = await otpost(['--help'])
     const named = Array.from(stdout.matchAll(/^ {2}([a-z]+)[ |]/gm), ([, name]) => name)
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
-    const context = ['brand', 'request', 'app', 'admin', 'audit']
+    const context = ['brand', 'request', 'app', 'destination', 'admin', 'audit']
     const messages = ['deliveries', 'explain', 'callbacks', 'outbox']
     const care = ['backup', 'restore', 'move', 'doctor', 'forget']
     expect(named.sort()).toEqual([...server, ...context, ...messages, ...care, 'help'].sort())
@@ -398,6 +401,48 @@ describe.concurrent('app', () => {
     const result = await (await scene()).run('app', 'revoke', 'nobody')
     expect(result.code).toBe(1)
     expect(complaint(result)).toContain('nobody')
+  })
+})
+
+describe.concurrent('otpost destination', () => {
+  test('set, list, check and remove rules', async () => {
+    const { env, ok, run } = await scene()
+    await ok('brand', 'put', 'acme', '--name', 'Acme')
+    expect(await ok('destination', 'set', '*', 'block')).toBe('*: block.\n')
+    const set = ['GB', 'allow', '--group', '--providers', 'outbox', '--sender', 'Acme', '--brand', 'acme']
+    expect((await ok('destination', 'set', ...set)).split('\n')[0]).toBe(
+      'GB for brand acme: allow, providers outbox, sender Acme.',
+    )
+    const listed = await otpost(['destination', 'list', '--json'], { ...env, SMS_COUNTRIES: 'IN' })
+    const rules: { rule: string; source: string }[] = JSON.parse(listed.stdout)
+    expect(rules.map(({ rule, source }) => `${rule} ${source}`).sort()).toEqual([
+      '* stored',
+      'GB stored',
+      'GG stored',
+      'IM stored',
+      'IN SMS_COUNTRIES',
+      'JE stored',
+    ])
+    const check = ['destination', 'check', '07400 123456', '--json']
+    const checked = (args: string[]) => otpost([...check, ...args], { ...env, PHONE_DEFAULT_REGION: 'GB' })
+    const blocked = await checked([])
+    expect([blocked.code, JSON.parse(blocked.stdout)]).toEqual([
+      0,
+      expect.objectContaining({ number: '+447400123456', country: 'GB', action: 'block', rule: '*' }),
+    ])
+    expect(JSON.parse((await checked(['--brand', 'acme'])).stdout)).toMatchObject({
+      action: 'allow',
+      rule: 'GB',
+      brand: 'acme',
+      providers: ['outbox'],
+      sender: 'Acme',
+      route: null,
+    })
+    expect(await ok('destination', 'remove', 'GB', '--brand', 'acme')).toBe(
+      'Removed the rule GB for brand acme.\n',
+    )
+    const refused = await run('destination', 'set', 'GB', 'allow', '--providers', 'twilio')
+    expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining('Add it to SMS_PLAIN')])
   })
 })
 

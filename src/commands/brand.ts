@@ -14,7 +14,7 @@ import {
   registerTemplate,
   setBrandStatus,
 } from '../domain/operator/operator.ts'
-import { commandActor, type Env, print, printTable, withContext, yesNo } from './common.ts'
+import { commaList, commandActor, type Env, print, printTable, withContext, yesNo } from './common.ts'
 
 export function brandCommands(program: Command, env: Env): void {
   const brand = program.command('brand').description('create, change and list brands')
@@ -164,11 +164,4 @@ function changeOf({ name, status, notify, dlt, loginId, domain, entity }: BrandO
 
 function brandRow({ slug, ...brand }: Brand) {
   return { brandId: slug, ...brand }
-}
-
-function commaList(text: string): string[] {
-  return text
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
 }

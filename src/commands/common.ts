@@ -161,3 +161,10 @@ function isoInstant(text: string): number {
   const isDay = day !== '' && new Date(day).toJSON()?.startsWith(day)
   return isDay ? Date.parse(`${day}${time.replace(' ', 'T')}${zone}`) : Number.NaN
 }
+
+export function commaList(text: string): string[] {
+  return text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+}

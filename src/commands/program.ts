@@ -5,6 +5,7 @@ import { appCommands } from './app.ts'
 import { brandCommands } from './brand.ts'
 import { exit, print } from './common.ts'
 import { careCommands } from './data.ts'
+import { destinationCommands } from './destination.ts'
 import { readEnvFile } from './env-file.ts'
 import { healthCommands } from './health.ts'
 import { messageCommands } from './messages.ts'
@@ -38,6 +39,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   brandCommands(program, env)
   requestCommands(program, env)
   appCommands(program, env)
+  destinationCommands(program, env)
   adminCommands(program, env)
   messageCommands(program, env)
   careCommands(program, env)

@@ -105,12 +105,27 @@ export function parseRule(
 
 /**
  * `--group`: a country with the territories whose mobile numbers are in its numbering plan but have their own country
- * code, such as Guernsey's +44 7911 1. Mobile numbers of Åland, Svalbard, Vatican City, Christmas Island and Western
- * Sahara have the main country's code already.
+ * code, such as Guernsey's +44 7911 1.
  */
 export function countryGroup(country: string): readonly string[] {
   return country === 'GB' ? ['GB', 'GG', 'JE', 'IM'] : [country]
 }
+
+/** The country code of a territory's mobile numbers, if it is another country's. */
+export function mobileCountryOf(territory: string): string | undefined {
+  return sharedPlans.get(territory)
+}
+
+const sharedPlans: ReadonlyMap<string, string> = new Map([
+  ['AX', 'FI'],
+  ['BL', 'GP'],
+  ['CC', 'AU'],
+  ['CX', 'AU'],
+  ['EH', 'MA'],
+  ['MF', 'GP'],
+  ['SJ', 'NO'],
+  ['VA', 'IT'],
+])
 
 /** Why a number is blocked, without its digits, as a sentence that begins with the name of its field. */
 export function destinationProblem(

@@ -1,6 +1,6 @@
 import type { DestinationRule } from '../destinations/destination.ts'
 import type { Budget } from '../money/budgets.ts'
-import type { EpochMs } from '../time.ts'
+import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 
 /** What operators set for all requests. A running server sees a change at its next request. */
@@ -52,6 +52,12 @@ export interface PolicyStore {
     by: { readonly actor: Actor; readonly now: number },
     decide: (current: PolicyRows) => Change,
   ): Promise<Change>
+}
+
+export interface PolicyPorts {
+  readonly policy: PolicyStore
+  readonly now: Clock
+  readonly actor: Actor
 }
 
 export function unscoped(appId: string): AppScope {

@@ -1,0 +1,311 @@
+import { type Brands, nameKey } from '../brands/brand.ts'
+import {
+  countryGroup,
+  countryRules,
+  type Destination,
+  type DestinationAction,
+  type DestinationDecision,
+  type DestinationOf,
+  type DestinationRule,
+  DestinationRules,
+  destinationActions,
+  mobileCountryOf,
+  parseRule,
+} from '../destinations/destination.ts'
+import type { SmsMode } from '../messages/delivery.ts'
+import type { SmsRoute } from '../messages/providers.ts'
+import type { AuditAction } from './audit.ts'
+import { OperatorError } from './operator.ts'
+import type { PolicyChange, PolicyPorts } from './policy.ts'
+
+export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
+
+/** What the settings of the server say about the routes of SMS. */
+export interface RouteSettings {
+  readonly smsMode: SmsMode
+  /** Names of providers in SMS_PLAIN. */
+  readonly plain: readonly string[]
+  /** Names of providers in SMS_TEMPLATE. Empty if OTP_SMS_MODE is plain. */
+  readonly template: readonly string[]
+}
+
+export interface DestinationPorts extends PolicyPorts {
+  readonly brands: Pick<Brands, 'bySlug'>
+  readonly isCountry: (code: string) => boolean
+}
+
+/** As given by the operator. */
+export interface RequestedRule {
+  readonly rule: string
+  readonly brand: string | null
+  /** Whether the rule also applies to the territories in the country's numbering plan. */
+  readonly isGroup: boolean
+}
+
+export interface RequestedDestination extends RequestedRule {
+  readonly action: string
+  readonly providers: readonly string[]
+  readonly sender: string | null
+  readonly route: string | null
+}
+
+/**
+ * `destination set`: replaces the whole rule (design D40).
+ * @returns the stored rules, and what the operator may not expect
+ * @throws OperatorError
+ */
+export async function setDestination(
+  ports: DestinationPorts,
+  requested: RequestedDestination,
+  { routes, smsCountries }: { readonly routes: RouteSettings; readonly smsCountries: readonly string[] },
+): Promise<{ readonly rules: readonly DestinationRule[]; readonly warnings: readonly string[] }> {
+  const target = await targetOf(ports, requested)
+  const about = {
+    brandSlug: target.brandSlug,
+    action: oneOf('action', destinationActions, requested.action),
+    providers: [...new Set(requested.providers)],
+    sender: requested.sender?.trim() || null,
+    route: requested.route === null ? null : oneOf('route', smsRouteNames, requested.route),
+  }
+  const problems = ruleProblems(about, routes)
+  if (problems.length > 0) throw new OperatorError(problems.join('\n'))
+  const rules = target.keys.map((rule): DestinationRule => ({ rule, ...about }))
+  const { warnings } = await ports.policy.change(by(ports), ({ rules: stored }) => ({
+    saveRules: rules,
+    entry: entryOf('destination.set', target, rulesOf(target, stored), rules),
+    warnings: ruleWarnings(rules, routes, [...countryRules(smsCountries), ...stored, ...rules]),
+  }))
+  return { rules, warnings }
+}
+
+/** `destination remove`. @throws OperatorError if the rule does not exist */
+export async function removeDestination(
+  ports: DestinationPorts,
+  requested: RequestedRule,
+): Promise<readonly DestinationRule[]> {
+  const target = await targetOf(ports, requested)
+  const { removeRules } = await ports.policy.change(by(ports), ({ rules: stored }) => {
+    const removeRules = rulesOf(target, stored)
+    if (removeRules.length === 0) throw new OperatorError(missingRule(target))
+    return { removeRules, entry: entryOf('destination.removed', target, removeRules, []) }
+  })
+  return removeRules
+}
+
+interface RuleTarget {
+  /** As `DestinationRule.rule`. */
+  readonly keys: readonly string[]
+  readonly brandSlug: string | null
+}
+
+async function targetOf(
+  { brands, isCountry }: Pick<DestinationPorts, 'brands' | 'isCountry'>,
+  { rule, brand, isGroup }: RequestedRule,
+): Promise<RuleTarget> {
+  const parsed = parseRule(rule, isCountry)
+  if ('problem' in parsed) throw new OperatorError(parsed.problem)
+  const keys = isGroup ? countryGroup(parsed.rule) : [parsed.rule]
+  if (isGroup && keys.length === 1) {
+    throw new OperatorError('Only GB has a group: GB, GG, JE and IM.')
+  }
+  const brandSlug = brand === null ? null : nameKey(brand)
+  if (brandSlug !== null && !(await brands.bySlug(brandSlug))) {
+    throw new OperatorError(`Brand ${brandSlug} does not exist. \`otpost brand list\` lists the brands.`)
+  }
+  return { keys, brandSlug }
+}
+
+function by({ actor, now }: PolicyPorts) {
+  return { actor, now: now() }
+}
+
+function rulesOf({ keys, brandSlug }: RuleTarget, all: readonly DestinationRule[]): DestinationRule[] {
+  return all.filter((each) => keys.includes(each.rule) && each.brandSlug === brandSlug)
+}
+
+/** Null: nothing changes. */
+function entryOf(
+  action: AuditAction,
+  { keys, brandSlug }: RuleTarget,
+  before: readonly DestinationRule[],
+  after: readonly DestinationRule[],
+): PolicyChange['entry'] {
+  const changes = differences(before, after)
+  if (Object.keys(changes).length === 0) return null
+  const details = { ...(brandSlug === null ? {} : { brand: brandSlug }), ...changes }
+  return { action, target: keys.join(', '), details }
+}
+
+/** By rule. */
+function differences(
+  before: readonly DestinationRule[],
+  after: readonly DestinationRule[],
+): Record<string, string> {
+  const inWords = (rules: readonly DestinationRule[], key: string) => {
+    const found = rules.find(({ rule }) => rule === key)
+    return found ? ruleWords(found) : '-'
+  }
+  const keys = [...new Set([...before, ...after].map(({ rule }) => rule))]
+  const changes = keys.map((key) => [key, inWords(before, key), inWords(after, key)] as const)
+  return Object.fromEntries(
+    changes.filter(([, was, is]) => was !== is).map(([key, was, is]) => [key, `${was} → ${is}`]),
+  )
+}
+
+/** Such as `allow, providers twilio,vonage, sender ACME`. */
+export function ruleWords({ action, providers, sender, route }: DestinationRule): string {
+  return [
+    action,
+    providers.length > 0 && `providers ${providers.join(',')}`,
+    sender !== null && `sender ${sender}`,
+    route !== null && `route ${route}`,
+  ]
+    .filter(Boolean)
+    .join(', ')
+}
+
+function oneOf<Choice extends string>(name: string, choices: readonly Choice[], text: string): Choice {
+  const choice = choices.find((known) => known === text)
+  if (choice === undefined) {
+    throw new OperatorError(`Unknown ${name} ${text}. The choices are ${choices.join(', ')}.`)
+  }
+  return choice
+}
+
+type RuleOptions = Pick<DestinationRule, 'providers' | 'sender' | 'route'>
+
+/** What makes SMS of a rule fail on this server, as sentences. */
+export function ruleProblems({ providers, sender, route }: RuleOptions, routes: RouteSettings): string[] {
+  const problems: string[] = []
+  const configured = [...routes.plain, ...routes.template]
+  const missing = providers.filter((name) => !configured.includes(name))
+  for (const name of missing) {
+    problems.push(
+      `${name} is not a provider of this server. Add it to ${settingsOf(routes)}, or use ${[...new Set(configured)].join(', ')}.`,
+    )
+  }
+  if (route === 'template' && routes.smsMode === 'plain') {
+    problems.push(
+      'The server has no registered-template route, because OTP_SMS_MODE is plain. Set OTP_SMS_MODE to template or hybrid, and SMS_TEMPLATE to its providers.',
+    )
+  } else if (route !== null && missing.length === 0 && leavesNone(providers, routes[route])) {
+    problems.push(
+      `None of ${providers.join(', ')} is in ${settingNames[route]}. Add one to ${settingNames[route]}, or choose another route.`,
+    )
+  }
+  if (sender !== null && !isSender(sender)) {
+    problems.push(
+      'The sender must be a number with + and country code, a short code of 3 to 8 digits, a Twilio messaging service (MG…), or a name. A name has 1 to 11 letters, digits, spaces and hyphens, and at least one letter.',
+    )
+  }
+  return problems
+}
+
+const settingNames: Readonly<Record<SmsRoute, string>> = { plain: 'SMS_PLAIN', template: 'SMS_TEMPLATE' }
+
+function settingsOf({ smsMode }: RouteSettings): string {
+  return smsMode === 'plain' ? 'SMS_PLAIN' : 'SMS_PLAIN or SMS_TEMPLATE'
+}
+
+function leavesNone(providers: readonly string[], ofRoute: readonly string[]): boolean {
+  return providers.length > 0 && !providers.some((name) => ofRoute.includes(name))
+}
+
+/** Twilio accepts all of them. SNS takes names without spaces, Vonage and MSG91 also without hyphens. */
+function isSender(text: string): boolean {
+  return (
+    /^(\+[1-9][0-9]{5,14}|[0-9]{3,8}|MG[0-9a-fA-F]{32})$/.test(text) ||
+    /^(?=.*[A-Za-z])[A-Za-z0-9](?:[A-Za-z0-9 -]{0,9}[A-Za-z0-9])?$/.test(text)
+  )
+}
+
+/** @param all every rule, in which the new ones come last */
+function ruleWarnings(
+  rules: readonly DestinationRule[],
+  routes: RouteSettings,
+  all: readonly DestinationRule[],
+): string[] {
+  const [first] = rules
+  if (!first) return []
+  const { action, providers, route } = first
+  const warnings: string[] = []
+  for (const { rule } of rules) {
+    const country = mobileCountryOf(rule)
+    if (country !== undefined) {
+      warnings.push(
+        `Mobile numbers of ${rule} have the country ${country}, so this rule does not apply to them. Set a rule for ${country} or for a prefix.`,
+      )
+    }
+  }
+  for (const each of smsRouteNames) {
+    const isUsed = each === 'plain' || routes.smsMode !== 'plain'
+    if (action !== 'block' && route === null && isUsed && leavesNone(providers, routes[each])) {
+      warnings.push(
+        `None of ${providers.join(', ')} is in ${settingNames[each]}, so SMS of that route to ${first.rule} fail.`,
+      )
+    }
+  }
+  const isOpen = all.findLast(({ rule, brandSlug }) => rule === '*' && brandSlug === null)?.action
+  if (action === 'allow' && first.rule !== '*' && (isOpen ?? 'allow') === 'allow') {
+    warnings.push(
+      "Countries without a rule are allowed too. To block them, run `otpost destination set '*' block`.",
+    )
+  }
+  return warnings
+}
+
+function missingRule({ keys, brandSlug }: RuleTarget): string {
+  const forBrand = brandSlug === null ? 'for all brands' : `for brand ${brandSlug}`
+  return `There is no rule ${keys.join(', ')} ${forBrand}. \`otpost destination list\` lists the rules. Rules of SMS_COUNTRIES change in that setting.`
+}
+
+export interface ListedRule extends DestinationRule {
+  readonly source: 'stored' | 'SMS_COUNTRIES'
+}
+
+/** The rules in force: those of SMS_COUNTRIES that no stored rule replaces, then the stored ones. */
+export function listedRules(
+  smsCountries: readonly string[],
+  stored: readonly DestinationRule[],
+): readonly ListedRule[] {
+  const isReplaced = ({ rule }: DestinationRule) =>
+    stored.some((each) => each.rule === rule && each.brandSlug === null)
+  return [
+    ...countryRules(smsCountries)
+      .filter((rule) => !isReplaced(rule))
+      .map((rule) => ({ ...rule, source: 'SMS_COUNTRIES' as const })),
+    ...stored.map((rule) => ({ ...rule, source: 'stored' as const })),
+  ]
+}
+
+export interface CheckedDestination extends Destination {
+  readonly digits: string
+  readonly decision: DestinationDecision
+}
+
+/** `destination check`. @param digits `Recipient.identity` */
+export function checkDestination(
+  destinationOf: DestinationOf,
+  digits: string,
+  brandSlug: string | null,
+  rules: readonly DestinationRule[],
+): CheckedDestination {
+  const destination = destinationOf(digits)
+  const decision = new DestinationRules(rules).decide(digits, destination, brandSlug)
+  return { digits, ...destination, decision }
+}
+
+/** Whether SMS are sent there, and why, as a sentence. */
+export function decisionWords({ action, rule, reason }: DestinationDecision): string {
+  const outcomes: Readonly<Record<DestinationAction, string>> = {
+    allow: 'SMS are sent',
+    monitor: 'SMS are sent, and recorded as ones that a block would reject',
+    block: 'SMS are rejected',
+  }
+  const because = rule
+    ? `by the rule ${rule.rule}${rule.brandSlug === null ? '' : ` of brand ${rule.brandSlug}`}`
+    : reason === 'kind'
+      ? 'because of the kind of number'
+      : 'because no rule applies'
+  return `${outcomes[action]}, ${because}.`
+}

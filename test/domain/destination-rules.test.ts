@@ -1,0 +1,156 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { getCountries, getCountryCallingCode } from 'libphonenumber-js/max'
+import examples from 'libphonenumber-js/mobile/examples'
+import { destinationOf } from '../../src/adapters/phone/destination.ts'
+import { isRegion } from '../../src/adapters/phone/e164.ts'
+import { mobileCountryOf } from '../../src/domain/destinations/destination.ts'
+import {
+  listedRules,
+  type RequestedDestination,
+  type RouteSettings,
+  removeDestination,
+  setDestination,
+} from '../../src/domain/operator/destinations.ts'
+import { createTestApp } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
+
+const service = await createTestApp()
+afterAll(() => service.close())
+const { brands, policy, audit, acting } = service.app.context
+const ports = { ...acting(tester), brands, isCountry: isRegion }
+
+const settings: Readonly<Record<string, RouteSettings>> = {
+  plain: { smsMode: 'plain', plain: ['twilio', 'kannel'], template: [] },
+  hybrid: { smsMode: 'hybrid', plain: ['twilio', 'kannel'], template: ['msg91', 'kannel'] },
+}
+
+/** @param options such as `--providers twilio,kannel --brand acme --group` */
+function requested(rule: string, action: string, options = ''): RequestedDestination {
+  const value = (name: string) => new RegExp(`--${name} (\\S+)`).exec(options)?.[1] ?? null
+  return {
+    rule,
+    action,
+    brand: value('brand'),
+    providers: value('providers')?.split(',') ?? [],
+    sender: value('sender'),
+    route: value('route'),
+    isGroup: options.includes('--group'),
+  }
+}
+
+function set(asked: RequestedDestination, mode = 'plain', smsCountries: readonly string[] = ['IN']) {
+  const { [mode]: routes } = settings
+  if (!routes) throw new Error(mode)
+  return setDestination(ports, asked, { routes, smsCountries })
+}
+
+describe('destination set (design D40)', () => {
+  test('stores, replaces and removes the whole rule, each with its audit entry', async () => {
+    await set(requested('gb', 'allow', '--providers twilio,twilio --sender Acme'))
+    await set(requested('GB', 'block', '--brand ACME --group'))
+    await set(requested(' GB ', 'monitor'))
+    await set(requested('GB', 'monitor'))
+    const all = { providers: [], sender: null, route: null }
+    const ofBrand = (rule: string) => ({ ...all, rule, brandSlug: 'acme', action: 'block' as const })
+    const gb = { ...all, rule: 'GB', brandSlug: null, action: 'monitor' as const }
+    const { rules } = await policy.rows()
+    expect(rules).toHaveLength(5)
+    expect(rules).toEqual(expect.arrayContaining([gb, ...['GB', 'GG', 'JE', 'IM'].map(ofBrand)]))
+    await removeDestination(ports, { rule: 'GB', brand: 'acme', isGroup: true })
+    expect((await policy.rows()).rules).toEqual([gb])
+    await removeDestination(ports, { rule: 'GB', brand: null, isGroup: false })
+    await expect(removeDestination(ports, { rule: 'GB', brand: null, isGroup: false })).rejects.toThrow(
+      /no rule GB for all brands/,
+    )
+    const entries = (await audit.list({ limit: 5 })).map(({ action, target, details }) => [
+      action,
+      target,
+      details.brand ?? '',
+      details.GB,
+    ])
+    expect(entries).toEqual([
+      ['destination.removed', 'GB', '', 'monitor → -'],
+      ['destination.removed', 'GB, GG, JE, IM', 'acme', 'block → -'],
+      ['destination.set', 'GB', '', 'allow, providers twilio, sender Acme → monitor'],
+      ['destination.set', 'GB, GG, JE, IM', 'acme', '- → block'],
+      ['destination.set', 'GB', '', '- → allow, providers twilio, sender Acme'],
+    ])
+  })
+
+  test.each<[string, string, string, string, RegExp]>([
+    ['XX', 'allow', '', 'plain', /XX is not an ISO 3166-1 country code/],
+    ['44', 'allow', '', 'plain', /A rule is a country code/],
+    ['GB', 'deny', '', 'plain', /allow, monitor, block/],
+    ['GB', 'allow', '--route direct', 'plain', /plain, template/],
+    ['GB', 'allow', '--brand nobody', 'plain', /Brand nobody does not exist/],
+    ['IN', 'allow', '--group', 'plain', /Only GB has a group/],
+    [
+      'GB',
+      'allow',
+      '--providers msg91',
+      'plain',
+      /msg91 is not a provider of this server\. Add it to SMS_PLAIN,/,
+    ],
+    [
+      'GB',
+      'allow',
+      '--providers vonage,sns',
+      'hybrid',
+      /^vonage .* SMS_PLAIN or SMS_TEMPLATE, .*\nsns is not/,
+    ],
+    ['GB', 'allow', '--route template', 'plain', /OTP_SMS_MODE is plain/],
+    ['GB', 'allow', '--route template --providers twilio', 'hybrid', /None of twilio is in SMS_TEMPLATE/],
+    ['GB', 'allow', '--route plain --providers msg91', 'hybrid', /None of msg91 is in SMS_PLAIN/],
+    ['GB', 'allow', '--sender Acme-Limited', 'plain', /The sender must be/],
+    ['GB', 'allow', '--sender +12', 'plain', /The sender must be/],
+    ['GB', 'allow', '--sender -Acme', 'plain', /The sender must be/],
+  ])('refuses %s %s %s in mode %s', async (rule, action, options, mode, problem) => {
+    await expect(set(requested(rule, action, options), mode)).rejects.toThrow(problem)
+    expect((await policy.rows()).rules).toEqual([])
+  })
+
+  test.each<[string, string, string, string, readonly string[], readonly RegExp[]]>([
+    ['IN', 'allow', '', 'plain', [], [/Countries without a rule are allowed too/]],
+    ['IN', 'allow', '', 'plain', ['GB'], []],
+    ['*', 'allow', '', 'plain', [], []],
+    ['EH', 'block', '', 'plain', [], [/EH have the country MA/]],
+    ['GB', 'allow', '--providers msg91', 'hybrid', ['GB'], [/None of msg91 is in SMS_PLAIN/]],
+    ['GB', 'allow', '--providers kannel --route template', 'hybrid', ['GB'], []],
+    ['US', 'block', '--sender +12025550123', 'hybrid', [], []],
+    ['US', 'block', '--sender 24273', 'hybrid', [], []],
+    ['US', 'block', `--sender MG${'0a'.repeat(16)}`, 'hybrid', [], []],
+  ])(
+    '%s %s %s in mode %s with SMS_COUNTRIES=%j',
+    async (rule, action, options, mode, countries, expected) => {
+      const { warnings } = await set(requested(rule, action, options), mode, countries)
+      expect(warnings).toEqual(expected.map((pattern) => expect.stringMatching(pattern)))
+      await removeDestination(ports, requested(rule, action, options))
+    },
+  )
+})
+
+test('a stored rule replaces that of SMS_COUNTRIES for all brands only', () => {
+  const stored = { brandSlug: null, action: 'block', providers: [], sender: null, route: null } as const
+  const rules = [
+    { ...stored, rule: 'GB' },
+    { ...stored, rule: 'IN', brandSlug: 'acme' },
+  ]
+  const listed = listedRules(['GB', 'IN'], rules)
+  expect(listed.map(({ rule, brandSlug, source }) => [rule, brandSlug, source])).toEqual([
+    ['IN', null, 'SMS_COUNTRIES'],
+    ['*', null, 'SMS_COUNTRIES'],
+    ['GB', null, 'stored'],
+    ['IN', 'acme', 'stored'],
+  ])
+})
+
+test('the territories whose mobile numbers have the code of another country', () => {
+  const shared = getCountries().flatMap((territory) => {
+    const { country } = destinationOf(getCountryCallingCode(territory) + examples[territory])
+    return country === territory ? [] : [[territory, country ?? undefined]]
+  })
+  // The other mobile numbers of the Isle of Man have its own code.
+  const others = shared.filter(([territory]) => territory !== 'IM')
+  expect(others.length).toBeGreaterThan(5)
+  expect(others).toEqual(others.map(([territory]) => [territory, mobileCountryOf(String(territory))]))
+})
