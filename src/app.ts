@@ -3,6 +3,7 @@ import { consoleRoutes } from './adapters/console/routes.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
+import { ipIdentity } from './adapters/http/client-ip.ts'
 import { HttpRequests } from './adapters/http/http-request.ts'
 import { knownHosts } from './adapters/http/known-hosts.ts'
 import { listen } from './adapters/http/listen.ts'
@@ -16,6 +17,7 @@ import { startMetrics } from './adapters/metrics/index.ts'
 import type { Demo } from './adapters/outbox/page.tsx'
 import { outboxRoutes } from './adapters/outbox/routes.ts'
 import { rootRoutes } from './adapters/pages/root.tsx'
+import { destinationOf } from './adapters/phone/destination.ts'
 import { formatPhone } from './adapters/phone/format.ts'
 import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
@@ -98,6 +100,9 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     deliveryReports: context.eventLog,
     reportReceived: metrics?.reportReceived,
     eventLog,
+    policy: context.policy.cached(config.smsCountries),
+    destinationOf,
+    ipIdentity,
     textOf,
     isTopLevelDomain,
     stopwatch,

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import type { RequestContext } from '../../src/domain/events/request-context.ts'
 import { Breakers } from '../../src/domain/messages/breaker.ts'
 import {
+  type Charging,
   type DeliveryPorts,
   deliverMail,
   deliverSms,
@@ -8,6 +10,7 @@ import {
   type Routing,
   routesOf,
   type SmsMode,
+  smsSteps,
 } from '../../src/domain/messages/delivery.ts'
 import type {
   Mail,
@@ -32,6 +35,8 @@ const message: SmsMessage = {
   brandSlug: 'acme',
   brandName: 'Acme',
   to: '12025550143',
+  country: 'US',
+  senderId: null,
   subject: 'hash of the recipient',
   text: '012345 is your code\n\n@shop.example #012345',
   template: {
@@ -45,8 +50,19 @@ const message: SmsMessage = {
   position: null,
 }
 const timeoutMs = 4000
-const both: Routing = { routes: ['template', 'plain'] }
-const plain: Routing = { routes: ['plain'] }
+const both: Routing = { routes: ['template', 'plain'], providers: [] }
+const plain: Routing = { routes: ['plain'], providers: [] }
+const cost = { micros: 7, currency: 'EUR' }
+const charging: Charging = { mayContinue: async () => true, spend: () => cost }
+
+function deliver(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  message: SmsMessage,
+  { avoid = null, ...routing }: Routing & { readonly avoid?: string | null },
+): Promise<Outcome> {
+  return deliverSms(ports, context, message, smsSteps(ports, message, routing), { avoid, charging })
+}
 
 type Script = readonly (readonly [name: string, outcome: Outcome | Error, takesMs?: number])[]
 
@@ -120,7 +136,7 @@ describe('the order of SMS providers', () => {
     title: string,
     template: string,
     plain: string,
-    routing: Routing,
+    routing: Parameters<typeof deliver>[3],
     asked: string,
     outcome: Outcome,
   ]
@@ -220,7 +236,7 @@ describe('the order of SMS providers', () => {
   ]
   test.each(rows)('%s', async (_, template, onPlain, routing, asked, outcome) => {
     const { ports, names } = world({ template: script(template), plain: script(onPlain) })
-    expect(await deliverSms(ports, newContext(), message, routing)).toEqual(outcome)
+    expect(await deliver(ports, newContext(), message, routing)).toEqual(outcome)
     expect(names().join(' ')).toBe(asked)
   })
 })
@@ -228,7 +244,7 @@ describe('the order of SMS providers', () => {
 describe('the message for a provider', () => {
   test('on the plain route has the text with its last line, and nothing of the template', async () => {
     const { ports, asked } = world({ plain: [['first', accepted]] })
-    await deliverSms(ports, newContext(), message, plain)
+    await deliver(ports, newContext(), message, plain)
     expect(asked[0]?.sms).toEqual({
       id: 'message 1',
       requestId: 'request 1',
@@ -252,7 +268,7 @@ describe('the message for a provider', () => {
         ['second', accepted],
       ],
     })
-    await deliverSms(ports, newContext(), message, { routes: ['template'] })
+    await deliver(ports, newContext(), message, { ...both, routes: ['template'] })
     expect(asked.map(({ sms }) => [sms.text, sms.senderId, sms.template])).toEqual([
       [
         '012345 is your code',
@@ -289,7 +305,7 @@ describe('the message for a provider', () => {
     }
     const callbackUrl = (name: string, requestId: string, attempt: number) =>
       `${name} ${requestId} ${attempt}`
-    await deliverSms({ ...ports, smsRoutes, callbackUrl }, call, message, plain)
+    await deliver({ ...ports, smsRoutes, callbackUrl }, call, message, plain)
     expect(urls).toEqual(['a request 1 1', null, null])
     expect(call.attempts.map(({ reportKey }) => reportKey)).toEqual(['request 1.1', null, 'c:V1'])
   })
@@ -304,7 +320,7 @@ describe('the time of a delivery (design D26)', () => {
       template: [slow('a', timeoutMs), slow('b', timeoutMs)],
       plain: [['c', accepted]],
     })
-    expect(await deliverSms(ports, newContext(), message, both)).toEqual(down)
+    expect(await deliver(ports, newContext(), message, both)).toEqual(down)
     expect(names()).toEqual(['a/template', 'b/template'])
   })
 
@@ -314,10 +330,10 @@ describe('the time of a delivery (design D26)', () => {
       world(given),
       world({ ...given, template: [slow('a', 3500), slow('b', 3501)] }),
     ]
-    await deliverSms(left.ports, newContext(), message, both)
+    await deliver(left.ports, newContext(), message, both)
     expect(left.names()).toEqual(['a/template', 'b/template', 'c/plain'])
     const call = newContext()
-    expect(await deliverSms(tooLittle.ports, call, message, both)).toEqual(down)
+    expect(await deliver(tooLittle.ports, call, message, both)).toEqual(down)
     expect(tooLittle.names()).toEqual(['a/template', 'b/template'])
     expect(call.attempts.at(-1)).toMatchObject({
       provider: 'c',
@@ -328,14 +344,14 @@ describe('the time of a delivery (design D26)', () => {
 
   test('gives a call its own time-out, but no more than is left', async () => {
     const { ports, asked } = world({ template: [slow('a', 3000), slow('b', 3500)], plain: [['c', accepted]] })
-    expect(await deliverSms(ports, newContext(), message, both)).toEqual(accepted)
+    expect(await deliver(ports, newContext(), message, both)).toEqual(accepted)
     expect(asked.map((each) => each.timeoutMs)).toEqual([4000, 4000, 1500])
   })
 })
 
 describe('a provider that keeps failing', () => {
   const send = (given: ReturnType<typeof world>, routing: Routing = plain) =>
-    deliverSms(given.ports, newContext(), message, routing)
+    deliver(given.ports, newContext(), message, routing)
 
   async function failing(times = 5) {
     const given = world({
@@ -409,7 +425,7 @@ describe('the record of an attempt', () => {
   test('has all fields for the delivery log', async () => {
     const { ports } = world({ template: [['a', timedOut, 3000]], plain: [['b', accepted, 20]] })
     const call = newContext()
-    await deliverSms(ports, call, message, both)
+    await deliver(ports, call, message, both)
     const about = {
       channel: 'SMS',
       template: 'LOGIN_OTP',
@@ -417,6 +433,7 @@ describe('the record of an attempt', () => {
       position: null,
       recipientSubject: 'hash of the recipient',
       segments: { count: 1, encoding: 'GSM-7' },
+      ...{ country: 'US', cost },
       reportKey: null,
     } as const
     expect(call.attempts).toEqual([
@@ -441,7 +458,7 @@ describe('the record of an attempt', () => {
   ])('with provider message ids, %s', async (_, providerMessageId, kept) => {
     const { ports } = world({ plain: [['a', { kind: 'accepted', providerMessageId }]] })
     const call = newContext()
-    await deliverSms(ports, call, message, plain)
+    await deliver(ports, call, message, plain)
     expect(call.attempts[0]?.providerMessageId).toBe(kept)
   })
 
@@ -453,7 +470,7 @@ describe('the record of an attempt', () => {
   ])('of %p has the error class %s', async (outcome, errorClass) => {
     const { ports } = world({ plain: [['a', outcome]] })
     const call = newContext()
-    await deliverSms(ports, call, message, plain)
+    await deliver(ports, call, message, plain)
     expect(call.attempts).toMatchObject([{ outcome: outcome.kind, errorClass }])
   })
 })
@@ -491,7 +508,7 @@ describe('sending a mail', () => {
         template: 'LOGIN_OTP',
         ...{ recipient: 'a***@example.com', position: null, recipientSubject: 'hash of ann', segments: null },
         ...{ outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503', providerMessageId: null },
-        ...{ reportKey: null, durationMs: 0 },
+        ...{ country: null, cost: null, reportKey: null, durationMs: 0 },
       },
     ])
   })

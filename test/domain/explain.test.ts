@@ -18,6 +18,9 @@ const trace: RequestTrace = {
   recipient: '12*******43',
   recipients: null,
   recipientSubject: null,
+  country: 'US',
+  reference: null,
+  flags: [],
   limits: [],
   end: { status: 200, error: null, message: null, durationMs: 123 },
 }
@@ -36,6 +39,7 @@ const delivery: Delivery = {
   position: null,
   recipientSubject: 'hash',
   segments: { count: 1, encoding: 'GSM-7' },
+  country: 'US',
   outcome: 'accepted',
   errorClass: null,
   reason: null,

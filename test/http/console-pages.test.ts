@@ -171,6 +171,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     position: null,
     recipientSubject: 'hash-of-a-recipient',
     segments: { count: 1, encoding: 'GSM-7' },
+    country: 'US',
     outcome: 'accepted',
     errorClass: null,
     reason: null,
@@ -197,6 +198,9 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     recipient: '12*******43',
     recipients: null,
     recipientSubject: 'hash-of-a-recipient',
+    country: 'US',
+    reference: null,
+    flags: [],
     limits: [
       { limit: 'cooldown', max: 1, used: 1, endsAt: now, refused: false },
       { limit: 'app-minute', max: 10, used: 4, endsAt: now, refused: false },

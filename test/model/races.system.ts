@@ -8,6 +8,7 @@ import {
   setDefaultTimeout,
   test,
 } from 'bun:test'
+import { destinationOf } from '../../src/adapters/phone/destination.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
 import { openContext } from '../../src/context.ts'
@@ -239,6 +240,7 @@ describe('concurrent requests', () => {
     const ports = {
       ...app.app.context,
       contacts,
+      destinationOf,
       store: paused,
       rejections: new CredentialRejections(),
       limits: { ...limits, globalPerMinute: 1000 },

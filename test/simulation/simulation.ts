@@ -1,12 +1,16 @@
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
+import { ipIdentity } from '../../src/adapters/http/client-ip.ts'
+import { destinationOf } from '../../src/adapters/phone/destination.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
 import type { Body } from '../../src/domain/body.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import { Breakers } from '../../src/domain/messages/breaker.ts'
 import type { Mailer, Outcome, SmsProvider } from '../../src/domain/messages/providers.ts'
+import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { CredentialRejections } from '../../src/domain/otp/credentials.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/otp/send.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
+import { Policy } from '../../src/domain/policy.ts'
 import type { Secrets } from '../../src/domain/ports.ts'
 import { codeIn } from '../support/app.ts'
 import { deliveryBasics, newContext } from '../support/calls.ts'
@@ -59,6 +63,8 @@ const spansMs = [
   59_999, 60_000, 61_000, 120_000, 240_000, 299_999, 300_000, 301_000, 3_599_999, 3_600_000, 86_400_000,
 ] as const
 const settingsMs = [-1, -1000, -4000, -6000, -40_000, -3_600_000, 500, 6000, 70_000, 3_600_000] as const
+
+const noPolicy = new Policy({ scopes: [], rules: [], prefixes: [], budgets: [] }, relativePrices, [])
 
 /** A call that waits for the scheduler on its way to the database or back. */
 interface WaitingCall {
@@ -389,6 +395,9 @@ class Simulation {
         },
       },
       contacts: readStoreConfig({}).contacts,
+      policy: () => noPolicy,
+      destinationOf,
+      ipIdentity,
       limits,
       otpTtlSeconds: otpTtlMs / 1000,
       providerTimeoutMs,

@@ -135,6 +135,8 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
       position: null,
       recipientSubject: to.recipientSubject,
       segments: to.channel === 'SMS' ? { count: 1, encoding: 'GSM-7' } : null,
+      country: to.channel === 'SMS' ? 'US' : null,
+      cost: null,
       outcome,
       errorClass: outcome === 'accepted' ? null : outcome,
       reason: outcome === 'retryable' ? 'HTTP 503' : outcome === 'unknown' ? 'time-out' : null,

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
@@ -38,7 +39,17 @@ export function clientIp(
     if (before === undefined) break
     client = before
   }
-  return client.kind() === 'ipv4' ? client.toString() : prefix64(client as ipaddr.IPv6)
+  return identityOf(client)
+}
+
+/** As limits count it: the IPv4 address, or the /64 of an IPv6 address. Undefined: not an IP address. */
+export function ipIdentity(text: string): string | undefined {
+  const address = isIP(text) === 0 ? undefined : parse(text)
+  return address && identityOf(address)
+}
+
+function identityOf(address: Address): string {
+  return address.kind() === 'ipv4' ? address.toString() : prefix64(address as ipaddr.IPv6)
 }
 
 /** The /24 or /64 of a peer that is not a trusted proxy. */

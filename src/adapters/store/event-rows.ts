@@ -1,5 +1,6 @@
 import type { Delivery, RequestTrace, SavedRequest } from '../../domain/events/event-log.ts'
 import type { Attempt, LimitStatus, Operation } from '../../domain/events/request-context.ts'
+import { isFlag } from '../../domain/events/request-context.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import { limitNames } from '../../domain/otp/limits.ts'
 
@@ -16,6 +17,7 @@ interface AttemptDetails {
   readonly reason: string | null
   readonly providerMessageId: string | null
   readonly reportKey: string | null
+  readonly country: string | null
 }
 
 export interface RequestRow extends AttemptDetails {
@@ -39,6 +41,9 @@ export interface RequestRow extends AttemptDetails {
   readonly provider: string | null
   readonly outcome: Attempt['outcome'] | null
   readonly attemptDurationMs: number | null
+  readonly reference: string | null
+  /** Flags, such as `prefix` or `destination country-hour`. */
+  readonly guard: string | null
 }
 
 export interface AttemptRow extends AttemptDetails {
@@ -86,6 +91,9 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
       error: end?.error ?? undefined,
       message: end?.message ?? undefined,
       durationMs: end?.durationMs,
+      reference: request.reference,
+      guard: request.flags?.join(' '),
+      country: request.country,
       ...(first && {
         attemptAt: first.at,
         provider: first.provider,
@@ -124,6 +132,7 @@ function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
     reason: attempt.reason ?? undefined,
     providerMessageId: attempt.providerMessageId ?? undefined,
     reportKey: attempt.reportKey ?? undefined,
+    country: attempt.country ?? undefined,
   }
 }
 
@@ -167,6 +176,9 @@ export function traceOf(row: RequestRow): RequestTrace {
     recipient: isOfAttempt ? null : row.recipient,
     recipients,
     recipientSubject: isOfAttempt ? null : row.recipientHash,
+    country: isOfAttempt ? null : row.country,
+    reference: row.reference,
+    flags: row.guard === null ? [] : row.guard.split(' ').filter(isFlag),
     limits: [...limits.matchAll(limitPattern)].map(({ groups = {} }) => limitIn(groups)),
     end:
       status === null
@@ -213,6 +225,7 @@ export function deliveryOf(row: AttemptRow, report: DeliveryReportState | undefi
     reason: row.reason,
     providerMessageId: row.providerMessageId,
     reportKey: row.reportKey,
+    country: row.country,
     durationMs: row.durationMs,
     report: report ? { status: report.status, reason: report.reason, at: report.at } : null,
   }

@@ -137,6 +137,7 @@ const noAttempt = {
   reason: null,
   providerMessageId: null,
   reportKey: null,
+  country: null,
 } as const satisfies Partial<RequestRow>
 
 async function eraseIntegrationRequests(

@@ -1,7 +1,10 @@
 import { and, asc, eq } from 'drizzle-orm'
+import type { PriceList } from '../../domain/money/prices.ts'
+import { priceListOf } from '../../domain/money/relative-prices.ts'
 import type { AppScope, PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
+import { Policy, type ReadPolicy } from '../../domain/policy.ts'
 import { auditRow } from './audit.ts'
-import type { StoreDatabase, Tables } from './database.ts'
+import { cached, type StoreDatabase, type Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
 export function createPolicyStore({
@@ -10,21 +13,32 @@ export function createPolicyStore({
   policyChanges,
   serialTransaction,
 }: StoreDatabase): PolicyStore & {
-  /** Differs after a change. */
-  readonly revision: () => number | Promise<number>
+  /** @returns the policy of the present revision */
+  readonly cached: (smsCountries: readonly string[]) => ReadPolicy
 } {
   const { audit, budgets, destinationRules, guardPrefixes } = tables
+
+  async function rows(): Promise<PolicyRows> {
+    const [scopes, brands, rules, prefixes, all] = await Promise.all([
+      orm.select().from(tables.apps),
+      orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
+      orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
+      orm.select().from(guardPrefixes).orderBy(asc(guardPrefixes.prefix)),
+      orm.select().from(budgets).orderBy(asc(budgets.scope)),
+    ])
+    return policyRows(scopes, brands, rules, prefixes, all)
+  }
+
+  async function prices(): Promise<PriceList> {
+    const all = await orm.select().from(tables.prices)
+    return priceListOf(all.map((row) => ({ ...row, provider: row.provider || null })))
+  }
+
   return {
-    revision: () => policyChanges.token(),
-    rows: async () => {
-      const [scopes, brands, rules, prefixes, all] = await Promise.all([
-        orm.select().from(tables.apps),
-        orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
-        orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
-        orm.select().from(guardPrefixes).orderBy(asc(guardPrefixes.prefix)),
-        orm.select().from(budgets).orderBy(asc(budgets.scope)),
-      ])
-      return policyRows(scopes, brands, rules, prefixes, all)
+    rows,
+    cached: (smsCountries) => {
+      const read = cached(policyChanges, async () => new Policy(await rows(), await prices(), smsCountries))
+      return () => read('')
     },
     change: async ({ actor, now }, decide) => {
       try {

@@ -1,7 +1,7 @@
 import type { Channel } from '../contact.ts'
 import type { DeliveryReportState } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
-import type { Attempt, LimitStatus, Operation, RequestContext, RequestEnd } from './request-context.ts'
+import type { Attempt, Flag, LimitStatus, Operation, RequestContext, RequestEnd } from './request-context.ts'
 
 /** No API key, code, full recipient or text. */
 export interface RequestTrace {
@@ -15,12 +15,17 @@ export interface RequestTrace {
   readonly recipient: string | null
   readonly recipients: number | null
   readonly recipientSubject: string | null
+  /** ISO 3166-1. Null: no phone number, several recipients, or a number of no country. */
+  readonly country: string | null
+  /** The caller's. */
+  readonly reference: string | null
+  readonly flags: readonly Flag[]
   readonly limits: readonly LimitStatus[]
   /** Null: in progress, or the process ended first. */
   readonly end: RequestEnd | null
 }
 
-export interface Delivery extends Omit<Attempt, 'error'> {
+export interface Delivery extends Omit<Attempt, 'error' | 'cost'> {
   readonly requestId: string
   readonly app: string
   readonly brand: string | null

@@ -19,6 +19,12 @@ export interface RequestContext {
   recipient?: string
   recipientSubject?: string
   recipients?: number
+  /** Of the only recipient. */
+  country?: string
+  /** The caller's. */
+  reference?: string | undefined
+  /** Why the request would have been rejected if the guard or a rule did more than record. */
+  flags?: readonly Flag[]
   /** The code that a verify consumed. */
   verified?: VerifiedCode
   fault?: unknown
@@ -29,6 +35,32 @@ export interface RequestContext {
   savedAttempts: number
   /** Undefined: in progress, or not saved. */
   end?: RequestEnd
+}
+
+/** `destination`: of a rule with `monitor` (design D40). The others are the guard's (design D41). */
+export type Flag =
+  | 'destination'
+  | 'prefix'
+  | 'blocked-prefix'
+  | 'ip-hour'
+  | 'ip-day'
+  | 'ip-countries'
+  | 'country-hour'
+  | 'country-day'
+
+const flags: Readonly<Record<Flag, true>> = {
+  destination: true,
+  prefix: true,
+  'blocked-prefix': true,
+  'ip-hour': true,
+  'ip-day': true,
+  'ip-countries': true,
+  'country-hour': true,
+  'country-day': true,
+}
+
+export function isFlag(text: string): text is Flag {
+  return Object.hasOwn(flags, text)
 }
 
 export interface RequestEnd {
@@ -51,6 +83,10 @@ export function noteRecipient(context: RequestContext, recipient: Recipient): vo
   context.recipient = mask(recipient)
 }
 
+export function noteFlag(context: RequestContext, flag: Flag): void {
+  if (!context.flags?.includes(flag)) context.flags = [...(context.flags ?? []), flag]
+}
+
 export interface LimitStatus {
   readonly limit: LimitName
   readonly max: number
@@ -58,6 +94,12 @@ export interface LimitStatus {
   readonly used: number | null
   readonly endsAt: EpochMs | null
   readonly refused: boolean
+}
+
+export interface Cost {
+  /** Millionths of the currency. */
+  readonly micros: number
+  readonly currency: string
 }
 
 export interface Attempt {
@@ -72,6 +114,10 @@ export interface Attempt {
   readonly position: number | null
   readonly recipientSubject: string
   readonly segments: Segments | null
+  /** ISO 3166-1. Null: e-mail, or a number of no country. */
+  readonly country: string | null
+  /** Null: certainly not sent, or e-mail. */
+  readonly cost: Cost | null
   /** `skipped`: not called, because the circuit was open or too little time was left. */
   readonly outcome: Outcome['kind'] | 'skipped'
   readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null

@@ -1,6 +1,7 @@
 import { maskEmail, maskPhone } from '../contact.ts'
+import type { DestinationRule } from '../destinations/destination.ts'
 import type { EventLog } from '../events/event-log.ts'
-import type { Attempt, RequestContext } from '../events/request-context.ts'
+import type { Attempt, Cost, RequestContext } from '../events/request-context.ts'
 import type { Clock, Stopwatch } from '../time.ts'
 import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
@@ -36,7 +37,65 @@ export function longestDeliveryMs(providerTimeoutMs: number): number {
 
 export interface Routing {
   readonly routes: readonly SmsRoute[]
-  readonly avoid?: string | null
+  /** Names of providers. Empty: all of each route (design D40). */
+  readonly providers: readonly string[]
+}
+
+/** A way to send a message. */
+export interface Step {
+  readonly route: SmsRoute
+  readonly provider: SmsProvider
+  readonly segments: Segments
+}
+
+/** The routes of a message to a destination, whose rule may choose one (design D14, D40). */
+export function routingOf(
+  { smsMode, isTemplate, dltEnabled }: { smsMode: SmsMode; isTemplate: boolean; dltEnabled: boolean },
+  rule: Pick<DestinationRule, 'route' | 'providers'> | null,
+): Routing {
+  const { route = null, providers = [] } = rule ?? {}
+  if (!isTemplate || smsMode === 'plain' || route === 'plain') return { routes: ['plain'], providers }
+  return { routes: route === null ? routesOf(smsMode, dltEnabled) : [route], providers }
+}
+
+/** In the order of the settings. */
+export function smsSteps(
+  { smsRoutes, segmentsOf }: Pick<DeliveryPorts, 'smsRoutes' | 'segmentsOf'>,
+  { text, template }: Pick<SmsMessage, 'text' | 'template'>,
+  { routes, providers }: Routing,
+): readonly Step[] {
+  return routes.flatMap((route) => {
+    const segments = segmentsOf(route === 'template' && template ? template.text : text)
+    return smsRoutes[route]
+      .filter(({ name }) => providers.length === 0 || providers.includes(name))
+      .map((provider) => ({ route, provider, segments }))
+  })
+}
+
+/** The order in which a delivery tries the steps, unless circuits open or close meanwhile. */
+export function orderedSteps<Each extends Step>(
+  { breakers }: Pick<DeliveryPorts, 'breakers'>,
+  steps: readonly Each[],
+  avoid: string | null,
+): readonly Each[] {
+  const later =
+    avoid !== null && steps.some(({ provider }) => provider.name === avoid)
+      ? [...new Set(steps.map(({ route }) => route))].flatMap((route) =>
+          stablePartition(
+            steps.filter((step) => step.route === route),
+            ({ provider }) => provider.name === avoid,
+          ),
+        )
+      : steps
+  return stablePartition(later, ({ provider }) => breakers.isOpen(provider.name))
+}
+
+/** What a delivery costs. */
+export interface Charging {
+  /** Whether the budgets allow another attempt, after one that may have been sent. */
+  mayContinue(steps: readonly Step[]): Promise<boolean>
+  /** Called for each attempt that may have been sent. */
+  spend(step: Step): Cost
 }
 
 /**
@@ -47,51 +106,38 @@ export async function deliverSms(
   ports: DeliveryPorts,
   context: RequestContext,
   message: SmsMessage,
-  routing: Routing,
+  steps: readonly Step[],
+  { avoid = null, charging }: { readonly avoid?: string | null; readonly charging: Charging },
 ): Promise<Outcome> {
   const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
-  let waiting = stepsOf(ports, routing)
+  const isOpen = ({ provider }: Step) => ports.breakers.isOpen(provider.name)
+  const open = new Set(steps.filter(isOpen))
+  let waiting = orderedSteps(ports, steps, avoid)
   const unknown: Step[] = []
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
   for (let step = waiting[0]; step; step = waiting[0]) {
     waiting = waiting.slice(1)
     const { route, provider } = step
     if (unknown.some((each) => each.route === route || each.provider.name === provider.name)) continue
+    if (unknown.length > 0 && !(await charging.mayContinue([step]))) continue
     const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
       saveSkipped(ports, context, message, step, 'no time left')
       continue
     }
-    last = await tryProvider(ports, context, message, step, timeoutMs)
+    last = await tryProvider(ports, context, message, step, { timeoutMs, charging })
     if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
     if (last.kind === 'unknown') unknown.push(step)
     // A failing provider is likely to fail on the next route too.
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
   for (const step of waiting) {
-    if (step.isOpen) saveSkipped(ports, context, message, step, 'keeps failing')
+    if (open.has(step)) saveSkipped(ports, context, message, step, 'keeps failing')
   }
   return last
 }
 
 const leastShare = 0.25
-
-interface Step {
-  readonly route: SmsRoute
-  readonly provider: SmsProvider
-  /** The circuit was open when the delivery began. */
-  readonly isOpen: boolean
-}
-
-function stepsOf({ smsRoutes, breakers }: DeliveryPorts, { routes, avoid }: Routing): readonly Step[] {
-  const steps: Step[] = []
-  for (const route of routes) {
-    for (const provider of stablePartition(smsRoutes[route], ({ name }) => name === avoid)) {
-      steps.push({ route, provider, isOpen: breakers.isOpen(provider.name) })
-    }
-  }
-  return stablePartition(steps, ({ isOpen }) => isOpen)
-}
 
 function stablePartition<T>(all: readonly T[], isLast: (each: T) => boolean): readonly T[] {
   return all.some(isLast) ? [...all.filter((each) => !isLast(each)), ...all.filter(isLast)] : all
@@ -102,7 +148,7 @@ async function tryProvider(
   context: RequestContext,
   message: SmsMessage,
   step: Step,
-  timeoutMs: number,
+  { timeoutMs, charging }: { readonly timeoutMs: number; readonly charging: Charging },
 ): Promise<Outcome> {
   const attempt = ++context.attemptsBegun
   const { route, provider } = step
@@ -120,7 +166,8 @@ async function tryProvider(
     : namedBy === 'providerMessageId' && providerMessageId !== null
       ? providerReportKey(name, providerMessageId)
       : null
-  saveSmsAttempt(ports, context, message, step, { attempt, reportKey, result })
+  const cost = mayBeSent(result) ? charging.spend(step) : null
+  saveSmsAttempt(ports, context, message, step, { attempt, reportKey, result, cost })
   return outcome
 }
 
@@ -134,15 +181,24 @@ function saveSkipped(
   const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
   const result = { ...about, at: ports.now(), durationMs: 0 }
   const attempt = ++context.attemptsBegun
-  saveSmsAttempt(ports, context, message, step, { attempt, reportKey: null, result })
+  saveSmsAttempt(ports, context, message, step, { attempt, reportKey: null, result, cost: null })
+}
+
+export function mayBeSent({ outcome }: Pick<Attempt, 'outcome'>): boolean {
+  return outcome === 'accepted' || outcome === 'unknown'
 }
 
 function saveSmsAttempt(
   ports: DeliveryPorts,
   context: RequestContext,
-  { template, to, position, subject, text }: SmsMessage,
-  { route, provider }: Step,
-  { attempt, reportKey, result }: Pick<Attempt, 'attempt' | 'reportKey'> & { readonly result: CallResult },
+  { template, to, country, position, subject }: SmsMessage,
+  { route, provider, segments }: Step,
+  {
+    attempt,
+    reportKey,
+    result,
+    cost,
+  }: Pick<Attempt, 'attempt' | 'reportKey'> & { readonly cost: Cost | null; readonly result: CallResult },
 ): void {
   saveAttempt(ports, context, {
     attempt,
@@ -154,7 +210,9 @@ function saveSmsAttempt(
     recipient: maskPhone(to),
     position,
     recipientSubject: subject,
-    segments: ports.segmentsOf(route === 'template' && template ? template.text : text),
+    segments,
+    country,
+    cost,
     outcome: result.outcome,
     errorClass: result.errorClass,
     reason: result.reason,
@@ -172,7 +230,18 @@ function saveAttempt({ eventLog }: DeliveryPorts, context: RequestContext, attem
 
 function smsFor(
   provider: string,
-  { id, requestId, brandSlug, brandName, to, text, template, validitySeconds, expectsFeedback }: SmsMessage,
+  {
+    id,
+    requestId,
+    brandSlug,
+    brandName,
+    to,
+    text,
+    template,
+    senderId,
+    validitySeconds,
+    expectsFeedback,
+  }: SmsMessage,
   route: SmsRoute,
   callbackUrl: string | null,
 ): Sms {
@@ -188,7 +257,8 @@ function smsFor(
     route,
     text: registered?.text ?? text,
     template: registered?.template ?? null,
-    senderId: registered?.senderId ?? null,
+    // A registered template has its registered sender.
+    senderId: registered?.senderId ?? senderId,
     callbackUrl,
   }
 }
@@ -221,6 +291,8 @@ export async function deliverMail(
     position,
     recipientSubject,
     segments: null,
+    country: null,
+    cost: null,
     reportKey: null,
     ...result,
   })

@@ -1,4 +1,4 @@
-import { type Body, isGiven, isObject, text } from '../body.ts'
+import { type Body, isGiven, isObject, optionalText, text } from '../body.ts'
 import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from '../brands/brand.ts'
 import {
   type Channel,
@@ -8,27 +8,32 @@ import {
   type Recipient,
   recipientProblem,
 } from '../contact.ts'
+import { type DestinationPorts, decideDestination } from '../destinations/decide.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid } from '../failures.ts'
+import { Charge } from '../money/charge.ts'
 import { claim } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
-import { globalLimit, type LimitSettings } from '../otp/limits.ts'
+import { type Grant, globalLimit, type LimitSettings } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
+import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
 import {
   type DeliveryPorts,
   deliverMail,
   deliverSms,
   longestDeliveryMs,
-  routesOf,
+  routingOf,
   type SmsMode,
+  smsSteps,
 } from './delivery.ts'
 import { mailRoom, renderMail } from './emails.ts'
 import type { Mail, Outcome, SmsMessage } from './providers.ts'
 import { notifyTemplateKeys, render, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
 
-export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
+export interface NotifyPorts extends CredentialPorts, DeliveryPorts, DestinationPorts {
+  readonly policy: ReadPolicy
   readonly brands: Brands
   readonly store: OtpStore
   readonly secrets: Secrets
@@ -72,6 +77,7 @@ type Handler = (ports: NotifyPorts, context: RequestContext, body: Body, appId: 
 const notifyBySms: Handler = async (ports, context, body, appId) => {
   context.channel = 'SMS'
   const variables = isObject(body.variables) ? body.variables : {}
+  const policy = await ports.policy()
   const brand = await notifyBrand(ports.brands, context, body.brandId, variables.businessName)
   refuseDisabledTemplate(body, brand)
   await claim(ports, context, [globalLimit(ports.limits, appId)])
@@ -79,16 +85,35 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
   if ('message' in content) refuseOtherBusiness(variables.businessName, brand)
   const message =
     'message' in content ? { text: content.message, template: null } : templateSms(ports, content, brand)
+  context.reference = readReference(body)
   const recipients = recipientsOf(to, 'SMS', ports.contacts.phone)
 
-  const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
   const { slug: brandSlug, displayName: brandName } = brand
   const unlimited = { validitySeconds: null, expectsFeedback: false }
   const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...message }
-  await deliverToAll(ports, context, 'SMS', recipients, ({ identity: to }, subject, position) => {
-    const sms = { ...common, id: ports.secrets.newId(), to, subject, position }
-    return deliverSms(ports, context, sms, { routes })
+  const charge = new Charge(policy, { app: appId, brand: brandSlug })
+  const about = {
+    smsMode: ports.smsMode,
+    isTemplate: message.template !== null,
+    dltEnabled: brand.dltEnabled,
+  }
+  const messages = recipients.map(({ recipient, position }) => {
+    const field = `to[${position - 1}]`
+    const { country, rule } = decideDestination(ports, context, recipient, { field, brand, policy })
+    const priced = { to: recipient.identity, country }
+    const steps = smsSteps(ports, message, routingOf(about, rule))
+    charge.add(priced, steps)
+    return { recipient, position, senderId: rule?.sender ?? null, priced, steps }
   })
+  const grants = await claim(ports, context, charge.claims(ports.now()))
+  try {
+    await deliverToAll(ports, context, 'SMS', messages, ({ senderId, priced, steps }, subject, position) => {
+      const sms = { ...common, ...priced, id: ports.secrets.newId(), senderId, subject, position }
+      return deliverSms(ports, context, sms, steps, { charging: charge.of(priced, ports) })
+    })
+  } finally {
+    await giveBackUnspent(ports, context, charge.unspent(grants))
+  }
   return message.template ? { channel: 'SMS', templateKey: message.template.key } : { channel: 'SMS' }
 }
 
@@ -99,14 +124,15 @@ const notifyByMail: Handler = async (ports, context, body, appId) => {
   context.channel = 'EMAIL'
   const to = readTo(body.to)
   const content = readMail(body, ports.textOf)
+  context.reference = readReference(body)
   const recipients = recipientsOf(to, 'EMAIL', ports.contacts.email)
 
   const brand = await senderBrand(ports.brands, body.brandId)
   if (brand) context.brand = brand.slug
   const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
   const common = { requestId: context.requestId, brandSlug, brandName, template: null, ...content }
-  await deliverToAll(ports, context, 'EMAIL', recipients, ({ identity: to }, recipientSubject, position) =>
-    deliverMail(ports, context, { ...common, to, recipientSubject, position }),
+  await deliverToAll(ports, context, 'EMAIL', recipients, ({ recipient }, recipientSubject, position) =>
+    deliverMail(ports, context, { ...common, to: recipient.identity, recipientSubject, position }),
   )
   return { channel: 'EMAIL' }
 }
@@ -250,13 +276,29 @@ async function senderBrand(brands: Brands, brandId: unknown): Promise<Brand | un
   return brand?.status === 'active' ? brand : undefined
 }
 
+/** The messages are sent, so a fault of the store does not change the answer. */
+async function giveBackUnspent(
+  { store, now }: NotifyPorts,
+  context: RequestContext,
+  unspent: readonly Grant[],
+): Promise<void> {
+  if (unspent.length === 0) return
+  await store.giveBack(unspent, now()).catch((error: unknown) => {
+    context.fault = error
+  })
+}
+
+function readReference(body: Body): string | undefined {
+  return optionalText('reference', body.reference, { max: 64 })
+}
+
 /** Tries every recipient, then throws notification_failed if any failed (design D12). */
-async function deliverToAll(
+async function deliverToAll<To extends Addressee>(
   ports: NotifyPorts,
   context: RequestContext,
   channel: Channel,
-  recipients: readonly Addressee[],
-  deliver: (recipient: Recipient, subject: string, position: number | null) => Promise<Outcome>,
+  recipients: readonly To[],
+  deliver: (to: To, subject: string, position: number | null) => Promise<Outcome>,
 ): Promise<void> {
   const subjectOf = ({ identity }: Recipient) => ports.secrets.subjects(channel, identity)[0]
   context.recipients = recipients.length
@@ -270,9 +312,9 @@ async function deliverToAll(
   const waiting = recipients.values()
   let failed = 0
   const work = async () => {
-    for (const { recipient, position } of waiting) {
-      const subject = context.recipientSubject ?? subjectOf(recipient)
-      const outcome = await deliver(recipient, subject, only ? null : position)
+    for (const to of waiting) {
+      const subject = context.recipientSubject ?? subjectOf(to.recipient)
+      const outcome = await deliver(to, subject, only ? null : to.position)
       if (outcome.kind !== 'accepted') failed++
     }
   }

@@ -15,6 +15,10 @@ export interface SmsMessage {
     readonly variables: Readonly<Record<string, string>>
     readonly registration: Registration
   } | null
+  /** ISO 3166-1. Null: a number of no country. */
+  readonly country: string | null
+  /** Of the destination. Null: the provider's default sender. */
+  readonly senderId: string | null
   /** Null: unlimited. */
   readonly validitySeconds: number | null
   /** The provider gets conversion feedback if the recipient uses the message. */

@@ -17,6 +17,7 @@ export async function claim(
   context: RequestContext,
   claims: readonly Claim[],
 ): Promise<readonly Grant[]> {
+  if (claims.length === 0) return []
   return granted(context, claims, await ports.store.admit(claims, ports.now())).grants
 }
 
@@ -45,6 +46,11 @@ export function noteLimits(context: RequestContext, claims: readonly Claim[], de
 
 function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | 'name'>): boolean {
   return a.subject[0] === b.subject[0] && a.name === b.name
+}
+
+/** Checked, but not counted. */
+export function uncounted(claims: readonly Claim[]): readonly Claim[] {
+  return claims.map((claim) => ({ ...claim, counted: false }))
 }
 
 export function refused({ refusedBy, resetsInMs }: Refusal): Failure {

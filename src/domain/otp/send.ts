@@ -1,4 +1,4 @@
-import { type Body, isGiven, judged } from '../body.ts'
+import { type Body, isGiven, judged, optionalText } from '../body.ts'
 import { approvedBrand, type Brand, type Brands, registrationOf } from '../brands/brand.ts'
 import {
   type Channel,
@@ -8,7 +8,8 @@ import {
   type Recipient,
   recipientProblem,
 } from '../contact.ts'
-import { type Attempt, noteRecipient, type RequestContext } from '../events/request-context.ts'
+import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
+import { noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import type { ConversionFeedback } from '../messages/conversion-feedback.ts'
 import {
@@ -16,15 +17,20 @@ import {
   deliverMail,
   deliverSms,
   longestDeliveryMs,
-  routesOf,
+  mayBeSent,
+  orderedSteps,
+  routingOf,
   type SmsMode,
+  smsSteps,
 } from '../messages/delivery.ts'
 import { otpMail } from '../messages/emails.ts'
-import type { Outcome, SmsMessage } from '../messages/providers.ts'
+import type { Mail, SmsMessage } from '../messages/providers.ts'
 import { boundText, loginOtp, renderOtp } from '../messages/templates.ts'
 import { optionalWords } from '../messages/words.ts'
+import { Charge } from '../money/charge.ts'
+import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
-import { claim, granted } from './claims.ts'
+import { claim, granted, uncounted } from './claims.ts'
 import { authenticate, type CredentialPorts } from './credentials.ts'
 import {
   type Claim,
@@ -36,9 +42,9 @@ import {
   type Subject,
   sendLimits,
 } from './limits.ts'
-import type { NewCode, OtpStore } from './store.ts'
+import type { NewCode, OtpStore, SendDecision } from './store.ts'
 
-export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
+export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, DestinationPorts {
   readonly brands: Brands
   readonly store: OtpStore
   readonly secrets: Secrets
@@ -48,6 +54,9 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly contacts: Contacts
   /** Undefined: turned off. */
   readonly conversionFeedback: Pick<ConversionFeedback, 'accepts'> | undefined
+  readonly policy: ReadPolicy
+  /** The comparable form of an IP address. Undefined: not an IP address. */
+  readonly ipIdentity: (text: string) => string | undefined
 }
 
 /** Send and resend (spec 4.1, 4.2). Returns the seconds until the code expires. */
@@ -59,34 +68,42 @@ export async function sendOtp(
 ): Promise<{ expiresIn: number }> {
   context.operation = isResend ? 'resend' : 'send'
   const appId = await authenticate(ports, context, body)
+  const policy = await ports.policy()
   const brand = await approvedBrand(ports.brands, context, body)
   const to = readAddressee(ports, context, body)
-  const order = judged(() => readOrder(body, brand, to))
+  const order = judged(() => readOrder(ports, context, body, { brand, to, policy }))
   const global = globalLimit(ports.limits, appId)
   const limits = to ? limitsOf(ports, brand, to) : []
   if (order instanceof Failure) {
     // An invalid request counts only on the global limit, but any limit may reject it.
-    await claim(ports, context, [...limits.map((limit) => ({ ...limit, counted: false })), global])
+    await claim(ports, context, [...uncounted(limits), global])
     throw order
   }
 
+  const { record, sms, steps, mail } = newCode(ports, context, brand, order)
+  const charge = new Charge(policy, { app: appId, brand: brand.slug })
+  if (sms) charge.add(sms, steps)
+  const claims = [...limits, global, ...charge.claims(ports.now())]
   // The code is active from here on: a concurrent verify succeeds (design D15).
-  const { code, record } = newCode(ports, brand, order)
-  const claims = [...limits, global]
-  const decision = await ports.store.beginSend(claims, record, ports.now())
-  const { grants, lastProvider } = granted(context, claims, decision)
+  const { grants, lastProvider } = await beginSend(ports, context, claims, record)
   ports.eventLog.note(context)
-  const outcome = await deliver(ports, context, brand, order, { code, avoid: isResend ? lastProvider : null })
+  const avoid = isResend ? lastProvider : null
+  const outcome = sms
+    ? await deliverSms(ports, context, sms, steps, { avoid, charging: charge.of(sms, ports) })
+    : await deliverMail(ports, context, mail)
   const cooldown = cooldownOf(grants, brand.slug)
   const possiblySent = context.attempts.filter(mayBeSent)
   const last = possiblySent.at(-1)
   const provider = last?.provider ?? lastProvider
+  const unspent = charge.unspent(grants)
   if (outcome.kind !== 'accepted') {
     // The global limit counts calls, so it is not given back. The others count codes that may have been sent.
     const unused = grants.filter(
-      (grant) => grant === cooldown || (possiblySent.length === 0 && grant.subject[0] !== global.subject[0]),
+      ({ subject, units }, index) =>
+        grants[index] === cooldown ||
+        (possiblySent.length === 0 && units === undefined && subject[0] !== global.subject[0]),
     )
-    await ports.store.abandonSend(record, unused, provider, ports.now())
+    await ports.store.abandonSend(record, [...unused, ...unspent], provider, ports.now())
     await countFurther(ports, limits, possiblySent.length)
     throw new Failure('sms_failed')
   }
@@ -96,6 +113,7 @@ export async function sendOtp(
       await ports.store.setProvider(record, provider, messageId, ports.now())
     await countFurther(ports, limits, possiblySent.length)
     await startCooldown(ports, cooldown)
+    if (unspent.length > 0) await ports.store.giveBack(unspent, ports.now())
   } catch (error) {
     // The code is sent, and the lease replaces the cooldown.
     context.fault = error
@@ -103,8 +121,13 @@ export async function sendOtp(
   return { expiresIn: ports.otpTtlSeconds }
 }
 
-function mayBeSent({ outcome }: Attempt): boolean {
-  return outcome === 'accepted' || outcome === 'unknown'
+async function beginSend(
+  { store, now }: SendOtpPorts,
+  context: RequestContext,
+  claims: readonly Claim[],
+  record: NewCode,
+): Promise<Extract<SendDecision, { readonly allowed: true }>> {
+  return granted(context, claims, await store.beginSend(claims, record, now()))
 }
 
 async function countFurther(
@@ -135,6 +158,10 @@ interface Addressee {
 interface Order extends Addressee {
   readonly loginId: string | undefined
   readonly businessName: string | undefined
+  /** Undefined: an e-mail. */
+  readonly destination: DecidedDestination | undefined
+  /** The hashed IP address of the end user. */
+  readonly ip: string | null
 }
 
 function readAddressee(
@@ -152,7 +179,12 @@ function readAddressee(
   return { recipient, subject, mailboxSubject }
 }
 
-function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
+function readOrder(
+  ports: SendOtpPorts,
+  context: RequestContext,
+  body: Body,
+  { brand, to, policy }: { brand: Brand; to: Addressee | undefined; policy: Policy },
+): Order {
   const channel = channelOf(body)
   if (channel === undefined) throw invalid('`channel` must be SMS or EMAIL.')
   const field = channel === 'SMS' ? 'phone' : 'email'
@@ -160,7 +192,20 @@ function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
   if (to === undefined) throw invalid(recipientProblem(field, body[field], channel))
   const loginId = brand.loginIdEnabled ? optionalWords('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
-  return { ...to, loginId, businessName }
+  context.reference = optionalText('reference', body.reference, { max: 64 })
+  const ip = readClientIp(ports, body)
+  const { recipient } = to
+  const destination =
+    channel === 'SMS' ? decideDestination(ports, context, recipient, { field, brand, policy }) : undefined
+  return { ...to, loginId, businessName, destination, ip }
+}
+
+/** The end user's, not the app's (design D41). */
+function readClientIp({ secrets, ipIdentity }: SendOtpPorts, { clientIp }: Body): string | null {
+  if (!isGiven(clientIp)) return null
+  const identity = typeof clientIp === 'string' ? ipIdentity(clientIp) : undefined
+  if (identity === undefined) throw invalid('`clientIp` must be an IPv4 or IPv6 address.')
+  return secrets.subjects('ip', identity)[0]
 }
 
 function channelOf(body: Body): Channel | undefined {
@@ -186,57 +231,73 @@ const cooldownToleranceMs = 500
 
 const leaseMarginMs = 2000
 
-function newCode(
-  ports: SendOtpPorts,
-  brand: Brand,
-  { recipient: { channel, identity }, subject }: Addressee,
-): { code: string; record: NewCode } {
+/** A new code and its message. */
+function newCode(ports: SendOtpPorts, context: RequestContext, brand: Brand, order: Order) {
   const { secrets, otpTtlSeconds } = ports
-  const brandSlug = brand.slug
+  const { recipient, subject } = order
+  const { channel, identity } = recipient
   const code = secrets.newCode()
   const id = secrets.newRecordId()
-  const [keyedCode] = secrets.keyedCodes({ brandSlug, channel, identity }, code)
+  const [keyedCode] = secrets.keyedCodes({ brandSlug: brand.slug, channel, identity }, code)
   const hash = secrets.saltedHash(id, keyedCode)
-  const provider = channel === 'EMAIL' ? ports.mailer.name : firstProvider(ports, brand)
-  return { code, record: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider } }
-}
-
-/** The provider that a send usually tries first, so that `setProvider` is seldom needed. */
-function firstProvider({ smsMode, smsRoutes, breakers }: SendOtpPorts, { dltEnabled }: Brand): string | null {
-  const providers = routesOf(smsMode, dltEnabled).flatMap((route) => smsRoutes[route])
-  return (providers.find(({ name }) => !breakers.isOpen(name)) ?? providers[0])?.name ?? null
-}
-
-function deliver(
-  ports: SendOtpPorts,
-  context: RequestContext,
-  brand: Brand,
-  order: Order,
-  { code, avoid }: { code: string; avoid: string | null },
-): Promise<Outcome> {
-  const { recipient, subject } = order
-  const businessName = order.businessName ?? brand.displayName
-  const lifetimeSeconds = ports.otpTtlSeconds
-  const { requestId } = context
-  const { slug: brandSlug, displayName: brandName } = brand
-  const to = recipient.identity
-  if (recipient.channel === 'EMAIL') {
-    const content = otpMail({ code, businessName, lifetimeSeconds })
-    const about = { requestId, brandSlug, brandName, to, recipientSubject: subject[0], position: null }
-    return deliverMail(ports, context, { ...about, template: loginOtp.key, ...content })
+  const about = { subject, brandSlug: brand.slug, id, hash, ttlMs: otpTtlSeconds * 1000 }
+  if (order.destination === undefined) {
+    const mail = codeMail(ports, context, brand, order, code)
+    return { mail, record: { ...about, provider: ports.mailer.name } }
   }
-  const { loginId } = order
+  const sms = codeSms(ports, context, brand, order, code)
+  const { rule } = order.destination
+  const { smsMode } = ports
+  const steps = smsSteps(
+    ports,
+    sms,
+    routingOf({ smsMode, isTemplate: true, dltEnabled: brand.dltEnabled }, rule),
+  )
+  // The provider that is tried first, unless this is a resend, so that `setProvider` is seldom needed.
+  const [first] = orderedSteps(ports, steps, null)
+  return { sms, steps, record: { ...about, provider: first?.provider.name ?? null } }
+}
+
+function codeMail(
+  ports: SendOtpPorts,
+  { requestId }: RequestContext,
+  brand: Brand,
+  { recipient, subject, businessName = brand.displayName }: Order,
+  code: string,
+): Mail {
+  return {
+    requestId,
+    brandSlug: brand.slug,
+    brandName: brand.displayName,
+    to: recipient.identity,
+    recipientSubject: subject[0],
+    position: null,
+    template: loginOtp.key,
+    ...otpMail({ code, businessName, lifetimeSeconds: ports.otpTtlSeconds }),
+  }
+}
+
+function codeSms(
+  ports: SendOtpPorts,
+  { requestId }: RequestContext,
+  brand: Brand,
+  { recipient, subject, businessName, loginId, destination }: Order,
+  code: string,
+): SmsMessage {
+  const lifetimeSeconds = ports.otpTtlSeconds
   const render = (name: string) => renderOtp({ code, businessName: name, lifetimeSeconds, loginId })
-  const plain = render(businessName)
+  const plain = render(businessName ?? brand.displayName)
   // The registered text contains the brand's name (design D31).
-  const registered = order.businessName === undefined ? plain : render(brand.displayName)
+  const registered = businessName === undefined ? plain : render(brand.displayName)
   const { templateKey: key, text, variables } = registered
-  const message: SmsMessage = {
+  return {
     id: ports.secrets.newId(),
     requestId,
-    brandSlug,
-    brandName,
-    to,
+    brandSlug: brand.slug,
+    brandName: brand.displayName,
+    to: recipient.identity,
+    country: destination?.country ?? null,
+    senderId: destination?.rule?.sender ?? null,
     position: null,
     subject: subject[0],
     text: boundText(plain.text, code, brand.domain, ports.segmentsOf),
@@ -244,5 +305,4 @@ function deliver(
     validitySeconds: lifetimeSeconds,
     expectsFeedback: ports.conversionFeedback !== undefined,
   }
-  return deliverSms(ports, context, message, { routes: routesOf(ports.smsMode, brand.dltEnabled), avoid })
 }

@@ -1,6 +1,7 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brands } from '../brands/brand.ts'
 import { type Contacts, type Recipient, recipientProblem } from '../contact.ts'
+import type { DestinationOf } from '../destinations/destination.ts'
 import { noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid } from '../failures.ts'
 import type { Secrets } from '../ports.ts'
@@ -15,6 +16,7 @@ export interface VerifyOtpPorts extends CredentialPorts {
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly contacts: Contacts
+  readonly destinationOf: DestinationOf
 }
 
 /** Spec 4.3: consumes the code if it is right; throws otherwise. */
@@ -44,6 +46,10 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   noteLimits(context, budget ? [...claims, budget] : claims, decision)
   if (verdict.kind === 'verified') {
     context.verified = verdict
+    if (channel === 'SMS') {
+      const { country } = ports.destinationOf(identity)
+      if (country !== null) context.country = country
+    }
     return
   }
   if (verdict.kind === 'refused') throw refused(verdict.refusal)

@@ -1,0 +1,35 @@
+import type { Recipient } from '../contact.ts'
+import { noteFlag, type RequestContext } from '../events/request-context.ts'
+import { invalid } from '../failures.ts'
+import type { Policy } from '../policy.ts'
+import { type DestinationOf, type DestinationRule, destinationProblem } from './destination.ts'
+
+export interface DestinationPorts {
+  readonly destinationOf: DestinationOf
+}
+
+/** Where an SMS goes, and how. */
+export interface DecidedDestination {
+  readonly country: string | null
+  /** Whether a rule allows the country. */
+  readonly isAllowed: boolean
+  /** Null: no rule matches. */
+  readonly rule: DestinationRule | null
+}
+
+/** Design D40. @throws validation_error if the destination is blocked; `field` names it in the message */
+export function decideDestination(
+  { destinationOf }: DestinationPorts,
+  context: RequestContext,
+  { identity }: Recipient,
+  { field, brand, policy }: { field: string; brand: { readonly slug: string }; policy: Policy },
+): DecidedDestination {
+  const destination = destinationOf(identity)
+  const { country } = destination
+  const decision = policy.destinations.decide(identity, destination, brand.slug)
+  const { action, rule } = decision
+  if (country !== null) context.country = country
+  if (action === 'block') throw invalid(destinationProblem(field, destination, decision))
+  if (action === 'monitor') noteFlag(context, 'destination')
+  return { country, isAllowed: action === 'allow' && rule?.rule === country, rule }
+}

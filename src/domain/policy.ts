@@ -1,0 +1,37 @@
+import { countryRules, DestinationRules } from './destinations/destination.ts'
+import type { Budget } from './money/budgets.ts'
+import type { PriceList } from './money/prices.ts'
+import { relativePrices } from './money/relative-prices.ts'
+import type { AppScope, GuardPrefix, PolicyRows } from './operator/policy.ts'
+
+/** Of the present revision. A call at each request sees every change. */
+export type ReadPolicy = () => Policy | Promise<Policy>
+
+/** What operators have set, compiled for requests. Immutable. */
+export class Policy {
+  readonly destinations: DestinationRules
+  readonly prefixes: readonly GuardPrefix[]
+  readonly budgets: readonly Budget[]
+  private readonly scopes: ReadonlyMap<string, AppScope>
+
+  /** @param smsCountries SMS_COUNTRIES; stored rules take precedence */
+  constructor(
+    { scopes, rules, prefixes, budgets }: PolicyRows,
+    readonly prices: PriceList,
+    smsCountries: readonly string[],
+  ) {
+    this.destinations = new DestinationRules([...countryRules(smsCountries), ...rules])
+    this.prefixes = prefixes
+    this.budgets = budgets
+    this.scopes = new Map(scopes.map((scope) => [scope.appId, scope]))
+  }
+
+  /** Undefined: the app is not scoped. */
+  scopeOf(appId: string): AppScope | undefined {
+    return this.scopes.get(appId)
+  }
+
+  /** Budgets of before the first import count in units. */
+  readonly pricesIn = (currency: string): PriceList =>
+    currency === this.prices.currency ? this.prices : relativePrices
+}
