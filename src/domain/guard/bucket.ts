@@ -159,11 +159,15 @@ export function resetsInMs({ kind, level }: Bucket, threshold: number): number {
 /**
  * One code sent. A bucket that is full stays at `most`, so that a country which verified few codes for a while, for
  * example during a provider's outage, is open again as soon as its codes are verified.
+ *
+ * @returns by how much the level rose
  */
-export function fill(bucket: Bucket, most: number): void {
-  bucket.level = Math.max(bucket.level, Math.min(bucket.level + 1, most))
+export function fill(bucket: Bucket, most: number): number {
+  const before = bucket.level
+  bucket.level = Math.max(before, Math.min(before + 1, most))
   bucket.sent++
   bucket.ownSent++
+  return bucket.level - before
 }
 
 /** One code verified. */
@@ -173,9 +177,9 @@ export function drain(bucket: Bucket): void {
   bucket.ownVerified++
 }
 
-/** One code certainly not sent. */
-export function unfill(bucket: Bucket): void {
-  bucket.level = Math.max(0, bucket.level - 1)
+/** One code certainly not sent, which raised the level by `rise`. */
+export function unfill(bucket: Bucket, rise: number): void {
+  bucket.level = Math.max(0, bucket.level - rise)
   bucket.sent = Math.max(0, bucket.sent - 1)
   bucket.ownSent = Math.max(0, bucket.ownSent - 1)
 }
@@ -184,7 +188,7 @@ export function unfill(bucket: Bucket): void {
 export function addRow(bucket: Bucket, row: BucketRow, most: number): void {
   bucket.rows ??= new Map()
   const last = bucket.rows.get(row.node)
-  if (last && last.updatedAt >= row.updatedAt) return
+  if (last && last.updatedAt > row.updatedAt) return
   bucket.rows.set(row.node, row)
   const kept = last ? keptShare(row.kind, row.updatedAt - last.updatedAt) : 0
   const sent = row.sent - (last ? last.sent * kept : 0)

@@ -124,6 +124,14 @@ interface RememberedCode {
   readonly isFilled: boolean
 }
 
+/** What a code changed. */
+interface Filled {
+  /** Buckets, and by how much the level of each rose. */
+  readonly rises: readonly (readonly [Bucket, number])[]
+  /** The block that it passed with one of its verified codes. */
+  readonly block: Block | undefined
+}
+
 const unguarded: GuardPass = { verdict: null, admit() {}, undo() {} }
 
 /**
@@ -142,6 +150,7 @@ export class Guard {
   private olderCodes: Map<string, RememberedCode> = new Map()
   private codesSince = Number.NEGATIVE_INFINITY
   private blocks = new Map<string, Block>()
+  private operatorEntries: readonly GuardPrefix[] = []
   private operatorPrefixes = new Map<string, GuardPrefix>()
   /** Of operators' prefixes, longest first. */
   private operatorLengths: readonly number[] = []
@@ -174,16 +183,13 @@ export class Guard {
           resetsInMs: operator.expiresAt - now,
         }
       : this.judge(send, prefix, now)
-    if (verdict === null) {
-      const block = this.fill(send, prefix, now, false)
-      return new Pass(this, send, null, block)
-    }
+    if (verdict === null) return new Pass(this, send, null, undefined, this.fill(send, prefix, now, false))
     const { bucket, resetsInMs } = verdict
     // A verified code that was not counted must not drain the buckets.
     if (this.ports.mode === 'record') this.remember(send, now, false)
     const block = bucket === 'prefix' ? this.block(prefix, now) : undefined
     const rounded = Math.max(1000, Math.ceil((block ? blockMs : resetsInMs) - roundingErrorMs))
-    return new Pass(this, send, { ...verdict, resetsInMs: rounded }, block)
+    return new Pass(this, send, { ...verdict, resetsInMs: rounded }, block, undefined)
   }
 
   /** A code was verified: drains what it filled. */
@@ -195,24 +201,26 @@ export class Guard {
     if (code?.isFilled === false || this.operatorEntry(digits, now)?.action === 'allow') return
     const key = prefixOf(digits)
     const prefix = this.prefixes.get(key)
-    if (prefix) this.change(prefix, prefixThreshold, now, drain)
+    if (prefix) this.drain(prefix, prefixThreshold, now)
     const block = this.blocks.get(key)
     if (block) block.verified++
     const found = this.countryOf(country, now)
     found.verifiedSince++
     const { hour, day } = this.thresholds(found, found.isAllowed, now)
-    this.change(found.hour, hour, now, drain)
-    this.change(found.day, day, now, drain)
+    this.drain(found.hour, hour, now)
+    this.drain(found.day, day, now)
     const ip = code?.ip ? this.ips.get(code.ip) : undefined
     if (!ip) return
-    this.change(ip.hour, ipHourThreshold, now, drain)
-    this.change(ip.day, ipDayThreshold, now, drain)
+    this.drain(ip.hour, ipHourThreshold, now)
+    this.drain(ip.day, ipDayThreshold, now)
     const ofCountry = ip.countries.get(country ?? unknownCountry)
-    if (ofCountry) this.change(ofCountry, ipCountryLevel, now, drain)
+    if (ofCountry) this.drain(ofCountry, ipCountryLevel, now)
   }
 
-  /** Replaces the entries of operators. Entries of the guard are ignored. */
+  /** Replaces operators' entries. Others are ignored. Cheap if the array is the same as before. */
   applyOperatorPrefixes(entries: readonly GuardPrefix[]): void {
+    if (entries === this.operatorEntries) return
+    this.operatorEntries = entries
     const byOperator = entries.filter(({ by }) => by === 'operator')
     this.operatorPrefixes = new Map(byOperator.map((entry) => [entry.prefix, entry]))
     this.operatorLengths = [...new Set(byOperator.map(({ prefix }) => prefix.length))].sort((a, b) => b - a)
@@ -230,20 +238,20 @@ export class Guard {
   }
 
   /** Of `GuardPass`. */
-  admitted(send: GuardedSend, block: Block | undefined): void {
+  admitted(send: GuardedSend, block: Block | undefined): Filled {
     // The prefix was blocked because of a number that is genuine.
     const prefix = prefixOf(send.digits)
     if (block && !block.isSaved && this.blocks.get(prefix) === block) this.blocks.delete(prefix)
-    this.fill(send, prefix, this.ports.now(), true)
+    return this.fill(send, prefix, this.ports.now(), true)
   }
 
   /** Of `GuardPass`. */
-  undone(send: GuardedSend, block: Block | undefined): void {
-    const now = this.ports.now()
+  undone({ block, rises }: Filled): void {
     if (block) block.verified++
-    this.forget(send.digits)
-    for (const [bucket, threshold] of this.bucketsOf(send, prefixOf(send.digits), now))
-      this.change(bucket, threshold, now, unfill)
+    for (const [bucket, rise] of rises) {
+      unfill(bucket, rise)
+      this.markChanged(bucket)
+    }
   }
 
   private syncWhenDue(now: EpochMs): void {
@@ -296,24 +304,21 @@ export class Guard {
     return countryThresholds({ bestDay: history.bestDay, inDay, inHour }, isAllowed)
   }
 
-  /** Counts a code. Returns the block that it passed with one of its verified codes. */
-  private fill(
-    send: GuardedSend,
-    prefix: string,
-    now: EpochMs,
-    isVerifiedNumber: boolean,
-  ): Block | undefined {
+  private fill(send: GuardedSend, prefix: string, now: EpochMs, isVerifiedNumber: boolean): Filled {
     this.remember(send, now, true)
-    for (const [bucket, threshold] of this.bucketsOf(send, prefix, now)) {
+    const rises = this.bucketsOf(send, prefix, now)
+    for (const pair of rises) {
+      const [bucket, threshold] = pair
+      advance(bucket, threshold, now)
       // Its verification drains one, also from a full bucket.
       const isOver = isVerifiedNumber && bucket.kind !== 'ip-country'
-      const most = isOver ? Number.POSITIVE_INFINITY : threshold
-      this.change(bucket, threshold, now, (filled) => fill(filled, most))
+      pair[1] = fill(bucket, isOver ? Number.POSITIVE_INFINITY : threshold)
+      this.markChanged(bucket)
     }
     const block = this.blocks.get(prefix)
-    if (!block || block.verified === 0) return undefined
+    if (!block || block.verified === 0) return { rises, block: undefined }
     block.verified--
-    return block
+    return { rises, block }
   }
 
   /** The buckets that a code fills, with their thresholds. Creates them. */
@@ -333,9 +338,9 @@ export class Guard {
     return buckets
   }
 
-  private change(bucket: Bucket, threshold: number, now: EpochMs, change: (bucket: Bucket) => void): void {
+  private drain(bucket: Bucket, threshold: number, now: EpochMs): void {
     advance(bucket, threshold, now)
-    change(bucket)
+    drain(bucket)
     this.markChanged(bucket)
   }
 
@@ -422,7 +427,7 @@ export class Guard {
     try {
       await this.saveBuckets(now)
       await this.saveBlocks()
-      this.applyPrefixes(await store.prefixes())
+      this.applyBlocks(await store.prefixes())
       await this.readHistory(now)
       const isFirst = this.bucketsReadAt === undefined
       const since = isFirst ? now - 2 * dayMs : (this.bucketsReadAt ?? now) - clockDifferenceMs
@@ -487,8 +492,7 @@ export class Guard {
     for (const [, block] of unsaved) block.isSaved = true
   }
 
-  private applyPrefixes(entries: readonly GuardPrefix[]): void {
-    this.applyOperatorPrefixes(entries)
+  private applyBlocks(entries: readonly GuardPrefix[]): void {
     const blocks = new Map([...this.blocks].filter(([, { isSaved }]) => !isSaved))
     for (const { prefix, by, createdAt, expiresAt } of entries) {
       if (by === 'operator' || blocks.has(prefix)) continue
@@ -532,27 +536,22 @@ export class Guard {
 }
 
 class Pass implements GuardPass {
-  private isCounted: boolean
-
   constructor(
     private readonly guard: Guard,
     private readonly send: GuardedSend,
     readonly verdict: GuardVerdict | null,
+    /** That the verdict began. */
     private readonly block: Block | undefined,
-  ) {
-    this.isCounted = verdict === null
-  }
+    private filled: Filled | undefined,
+  ) {}
 
   admit(): void {
-    if (this.isCounted) return
-    this.isCounted = true
-    this.guard.admitted(this.send, this.block)
+    this.filled ??= this.guard.admitted(this.send, this.block)
   }
 
   undo(): void {
-    if (!this.isCounted) return
-    this.isCounted = false
-    this.guard.undone(this.send, this.verdict === null ? this.block : undefined)
+    if (this.filled) this.guard.undone(this.filled)
+    this.filled = undefined
   }
 }
 

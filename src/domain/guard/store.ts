@@ -10,7 +10,7 @@ export interface GuardStore {
   bucketsSince(since: EpochMs, exceptNode: string): Promise<readonly BucketRow[]>
   /** Inserts or replaces blocks by the guard. An operator's entry that has not ended stays. */
   saveBlocks(blocks: readonly GuardPrefix[]): Promise<void>
-  /** Entries that have not ended. */
+  /** Entries that have not ended. The guard reads its own; `Guard.applyOperatorPrefixes` takes operators'. */
   prefixes(): Promise<readonly GuardPrefix[]>
   /** Whether the number verified a code within 180 days. `subjects`: its hashes under each secret key. */
   isVerified(subjects: readonly string[]): Promise<boolean>

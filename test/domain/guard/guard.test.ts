@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { countryThresholds } from '../../../src/domain/guard/bucket.ts'
+import { countryThresholds, fill, isMostlyUnverified, newBucket } from '../../../src/domain/guard/bucket.ts'
 import { guardStatus } from '../../../src/domain/guard/status.ts'
 import {
   dayMs,
@@ -10,6 +10,7 @@ import {
   ofCountry,
   ofPrefix,
   passesThen,
+  settled,
   TestGuard,
 } from './support.ts'
 
@@ -39,6 +40,29 @@ describe('thresholds of a country (D41)', () => {
   })
 })
 
+describe('most codes of a bucket are unverified', () => {
+  const rows = [
+    [0, 0, true],
+    [6, 3, true],
+    [6, 4, false],
+    [10, 5, true],
+    [12, 5, true],
+    [12, 6, false],
+    [30, 10, true],
+    [30, 11, false],
+    [1000, 100, true],
+  ] as const
+  test.each(rows)('%i sent, %i verified: %p', (sent, verified, expected) => {
+    expect(isMostlyUnverified({ ...newBucket('prefix', '', 0), sent, verified })).toBe(expected)
+  })
+
+  test('otherwise the bucket stays full, not fuller', () => {
+    const bucket = newBucket('prefix', '', 0)
+    for (let code = 0; code < 9; code++) fill(bucket, 5)
+    expect(bucket).toMatchObject({ level: 5, sent: 9 })
+  })
+})
+
 describe('unverified codes to one prefix', () => {
   test('five pass, the sixth is denied, and the prefix is blocked for 12 hours', () => {
     const one = new TestGuard()
@@ -65,6 +89,25 @@ describe('unverified codes to one prefix', () => {
     expect(before.verdicts(toPrefix(2, 10))).toEqual(passesThen(1, 'prefix'))
     before.guard.verified({ digits: '371225550001', country: 'LV' })
     expect(before.verdicts(toPrefix(2, 20))).toEqual(passesThen(1, 'blocked-prefix'))
+  })
+
+  test('a blocked prefix is open once most of its codes are verified', () => {
+    const one = new TestGuard()
+    for (const { digits } of toPrefix(4)) {
+      one.verdict({ digits, ...allowed })
+      one.guard.verified({ digits, country: 'LV' })
+    }
+    expect(one.verdicts(toPrefix(6, 10))).toEqual(passesThen(5, 'prefix'))
+    for (const { digits } of toPrefix(2, 10)) one.guard.verified({ digits, country: 'LV' })
+    expect(one.verdicts(toPrefix(10, 20))).toEqual(passesThen(9, 'blocked-prefix'))
+  })
+
+  test('a code that was not sent gives back what it passed with', () => {
+    const one = new TestGuard()
+    one.verdicts(toPrefix(6))
+    one.guard.verified({ digits: '371225550000', country: 'LV' })
+    one.enter({ digits: '371225559999', ...allowed }).undo()
+    expect(one.verdicts(toPrefix(2, 10))).toEqual(passesThen(1, 'blocked-prefix'))
   })
 
   test('two an hour pass', () => {
@@ -126,6 +169,51 @@ describe('unverified codes to one country', () => {
     await one.guard.load()
     expect(one.verdicts(toCountry(11))).toEqual(passesThen(10, 'country-hour'))
   })
+
+  function thresholdNow(one: TestGuard): number | undefined {
+    const digits = ofCountry('371', 300)
+    return digits.map((each) => one.enter({ digits: each }).verdict).find((verdict) => verdict !== null)
+      ?.threshold
+  }
+
+  test.each([
+    [0, 60],
+    [hourMs, 20],
+    [dayMs, 3],
+  ])('a history that was read %i ms ago gives a threshold of %i an hour', async (ageMs, expected) => {
+    const one = new TestGuard()
+    one.store.history = [{ country: 'LV', bestDay: 0, inDay: 2000, inHour: 300 }]
+    await one.guard.load()
+    one.clock.now += ageMs
+    expect(thresholdNow(one)).toBe(expected)
+  })
+
+  test('codes verified since the history was read count, until it is read again after 60 s', async () => {
+    const one = new TestGuard()
+    await one.guard.load()
+    for (const digits of ofCountry('371', 50)) {
+      one.enter({ digits })
+      one.guard.verified({ digits, country: 'LV' })
+    }
+    expect(thresholdNow(one)).toBe(10)
+    one.clock.now += 59_999
+    await one.guard.sync()
+    expect(one.store.historyReads).toBe(1)
+    one.clock.now += 1
+    await one.guard.sync()
+    expect(thresholdNow(one)).toBe(3)
+  })
+
+  test('leak by the threshold of an allowed country also when a code is verified', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(20).map((send) => ({ ...send, ...allowed })))
+    one.clock.now += hourMs / 2
+    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    one.store.history = []
+    const sends = toCountry(2, 50).map((send) => ({ ...send, ...allowed }))
+    // The bucket of the day: 20 - 0.4 - 1.
+    expect(one.verdicts(sends)).toEqual(passesThen(1, 'country-day'))
+  })
 })
 
 describe('unverified codes of one IP address', () => {
@@ -159,8 +247,31 @@ describe('unverified codes of one IP address', () => {
     expect(one.verdicts([to('DE', '4915112345678'), to('ES', '34612345678')])).toEqual(
       passesThen(1, 'ip-countries'),
     )
+    expect(one.verdict(to('GB', '447911123457'))).toBe('passes')
     one.clock.now += dayMs
     expect(one.verdict(to('ES', '34612345678'))).toBe('passes')
+  })
+
+  test('a shared IP address that verifies most of its codes may have pending codes to many countries', () => {
+    const one = new TestGuard()
+    for (const send of fromIp(8)) {
+      one.verdict(send)
+      one.guard.verified({ digits: send.digits, country: 'LV' })
+    }
+    const countries = ['GB', 'FR', 'DE', 'ES']
+    const sends = countries.map((country, at) => ({ country, digits: `4479111234${at}0`, ip: 'ip' }))
+    expect(one.verdicts(sends)).toEqual(passesThen(4))
+  })
+
+  test('a code is remembered for ten minutes', () => {
+    const one = new TestGuard()
+    one.verdicts(fromIp(1, 50, 'other'))
+    one.clock.now += 10_000
+    one.verdicts(fromIp(5))
+    one.clock.now += 590_000
+    one.verdicts(fromIp(1, 60, 'other'))
+    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    expect(one.verdicts(fromIp(2, 10))).toEqual(passesThen(1, 'ip-hour'))
   })
 })
 
@@ -169,9 +280,9 @@ test('Retry-After ends when the next code passes', () => {
   one.verdicts(toCountry(3))
   const { verdict } = one.enter({ digits: '371999990000' })
   expect(verdict).toEqual({ bucket: 'country-hour', threshold: 3, level: 3, resetsInMs: 20 * minuteMs })
-  one.clock.now += 20 * minuteMs - 1000
+  one.clock.now += 20 * minuteMs - 500
   expect(one.enter({ digits: '371999990000' }).verdict?.resetsInMs).toBe(1000)
-  one.clock.now += 1000
+  one.clock.now += 500
   expect(one.enter({ digits: '371999990000' }).verdict).toBeNull()
 })
 
@@ -193,11 +304,20 @@ describe('entries of operators', () => {
     expect(one.verdicts(toPrefix(6))).toEqual(passesThen(5, 'prefix'))
   })
 
+  test('a verified code of an allowed prefix drains nothing', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(3))
+    one.guard.applyOperatorPrefixes([{ ...entry, prefix: '3712', action: 'allow' }])
+    one.verdicts(toPrefix(1))
+    one.guard.verified({ digits: '371225550000', country: 'LV' })
+    expect(one.verdict({ digits: '371999990000' })).toBe('country-hour')
+  })
+
   test('take precedence over blocks of the guard', async () => {
     const one = new TestGuard()
     one.verdicts(toPrefix(6))
     await one.guard.sync()
-    one.store.entries.set('3712 operator', { ...entry, prefix: '3712', action: 'allow' })
+    one.guard.applyOperatorPrefixes([{ ...entry, prefix: '3712', action: 'allow' }])
     await one.guard.sync()
     expect(one.verdicts(toPrefix(1))).toEqual(['passes'])
   })
@@ -226,6 +346,18 @@ describe('a code that is denied', () => {
     one.enter({ digits: '371999990000' }).admit()
     one.guard.verified({ digits: '371999990000', country: 'LV' })
     expect(one.verdict({ digits: '371999980000' })).toBe('country-hour')
+  })
+
+  test('and is admitted and verified does not count its country for the IP address', () => {
+    const one = new TestGuard()
+    const to = (country: string, digits: string) => ({ country, digits, ip: 'ip' })
+    one.verdicts([to('LV', '37122555000'), to('GB', '447911123456'), to('FR', '33612345678')])
+    for (const digits of ['4915112345678', '4915112345679']) {
+      one.enter(to('DE', digits)).admit()
+      one.guard.verified({ digits, country: 'DE' })
+    }
+    one.guard.verified({ digits: '33612345678', country: 'FR' })
+    expect(one.enter(to('ES', '34612345678')).verdict).toBeNull()
   })
 
   test('does not block a prefix if its number is admitted', () => {
@@ -345,7 +477,7 @@ describe('stories', () => {
     expect(await refusedShares([busy], 1000)).toEqual({ busy: 0 })
   })
 
-  test('few users at night are not blocked', async () => {
+  test('few users during a night are not blocked', async () => {
     const night = { name: 'night', fromMs: 0, toMs: 8 * hourMs, perHour: 4, conversion: 0.6, ...home }
     const attacked = { ...attack, fromMs: hourMs, toMs: 6 * hourMs, perHour: 1000 }
     const shares = await refusedShares([night, attacked], 1000)
@@ -442,6 +574,53 @@ describe('several processes', () => {
     expect(after.verdict({ digits: '441234567890', country: 'GB' })).toBe('passes')
   })
 
+  test('a restarted process leaks what leaked before its start', async () => {
+    const [before] = nodes(1)
+    if (!before) throw new Error('no node')
+    before.verdicts(toCountry(3))
+    await before.guard.sync()
+    before.clock.now += 21 * minuteMs
+    const after = new TestGuard(before.clock, before.store, { node: 'after' })
+    await after.guard.load()
+    expect(after.verdicts(toCountry(2, 10))).toEqual(passesThen(1, 'country-hour'))
+  })
+
+  test('a restarted process knows how many codes were verified', async () => {
+    const [before] = nodes(1)
+    if (!before) throw new Error('no node')
+    for (const { digits } of toCountry(20)) {
+      before.enter({ digits })
+      before.guard.verified({ digits, country: 'LV' })
+    }
+    before.verdicts(toCountry(3, 50))
+    await before.guard.sync()
+    const after = new TestGuard(before.clock, before.store, { node: 'after' })
+    await after.guard.load()
+    expect(after.verdicts(toCountry(3, 60))).toEqual(passesThen(3))
+  })
+
+  test('a restarted process knows the countries of an IP address', async () => {
+    const [before] = nodes(1)
+    if (!before) throw new Error('no node')
+    const to = (country: string) => ({ country, digits: '447911123456', ip: 'ip' })
+    before.verdicts([to('LV'), to('GB'), to('FR')])
+    await before.guard.sync()
+    const after = new TestGuard(before.clock, before.store, { node: 'after' })
+    await after.guard.load()
+    expect(after.verdict(to('DE'))).toBe('ip-countries')
+  })
+
+  test('learn that a bucket is empty again', async () => {
+    const [first, second] = nodes(2)
+    if (!first || !second) throw new Error('no node')
+    await syncAll([first, second])
+    first.verdicts(toPrefix(3))
+    await syncAll([first, second])
+    for (const { digits } of toPrefix(3)) first.guard.verified({ digits, country: 'LV' })
+    await syncAll([first, second])
+    expect(second.verdicts(toPrefix(6, 10))).toEqual(passesThen(5, 'prefix'))
+  })
+
   test('the order in which rows are read does not matter', async () => {
     const three = nodes(3)
     const [first, second, third] = three
@@ -472,7 +651,6 @@ describe('several processes', () => {
 describe('the exchange with the store', () => {
   test('starts with a code every 5 s, one at a time', async () => {
     const one = new TestGuard()
-    const settled = () => new Promise((resolve) => setImmediate(resolve))
     one.verdicts(toCountry(3))
     await settled()
     expect(one.store.savedCounts).toEqual([2])
@@ -486,6 +664,23 @@ describe('the exchange with the store', () => {
     one.guard.verified({ digits: '371000020000', country: 'LV' })
     await settled()
     expect(one.store.savedCounts.length).toBe(2)
+    one.clock.now -= dayMs
+    one.verdict({ digits: '371999990000' })
+    one.guard.verified({ digits: '371999990000', country: 'LV' })
+    await settled()
+    expect(one.store.savedCounts.length).toBe(3)
+  })
+
+  test('keeps a block that began during it', async () => {
+    const one = new TestGuard()
+    await one.guard.load()
+    one.store.prefixes = async () => {
+      one.verdicts(toPrefix(6))
+      return []
+    }
+    await one.guard.sync()
+    one.clock.now += 2 * hourMs
+    expect(one.verdict({ digits: '371225559999', ...allowed })).toBe('blocked-prefix')
   })
 
   test('writes buckets with two or more codes, the 1,000 fullest first, and the rest next time', async () => {
@@ -541,7 +736,7 @@ describe('any history of codes', () => {
       kind: fc.constantFrom('send', 'send', 'verify', 'undo'),
       prefix: fc.nat(2),
       ip: fc.constantFrom(null, 'a', 'b'),
-      waitMs: fc.constantFrom(0, 1000, minuteMs, hourMs, -minuteMs),
+      waitMs: fc.constantFrom(0, 1000, minuteMs, hourMs),
     }),
     { maxLength: 60 },
   )
@@ -572,8 +767,13 @@ describe('any history of codes', () => {
           }
         }
         await one.guard.sync()
-        for (const { level, sent, verified } of one.store.rows.values())
+        await other.guard.sync()
+        for (const [name, row] of other.store.rows) {
+          const { level = -1, sent = -1, verified = -1 } = one.store.rows.get(name) ?? {}
           expect(Math.min(level, sent, verified)).toBeGreaterThanOrEqual(0)
+          expect(level).toBeCloseTo(row.level, 6)
+          expect(sent).toBeCloseTo(row.sent, 6)
+        }
       }),
       { numRuns: 100 },
     )

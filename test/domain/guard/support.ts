@@ -15,6 +15,7 @@ export class MemoryGuardStore implements GuardStore {
   fault: Error | undefined
   /** Of each call of `saveBuckets`. */
   readonly savedCounts: number[] = []
+  historyReads = 0
 
   async saveBuckets(rows: readonly BucketRow[]): Promise<void> {
     if (this.fault) throw this.fault
@@ -39,6 +40,7 @@ export class MemoryGuardStore implements GuardStore {
   }
 
   async verifiedHistory(): Promise<readonly CountryHistory[]> {
+    this.historyReads++
     return this.history
   }
 }
@@ -80,6 +82,11 @@ export function ofPrefix(prefix: string, count: number, first = 0): string[] {
 /** `count` numbers that have different prefixes. */
 export function ofCountry(callingCode: string, count: number, first = 0): string[] {
   return Array.from({ length: count }, (_, at) => `${callingCode}${String(first + at).padStart(5, '0')}0000`)
+}
+
+/** A moment after the exchange that a code started. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 /** `passes` n times, then the names. */
