@@ -1,21 +1,26 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { isHashOf, saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase, ormOn, plainErrors } from '../../src/adapters/postgres/database.ts'
+import { createEventLogWriter } from '../../src/adapters/postgres/event-log.ts'
 import { createKeyFingerprints } from '../../src/adapters/postgres/key-fingerprints.ts'
 import { createOpenCircuits } from '../../src/adapters/postgres/open-circuits.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { type Queryable, StatementError } from '../../src/adapters/postgres/pool.ts'
+import { storeDatabase } from '../../src/adapters/postgres/stores.ts'
 import { createSweep } from '../../src/adapters/postgres/sweep.ts'
+import { forgetRecipient } from '../../src/adapters/store/forget.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
+import { createStores } from '../../src/adapters/store/stores.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
 import { openContext } from '../../src/context.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
 import type { NewCode } from '../../src/domain/otp/store.ts'
 import type { OutboxMessage } from '../../src/domain/ports.ts'
 import { useOnPostgres } from '../../src/secret-key.ts'
-import { keepAll } from '../support/operator.ts'
+import { keepAll, tester } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
+import { testMoneyStores } from './money-contract.ts'
 import { postgresStores, targetOf, testDatabase } from './postgres-database.ts'
 
 let database: Awaited<ReturnType<typeof testDatabase>>
@@ -31,6 +36,19 @@ testStores('PostgreSQL', async ({ now, hashKey, credentials }) => {
     otps: createOtpStore(opened, isHashOf),
     ...stores,
     apps: createApps(stores.keys, hashKey, credentials),
+    close: () => opened.close(),
+  }
+})
+
+testMoneyStores('PostgreSQL', async (now) => {
+  const opened = await database.open(now)
+  const shared = storeDatabase(opened)
+  return {
+    ...createStores(shared),
+    ...createEventLogWriter(opened, 1),
+    sweep: createSweep(opened, 'node'),
+    forget: async (subjects) =>
+      (await forgetRecipient(shared, [], subjects, { now: 0, actor: tester })).erased,
     close: () => opened.close(),
   }
 })

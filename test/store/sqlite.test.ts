@@ -5,17 +5,22 @@ import { sql } from 'drizzle-orm'
 import { migrations } from '../../drizzle/sqlite/migrations.ts'
 import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { forget } from '../../src/adapters/sqlite/forget.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
+import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
+import { databaseWork } from '../../src/adapters/sqlite/work.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
+import { createStores } from '../../src/adapters/store/stores.ts'
 import { movedTables } from '../../src/adapters/store/transfer.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { keepAll, sqliteStores, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
+import { testMoneyStores } from './money-contract.ts'
 
 testStores('SQLite', async ({ now, hashKey, credentials }) => {
   const database = openDatabase(':memory:')
@@ -24,6 +29,19 @@ testStores('SQLite', async ({ now, hashKey, credentials }) => {
     otps: createOtpStore(database, isHashOf),
     ...stores,
     apps: createApps(stores.keys, hashKey, credentials),
+    close: () => database.close(),
+  }
+})
+
+testMoneyStores('SQLite', async (now) => {
+  const database = openDatabase(':memory:')
+  const work = databaseWork(database)
+  const shared = storeDatabase(database, work, now)
+  return {
+    ...createStores(shared),
+    ...work,
+    forget: async (subjects) =>
+      (await forget(database, shared, [], subjects, { now: 0, actor: tester })).erased,
     close: () => database.close(),
   }
 })

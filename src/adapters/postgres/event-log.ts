@@ -5,9 +5,10 @@ import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import { bestReports, outranks, reportCounts } from '../store/delivery-reports.ts'
 import type { EventLogWriter } from '../store/event-log.ts'
 import { statRows } from '../store/stat-buffer.ts'
+import { verifiedIn, verifiedRenewalMs } from '../store/verified-numbers.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
-import { attempts, deliveryReports, requests, stats } from './schema.ts'
+import { attempts, deliveryReports, requests, stats, verifiedNumbers } from './schema.ts'
 import { asJson } from './text.ts'
 
 /** @param part of the statistics, different for each process */
@@ -34,6 +35,7 @@ export function createEventLogWriter(
           connection,
           entries.flatMap((entry) => entry.attempts),
         )
+        await write.verified(connection, verifiedIn(entries))
         await addStats(connection, counts)
       }),
     saveReports: (provider, reports) =>
@@ -102,6 +104,22 @@ function writesBy(orm: Orm) {
       'otpost_save_attempts',
       attempts,
       orm.insert(attempts).select(givenRows(attempts)).onConflictDoNothing(),
+    ),
+    verified: prepared(
+      'otpost_save_verified',
+      verifiedNumbers,
+      orm
+        .insert(verifiedNumbers)
+        // An update that changes nothing would still write the row. In one order on all servers, as below.
+        .select(
+          sql`SELECT * FROM (${givenRows(verifiedNumbers)}) AS given WHERE NOT EXISTS
+            (SELECT 1 FROM verified_numbers AS known WHERE known.subject = given.subject
+             AND given.verified_at - known.verified_at <= ${sql.raw(String(verifiedRenewalMs))}) ORDER BY subject`,
+        )
+        .onConflictDoUpdate({
+          target: verifiedNumbers.subject,
+          set: { verifiedAt: sql`greatest(excluded.verified_at, ${verifiedNumbers.verifiedAt})` },
+        }),
     ),
     stats: prepared(
       'otpost_save_stats',

@@ -13,6 +13,17 @@ export function storeDatabase({
   changes,
   now,
 }: Pick<Database, 'pool' | 'orm' | 'changes' | 'now'>): StoreDatabase {
+  const writeCounted: StoreDatabase['writeCounted'] = async (...statements) => {
+    const runOn = async (connection: Queryable) => {
+      const counts: number[] = []
+      for (const statement of statements) {
+        const { sql, params } = statement.toSQL()
+        counts.push((await connection.rows(sql, params)).length)
+      }
+      return counts
+    }
+    return statements.length === 1 ? runOn(pool) : pool.transaction(runOn)
+  }
   return {
     orm: orm as unknown as Orm,
     tables,
@@ -20,14 +31,9 @@ export function storeDatabase({
     changes,
     policyChanges: changes,
     write: async (...statements) => {
-      const runOn = async (connection: Queryable) => {
-        for (const statement of statements) {
-          const { sql, params } = statement.toSQL()
-          await connection.rows(sql, params)
-        }
-      }
-      await (statements.length === 1 ? runOn(pool) : pool.transaction(runOn))
+      await writeCounted(...statements)
     },
+    writeCounted,
     transaction: (steps) =>
       pool.transaction((connection) => runAll(steps(ormOn(connection) as unknown as Orm))),
     serialTransaction: (steps) =>
@@ -37,6 +43,7 @@ export function storeDatabase({
         return runAll(steps(inside as unknown as Orm))
       }),
     ofRecipient: ({ recipientHash }, hashes) => inArray(recipientHash, [...hashes]),
+    jsonElements: (json) => sql`jsonb_array_elements(${json}::jsonb) AS given (value)`,
     saveMessage: async (row) => {
       await orm.execute(messageInsert(orm, storableRow(row)))
     },

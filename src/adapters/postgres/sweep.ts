@@ -1,11 +1,13 @@
 import { and, gt, lte, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import { statSteps } from '../../domain/events/stats.ts'
 import { expiredDeletions } from '../store/expiry-cleanup.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
+import { verifiedRetentionMs } from '../store/verified-numbers.ts'
 import { raiseRevision } from './changes.ts'
 import { serverTime } from './clock.ts'
 import { type Database, ormOn } from './database.ts'
-import { codesAndLimits, leases, openCircuitRows } from './schema.ts'
+import { codesAndLimits, leases, openCircuitRows, verifiedNumbers } from './schema.ts'
 
 /** Small, so that concurrent requests do not wait noticeably. */
 const batch = 500
@@ -20,42 +22,61 @@ export function createSweep(
   { orm, pool, given }: Pick<Database, 'orm' | 'pool' | 'given'>,
   node: string,
 ): (now: number, retainAfter: RetainAfter) => Promise<SweepStep> {
-  let after = ''
+  let next = { codes: '', numbers: '' }
 
   return async (now, retainAfter) => {
     if (!(await takeLease(orm, { name: 'sweep', holder: node, lengthMs: leaseMs, now: given(now) }))) {
       return { isRound: true, isBusy: false }
     }
-    const [expired, next] = await sweepCodesAndLimits(now)
-    after = next
+    const codes = await visit(
+      codesAndLimits,
+      [codesAndLimits.subject, codesAndLimits.name],
+      next.codes,
+      lte(codesAndLimits.expiresAt, now),
+    )
+    const numbers = await visit(
+      verifiedNumbers,
+      [verifiedNumbers.subject],
+      next.numbers,
+      lte(verifiedNumbers.verifiedAt, now - verifiedRetentionMs),
+    )
+    next = { codes: codes.last ?? '', numbers: numbers.last ?? '' }
     let isFull = false
     for (const deletion of deletions(now, retainAfter)) {
       if ((await changedBy(orm, deletion)) >= otherBatch) isFull = true
     }
     await closeCircuits(now)
-    return { isRound: next === '' && !isFull, isBusy: expired > batch / 4 || isFull }
+    // A round of the verified numbers, which may be millions, need not end soon.
+    return { isRound: codes.last === undefined && !isFull, isBusy: codes.removed > batch / 4 || isFull }
   }
 
-  async function sweepCodesAndLimits(now: number): Promise<readonly [removed: number, next: string]> {
-    const { subject, name, expiresAt } = codesAndLimits
+  /** Deletes expired rows of the next keys. `last`: the last of these keys; undefined at the end of the table. */
+  async function visit(
+    table: typeof codesAndLimits | typeof verifiedNumbers,
+    key: readonly PgColumn[],
+    from: string,
+    isExpired: SQL,
+  ): Promise<{ readonly removed: number; readonly last: string | undefined }> {
+    const { subject } = table
     const [last] = await orm
       .select({ subject })
-      .from(codesAndLimits)
-      .where(gt(subject, after))
+      .from(table)
+      .where(gt(subject, from))
       .orderBy(subject)
       .limit(1)
       .offset(batch - 1)
     const expired = orm
-      .select({ subject, name })
-      .from(codesAndLimits)
-      .where(and(gt(subject, after), last && lte(subject, last.subject), lte(expiresAt, now)))
-      .orderBy(subject, name)
+      .select(Object.fromEntries(key.map((column) => [column.name, column])))
+      .from(table)
+      .where(and(gt(subject, from), last && lte(subject, last.subject), isExpired))
+      .orderBy(...key)
       .for('update', { skipLocked: true })
-    const removed = await changedBy(
-      orm,
-      sql`DELETE FROM ${codesAndLimits} WHERE (subject, name) IN ${expired}`,
+    const names = sql.join(
+      key.map(({ name }) => sql.identifier(name)),
+      sql`, `,
     )
-    return [removed, last?.subject ?? '']
+    const removed = await changedBy(orm, sql`DELETE FROM ${table} WHERE (${names}) IN ${expired}`)
+    return { removed, last: last?.subject }
   }
 
   async function closeCircuits(now: number): Promise<void> {

@@ -2,10 +2,12 @@ import { eq, sql } from 'drizzle-orm'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import { bestReports, outranks, reportCounts, type SavedReport } from '../store/delivery-reports.ts'
 import type { EventLogWriter } from '../store/event-log.ts'
+import type { VerifiedNumber } from '../store/event-rows.ts'
+import { verifiedIn, verifiedRenewalMs } from '../store/verified-numbers.ts'
 import type { Database } from './database.ts'
 import { placeholders, prepared, preparedUpsert } from './prepared.ts'
 import { createRecipientIndex } from './recipient-index.ts'
-import { attempts, deliveryReports, requests } from './schema.ts'
+import { attempts, deliveryReports, requests, verifiedNumbers } from './schema.ts'
 import { statTable } from './stats.ts'
 
 export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogWriter {
@@ -19,6 +21,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
         write.requests(entries.map(({ request }) => request))
         write.attempts(entries.flatMap((entry) => entry.attempts))
         recipientIndex.addLate(entries)
+        for (const number of verifiedIn(entries)) write.verified.run(number)
         stats.add(counts)
       }),
     saveReports: (provider, reports) =>
@@ -40,6 +43,17 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
   return {
     requests: preparedUpsert({ orm, driver }, requests, [requests.requestId]),
     attempts: preparedUpsert({ orm, driver }, attempts, [attempts.requestId, attempts.attempt]),
+    verified: prepared<VerifiedNumber>(
+      driver,
+      orm
+        .insert(verifiedNumbers)
+        .values(placeholders(verifiedNumbers))
+        .onConflictDoUpdate({
+          target: verifiedNumbers.subject,
+          set: { verifiedAt: sql`excluded.verified_at` },
+          setWhere: sql`excluded.verified_at - ${verifiedNumbers.verifiedAt} > ${sql.raw(String(verifiedRenewalMs))}`,
+        }),
+    ),
     reportBefore: prepared<MessageReport, MessageReport>(
       driver,
       orm

@@ -27,7 +27,10 @@ export function storeDatabase(
     now,
     changes,
     policyChanges: policyChanges(driver, changes),
-    write: (...statements) => write(toText(statements)),
+    write: async (...statements) => {
+      await write(toText(statements))
+    },
+    writeCounted: (...statements) => write(toText(statements)),
     transaction,
     serialTransaction: (steps) =>
       transaction(function* (inside) {
@@ -36,7 +39,10 @@ export function storeDatabase(
         return yield* steps(inside)
       }),
     ofRecipient,
-    saveMessage: (row) => write(toText([orm.insert(tables.outbox).values(row)])),
+    jsonElements: (json) => sql`json_each(${json})`,
+    saveMessage: async (row) => {
+      await write(toText([orm.insert(tables.outbox).values(row)]))
+    },
   }
 }
 
@@ -58,9 +64,14 @@ function policyChanges(driver: Driver.Database, changes: Changes): Changes {
 
 export function createWrite({ driver, writer }: Pick<Database, 'driver' | 'writer'>): DatabaseWork['write'] {
   return (statements) =>
-    writer.write(() => {
-      for (const { sql, params } of statements) driver.prepare(sql).run(...params)
-    })
+    writer.write(() =>
+      statements.map(({ sql, params }) => {
+        const statement = driver.prepare(sql)
+        if (statement.reader) return statement.all(...params).length
+        statement.run(...params)
+        return 0
+      }),
+    )
 }
 
 /** Synchronous, since a transaction of SQLite can't wait. */

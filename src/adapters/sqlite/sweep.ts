@@ -1,9 +1,10 @@
 import { and, gt, lte, type SQL, sql } from 'drizzle-orm'
 import { expiredDeletions } from '../store/expiry-cleanup.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
+import { verifiedRetentionMs } from '../store/verified-numbers.ts'
 import type { Database } from './database.ts'
 import { createRecipientIndex } from './recipient-index.ts'
-import { codesAndLimits } from './schema.ts'
+import { codesAndLimits, verifiedNumbers } from './schema.ts'
 import { sweepStats } from './stats.ts'
 
 /** Small, so that concurrent requests do not wait noticeably. */
@@ -11,43 +12,56 @@ const batch = 500
 
 const otherBatch = 200
 
-/** The returned function takes one step. Codes and limits are visited by key, round after round. */
+/** The returned function takes one step. Codes, limits and verified numbers are visited by key, round after round. */
 export function createSweep(
   database: Database,
 ): (now: number, retainAfter: RetainAfter) => Promise<SweepStep> {
   const { orm, writer, shrink } = database
   const recipientIndex = createRecipientIndex(database)
-  let after = ''
+  let next = { codes: '', numbers: '' }
+
+  /** Deletes expired rows of the next keys. `last`: the last of these keys; undefined at the end of the table. */
+  function visit(
+    table: typeof codesAndLimits | typeof verifiedNumbers,
+    from: string,
+    isExpired: SQL,
+  ): { readonly removed: number; readonly last: string | undefined } {
+    const { subject } = table
+    const last = orm
+      .select({ subject })
+      .from(table)
+      .where(gt(subject, from))
+      .orderBy(subject)
+      .limit(1)
+      .offset(batch - 1)
+      .get()
+    const isIn = and(gt(subject, from), last && lte(subject, last.subject), isExpired)
+    return { removed: orm.delete(table).where(isIn).run().changes, last: last?.subject }
+  }
 
   return async (now, retainAfter) => {
-    const from = after
-    const { next, ...step } = await writer.write(() => {
-      const { subject, expiresAt } = codesAndLimits
-      const last = orm
-        .select({ subject })
-        .from(codesAndLimits)
-        .where(gt(subject, from))
-        .orderBy(subject)
-        .limit(1)
-        .offset(batch - 1)
-        .get()
-      const expired = orm
-        .delete(codesAndLimits)
-        .where(and(gt(subject, from), last && lte(subject, last.subject), lte(expiresAt, now)))
-        .run().changes
+    const from = next
+    const done = await writer.write(() => {
+      const codes = visit(codesAndLimits, from.codes, lte(codesAndLimits.expiresAt, now))
+      const numbers = visit(
+        verifiedNumbers,
+        from.numbers,
+        lte(verifiedNumbers.verifiedAt, now - verifiedRetentionMs),
+      )
       const deletions = [...expiredDeletions(now, retainAfter, otherBatch), expiredRuns(retainAfter)]
       const counts = deletions.map((each) => orm.run(each).changes)
       const isFull = Math.max(sweepStats({ orm }, now), ...counts) >= otherBatch
       const isShrinking = shrink()
       return {
-        next: last?.subject ?? '',
-        isRound: last === undefined && !isFull,
-        isBusy: expired > batch / 4 || isFull || isShrinking,
+        next: { codes: codes.last ?? '', numbers: numbers.last ?? '' },
+        // A round of the verified numbers, which may be millions, need not end soon.
+        isRound: codes.last === undefined && !isFull,
+        isBusy: codes.removed > batch / 4 || isFull || isShrinking,
       }
     })
-    after = next
+    next = done.next
     const isIndexing = await recipientIndex.addRun(now)
-    return { ...step, isRound: step.isRound && !isIndexing }
+    return { isRound: done.isRound && !isIndexing, isBusy: done.isBusy }
   }
 }
 

@@ -5,7 +5,10 @@ import type { FileIdentity } from './database.ts'
 
 /** All writes of requests. Arguments and results are plain data, since they may cross to a thread. */
 export interface DatabaseWork extends OtpStore {
-  write(statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]): Promise<void>
+  /** In one transaction. Resolves to the number of rows that each statement returns. */
+  write(
+    statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[],
+  ): Promise<readonly number[]>
   saveEntries: EventLogStore['saveEntries']
   saveReports: EventLogStore['saveReports']
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>

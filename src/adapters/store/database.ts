@@ -1,6 +1,7 @@
-import type { Column, SQL, Table } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import type { Brand } from '../../domain/brands/brand.ts'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
+import type { BucketRow } from '../../domain/guard/bucket.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import type { Budget } from '../../domain/money/budgets.ts'
@@ -10,7 +11,8 @@ import type { AppScope, GuardPrefix } from '../../domain/operator/policy.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 import type { OutboxEntry } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
-import type { AttemptRow, RequestRow } from './event-rows.ts'
+import type { AttemptRow, RequestRow, VerifiedNumber } from './event-rows.ts'
+import type { RecordRow } from './records.ts'
 import type { StatRow } from './stat-buffer.ts'
 import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
 
@@ -25,16 +27,6 @@ export interface PriceTableRow {
   readonly provider: string
   readonly priceMicros: number
   readonly currency: string
-}
-
-export interface BucketRow {
-  readonly kind: 'country-hour' | 'country-day' | 'prefix' | 'ip-hour' | 'ip-day'
-  readonly key: string
-  readonly node: string
-  readonly level: number
-  readonly sent: number
-  readonly verified: number
-  readonly updatedAt: number
 }
 
 export type AuditRow = Omit<AuditRecord, 'actor'> & Actor
@@ -70,7 +62,7 @@ export interface Tables {
   readonly destinationRules: StoreTable<RuleRow>
   readonly guardPrefixes: StoreTable<GuardPrefix>
   readonly guardBuckets: StoreTable<BucketRow>
-  readonly verifiedNumbers: StoreTable<{ readonly subject: string; readonly verifiedAt: number }>
+  readonly verifiedNumbers: StoreTable<VerifiedNumber>
   readonly prices: StoreTable<PriceTableRow>
   readonly budgets: StoreTable<Budget>
   readonly alerts: StoreTable<AlertRow>
@@ -83,7 +75,7 @@ export interface Tables {
   readonly requests: StoreTable<RequestRow>
   readonly attempts: StoreTable<AttemptRow>
   readonly deliveryReports: StoreTable<MessageReport>
-  readonly codesAndLimits: Table & { readonly subject: Column }
+  readonly codesAndLimits: StoreTable<RecordRow>
   readonly stats: StoreTable<StatRow>
 }
 
@@ -96,12 +88,16 @@ export interface StoreDatabase {
   readonly policyChanges: Changes
   /** Runs statements in one transaction; resolves after the commit. */
   write(...statements: readonly Statement<unknown>[]): Promise<void>
+  /** Like `write`. The numbers of rows that each statement returns. */
+  writeCounted(...statements: readonly Statement<unknown>[]): Promise<readonly number[]>
   /** `steps` may run again after a rollback. */
   transaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
   /** The serial transactions of all servers run one after another. */
   serialTransaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
   /** Matches attempts to these recipients. */
   ofRecipient(table: Tables['requests' | 'attempts'], hashes: readonly string[]): SQL | undefined
+  /** The elements of a JSON array as a column `value`. */
+  jsonElements(json: string): SQL
   /** A reader sees an ID only after every lower ID. */
   saveMessage(message: Omit<MessageRow, 'id'>): Promise<void>
 }

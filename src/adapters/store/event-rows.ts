@@ -65,7 +65,15 @@ type NewRow<Row> = { readonly [Name in keyof Row as null extends Row[Name] ? nev
   readonly [Name in keyof Row as null extends Row[Name] ? Name : never]?: Row[Name] | undefined
 }
 
+/** `subject`: the hash of a phone number. */
+export interface VerifiedNumber {
+  readonly subject: string
+  readonly verifiedAt: number
+}
+
 export interface EventLogEntry {
+  /** The number whose code was verified. */
+  readonly verified?: VerifiedNumber
   readonly request: NewRow<RequestRow>
   readonly attempts: readonly NewRow<AttemptRow>[]
 }
@@ -75,7 +83,9 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
   const { requestId, app, brand, savedAttempts, end } = request
   const attempts = request.attempts.slice(savedAttempts)
   const first = attempts.find(({ attempt }) => attempt === 1)
+  const { verified, channel, recipientSubject: subject } = request
   return {
+    ...(verified && channel === 'SMS' && subject && { verified: { subject, verifiedAt: request.at } }),
     request: {
       requestId,
       at: request.at,

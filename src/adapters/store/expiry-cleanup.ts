@@ -23,10 +23,14 @@ export async function runExpiryCleanup(
   }
 }
 
-const outboxRetentionMs = 86_400_000
+const dayMs = 86_400_000
+const outboxRetentionMs = dayMs
+const bucketRetentionMs = 2 * dayMs
+const prefixRetentionMs = 7 * dayMs
+const alertRetentionMs = 90 * dayMs
 
 /**
- * For all tables except codes, limits and statistics.
+ * For all tables except codes, limits, verified numbers and statistics.
  * @param lock a locking clause for the selected rows
  */
 export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: number, lock = sql``): SQL[] {
@@ -48,6 +52,15 @@ export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: n
     sql`DELETE FROM integration_requests WHERE id IN
       (SELECT id FROM integration_requests
        WHERE coalesce(decided_at, created_at) < ${retainAfter.requests} ${limit} ${lock})`,
+    sql`DELETE FROM guard_buckets WHERE (kind, key, node) IN
+      (SELECT kind, key, node FROM guard_buckets WHERE updated_at < ${now - bucketRetentionMs}
+       ORDER BY updated_at ${limit} ${lock})`,
+    sql`DELETE FROM guard_prefixes WHERE (prefix, by) IN
+      (SELECT prefix, by FROM guard_prefixes WHERE expires_at <= ${now - prefixRetentionMs} ${limit} ${lock})`,
+    sql`DELETE FROM alerts WHERE key IN
+      (SELECT key FROM alerts WHERE at < ${now - alertRetentionMs} ${limit} ${lock})`,
+    sql`DELETE FROM alert_deliveries WHERE (key, channel) IN
+      (SELECT key, channel FROM alert_deliveries WHERE due_at < ${now - alertRetentionMs} ${limit} ${lock})`,
     sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
     sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
   ]

@@ -18,13 +18,15 @@ export async function forgetRecipient(
   subjects: readonly string[],
   { now, actor }: { readonly now: number; readonly actor: Actor },
 ): Promise<Omit<Forgotten, 'traces'>> {
-  const { audit, codesAndLimits, outbox } = database.tables
-  const { subject } = codesAndLimits
+  const { audit, codesAndLimits, outbox, verifiedNumbers } = database.tables
   const identities = recipients.map(({ identity }) => identity)
+  const ofSubjects = (table: Table & { readonly subject: Column }) =>
+    deleteWhere(database, table, table.subject, inArray(table.subject, [...subjects]))
   const { possibleRequests, ...events } = await eraseEvents(database, recipients, subjects)
   const erased: Erased = {
     ...events,
-    codesAndLimits: await deleteWhere(database, codesAndLimits, subject, inArray(subject, [...subjects])),
+    codesAndLimits: await ofSubjects(codesAndLimits),
+    verifiedNumbers: await ofSubjects(verifiedNumbers),
     messages: await deleteWhere(database, outbox, outbox.id, inArray(outbox.identity, identities)),
     integrationRequests: await eraseIntegrationRequests(database, identities),
   }

@@ -1,30 +1,48 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, gte, inArray, lt, ne, sql } from 'drizzle-orm'
 import type { LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
 import {
   type Counted,
   lastHourOf,
-  periodStart,
   periodSteps,
+  type Spend,
   StatisticsSum,
+  type StatKey,
+  spendOf,
+  stepsOf,
 } from '../../domain/events/stats.ts'
+import type { CountryHistory } from '../../domain/guard/bucket.ts'
+import type { CountryStatus } from '../../domain/guard/status.ts'
 import type { StoreDatabase } from './database.ts'
+
+const dayMs = 86_400_000
+const historyDays = 14
+
+type CountryCounts = ReadonlyMap<string, number>
+
+export interface DaySpend extends Spend {
+  /** The start of the day in UTC. */
+  readonly at: number
+  readonly micros: number
+}
 
 export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase, 'orm' | 'tables'>) {
   const { at, kind, channel, brand, provider, detail } = stats
   const columns = { at, kind, channel, brand, provider, detail }
+  const sum = sql<number>`CAST(sum(${stats.count}) AS bigint)`
+  let bestDays: { readonly today: number; readonly counts: CountryCounts } | undefined
 
   async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
     return orm
-      .select({ ...columns, count: sql<number>`CAST(sum(${stats.count}) AS bigint)` })
+      .select({ ...columns, count: sum })
       .from(stats)
-      .where(and(eq(stats.stepMs, stepMs), eq(at, from), ofKind && eq(kind, ofKind)))
+      .where(and(eq(stats.stepMs, stepMs), eq(at, from), ofKind ? eq(kind, ofKind) : ne(kind, 'spend')))
       .groupBy(...Object.values(columns))
   }
 
   /** With a turn of the event loop between steps, since a step may have thousands of rows. */
   async function* steps(period: Period, now: number, kind?: 'attempt'): AsyncGenerator<readonly Counted[]> {
     const { stepMs } = periodSteps[period]
-    for (let at = periodStart(period, now); at <= now; at += stepMs) {
+    for (const at of stepsOf(period, now)) {
       const rows = await read(stepMs, at, kind)
       if (rows.length === 0) continue
       yield rows
@@ -32,11 +50,72 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
     }
   }
 
+  /** The greatest count of a step, or the sum of the steps. */
+  async function byCountry(
+    kind: StatKey['kind'],
+    stepMs: number,
+    steps: readonly number[],
+    combine: (one: number, other: number) => number = (one, other) => one + other,
+  ): Promise<CountryCounts> {
+    const isOf = and(eq(stats.stepMs, stepMs), inArray(at, [...steps]), eq(stats.kind, kind))
+    const rows = await orm.select({ at, detail, count: sum }).from(stats).where(isOf).groupBy(at, detail)
+    const counts = new Map<string, number>()
+    for (const row of rows) counts.set(row.detail, combine(counts.get(row.detail) ?? 0, row.count))
+    return counts
+  }
+
+  const inPeriod = (kind: StatKey['kind'], period: Period, now: number) =>
+    byCountry(kind, periodSteps[period].stepMs, stepsOf(period, now))
+
+  /** Read once a day. */
+  async function verifiedBestDays(now: number): Promise<CountryCounts> {
+    const today = now - (now % dayMs)
+    if (bestDays?.today !== today) {
+      const days = Array.from({ length: historyDays }, (_, index) => today - (index + 1) * dayMs)
+      bestDays = { today, counts: await byCountry('sms-verified', dayMs, days, Math.max) }
+    }
+    return bestDays.counts
+  }
+
   return {
+    /** Countries with a verified code in the last 14 days, or today. */
+    async verifiedHistory(now: number): Promise<readonly CountryHistory[]> {
+      const best = await verifiedBestDays(now)
+      const inDay = await inPeriod('sms-verified', 'day', now)
+      const inHour = await inPeriod('sms-verified', 'hour', now)
+      return Array.from(new Set([...best.keys(), ...inDay.keys()]), (country) => ({
+        country,
+        bestDay: best.get(country) ?? 0,
+        inDay: inDay.get(country) ?? 0,
+        inHour: inHour.get(country) ?? 0,
+      }))
+    },
+    /** Codes by SMS in the last 24 hours; the most codes first. */
+    async countries(now: number): Promise<readonly CountryStatus[]> {
+      const sent = await inPeriod('sms', 'day', now)
+      const verified = await inPeriod('sms-verified', 'day', now)
+      return Array.from(new Set([...sent.keys(), ...verified.keys()]), (country) => ({
+        country,
+        sent: sent.get(country) ?? 0,
+        verified: verified.get(country) ?? 0,
+      })).sort((one, other) => other.sent - one.sent || (one.country < other.country ? -1 : 1))
+    },
+    /** By day; `from` is a day's start in UTC, `until` is exclusive. */
+    async spending(from: number, until: number): Promise<readonly DaySpend[]> {
+      const isOf = and(eq(stats.stepMs, dayMs), gte(at, from), lt(at, until), eq(kind, 'spend'))
+      const rows = await orm
+        .select({ at, brand, provider, detail, micros: sum })
+        .from(stats)
+        .where(isOf)
+        .groupBy(at, brand, provider, detail)
+      return rows
+        .map((row) => ({ at: row.at, micros: row.micros, ...spendOf(row) }))
+        .sort((one, other) => one.at - other.at)
+    },
     async statistics(period: Period, now: number): Promise<Statistics> {
-      const sum = new StatisticsSum(period, now)
-      for await (const rows of steps(period, now)) for (const statKey of rows) sum.add(statKey)
-      return sum.statistics
+      const total = new StatisticsSum(period, now)
+      for await (const rows of steps(period, now)) for (const statKey of rows) total.add(statKey)
+      return total.statistics
     },
     async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
       const counted: Counted[] = []

@@ -48,6 +48,7 @@ export interface Erased {
   readonly deliveries: number
   readonly deliveryReports: number
   readonly codesAndLimits: number
+  readonly verifiedNumbers: number
   readonly messages: number
   readonly integrationRequests: number
 }

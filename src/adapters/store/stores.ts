@@ -2,11 +2,13 @@ import { createAuditReader } from './audit.ts'
 import { createBrandStore } from './brands.ts'
 import type { StoreDatabase } from './database.ts'
 import { createEventLogReader } from './event-log.ts'
+import { createGuardStore } from './guard.ts'
 import { createIntegrationRequestStore } from './integration-requests.ts'
 import { createKeyStore } from './keys.ts'
 import { createOperatorStore } from './operator.ts'
 import { createOutbox } from './outbox.ts'
 import { createPolicyStore } from './policy.ts'
+import { createPriceStore } from './prices.ts'
 import { createConsoleStore } from './sessions.ts'
 import { createStatistics } from './statistics.ts'
 
@@ -18,6 +20,8 @@ export function createStores(database: StoreDatabase) {
     keys: createKeyStore(database),
     operator: createOperatorStore(database),
     policy: createPolicyStore(database),
+    guard: createGuardStore(database),
+    prices: createPriceStore(database),
     requests: createIntegrationRequestStore(database),
     audit: createAuditReader(database),
     sessions: createConsoleStore(database),

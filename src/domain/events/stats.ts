@@ -1,4 +1,5 @@
 import type { Channel } from '../contact.ts'
+import { unknownCountry } from '../guard/bucket.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
@@ -17,9 +18,22 @@ import {
 
 // Events are counted as they happen, since the event log may have millions of rows.
 
-export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time' | 'forwarded-ignored'
+export type StatKind =
+  | Operation
+  | 'attempt'
+  | 'receipt'
+  | 'verify-time'
+  | 'forwarded-ignored'
+  | CountryStatKind
+  | 'spend'
 
-/** `detail`: an error code, `ok`, outcome and class, a report status, or a bin in seconds. */
+/** Codes by SMS. */
+type CountryStatKind = 'sms' | 'sms-verified'
+
+/**
+ * `detail`: an error code, `ok`, outcome and class, a report status, a bin in seconds, or a country. Of `spend`, which counts
+ * millionths: a currency, a country and an app, separated by spaces.
+ */
 export interface StatKey {
   readonly kind: StatKind
   readonly channel: Channel | ''
@@ -79,6 +93,37 @@ export const ignoredForwardedStat: StatKey = {
   detail: '',
 }
 
+/** @param country ISO 3166-1, or null */
+export function countryStat(kind: CountryStatKind, country: string | null): StatKey {
+  return { kind, channel: 'SMS', brand: '', provider: '', detail: country ?? unknownCountry }
+}
+
+export interface Spend {
+  /** ISO 4217, or `units`. */
+  readonly currency: string
+  /** ISO 3166-1, or null. */
+  readonly country: string | null
+  readonly app: string
+  readonly brand: string
+  readonly provider: string
+}
+
+/** Its count is the price in millionths of the currency. */
+export function spendStat({ currency, country, app, brand, provider }: Spend): StatKey {
+  return {
+    kind: 'spend',
+    channel: 'SMS',
+    brand,
+    provider,
+    detail: `${currency} ${country ?? unknownCountry} ${app}`,
+  }
+}
+
+export function spendOf({ brand, provider, detail }: Pick<StatKey, 'brand' | 'provider' | 'detail'>): Spend {
+  const [currency = '', country = '', app = ''] = detail.split(' ')
+  return { currency, country: country === unknownCountry ? null : country, app, brand, provider }
+}
+
 export interface Counted extends StatKey {
   readonly at: EpochMs
   readonly count: number
@@ -115,6 +160,13 @@ export function periodStart(period: Period, now: number): number {
   return Math.floor(now / stepMs) * stepMs - (count - 1) * stepMs
 }
 
+/** The starts of all steps of a period, oldest first. */
+export function stepsOf(period: Period, now: number): readonly EpochMs[] {
+  const { stepMs, count } = periodSteps[period]
+  const from = periodStart(period, now)
+  return Array.from({ length: count }, (_, index) => from + index * stepMs)
+}
+
 export class StatisticsSum {
   private readonly from: EpochMs
   private readonly totals: typeof noFigures = { ...noFigures }
@@ -129,11 +181,8 @@ export class StatisticsSum {
     private readonly period: Period,
     private readonly now: number,
   ) {
-    const { stepMs, count } = periodSteps[period]
     this.from = periodStart(period, now)
-    this.steps = new Map(
-      Array.from({ length: count }, (_, index) => [this.from + index * stepMs, { ...noFigures }]),
-    )
+    this.steps = new Map(stepsOf(period, now).map((at) => [at, { ...noFigures }]))
   }
 
   add(statKey: Counted): void {

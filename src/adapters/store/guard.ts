@@ -1,0 +1,56 @@
+import { and, desc, gt, gte, inArray, ne } from 'drizzle-orm'
+import type { GuardStore } from '../../domain/guard/store.ts'
+import type { StoreDatabase } from './database.ts'
+import { givenRows, replacing } from './statements.ts'
+import { createStatistics } from './statistics.ts'
+import { verifiedRetentionMs } from './verified-numbers.ts'
+
+/** The newest rows that an exchange of the guard reads. */
+const [mostBuckets, mostPrefixes] = [50_000, 10_000]
+
+/** The guard's blocks do not raise the revision, since each process reads them every few seconds. */
+export function createGuardStore(database: StoreDatabase): GuardStore {
+  const { orm, tables, now, write, jsonElements } = database
+  const { guardBuckets, guardPrefixes, verifiedNumbers } = tables
+  const bucketKey = [guardBuckets.kind, guardBuckets.key, guardBuckets.node]
+  const prefixKey = [guardPrefixes.prefix, guardPrefixes.by]
+  const { verifiedHistory } = createStatistics(database)
+  return {
+    saveBuckets: async (rows) => {
+      if (rows.length === 0) return
+      const given = givenRows(jsonElements, guardBuckets, rows, bucketKey)
+      await write(
+        orm.insert(guardBuckets).select(given).onConflictDoUpdate(replacing(guardBuckets, bucketKey)),
+      )
+    },
+    bucketsSince: async (since, exceptNode) =>
+      orm
+        .select()
+        .from(guardBuckets)
+        .where(and(gte(guardBuckets.updatedAt, since), ne(guardBuckets.node, exceptNode)))
+        .orderBy(desc(guardBuckets.updatedAt))
+        .limit(mostBuckets),
+    saveBlocks: async (blocks) => {
+      if (blocks.length === 0) return
+      const given = givenRows(jsonElements, guardPrefixes, blocks, prefixKey)
+      await write(
+        orm.insert(guardPrefixes).select(given).onConflictDoUpdate(replacing(guardPrefixes, prefixKey)),
+      )
+    },
+    prefixes: async () =>
+      orm
+        .select()
+        .from(guardPrefixes)
+        .where(gt(guardPrefixes.expiresAt, now()))
+        // First the operator's, which must not be left out.
+        .orderBy(desc(guardPrefixes.by), desc(guardPrefixes.createdAt))
+        .limit(mostPrefixes),
+    isVerified: async (subjects) => {
+      const { subject, verifiedAt } = verifiedNumbers
+      const isOne = and(inArray(subject, [...subjects]), gt(verifiedAt, now() - verifiedRetentionMs))
+      const rows = await orm.select({ subject }).from(verifiedNumbers).where(isOne).limit(1)
+      return rows.length > 0
+    },
+    verifiedHistory: () => verifiedHistory(now()),
+  }
+}

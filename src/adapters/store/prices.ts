@@ -1,0 +1,104 @@
+import { desc, eq, inArray, sql } from 'drizzle-orm'
+import type { PriceRow } from '../../domain/money/prices.ts'
+import type { Actor, AuditEntry } from '../../domain/operator/audit.ts'
+import { auditRow } from './audit.ts'
+import type { PriceTableRow, StoreDatabase } from './database.ts'
+import { givenRows, run } from './statements.ts'
+
+/** Small, so that a statement's parameter has less than 1 MB. */
+const batch = 10_000
+
+/** Small, so that concurrent requests do not wait noticeably. */
+const pageSize = 5000
+
+export interface PriceChange {
+  /** Providers whose prices are deleted; null: the prices of every provider. */
+  readonly removeGroups: readonly (string | null)[]
+  readonly save: readonly PriceRow[]
+  /** Null: nothing changes. */
+  readonly entry: Pick<AuditEntry, 'target' | 'details'> | null
+}
+
+export function createPriceStore({
+  orm,
+  tables: { prices, audit },
+  policyChanges,
+  serialTransaction,
+  jsonElements,
+}: StoreDatabase) {
+  const key = [prices.prefix, prices.provider]
+
+  async function fingerprint(): Promise<number> {
+    const isImport = eq(audit.action, 'price.imported')
+    const imports = orm.select({ id: audit.id }).from(audit).where(isImport)
+    const [last] = await imports.orderBy(desc(audit.id)).limit(1)
+    return last?.id ?? 0
+  }
+
+  /** With a turn of the event loop between pages, since 100,000 prices take 130 ms. */
+  async function readAll(): Promise<readonly PriceTableRow[]> {
+    const rows: PriceTableRow[] = []
+    for (;;) {
+      const last = rows.at(-1)
+      const isNext = last && sql`(${prices.prefix}, ${prices.provider}) > (${last.prefix}, ${last.provider})`
+      const page = await orm
+        .select()
+        .from(prices)
+        .where(isNext)
+        .orderBy(prices.prefix, prices.provider)
+        .limit(pageSize)
+      rows.push(...page)
+      if (page.length < pageSize) return rows
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  return {
+    /** Differs after an import. */
+    fingerprint,
+    /** The prices as one import left them, and its fingerprint. */
+    read: async (): Promise<{ readonly fingerprint: number; readonly rows: readonly PriceRow[] }> => {
+      for (;;) {
+        const before = await fingerprint()
+        const rows = await readAll()
+        if ((await fingerprint()) === before) return { fingerprint: before, rows: rows.map(priceOf) }
+      }
+    },
+    /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
+    change: async <Change extends PriceChange>(
+      { actor, now }: { readonly actor: Actor; readonly now: number },
+      decide: (current: readonly PriceRow[]) => Change,
+    ): Promise<Change> => {
+      try {
+        return await serialTransaction(function* (inside) {
+          const change = decide((yield* run(inside.select().from(prices))).map(priceOf))
+          const { removeGroups, save, entry } = change
+          if (!entry) return change
+          yield* run(inside.delete(prices).where(inArray(prices.provider, removeGroups.map(providerText))))
+          for (let start = 0; start < save.length; start += batch) {
+            const rows = save.slice(start, start + batch).map(rowOf)
+            yield* run(inside.insert(prices).select(givenRows(jsonElements, prices, rows, key)))
+          }
+          yield* run(
+            inside.insert(audit).values(auditRow({ at: now, actor, action: 'price.imported', ...entry })),
+          )
+          return change
+        })
+      } finally {
+        policyChanges.invalidate()
+      }
+    },
+  }
+}
+
+function providerText(provider: string | null): string {
+  return provider ?? ''
+}
+
+function priceOf({ provider, ...row }: PriceTableRow): PriceRow {
+  return { ...row, provider: provider === '' ? null : provider }
+}
+
+function rowOf({ provider, ...row }: PriceRow): PriceTableRow {
+  return { ...row, provider: providerText(provider) }
+}

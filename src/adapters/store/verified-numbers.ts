@@ -1,0 +1,19 @@
+import type { EventLogEntry, VerifiedNumber } from './event-rows.ts'
+
+const dayMs = 86_400_000
+
+/** Design D41: these numbers always pass the guard. */
+export const verifiedRetentionMs = 180 * dayMs
+
+/** A later code within this time is not stored, so that most verifications write nothing. */
+export const verifiedRenewalMs = 30 * dayMs
+
+/** The latest verification of each number. */
+export function verifiedIn(entries: readonly EventLogEntry[]): readonly VerifiedNumber[] {
+  const latest = new Map<string, VerifiedNumber>()
+  for (const { verified } of entries) {
+    const known = verified && latest.get(verified.subject)
+    if (verified && !(known && known.verifiedAt > verified.verifiedAt)) latest.set(verified.subject, verified)
+  }
+  return [...latest.values()]
+}

@@ -1,0 +1,346 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { EventLogWriter } from '../../src/adapters/store/event-log.ts'
+import { firstIdOf, type VerifiedNumber } from '../../src/adapters/store/event-rows.ts'
+import type { Storage } from '../../src/adapters/store/store.ts'
+import type { createStores } from '../../src/adapters/store/stores.ts'
+import { type Counted, countryStat, spendStat } from '../../src/domain/events/stats.ts'
+import type { BucketRow } from '../../src/domain/guard/bucket.ts'
+import type { PriceRow } from '../../src/domain/money/prices.ts'
+import type { GuardPrefix } from '../../src/domain/operator/policy.ts'
+import type { Clock } from '../../src/domain/time.ts'
+import { keepAll, tester } from '../support/operator.ts'
+
+// Contract tests of what the guard, prices, budgets and alerts store, for every adapter.
+
+export interface MoneyStores extends ReturnType<typeof createStores> {
+  readonly saveEntries: EventLogWriter['saveEntries']
+  readonly sweep: Storage['sweep']
+  readonly forget: (subjects: readonly string[]) => Promise<{ readonly verifiedNumbers: number }>
+  readonly close: () => Promise<void>
+}
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+const start = Date.UTC(2026, 5, 15, 12, 30)
+const clock = { now: start }
+
+/** @param open opens an empty store */
+export function testMoneyStores(name: string, open: (now: Clock) => Promise<MoneyStores>): void {
+  describe(`guard, prices, budgets and alerts on ${name}`, () => {
+    let stores: MoneyStores
+    beforeEach(async () => {
+      clock.now = start
+      stores = await open(() => clock.now)
+    })
+    afterEach(() => stores.close())
+
+    testGuard(() => stores)
+    testVerifiedNumbers(() => stores)
+    testCountries(() => stores)
+    testPrices(() => stores)
+  })
+}
+
+async function sweepAll({ sweep }: MoneyStores): Promise<void> {
+  while (!(await sweep(clock.now, keepAll)).isRound);
+}
+
+function bucket(key: string, node: string, properties: Partial<BucketRow> = {}): BucketRow {
+  return { kind: 'prefix', key, node, level: 1, sent: 1, verified: 0, updatedAt: start, ...properties }
+}
+
+function block(prefix: string, properties: Partial<GuardPrefix> = {}): GuardPrefix {
+  return {
+    prefix,
+    by: 'guard',
+    action: 'block',
+    createdAt: start,
+    expiresAt: start + 12 * hour,
+    ...properties,
+  }
+}
+
+function testGuard(stores: () => MoneyStores): void {
+  describe('the guard', () => {
+    test("buckets are replaced by kind, key and node, and each node reads the others' since a time", async () => {
+      const { guard } = stores()
+      const exact = bucket('37120000', 'a', { level: 0.1 + 0.2, sent: 1e-7, verified: 4.75 })
+      const others = [bucket('LV', 'a', { kind: 'country-day' }), bucket('x LV', 'a', { kind: 'ip-country' })]
+      await guard.saveBuckets([exact, ...others, bucket('37120000', 'b')])
+      await guard.saveBuckets([bucket('LV', 'a', { kind: 'country-day', level: 7, updatedAt: start + 1 })])
+      const read = await guard.bucketsSince(start, 'b')
+      expect(read).toHaveLength(3)
+      expect(read).toContainEqual(exact)
+      expect(await guard.bucketsSince(start + 1, 'b')).toEqual([
+        bucket('LV', 'a', { kind: 'country-day', level: 7, updatedAt: start + 1 }),
+      ])
+      expect(await guard.bucketsSince(start, 'a')).toEqual([bucket('37120000', 'b')])
+      await guard.saveBuckets([])
+    })
+
+    test('nodes save 1,000 buckets at once without waiting for each other in a circle', async () => {
+      const { guard } = stores()
+      const keys = Array.from({ length: 1000 }, (_, index) => String(index))
+      const rows = keys.map((key) => bucket(key, 'a'))
+      await Promise.all([rows, rows.toReversed(), rows].map((each) => guard.saveBuckets(each)))
+      expect(await guard.bucketsSince(start, 'b')).toHaveLength(1000)
+    })
+
+    test('rows of buckets are deleted after 48 hours', async () => {
+      const { guard } = stores()
+      await guard.saveBuckets([bucket('old', 'a'), bucket('young', 'a', { updatedAt: start + 1 })])
+      clock.now = start + 2 * day + 1
+      await sweepAll(stores())
+      expect((await guard.bucketsSince(0, 'b')).map(({ key }) => key)).toEqual(['young'])
+    })
+
+    test("the guard's blocks are replaced, do not raise the revision, and an operator's entry stays beside them", async () => {
+      const { guard, policy } = stores()
+      const allowed = block('3712', { by: 'operator', action: 'allow' })
+      await policy.change({ actor: tester, now: start }, () => ({ savePrefixes: [allowed], entry: null }))
+      const revision = await policy.revision()
+      await guard.saveBlocks([block('3712'), block('3713'), block('3714', { expiresAt: start })])
+      await guard.saveBlocks([block('3713', { expiresAt: start + day })])
+      expect(await policy.revision()).toBe(revision)
+      const prefixes = await guard.prefixes()
+      expect(prefixes[0]).toEqual(allowed)
+      expect(prefixes.toSorted((a, b) => (a.prefix + a.by < b.prefix + b.by ? -1 : 1))).toEqual([
+        block('3712'),
+        allowed,
+        block('3713', { expiresAt: start + day }),
+      ])
+      await guard.saveBlocks([])
+    })
+
+    test('a process reads at most 10,000 prefixes: the operator’s, then the newest', async () => {
+      const { guard, policy } = stores()
+      const blocks = Array.from({ length: 10_001 }, (_, index) =>
+        block(String(10_000 + index), { createdAt: start + index }),
+      )
+      await guard.saveBlocks(blocks)
+      const allowed = block('1', { by: 'operator', action: 'allow', createdAt: 0 })
+      await policy.change({ actor: tester, now: start }, () => ({ savePrefixes: [allowed], entry: null }))
+      const prefixes = (await guard.prefixes()).map(({ prefix }) => prefix)
+      expect(prefixes).toHaveLength(10_000)
+      expect(prefixes.slice(0, 2)).toEqual(['1', '20000'])
+      expect(prefixes).not.toContain('10000')
+    })
+
+    test('expired prefixes are deleted after 7 days', async () => {
+      const { guard, policy } = stores()
+      await guard.saveBlocks([block('1', { expiresAt: start }), block('2', { expiresAt: start + 1 })])
+      clock.now = start + 7 * day
+      await sweepAll(stores())
+      expect((await policy.rows()).prefixes.map(({ prefix }) => prefix)).toEqual(['2'])
+    })
+  })
+}
+
+function testVerifiedNumbers(stores: () => MoneyStores): void {
+  const verify = (...numbers: readonly VerifiedNumber[]) =>
+    stores().saveEntries(
+      numbers.map((verified, index) => ({
+        verified,
+        request: {
+          requestId: `${firstIdOf(verified.verifiedAt)}7000-8000-${String(index).padStart(12, '0')}`,
+          at: verified.verifiedAt,
+          operation: 'verify',
+          app: 'shop',
+          limits: '',
+        },
+        attempts: [],
+      })),
+      [],
+    )
+  const isVerified = (...subjects: readonly string[]) => stores().guard.isVerified(subjects)
+
+  describe('verified numbers', () => {
+    test('a number is verified for 180 days, under each of its hashes', async () => {
+      await verify({ subject: 'ann', verifiedAt: start }, { subject: 'bob', verifiedAt: start + 1 })
+      expect(await Promise.all([isVerified('ann'), isVerified('new ann', 'ann'), isVerified('eve')])).toEqual(
+        [true, true, false],
+      )
+      expect(await isVerified()).toBe(false)
+      clock.now = start + 180 * day
+      expect(await Promise.all([isVerified('ann'), isVerified('bob')])).toEqual([false, true])
+      await sweepAll(stores())
+      clock.now = start
+      expect(await Promise.all([isVerified('ann'), isVerified('bob')])).toEqual([false, true])
+    })
+
+    test('a further code is stored only after 30 days', async () => {
+      const isStored = async (verifiedAt: number) => {
+        clock.now = start + 180 * day
+        await verify({ subject: 'ann', verifiedAt })
+        return isVerified('ann')
+      }
+      expect(await isStored(start)).toBe(false)
+      expect(await isStored(start + 30 * day)).toBe(false)
+      expect(await isStored(start + 30 * day + 1)).toBe(true)
+      expect(await isStored(start)).toBe(true)
+    })
+
+    test('one step may verify a number several times', async () => {
+      await verify(
+        { subject: 'ann', verifiedAt: start + 1 },
+        { subject: 'bob', verifiedAt: start },
+        { subject: 'ann', verifiedAt: start },
+      )
+      clock.now = start + 180 * day
+      expect(await Promise.all([isVerified('ann'), isVerified('bob')])).toEqual([true, false])
+    })
+
+    test('are erased with the person', async () => {
+      await verify({ subject: 'ann', verifiedAt: start }, { subject: 'bob', verifiedAt: start })
+      expect(await stores().forget(['new ann', 'ann'])).toMatchObject({ verifiedNumbers: 1 })
+      expect(await Promise.all([isVerified('ann'), isVerified('bob')])).toEqual([false, true])
+    })
+  })
+}
+
+function testCountries(stores: () => MoneyStores): void {
+  const save = (...counts: readonly Counted[]) => stores().saveEntries([], counts)
+  const counted = (kind: 'sms' | 'sms-verified', country: string | null, at: number, count: number) => ({
+    ...countryStat(kind, country),
+    at,
+    count,
+  })
+
+  describe('statistics by country', () => {
+    test('the history has the best of the 14 days before today, the last 24 hours and the last hour', async () => {
+      await save(
+        counted('sms-verified', 'LV', start - 15 * day, 99),
+        counted('sms-verified', 'LV', start - 14 * day, 7),
+        counted('sms-verified', 'LV', start - 3 * day, 4),
+        counted('sms-verified', 'LV', start - 3 * day + minute, 5),
+        counted('sms-verified', 'LV', start - hour, 2),
+        counted('sms-verified', 'LV', start, 1),
+        counted('sms-verified', null, start - 59 * minute, 3),
+        counted('sms', 'GB', start, 8),
+      )
+      const history = await stores().guard.verifiedHistory()
+      expect(history.toSorted((a, b) => (a.country < b.country ? -1 : 1))).toEqual([
+        { country: 'LV', bestDay: 9, inDay: 3, inHour: 1 },
+        { country: 'ZZ', bestDay: 0, inDay: 3, inHour: 3 },
+      ])
+      clock.now = start + day
+      expect(await stores().guard.verifiedHistory()).toContainEqual({
+        country: 'ZZ',
+        bestDay: 3,
+        inDay: 0,
+        inHour: 0,
+      })
+    })
+
+    test('the codes of the last 24 hours are counted by country', async () => {
+      await save(
+        counted('sms', 'LV', start - 25 * hour, 99),
+        counted('sms', 'LV', start - hour, 2),
+        counted('sms', 'GB', start, 5),
+        counted('sms-verified', 'GB', start, 4),
+      )
+      expect(await stores().statistics.countries(start)).toEqual([
+        { country: 'GB', sent: 5, verified: 4 },
+        { country: 'LV', sent: 2, verified: 0 },
+      ])
+    })
+
+    test('spending is exact up to 9 × 10^15 millionths, and by day, country, brand, app and currency', async () => {
+      const spend = {
+        currency: 'EUR',
+        country: 'GB',
+        app: 'shop',
+        brand: 'acme',
+        provider: 'twilio',
+      } as const
+      const unknown = { ...spend, country: null, app: 'shop_2', brand: '', currency: 'units' }
+      const today = start - (start % day)
+      await save({ ...spendStat(spend), at: start, count: 8_999_999_999_999_990 })
+      await save({ ...spendStat(spend), at: start + 1, count: 9 })
+      await save({ ...spendStat(unknown), at: start - day, count: 1 })
+      const { statistics } = stores()
+      expect(await statistics.spending(today - day, today + day)).toEqual([
+        { at: today - day, micros: 1, ...unknown },
+        { at: today, micros: 8_999_999_999_999_999, ...spend },
+      ])
+      expect(await statistics.spending(today - 30 * day, today)).toHaveLength(1)
+      expect((await statistics.statistics('day', start)).byBrand).toEqual([])
+    })
+  })
+}
+
+function testPrices(stores: () => MoneyStores): void {
+  const price = (prefix: string, priceMicros: number, provider: string | null = null): PriceRow => ({
+    prefix,
+    provider,
+    priceMicros,
+    currency: 'EUR',
+  })
+  const entry = { target: 'prices', details: { rows: '2' } }
+  const by = { actor: tester, now: start }
+  const sorted = (rows: readonly PriceRow[]) =>
+    rows.toSorted((a, b) => (`${a.prefix} ${a.provider}` < `${b.prefix} ${b.provider}` ? -1 : 1))
+
+  describe('prices', () => {
+    test('an import replaces the prices of its groups, and has an audit entry', async () => {
+      const { prices, audit, policy } = stores()
+      const before = [await prices.fingerprint(), await policy.revision()]
+      const save = [price('44', 40_000), price('371', 90_000), price('44', 35_000, 'twilio')]
+      await prices.change(by, () => ({ removeGroups: [null, 'twilio'], save, entry }))
+      expect(sorted((await prices.read()).rows)).toEqual(sorted(save))
+      const after = [await prices.fingerprint(), await policy.revision()]
+      expect(after[0]).not.toBe(before[0])
+      expect(after[1]).not.toBe(before[1])
+      const seen: (readonly PriceRow[])[] = []
+      const next = [price('49', 9_000_000_000_000_000)]
+      await prices.change(by, (current) => {
+        seen.push(sorted(current))
+        return { removeGroups: [null], save: next, entry }
+      })
+      expect(seen.at(-1)).toEqual(sorted(save))
+      expect(sorted((await prices.read()).rows)).toEqual(sorted([...next, price('44', 35_000, 'twilio')]))
+      expect((await audit.list({ limit: 9 })).map(({ action, target }) => [action, target])).toEqual([
+        ['price.imported', 'prices'],
+        ['price.imported', 'prices'],
+      ])
+      const { fingerprint } = await prices.read()
+      expect([before[0], after[0]]).not.toContain(fingerprint)
+      await policy.change(by, () => ({ entry: null }))
+      expect(await prices.fingerprint()).toBe(fingerprint)
+    })
+
+    test('many prices are read page by page, as one import left them', async () => {
+      const { prices } = stores()
+      const list = (currency: string) =>
+        Array.from({ length: 6000 }, (_, index) => ({
+          ...price(String(100 + (index >> 1)), 5, index % 2 ? 'twilio' : null),
+          currency,
+        }))
+      await prices.change(by, () => ({ removeGroups: [], save: list('EUR'), entry }))
+      const reading = prices.read()
+      await prices.change(by, () => ({ removeGroups: [null, 'twilio'], save: list('GBP'), entry }))
+      for (const { rows } of [await reading, await prices.read()]) {
+        expect(new Set(rows.map(({ prefix, provider }) => `${prefix} ${provider}`)).size).toBe(6000)
+        expect(new Set(rows.map(({ currency }) => currency)).size).toBe(1)
+      }
+      expect((await prices.read()).rows[0]?.currency).toBe('GBP')
+    })
+
+    test('a rejected import changes nothing', async () => {
+      const { prices } = stores()
+      await prices.change(by, () => ({ removeGroups: [null], save: [price('44', 1)], entry }))
+      const fingerprint = await prices.fingerprint()
+      await prices.change(by, () => ({ removeGroups: [], save: [], entry: null }))
+      const fault = () => {
+        throw new Error('rejected')
+      }
+      expect(await prices.change(by, fault).catch((error: Error) => error.message)).toBe('rejected')
+      // Fails in the database, after the deletion.
+      const twice = { removeGroups: [null], save: [price('1', 1), price('1', 2)], entry }
+      expect(await prices.change(by, () => twice).catch(() => 'failed')).toBe('failed')
+      expect((await prices.read()).rows).toEqual([price('44', 1)])
+      expect(await prices.fingerprint()).toBe(fingerprint)
+    })
+  })
+}
