@@ -1,21 +1,16 @@
 import { and, asc, eq } from 'drizzle-orm'
-import type { PriceList } from '../../domain/money/prices.ts'
-import { priceListOf } from '../../domain/money/relative-prices.ts'
 import type { AppScope, PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy.ts'
 import { auditRow } from './audit.ts'
 import { cached, type StoreDatabase, type Tables } from './database.ts'
+import { createPriceReader } from './prices.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
-export function createPolicyStore({
-  orm,
-  tables,
-  policyChanges,
-  serialTransaction,
-}: StoreDatabase): PolicyStore & {
+export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   /** @returns the policy of the present revision */
   readonly cached: (smsCountries: readonly string[]) => ReadPolicy
 } {
+  const { orm, tables, policyChanges, serialTransaction } = database
   const { audit, budgets, destinationRules, guardPrefixes } = tables
 
   async function rows(): Promise<PolicyRows> {
@@ -29,15 +24,11 @@ export function createPolicyStore({
     return policyRows(scopes, brands, rules, prefixes, all)
   }
 
-  async function prices(): Promise<PriceList> {
-    const all = await orm.select().from(tables.prices)
-    return priceListOf(all.map((row) => ({ ...row, provider: row.provider || null })))
-  }
-
   return {
     rows,
     cached: (smsCountries) => {
-      const read = cached(policyChanges, async () => new Policy(await rows(), await prices(), smsCountries))
+      const { list } = createPriceReader(database)
+      const read = cached(policyChanges, async () => new Policy(await rows(), await list(), smsCountries))
       return () => read('')
     },
     change: async ({ actor, now }, decide) => {

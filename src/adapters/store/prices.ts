@@ -1,5 +1,6 @@
 import { desc, eq, inArray, sql } from 'drizzle-orm'
-import type { PriceRow } from '../../domain/money/prices.ts'
+import type { PriceList, PriceRow } from '../../domain/money/prices.ts'
+import { priceListOf } from '../../domain/money/relative-prices.ts'
 import type { Actor, AuditEntry } from '../../domain/operator/audit.ts'
 import { auditRow } from './audit.ts'
 import type { PriceTableRow, StoreDatabase } from './database.ts'
@@ -19,15 +20,10 @@ export interface PriceChange {
   readonly entry: Pick<AuditEntry, 'target' | 'details'> | null
 }
 
-export function createPriceStore({
-  orm,
-  tables: { prices, audit },
-  policyChanges,
-  serialTransaction,
-  jsonElements,
-}: StoreDatabase) {
-  const key = [prices.prefix, prices.provider]
+export function createPriceReader({ orm, tables: { prices, audit } }: Pick<StoreDatabase, 'orm' | 'tables'>) {
+  let known: { readonly fingerprint: number; readonly list: PriceList } | undefined
 
+  /** Differs after an import. */
   async function fingerprint(): Promise<number> {
     const isImport = eq(audit.action, 'price.imported')
     const imports = orm.select({ id: audit.id }).from(audit).where(isImport)
@@ -53,17 +49,33 @@ export function createPriceStore({
     }
   }
 
+  /** As one import left them. */
+  async function read(): Promise<{ readonly fingerprint: number; readonly rows: readonly PriceRow[] }> {
+    for (;;) {
+      const before = await fingerprint()
+      const rows = await readAll()
+      if ((await fingerprint()) === before) return { fingerprint: before, rows: rows.map(priceOf) }
+    }
+  }
+
   return {
-    /** Differs after an import. */
-    fingerprint,
-    /** The prices as one import left them, and its fingerprint. */
-    read: async (): Promise<{ readonly fingerprint: number; readonly rows: readonly PriceRow[] }> => {
-      for (;;) {
-        const before = await fingerprint()
-        const rows = await readAll()
-        if ((await fingerprint()) === before) return { fingerprint: before, rows: rows.map(priceOf) }
-      }
+    rows: async (): Promise<readonly PriceRow[]> => (await read()).rows,
+    /** Reads the prices again only after an import. */
+    list: async (): Promise<PriceList> => {
+      if (known && known.fingerprint === (await fingerprint())) return known.list
+      const { fingerprint: ofRows, rows } = await read()
+      known = { fingerprint: ofRows, list: priceListOf(rows) }
+      return known.list
     },
+  }
+}
+
+export function createPriceStore(database: StoreDatabase) {
+  const { tables, policyChanges, serialTransaction, jsonElements } = database
+  const { prices, audit } = tables
+  const key = [prices.prefix, prices.provider]
+  return {
+    rows: createPriceReader(database).rows,
     /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
     change: async <Change extends PriceChange>(
       { actor, now }: { readonly actor: Actor; readonly now: number },
