@@ -140,7 +140,8 @@ test('an e-mail address with a tag also erases the counter of its mailbox, and n
   const otp = await before.lastCode(plain)
   await before.eventsOf(refused)
   await before.close()
-  const erased = '2 requests, 1 delivery, 0 delivery reports, 2 records of limits and codes, 0 verified numbers, 1 outbox message'
+  const erased =
+    '2 requests, 1 delivery, 0 delivery reports, 2 records of limits and codes, 0 verified numbers, 1 outbox message'
   expect(await ok(env, 'forget', tagged)).toContain(erased)
   const after = await createTestApp(env)
   after.clock.now = before.clock.now
