@@ -22,6 +22,16 @@ export type OtpSendRequest =
        * letters of several alphabets. 1 to 40 characters.
        */
       readonly businessName?: string
+      /**
+       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+       * to 64 characters.
+       */
+      readonly reference?: string
+      /**
+       * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
+       * address of your server. otpost stores only its hash.
+       */
+      readonly clientIp?: string
       readonly phone?: never
     }
   | {
@@ -45,6 +55,16 @@ export type OtpSendRequest =
        * letters of several alphabets. 1 to 40 characters.
        */
       readonly businessName?: string
+      /**
+       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+       * to 64 characters.
+       */
+      readonly reference?: string
+      /**
+       * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
+       * address of your server. otpost stores only its hash.
+       */
+      readonly clientIp?: string
       readonly email?: never
     }
 
@@ -201,6 +221,11 @@ export interface TextSmsRequest {
   readonly channel: 'SMS'
   /** 1 to 100 recipients. A recipient that appears twice gets one message. */
   readonly to: readonly string[]
+  /**
+   * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+   * to 64 characters.
+   */
+  readonly reference?: string
   /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
   readonly brandId?: string
   /**
@@ -230,6 +255,11 @@ export type TemplateSmsRequest =
       readonly channel: 'SMS'
       /** 1 to 100 recipients. A recipient that appears twice gets one message. */
       readonly to: readonly string[]
+      /**
+       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+       * to 64 characters.
+       */
+      readonly reference?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly templateKey: 'ORDER_PLACED'
@@ -264,6 +294,11 @@ export type TemplateSmsRequest =
       readonly channel: 'SMS'
       /** 1 to 100 recipients. A recipient that appears twice gets one message. */
       readonly to: readonly string[]
+      /**
+       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+       * to 64 characters.
+       */
+      readonly reference?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly templateKey: 'OUT_FOR_DELIVERY'
@@ -297,6 +332,11 @@ export type TemplateSmsRequest =
       readonly channel: 'SMS'
       /** 1 to 100 recipients. A recipient that appears twice gets one message. */
       readonly to: readonly string[]
+      /**
+       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+       * to 64 characters.
+       */
+      readonly reference?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly templateKey: 'ORDER_DELIVERED'
@@ -334,6 +374,11 @@ export interface HtmlEmailRequest {
   /** 1 to 100 recipients. A recipient that appears twice gets one message. */
   readonly to: readonly string[]
   /**
+   * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+   * to 64 characters.
+   */
+  readonly reference?: string
+  /**
    * An active brand, whose name becomes the sender name. Any other value is ignored. Without it, that
    * of the client.
    */
@@ -355,6 +400,11 @@ export interface TemplateEmailRequest {
   readonly channel: 'EMAIL'
   /** 1 to 100 recipients. A recipient that appears twice gets one message. */
   readonly to: readonly string[]
+  /**
+   * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+   * to 64 characters.
+   */
+  readonly reference?: string
   /**
    * An active brand, whose name becomes the sender name. Any other value is ignored. Without it, that
    * of the client.

@@ -107,6 +107,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       ['APP', (row) => row.app],
       ['BRAND', (row) => row.brand ?? '-'],
       ['TO', (row) => row.recipient],
+      ['COUNTRY', (row) => row.country ?? '-'],
       ['PROVIDER', (row) => row.provider + (row.route === null ? '' : `/${row.route}`)],
       ['TEMPLATE', (row) => row.template ?? '-'],
       ['SEGMENTS', (row) => (row.segments === null ? '-' : `${row.segments} ${row.encoding}`)],

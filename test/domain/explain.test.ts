@@ -96,7 +96,7 @@ describe('a complete request trace', () => {
       ]),
     ).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43, brand acme (POST /otp/send).',
+      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43 (US), brand acme (POST /otp/send).',
       'Answered after 123 ms: 200 success.',
       '',
       'Checks',
@@ -142,7 +142,7 @@ describe('a complete request trace', () => {
       ]),
     ).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop requested another code by SMS to 12*******43, brand acme (POST /otp/resend).',
+      'On 2026-01-31 23:59:58 UTC app shop requested another code by SMS to 12*******43 (US), brand acme (POST /otp/resend).',
       'Answered after 5 ms: 502 sms_failed.',
       '',
       'Checks',
@@ -168,7 +168,7 @@ describe('a complete request trace', () => {
     const limits = [{ ...limitStatus('cooldown', 1, 1, 21), refused: true }]
     expect(explain({ ...refused(429, 'cooldown_active'), limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43, brand acme (POST /otp/send).',
+      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43 (US), brand acme (POST /otp/send).',
       'Answered after 5 ms: 429 cooldown_active.',
       '',
       'Checks',
@@ -188,7 +188,7 @@ describe('a complete request trace', () => {
     const limits = [limitStatus('app-minute', 10, null), limitStatus('failures', 100, null)]
     expect(explain({ ...refused(401, 'mismatch'), operation: 'verify', limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop requested verification of a code for 12*******43, brand acme (POST /otp/verify).',
+      'On 2026-01-31 23:59:58 UTC app shop requested verification of a code for 12*******43 (US), brand acme (POST /otp/verify).',
       'Answered after 5 ms: 401 mismatch.',
       '',
       'Checks',
@@ -205,6 +205,7 @@ describe('a complete request trace', () => {
     const mail: Delivery = {
       ...delivery,
       channel: 'EMAIL',
+      country: null,
       route: null,
       provider: 'smtp',
       template: null,
@@ -259,7 +260,7 @@ describe('a complete request trace', () => {
     const limits = [limitStatus('app-minute', 10, 1, 60)]
     expect(explain({ ...trace, limits, end: null }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43, brand acme (POST /otp/send).',
+      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43 (US), brand acme (POST /otp/send).',
       'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.',
       '',
       'Checks',
@@ -367,6 +368,18 @@ describe('an error is described in words, once', () => {
       expect(told).toEqual([expect.stringMatching(/(until|resets at) 2026-02-01 00:00:58 UTC$/)])
       expect(told.join()).not.toMatch(new RegExp(`REJECTED {2}${limit}\\b`))
     }
+  })
+
+  test('a request that is only recorded as pumping has the reasons', () => {
+    const told = explain(
+      { ...trace, country: 'LV', reference: 'login-7', flags: ['destination', 'prefix'] },
+      [],
+    )
+    expect(told[1]).toContain(' to 12*******43 (LV), brand acme, reference login-7 (POST')
+    expect(told.filter((line) => line.startsWith('  recorded  '))).toEqual([
+      '  recorded  destination: with block instead of monitor, its rule would reject the request',
+      expect.stringContaining('with GUARD=deny the request would be rejected: too many unverified codes'),
+    ])
   })
 
   test('repeated advice is given once', () => {

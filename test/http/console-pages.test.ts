@@ -200,7 +200,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     recipientSubject: 'hash-of-a-recipient',
     country: 'US',
     reference: null,
-    flags: [],
+    flags: ['destination'],
     limits: [
       { limit: 'cooldown', max: 1, used: 1, endsAt: now, refused: false },
       { limit: 'app-minute', max: 10, used: 4, endsAt: now, refused: false },
@@ -710,7 +710,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
         // The page replaces these words by icons and headings.
         const said = line
           .trim()
-          .replace(/^(passed|REJECTED|Request|\d+\.) +/, '')
+          .replace(/^(passed|recorded|REJECTED|Request|\d+\.) +/, '')
           .replaceAll('`', '')
         expect(text).toContain(said.replace(/\s+/g, ' ').replace(/\d{2}\*+\d{2}/g, '+$&'))
       }

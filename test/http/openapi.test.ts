@@ -283,9 +283,12 @@ describe('a request example', () => {
       new Set([
         '/otp/send loginId 64',
         '/otp/send businessName 40',
+        '/otp/send reference 64',
         '/otp/resend loginId 64',
         '/otp/resend businessName 40',
+        '/otp/resend reference 64',
         '/notify to 100',
+        '/notify reference 64',
         '/notify message 1600',
         '/notify variables.customerName 40',
         '/notify variables.orderId 40',

@@ -133,6 +133,10 @@ function sendOperation(verb: 'send' | 'resend') {
         sms: ['By SMS', { ...demo, phone: somePhone }],
         email: ['By e-mail', { ...demo, channel: 'EMAIL', email: 'pat@example.com' }],
         named: ['With a login', { ...demo, phone: somePhone, loginId: 'pat-07', businessName: 'Acme Bikes' }],
+        forUser: [
+          'For an end user',
+          { ...demo, phone: somePhone, clientIp: '198.51.100.7', reference: 'login-1042' },
+        ],
       },
     },
     answers: {
@@ -195,7 +199,13 @@ const notifyOperation = operation({
     examples: {
       textSms: [
         'SMS, free text',
-        { ...demo, channel: 'SMS', to: [somePhone], message: 'Your table is ready.' },
+        {
+          ...demo,
+          channel: 'SMS',
+          to: [somePhone],
+          message: 'Your table is ready.',
+          reference: 'table-7',
+        },
       ],
       templateSms: [
         'SMS, template',

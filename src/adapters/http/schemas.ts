@@ -65,6 +65,13 @@ const email = Type.String({
     'and the spelling of an internationalized domain are ignored.',
 })
 
+const reference = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description:
+    'Your own id of this request, which the event log shows. No line breaks, no invisible characters.',
+})
+
 const otpSendRequest = Type.Object(
   {
     ...credentials,
@@ -86,6 +93,13 @@ const otpSendRequest = Type.Object(
         maxLength: 40,
         description:
           "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes letters of several alphabets.",
+      }),
+    ),
+    reference: Type.Optional(reference),
+    clientIp: Type.Optional(
+      Type.String({
+        description:
+          "The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP address of your server. otpost stores only its hash.",
       }),
     ),
   },
@@ -124,6 +138,7 @@ function notifyCommon(only: 'SMS' | 'EMAIL', recipient: TSchema) {
       maxItems: notifySizes.to,
       description: `1 to ${notifySizes.to} recipients. A recipient that appears twice gets one message.`,
     }),
+    reference: Type.Optional(reference),
   }
 }
 

@@ -7,7 +7,8 @@ const refusals: ReadonlySet<number> = new Set([401, 403, 429])
 /** No key, code, full recipient or text. The client's IP address only for rejected credentials. */
 export function requestLog(log: Log): RequestListener {
   return ({ context, method, route = 'unmatched', status, durationMs, failure, error }) => {
-    const { requestId, traceId, app, brand, channel, recipient, recipients, attempts } = context
+    const { requestId, traceId, app, brand, channel, recipient, recipients, country, flags, attempts } =
+      context
     const isStranger = app === undefined && refusals.has(status)
     const cause = failure?.details.cause ?? attempts.find(({ error }) => error)?.error ?? context.fault
     const line = {
@@ -23,6 +24,8 @@ export function requestLog(log: Log): RequestListener {
       channel,
       recipient,
       recipients,
+      country,
+      flags,
       error,
       attempts: attempts.length > 0 ? attempts.map(attemptFields) : undefined,
       err: cause,

@@ -2,7 +2,7 @@ import type { FailureKind } from '../failures.ts'
 import type { RejectionScope } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
-import type { LimitStatus, Operation } from './request-context.ts'
+import type { Flag, LimitStatus, Operation } from './request-context.ts'
 
 export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
   return [
@@ -16,7 +16,8 @@ export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): r
 }
 
 function opening(trace: RequestTrace): string[] {
-  const { requestId, at, operation, app, brand, channel, recipient, recipients, end } = trace
+  const { requestId, at, operation, app, brand, channel, recipient, recipients, country, reference, end } =
+    trace
   const by = channel === 'EMAIL' ? ' by e-mail' : channel === 'SMS' ? ' by SMS' : ''
   const what: Readonly<Record<Operation, string>> = {
     send: `a code${by}`,
@@ -26,18 +27,23 @@ function opening(trace: RequestTrace): string[] {
   }
   const whom =
     recipient !== null
-      ? ` ${operation === 'verify' ? 'for' : 'to'} ${recipient}`
+      ? ` ${operation === 'verify' ? 'for' : 'to'} ${recipient}${inCountry(country)}`
       : recipients !== null
         ? ` to ${recipients} recipients`
         : ''
   const forBrand = brand === null ? '' : `, brand ${brand}`
+  const named = reference === null ? '' : `, reference ${reference}`
   return [
     `Request ${requestId}`,
-    `On ${time(at)} app ${app} requested ${what[operation]}${whom}${forBrand} (${paths[operation]}).`,
+    `On ${time(at)} app ${app} requested ${what[operation]}${whom}${forBrand}${named} (${paths[operation]}).`,
     end === null
       ? 'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.'
       : `Answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,
   ]
+}
+
+function inCountry(country: string | null): string {
+  return country === null ? '' : ` (${country})`
 }
 
 const paths: Readonly<Record<Operation, string>> = {
@@ -83,7 +89,7 @@ function kindOf(error: string): FailureKind {
   return Object.hasOwn(refusals, error) ? (error as FailureKind) : 'internal_error'
 }
 
-function checks({ operation, app, brand, channel, limits, end }: RequestTrace): string[] {
+function checks({ operation, app, brand, channel, limits, flags, end }: RequestTrace): string[] {
   const kind = end?.error ? kindOf(end.error) : undefined
   const [failed, meaning] = kind ? refusals[kind] : []
   const lines = [`passed    credentials of app ${app}`]
@@ -98,10 +104,26 @@ function checks({ operation, app, brand, channel, limits, end }: RequestTrace): 
   if (failed === 'limits') return lines
   if (failed === 'fields') return refused(`fields: ${why}`)
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
-  lines.push('passed    fields')
+  lines.push('passed    fields', ...flags.map((flag) => `recorded  ${flagWords[flag]}`))
   if (failed === 'code') return refused(why)
   if (operation === 'verify' && end !== null) lines.push('passed    the code was correct and is consumed')
   return lines
+}
+
+/** Why the request would have been rejected. */
+const flagWords: Readonly<Record<Flag, string>> = {
+  destination: 'destination: with block instead of monitor, its rule would reject the request',
+  prefix: wouldDeny('too many unverified codes to the number range'),
+  'blocked-prefix': wouldDeny('the number range is blocked'),
+  'ip-hour': wouldDeny('too many unverified codes in an hour for the IP address of the end user'),
+  'ip-day': wouldDeny('too many unverified codes in a day for the IP address of the end user'),
+  'ip-countries': wouldDeny('codes to too many countries for the IP address of the end user'),
+  'country-hour': wouldDeny('too many unverified codes to the country in an hour'),
+  'country-day': wouldDeny('too many unverified codes to the country in a day'),
+}
+
+function wouldDeny(why: string): string {
+  return `SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
 }
 
 const limitWords: Readonly<Record<LimitName, string>> = {
@@ -135,7 +157,7 @@ function deliverySection({ operation, end }: RequestTrace, deliveries: readonly 
 }
 
 function attempt(row: Delivery): string {
-  const to = row.position === null ? '' : ` to ${row.recipient}`
+  const to = row.position === null ? '' : ` to ${row.recipient}${inCountry(row.country)}`
   const way = row.route === null ? '' : ` on the ${row.route} route`
   const position = row.position === null ? '' : `recipient ${row.position}`
   const form = [row.template, row.segments && segmentsInWords(row.segments), position]

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 
+import { countryName } from '../../../domain/destinations/destination.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import type { LimitStatus } from '../../../domain/events/request-context.ts'
 import {
@@ -112,9 +113,12 @@ function deliveryCells(row: Delivery) {
     </a>,
     <bdi class="breaks">{row.app}</bdi>,
     row.brand === null ? <span class="hint">–</span> : <bdi class="breaks">{row.brand}</bdi>,
-    <a class="masked" href={deliveriesTo(row)}>
-      {withPlus(row.recipient)}
-    </a>,
+    <span class="two-lines">
+      <a class="masked" href={deliveriesTo(row)}>
+        {withPlus(row.recipient)}
+      </a>
+      {row.country !== null && <small>{countryName(row.country)}</small>}
+    </span>,
     <span class="two-lines">
       <span>{row.provider}</span>
       <small>{row.route === null ? channelNames[row.channel] : `${row.route} route`}</small>
@@ -285,6 +289,8 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
                   trace.recipient && withPlus(trace.recipient)
                 ),
               Recipients: trace.recipients,
+              Country: trace.country && countryName(trace.country),
+              Reference: trace.reference && <bdi class="breaks">{trace.reference}</bdi>,
               Duration: trace.end === null ? 'unknown' : elapsed(trace.end.durationMs),
             }}
           />
@@ -392,10 +398,17 @@ function markOf(row: Delivery): MarkProps {
   }
 }
 
-const checkPrefix = /^(?:passed|(REJECTED)) +/
+const checkPrefix = /^(passed|recorded|REJECTED) +/
+
+const passed = { name: 'passed', word: 'Passed' }
+const checkResults: Readonly<Record<string, typeof passed>> = {
+  passed,
+  recorded: { name: 'recorded', word: 'Recorded' },
+  REJECTED: { name: 'refused', word: 'Rejected' },
+}
 
 function isRefusal(line: string): boolean {
-  return checkPrefix.exec(line)?.[1] !== undefined
+  return checkPrefix.exec(line)?.[1] === 'REJECTED'
 }
 
 /** A line of `explain`, with times in the viewer's time zone and a plus sign before phone numbers. */
@@ -434,14 +447,12 @@ function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly 
         const limitStatus = limits[seen]
         const isOfLimit = limitStatus !== undefined && tellsOf(line, limitStatus)
         if (isOfLimit) seen++
-        const isRefused = isRefusal(line)
+        const { name, word } = checkResults[checkPrefix.exec(line)?.[1] ?? 'passed'] ?? passed
         return (
-          <li key={line} class={isRefused ? 'refused' : 'passed'}>
-            <Icon name={isRefused ? 'alert' : 'check'} />
+          <li key={line} class={name}>
+            <Icon name={name === 'passed' ? 'check' : 'alert'} />
             <span>
-              <span class={isRefused ? 'refused-word' : 'sr-only'}>
-                {isRefused ? 'Rejected: ' : 'Passed: '}
-              </span>
+              <span class={name === 'passed' ? 'sr-only' : `${name}-word`}>{word}: </span>
               <TraceText text={line.replace(checkPrefix, '')} />
             </span>
             {isOfLimit && <Gauge limitStatus={limitStatus} />}
