@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { AlertDelivery } from '../../src/adapters/store/alerts.ts'
 import type { EventLogWriter } from '../../src/adapters/store/event-log.ts'
 import { firstIdOf, type VerifiedNumber } from '../../src/adapters/store/event-rows.ts'
 import type { Storage } from '../../src/adapters/store/store.ts'
 import type { createStores } from '../../src/adapters/store/stores.ts'
 import { type Counted, countryStat, spendStat } from '../../src/domain/events/stats.ts'
 import type { BucketRow } from '../../src/domain/guard/bucket.ts'
+import { type Budget, budgetClaim } from '../../src/domain/money/budgets.ts'
 import type { PriceRow } from '../../src/domain/money/prices.ts'
 import type { GuardPrefix } from '../../src/domain/operator/policy.ts'
+import type { OtpStore } from '../../src/domain/otp/store.ts'
 import type { Clock } from '../../src/domain/time.ts'
 import { keepAll, tester } from '../support/operator.ts'
 
@@ -14,6 +17,7 @@ import { keepAll, tester } from '../support/operator.ts'
 
 export interface MoneyStores extends ReturnType<typeof createStores> {
   readonly saveEntries: EventLogWriter['saveEntries']
+  readonly otps: OtpStore
   readonly sweep: Storage['sweep']
   readonly forget: (subjects: readonly string[]) => Promise<{ readonly verifiedNumbers: number }>
   readonly close: () => Promise<void>
@@ -39,6 +43,8 @@ export function testMoneyStores(name: string, open: (now: Clock) => Promise<Mone
     testVerifiedNumbers(() => stores)
     testCountries(() => stores)
     testPrices(() => stores)
+    testBudgets(() => stores)
+    testAlerts(() => stores)
   })
 }
 
@@ -344,6 +350,102 @@ function testPrices(stores: () => MoneyStores): void {
       const twice = { removeGroups: [null], save: [price('1', 1), price('1', 2)], entry }
       expect(await prices.change(by, () => twice).catch(() => 'failed')).toBe('failed')
       expect(await prices.rows()).toEqual([price('44', 1)])
+    })
+  })
+}
+
+function testBudgets(stores: () => MoneyStores): void {
+  const budget = (properties: Partial<Budget> = {}): Budget => ({
+    scope: 'server',
+    period: 'day',
+    amountMicros: 9_000_000_000_000_000,
+    currency: 'EUR',
+    alertAt: [50, 100],
+    stops: true,
+    liftedUntil: null,
+    countsFrom: start,
+    ...properties,
+  })
+
+  test('what was spent of a budget is read exactly, per period and counter', async () => {
+    const { otps, budgets, policy } = stores()
+    const [ofServer, ofBrand] = [budget(), budget({ scope: 'brand:acme', period: 'month', stops: false })]
+    await policy.change({ actor: tester, now: start }, () => ({
+      saveBudgets: [ofServer, ofBrand],
+      entry: null,
+    }))
+    expect((await policy.rows()).budgets).toEqual([ofBrand, ofServer])
+    const spend = (...micros: readonly number[]) =>
+      otps.admit(
+        [ofServer, ofBrand].flatMap((each, index) => budgetClaim(each, micros[index] ?? 0, start)),
+        start,
+      )
+    await spend(8_999_999_999_999_998, 3)
+    await spend(1, 4)
+    expect(await spend(2, 5)).toMatchObject({ allowed: false })
+    const again = budget({ countsFrom: start + 1 })
+    const all = [ofBrand, again, ofServer, budget({ scope: 'country:GB' })]
+    expect(await budgets.spent(all, start)).toEqual([7, 0, 8_999_999_999_999_999, 0])
+    expect(await budgets.spent(all, start + day)).toEqual([7, 0, 0, 0])
+    expect(await budgets.spent([], start)).toEqual([])
+  })
+}
+
+function testAlerts(stores: () => MoneyStores): void {
+  const alert = (key: string, at = start) => ({
+    key,
+    at,
+    kind: 'budget.threshold',
+    title: `of ${key}`,
+    text: '{}',
+  })
+  const names = (deliveries: readonly AlertDelivery[]) =>
+    deliveries.map(({ alert, channel, tries }) => `${alert.key} ${channel} ${tries}`)
+  const both = ['email', 'webhook'] as const
+
+  describe('alerts', () => {
+    test('an alert is stored once with its deliveries, also if several processes store it at once', async () => {
+      const { alerts } = stores()
+      const added = await Promise.all(Array.from({ length: 5 }, () => alerts.add(alert('a'), both)))
+      expect(added.filter(Boolean)).toHaveLength(1)
+      await alerts.add(alert('b', start + 1), [])
+      expect(await alerts.latest(9)).toEqual([alert('b', start + 1), alert('a')])
+      expect(await alerts.latest(1)).toEqual([alert('b', start + 1)])
+      const taken = await alerts.take(both, start, minute)
+      expect(names(taken)).toEqual(['a email 1', 'a webhook 1'])
+      expect(taken[0]?.alert).toEqual(alert('a'))
+      for (const delivery of taken) await alerts.end(delivery)
+      expect(await alerts.add(alert('a'), both)).toBe(false)
+      expect(await alerts.take(both, start + day, minute)).toEqual([])
+    })
+
+    test('a delivery that is due is taken by one process, until its lease ends', async () => {
+      const { alerts } = stores()
+      for (const key of ['a', 'b', 'c']) await alerts.add(alert(key), both)
+      expect(await alerts.take(['email'], start - 1, minute)).toEqual([])
+      const taken = await Promise.all(Array.from({ length: 4 }, () => alerts.take(['email'], start, minute)))
+      expect(names(taken.flat()).sort()).toEqual(['a email 1', 'b email 1', 'c email 1'])
+      const [first, second] = taken.flat()
+      if (first) await alerts.retryAt(first, start + 5000)
+      if (second) await alerts.end(second)
+      expect(names(await alerts.take(both, start + 4999, minute))).toEqual([
+        'a webhook 1',
+        'b webhook 1',
+        'c webhook 1',
+      ])
+      expect(names(await alerts.take(both, start + 5000, minute))).toEqual([`${first?.alert.key} email 2`])
+      const crashed = ['a', 'b', 'c'].filter((key) => key !== first?.alert.key && key !== second?.alert.key)
+      expect(names(await alerts.take(['email'], start + minute, minute))).toEqual([`${crashed} email 2`])
+    })
+
+    test('alerts are deleted after 90 days', async () => {
+      const { alerts } = stores()
+      await alerts.add(alert('old'), both)
+      await alerts.add(alert('young', start + 1), both)
+      clock.now = start + 90 * day + 1
+      await sweepAll(stores())
+      expect(await alerts.latest(9)).toEqual([alert('young', start + 1)])
+      expect(names(await alerts.take(both, clock.now, minute))).toEqual(['young email 1', 'young webhook 1'])
     })
   })
 }

@@ -46,6 +46,7 @@ testMoneyStores('PostgreSQL', async (now) => {
   return {
     ...createStores(shared),
     ...createEventLogWriter(opened, 1),
+    otps: createOtpStore(opened, isHashOf),
     sweep: createSweep(opened, 'node'),
     forget: async (subjects) =>
       (await forgetRecipient(shared, [], subjects, { now: 0, actor: tester })).erased,

@@ -39,6 +39,7 @@ testMoneyStores('SQLite', async (now) => {
   const shared = storeDatabase(database, work, now)
   return {
     ...createStores(shared),
+    otps: work,
     ...work,
     forget: async (subjects) =>
       (await forget(database, shared, [], subjects, { now: 0, actor: tester })).erased,

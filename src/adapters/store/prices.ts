@@ -1,4 +1,5 @@
 import { desc, eq, inArray, sql } from 'drizzle-orm'
+import type { Budget } from '../../domain/money/budgets.ts'
 import type { PriceList, PriceRow } from '../../domain/money/prices.ts'
 import { priceListOf } from '../../domain/money/relative-prices.ts'
 import type { Actor, AuditEntry } from '../../domain/operator/audit.ts'
@@ -72,18 +73,19 @@ export function createPriceReader({ orm, tables: { prices, audit } }: Pick<Store
 
 export function createPriceStore(database: StoreDatabase) {
   const { tables, policyChanges, serialTransaction, jsonElements } = database
-  const { prices, audit } = tables
+  const { prices, budgets, audit } = tables
   const key = [prices.prefix, prices.provider]
   return {
     rows: createPriceReader(database).rows,
     /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
     change: async <Change extends PriceChange>(
       { actor, now }: { readonly actor: Actor; readonly now: number },
-      decide: (current: readonly PriceRow[]) => Change,
+      decide: (current: readonly PriceRow[], budgets: readonly Budget[]) => Change,
     ): Promise<Change> => {
       try {
         return await serialTransaction(function* (inside) {
-          const change = decide((yield* run(inside.select().from(prices))).map(priceOf))
+          const current = yield* run(inside.select().from(prices))
+          const change = decide(current.map(priceOf), yield* run(inside.select().from(budgets)))
           const { removeGroups, save, entry } = change
           if (!entry) return change
           yield* run(inside.delete(prices).where(inArray(prices.provider, removeGroups.map(providerText))))

@@ -1,5 +1,7 @@
+import { createAlertStore } from './alerts.ts'
 import { createAuditReader } from './audit.ts'
 import { createBrandStore } from './brands.ts'
+import { createBudgetCounters } from './budgets.ts'
 import type { StoreDatabase } from './database.ts'
 import { createEventLogReader } from './event-log.ts'
 import { createGuardStore } from './guard.ts'
@@ -22,6 +24,8 @@ export function createStores(database: StoreDatabase) {
     policy: createPolicyStore(database),
     guard: createGuardStore(database),
     prices: createPriceStore(database),
+    budgets: createBudgetCounters(database),
+    alerts: createAlertStore(database),
     requests: createIntegrationRequestStore(database),
     audit: createAuditReader(database),
     sessions: createConsoleStore(database),
