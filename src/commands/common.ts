@@ -4,6 +4,7 @@ import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/operator/audit.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
+import { parseDuration } from '../domain/time.ts'
 
 /** 78 is EX_CONFIG of sysexits.h. */
 export const exitStatuses = {
@@ -144,9 +145,8 @@ export function complain(message: string): void {
 
 /** Parses a duration ago (`10m`), or a date and time. */
 export function instant(text: string, now: number): number {
-  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text.trim()) ?? []
-  const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-  const time = count === undefined ? isoInstant(text.trim()) : now - Number(count) * (unitMs[unit] ?? 0)
+  const agoMs = parseDuration(text)
+  const time = agoMs === undefined ? isoInstant(text.trim()) : now - agoMs
   if (!Number.isNaN(time)) return time
   throw new OperatorError(
     '--since must be a duration such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z.',

@@ -2,6 +2,7 @@ import { emailSettings } from '../adapters/email/smtp-settings.ts'
 import { providerSpecs } from '../adapters/sms/index.ts'
 import { openTelemetrySettings } from '../adapters/tracing/settings.ts'
 import {
+  alertSettings,
   codeSettings,
   consoleSettings,
   credentialSettings,
@@ -24,6 +25,7 @@ export const allSettings: readonly Setting[] = [
   messageSettings,
   ...providerSpecs.map(({ settings }) => settings),
   emailSettings,
+  alertSettings,
   consoleSettings,
   metricsSettings,
   openTelemetrySettings,

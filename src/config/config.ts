@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { isPasswordHash } from '../adapters/crypto/console-secrets.ts'
+import { mailAddress } from '../adapters/email/address.ts'
 import type { SmtpSettings } from '../adapters/email/smtp.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
 import { type Network, network } from '../adapters/http/client-ip.ts'
@@ -12,6 +13,7 @@ import type { SmsProvider, SmsRoute } from '../domain/messages/providers.ts'
 import type { LimitSettings } from '../domain/otp/limits.ts'
 import { readSmsCountries } from './destinations.ts'
 import {
+  alertSettings,
   codeSettings,
   consoleSettings,
   messageSettings,
@@ -50,6 +52,7 @@ export interface Config extends StoreConfig {
   readonly retentionDays: { readonly eventLog: number; readonly audit: number; readonly requests: number }
   readonly trustedProxies: readonly Network[]
   readonly metrics: MetricsConfig | undefined
+  readonly alerts: AlertConfig
   readonly logLevel: LogLevel
   readonly tracing: TracingSettings | undefined
   readonly shutdownDelaySeconds: number
@@ -62,6 +65,12 @@ export interface MetricsConfig {
   /** Required on both ports. Undefined: only `listener` serves metrics. */
   readonly token: string | undefined
   readonly listener: { readonly host: string; readonly port: number } | undefined
+}
+
+export interface AlertConfig {
+  /** As the mailer takes it. */
+  readonly email: string | undefined
+  readonly webhook: { readonly url: string; readonly key: Buffer } | undefined
 }
 
 /** @throws ConfigError with every problem */
@@ -115,6 +124,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     trustedProxies: readTrustedProxies(settings),
     metrics: readMetrics(settings, port),
+    alerts: readAlerts(settings),
     logLevel: settings.oneOf(serverSettings.LOG_LEVEL),
     tracing: tracingSettings(settings),
     shutdownDelaySeconds: settings.integer(serverSettings.SHUTDOWN_DELAY_SECONDS),
@@ -243,6 +253,23 @@ function readPasswordHash(settings: Settings): string | undefined {
     )
   }
   return hash
+}
+
+function readAlerts(settings: Settings): AlertConfig {
+  const to = settings.optional(alertSettings.ALERT_EMAIL)
+  const email = to === undefined ? undefined : mailAddress(to)
+  if (to !== undefined && (!email || email.name !== null))
+    settings.refuse('ALERT_EMAIL', 'must be an e-mail address, such as ops@example.com')
+  const hasUrl = settings.optional(alertSettings.ALERT_WEBHOOK_URL) !== undefined
+  const hasSecret = settings.optional(alertSettings.ALERT_WEBHOOK_SECRET) !== undefined
+  const webhook =
+    hasUrl || hasSecret
+      ? {
+          url: settings.serviceUrl(alertSettings.ALERT_WEBHOOK_URL, 'ALERT_WEBHOOK_SECRET is set'),
+          key: settings.webhookKey(alertSettings.ALERT_WEBHOOK_SECRET, 'ALERT_WEBHOOK_URL is set'),
+        }
+      : undefined
+  return { email: email?.address, webhook }
 }
 
 function readPublicUrl(settings: Settings): string | undefined {

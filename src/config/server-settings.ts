@@ -224,6 +224,28 @@ export const messageSettings = declare('Messages', {
   },
 })
 
+export const alertSettings = declare('Alerts', {
+  ALERT_EMAIL: {
+    unset: 'unset: no alerts by e-mail',
+    format: 'e-mail address',
+    meaning:
+      'The e-mail address that gets an alert when a budget reaches a threshold. The mail goes the way of all e-mail: see `SMTP_URL`.',
+  },
+  ALERT_WEBHOOK_URL: {
+    unset: 'unset: no alerts by webhook',
+    format: 'https URL, or http on this machine',
+    secret: true,
+    meaning:
+      'The URL to which otpost posts each alert as JSON, signed with `ALERT_WEBHOOK_SECRET`. See [Budgets](budgets.md#alerts).',
+  },
+  ALERT_WEBHOOK_SECRET: {
+    unset: 'unset; required with `ALERT_WEBHOOK_URL`',
+    format: '`whsec_` and base64, or text',
+    secret: true,
+    meaning: 'The webhook secret, which signs alerts (Standard Webhooks).',
+  },
+})
+
 export const consoleSettings = declare('Console', {
   ADMIN_PASSWORD_HASH: {
     unset: 'unset: sign-in by link only',

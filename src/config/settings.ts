@@ -1,3 +1,4 @@
+import { webhookKey } from '../adapters/crypto/standard-webhooks.ts'
 import type { ChoiceSetting, FlagSetting, IntegerSetting, Setting, TextSetting } from './setting.ts'
 
 /** Has every problem, one per line. */
@@ -137,6 +138,13 @@ export class Settings {
     this.requireSafe(name, value)
     if (/[?#]/.test(value)) this.refuse(name, 'must be a URL that a path can follow, without ? and #')
     return value.replace(/\/+$/, '')
+  }
+
+  /** Standard Webhooks: base64 after `whsec_`, or any text. */
+  webhookKey(setting: TextSetting, why: string): Buffer {
+    const key = webhookKey(this.required(setting, why))
+    if (!key) this.refuse(setting.name, 'must be base64 after whsec_')
+    return key ?? Buffer.alloc(0)
   }
 
   /** The value becomes an HTTP header. */

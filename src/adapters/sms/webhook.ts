@@ -1,8 +1,7 @@
-import { createHmac } from 'node:crypto'
 import { declare } from '../../config/setting.ts'
-import type { Settings } from '../../config/settings.ts'
 import { Failure, invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport } from '../../domain/messages/providers.ts'
+import { signedHeaders, webhookSignature } from '../crypto/standard-webhooks.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type SmsProviderSpec } from './provider.ts'
 import { isSame, reportJson } from './reading.ts'
@@ -31,7 +30,7 @@ export const webhook: SmsProviderSpec = {
   configure(settings) {
     const why = 'the SMS provider webhook needs it'
     const url = settings.serviceUrl(webhookSettings.SMS_WEBHOOK_URL, why)
-    const key = signingKey(settings, why)
+    const key = settings.webhookKey(webhookSettings.SMS_WEBHOOK_SECRET, why)
     return ({ now }) => ({
       name: 'webhook',
       endpoint: url,
@@ -45,13 +44,7 @@ export const webhook: SmsProviderSpec = {
           brandId: brandSlug,
           requestId,
         })
-        const timestamp = String(Math.floor(now() / 1000))
-        const headers = {
-          'content-type': 'application/json',
-          'webhook-id': id,
-          'webhook-timestamp': timestamp,
-          'webhook-signature': `v1,${sign(key, `${id}.${timestamp}.${body}`)}`,
-        }
+        const headers = signedHeaders(key, id, body, now())
         const result = await post(url, { headers, body }, timeoutMs, 'status')
         // The receiver has our ID even if its response was lost.
         if (!result.answered) return { ...result.outcome, providerMessageId: id }
@@ -76,7 +69,7 @@ function readCallback(
 ): readonly DeliveryReport[] {
   const raw = Buffer.from(body).toString()
   const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '' } = headers
-  const expected = `v1,${sign(key, `${id}.${timestamp}.${raw}`)}`
+  const expected = webhookSignature(key, id, timestamp, raw)
   const signatures = (headers['webhook-signature'] ?? '').split(' ')
   const isSigned = signatures.some((signature) => isSame(signature, expected))
   const isRecent = Math.abs(now - Number(timestamp) * 1000) <= reportToleranceMs
@@ -92,19 +85,4 @@ function readCallback(
       reason: typeof reason === 'string' && /^[\w .:/-]{1,40}$/.test(reason) ? reason : null,
     },
   ]
-}
-
-/** Base64 with or without `whsec_` (Standard Webhooks, "Signature scheme"), or else plain text. */
-function signingKey(settings: Settings, why: string): Buffer {
-  const secret = settings.required(webhookSettings.SMS_WEBHOOK_SECRET, why)
-  const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
-  const isBase64 = encoded.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(encoded)
-  if (secret.startsWith('whsec_') && !isBase64) {
-    settings.refuse('SMS_WEBHOOK_SECRET', 'must be base64 after whsec_')
-  }
-  return isBase64 ? Buffer.from(encoded, 'base64') : Buffer.from(secret)
-}
-
-function sign(key: Buffer, text: string): string {
-  return createHmac('sha256', key).update(text).digest('base64')
 }

@@ -1,5 +1,6 @@
 import type { Claim } from '../otp/limits.ts'
 import type { EpochMs } from '../time.ts'
+import type { Micros } from './amounts.ts'
 
 export const budgetPeriods = ['day', 'month'] as const
 export type BudgetPeriod = (typeof budgetPeriods)[number]
@@ -39,13 +40,17 @@ export function counterOf({ scope, period, countsFrom }: Pick<Budget, 'scope' | 
   return { subject: [`budget:${scope}`], name: `${period}:${countsFrom}` }
 }
 
+/** Whether it rejects messages once it is exhausted. */
+export function isStopping({ stops, liftedUntil }: Budget, now: number): boolean {
+  return stops && (liftedUntil === null || liftedUntil <= now)
+}
+
 export function budgetClaim(budget: Budget, micros: number, now: number): Claim {
-  const { stops, liftedUntil, amountMicros, period } = budget
-  const isStopping = stops && (liftedUntil === null || liftedUntil <= now)
+  const { amountMicros, period } = budget
   return {
     limit: 'budget',
     ...counterOf(budget),
-    max: isStopping ? amountMicros : Number.MAX_SAFE_INTEGER,
+    max: isStopping(budget, now) ? amountMicros : Number.MAX_SAFE_INTEGER,
     units: micros,
     windowMs: 0,
     endsAt: periodOf(period, now).end,
@@ -53,4 +58,50 @@ export function budgetClaim(budget: Budget, micros: number, now: number): Claim 
     failure: 'rate_limited',
     scope: '',
   }
+}
+
+export interface BudgetStatus {
+  readonly budget: Budget
+  readonly spentMicros: Micros
+  /** Of a budget that only sends alerts, too. Never below 0. */
+  readonly remainingMicros: Micros
+  readonly resetsAt: EpochMs
+  /** What is spent at the end of the period, if spending goes on as in this period so far. Null in its first hour. */
+  readonly forecastMicros: Micros | null
+  readonly isStopping: boolean
+}
+
+/** A forecast from less time would be a guess. */
+const shortestMeasureMs = 3_600_000
+
+/** @param spentMicros the count of `counterOf` in the present period */
+export function budgetStatus(budget: Budget, spentMicros: Micros, now: number): BudgetStatus {
+  const { start, end } = periodOf(budget.period, now)
+  const measuredMs = now - Math.max(start, budget.countsFrom)
+  return {
+    budget,
+    spentMicros,
+    remainingMicros: Math.max(0, budget.amountMicros - spentMicros),
+    resetsAt: end,
+    forecastMicros:
+      measuredMs < shortestMeasureMs
+        ? null
+        : spentMicros + Math.round((spentMicros / measuredMs) * (end - now)),
+    isStopping: isStopping(budget, now),
+  }
+}
+
+/** Whole percent of the amount, rounded down. */
+export function percentSpent({ amountMicros }: Pick<Budget, 'amountMicros'>, spentMicros: Micros): number {
+  return Math.floor((spentMicros / amountMicros) * 100)
+}
+
+/** The percentages of `alertAt` that the count reached when it rose from `before` to `after`. */
+export function thresholdsCrossed(
+  { amountMicros, alertAt }: Pick<Budget, 'amountMicros' | 'alertAt'>,
+  before: Micros,
+  after: Micros,
+): number[] {
+  const isReached = (count: Micros, percent: number) => count * 100 >= amountMicros * percent
+  return alertAt.filter((percent) => isReached(after, percent) && !isReached(before, percent))
 }

@@ -1,0 +1,263 @@
+import type { Outcome } from '../messages/providers.ts'
+import type { Grant } from '../otp/limits.ts'
+import type { Log } from '../ports.ts'
+import type { Clock, EpochMs } from '../time.ts'
+import { formatMicros, type Micros } from './amounts.ts'
+import { type Budget, periodOf, thresholdsCrossed } from './budgets.ts'
+
+export interface Alert {
+  /** Unique for what it is about, so that each alert is stored once. */
+  readonly key: string
+  readonly at: EpochMs
+  /** The `type` of the webhook. */
+  readonly kind: string
+  /** One line. */
+  readonly title: string
+  /** For kind `budget.threshold`: `BudgetAlert` as JSON. */
+  readonly text: string
+}
+
+const budgetKind = 'budget.threshold'
+
+/** Amounts in the currency, as in JSON for receivers. */
+export interface BudgetAlert {
+  readonly scope: string
+  readonly period: Budget['period']
+  readonly percent: number
+  readonly amount: number
+  readonly spent: number
+  readonly currency: string
+  /** ISO 8601 */
+  readonly resetsAt: string
+  /** Whether messages are rejected once the amount is spent. */
+  readonly stops: boolean
+}
+
+export const alertChannels = ['email', 'webhook'] as const
+export type AlertChannel = (typeof alertChannels)[number]
+
+export interface AlertDelivery {
+  readonly alert: Alert
+  readonly channel: AlertChannel
+  /** With the present one. */
+  readonly tries: number
+}
+
+export interface AlertStore {
+  /** Stores an alert and a delivery for each channel. False: an alert with this key exists. */
+  add(alert: Alert, channels: readonly AlertChannel[]): Promise<boolean>
+  /** The deliveries that are due at `now`. Counts a try of each, and makes it due again after `leaseMs`, so that no other process takes it. */
+  take(channels: readonly AlertChannel[], now: number, leaseMs: number): Promise<readonly AlertDelivery[]>
+  retryAt(delivery: AlertDelivery, dueAt: EpochMs): Promise<void>
+  /** It was accepted or given up. */
+  end(delivery: AlertDelivery): Promise<void>
+  /** Newest first. */
+  latest(limit: number): Promise<readonly Alert[]>
+}
+
+/** `send` never throws, and resolves within `alertTimeoutMs`. */
+export interface AlertTarget {
+  readonly channel: AlertChannel
+  send(alert: Alert, tries: number): Promise<Outcome>
+}
+
+export const alertTimeoutMs = 10_000
+
+/** After a crash, another process tries again. */
+const leaseMs = 60_000
+
+const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000]
+/** Between tries. */
+const retryDelaysMs = [5 * secondMs, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]
+
+const checkIntervalMs = 30_000
+
+export interface AlertPorts {
+  readonly budgets: () => Promise<readonly Budget[]> | readonly Budget[]
+  /** What was spent in the present period, in the order of `budgets`. */
+  readonly spent: (budgets: readonly Budget[], now: number) => Promise<readonly Micros[]>
+  readonly alerts: AlertStore
+  readonly targets: readonly AlertTarget[]
+  readonly now: Clock
+  readonly log: Log
+}
+
+/**
+ * Sends an alert once for each threshold of a budget and period (design D42). Everything runs after the requests: alerts are stored
+ * first, so that a restart continues with their deliveries. Thresholds that a crash hid are found by a check of all budgets.
+ */
+export class Alerts {
+  /** Alerts stored by this process, by kind. */
+  readonly counts = new Map<Alert['kind'], number>([[budgetKind, 0]])
+  /** Of the latest check. */
+  shares: readonly { readonly scope: string; readonly ratio: number }[] = []
+  private readonly known = new Set<string>()
+  private readonly underWay = new Set<Promise<void>>()
+  private nextCheckAt = 0
+  private retriesAt: readonly EpochMs[] = []
+  /** Whether an alert was stored that waits for its delivery. */
+  private hasNew = false
+  private isRunning = false
+
+  constructor(private readonly ports: AlertPorts) {}
+
+  /** A grant of `budgetClaim`. */
+  readonly budgetCharged = (budget: Budget, { count, units = 0, expiresAt }: Grant): void => {
+    for (const percent of thresholdsCrossed(budget, count - units, count))
+      this.reached(budget, percent, count, expiresAt - 1)
+  }
+
+  /** A claim of it was refused, so less than one message is left. */
+  readonly budgetRefused = (budget: Budget): void => {
+    const now = this.ports.now()
+    if (!budget.alertAt.includes(100) || this.known.has(keyOf(budget, 100, now))) return
+    this.background(async () => {
+      const [spentMicros = 0] = await this.ports.spent([budget], now)
+      this.reached(budget, 100, spentMicros, now)
+    })
+  }
+
+  /** Call it after requests and at least every few seconds. Costs a comparison of numbers unless something is due. */
+  readonly tick = (): void => {
+    const now = this.ports.now()
+    // The clock may have been set back.
+    const isWaiting = now < this.nextCheckAt && this.nextCheckAt <= now + checkIntervalMs
+    const isDue = !isWaiting || this.hasNew || this.retriesAt.some((at) => at <= now)
+    if (this.isRunning || !isDue) return
+    this.isRunning = true
+    this.hasNew = false
+    this.nextCheckAt = now + checkIntervalMs
+    this.retriesAt = this.retriesAt.filter((at) => at > now)
+    this.background(async () => {
+      try {
+        await this.check()
+        await this.deliver()
+      } finally {
+        this.isRunning = false
+      }
+    })
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.underWay.size > 0) await Promise.all(this.underWay)
+  }
+
+  private reached(budget: Budget, percent: number, spentMicros: Micros, at: number): void {
+    const key = keyOf(budget, percent, at)
+    if (this.known.has(key)) return
+    if (this.known.size >= mostKnown) this.known.clear()
+    this.known.add(key)
+    this.background(async () => {
+      const { alerts, targets, now, log } = this.ports
+      const data = alertOf(budget, percent, spentMicros, at)
+      const alert = { key, at: now(), kind: budgetKind, title: titleOf(data), text: JSON.stringify(data) }
+      const channels = targets.map(({ channel }) => channel)
+      try {
+        if (!(await alerts.add(alert, channels))) return
+      } catch (error) {
+        this.known.delete(key)
+        throw error
+      }
+      this.counts.set(alert.kind, (this.counts.get(alert.kind) ?? 0) + 1)
+      log.warn(data, 'a budget reached a threshold')
+      this.hasNew = channels.length > 0
+    })
+  }
+
+  private async check(): Promise<void> {
+    const { ports } = this
+    const [budgets, now] = [await ports.budgets(), ports.now()]
+    const spent = budgets.length === 0 ? [] : await ports.spent(budgets, now)
+    this.shares = budgets.map(({ scope, amountMicros }, index) => ({
+      scope,
+      ratio: (spent[index] ?? 0) / amountMicros,
+    }))
+    for (const [index, budget] of budgets.entries()) {
+      const spentMicros = spent[index] ?? 0
+      for (const percent of thresholdsCrossed(budget, 0, spentMicros))
+        this.reached(budget, percent, spentMicros, now)
+    }
+  }
+
+  private async deliver(): Promise<void> {
+    const { alerts, targets, now } = this.ports
+    if (targets.length === 0) return
+    const channels = targets.map(({ channel }) => channel)
+    const due = await alerts.take(channels, now(), leaseMs)
+    await Promise.all(
+      due.map(async (delivery) => {
+        const target = targets.find(({ channel }) => channel === delivery.channel)
+        if (target) await this.try(target, delivery)
+      }),
+    )
+  }
+
+  private async try(target: AlertTarget, delivery: AlertDelivery): Promise<void> {
+    const { alerts, now, log } = this.ports
+    const { alert, channel, tries } = delivery
+    const outcome = await target.send(alert, tries)
+    if (outcome.kind === 'accepted') return alerts.end(delivery)
+    const about = { channel, alert: alert.key, tries, reason: outcome.reason }
+    const delayMs = retryDelaysMs[tries - 1]
+    if (delayMs === undefined) {
+      log.error(about, 'an alert could not be delivered; it will not be retried')
+      return alerts.end(delivery)
+    }
+    log.warn(about, 'an alert could not be delivered; it will be retried')
+    const dueAt = now() + delayMs
+    await alerts.retryAt(delivery, dueAt)
+    this.retriesAt = [...this.retriesAt, dueAt]
+  }
+
+  private background(work: () => Promise<void>): void {
+    const run = work()
+      .catch((err: unknown) =>
+        this.ports.log.error({ err }, 'alerts could not be checked or delivered; otpost will try again'),
+      )
+      .finally(() => {
+        this.underWay.delete(run)
+        if (this.hasNew) this.tick()
+      })
+    this.underWay.add(run)
+  }
+}
+
+/** Older keys are still in the store. */
+const mostKnown = 10_000
+
+/** A budget with another amount or counter has other thresholds. */
+function keyOf({ scope, period, countsFrom, amountMicros }: Budget, percent: number, at: number): string {
+  const name = new Date(at).toISOString().slice(0, period === 'day' ? 10 : 7)
+  return `budget ${scope} ${period}:${name} ${percent} of ${amountMicros} since ${countsFrom}`
+}
+
+function alertOf(budget: Budget, percent: number, spentMicros: Micros, at: number): BudgetAlert {
+  const { scope, period, amountMicros, currency, stops } = budget
+  return {
+    scope,
+    period,
+    percent,
+    amount: amountMicros / 1e6,
+    spent: spentMicros / 1e6,
+    currency,
+    resetsAt: new Date(periodOf(period, at).end).toISOString(),
+    stops,
+  }
+}
+
+export function budgetAlertOf({ text }: Alert): BudgetAlert {
+  return JSON.parse(text)
+}
+
+/** For people, without the figures of the alert. */
+export function meaningOf({ resetsAt, stops }: BudgetAlert): string {
+  return stops
+    ? `When the amount is spent, requests that cost more than what is left are rejected with 429 rate_limited until ${resetsAt}. To send more before, set a larger amount (otpost budget set) or lift the budget for a time (otpost budget lift).`
+    : 'This budget only sends alerts. It rejects no messages.'
+}
+
+function titleOf({ scope, period, percent, amount, currency }: BudgetAlert): string {
+  const total = formatMicros(Math.round(amount * 1e6), currency)
+  return `Budget ${scope}: ${percent} % of ${total} per ${period} spent`
+}

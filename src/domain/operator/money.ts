@@ -1,0 +1,226 @@
+import { type Brands, nameKey } from '../brands/brand.ts'
+import { formatMicros, parseAmount, unitCurrency } from '../money/amounts.ts'
+import { type Budget, type BudgetPeriod, budgetPeriods } from '../money/budgets.ts'
+import { type CheckedPrices, importPrices, type PriceImport } from '../money/price-import.ts'
+import type { PriceRow } from '../money/prices.ts'
+import { type Clock, parseDuration } from '../time.ts'
+import type { Actor, AuditEntry } from './audit.ts'
+import { type AppStore, OperatorError } from './operator.ts'
+import type { PolicyChange, PolicyStore } from './policy.ts'
+
+export interface PriceStore {
+  rows(): Promise<readonly PriceRow[]>
+  /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
+  change<Change extends PriceChange>(
+    by: { readonly actor: Actor; readonly now: number },
+    decide: (current: readonly PriceRow[], budgets: readonly Budget[]) => Change,
+  ): Promise<Change>
+}
+
+export interface PriceChange extends Pick<PriceImport, 'removeGroups' | 'save'> {
+  /** Null: nothing changes. */
+  readonly entry: Pick<AuditEntry, 'target' | 'details'> | null
+}
+
+export interface MoneyPorts {
+  readonly policy: PolicyStore
+  readonly prices: PriceStore
+  readonly brands: Pick<Brands, 'bySlug'>
+  readonly apps: AppStore & { readonly configured: readonly string[] }
+  readonly isCountry: (code: string) => boolean
+  readonly now: Clock
+  readonly actor: Actor
+}
+
+/** Fields as operators write them. */
+export interface BudgetRequest {
+  readonly scope: string
+  readonly period: string
+  /** A decimal, in the currency of the prices. */
+  readonly amount: string
+  /** Percentages separated by commas; empty for none. Undefined: 80 and 100. */
+  readonly alertAt?: string | undefined
+  readonly stops: boolean
+}
+
+export const defaultAlertAt = '80,100'
+
+/**
+ * `budget set` (design D42). A new budget counts from now. A budget that keeps its period and currency keeps what was spent, and
+ * until when it is lifted.
+ */
+export async function setBudget(ports: MoneyPorts, request: BudgetRequest): Promise<Budget> {
+  const scope = await existingScope(ports, request.scope)
+  const period = periodIn(request.period)
+  const amount = parseAmount(request.amount)
+  if ('problem' in amount) throw new OperatorError(amount.problem)
+  const alertAt = percentagesIn(request.alertAt ?? defaultAlertAt)
+  const currency = (await ports.prices.rows())[0]?.currency ?? unitCurrency
+  const now = ports.now()
+  const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
+    const before = budgets.find((each) => each.scope === scope)
+    const continues = before?.period === period && before.currency === currency
+    const budget: Budget = {
+      scope,
+      period,
+      amountMicros: amount.micros,
+      currency,
+      alertAt,
+      stops: request.stops,
+      liftedUntil: continues ? before.liftedUntil : null,
+      countsFrom: continues ? before.countsFrom : now,
+    }
+    const details = budgetDetails(budget)
+    return { budget, saveBudgets: [budget], entry: { action: 'budget.set', target: scope, details } }
+  })
+  return budget
+}
+
+function budgetDetails({ period, amountMicros, currency, alertAt, stops }: Budget): Record<string, string> {
+  return {
+    amount: `${formatMicros(amountMicros, currency)} per ${period}`,
+    alerts: alertAt.length === 0 ? '-' : `${alertAt.join(', ')} %`,
+    stops: stops ? 'yes' : 'no',
+  }
+}
+
+const longestLiftMs = 366 * 86_400_000
+
+/** `budget lift`: until then, it counts messages but rejects none. A duration of 0 ends the lift. */
+export function liftBudget(ports: MoneyPorts, scopeText: string, duration: string): Promise<Budget> {
+  const ms = parseDuration(duration)
+  if (ms === undefined || ms > longestLiftMs)
+    throw new OperatorError('The duration must be such as 30m, 12h or 7d, and at most 366d.')
+  const now = ports.now()
+  const liftedUntil = ms === 0 ? null : now + ms
+  return changeBudget(ports, scopeText, now, (budget) => ({
+    saveBudgets: [{ ...budget, liftedUntil }],
+    entry: {
+      action: 'budget.lifted',
+      target: budget.scope,
+      details: { until: liftedUntil === null ? '-' : new Date(liftedUntil).toISOString() },
+    },
+    budget: { ...budget, liftedUntil },
+  }))
+}
+
+/** `budget remove` */
+export function removeBudget(ports: MoneyPorts, scopeText: string): Promise<Budget> {
+  return changeBudget(ports, scopeText, ports.now(), (budget) => ({
+    removeBudgets: [budget],
+    entry: { action: 'budget.removed', target: budget.scope, details: budgetDetails(budget) },
+    budget,
+  }))
+}
+
+function changeBudget(
+  ports: MoneyPorts,
+  scopeText: string,
+  now: number,
+  decide: (budget: Budget) => PolicyChange & { readonly budget: Budget },
+): Promise<Budget> {
+  const { scope, problem } = parseScope(scopeText, ports.isCountry)
+  if (problem !== undefined) throw new OperatorError(problem)
+  return ports.policy
+    .change({ actor: ports.actor, now }, ({ budgets }) => {
+      const budget = budgets.find((each) => each.scope === scope)
+      if (!budget)
+        throw new OperatorError(`There is no budget ${scope}. \`otpost budget list\` lists the budgets.`)
+      return decide(budget)
+    })
+    .then(({ budget }) => budget)
+}
+
+/** The scope in its stored form, or what is wrong with it, as a sentence. */
+export function parseScope(
+  text: string,
+  isCountry: (code: string) => boolean,
+):
+  | { readonly scope: string; readonly problem?: undefined }
+  | { readonly scope?: undefined; readonly problem: string } {
+  const [, kind = '', name = ''] = /^(server|brand|app|country)(?::(.*))?$/.exec(text.trim()) ?? []
+  if (kind === 'server' && !text.includes(':')) return { scope: kind }
+  if (kind === 'brand' && name !== '') return { scope: `brand:${nameKey(name)}` }
+  if (kind === 'app' && name !== '') return { scope: `app:${name}` }
+  const country = name.toUpperCase()
+  if (kind === 'country' && isCountry(country)) return { scope: `country:${country}` }
+  if (kind === 'country')
+    return { problem: 'The country must be an ISO 3166-1 country code of two letters, such as country:GB.' }
+  return { problem: 'The scope must be server, brand:SLUG, app:APPID or country:CC, such as country:GB.' }
+}
+
+async function existingScope(ports: MoneyPorts, text: string): Promise<string> {
+  const { scope, problem } = parseScope(text, ports.isCountry)
+  if (problem !== undefined) throw new OperatorError(problem)
+  const [kind = ''] = scope.split(':')
+  const name = scope.slice(kind.length + 1)
+  if (kind === 'brand' && !(await ports.brands.bySlug(name)))
+    throw new OperatorError(`Brand ${name} does not exist. \`otpost brand list\` lists the brands.`)
+  if (kind === 'app' && !(await hasApp(ports.apps, name)))
+    throw new OperatorError(`App ${name} does not exist. \`otpost app list\` lists the apps.`)
+  return scope
+}
+
+async function hasApp({ configured, list }: MoneyPorts['apps'], name: string): Promise<boolean> {
+  return configured.includes(name) || (await list()).some(({ appId }) => appId === name)
+}
+
+function periodIn(text: string): BudgetPeriod {
+  const period = budgetPeriods.find((known) => known === text)
+  if (!period) throw new OperatorError('The period must be day or month.')
+  return period
+}
+
+const mostAlerts = 10
+const largestAlert = 1000
+
+function percentagesIn(text: string): readonly number[] {
+  const words = text.split(',').map((word) => word.trim())
+  if (words.join('') === '') return []
+  const percentages = [...new Set(words.map((word) => (/^\d{1,4}$/.test(word) ? Number(word) : 0)))]
+  if (percentages.length > mostAlerts || percentages.some((each) => each < 1 || each > largestAlert))
+    throw new OperatorError(
+      `The alerts must be at most ${mostAlerts} whole percentages from 1 to ${largestAlert}, separated by commas, such as 50,80,100.`,
+    )
+  return percentages.sort((a, b) => a - b)
+}
+
+/**
+ * `price import` (design D42). Budgets in another currency would no longer count, so they must be removed first.
+ * @returns the number of stored prices, and the scopes of the budgets that still count in units
+ */
+export async function storePrices(
+  { prices, actor, now }: Pick<MoneyPorts, 'prices' | 'actor' | 'now'>,
+  { rows: next, problems }: CheckedPrices,
+): Promise<{ readonly currency: string; readonly inUnits: readonly string[] }> {
+  if (problems.length > 0) throw new OperatorError(problems.join('\n'))
+  const currency = next[0]?.currency ?? unitCurrency
+  const { inUnits } = await prices.change({ actor, now: now() }, (rows, budgets) => {
+    const { removeGroups, save, problems: conflicts } = importPrices(rows, next)
+    const others = budgets.filter((budget) => ![currency, unitCurrency].includes(budget.currency))
+    const [other] = others
+    const all = other
+      ? [
+          ...conflicts,
+          `The file has prices in ${currency}, but these budgets are in ${other.currency}: ${scopesOf(others)}. Remove them with \`otpost budget remove SCOPE\`, import the prices, then set the budgets again.`,
+        ]
+      : conflicts
+    if (all.length > 0) throw new OperatorError(all.join('\n'))
+    const details = {
+      prices: String(save.length),
+      currency,
+      providers: removeGroups.map((provider) => provider ?? 'any').join(', '),
+    }
+    return {
+      removeGroups,
+      save,
+      inUnits: budgets.filter((budget) => budget.currency === unitCurrency).map(({ scope }) => scope),
+      entry: { target: currency, details },
+    }
+  })
+  return { currency, inUnits }
+}
+
+function scopesOf(budgets: readonly Budget[]): string {
+  return budgets.map(({ scope }) => scope).join(', ')
+}

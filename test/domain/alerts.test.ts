@@ -1,0 +1,260 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Outcome } from '../../src/domain/messages/providers.ts'
+import {
+  type Alert,
+  type AlertDelivery,
+  type AlertStore,
+  Alerts,
+  type AlertTarget,
+  budgetAlertOf,
+} from '../../src/domain/money/alerts.ts'
+import { type Budget, budgetClaim, counterOf, periodOf } from '../../src/domain/money/budgets.ts'
+import { decide, type Grant } from '../../src/domain/otp/limits.ts'
+
+const noon = Date.UTC(2026, 10, 22, 12)
+const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000]
+const budget: Budget = {
+  scope: 'server',
+  period: 'day',
+  amountMicros: 100,
+  currency: 'EUR',
+  alertAt: [50, 80, 100],
+  stops: true,
+  liftedUntil: null,
+  countsFrom: 0,
+}
+
+class StoredAlerts implements AlertStore {
+  readonly alerts = new Map<string, Alert>()
+  readonly deliveries = new Map<string, AlertDelivery & { dueAt: number }>()
+  problem: Error | undefined
+
+  add: AlertStore['add'] = async (alert, channels) => {
+    if (this.problem) throw this.problem
+    if (this.alerts.has(alert.key)) return false
+    this.alerts.set(alert.key, alert)
+    for (const channel of channels)
+      this.deliveries.set(`${alert.key} ${channel}`, { alert, channel, tries: 0, dueAt: alert.at })
+    return true
+  }
+
+  take: AlertStore['take'] = async (channels, now, leaseMs) => {
+    const due = [...this.deliveries].filter(
+      ([, each]) => channels.includes(each.channel) && each.dueAt <= now,
+    )
+    return due.map(([key, each]) => {
+      const taken = { ...each, tries: each.tries + 1, dueAt: now + leaseMs }
+      this.deliveries.set(key, taken)
+      return taken
+    })
+  }
+
+  retryAt: AlertStore['retryAt'] = async ({ alert, channel, tries }, dueAt) =>
+    void this.deliveries.set(`${alert.key} ${channel}`, { alert, channel, tries, dueAt })
+
+  end: AlertStore['end'] = async ({ alert, channel }) =>
+    void this.deliveries.delete(`${alert.key} ${channel}`)
+
+  latest: AlertStore['latest'] = async (limit) => [...this.alerts.values()].reverse().slice(0, limit)
+}
+
+class Receiver implements AlertTarget {
+  readonly channel = 'webhook'
+  readonly received: Alert[] = []
+  outcome: Outcome | Promise<Outcome> = { kind: 'accepted' }
+
+  readonly send = async (alert: Alert): Promise<Outcome> => {
+    this.received.push(alert)
+    return this.outcome
+  }
+}
+
+let now = noon
+let spentMicros = 0
+let budgets = [budget]
+let store = new StoredAlerts()
+let receiver = new Receiver()
+let logged: string[] = []
+
+beforeEach(() => {
+  now = noon
+  spentMicros = 0
+  budgets = [budget]
+  store = new StoredAlerts()
+  receiver = new Receiver()
+  logged = []
+})
+
+const say = (_: object, message: string) => void logged.push(message)
+
+/** A process of a server. */
+function started(): Alerts {
+  return new Alerts({
+    budgets: () => budgets,
+    spent: async (some) => some.map(() => spentMicros),
+    alerts: store,
+    targets: [receiver],
+    now: () => now,
+    log: { info: say, warn: say, error: say },
+  })
+}
+
+async function ticked(alerts: Alerts): Promise<void> {
+  alerts.tick()
+  await alerts.idle()
+}
+
+function grantOf(units: number, count: number): Grant {
+  return { ...counterOf(budget), units, count, expiresAt: periodOf('day', now).end }
+}
+
+const percentages = (alerts: Iterable<Alert>) => [...alerts].map((alert) => budgetAlertOf(alert).percent)
+
+describe('alerts of a budget', () => {
+  test('are stored, logged, counted and sent when a charge reaches a threshold', async () => {
+    const alerts = started()
+    alerts.budgetCharged(budget, grantOf(30, 82))
+    await ticked(alerts)
+    expect(percentages(receiver.received)).toEqual([80])
+    expect(receiver.received.map(({ title }) => title)).toEqual([
+      'Budget server: 80 % of 0.0001 EUR per day spent',
+    ])
+    expect(store.deliveries.size).toBe(0)
+    expect(alerts.counts.get('budget.threshold')).toBe(1)
+    expect(logged).toEqual(['a budget reached a threshold'])
+  })
+
+  test('are sent once, by any number of processes and after a restart', async () => {
+    const nodes = [started(), started()]
+    spentMicros = 85
+    for (const node of nodes) node.budgetCharged(budget, grantOf(40, 85))
+    await Promise.all(nodes.map(ticked))
+    now += hourMs
+    await Promise.all([...nodes, started()].map(ticked))
+    expect(percentages(receiver.received)).toEqual([50, 80])
+  })
+
+  test('are found by the check, if the process ended before it could store them', async () => {
+    spentMicros = 50
+    await ticked(started())
+    expect(percentages(receiver.received)).toEqual([50])
+  })
+
+  test('are sent again in the next period, and for another amount', async () => {
+    const alerts = started()
+    spentMicros = 50
+    await ticked(alerts)
+    budgets = [{ ...budget, amountMicros: 60 }]
+    now += 30 * secondMs
+    await ticked(alerts)
+    expect(percentages(receiver.received)).toEqual([50, 50, 80])
+    now += 12 * hourMs
+    await ticked(alerts)
+    expect(percentages(receiver.received).slice(3)).toEqual([50, 80])
+  })
+
+  test('at 100 % are sent when a message is rejected, though less than its price is left', async () => {
+    const alerts = started()
+    spentMicros = 97
+    budgets = [{ ...budget, alertAt: [100] }]
+    for (const each of [...budgets, ...budgets, { ...budget, alertAt: [50] }]) alerts.budgetRefused(each)
+    await alerts.idle()
+    expect([...store.alerts.values()].map((alert) => budgetAlertOf(alert))).toMatchObject([
+      { percent: 100, spent: 0.000097, resetsAt: '2026-11-23T00:00:00.000Z' },
+    ])
+  })
+
+  test('are checked at most every 30 seconds', async () => {
+    const alerts = started()
+    await ticked(alerts)
+    spentMicros = 50
+    now += 29 * secondMs
+    await ticked(alerts)
+    expect(receiver.received.length).toBe(0)
+    now += secondMs
+    await ticked(alerts)
+    expect(receiver.received.length).toBe(1)
+  })
+
+  test('of charges and give-backs in any order are stored exactly once for each threshold that was reached', async () => {
+    const change = fc.record({ units: fc.integer({ min: 1, max: 60 }), isGivenBack: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { maxLength: 30 }), async (changes) => {
+        store = new StoredAlerts()
+        const alerts = started()
+        let count = 0
+        let most = 0
+        for (const { units, isGivenBack } of changes) {
+          const claim = budgetClaim({ ...budget, stops: false }, units, now)
+          const { decision } = decide([claim], () => ({ count, expiresAt: periodOf('day', now).end }), now)
+          if (!decision.allowed) throw new Error('A budget that does not stop rejected a claim.')
+          for (const grant of decision.grants) {
+            count = grant.count
+            alerts.budgetCharged(budget, grant)
+          }
+          most = Math.max(most, count)
+          if (isGivenBack) count -= units
+        }
+        await alerts.idle()
+        const stored = percentages(store.alerts.values()).sort((a, b) => a - b)
+        expect(stored).toEqual(budget.alertAt.filter((percent) => most >= percent))
+      }),
+    )
+  })
+})
+
+describe('the delivery of an alert', () => {
+  test('is retried after 5 s, 1 min, 5 min, 30 min and 2 h, then given up', async () => {
+    const alerts = started()
+    receiver.outcome = { kind: 'retryable', reason: 'HTTP 503' }
+    spentMicros = 50
+    await ticked(alerts)
+    await ticked(alerts)
+    const tries = [receiver.received.length]
+    for (const delayMs of [5 * secondMs, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]) {
+      now += delayMs - 1
+      await ticked(alerts)
+      tries.push(receiver.received.length)
+      now += 1
+      await ticked(alerts)
+      tries.push(receiver.received.length)
+    }
+    expect(tries).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6])
+    expect(logged.at(-1)).toBe('an alert could not be delivered; it will not be retried')
+    expect(store.deliveries.size).toBe(0)
+  })
+
+  test('goes on in another process after a crash, and not while the first one may be sending', async () => {
+    const first = started()
+    const sending = Promise.withResolvers<Outcome>()
+    receiver.outcome = sending.promise
+    spentMicros = 50
+    first.tick()
+    for (let turn = 0; receiver.received.length === 0 && turn < 100; turn++) await Promise.resolve()
+    const second = started()
+    now += 30 * secondMs
+    second.tick()
+    for (let turn = 0; turn < 100; turn++) await Promise.resolve()
+    expect(receiver.received.length).toBe(1)
+    now += 30 * secondMs
+    second.tick()
+    for (let turn = 0; turn < 100; turn++) await Promise.resolve()
+    expect(receiver.received.length).toBe(2)
+    sending.resolve({ kind: 'accepted' })
+    await Promise.all([first.idle(), second.idle()])
+    expect(store.deliveries.size).toBe(0)
+  })
+
+  test('waits for the database, without an error for the request', async () => {
+    const alerts = started()
+    store.problem = new Error('locked')
+    alerts.budgetCharged(budget, grantOf(50, 50))
+    await alerts.idle()
+    expect(receiver.received.length).toBe(0)
+    store.problem = undefined
+    spentMicros = 50
+    await ticked(alerts)
+    expect(percentages(receiver.received)).toEqual([50])
+  })
+})

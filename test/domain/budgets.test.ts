@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { parseMicros } from '../../src/domain/money/amounts.ts'
+import {
+  type Budget,
+  budgetClaim,
+  budgetStatus,
+  percentSpent,
+  periodOf,
+  thresholdsCrossed,
+} from '../../src/domain/money/budgets.ts'
+import { parseDuration } from '../../src/domain/time.ts'
+
+const at = (text: string) => Date.parse(`${text}Z`)
+const micros = (text: string) => parseMicros(text) ?? 0
+const hourMs = 3_600_000
+
+function budget(changes: Partial<Budget> = {}): Budget {
+  return {
+    scope: 'server',
+    period: 'day',
+    amountMicros: micros('50'),
+    currency: 'EUR',
+    alertAt: [50, 80, 100],
+    stops: true,
+    liftedUntil: null,
+    countsFrom: 0,
+    ...changes,
+  }
+}
+
+describe('the period of a budget is a day or month in UTC', () => {
+  test.each([
+    ['day', '2026-11-22T00:00', '2026-11-22T00:00', '2026-11-23T00:00'],
+    ['day', '2026-12-31T23:59:59.999', '2026-12-31T00:00', '2027-01-01T00:00'],
+    ['month', '2028-02-29T12:00', '2028-02-01T00:00', '2028-03-01T00:00'],
+    ['month', '2026-12-31T23:59', '2026-12-01T00:00', '2027-01-01T00:00'],
+  ] as const)('%s at %s', (period, now, start, end) => {
+    expect(periodOf(period, at(now))).toEqual({ start: at(start), end: at(end) })
+  })
+})
+
+test('a budget is a claim of money that stops unless it is lifted or only sends alerts', () => {
+  const now = at('2026-11-22T10:00')
+  const max = (changes: Partial<Budget>) => budgetClaim(budget(changes), 75_000, now).max
+  expect(max({})).toBe(50_000_000)
+  expect(max({ stops: false })).toBe(Number.MAX_SAFE_INTEGER)
+  expect(max({ liftedUntil: now + 1 })).toBe(Number.MAX_SAFE_INTEGER)
+  expect(max({ liftedUntil: now })).toBe(50_000_000)
+})
+
+describe('the status of a budget', () => {
+  test.each([
+    // A quarter of the day, so four times as much.
+    ['a day from its start', {}, '2026-11-22T06:00', '12', '38', '48'],
+    // Two hours of counting, then ten hours as before.
+    ['set at noon', { countsFrom: at('2026-11-22T12:00') }, '2026-11-22T14:00', '2', '48', '12'],
+    ['overspent', { stops: false }, '2026-11-22T12:00', '60', '0', '120'],
+    ['nothing spent', {}, '2026-11-22T12:00', '0', '50', '0'],
+    ['a month', { period: 'month' }, '2026-11-11T00:00', '10', '40', '30'],
+    ['the first hour', {}, '2026-11-22T00:59', '1', '49', null],
+  ] as const)('%s', (_, changes, now, spent, remaining, forecast) => {
+    const status = budgetStatus(budget(changes), micros(spent), at(now))
+    expect(status.remainingMicros).toBe(micros(remaining))
+    expect(status.forecastMicros).toBe(forecast === null ? null : micros(forecast))
+  })
+
+  test('rounds the percentage down, so that 100 % means exhausted', () => {
+    expect(percentSpent(budget(), micros('49.999999'))).toBe(99)
+    expect(percentSpent(budget(), micros('50'))).toBe(100)
+  })
+})
+
+describe('the thresholds of a charge', () => {
+  test.each([
+    ['none', '0', '24.99', []],
+    ['one', '24.99', '25', [50]],
+    ['several', '0', '40', [50, 80]],
+    ['exhausted', '49', '50', [100]],
+    ['reached before', '25', '26', []],
+    ['back below', '40', '25', []],
+  ] as const)('%s', (_, before, after, crossed) => {
+    expect(thresholdsCrossed(budget(), micros(before), micros(after))).toEqual([...crossed])
+  })
+
+  test('of charges in any sizes are each reported exactly once, and are those that the sum reaches', () => {
+    const percentages = fc.uniqueArray(fc.integer({ min: 1, max: 1000 }), { maxLength: 10 })
+    const charges = fc.array(fc.integer({ min: 1, max: 1_000_000 }), { maxLength: 50 })
+    fc.assert(
+      fc.property(
+        percentages,
+        charges,
+        fc.integer({ min: 1, max: 10_000_000 }),
+        (some, sizes, amountMicros) => {
+          const alertAt = some.sort((a, b) => a - b)
+          let count = 0
+          const reported = sizes.flatMap((size) => {
+            count += size
+            return thresholdsCrossed({ amountMicros, alertAt }, count - size, count)
+          })
+          expect(reported).toEqual(alertAt.filter((percent) => count * 100 >= percent * amountMicros))
+        },
+      ),
+    )
+  })
+})
+
+test.each([
+  ['30m', 30 * 60_000],
+  [' 12h ', 12 * hourMs],
+  ['7d', 7 * 24 * hourMs],
+  ['0s', 0],
+  ['1.5h', undefined],
+  ['-1h', undefined],
+  ['1w', undefined],
+  ['h', undefined],
+  ['', undefined],
+  ['1000000d', undefined],
+] as const)('the duration %p', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms)
+})
