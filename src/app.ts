@@ -30,6 +30,7 @@ import { type ContextOverrides, openContext, silent } from './context.ts'
 import { ActiveLimits } from './domain/events/active-limits.ts'
 import { createEventLog } from './domain/events/event-log-writer.ts'
 import { ignoredForwardedStat } from './domain/events/stats.ts'
+import { Guard } from './domain/guard/guard.ts'
 import { Breakers } from './domain/messages/breaker.ts'
 import { ConversionFeedback } from './domain/messages/conversion-feedback.ts'
 import { callbackUrls } from './domain/messages/delivery-reports.ts'
@@ -86,6 +87,9 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     : undefined
   if (conversionFeedback) listeners.push(conversionFeedback.ended)
 
+  const guard = new Guard({ store: context.guardStore, now, log, mode: config.guard, node: secrets.newId() })
+  await guard.load()
+
   const ports: HttpPorts = {
     ...context,
     ...config,
@@ -101,6 +105,9 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     reportReceived: metrics?.reportReceived,
     eventLog,
     policy: context.policy.cached(config.smsCountries),
+    guard,
+    guardMode: config.guard,
+    isVerifiedNumber: context.guardStore.isVerified,
     destinationOf,
     ipIdentity,
     textOf,
@@ -192,6 +199,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       await metricsListener?.stop()
       metrics?.stop()
       smtp?.close()
+      await guard.sync()
       await context.close().finally(() => tracing?.close())
     },
   }

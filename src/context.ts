@@ -72,6 +72,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     consoleSecrets,
     operator,
     policy,
+    guardStore: storage.guard,
     acting: (actor: Actor) => ({ operator, policy, secrets, now, actor }),
     requireSecret,
     noteSecret: keys.note,

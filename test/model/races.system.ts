@@ -18,7 +18,7 @@ import { CredentialRejections } from '../../src/domain/otp/credentials.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
-import { newContext } from '../support/calls.ts'
+import { newContext, noGuard } from '../support/calls.ts'
 import { openTestDatabase, sqliteOnly, store, type TestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
@@ -241,6 +241,7 @@ describe('concurrent requests', () => {
       ...app.app.context,
       contacts,
       destinationOf,
+      guard: noGuard,
       store: paused,
       rejections: new CredentialRejections(),
       limits: { ...limits, globalPerMinute: 1000 },

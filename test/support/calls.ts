@@ -1,5 +1,6 @@
 import type { EventLog } from '../../src/domain/events/event-log.ts'
 import { newRequestContext, type RequestContext } from '../../src/domain/events/request-context.ts'
+import { Guard } from '../../src/domain/guard/guard.ts'
 import { Breakers } from '../../src/domain/messages/breaker.ts'
 import type { DeliveryPorts } from '../../src/domain/messages/delivery.ts'
 import type { Clock } from '../../src/domain/time.ts'
@@ -24,3 +25,19 @@ export function deliveryBasics(
     callbackUrl: () => null,
   }
 }
+
+/** Passes every code. */
+export const noGuard = new Guard({
+  store: {
+    saveBuckets: async () => {},
+    bucketsSince: async () => [],
+    saveBlocks: async () => {},
+    prefixes: async () => [],
+    isVerified: async () => false,
+    verifiedHistory: async () => [],
+  },
+  now: () => 0,
+  log: { info() {}, warn() {}, error() {} },
+  mode: 'off',
+  node: 'test',
+})

@@ -86,8 +86,9 @@ export function createEventLogBuffer(
       }
       if (!isWriting) void write()
     }) satisfies SaveRequest,
-    count(at: number, statKey: StatKey): void {
-      statCounts.add(at, statKey)
+    /** @param times how many events, or millionths */
+    count(at: number, statKey: StatKey, times = 1): void {
+      statCounts.add(at, statKey, times)
       if (!isWriting) void write()
     },
     stats: () => ({ waiting: size, lost }),

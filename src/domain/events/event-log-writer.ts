@@ -1,7 +1,7 @@
 import type { EventLog, SavedRequest, SaveRequest } from './event-log.ts'
 import type { RequestContext, RequestEnd } from './request-context.ts'
 import type { RequestEnded, RequestListener } from './request-ended.ts'
-import { attemptStat, requestStats, type StatKey } from './stats.ts'
+import { attemptStat, countryStatOf, requestStats, type StatKey, spendStat } from './stats.ts'
 
 function isSaved(context: RequestContext): context is SavedRequest {
   return context.operation !== undefined && context.app !== undefined
@@ -22,10 +22,10 @@ function endOf({ status, failure, error, durationMs, context: { channel } }: Req
 /** Rejections that no limit counts are stored up to this number per application and minute. */
 const savedRefusals = 60
 
-/** @param count receives the stats of every ended request, stored or not, and its time */
+/** @param count receives the stats of every ended request, stored or not, its time, and how often it counts (once) */
 export function createEventLog(
   save: SaveRequest,
-  count: (at: number, statKey: StatKey) => void,
+  count: (at: number, statKey: StatKey, times?: number) => void,
 ): EventLog & { readonly ended: RequestListener } {
   const refusals = new Map<string, number>()
   let minute = 0
@@ -54,7 +54,14 @@ export function createEventLog(
         save(context)
       }
       for (const statKey of requestStats(context, ended.error)) count(context.at, statKey)
-      for (const attempt of context.attempts) count(context.at, attemptStat(attempt, context.brand))
+      for (const attempt of context.attempts) {
+        count(context.at, attemptStat(attempt, context.brand))
+        const { cost, provider, country } = attempt
+        const { app, brand = '' } = context
+        if (cost) count(context.at, spendStat({ ...cost, country, app, brand, provider }), cost.micros)
+      }
+      const country = countryStatOf(context)
+      if (country) count(context.at, country)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { type Channel, mask, type Recipient } from '../contact.ts'
+import type { GuardVerdict } from '../guard/guard.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
 import type { VerifiedCode } from '../otp/store.ts'
@@ -38,15 +39,7 @@ export interface RequestContext {
 }
 
 /** `destination`: of a rule with `monitor` (design D40). The others are the guard's (design D41). */
-export type Flag =
-  | 'destination'
-  | 'prefix'
-  | 'blocked-prefix'
-  | 'ip-hour'
-  | 'ip-day'
-  | 'ip-countries'
-  | 'country-hour'
-  | 'country-day'
+export type Flag = 'destination' | GuardVerdict['bucket']
 
 const flags: Readonly<Record<Flag, true>> = {
   destination: true,
@@ -127,4 +120,8 @@ export interface Attempt {
   readonly reportKey: string | null
   readonly durationMs: number
   readonly error?: unknown
+}
+
+export function mayBeSent({ outcome }: Pick<Attempt, 'outcome'>): boolean {
+  return outcome === 'accepted' || outcome === 'unknown'
 }

@@ -3,7 +3,7 @@ import { unknownCountry } from '../guard/bucket.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
-import type { Attempt, Operation } from './request-context.ts'
+import { type Attempt, mayBeSent, type Operation } from './request-context.ts'
 import {
   type FailureCount,
   type Figures,
@@ -96,6 +96,20 @@ export const ignoredForwardedStat: StatKey = {
 /** @param country ISO 3166-1, or null */
 export function countryStat(kind: CountryStatKind, country: string | null): StatKey {
   return { kind, channel: 'SMS', brand: '', provider: '', detail: country ?? unknownCountry }
+}
+
+/** Of a code that may have been sent by SMS, or was verified. */
+export function countryStatOf({
+  operation,
+  channel,
+  country,
+  attempts,
+  verified,
+}: SavedRequest): StatKey | undefined {
+  if (channel !== 'SMS') return undefined
+  if (verified) return countryStat('sms-verified', country ?? null)
+  const isSent = operation !== 'notify' && attempts.some(mayBeSent)
+  return isSent ? countryStat('sms', country ?? null) : undefined
 }
 
 export interface Spend {

@@ -72,6 +72,8 @@ export interface GuardVerdict {
   readonly level: number
   /** At least 1,000. */
   readonly resetsInMs: number
+  /** An operator has blocked the prefix: denied also in mode `record`. */
+  readonly byOperator?: true
 }
 
 export interface GuardPass {
@@ -181,6 +183,7 @@ export class Guard {
           threshold: prefixThreshold,
           level: 0,
           resetsInMs: operator.expiresAt - now,
+          byOperator: true as const,
         }
       : this.judge(send, prefix, now)
     if (verdict === null) return new Pass(this, send, null, undefined, this.fill(send, prefix, now, false))

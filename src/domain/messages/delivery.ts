@@ -1,7 +1,7 @@
 import { maskEmail, maskPhone } from '../contact.ts'
 import type { DestinationRule } from '../destinations/destination.ts'
 import type { EventLog } from '../events/event-log.ts'
-import type { Attempt, Cost, RequestContext } from '../events/request-context.ts'
+import { type Attempt, type Cost, mayBeSent, type RequestContext } from '../events/request-context.ts'
 import type { Clock, Stopwatch } from '../time.ts'
 import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
@@ -182,10 +182,6 @@ function saveSkipped(
   const result = { ...about, at: ports.now(), durationMs: 0 }
   const attempt = ++context.attemptsBegun
   saveSmsAttempt(ports, context, message, step, { attempt, reportKey: null, result, cost: null })
-}
-
-export function mayBeSent({ outcome }: Pick<Attempt, 'outcome'>): boolean {
-  return outcome === 'accepted' || outcome === 'unknown'
 }
 
 function saveSmsAttempt(

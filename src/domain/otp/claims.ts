@@ -1,5 +1,6 @@
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
+import type { GuardVerdict } from '../guard/guard.ts'
 import type { Clock } from '../time.ts'
 import {
   type Claim,
@@ -51,6 +52,23 @@ function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | '
 /** Checked, but not counted. */
 export function uncounted(claims: readonly Claim[]): readonly Claim[] {
   return claims.map((claim) => ({ ...claim, counted: false }))
+}
+
+/** Design D41. */
+export function guardRefusal({ bucket, resetsInMs }: GuardVerdict): Failure {
+  const seconds = retryAfterSeconds(resetsInMs)
+  const message = `Too many OTP requests. Try later. Too many codes ${codesOf[bucket]} were not verified. Try again in ${durationInWords(seconds)}.`
+  return new Failure('rate_limited', message, { retryAfterSeconds: seconds })
+}
+
+const codesOf: Readonly<Record<GuardVerdict['bucket'], string>> = {
+  prefix: 'to numbers of this range',
+  'blocked-prefix': 'to numbers of this range',
+  'country-hour': 'to numbers of this country',
+  'country-day': 'to numbers of this country',
+  'ip-hour': 'requested from this IP address',
+  'ip-day': 'requested from this IP address',
+  'ip-countries': 'requested from this IP address for several countries',
 }
 
 export function refused({ refusedBy, resetsInMs }: Refusal): Failure {

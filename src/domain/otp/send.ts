@@ -9,15 +9,15 @@ import {
   recipientProblem,
 } from '../contact.ts'
 import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
-import { noteRecipient, type RequestContext } from '../events/request-context.ts'
+import { mayBeSent, noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
+import type { Guard, GuardMode, GuardPass } from '../guard/guard.ts'
 import type { ConversionFeedback } from '../messages/conversion-feedback.ts'
 import {
   type DeliveryPorts,
   deliverMail,
   deliverSms,
   longestDeliveryMs,
-  mayBeSent,
   orderedSteps,
   routingOf,
   type SmsMode,
@@ -30,7 +30,7 @@ import { optionalWords } from '../messages/words.ts'
 import { Charge } from '../money/charge.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
-import { claim, granted, uncounted } from './claims.ts'
+import { claim, granted, guardRefusal, uncounted } from './claims.ts'
 import { authenticate, type CredentialPorts } from './credentials.ts'
 import {
   type Claim,
@@ -55,6 +55,10 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, Destinatio
   /** Undefined: turned off. */
   readonly conversionFeedback: Pick<ConversionFeedback, 'accepts'> | undefined
   readonly policy: ReadPolicy
+  readonly guard: Guard
+  readonly guardMode: GuardMode
+  /** Whether it verified a code within 180 days (design D41). */
+  readonly isVerifiedNumber: (subjects: Subject) => Promise<boolean>
   /** The comparable form of an IP address. Undefined: not an IP address. */
   readonly ipIdentity: (text: string) => string | undefined
 }
@@ -84,8 +88,13 @@ export async function sendOtp(
   const charge = new Charge(policy, { app: appId, brand: brand.slug })
   if (sms) charge.add(sms, steps)
   const claims = [...limits, global, ...charge.claims(ports.now())]
+  ports.guard.applyOperatorPrefixes(policy.prefixes)
+  const pass = sms && (await enterGuard(ports, context, order, claims))
   // The code is active from here on: a concurrent verify succeeds (design D15).
-  const { grants, lastProvider } = await beginSend(ports, context, claims, record)
+  const { grants, lastProvider } = await beginSend(ports, context, claims, record).catch((error: unknown) => {
+    pass?.undo()
+    throw error
+  })
   ports.eventLog.note(context)
   const avoid = isResend ? lastProvider : null
   const outcome = sms
@@ -97,6 +106,7 @@ export async function sendOtp(
   const provider = last?.provider ?? lastProvider
   const unspent = charge.unspent(grants)
   if (outcome.kind !== 'accepted') {
+    if (possiblySent.length === 0) pass?.undo()
     // The global limit counts calls, so it is not given back. The others count codes that may have been sent.
     const unused = grants.filter(
       ({ subject, units }, index) =>
@@ -128,6 +138,30 @@ async function beginSend(
   record: NewCode,
 ): Promise<Extract<SendDecision, { readonly allowed: true }>> {
   return granted(context, claims, await store.beginSend(claims, record, now()))
+}
+
+/**
+ * Design D41. A number that verified a code lately always passes, and its code counts like others.
+ * @throws the guard's refusal, unless a limit refuses the request first
+ */
+async function enterGuard(
+  ports: SendOtpPorts,
+  context: RequestContext,
+  { recipient, subject, destination, ip }: Order,
+  claims: readonly Claim[],
+): Promise<GuardPass> {
+  const { guard } = ports
+  const { country = null, isAllowed = false } = destination ?? {}
+  const pass = guard.enter({ digits: recipient.identity, country, ip, isAllowedCountry: isAllowed })
+  if (pass.verdict === null) return pass
+  if (await ports.isVerifiedNumber(subject)) {
+    pass.admit()
+    return pass
+  }
+  noteFlag(context, pass.verdict.bucket)
+  if (ports.guardMode !== 'deny' && !pass.verdict.byOperator) return pass
+  await claim(ports, context, uncounted(claims))
+  throw guardRefusal(pass.verdict)
 }
 
 async function countFurther(

@@ -4,6 +4,7 @@ import { type Contacts, type Recipient, recipientProblem } from '../contact.ts'
 import type { DestinationOf } from '../destinations/destination.ts'
 import { noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid } from '../failures.ts'
+import type { Guard } from '../guard/guard.ts'
 import type { Secrets } from '../ports.ts'
 import { claim, noteLimits, refused, retryAfterSeconds } from './claims.ts'
 import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
@@ -17,6 +18,7 @@ export interface VerifyOtpPorts extends CredentialPorts {
   readonly limits: LimitSettings
   readonly contacts: Contacts
   readonly destinationOf: DestinationOf
+  readonly guard: Guard
 }
 
 /** Spec 4.3: consumes the code if it is right; throws otherwise. */
@@ -49,6 +51,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
     if (channel === 'SMS') {
       const { country } = ports.destinationOf(identity)
       if (country !== null) context.country = country
+      ports.guard.verified({ digits: identity, country })
     }
     return
   }
