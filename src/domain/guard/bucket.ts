@@ -4,22 +4,26 @@ const minuteMs = 60_000
 export const hourMs = 60 * minuteMs
 export const dayMs = 24 * hourMs
 
-/**
- * Design D41. `periodMs`: the time in which a full bucket leaks empty. `memoryMs`: the half-life of the `sent` and
- * `verified` counts. A long memory keeps a busy genuine prefix open, and a country with a few users a day. A short
- * memory stops attackers from hiding behind the verified codes of a whole country. `bun run bench --only pumping` shows
- * the effect.
- */
-export const bucketRules = {
-  prefix: { periodMs: hourMs, memoryMs: 12 * hourMs },
-  'country-hour': { periodMs: hourMs, memoryMs: dayMs },
-  'country-day': { periodMs: dayMs, memoryMs: 6 * hourMs },
-  'ip-hour': { periodMs: hourMs, memoryMs: 6 * hourMs },
-  'ip-day': { periodMs: dayMs, memoryMs: dayMs },
-  'ip-country': { periodMs: dayMs, memoryMs: dayMs },
+/** Design D41: the time in which a full bucket leaks empty. */
+export const bucketPeriodsMs = {
+  prefix: hourMs,
+  'country-hour': hourMs,
+  'country-day': dayMs,
+  'ip-hour': hourMs,
+  'ip-day': dayMs,
+  'ip-country': dayMs,
 } as const
 
-export type BucketKind = keyof typeof bucketRules
+/**
+ * Half-life of the counts of sent and verified codes. A long memory keeps countries with a few users a day open, and busy
+ * genuine prefixes. A short memory of many codes stops attackers from hiding behind the verified codes of a country.
+ * `bun run bench --only pumping` shows the effect.
+ */
+const memoryMs = dayMs
+const memoryOfManyMs = 2 * hourMs
+const manyCodes = 50
+
+export type BucketKind = keyof typeof bucketPeriodsMs
 
 export const prefixThreshold = 5
 export const ipHourThreshold = 5
@@ -72,7 +76,7 @@ export interface BucketRow {
   readonly node: string
   /** As this process knew it: with the codes of all processes. */
   readonly level: number
-  /** Codes that this process sent, and those that were verified at it; both halve every `memoryMs`. */
+  /** Codes that this process sent, and those that were verified at it; both halve in a day. */
   readonly sent: number
   readonly verified: number
   readonly updatedAt: EpochMs
@@ -120,19 +124,24 @@ export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
   bucket.updatedAt = now
   if (elapsedMs < 0) return
   bucket.level = leaked(bucket.kind, bucket.level, threshold, elapsedMs)
-  const kept = keptShare(bucket.kind, elapsedMs)
-  bucket.sent *= kept
-  bucket.verified *= kept
+  const kept = keptShare(elapsedMs, memoryMs)
+  // Own counts of all processes add up only if each forgets by time alone.
+  const keptHere =
+    bucket.sent > manyCodes
+      ? Math.max(keptShare(elapsedMs, memoryOfManyMs), Math.min(kept, manyCodes / bucket.sent))
+      : kept
+  bucket.sent *= keptHere
+  bucket.verified *= keptHere
   bucket.ownSent *= kept
   bucket.ownVerified *= kept
 }
 
 function leaked(kind: BucketKind, level: number, threshold: number, elapsedMs: number): number {
-  return Math.max(0, level - (threshold * elapsedMs) / bucketRules[kind].periodMs)
+  return Math.max(0, level - (threshold * elapsedMs) / bucketPeriodsMs[kind])
 }
 
-function keptShare(kind: BucketKind, elapsedMs: number): number {
-  return 2 ** (-elapsedMs / bucketRules[kind].memoryMs)
+function keptShare(elapsedMs: number, halfLifeMs: number): number {
+  return 2 ** (-elapsedMs / halfLifeMs)
 }
 
 /** Absorbs rounding errors; less than what leaks in 10 ms. */
@@ -153,7 +162,7 @@ export function isMostlyUnverified({ sent, verified }: Bucket): boolean {
 
 /** Milliseconds until a full bucket accepts a code. */
 export function resetsInMs({ kind, level }: Bucket, threshold: number): number {
-  return ((level + 1 - threshold) * bucketRules[kind].periodMs) / threshold
+  return ((level + 1 - threshold) * bucketPeriodsMs[kind]) / threshold
 }
 
 /**
@@ -190,7 +199,7 @@ export function addRow(bucket: Bucket, row: BucketRow, most: number): void {
   const last = bucket.rows.get(row.node)
   if (last && last.updatedAt > row.updatedAt) return
   bucket.rows.set(row.node, row)
-  const kept = last ? keptShare(row.kind, row.updatedAt - last.updatedAt) : 0
+  const kept = last ? keptShare(row.updatedAt - last.updatedAt, memoryMs) : 0
   const sent = row.sent - (last ? last.sent * kept : 0)
   const verified = row.verified - (last ? last.verified * kept : 0)
   // A part of the codes in a first row may have leaked.
@@ -206,7 +215,7 @@ export function restoreRow(bucket: Bucket, row: BucketRow, threshold: number, no
   if (bucket.rows.has(row.node)) return
   bucket.rows.set(row.node, row)
   const ageMs = Math.max(0, now - row.updatedAt)
-  const kept = keptShare(row.kind, ageMs)
+  const kept = keptShare(ageMs, memoryMs)
   bucket.level = Math.max(bucket.level, leaked(row.kind, row.level, threshold, ageMs))
   bucket.sent += row.sent * kept
   bucket.verified += row.verified * kept

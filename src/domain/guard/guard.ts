@@ -7,7 +7,7 @@ import {
   type Bucket,
   type BucketKind,
   type BucketRow,
-  bucketRules,
+  bucketPeriodsMs,
   countryThresholds,
   dayMs,
   drain,
@@ -586,10 +586,7 @@ function judgeIp({ hour, day, countries }: Ip, country: string, now: EpochMs): G
     advance(bucket, ipCountryLevel, now)
     if (code === country || bucket.level === 0) continue
     level++
-    firstEmptyMs = Math.min(
-      firstEmptyMs,
-      (bucket.level * bucketRules['ip-country'].periodMs) / ipCountryLevel,
-    )
+    firstEmptyMs = Math.min(firstEmptyMs, (bucket.level * bucketPeriodsMs['ip-country']) / ipCountryLevel)
   }
   if (level < ipCountriesThreshold || !isMostlyUnverified(day)) return null
   return { bucket: 'ip-countries', threshold: ipCountriesThreshold, level, resetsInMs: firstEmptyMs }

@@ -512,9 +512,16 @@ describe('stories', () => {
   })
 
   test('an attacker hides behind genuine traffic for a short time only', async () => {
-    const usual = { name: 'usual', fromMs: 0, toMs: 12 * hourMs, perHour: 30, conversion: 0.8, ...home }
-    const hidden = { ...attack, ...home, fromMs: 4 * hourMs, toMs: 12 * hourMs, perHour: 600 }
-    expect((await refusedShares([usual, hidden], 500)).attack).toBeGreaterThan(0.9)
+    const usual = { name: 'usual', fromMs: 0, toMs: dayMs, perHour: 60, conversion: 0.8, ...home }
+    const hidden = { ...attack, ...home, fromMs: 14 * hourMs, toMs: dayMs, perHour: 600 }
+    expect((await refusedShares([usual, hidden], 1000)).attack).toBeGreaterThan(0.85)
+  })
+
+  test('a country with few users is not blocked by several of them at once after an idle night', async () => {
+    const few = { name: 'few', ...home, isAllowedCountry: false, perHour: 6, conversion: 0.8 }
+    const day = { ...few, fromMs: 0, toMs: 8 * hourMs }
+    const burst = { ...few, name: 'burst', fromMs: 20 * hourMs, toMs: 20 * hourMs + minuteMs, perHour: 1500 }
+    expect(await refusedShares([day, burst])).toEqual({ few: 0, burst: 0 })
   })
 })
 
