@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { databaseUrl, startPostgres } from '../../test/support/postgres.ts'
 import { type Outcome, play, type Setting } from '../pumping/play.ts'
-import { home, type Scenario, scenarios, trafficOf } from '../pumping/scenarios.ts'
+import { allowed, home, type Scenario, scenarios, trafficOf } from '../pumping/scenarios.ts'
 import { type Figure, type PartResult, whole } from '../report.ts'
 import type { Scale } from '../scale.ts'
 import type { Bench } from '../servers.ts'
@@ -14,35 +14,51 @@ export interface PumpingOptions {
   readonly usesPostgres: boolean
 }
 
-const startAtMs = Date.UTC(2026, 0, 5)
+/** Later than the clock of the commands that set the rules and the budget. */
+const startAtMs = Date.UTC(2040, 0, 2)
 
-const settings: readonly Setting[] = [{ name: 'off', env: {} }]
+const record: Setting = { name: 'record', env: { GUARD: 'record' } }
+const withBudget: Setting = { name: 'deny with budget', env: { GUARD: 'deny' } }
+const settings = [
+  { name: 'off', env: { GUARD: 'off' } },
+  record,
+  { name: 'deny', env: { GUARD: 'deny' } },
+  withBudget,
+] as const satisfies readonly Setting[]
+
+/** The budget of a day, in usual days. */
+const budgetDays = 3
 
 const aims = { refusedShare: 0.95, genuineShare: 0.001 } as const
 
 /** SMS pumping against the real request handler and a real database, with each setting of the guard. */
 export async function pumping(
-  _bench: Bench,
+  bench: Bench,
   { pumping: volume }: Scale,
   { seed, usesPostgres }: PumpingOptions,
 ): Promise<PartResult> {
   await using databases = usesPostgres ? await postgresDatabases() : sqliteDatabases()
   const traffic = trafficOf(seed, startAtMs, volume)
-  const recorded = settings.find(({ name }) => name === 'record') ?? { name: 'record', env: {} }
-  await play(await databases.create('history'), recorded, traffic.history)
+  const launched = await databases.create('launched')
+  for (const country of allowed) await bench.command(launched, 'destination', 'set', country, 'allow')
+  const history = await play(await databases.create('history', 'launched'), record, traffic.history)
+  const budget = Math.round((budgetDays * unitsOf(history)) / volume.historyDays)
   const results: Result[] = []
   for (const scenario of scenarios) {
     const visits = traffic.dayOf(scenario)
     for (const setting of settings) {
-      const env = await databases.create('day', scenario.launchHour === undefined ? 'history' : undefined)
+      const env = await databases.create('day', scenario.launchHour === undefined ? 'history' : 'launched')
+      if (setting === withBudget)
+        await bench.command(env, 'budget', 'set', 'server', '--per', 'day', '--amount', String(budget))
       results.push(resultOf(scenario, setting, await play(env, setting, visits)))
       process.stderr.write('.')
     }
   }
-  const genuine = traffic.genuine.length
+  const judged = results.filter(({ scenario, setting }) => scenario.hasAim && setting.env.GUARD === 'deny')
+  const genuine = `${whole(traffic.genuine.length)} genuine users`
   return {
-    title: `SMS pumping, ${whole(genuine)} genuine codes a day, ${usesPostgres ? 'PostgreSQL' : 'SQLite'}, seed ${seed}`,
-    figures: results.filter(({ setting }) => setting.name.startsWith('deny')).map(figureOf),
+    title: `SMS pumping on ${usesPostgres ? 'PostgreSQL' : 'SQLite'}: ${genuine}, seed ${seed}, a budget of ${whole(budget)} units a day`,
+    figures: judged.map((result) => figureOf(result, budget)),
     table: tableOf(results),
   }
 }
@@ -55,6 +71,8 @@ interface Result {
   readonly sent: number
   /** The price of the SMS to the attacker. */
   readonly lostUnits: number
+  /** The price of all SMS. */
+  readonly spentUnits: number
   /** Undefined: not stopped. */
   readonly minutesUntilStopped: number | undefined
   readonly genuine: number
@@ -72,6 +90,7 @@ function resultOf(scenario: Scenario, setting: Setting, outcomes: readonly Outco
     tries: attack.length,
     sent: attack.reduce((sum, { segments }) => sum + segments, 0),
     lostUnits: unitsOf(attack),
+    spentUnits: unitsOf(outcomes),
     minutesUntilStopped: minutesUntilStopped(attack),
     genuine: genuine.length,
     genuineRefused: refused.length,
@@ -99,16 +118,23 @@ function minutesUntilStopped(attack: readonly Outcome[]): number | undefined {
   return first && stoppedAtMs !== undefined ? (stoppedAtMs - first.visit.atMs) / 60_000 : undefined
 }
 
-function figureOf(result: Result): Figure {
-  const { scenario, setting, tries, sent, genuine, genuineRefused, homeRefused } = result
+function figureOf(result: Result, budget: number): Figure {
+  const { scenario, setting, tries, sent, genuine, genuineRefused, homeRefused, spentUnits } = result
+  const isWithinBudget = setting !== withBudget || spentUnits <= budget
   const holds =
     sent <= (1 - aims.refusedShare) * tries &&
     genuineRefused < aims.genuineShare * genuine &&
-    homeRefused === 0
+    homeRefused === 0 &&
+    isWithinBudget
+  const measured = [
+    `${percent(1 - sent / tries)} of the attacker's SMS refused`,
+    `${percent(genuineRefused / genuine)} of genuine users refused, ${homeRefused} in the home country`,
+    `${whole(spentUnits)} units spent`,
+  ]
   return {
     name: `${scenario.name}: ${setting.name}`,
-    measured: `${percent(1 - sent / tries)} of the attacker's SMS refused; ${percent(genuineRefused / genuine)} of genuine users, ${homeRefused} in the home country`,
-    aim: { text: '≥ 95 %; < 0.1 %, 0', holds },
+    measured: measured.join('; '),
+    aim: { text: `≥ 95 %; < 0.1 %, 0${setting === withBudget ? `; ≤ ${whole(budget)}` : ''}`, holds },
   }
 }
 

@@ -35,6 +35,8 @@ export interface Scenario {
   readonly name: string
   /** When the service is launched, without a history. Undefined: it has a history. */
   readonly launchHour?: number
+  /** False: shows a limit of the guard. */
+  readonly hasAim: boolean
   readonly attack: Attack
 }
 
@@ -59,9 +61,16 @@ const dayMs = 86_400_000
 
 export const home: CountryCode = 'GB'
 
+const homePrefixes = 3000
+
+const frequentAbroad: readonly CountryCode[] = ['IE', 'FR', 'DE', 'ES', 'US', 'PL', 'IN']
+
+/** The countries of the operator's rules. */
+export const allowed: readonly CountryCode[] = [home, ...frequentAbroad]
+
 /** Where roaming and foreign users have their numbers, by weight. */
 const abroad: readonly (readonly [weight: number, country: CountryCode])[] = [
-  ...(['IE', 'FR', 'DE', 'ES', 'US', 'PL', 'IN'] as const).map((country) => [6, country] as const),
+  ...frequentAbroad.map((country) => [6, country] as const),
   ...(['IT', 'NL', 'PT', 'RO', 'AU', 'CA', 'BE', 'SE', 'CH', 'GR'] as const).map(
     (country) => [3, country] as const,
   ),
@@ -82,32 +91,44 @@ const spikeFactor = 10
 export const scenarios: readonly Scenario[] = [
   {
     name: 'sequential numbers in one range',
+    hasAim: true,
     attack: { startHour: 10, hours: 3, perHour: 7200, victims: sequential(['UZ']) },
   },
   {
     name: 'random mobile numbers of ten expensive countries',
+    hasAim: true,
     attack: { startHour: 10, hours: 3, perHour: 7200, victims: randomNumbers },
   },
   {
     name: 'slow drip: 2 an hour in each of 600 prefixes',
+    hasAim: true,
     attack: { startHour: 8, hours: 12, perHour: 1200, victims: drip },
   },
   {
     name: 'botnet of 1,000 client IP addresses',
+    hasAim: true,
     attack: { startHour: 10, hours: 4, perHour: 6000, victims: botnet },
   },
   {
     name: 'attacker that verifies 10 % of its codes',
+    hasAim: true,
     attack: { startHour: 10, hours: 4, perHour: 3600, verifies: 0.1, victims: sequential(expensive) },
   },
   {
     name: 'during a launch',
+    hasAim: true,
     launchHour: spikeHour,
     attack: { startHour: 9.5, hours: 4, perHour: 3600, victims: randomNumbers },
   },
   {
     name: 'during a night',
+    hasAim: true,
     attack: { startHour: 1, hours: 4, perHour: 7200, victims: randomNumbers },
+  },
+  {
+    name: 'random mobile numbers of the home country',
+    hasAim: false,
+    attack: { startHour: 10, hours: 3, perHour: 3600, victims: homeNumbers },
   },
 ]
 
@@ -203,7 +224,7 @@ class Users {
 
   private newcomer(): Pick<User, 'country' | 'phone'> {
     const country = this.random.chance(0.04) ? this.random.weighted(abroad) : home
-    return { country, phone: this.numbers.mobile(country, country === home ? 3000 : 200) }
+    return { country, phone: this.numbers.mobile(country, country === home ? homePrefixes : 200) }
   }
 }
 
@@ -242,6 +263,15 @@ function randomNumbers(random: Random): () => Victim {
     const country = random.of(expensive)
     return { country, phone: numbers.mobile(country, 1000), clientIp: randomIp(random) }
   }
+}
+
+function homeNumbers(random: Random): () => Victim {
+  const numbers = new Numbers(random)
+  return () => ({
+    country: home,
+    phone: numbers.mobile(home, homePrefixes),
+    clientIp: randomIp(random),
+  })
 }
 
 /** In turn through 600 prefixes, so that each gets 2 an hour. */
