@@ -6,7 +6,7 @@ import { cpu } from './parts/cpu.ts'
 import { memory } from './parts/memory.ts'
 import { peers } from './parts/peers.ts'
 import { postgres } from './parts/postgres.ts'
-import { pumping } from './parts/pumping.ts'
+import { pumping, reportedSeed } from './parts/pumping.ts'
 import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
 import { upkeep } from './parts/upkeep.ts'
@@ -18,16 +18,13 @@ import { wrkVersion } from './wrk.ts'
 const parts = { cpu, peers, rows, memory, start, upkeep, postgres, pumping }
 type PartName = keyof typeof parts
 
-/** The traffic of the tables in docs. */
-const reportedSeed = 2026
-
 const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH] [--seed NUMBER] [--postgres]
 
 Measures the real process and prints a Markdown table, which a whole run also writes to bench/results.md. Takes about
 40 minutes.
 
   --quick        about nine minutes: fewer and shorter rounds, fewer rows; writes nothing
-  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing
+  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing but the table of pumping in docs
   --binary PATH  a compiled otpost instead of the source; pumping always uses the source
   --seed NUMBER  of the traffic of pumping, ${reportedSeed} by default. Thresholds are tuned with other seeds
   --postgres     pumping uses PostgreSQL, not SQLite

@@ -41,5 +41,5 @@ export const quick: Scale = {
   memorySends: [1e4, 3e4],
   filledRows: 1e5,
   starts: 3,
-  pumping: { usersPerDay: 1500, historyDays: 2, attackShare: 0.3 },
+  pumping: { usersPerDay: 1000, historyDays: 2, attackShare: 0.3 },
 }

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { relativePrices } from '../../src/domain/money/relative-prices.ts'
@@ -6,8 +6,11 @@ import { databaseUrl, startPostgres } from '../../test/support/postgres.ts'
 import { type Outcome, play, type Setting } from '../pumping/play.ts'
 import { allowed, home, type Scenario, scenarios, trafficOf } from '../pumping/scenarios.ts'
 import { type Figure, type PartResult, whole } from '../report.ts'
-import type { Scale } from '../scale.ts'
-import type { Bench } from '../servers.ts'
+import { full, type Scale } from '../scale.ts'
+import { type Bench, root } from '../servers.ts'
+
+/** The traffic of the page in docs. */
+export const reportedSeed = 2026
 
 export interface PumpingOptions {
   readonly seed: number
@@ -56,10 +59,12 @@ export async function pumping(
   }
   const judged = results.filter(({ scenario, setting }) => scenario.hasAim && setting.env.GUARD === 'deny')
   const genuine = `${whole(traffic.genuine.length)} genuine users`
+  const table = tableOf(results)
+  if (seed === reportedSeed && volume === full.pumping && !usesPostgres) writePage(table)
   return {
     title: `SMS pumping on ${usesPostgres ? 'PostgreSQL' : 'SQLite'}: ${genuine}, seed ${seed}, a budget of ${whole(budget)} units a day`,
     figures: judged.map((result) => figureOf(result, budget)),
-    table: tableOf(results),
+    table,
   }
 }
 
@@ -160,7 +165,19 @@ function tableOf(results: readonly Result[]): string {
     'genuine users refused',
     'of them in the home country',
   ]
-  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('')
+  const widths = head.map((_, column) =>
+    Math.max(...[head, ...rows].map((cells) => cells[column]?.length ?? 0)),
+  )
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |\n`
+  return [head, widths.map((width) => '-'.repeat(width)), ...rows].map(line).join('')
+}
+
+/** Replaces the table of the page. */
+function writePage(table: string): void {
+  const page = join(root, 'docs/pumping-simulation.md')
+  const text = readFileSync(page, 'utf8')
+  writeFileSync(page, text.replace(/(?<=writes the table\. -->\n\n)[^<]*/, `${table}\n`))
 }
 
 function percent(share: number): string {

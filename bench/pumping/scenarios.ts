@@ -92,12 +92,12 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'sequential numbers in one range',
     hasAim: true,
-    attack: { startHour: 10, hours: 3, perHour: 7200, victims: sequential(['UZ']) },
+    attack: { startHour: 10, hours: 3, perHour: 3600, victims: sequential(['UZ']) },
   },
   {
     name: 'random mobile numbers of ten expensive countries',
     hasAim: true,
-    attack: { startHour: 10, hours: 3, perHour: 7200, victims: randomNumbers },
+    attack: { startHour: 10, hours: 3, perHour: 3600, victims: randomNumbers },
   },
   {
     name: 'slow drip: 2 an hour in each of 600 prefixes',
@@ -107,23 +107,23 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'botnet of 1,000 client IP addresses',
     hasAim: true,
-    attack: { startHour: 10, hours: 4, perHour: 6000, victims: botnet },
+    attack: { startHour: 10, hours: 4, perHour: 3000, victims: botnet },
   },
   {
     name: 'attacker that verifies 10 % of its codes',
     hasAim: true,
-    attack: { startHour: 10, hours: 4, perHour: 3600, verifies: 0.1, victims: sequential(expensive) },
+    attack: { startHour: 10, hours: 3, perHour: 3600, verifies: 0.1, victims: sequential(expensive) },
   },
   {
     name: 'during a launch',
     hasAim: true,
     launchHour: spikeHour,
-    attack: { startHour: 9.5, hours: 4, perHour: 3600, victims: randomNumbers },
+    attack: { startHour: 9.5, hours: 3, perHour: 3600, victims: randomNumbers },
   },
   {
     name: 'during a night',
     hasAim: true,
-    attack: { startHour: 1, hours: 4, perHour: 7200, victims: randomNumbers },
+    attack: { startHour: 1, hours: 4, perHour: 3600, victims: randomNumbers },
   },
   {
     name: 'random mobile numbers of the home country',

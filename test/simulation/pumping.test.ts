@@ -22,7 +22,7 @@ test('the pumping simulation plays genuine users and an attacker against the req
   const visits = scenario ? trafficOf(1, startAtMs, volume).dayOf(scenario) : []
   const outcomes = await play(database.env, { name: 'off', env: {} }, visits)
   await database.remove()
-  expect(visits.filter(({ isAttack }) => isAttack)).toHaveLength(43)
+  expect(visits.filter(({ isAttack }) => isAttack)).toHaveLength(22)
   expect(outcomes.filter(({ isRefused }) => isRefused)).toEqual([])
   for (const { visit, segments } of outcomes) expect(segments).toBe(visit.resendAfterMs === undefined ? 1 : 2)
 })
