@@ -111,16 +111,14 @@ function unitsOf(outcomes: readonly Outcome[]): number {
   return micros.reduce((sum, price) => sum + price, 0) / 1_000_000
 }
 
-/** From the first try to the one from which at least 95 % are refused. */
+/** From the first try to the one from which 95 of 100 tries are refused. */
 function minutesUntilStopped(attack: readonly Outcome[]): number | undefined {
-  let refused = 0
-  let stoppedAtMs: number | undefined
-  for (const [index, { visit, isRefused }] of attack.toReversed().entries()) {
-    if (isRefused) refused += 1
-    if (refused / (index + 1) >= aims.refusedShare) stoppedAtMs = visit.atMs
-  }
+  const stopped = attack.find((_, index) => {
+    const next = attack.slice(index, index + 100)
+    return next.filter(({ isRefused }) => isRefused).length >= aims.refusedShare * 100
+  })
   const [first] = attack
-  return first && stoppedAtMs !== undefined ? (stoppedAtMs - first.visit.atMs) / 60_000 : undefined
+  return first && stopped && (stopped.visit.atMs - first.visit.atMs) / 60_000
 }
 
 function figureOf(result: Result, budget: number): Figure {
