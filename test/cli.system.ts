@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Driver from 'better-sqlite3'
@@ -85,6 +85,9 @@ describe.concurrent('--help', () => {
       'app revoke',
       'app rotate',
       'app revoke-key',
+      'budget',
+      'budget set',
+      'price',
       'destination',
       'destination set',
       'destination check',
@@ -107,7 +110,7 @@ describe.concurrent('--help', () => {
     const { stdout } = await otpost(['--help'])
     const named = Array.from(stdout.matchAll(/^ {2}([a-z]+)[ |]/gm), ([, name]) => name)
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
-    const context = ['brand', 'request', 'app', 'destination', 'admin', 'audit']
+    const context = ['brand', 'request', 'app', 'destination', 'budget', 'price', 'admin', 'audit']
     const messages = ['deliveries', 'explain', 'callbacks', 'outbox']
     const care = ['backup', 'restore', 'move', 'doctor', 'forget']
     expect(named.sort()).toEqual([...server, ...context, ...messages, ...care, 'help'].sort())
@@ -443,6 +446,93 @@ describe.concurrent('otpost destination', () => {
     )
     const refused = await run('destination', 'set', 'GB', 'allow', '--providers', 'twilio')
     expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining('Add it to SMS_PLAIN')])
+  })
+})
+
+describe.concurrent('otpost budget and otpost price', () => {
+  test('set, list, lift and remove budgets, before and after an import of prices', async () => {
+    const { env, ok, run } = await scene()
+    expect(await ok('budget', 'set', 'server', '--per', 'day', '--amount', '50')).toBe(
+      'Budget server: 50 units per day.\n',
+    )
+    expect(await ok('price', 'check', '+371 20 000 000')).toContain('in units')
+    const file = join(folder.path, `prices-${randomUUID()}.csv`)
+    writeFileSync(
+      file,
+      'prefix,currency,price,provider\n+44,EUR,0.04,\n+44,EUR,0.035,twilio\n+371,EUR,0.07,\n',
+    )
+    const imported = await run('price', 'import', file)
+    expect([imported.code, imported.stdout]).toEqual([0, 'Imported 3 prices in EUR.\n'])
+    expect(imported.stderr).toContain('still count in units of the built-in prices: server.')
+    const check = ['price', 'check', '+44 7400 123456', '--json']
+    const { stdout } = await otpost(check, { ...env, SMS_PLAIN: 'twilio,vonage' })
+    expect(JSON.parse(stdout)).toEqual({
+      number: '+447400123456',
+      country: 'GB',
+      currency: 'EUR',
+      prefix: '+44',
+      price: 0.04,
+      providers: [
+        { provider: 'vonage', prefix: '+44', price: 0.04 },
+        { provider: 'twilio', prefix: '+44', price: 0.035 },
+      ],
+    })
+    await ok(
+      'budget',
+      'set',
+      'country:gb',
+      '--per',
+      'month',
+      '--amount',
+      '99.5',
+      '--alert',
+      '100,50',
+      '--no-stop',
+    )
+    expect(await ok('budget', 'lift', 'server', '--for', '12h')).toMatch(/^Budget server is lifted until 20/)
+    const listed: Record<string, unknown>[] = JSON.parse(await ok('budget', 'list', '--json'))
+    expect(listed.map(({ resetsAt, liftedUntil, ...row }) => row)).toEqual([
+      {
+        scope: 'country:GB',
+        per: 'month',
+        amount: 99.5,
+        currency: 'EUR',
+        spent: 0,
+        remaining: 99.5,
+        forecast: null,
+        alerts: [50, 100],
+        stops: false,
+      },
+      {
+        scope: 'server',
+        per: 'day',
+        amount: 50,
+        currency: 'units',
+        spent: 0,
+        remaining: 50,
+        forecast: null,
+        alerts: [80, 100],
+        stops: true,
+      },
+    ])
+    writeFileSync(file, 'prefix,currency,price\n+44,USD,0.04\n')
+    const refused = await run('price', 'import', file)
+    expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining('in EUR: country:GB.')])
+    expect(await ok('budget', 'remove', 'server')).toBe('Removed the budget server.\n')
+    const again = await run('budget', 'remove', 'server')
+    expect([again.code, complaint(again)]).toEqual([1, expect.stringContaining('no budget server')])
+  })
+
+  test.each([
+    ['--per week --amount 5', 2],
+    ['--per day --amount 0', 2],
+    ['--per day --amount 5 --alert 0', 2],
+    ['--per day --amount 5 --alert 1001', 2],
+    ['--per day', 2],
+  ])('budget set server %s exits with status %p', async (options, status) => {
+    const { run } = await scene()
+    const result = await run('budget', 'set', 'server', ...options.split(' '))
+    expect([result.code, complaint(result)]).toEqual([status, expect.stringContaining('--')])
   })
 })
 

@@ -9,6 +9,7 @@ import { destinationCommands } from './destination.ts'
 import { readEnvFile } from './env-file.ts'
 import { healthCommands } from './health.ts'
 import { messageCommands } from './messages.ts'
+import { moneyCommands } from './money.ts'
 import { moveCommands } from './move.ts'
 import { requestCommands } from './request.ts'
 import { sandboxCommands } from './sandbox.ts'
@@ -41,6 +42,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   appCommands(program, env)
   destinationCommands(program, env)
   adminCommands(program, env)
+  moneyCommands(program, env)
   messageCommands(program, env)
   careCommands(program, env)
   moveCommands(program, env)

@@ -1,8 +1,9 @@
 import { type Brands, nameKey } from '../brands/brand.ts'
-import { formatMicros, parseAmount, unitCurrency } from '../money/amounts.ts'
+import { formatMicros, type Micros, parseAmount, unitCurrency } from '../money/amounts.ts'
 import { type Budget, type BudgetPeriod, budgetPeriods } from '../money/budgets.ts'
 import { type CheckedPrices, importPrices, type PriceImport } from '../money/price-import.ts'
-import type { PriceRow } from '../money/prices.ts'
+import type { FoundPrice, PriceRow } from '../money/prices.ts'
+import { priceListOf } from '../money/relative-prices.ts'
 import { type Clock, parseDuration } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 import { type AppStore, OperatorError } from './operator.ts'
@@ -52,8 +53,7 @@ export const defaultAlertAt = '80,100'
 export async function setBudget(ports: MoneyPorts, request: BudgetRequest): Promise<Budget> {
   const scope = await existingScope(ports, request.scope)
   const period = periodIn(request.period)
-  const amount = parseAmount(request.amount)
-  if ('problem' in amount) throw new OperatorError(amount.problem)
+  const amountMicros = amountIn(request.amount)
   const alertAt = percentagesIn(request.alertAt ?? defaultAlertAt)
   const currency = (await ports.prices.rows())[0]?.currency ?? unitCurrency
   const now = ports.now()
@@ -63,7 +63,7 @@ export async function setBudget(ports: MoneyPorts, request: BudgetRequest): Prom
     const budget: Budget = {
       scope,
       period,
-      amountMicros: amount.micros,
+      amountMicros,
       currency,
       alertAt,
       stops: request.stops,
@@ -88,9 +88,7 @@ const longestLiftMs = 366 * 86_400_000
 
 /** `budget lift`: until then, it counts messages but rejects none. A duration of 0 ends the lift. */
 export function liftBudget(ports: MoneyPorts, scopeText: string, duration: string): Promise<Budget> {
-  const ms = parseDuration(duration)
-  if (ms === undefined || ms > longestLiftMs)
-    throw new OperatorError('The duration must be such as 30m, 12h or 7d, and at most 366d.')
+  const ms = liftDurationMs(duration)
   const now = ports.now()
   const liftedUntil = ms === 0 ? null : now + ms
   return changeBudget(ports, scopeText, now, (budget) => ({
@@ -102,6 +100,13 @@ export function liftBudget(ports: MoneyPorts, scopeText: string, duration: strin
     },
     budget: { ...budget, liftedUntil },
   }))
+}
+
+/** @throws OperatorError */
+export function liftDurationMs(text: string): number {
+  const ms = parseDuration(text)
+  if (ms !== undefined && ms <= longestLiftMs) return ms
+  throw new OperatorError('The duration must be such as 30m, 12h or 7d, and at most 366d.')
 }
 
 /** `budget remove` */
@@ -165,6 +170,13 @@ async function hasApp({ configured, list }: MoneyPorts['apps'], name: string): P
   return configured.includes(name) || (await list()).some(({ appId }) => appId === name)
 }
 
+/** @throws OperatorError */
+export function amountIn(text: string): Micros {
+  const amount = parseAmount(text)
+  if ('problem' in amount) throw new OperatorError(amount.problem)
+  return amount.micros
+}
+
 function periodIn(text: string): BudgetPeriod {
   const period = budgetPeriods.find((known) => known === text)
   if (!period) throw new OperatorError('The period must be day or month.')
@@ -174,7 +186,8 @@ function periodIn(text: string): BudgetPeriod {
 const mostAlerts = 10
 const largestAlert = 1000
 
-function percentagesIn(text: string): readonly number[] {
+/** @throws OperatorError */
+export function percentagesIn(text: string): readonly number[] {
   const words = text.split(',').map((word) => word.trim())
   if (words.join('') === '') return []
   const percentages = [...new Set(words.map((word) => (/^\d{1,4}$/.test(word) ? Number(word) : 0)))]
@@ -185,14 +198,33 @@ function percentagesIn(text: string): readonly number[] {
   return percentages.sort((a, b) => a - b)
 }
 
+export interface CheckedPrice extends FoundPrice {
+  /** Null: no provider is configured. */
+  readonly provider: string | null
+}
+
+/** `price check`: the price of one segment through each provider, the dearest first. A budget claims the dearest of the route. */
+export function checkPrice(
+  rows: readonly PriceRow[],
+  digits: string,
+  configured: readonly string[],
+): { readonly currency: string; readonly prices: readonly [CheckedPrice, ...CheckedPrice[]] } {
+  const list = priceListOf(rows)
+  const [first = null, ...others] = new Set(configured)
+  const found = (provider: string | null): CheckedPrice => ({ provider, ...list.find(digits, provider) })
+  const prices: [CheckedPrice, ...CheckedPrice[]] = [found(first), ...others.map(found)]
+  prices.sort((a, b) => b.priceMicros - a.priceMicros)
+  return { currency: list.currency, prices }
+}
+
 /**
  * `price import` (design D42). Budgets in another currency would no longer count, so they must be removed first.
- * @returns the number of stored prices, and the scopes of the budgets that still count in units
+ * @returns `inUnits`: the scopes of the budgets that still count in units
  */
 export async function storePrices(
   { prices, actor, now }: Pick<MoneyPorts, 'prices' | 'actor' | 'now'>,
   { rows: next, problems }: CheckedPrices,
-): Promise<{ readonly currency: string; readonly inUnits: readonly string[] }> {
+): Promise<{ readonly count: number; readonly currency: string; readonly inUnits: readonly string[] }> {
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
   const currency = next[0]?.currency ?? unitCurrency
   const { inUnits } = await prices.change({ actor, now: now() }, (rows, budgets) => {
@@ -218,7 +250,7 @@ export async function storePrices(
       entry: { target: currency, details },
     }
   })
-  return { currency, inUnits }
+  return { count: next.length, currency, inUnits }
 }
 
 function scopesOf(budgets: readonly Budget[]): string {
