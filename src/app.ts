@@ -18,6 +18,7 @@ import type { Demo } from './adapters/outbox/page.tsx'
 import { outboxRoutes } from './adapters/outbox/routes.ts'
 import { rootRoutes } from './adapters/pages/root.tsx'
 import { destinationOf } from './adapters/phone/destination.ts'
+import { isRegion } from './adapters/phone/e164.ts'
 import { formatPhone } from './adapters/phone/format.ts'
 import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
@@ -36,6 +37,7 @@ import { ConversionFeedback } from './domain/messages/conversion-feedback.ts'
 import { callbackUrls } from './domain/messages/delivery-reports.ts'
 import { longestNotifyMs } from './domain/messages/notify.ts'
 import { providerHealth } from './domain/messages/provider-health.ts'
+import { routeSettings } from './domain/operator/destinations.ts'
 import { CredentialRejections } from './domain/otp/credentials.ts'
 import { version } from './version.ts'
 
@@ -134,6 +136,10 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     databaseName,
     hasOutbox,
     providerNames,
+    routes: routeSettings(config.smsMode, smsRoutes),
+    isCountry: isRegion,
+    destinationOf,
+    formatPhone,
     segmentsOf,
     isTopLevelDomain,
     log,

@@ -118,7 +118,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 }
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
-function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: Storage, log: Log) {
+function openEventLog({ eventLog, statistics: { statistics, lastHour, countries }, now }: Storage, log: Log) {
   const { saveEntries, saveReports, trace, deliveries } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
@@ -134,6 +134,7 @@ function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: S
     flush,
     drain,
     stats: () => ({ ...stats(), lastLostAt }),
+    countries: (now: number) => flush().then(() => countries(now)),
     statistics: (period: Period, now: number) => flush().then(() => statistics(period, now)),
     lastHour: (now: number) => flush().then(() => lastHour(now)),
     saveReports,

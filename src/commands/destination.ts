@@ -1,18 +1,14 @@
 import { Argument, type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
 import { nameKey } from '../domain/brands/brand.ts'
-import {
-  countryName,
-  type DestinationRule,
-  destinationActions,
-  kindInWords,
-} from '../domain/destinations/destination.ts'
+import { countryName, destinationActions, kindInWords } from '../domain/destinations/destination.ts'
 import {
   checkDestination,
   decisionWords,
   listedRules,
   type RequestedRule,
   removeDestination,
+  ruleName,
   ruleWords,
   setDestination,
   smsRouteNames,
@@ -172,8 +168,4 @@ async function portsOf(context: Context, env: Env) {
   const { isRegion } = await import('../adapters/phone/e164.ts')
   const { brands, acting } = context
   return { ...acting(await commandActor(env)), brands, isCountry: isRegion }
-}
-
-function ruleName({ rule, brandSlug }: DestinationRule): string {
-  return brandSlug === null ? rule : `${rule} for brand ${brandSlug}`
 }

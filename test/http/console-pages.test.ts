@@ -12,6 +12,7 @@ import type {
 import { appsPage } from '../../src/adapters/console/pages/apps.tsx'
 import { brandPage, brandsPage, previewFragment } from '../../src/adapters/console/pages/brands.tsx'
 import { deliveriesPage, tracePage } from '../../src/adapters/console/pages/deliveries.tsx'
+import { destinationsPage } from '../../src/adapters/console/pages/destinations.tsx'
 import { keyPage } from '../../src/adapters/console/pages/key.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
@@ -22,6 +23,7 @@ import { explain } from '../../src/domain/events/explain.ts'
 import type { IntegrationRequestRecord } from '../../src/domain/integration/integration.ts'
 import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
+import type { ListedRule } from '../../src/domain/operator/destinations.ts'
 
 /** Text that, unescaped, breaks out of an element, a quoted attribute or a comment. */
 const hostile = `--></title></textarea><script>alert(1)</script>"'><img src=x onerror="alert(2)" style="color:red">`
@@ -232,6 +234,15 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     notifyTemplates: [hostile],
     registrations: { LOGIN_OTP: { id: hostile, ids: { [hostile]: hostile }, senderId: hostile } },
   }
+  const hostileRule: ListedRule = {
+    rule: `+${hostile}`,
+    brandSlug: hostile,
+    action: 'monitor',
+    providers: [hostile],
+    sender: hostile,
+    route: 'plain',
+    source: 'stored',
+  }
   const hostileKey = { ...appKey, lastFour: hostile }
   const hostileDelivery: Delivery = {
     ...delivery,
@@ -307,6 +318,31 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           brandSlug: hostile,
           hasOther: true,
           origin: hostile,
+        }),
+    ],
+    [
+      'destinations',
+      (around) =>
+        destinationsPage(around, {
+          rules: [hostileRule],
+          countries: [{ country: 'GB', sent: 3, verified: 1 }],
+          brands: [hostile],
+          providers: [hostile],
+          hasTemplateRoute: true,
+          form: { ...hostileRule, brand: hostile, sender: hostile, route: 'plain', isGroup: true },
+          problems: [hostile],
+          check: {
+            number: hostile,
+            brand: hostile,
+            problem: hostile,
+            result: {
+              digits: '447400123456',
+              formatted: hostile,
+              country: 'GB',
+              kind: 'ordinary',
+              decision: { action: 'monitor', rule: hostileRule, reason: 'rule' },
+            },
+          },
         }),
     ],
     ['brands', (around) => brandsPage(around, [hostileBrand])],
@@ -436,7 +472,8 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     for (const [, page] of hostilePages) {
       const { elements, all } = await read(page(pageContext))
       const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? [])
-      const visible = [...all('input').filter((each) => each.get('type') !== 'hidden'), ...all('textarea')]
+      const inputs = all('input').filter((each) => each.get('type') !== 'hidden')
+      const visible = [...inputs, ...all('textarea'), ...all('select')]
       const labelled = new Set(all('label').map((label) => label.get('for')))
       expect(visible.filter((each) => !labelled.has(each.get('id')))).toEqual([])
       expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([])

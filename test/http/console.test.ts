@@ -33,6 +33,7 @@ const pages = [
   '/admin/brands/acme',
   '/admin/apps',
   '/admin/deliveries',
+  '/admin/destinations',
   '/admin/audit',
   '/admin/settings',
 ]
@@ -733,6 +734,42 @@ describe('an operator', () => {
     expect((await visitor.post('/admin/brands/acme/status', { status: 'active' })).status).toBe(303)
     app.advance(31)
     expect((await send()).status).toBe(200)
+  })
+
+  test('sets, checks and removes destination rules: the next request is sent or rejected', async () => {
+    const send = () => app.post('/otp/send', { phone: '+44 7400 123456' })
+    await visitor.get('/admin/destinations')
+    const check = async () => {
+      const { status, html } = await visitor.post('/admin/destinations/check', { number: '+44 7400 123456' })
+      expect(status).toBe(200)
+      return /SMS are \w+/.exec(html)?.[0]
+    }
+    const set = (fields: Record<string, string>) => visitor.post('/admin/destinations', fields)
+    expect(await check()).toBe('SMS are sent')
+    expect((await set({ rule: 'GB', action: 'block', isGroup: '1' })).status).toBe(303)
+    expect(await check()).toBe('SMS are rejected')
+    expect((await send()).body).toMatchObject({ error: 'validation_error' })
+    expect((await set({ rule: '+4474', action: 'monitor', brand: 'acme', sender: 'Acme' })).status).toBe(303)
+    const sent = await send()
+    expect(sent.status).toBe(200)
+    const { trace, deliveries } = await app.eventsOf(sent)
+    expect([trace?.flags, trace?.country, deliveries[0]?.country]).toEqual([['destination'], 'GB', 'GB'])
+    const { html } = await visitor.get('/admin/destinations')
+    for (const shown of ['+4474', 'sender Acme', 'Guernsey', 'United Kingdom (GB)'])
+      expect(html).toContain(shown)
+    const refused = await set({ rule: 'GB', action: 'allow', providers: 'twilio' })
+    expect([refused.status, refused.html]).toEqual([409, expect.stringContaining('Add it to SMS_PLAIN')])
+    expect((await visitor.post('/admin/destinations/check', { number: 'x' })).status).toBe(400)
+    const edited = await visitor.post('/admin/destinations/edit', { rule: '+4474', action: 'monitor' })
+    expect(edited.html).toMatch(/name="rule"[^>]*value="\+4474"/)
+    for (const rule of ['GB', 'GG', 'JE', 'IM']) {
+      expect((await visitor.post('/admin/destinations/remove', { rule })).status).toBe(303)
+    }
+    expect((await visitor.post('/admin/destinations/remove', { rule: 'GB' })).status).toBe(409)
+    const { rules } = await app.app.context.policy.rows()
+    expect(rules.map(({ rule, brandSlug }) => [rule, brandSlug])).toEqual([['+4474', 'acme']])
+    const [{ actor, action } = {}] = await app.app.context.audit.list({ limit: 1 })
+    expect([actor?.by, action]).toEqual(['console', 'destination.removed'])
   })
 
   test('opens a brand by any spelling of its slug', async () => {

@@ -15,7 +15,15 @@ import {
 } from '../pages/components.tsx'
 import type { PageContext } from './models.ts'
 
-type Section = 'overview' | 'requests' | 'brands' | 'apps' | 'deliveries' | 'audit' | 'settings'
+type Section =
+  | 'overview'
+  | 'requests'
+  | 'brands'
+  | 'apps'
+  | 'deliveries'
+  | 'destinations'
+  | 'audit'
+  | 'settings'
 
 const sections: readonly { section: Section; title: string; href: string; icon: IconName }[] = [
   { section: 'overview', title: 'Overview', href: '/admin', icon: 'pulse' },
@@ -23,6 +31,7 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
   { section: 'requests', title: 'Requests', href: '/admin/requests', icon: 'tray' },
   { section: 'brands', title: 'Brands', href: '/admin/brands', icon: 'tag' },
   { section: 'apps', title: 'Apps', href: '/admin/apps', icon: 'key' },
+  { section: 'destinations', title: 'Destinations', href: '/admin/destinations', icon: 'pin' },
   { section: 'audit', title: 'Audit', href: '/admin/audit', icon: 'list' },
   { section: 'settings', title: 'Settings', href: '/admin/settings', icon: 'sliders' },
 ]

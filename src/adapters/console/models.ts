@@ -2,9 +2,11 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus } from '../../domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
+import type { CountryStatus } from '../../domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
+import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 
@@ -82,6 +84,37 @@ export interface AppsModel {
   readonly configured: readonly string[]
   readonly appId: string
   readonly problem: string | null
+}
+
+export interface DestinationForm {
+  readonly rule: string
+  readonly action: string
+  /** A slug. Empty: all brands. */
+  readonly brand: string
+  readonly providers: readonly string[]
+  readonly sender: string
+  /** Empty: as OTP_SMS_MODE says. */
+  readonly route: string
+  readonly isGroup: boolean
+}
+
+export interface DestinationsModel {
+  readonly rules: readonly ListedRule[]
+  readonly countries: readonly CountryStatus[]
+  /** Slugs. */
+  readonly brands: readonly string[]
+  /** Names of the server's providers. */
+  readonly providers: readonly string[]
+  readonly hasTemplateRoute: boolean
+  readonly form: DestinationForm
+  readonly problems: readonly string[]
+  readonly check: {
+    /** As entered. */
+    readonly number: string
+    readonly brand: string
+    readonly result: (CheckedDestination & { readonly formatted: string }) | null
+    readonly problem: string | null
+  }
 }
 
 export interface DeliveriesModel {

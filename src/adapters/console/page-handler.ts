@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import type { SettingInForce } from '../../config/settings.ts'
 import type { Contacts } from '../../domain/contact.ts'
+import type { DestinationOf } from '../../domain/destinations/destination.ts'
 import type { EventLogReader } from '../../domain/events/event-log.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import type {
@@ -11,8 +12,10 @@ import type {
   Statistics,
 } from '../../domain/events/statistics.ts'
 import { Failure } from '../../domain/failures.ts'
+import type { CountryStatus } from '../../domain/guard/status.ts'
 import type { PreviewSettings } from '../../domain/messages/preview.ts'
 import type { AuditReader } from '../../domain/operator/audit.ts'
+import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import {
   type AppStore,
   type BrandStore,
@@ -21,6 +24,7 @@ import {
   type OperatorPorts,
   type OperatorStore,
 } from '../../domain/operator/operator.ts'
+import type { PolicyPorts, PolicyStore } from '../../domain/operator/policy.ts'
 import { type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
 import { staticRoutes } from '../pages/static.ts'
@@ -37,11 +41,13 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly requests: IntegrationRequestStore
   readonly audit: AuditReader
   readonly operator: OperatorStore
+  readonly policy: Pick<PolicyStore, 'rows' | 'change'>
   readonly secrets: Secrets
   readonly eventLog: Pick<EventLogReader, 'trace' | 'deliveries'> & {
     statistics(period: Period, now: number): Promise<Statistics>
     /** By `wayName`. */
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
+    countries(now: number): Promise<readonly CountryStatus[]>
   }
   readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>
@@ -61,6 +67,11 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]
   readonly contacts: Contacts
+  readonly routes: RouteSettings
+  readonly smsCountries: readonly string[]
+  readonly isCountry: (code: string) => boolean
+  readonly destinationOf: DestinationOf
+  readonly formatPhone: (digits: string) => string
   readonly log: Log
 }
 
@@ -72,7 +83,7 @@ export interface PageRequest {
   readonly url: URL
   readonly form: URLSearchParams
   readonly params: Readonly<Record<string, string>>
-  readonly by: OperatorPorts
+  readonly by: OperatorPorts & PolicyPorts
 }
 
 type Page = (pageRequest: PageRequest, pageContext: PageContext) => Promise<Response> | Response
@@ -81,7 +92,7 @@ export type PageHandler = ReturnType<typeof createPageHandler>
 
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const { publicUrl, ownUrl, version, hasOutbox } = settings
-  const { operator, secrets, now } = ports
+  const { operator, policy, secrets, now } = ports
   const hasLogin = ports.passwordHash !== undefined
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
@@ -105,7 +116,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
           'The form belongs to another session, or another site sent it. Go back, reload the page and submit the form again.'
         return problem(pageContext, 403, 'The form was rejected', text)
       }
-      const by = { operator, secrets, now, actor: sessionActor(visit.session) }
+      const by = { operator, policy, secrets, now, actor: sessionActor(visit.session) }
       const url = new URL(request.url, ownUrl())
       const response = await page({ request, visit, url, form, params, by }, pageContext)
       if (pageContext.flash && request.method === 'GET')
@@ -193,7 +204,7 @@ export async function orAgain(
 }
 
 /** Without the sentences that name a command: the console has a button for each. */
-function withoutCommands(message: string): string {
+export function withoutCommands(message: string): string {
   const sentences = message.split(/(?<=\.)[^\S\n]+/).filter((sentence) => !sentence.includes('`otpost '))
   return sentences.length === 0 ? message : sentences.join(' ')
 }

@@ -3,6 +3,7 @@ import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from 
 import { appRoutes } from './routes/apps.ts'
 import { brandRoutes } from './routes/brands.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
+import { destinationRoutes } from './routes/destinations.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -15,6 +16,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   brandRoutes(pageHandler)
   appRoutes(pageHandler)
   deliveryRoutes(pageHandler)
+  destinationRoutes(pageHandler)
   serverRoutes(pageHandler)
   pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes

@@ -22,6 +22,7 @@ const icons = {
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   next: 'M9.5 5.5L16 12l-6.5 6.5',
   back: 'M14.5 5.5L8 12l6.5 6.5',
+  pin: 'M12 21s6.5-6 6.5-11a6.5 6.5 0 00-13 0c0 5 6.5 11 6.5 11zM12 12.5a2.5 2.5 0 110-5 2.5 2.5 0 010 5z',
   search: 'M16 16l4.5 4.5M10.5 17a6.5 6.5 0 110-13 6.5 6.5 0 010 13z',
 } as const
 export type IconName = keyof typeof icons
@@ -160,6 +161,28 @@ export function Field(props: FieldProps) {
     <div class="field">
       <label for={attributes.id}>{label}</label>
       {rows === undefined ? <input type="text" {...shared} /> : <textarea rows={rows} {...shared} />}
+      {below}
+    </div>
+  )
+}
+
+interface SelectProps extends ControlProps {
+  /** By value. */
+  readonly options: Readonly<Record<string, string>>
+}
+
+export function Select(props: SelectProps) {
+  const { attributes, below } = control(props)
+  return (
+    <div class="field">
+      <label for={attributes.id}>{props.label}</label>
+      <select {...attributes}>
+        {Object.entries(props.options).map(([value, text]) => (
+          <option key={value} value={value} selected={value === props.value}>
+            {text}
+          </option>
+        ))}
+      </select>
       {below}
     </div>
   )

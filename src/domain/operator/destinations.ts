@@ -29,6 +29,14 @@ export interface RouteSettings {
   readonly template: readonly string[]
 }
 
+export function routeSettings(
+  smsMode: SmsMode,
+  { plain, template }: Readonly<Record<SmsRoute, readonly { readonly name: string }[]>>,
+): RouteSettings {
+  const names = (providers: typeof plain) => providers.map(({ name }) => name)
+  return { smsMode, plain: names(plain), template: names(template) }
+}
+
 export interface DestinationPorts extends PolicyPorts {
   readonly brands: Pick<Brands, 'bySlug'>
   readonly isCountry: (code: string) => boolean
@@ -150,6 +158,11 @@ function differences(
   return Object.fromEntries(
     changes.filter(([, was, is]) => was !== is).map(([key, was, is]) => [key, `${was} → ${is}`]),
   )
+}
+
+/** Such as `GB for brand acme`. */
+export function ruleName({ rule, brandSlug }: Pick<DestinationRule, 'rule' | 'brandSlug'>): string {
+  return brandSlug === null ? rule : `${rule} for brand ${brandSlug}`
 }
 
 /** Such as `allow, providers twilio,vonage, sender ACME`. */

@@ -1,0 +1,260 @@
+/** @jsxImportSource preact */
+import { countryName, type DestinationAction, kindInWords } from '../../../domain/destinations/destination.ts'
+import { unknownCountry } from '../../../domain/guard/bucket.ts'
+import { decisionWords, type ListedRule, ruleName, ruleWords } from '../../../domain/operator/destinations.ts'
+import {
+  Badge,
+  Button,
+  Choice,
+  Empty,
+  Facts,
+  Field,
+  FieldGroup,
+  Select,
+  type Tone,
+} from '../../pages/components.tsx'
+import { count, percent } from '../../pages/words.ts'
+import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
+import type { DestinationsModel, PageContext } from '../models.ts'
+
+const tones: Readonly<Record<DestinationAction, Tone>> = { allow: 'good', monitor: 'warn', block: 'bad' }
+
+export function destinationsPage(pageContext: PageContext, model: DestinationsModel): string {
+  return consolePage(
+    pageContext,
+    { title: 'Destinations', section: 'destinations' },
+    <div class="columns wide-first loose">
+      <div class="stack">
+        <Rules model={model} />
+        <Card title="Codes by SMS in the last 24 hours" hint="By country of the phone number.">
+          <Table
+            caption="Codes by country"
+            figures
+            columns={[
+              'Country',
+              { title: 'Sent', align: 'end' },
+              { title: 'Verified', align: 'end' },
+              { title: 'Conversion', align: 'end' },
+            ]}
+            rows={model.countries.map(({ country, sent, verified }) => [
+              country === unknownCountry ? 'No country' : placeOf(country),
+              count(sent),
+              count(verified),
+              sent === 0 ? '–' : percent(Math.min(1, verified / sent)),
+            ])}
+            empty="No codes were sent by SMS."
+          />
+        </Card>
+      </div>
+      <div class="stack">
+        <Check model={model} />
+        <RuleForm model={model} />
+      </div>
+    </div>,
+  )
+}
+
+function placeOf(country: string): string {
+  return `${countryName(country)} (${country})`
+}
+
+function Rules({ model: { rules } }: { model: DestinationsModel }) {
+  if (rules.length === 0) {
+    return (
+      <Card>
+        <Empty title="SMS go to every country">
+          Set `SMS_COUNTRIES` to the countries that you serve, or set rules on this page. Once a rule exists,
+          premium-rate and satellite numbers and numbers of no known plan are blocked.
+        </Empty>
+      </Card>
+    )
+  }
+  return (
+    <Card
+      title="Rules"
+      hint="The longest prefix applies, then the country, then `*`. Of two equal rules, that of the brand applies."
+    >
+      <Table
+        caption="Destination rules"
+        columns={['Rule', 'Brand', 'Action', 'Sent with', { title: 'Actions', align: 'end', isQuiet: true }]}
+        rows={rules.map(ruleCells)}
+        empty=""
+      />
+      {rules.some(({ action }) => action === 'monitor') && (
+        <p class="hint">
+          SMS of a rule with the action monitor are sent. Request traces and metrics have those that block
+          would reject.
+        </p>
+      )}
+    </Card>
+  )
+}
+
+function ruleCells(listed: ListedRule) {
+  const { rule, brandSlug, action, providers, sender, route, source } = listed
+  const how = [
+    providers.join(', '),
+    sender !== null && `sender ${sender}`,
+    route !== null && `${route} route`,
+  ].filter(Boolean)
+  const hidden = { rule, brand: brandSlug ?? '' }
+  return [
+    <span class="two-lines">
+      <code>{rule}</code>
+      <small>{meaningOf(rule)}</small>
+    </span>,
+    brandSlug === null ? 'all' : <bdi class="breaks">{brandSlug}</bdi>,
+    <Badge tone={tones[action]}>{action}</Badge>,
+    how.length === 0 ? <span class="hint">defaults</span> : how.join('; '),
+    source === 'SMS_COUNTRIES' ? (
+      <span class="hint">
+        from <code>SMS_COUNTRIES</code>
+      </span>
+    ) : (
+      <div class="actions">
+        <Form
+          action="/admin/destinations/edit"
+          hidden={{ ...hidden, action, sender: sender ?? '', route: route ?? '' }}
+        >
+          {providers.map((name) => (
+            <input key={name} type="hidden" name="providers" value={name} />
+          ))}
+          <Button small>
+            Edit<span class="sr-only"> {ruleName(listed)}</span>
+          </Button>
+        </Form>
+        <Form
+          action="/admin/destinations/remove"
+          confirm={`Remove the rule ${ruleName(listed)}? Less specific rules apply to its numbers.`}
+          hidden={hidden}
+        >
+          <Button kind="danger" small>
+            Remove<span class="sr-only"> {ruleName(listed)}</span>
+          </Button>
+        </Form>
+      </div>
+    ),
+  ]
+}
+
+function meaningOf(rule: string): string {
+  if (rule === '*') return 'all other numbers'
+  return rule.startsWith('+') ? 'number range' : countryName(rule)
+}
+
+function Check({ model: { check, brands } }: { model: DestinationsModel }) {
+  const { number, brand, result, problem } = check
+  return (
+    <Card
+      title="Check a number"
+      hint="What the rules decide. No message is sent, and otpost does not store the number."
+    >
+      {problem !== null && <Notice tone="bad">{problem}</Notice>}
+      {result && (
+        <Facts
+          entries={{
+            Number: <bdi>{result.formatted}</bdi>,
+            Country: result.country === null ? 'none' : placeOf(result.country),
+            Kind: kindInWords(result.kind),
+            Decision: (
+              <span>
+                <Badge tone={tones[result.decision.action]}>{result.decision.action}</Badge>{' '}
+                {decisionWords(result.decision)}
+              </span>
+            ),
+            Rule:
+              result.decision.rule && `${ruleName(result.decision.rule)}: ${ruleWords(result.decision.rule)}`,
+          }}
+        />
+      )}
+      <Form action="/admin/destinations/check" submit="Check" kind="plain">
+        <Field
+          label="Phone number"
+          name="number"
+          required
+          isCode
+          value={number}
+          placeholder="+44 7400 123456"
+        />
+        {brands.length > 0 && <BrandSelect id="check-brand" value={brand} brands={brands} />}
+      </Form>
+    </Card>
+  )
+}
+
+function BrandSelect({ id, value, brands }: { id: string; value: string; brands: readonly string[] }) {
+  const options = { '': 'All brands', ...Object.fromEntries(brands.map((slug) => [slug, slug])) }
+  return <Select label="Brand" id={id} name="brand" value={value} options={options} />
+}
+
+function RuleForm({ model }: { model: DestinationsModel }) {
+  const { form, problems, brands, providers, hasTemplateRoute } = model
+  return (
+    <Card title="Set a rule" hint="Replaces the whole rule of the same country, prefix and brand.">
+      {problems.length > 0 && (
+        <Notice tone="bad">
+          {problems.map((problem) => (
+            <p key={problem}>{problem}</p>
+          ))}
+        </Notice>
+      )}
+      <Form action="/admin/destinations" submit="Save rule">
+        <Field
+          label="Rule"
+          name="rule"
+          required
+          isCode
+          value={form.rule}
+          hint="A country such as `GB`, a prefix such as `+4479`, or `*` for all other numbers."
+        />
+        <Choice
+          label="With its territories"
+          name="isGroup"
+          checked={form.isGroup}
+          hint="For GB: also Guernsey, Jersey and the Isle of Man."
+        />
+        <Select
+          label="Action"
+          name="action"
+          value={form.action}
+          options={{
+            allow: 'allow: send',
+            monitor: 'monitor: send, and record what block would reject',
+            block: 'block: reject',
+          }}
+        />
+        {brands.length > 0 && <BrandSelect id="rule-brand" value={form.brand} brands={brands} />}
+        <FieldGroup legend="Only these providers">
+          {[...new Set([...providers, ...form.providers])].map((name) => (
+            <Choice
+              key={name}
+              id={`provider-${name}`}
+              label={name}
+              name="providers"
+              value={name}
+              checked={form.providers.includes(name)}
+            />
+          ))}
+        </FieldGroup>
+        <Field
+          label="Sender"
+          name="sender"
+          value={form.sender}
+          hint="A number with `+`, a short code or a name of up to 11 characters. Empty: the provider’s default."
+        />
+        {hasTemplateRoute && (
+          <Select
+            label="Route"
+            name="route"
+            value={form.route}
+            options={{
+              '': 'As OTP_SMS_MODE and the brand say',
+              plain: 'plain: the direct route',
+              template: 'template: the registered-template (DLT) route',
+            }}
+          />
+        )}
+      </Form>
+    </Card>
+  )
+}
