@@ -58,6 +58,15 @@ async function scene() {
 const tables: readonly Table[] = [
   schema.brands,
   schema.appKeys,
+  schema.apps,
+  schema.appBrands,
+  schema.destinationRules,
+  schema.guardPrefixes,
+  schema.verifiedNumbers,
+  schema.prices,
+  schema.budgets,
+  schema.alerts,
+  schema.alertDeliveries,
   schema.integrationRequests,
   schema.audit,
   schema.consoleSessions,
@@ -592,6 +601,8 @@ const named = (value: fc.Arbitrary<unknown>, ...names: readonly string[]) =>
 const anyJson: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'brands.notify_templates': fc.array(anyText, { maxLength: 3 }),
   'brands.registrations': named(fc.record({ id: anyText }), 'LOGIN_OTP', 'ORDER_PLACED'),
+  'destination_rules.providers': fc.array(anyText, { maxLength: 3 }),
+  'budgets.alert_at': fc.array(fc.nat(), { maxLength: 3 }),
   'integration_requests.channels': fc.subarray(['SMS', 'EMAIL']),
   'requests.limits': fc.array(fc.record({ limit: anyText, max: fc.nat(), refused: fc.boolean() }), {
     maxLength: 2,
@@ -653,7 +664,7 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
     case 'codes_and_limits': {
       const ofLimit = {
         name: 'minute',
-        count: index,
+        count: index === 0 ? 9e15 : index,
         codeId: null,
         codeHash: null,
         attempts: null,

@@ -97,6 +97,7 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
 
 function aboutRestored(restored: Restored, databaseFile: string, file: string): readonly string[] {
   const { asideFile, ownerUid, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
+  const { droppedAlerts, knowsSpent } = restored
   const { appIds, brands } = validAgain
   return [
     `Restored ${databaseFile} from ${file}. ${lastRequestAt === null ? 'The backup has no requests.' : `Its latest request is from ${isoTime(lastRequestAt)}.`}`,
@@ -104,7 +105,7 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
       ? []
       : [`The owner of the file could not be set. Run: chown ${ownerUid} ${databaseFile}`]),
     asideFile === null ? 'There was no previous database.' : `The previous database is ${asideFile}.`,
-    `Not restored: ${counted(droppedCodes, 'code')} that could have been used a second time, ${counted(droppedSessions, 'console session or link', 'console sessions or links')}.`,
+    `Not restored: ${counted(droppedCodes, 'code')} that could have been used a second time, ${counted(droppedSessions, 'console session or link', 'console sessions or links')}, ${counted(droppedAlerts, 'undelivered alert')}.`,
     ...(appIds.length > 0
       ? [
           `Keys of these apps were revoked after the backup and are valid again: ${appIds.join(', ')}. Revoke them again with \`otpost app revoke-key\`.`,
@@ -115,7 +116,12 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
           `These brands were suspended after the backup and are active again: ${brands.join(', ')}. Suspend them again with \`otpost brand status\`.`,
         ]
       : []),
-    'Changes made after the backup are lost. Check `otpost brand list` and `otpost app list`.',
+    ...(knowsSpent
+      ? []
+      : [
+          'Budgets count only what was spent before the backup, because there was no previous database to read. Check `otpost budget list`.',
+        ]),
+    'Changes made after the backup are lost. Check `otpost brand list`, `otpost app list`, `otpost destination list`, `otpost guard status` and `otpost budget list`.',
     'Persons erased after the backup are in the database again. Run `otpost forget` for them again.',
   ]
 }

@@ -54,6 +54,47 @@ test.each([0o644, 0o400])('a backup with mode %o becomes a database with mode 06
   expect(statSync(here.at('backup.db')).mode & 0o777).toBe(mode)
 })
 
+test('what was spent of a budget after the backup stays spent, and alerts are not sent again', async () => {
+  using here = place()
+  const budget = (scope: string, countsFrom: number) =>
+    `INSERT INTO budgets VALUES ('${scope}', 'month', 100, 'EUR', '[]', 1, NULL, ${countsFrom})`
+  const spent = (scope: string, count: number, endsAt: number, countsFrom = 5) =>
+    `INSERT OR REPLACE INTO codes_and_limits (subject, name, count, expires_at)
+     VALUES ('budget:${scope}', 'month:${countsFrom}', ${count}, ${endsAt})`
+  const run = (...statements: readonly string[]) =>
+    inDatabase(here.file, (driver) => void driver.exec(statements.join(';')))
+  const counters = () =>
+    inDatabase(here.file, (driver) =>
+      driver.prepare('SELECT subject, name, count, expires_at FROM codes_and_limits').raw().all(),
+    )
+  await marked(here.file, 'backed')
+  run(budget('server', 5), spent('server', 40, 9e12), budget('brand:a', 5), spent('brand:a', 90, 8e12))
+  run(budget('brand:b', 5), "INSERT INTO alert_deliveries VALUES ('a', 'email', 0, 1)")
+  await here.backUp(here.at('backup.db'))
+  run(
+    spent('server', 60, 9e12),
+    spent('brand:a', 10, 9e12),
+    spent('brand:b', 1, 9e12),
+    spent('brand:b', 7, 9e12, 6),
+  )
+  run(spent('brand:c', 7, 9e12))
+  expect(here.restore(here.at('backup.db'))).toMatchObject({ droppedAlerts: 1, knowsSpent: true })
+  expect(counters()).toEqual([
+    ['budget:brand:a', 'month:5', 10, 9e12],
+    ['budget:brand:b', 'month:5', 1, 9e12],
+    ['budget:server', 'month:5', 60, 9e12],
+  ])
+  run(spent('server', 50, 9e12))
+  here.restore(here.at('backup.db'))
+  expect(counters()).toContainEqual(['budget:server', 'month:5', 50, 9e12])
+  run(spent('server', 50, 1e12))
+  here.restore(here.at('backup.db'))
+  expect(counters()).toContainEqual(['budget:server', 'month:5', 40, 9e12])
+  rmSync(here.file)
+  expect(here.restore(here.at('backup.db'))).toMatchObject({ knowsSpent: false })
+  expect(counters()).toContainEqual(['budget:server', 'month:5', 40, 9e12])
+})
+
 test.skipIf(process.getuid?.() !== 0)(
   'as root, the database gets the owner of the existing one, or of the folder',
   async () => {
@@ -122,6 +163,8 @@ test('codes are not restored, used or not; limits, brands and the event log are'
     ownerUid: null,
     droppedCodes: 3,
     droppedSessions: 2,
+    droppedAlerts: 0,
+    knowsSpent: true,
     lastRequestAt: before.clock.now,
     validAgain: { appIds: [], brands: [] },
   })

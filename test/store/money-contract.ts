@@ -419,7 +419,7 @@ function testAlerts(stores: () => MoneyStores): void {
       expect(await alerts.take(both, start + day, minute)).toEqual([])
     })
 
-    test('a delivery that is due is taken by one process, until its lease ends', async () => {
+    test('one process takes a delivery that is due, until its lease ends', async () => {
       const { alerts } = stores()
       for (const key of ['a', 'b', 'c']) await alerts.add(alert(key), both)
       expect(await alerts.take(['email'], start - 1, minute)).toEqual([])

@@ -21,10 +21,10 @@ test('open limits and live codes of a database with ledgers survive the upgrade'
   ])
   await migrate(pool)
   expect(await rows('SELECT * FROM codes_and_limits ORDER BY subject, name')).toEqual([
-    ['ann', 'code:acme', null, 'id', 'hash', 1, 1_800_000_000_000, 1_800_000_300_000, null],
-    ['ann', 'cooldown:acme', 1, null, null, null, null, 1_800_000_030_000, null],
-    ['ann', 'minute', 2, null, null, null, null, 1_800_000_060_000, null],
-    ['app:shop', 'minute', 7, null, null, null, null, 1_800_000_060_000, null],
+    ['ann', 'code:acme', null, 'id', 'hash', 1, 1_800_000_000_000, 1_800_000_300_000, null, null],
+    ['ann', 'cooldown:acme', 1, null, null, null, null, 1_800_000_030_000, null, null],
+    ['ann', 'minute', 2, null, null, null, null, 1_800_000_060_000, null, null],
+    ['app:shop', 'minute', 7, null, null, null, null, 1_800_000_060_000, null, null],
   ])
   expect(await rows("SELECT to_regclass('ledgers')")).toEqual([[null]])
   expect(await rows("SELECT tgname FROM pg_trigger WHERE tgname LIKE '%_revised'")).toEqual([])

@@ -49,6 +49,8 @@ export function preparedUpsert<Given extends SQLiteTable>(
   type Row = Readonly<Record<string, unknown>>
   const columns = getTableColumns(table)
   const all = Object.keys(columns)
+  // One bit for each column.
+  if (all.length > 32) throw new RangeError('The table has more than 32 columns.')
   const groups = new Map<number, { names: readonly string[]; statements: Driver.Statement<unknown[]>[] }>()
 
   function prepare(names: readonly string[], rows: number) {

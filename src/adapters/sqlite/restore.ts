@@ -46,6 +46,10 @@ export interface Restored {
   readonly ownerUid: number | null
   readonly droppedCodes: number
   readonly droppedSessions: number
+  /** Alerts that were not delivered yet at the time of the backup. */
+  readonly droppedAlerts: number
+  /** False: budgets do not count what was spent after the backup. */
+  readonly knowsSpent: boolean
   /** Null: no requests. */
   readonly lastRequestAt: number | null
   /** Revoked appIds and suspended brand slugs that are valid again. */
@@ -194,6 +198,8 @@ function takeOut(
       (sum, table) => sum + draft.prepare(`DELETE FROM ${table}`).run().changes,
       0,
     )
+    const droppedAlerts = draft.prepare('DELETE FROM alert_deliveries').run().changes
+    const knowsSpent = keepSpent(present, draft)
     const lastRequest = draft.prepare<[], string | null>('SELECT max(request_id) FROM requests').pluck().get()
     const entry = auditRow({
       at: now,
@@ -206,6 +212,8 @@ function takeOut(
     return {
       droppedCodes,
       droppedSessions,
+      droppedAlerts,
+      knowsSpent,
       lastRequestAt: lastRequest ? timeOfId(lastRequest) : null,
       validAgain: {
         appIds: withdrawn(present, draft, 'app_keys', ['key_sha256', 'app_id'], 'revoked_at IS NOT NULL'),
@@ -220,6 +228,25 @@ function requireColumns(draft: Driver.Database, path: string): void {
   if (missing !== undefined) {
     throw new OperatorError(`${path} cannot be restored: it lacks ${missing}. Use another backup.`)
   }
+}
+
+/** Money that was spent after the backup stays spent. Returns whether it was known for all budgets. */
+function keepSpent(present: Driver.Database | undefined, draft: Driver.Database): boolean {
+  if (!present || !columnsOf(present).includes('codes_and_limits.count')) {
+    return draft.prepare('SELECT 1 FROM budgets').get() === undefined
+  }
+  const counters = present.prepare(
+    "SELECT subject, name, count, expires_at FROM codes_and_limits WHERE subject >= 'budget:' AND subject < 'budget;'",
+  )
+  const keep = draft.prepare(
+    `INSERT INTO codes_and_limits (subject, name, count, expires_at)
+     SELECT @subject, @name, @count, @expires_at FROM budgets
+     WHERE 'budget:' || scope = @subject AND period || ':' || counts_from = @name
+     ON CONFLICT DO UPDATE SET count = excluded.count, expires_at = excluded.expires_at
+     WHERE (excluded.expires_at, excluded.count) > (codes_and_limits.expires_at, codes_and_limits.count)`,
+  )
+  for (const counter of counters.all()) keep.run(counter)
+  return true
 }
 
 /** Names of rows that were revoked or suspended before the restore but not after it. */

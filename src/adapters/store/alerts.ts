@@ -38,7 +38,7 @@ export function createAlertStore({ orm, tables, write, writeCounted, jsonElement
       )
       return added === 1
     },
-    /** Each delivery is taken by one process, since it changes only if its tries are still those that were read. */
+    /** One process takes each delivery: the update requires the tries that were read. */
     take: async (
       channels: readonly Channel[],
       now: number,
