@@ -357,11 +357,12 @@ describe.concurrent('app', () => {
     expect(complaint(again)).toContain('revoke')
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
     const key = { lastFour: first.trim().slice(-4), issuedAt: time, lastUsedAt: null, revokedAt: null }
-    expect(await list()).toEqual([{ appId: 'shop', issuedAt: time, revokedAt: null, keys: [key] }])
+    const scope = { brands: [], allow: ['otp', 'notify'], perMinute: null }
+    expect(await list()).toEqual([{ appId: 'shop', issuedAt: time, revokedAt: null, keys: [key], ...scope }])
 
     await ok('app', 'revoke', 'shop')
     expect(await list()).toEqual([
-      { appId: 'shop', issuedAt: time, revokedAt: time, keys: [{ ...key, revokedAt: time }] },
+      { appId: 'shop', issuedAt: time, revokedAt: time, keys: [{ ...key, revokedAt: time }], ...scope },
     ])
     const twice = await run('app', 'revoke', 'shop')
     expect(twice.code).toBe(1)
@@ -374,11 +375,102 @@ describe.concurrent('app', () => {
 
   test('list prints a line per app and no key', async () => {
     const { ok, context } = await scene()
-    const key = await context((ports) => issueApp(ports.acting(tester), 'shop'))
+    const { key } = await context((ports) => issueApp(ports.acting(tester), 'shop'))
     const text = await ok('app', 'list')
     expect(text.trimEnd().split('\n')).toHaveLength(2)
     expect(text).toMatch(/^shop /m)
     expect(text).not.toContain(key)
+  })
+
+  test('issue and set scope an app; lists replace earlier ones, other fields stay, and the audit log has each change', async () => {
+    const { env, run, ok } = await scene()
+    for (const slug of ['acme', 'globex', 'initech']) await ok('brand', 'put', slug, '--name', slug)
+    const settings = { ...env, APP_CREDENTIALS: '{"legacy":"a-key-of-the-settings"}' }
+    const list = async () => JSON.parse(await ok('app', 'list', '--json'))
+    await ok(
+      'app',
+      'issue',
+      'till',
+      '--brand',
+      'Globex',
+      '--brand',
+      'acme',
+      '--allow',
+      'otp',
+      '--per-minute',
+      '60',
+    )
+    expect(await list()).toMatchObject([
+      { appId: 'till', brands: ['acme', 'globex'], allow: ['otp'], perMinute: 60 },
+    ])
+    const set = async (...args: readonly string[]) => {
+      const { code, stdout } = await otpost(['app', 'set', ...args], settings)
+      expect(code).toBe(0)
+      return JSON.parse(stdout)
+    }
+    expect(await set('till', '--brand', 'initech')).toEqual({
+      appId: 'till',
+      brands: ['initech'],
+      allow: ['otp'],
+      perMinute: 60,
+    })
+    expect(await set('till', '--allow', 'notify', '--per-minute', 'default')).toMatchObject({
+      brands: ['initech'],
+      allow: ['notify'],
+      perMinute: null,
+    })
+    expect(await set('till', '--any-brand', '--allow', 'otp', '--allow', 'notify')).toMatchObject({
+      brands: [],
+      allow: ['otp', 'notify'],
+      perMinute: null,
+    })
+    expect(await set('legacy', '--per-minute', '600')).toMatchObject({ appId: 'legacy', perMinute: 600 })
+    expect(await list()).toMatchObject([
+      { appId: 'till', keys: [{}] },
+      { appId: 'legacy', issuedAt: null, revokedAt: null, keys: [], perMinute: 600 },
+    ])
+    expect(await ok('app', 'list')).toMatch(/^legacy +- +- +- +- +any +otp,notify +600$/m)
+
+    // The earlier scope of an app stays when it gets a new key.
+    await set('till', '--brand', 'acme')
+    await ok('app', 'revoke', 'till')
+    const again = await run('app', 'issue', 'till')
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('brands acme;')])
+    const audit = JSON.parse(await ok('audit', '--json'))
+    const changes = audit.filter(({ action }: { action: string }) => action.startsWith('app.'))
+    expect(
+      changes.map(({ action, target, details }: Record<string, object>) => [action, target, details]),
+    ).toEqual(
+      expect.arrayContaining([
+        [
+          'app.issued',
+          'till',
+          expect.objectContaining({ brands: 'acme, globex', allow: 'otp', perMinute: '60' }),
+        ],
+        ['app.changed', 'till', { brands: 'acme, globex → initech' }],
+        ['app.changed', 'till', { allow: 'otp → notify', perMinute: '60 → default' }],
+        ['app.changed', 'till', { brands: 'initech → any', allow: 'notify → otp, notify' }],
+        ['app.changed', 'legacy', { perMinute: 'default → 600' }],
+        ['app.issued', 'till', expect.objectContaining({ brands: 'acme', allow: 'otp, notify' })],
+      ]),
+    )
+
+    const before = await list()
+    for (const [args, code, word] of [
+      [['set', 'till'], 1, '--per-minute'],
+      [['set', 'nobody', '--allow', 'otp'], 1, 'nobody'],
+      [['set', 'till', '--brand', 'nope', '--allow', 'otp'], 1, 'Brand nope does not exist'],
+      [['set', 'till', '--brand', 'acme', '--any-brand'], 1, '--any-brand'],
+      [['set', 'till', '--allow', 'mail'], 2, 'otp, notify'],
+      [['set', 'till', '--per-minute', '0'], 2, 'whole number'],
+      [['set', 'till', '--per-minute', '1000000'], 2, 'whole number'],
+      [['issue', 'other', '--brand', 'nope'], 1, 'Brand nope does not exist'],
+      [['issue', 'other', '--per-minute', 'default'], 2, 'whole number'],
+    ] as const) {
+      const result = await run('app', ...args)
+      expect([result.code, result.stderr]).toEqual([code, expect.stringContaining(word)])
+    }
+    expect(await list()).toEqual(before)
   })
 
   test.each(['', 'a:b'])('issue rejects the appId %j', async (appId) => {

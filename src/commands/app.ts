@@ -1,7 +1,32 @@
-import type { Command } from 'commander'
-import type { AppKey, IssuedApp } from '../domain/operator/operator.ts'
-import { issueApp, revokeApp, revokeKey, rotateApp } from '../domain/operator/operator.ts'
-import { commandActor, complain, type Env, isoTime, print, printTable, withContext } from './common.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { AppKey, IssuedApp, ScopeChange } from '../domain/operator/operator.ts'
+import {
+  issueApp,
+  OperatorError,
+  revokeApp,
+  revokeKey,
+  rotateApp,
+  scopeWords,
+  setApp,
+} from '../domain/operator/operator.ts'
+import {
+  type AppOperation,
+  type AppScope,
+  appOperations,
+  operationsOf,
+  unscoped,
+} from '../domain/operator/policy.ts'
+import {
+  collect,
+  commandActor,
+  complain,
+  type Env,
+  isoTime,
+  print,
+  printTable,
+  wholeNumber,
+  withContext,
+} from './common.ts'
 
 export function appCommands(program: Command, env: Env): void {
   const app = program.command('app').description('create apps, and create and revoke their API keys')
@@ -9,10 +34,49 @@ export function appCommands(program: Command, env: Env): void {
     .command('issue')
     .description('create an app and print its API key; otpost stores only the hash of the key')
     .argument('<appId>', 'the appId in API requests')
-    .action((appId: string) =>
-      withContext(env, async (context) =>
-        print(await issueApp(context.acting(await commandActor(env)), appId)),
-      ),
+    .addOption(brandOption())
+    .addOption(allowOption())
+    .option(
+      '--per-minute <calls>',
+      'the limit of calls per minute, instead of GLOBAL_LIMIT_PER_MINUTE',
+      wholeNumber,
+    )
+    .addHelpText(
+      'after',
+      '\nWithout options, an app may use every brand and both operations. An app whose keys are all revoked keeps its\nearlier scope, as far as no option changes it.',
+    )
+    .action((appId: string, options: ScopeOptions) =>
+      withContext(env, async (context) => {
+        const ports = context.acting(await commandActor(env))
+        const { key, scope, hadScope } = await issueApp(ports, appId, scopeChange(options))
+        print(key)
+        if (hadScope) complain(`${appId} had a scope before. Its scope is now: ${scopeInWords(scope)}.`)
+      }),
+    )
+  app
+    .command('set')
+    .description(
+      'change what an app may do: its brands, operations and calls per minute; also for an app in APP_CREDENTIALS',
+    )
+    .argument('<appId>', 'the appId')
+    .addOption(brandOption())
+    .option('--any-brand', 'every brand')
+    .addOption(allowOption())
+    .option(
+      '--per-minute <calls>',
+      'the limit of calls per minute; default for GLOBAL_LIMIT_PER_MINUTE',
+      (text) => (text === 'default' ? null : wholeNumber(text)),
+    )
+    .action((appId: string, options: ScopeOptions) =>
+      withContext(env, async (context) => {
+        const change = scopeChange(options)
+        if (Object.values(change).every((value) => value === undefined)) {
+          throw new OperatorError('Nothing to change. Give --brand, --any-brand, --allow or --per-minute.')
+        }
+        const ports = context.acting(await commandActor(env))
+        const scope = await setApp(ports, appId, change, context.apps.configured)
+        print(JSON.stringify({ appId, ...scopeRow(scope) }))
+      }),
     )
   app
     .command('rotate')
@@ -25,21 +89,24 @@ export function appCommands(program: Command, env: Env): void {
     )
   app
     .command('list')
-    .description('list the apps and their API keys, with the time of their last use')
+    .description('list the apps with their scope and their API keys, and when each key was last used')
     .option('--json', 'print a JSON array')
     .action((options: { json?: true }) =>
-      withContext(env, async ({ apps }) => {
-        const issued = await apps.list()
+      withContext(env, async ({ apps, policy }) => {
+        const rows = appRows(await apps.list(), (await policy.rows()).scopes)
         if (options.json) {
-          print(JSON.stringify(issued.map(appRow)))
+          print(JSON.stringify(rows))
           return
         }
-        printTable(undefined, issued.flatMap(keyRows), [
+        printTable(undefined, rows.flatMap(keyLines), [
           ['APP', (row) => row.appId],
-          ['KEY', (row) => `…${row.lastFour}`],
-          ['ISSUED', (row) => row.issuedAt],
+          ['KEY', (row) => (row.lastFour === null ? '-' : `…${row.lastFour}`)],
+          ['ISSUED', (row) => row.issuedAt ?? '-'],
           ['LAST USED', (row) => row.lastUsedAt ?? '-'],
           ['REVOKED', (row) => row.revokedAt ?? '-'],
+          ['BRANDS', (row) => row.brands.join(',') || 'any'],
+          ['ALLOW', (row) => row.allow.join(',')],
+          ['PER MINUTE', (row) => String(row.perMinute ?? 'default')],
         ])
       }),
     )
@@ -70,6 +137,46 @@ export function appCommands(program: Command, env: Env): void {
     )
 }
 
+interface ScopeOptions {
+  brand?: string[]
+  anyBrand?: true
+  allow?: AppOperation[]
+  perMinute?: number | null
+}
+
+function brandOption(): Option {
+  return new Option(
+    '--brand <slug>',
+    'a brand that the app may use; can be repeated; replaces the earlier brands',
+  ).argParser(collect)
+}
+
+function allowOption(): Option {
+  return new Option(
+    '--allow <operation>',
+    'otp (send, resend and verify) or notify; can be repeated; replaces the earlier operations',
+  ).argParser((text: string, before: readonly AppOperation[] = []) => {
+    const operation = appOperations.find((known) => known === text)
+    if (!operation) throw new InvalidArgumentError(`Allowed choices are ${appOperations.join(', ')}.`)
+    return [...before, operation]
+  })
+}
+
+function scopeChange({ brand, anyBrand, allow, perMinute }: ScopeOptions): ScopeChange {
+  if (brand && anyBrand) throw new OperatorError('--brand cannot be combined with --any-brand.')
+  return { brands: anyBrand ? [] : brand, operations: allow, perMinute }
+}
+
+function scopeRow(scope: AppScope) {
+  const { brands, perMinute } = scope
+  return { brands, allow: operationsOf(scope), perMinute }
+}
+
+function scopeInWords(scope: AppScope): string {
+  const { brands, allow, perMinute } = scopeWords(scope)
+  return `brands ${brands}; operations ${allow}; calls per minute ${perMinute}`
+}
+
 function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey) {
   return {
     lastFour,
@@ -79,15 +186,29 @@ function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey) {
   }
 }
 
-function keyRows({ appId, keys }: IssuedApp) {
-  return keys.map((key) => ({ appId, ...keyRow(key) }))
+/** Also the apps with a scope and without a key here: those of APP_CREDENTIALS. */
+function appRows(issued: readonly IssuedApp[], scopes: readonly AppScope[]) {
+  const scopeOf = new Map(scopes.map((scope) => [scope.appId, scope]))
+  const others = scopes.filter(({ appId }) => !issued.some((app) => app.appId === appId))
+  return [
+    ...issued.map(({ appId, createdAt, revokedAt, keys }) => ({
+      appId,
+      issuedAt: isoTime(createdAt),
+      revokedAt: revokedAt === null ? null : isoTime(revokedAt),
+      keys: keys.map(keyRow),
+      ...scopeRow(scopeOf.get(appId) ?? unscoped(appId)),
+    })),
+    ...others.map((scope) => ({
+      appId: scope.appId,
+      issuedAt: null,
+      revokedAt: null,
+      keys: [],
+      ...scopeRow(scope),
+    })),
+  ]
 }
 
-function appRow({ appId, createdAt, revokedAt, keys }: IssuedApp) {
-  return {
-    appId,
-    issuedAt: isoTime(createdAt),
-    revokedAt: revokedAt === null ? null : isoTime(revokedAt),
-    keys: keys.map(keyRow),
-  }
+function keyLines({ keys, ...app }: ReturnType<typeof appRows>[number]) {
+  const none = { lastFour: null, issuedAt: null, lastUsedAt: null, revokedAt: null }
+  return (keys.length > 0 ? keys : [none]).map((key) => ({ ...app, ...key }))
 }

@@ -14,7 +14,7 @@ import {
   registerTemplate,
   setBrandStatus,
 } from '../domain/operator/operator.ts'
-import { commaList, commandActor, type Env, print, printTable, withContext, yesNo } from './common.ts'
+import { collect, commaList, commandActor, type Env, print, printTable, withContext, yesNo } from './common.ts'
 
 export function brandCommands(program: Command, env: Env): void {
   const brand = program.command('brand').description('create, change and list brands')
@@ -134,10 +134,6 @@ function registrationChange(
     ...(own === undefined ? {} : { id: own }),
     ...(sender === undefined ? {} : { senderId: sender }),
   }
-}
-
-function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value]
 }
 
 interface BrandOptions {

@@ -106,6 +106,11 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
+/** The values of an option that can be repeated. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
+}
+
 export function isoTime(epochMs: number): string {
   return new Date(epochMs).toISOString()
 }

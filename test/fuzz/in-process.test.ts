@@ -91,7 +91,7 @@ test('no input makes the service answer, log or store anything forbidden', async
   ending.defer(() => app.close())
   for (const [slug, brand] of Object.entries(fuzzBrands))
     await putBrand(app.context.acting(tester), slug, brand)
-  const issued = await issueApp(app.context.acting(tester), 'till')
+  const { key: issued } = await issueApp(app.context.acting(tester), 'till')
   const run = new Run(receiver, smtp, [issued, receiver.secret])
 
   const call = async (sent: Sent) => {

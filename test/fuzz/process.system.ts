@@ -74,7 +74,7 @@ test('no bytes on a socket make the process fail, or answer, log or store anythi
   }
   const context = await openContext(readConfig(env))
   for (const [slug, brand] of Object.entries(fuzzBrands)) await putBrand(context.acting(tester), slug, brand)
-  const issued = await issueApp(context.acting(tester), 'till')
+  const { key: issued } = await issueApp(context.acting(tester), 'till')
   await context.close()
   const server = await startServer(env)
   running.add(server.child)

@@ -9,7 +9,7 @@ import type {
   RequestsModel,
   TraceModel,
 } from '../../src/adapters/console/models.ts'
-import { appsPage } from '../../src/adapters/console/pages/apps.tsx'
+import { appScopePage, appsPage } from '../../src/adapters/console/pages/apps.tsx'
 import { brandPage, brandsPage, previewFragment } from '../../src/adapters/console/pages/brands.tsx'
 import { deliveriesPage, tracePage } from '../../src/adapters/console/pages/deliveries.tsx'
 import { destinationsPage } from '../../src/adapters/console/pages/destinations.tsx'
@@ -24,6 +24,7 @@ import type { IntegrationRequestRecord } from '../../src/domain/integration/inte
 import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
 import type { ListedRule } from '../../src/domain/operator/destinations.ts'
+import { unscoped } from '../../src/domain/operator/policy.ts'
 
 /** Text that, unescaped, breaks out of an element, a quoted attribute or a comment. */
 const hostile = `--></title></textarea><script>alert(1)</script>"'><img src=x onerror="alert(2)" style="color:red">`
@@ -155,7 +156,13 @@ describe('the pages for requests, brands, apps and deliveries', () => {
   const apps: AppsModel = {
     apps: [{ appId: 'shop', createdAt: now - 9_000_000, revokedAt: null, keys: [appKey] }],
     configured: ['legacy'],
+    scopeOf: unscoped,
     appId: '',
+    scope: {
+      form: { anyBrand: true, brands: [], operations: ['otp', 'notify'], perMinute: '' },
+      was: '{}',
+      brands: [brand],
+    },
     problem: null,
   }
   const requestId = '3f2a9c10-6f0c-4d7e-9d39-0f6a2f0a9a01'
@@ -258,6 +265,11 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     reason: hostile,
     providerMessageId: hostile,
     report: { status: 'failed', reason: hostile, at: now },
+  }
+  const hostileScope = {
+    form: { anyBrand: false, brands: [hostile], operations: [hostile], perMinute: hostile },
+    was: hostile,
+    brands: [hostileBrand],
   }
   const hostilePages: readonly (readonly [string, (pageContext: PageContext) => string])[] = [
     [
@@ -385,9 +397,15 @@ describe('the pages for requests, brands, apps and deliveries', () => {
             },
           ],
           configured: [hostile],
+          scopeOf: (appId) => ({ ...unscoped(appId), brands: [hostile] }),
           appId: hostile,
+          scope: hostileScope,
           problem: hostile,
         }),
+    ],
+    [
+      'the scope of an app',
+      (around) => appScopePage(around, { appId: hostile, scope: hostileScope, problem: hostile }),
     ],
     [
       'deliveries',
@@ -576,7 +594,8 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       forms(
         appsPage(pageContext, { ...apps, apps: [{ appId: 'shop', createdAt: now, revokedAt: null, keys }] }),
       )
-    const issue = ['/admin/apps/issue', { appId: '' }] as const
+    const scope = { was: '{}', anyBrand: '1', operations: 'notify', perMinute: '' }
+    const issue = ['/admin/apps/issue', { ...scope, appId: '' }] as const
     const revoke = ['/admin/apps/revoke', { appId: 'shop' }] as const
     expect(await withKeys([old, appKey])).toEqual([['/admin/apps/rotate', { appId: 'shop' }], revoke, issue])
     expect(await withKeys([old, appKey, newer])).toEqual([

@@ -3,7 +3,14 @@ import { renameSync } from 'node:fs'
 import fc from 'fast-check'
 import { deviceOf, signedInCookies } from '../../src/adapters/console/access.ts'
 import { consoleSecrets } from '../../src/adapters/crypto/console-secrets.ts'
-import { approveRequest, issueApp, putBrand, registerTemplate } from '../../src/domain/operator/operator.ts'
+import {
+  approveRequest,
+  issueApp,
+  putBrand,
+  registerTemplate,
+  setApp,
+} from '../../src/domain/operator/operator.ts'
+import { unscoped } from '../../src/domain/operator/policy.ts'
 import { makeLink } from '../../src/domain/operator/sessions.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
@@ -696,6 +703,7 @@ describe('an operator', () => {
       (await visitor.post(`/admin/requests/${id}/approve`, { appId: 'till2', brandSlug: 'globex' })).status,
     ).toBe(409)
     expect((await app.app.context.apps.list()).map(({ appId }) => appId)).toEqual(['till'])
+    expect((await app.app.context.policy.rows()).scopes).toEqual([{ ...unscoped('till'), brands: ['globex'] }])
   })
 
   test('who approves at the same time as another gets a conflict: one approval succeeds, and one key works', async () => {
@@ -882,6 +890,73 @@ describe('an operator', () => {
     expect([await works(first), await works(second)]).toEqual([false, true])
     await visitor.post('/admin/apps/revoke', { appId: 'till' })
     expect([await works(first), await works(second)]).toEqual([false, false])
+  })
+
+  test('creates an app with a scope, and changes it: only what the form changed, and never to every brand by mistake', async () => {
+    const { context } = app.app
+    await putBrand(context.acting(tester), 'globex', { displayName: 'Globex' })
+    const wasIn = (html: string) =>
+      /name="was" value="([^"]*)"/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
+    const was = wasIn((await visitor.get('/admin/apps')).html)
+    const scope = { was, brands: ['acme'], operations: ['otp'], perMinute: '60' }
+    for (const wrong of [
+      { brands: ['acme'], anyBrand: '1' },
+      { brands: [] },
+      { brands: ['nobody'] },
+      { operations: [] },
+      { perMinute: '0' },
+      { perMinute: 'many' },
+      { perMinute: '1000000' },
+    ]) {
+      const refused = await visitor.post('/admin/apps/issue', { appId: 'till', ...scope, ...wrong })
+      expect([refused.status, keyIn(refused.html)]).toEqual([409, ''])
+      expect(refused.html).toContain('value="till"')
+      expect(wasIn(refused.html)).toBe(was)
+    }
+    expect(await context.apps.list()).toEqual([])
+    const created = await visitor.post('/admin/apps/issue', { appId: 'till', ...scope })
+    expect(keyIn(created.html)).not.toBe('')
+    const [first] = (await context.policy.rows()).scopes
+    expect(first).toEqual({
+      appId: 'till',
+      brands: ['acme'],
+      allowsOtp: true,
+      allowsNotify: false,
+      perMinute: 60,
+    })
+
+    const path = '/admin/apps/scope'
+    const shown = await visitor.get(`${path}?app=till`)
+    expect(shown.html).toContain('Scope of till')
+    await setApp(context.acting(tester), 'till', { brands: ['globex'] }, [])
+    const form = { appId: 'till', was: wasIn(shown.html), brands: ['acme'], operations: ['otp', 'notify'] }
+    const refused = await visitor.post(path, { ...form, brands: [], perMinute: '60' })
+    expect([refused.status, refused.html.includes('every brand or single brands')]).toEqual([409, true])
+    const saved = await visitor.post(path, { ...form, perMinute: '' })
+    expect([saved.status, saved.headers.get('location')]).toEqual([303, '/admin/apps'])
+    expect((await visitor.get('/admin/apps')).html).toContain(
+      'Scope of till: brands globex; operations otp, notify; calls per minute default.',
+    )
+    expect((await context.policy.rows()).scopes).toEqual([{ ...unscoped('till'), brands: ['globex'] }])
+    expect((await context.audit.list({ limit: 1 }))[0]).toMatchObject({
+      action: 'app.changed',
+      target: 'till',
+      details: { allow: 'otp → otp, notify', perMinute: '60 → default' },
+    })
+
+    // The app of APP_CREDENTIALS, and an unknown one.
+    const configured = await visitor.get(`${path}?app=shop`)
+    await visitor.post(path, {
+      appId: 'shop',
+      was: wasIn(configured.html),
+      anyBrand: '1',
+      operations: ['notify'],
+      perMinute: '',
+    })
+    expect((await app.post('/otp/send', { phone: '12025550143' })).body.error).toBe('forbidden')
+    expect((await visitor.get(`${path}?app=nobody`)).status).toBe(404)
+    expect((await visitor.post(path, { ...form, appId: 'nobody' })).status).toBe(404)
+    expect((await visitor.post(path, { ...form, csrf: 'guessed' })).status).toBe(403)
   })
 
   test('finds deliveries by recipient, page by page, without the recipient in any URL', async () => {

@@ -135,14 +135,14 @@ describe('an app created by command', () => {
     const send = (key: string, id = 'mobile') =>
       app.post('/otp/send', { appId: id, apiKey: key, phone: freshPhone() })
     expectError(await send('guess'), 403, 'forbidden')
-    const key = await issueApp(context.acting(tester), 'mobile')
+    const { key } = await issueApp(context.acting(tester), 'mobile')
     expectSuccess(await send(key), ['expiresIn'])
     expectError(await send(apiKey), 403, 'forbidden')
     expectError(await send(key, appId), 403, 'forbidden')
     expectSuccess(await app.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
     await revokeApp(context.acting(tester), 'mobile')
     expectError(await send(key), 403, 'forbidden')
-    const next = await issueApp(context.acting(tester), 'mobile')
+    const { key: next } = await issueApp(context.acting(tester), 'mobile')
     expect(next).not.toBe(key)
     expectSuccess(await send(next), ['expiresIn'])
     expectError(await send(key), 403, 'forbidden')
@@ -198,7 +198,7 @@ describe('the appId (D28)', () => {
       (c) => c !== ':',
     )
     for (const appId of [all.slice(0, 64).join(''), all.slice(64).join(''), '"', '\\', '/', '..']) {
-      const key = await issueApp(app.app.context.acting(tester), appId)
+      const { key } = await issueApp(app.app.context.acting(tester), appId)
       const phone = freshPhone()
       expectSuccess(await app.post('/otp/send', { appId, apiKey: key, phone }), ['expiresIn'])
       const otp = await app.lastCode(phone)

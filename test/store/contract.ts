@@ -9,6 +9,7 @@ import type {
   IntegrationRequestStore,
   OperatorStore,
 } from '../../src/domain/operator/operator.ts'
+import { type AppScope, type PolicyStore, unscoped } from '../../src/domain/operator/policy.ts'
 import type { ConsoleSession, ConsoleStore } from '../../src/domain/operator/sessions.ts'
 import type { Claim, Grant, Subject } from '../../src/domain/otp/limits.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'
@@ -24,6 +25,7 @@ export interface Stores {
   readonly otps: OtpStore
   readonly brands: BrandStore
   readonly operator: OperatorStore
+  readonly policy: PolicyStore & { readonly revision: () => number | Promise<number> }
   readonly apps: AppStore & Apps
   readonly requests: IntegrationRequests & IntegrationRequestStore
   readonly audit: AuditReader
@@ -86,6 +88,7 @@ export function testStores(name: string, open: OpenStores): void {
       () => stores.apps,
       () => stores.operator,
     )
+    testScopes(() => stores)
     testRequests(() => stores)
     testAudit(() => stores)
     testConsole(() => stores)
@@ -827,6 +830,63 @@ function testApps(store: () => AppStore & Apps, operator: () => OperatorStore): 
           keys: [a, { ...c, revokedAt: start + 4 }],
         },
       ])
+    })
+  })
+}
+
+function testScopes(stores: () => Stores): void {
+  const by = { actor: tester, now: start }
+
+  describe('scopes', () => {
+    test('a scope is stored with its change, seen by the next decision, and replaced as a whole', async () => {
+      const { operator, policy } = stores()
+      const set = (scope: AppScope) =>
+        operator.change({ appId: scope.appId }, by, () => ({ scope, entry: null }))
+      const scope = { appId: 'shop', brands: ['a', 'c-1', 'c'], allowsOtp: true, allowsNotify: false }
+      const seen: (AppScope | undefined)[] = []
+      const see = () =>
+        operator.change({ appId: 'shop' }, by, (current) => {
+          seen.push(current.scope)
+          return { entry: null }
+        })
+      await see()
+      const before = await policy.revision()
+      await set({ ...scope, perMinute: 60 })
+      expect(await policy.revision()).not.toBe(before)
+      await set({ ...scope, appId: 'kiosk', perMinute: null })
+      await see()
+      const failing = operator.change({ appId: 'shop' }, by, () => {
+        throw new Error('not like this')
+      })
+      expect(await failing.catch(({ message }) => message)).toBe('not like this')
+      const stored = { ...scope, brands: ['a', 'c', 'c-1'] }
+      expect((await policy.rows()).scopes).toEqual(
+        expect.arrayContaining([
+          { ...stored, perMinute: 60 },
+          { ...stored, appId: 'kiosk', perMinute: null },
+        ]),
+      )
+      await set({ ...scope, brands: ['b'], allowsNotify: true, perMinute: null })
+      await see()
+      await set(unscoped('shop'))
+      await see()
+      expect(seen).toEqual([
+        undefined,
+        { ...stored, perMinute: 60 },
+        { ...unscoped('shop'), brands: ['b'] },
+        undefined,
+      ])
+      expect((await policy.rows()).scopes).toEqual([{ ...stored, appId: 'kiosk', perMinute: null }])
+    })
+
+    test('a decision sees the slugs of all brands', async () => {
+      const { operator } = stores()
+      for (const slug of ['a', 'b']) await storeBrand({ operator }, slug, () => brand({ slug }))
+      const { entry: _, slugs } = await operator.change({ appId: 'shop' }, by, ({ brandSlugs }) => ({
+        slugs: brandSlugs,
+        entry: null,
+      }))
+      expect(slugs.toSorted()).toEqual(['a', 'b'])
     })
   })
 }

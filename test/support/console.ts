@@ -38,12 +38,15 @@ export class Visitor {
   /** A form as the last page that had one gave it: with its token, unless the fields say otherwise. */
   async post(
     path: string,
-    fields: Readonly<Record<string, string>> = {},
+    fields: Readonly<Record<string, string | readonly string[]>> = {},
     headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin' },
   ): Promise<Seen> {
+    const pairs = Object.entries({ csrf: this.csrf, ...fields }).flatMap(([name, values]) =>
+      [values].flat().map((value) => [name, value]),
+    )
     return this.ask('POST', path, {
       headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-      body: new URLSearchParams({ csrf: this.csrf, ...fields }).toString(),
+      body: new URLSearchParams(pairs).toString(),
     })
   }
 

@@ -8,6 +8,7 @@ import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
+import type { AppScope } from '../../domain/operator/policy.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 
 // `routes/` builds these models, `pages/` renders them.
@@ -79,10 +80,34 @@ export interface BrandModel {
   readonly providers: readonly string[]
 }
 
+export interface ScopeForm {
+  readonly anyBrand: boolean
+  readonly brands: readonly string[]
+  readonly operations: readonly string[]
+  /** Empty: GLOBAL_LIMIT_PER_MINUTE. */
+  readonly perMinute: string
+}
+
+export interface ScopeModel {
+  readonly form: ScopeForm
+  /** The form's initial values as JSON, which it sends back. */
+  readonly was: string
+  readonly brands: readonly Brand[]
+}
+
 export interface AppsModel {
   readonly apps: readonly IssuedApp[]
   readonly configured: readonly string[]
+  readonly scopeOf: (appId: string) => AppScope
+  /** Of the form for a new app. */
   readonly appId: string
+  readonly scope: ScopeModel
+  readonly problem: string | null
+}
+
+export interface AppScopeModel {
+  readonly appId: string
+  readonly scope: ScopeModel
   readonly problem: string | null
 }
 

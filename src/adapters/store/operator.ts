@@ -24,10 +24,17 @@ export function createOperatorStore({
           const ofApp = eq(appKeys.appId, appId)
           const isRequest = eq(integrationRequests.id, requestId)
           const found = yield* run(inside.select().from(brands).where(eq(brands.slug, brandSlug)))
+          const slugs = yield* run(inside.select({ slug: brands.slug }).from(brands))
           const keys = yield* run(inside.select().from(appKeys).where(ofApp).orderBy(asc(appKeys.createdAt)))
           const [request] = yield* run(inside.select().from(integrationRequests).where(isRequest))
           const scope = yield* readScope(inside, tables, appId)
-          const decision = decide({ brand: brandOf(found), keys: keys.map(listedKey), scope, request })
+          const decision = decide({
+            brand: brandOf(found),
+            brandSlugs: slugs.map(({ slug }) => slug),
+            keys: keys.map(listedKey),
+            scope,
+            request,
+          })
           const { brand, newKey, revokedKeys = [], verdict, entry } = decision
           if (decision.scope) yield* saveScope(inside, tables, decision.scope)
           if (brand) {

@@ -1,5 +1,5 @@
 import { and, asc, eq } from 'drizzle-orm'
-import type { AppScope, PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
+import { type AppScope, isUnscoped, type PolicyRows, type PolicyStore } from '../../domain/operator/policy.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy.ts'
 import { auditRow } from './audit.ts'
 import { cached, type StoreDatabase, type Tables } from './database.ts'
@@ -108,13 +108,19 @@ export function* readScope(
   appId: string,
 ): Steps<AppScope | undefined> {
   const [scope] = yield* run(orm.select().from(apps).where(eq(apps.appId, appId)))
-  const brands = yield* run(orm.select().from(appBrands).where(eq(appBrands.appId, appId)))
+  const ofApp = eq(appBrands.appId, appId)
+  const brands = yield* run(orm.select().from(appBrands).where(ofApp).orderBy(asc(appBrands.brandSlug)))
   return scope && { ...scope, brands: brands.map(({ brandSlug }) => brandSlug) }
 }
 
+/** An unscoped app has no rows. */
 export function* saveScope(orm: Orm, { apps, appBrands }: ScopeTables, scope: AppScope): Steps<void> {
   const { brands, ...row } = scope
-  yield* run(orm.insert(apps).values(row).onConflictDoUpdate({ target: apps.appId, set: row }))
+  yield* run(
+    isUnscoped(scope)
+      ? orm.delete(apps).where(eq(apps.appId, scope.appId))
+      : orm.insert(apps).values(row).onConflictDoUpdate({ target: apps.appId, set: row }),
+  )
   yield* run(orm.delete(appBrands).where(eq(appBrands.appId, scope.appId)))
   for (const brandSlug of brands) {
     yield* run(orm.insert(appBrands).values({ appId: scope.appId, brandSlug }))

@@ -15,7 +15,7 @@ import { isAppId } from '../otp/credentials.ts'
 import type { ApiKey, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
-import type { AppScope } from './policy.ts'
+import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from './policy.ts'
 
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
@@ -59,6 +59,8 @@ type ChangeTarget = Readonly<Partial<Record<'brandSlug' | 'appId' | 'requestId',
 
 interface CurrentState {
   readonly brand: Brand | undefined
+  /** The slugs of all brands. */
+  readonly brandSlugs: readonly string[]
   readonly keys: readonly AppKey[]
   readonly scope: AppScope | undefined
   readonly request: IntegrationRequestRecord | undefined
@@ -267,15 +269,101 @@ function addKey({ key: _, ...newKey }: ApiKey, keys: readonly AppKey[]): Omit<Ap
   return newKey
 }
 
-/** `app issue`: returns the new key, which is not stored. */
-export async function issueApp(ports: OperatorPorts, appId: string): Promise<string> {
+/** Undefined fields stay unchanged (design D38). */
+export interface ScopeChange {
+  /** Slugs as given. Empty: every brand. */
+  readonly brands?: readonly string[] | undefined
+  readonly operations?: readonly AppOperation[] | undefined
+  /** 1 to 999,999. Null: GLOBAL_LIMIT_PER_MINUTE. */
+  readonly perMinute?: number | null | undefined
+}
+
+/** @param brandSlugs the slugs of all brands */
+function changedScope(
+  before: AppScope,
+  { brands, operations, perMinute }: ScopeChange,
+  brandSlugs: readonly string[],
+): AppScope {
+  const slugs = brands && [...new Set(brands.map(nameKey))].sort()
+  const unknown = slugs?.filter((slug) => !brandSlugs.includes(slug)) ?? []
+  if (unknown.length > 0) {
+    const subject = unknown.length === 1 ? 'Brand' : 'Brands'
+    const verb = unknown.length === 1 ? 'does' : 'do'
+    throw new OperatorError(
+      `${subject} ${unknown.join(', ')} ${verb} not exist. \`otpost brand list\` lists the brands.`,
+    )
+  }
+  if (operations?.length === 0) {
+    throw new OperatorError('An app needs at least one operation: otp or notify.')
+  }
+  if (perMinute != null && !(Number.isInteger(perMinute) && perMinute >= 1 && perMinute <= 999_999)) {
+    throw new OperatorError('The calls per minute must be a whole number from 1 to 999999.')
+  }
+  return {
+    appId: before.appId,
+    brands: slugs ?? before.brands,
+    allowsOtp: operations?.includes('otp') ?? before.allowsOtp,
+    allowsNotify: operations?.includes('notify') ?? before.allowsNotify,
+    perMinute: perMinute === undefined ? before.perMinute : perMinute,
+  }
+}
+
+/** As commands, console and audit log show it. */
+export function scopeWords(scope: AppScope) {
+  return {
+    brands: scope.brands.join(', ') || 'any',
+    allow: operationsOf(scope).join(', '),
+    perMinute: scope.perMinute === null ? 'default' : String(scope.perMinute),
+  }
+}
+
+/**
+ * `app issue`. The returned key is not stored. An app whose keys are all revoked keeps its earlier scope, as far as
+ * `requested` does not change it.
+ */
+export async function issueApp(
+  ports: OperatorPorts,
+  appId: string,
+  requested: ScopeChange = {},
+): Promise<{ readonly key: string; readonly scope: AppScope; readonly hadScope: boolean }> {
   requireAppId(appId)
   const apiKey = ports.secrets.newApiKey()
-  await change(ports, { appId }, ({ keys }) => ({
-    newKey: firstKey(appId, apiKey, keys),
-    entry: { action: 'app.issued', target: appId, details: { key: apiKey.lastFour } },
-  }))
-  return apiKey.key
+  const { scope, hadScope } = await change(ports, { appId }, ({ keys, brandSlugs, scope: before }) => {
+    const scope = changedScope(before ?? unscoped(appId), requested, brandSlugs)
+    const details = { key: apiKey.lastFour, ...(isUnscoped(scope) ? {} : scopeWords(scope)) }
+    return {
+      newKey: firstKey(appId, apiKey, keys),
+      scope,
+      hadScope: before !== undefined,
+      entry: { action: 'app.issued', target: appId, details },
+    }
+  })
+  return { key: apiKey.key, scope, hadScope }
+}
+
+/**
+ * `app set`.
+ * @param configured the apps in APP_CREDENTIALS
+ */
+export async function setApp(
+  ports: ChangePorts,
+  appId: string,
+  requested: ScopeChange,
+  configured: readonly string[],
+): Promise<AppScope> {
+  const { scope } = await change(ports, { appId }, ({ keys, brandSlugs, scope: before }) => {
+    if (keys.length === 0 && !configured.includes(appId) && !before) {
+      throw new OperatorError(
+        `App ${appId} does not exist: it has no key here and is not in APP_CREDENTIALS. \`otpost app list\` lists the apps.`,
+      )
+    }
+    const was = before ?? unscoped(appId)
+    const scope = changedScope(was, requested, brandSlugs)
+    const details = differences(scopeWords(was), scopeWords(scope))
+    const isSame = Object.keys(details).length === 0
+    return { scope, entry: isSame ? null : { action: 'app.changed', target: appId, details } }
+  })
+  return scope
 }
 
 function firstKey(appId: string, apiKey: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
@@ -353,7 +441,10 @@ export async function revokeApp(
   return warning
 }
 
-/** `request approve`: creates the app and, if missing, the brand. The returned key is not stored. */
+/**
+ * `request approve`: creates the app, scoped to the brand (design D38), and, if missing, the brand. The returned key is
+ * not stored.
+ */
 export async function approveRequest(
   ports: OperatorPorts,
   idAsGiven: string,
@@ -364,7 +455,7 @@ export async function approveRequest(
   const brandSlug = nameKey(slugAsGiven)
   const apiKey = ports.secrets.newApiKey()
   const target = { requestId, appId, brandSlug }
-  const { brand, brandExisted } = await change(ports, target, ({ request, brand: current, keys }) => {
+  const { brand, brandExisted } = await change(ports, target, ({ request, brand: current, keys, scope }) => {
     const { brandName } = requirePending(requestId, request)
     const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
     requireValid(brand)
@@ -374,6 +465,7 @@ export async function approveRequest(
       brand,
       brandExisted: current !== undefined,
       newKey: firstKey(appId, apiKey, keys),
+      scope: { ...(scope ?? unscoped(appId)), brands: [brandSlug] },
       verdict: { status: 'approved', reason: null, appId, brandSlug },
       entry: { action: 'request.approved', target: requestId, details },
     }

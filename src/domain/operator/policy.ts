@@ -12,6 +12,10 @@ export interface PolicyRows {
   readonly budgets: readonly Budget[]
 }
 
+/** send, resend and verify are `otp`. */
+export const appOperations = ['otp', 'notify'] as const
+export type AppOperation = (typeof appOperations)[number]
+
 /** What an app may do (design D38). */
 export interface AppScope {
   readonly appId: string
@@ -62,4 +66,16 @@ export interface PolicyPorts {
 
 export function unscoped(appId: string): AppScope {
   return { appId, brands: [], allowsOtp: true, allowsNotify: true, perMinute: null }
+}
+
+export function isUnscoped({ brands, allowsOtp, allowsNotify, perMinute }: AppScope): boolean {
+  return brands.length === 0 && allowsOtp && allowsNotify && perMinute === null
+}
+
+export function operationsOf({ allowsOtp, allowsNotify }: AppScope): readonly AppOperation[] {
+  return appOperations.filter((operation) => (operation === 'otp' ? allowsOtp : allowsNotify))
+}
+
+export function mayUseBrand({ brands }: AppScope, slug: string): boolean {
+  return brands.length === 0 || brands.includes(slug)
 }

@@ -1,12 +1,28 @@
 /** @jsxImportSource preact */
 import type { IssuedApp } from '../../../domain/operator/operator.ts'
-import { Badge, Button, Empty, Field, rich, Time } from '../../pages/components.tsx'
+import type { AppScope } from '../../../domain/operator/policy.ts'
+import {
+  Badge,
+  Button,
+  Choice,
+  Empty,
+  Facts,
+  Field,
+  FieldGroup,
+  LinkButton,
+  rich,
+  Time,
+} from '../../pages/components.tsx'
+import { count } from '../../pages/words.ts'
 import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
-import type { AppsModel, PageContext } from '../models.ts'
+import type { AppScopeModel, AppsModel, PageContext, ScopeModel } from '../models.ts'
 
 type Key = IssuedApp['keys'][number]
 
-export function appsPage(pageContext: PageContext, { apps, configured, appId, problem }: AppsModel): string {
+export function appsPage(
+  pageContext: PageContext,
+  { apps, configured, scopeOf, appId, scope, problem }: AppsModel,
+): string {
   const working = apps.filter(({ revokedAt }) => revokedAt === null)
   const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
   return consolePage(
@@ -23,7 +39,7 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
           </Card>
         )}
         {working.map((app) => (
-          <App key={app.appId} app={app} />
+          <App key={app.appId} app={app} scope={scopeOf(app.appId)} />
         ))}
         {revoked.length > 0 && (
           <Card
@@ -46,7 +62,7 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
       <div class="stack">
         <Card title="Create an app" hint="The next page shows its API key once.">
           {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
-          <Form action="/admin/apps/issue" submit="Create app">
+          <Form action="/admin/apps/issue" hidden={{ was: scope.was }} submit="Create app">
             <Field
               label="App ID"
               name="appId"
@@ -55,6 +71,14 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
               value={appId}
               hint="1 to 64 visible ASCII characters without a colon."
             />
+            <details class="fold" open={problem !== null}>
+              <summary>
+                Scope <span class="hint">brands, operations, calls per minute</span>
+              </summary>
+              <div class="folded">
+                <ScopeFields model={scope} />
+              </div>
+            </details>
           </Form>
         </Card>
         <Card title="Rotate a key">
@@ -64,14 +88,18 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
           </p>
         </Card>
         {configured.length > 0 && (
-          <Card title="Configured apps" hint="From the setting `APP_CREDENTIALS`. Change them there.">
-            <ul class="chips">
-              {configured.map((id) => (
-                <li key={id}>
-                  <bdi>{id}</bdi>
-                </li>
-              ))}
-            </ul>
+          <Card
+            title="Configured apps"
+            hint="Their keys are in the setting `APP_CREDENTIALS`. Change them there."
+          >
+            {configured.map((id) => (
+              <section key={id}>
+                <h3>
+                  <bdi class="breaks">{id}</bdi>
+                </h3>
+                <Scope scope={scopeOf(id)} />
+              </section>
+            ))}
           </Card>
         )}
       </div>
@@ -79,7 +107,105 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
   )
 }
 
-function App({ app }: { app: IssuedApp }) {
+export function appScopePage(pageContext: PageContext, { appId, scope, problem }: AppScopeModel): string {
+  return consolePage(
+    pageContext,
+    { title: `Scope of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
+    <Card hint="What the app may do. A change takes effect immediately.">
+      {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
+      <Form action="/admin/apps/scope" hidden={{ appId, was: scope.was }} submit="Save">
+        <ScopeFields model={scope} />
+      </Form>
+    </Card>,
+  )
+}
+
+function ScopeFields({ model: { form, brands } }: { model: ScopeModel }) {
+  return (
+    <>
+      <FieldGroup legend="Brands">
+        <Choice
+          label="Every brand"
+          name="anyBrand"
+          checked={form.anyBrand}
+          hint="Includes brands that you create later. For single brands, clear this box."
+        />
+        {brands.map(({ slug, displayName }) => (
+          <Choice
+            key={slug}
+            id={`brand-${slug}`}
+            label={
+              <>
+                <code>{slug}</code> <bdi>{displayName}</bdi>
+              </>
+            }
+            name="brands"
+            value={slug}
+            checked={form.brands.includes(slug)}
+          />
+        ))}
+      </FieldGroup>
+      <FieldGroup legend="Operations">
+        <Choice
+          id="operation-otp"
+          label="Codes"
+          name="operations"
+          value="otp"
+          checked={form.operations.includes('otp')}
+          hint="`/otp/send`, `/otp/resend` and `/otp/verify`."
+        />
+        <Choice
+          id="operation-notify"
+          label="Notifications"
+          name="operations"
+          value="notify"
+          checked={form.operations.includes('notify')}
+          hint="`/notify`."
+        />
+      </FieldGroup>
+      <Field
+        label="Calls per minute"
+        name="perMinute"
+        value={form.perMinute}
+        hint="1 to 999999. If empty, the setting `GLOBAL_LIMIT_PER_MINUTE` applies."
+      />
+    </>
+  )
+}
+
+function Scope({ scope }: { scope: AppScope }) {
+  const { appId, brands, allowsOtp, allowsNotify, perMinute } = scope
+  return (
+    <>
+      <Facts
+        entries={{
+          Brands:
+            brands.length === 0 ? (
+              'every brand'
+            ) : (
+              <ul class="chips">
+                {brands.map((slug) => (
+                  <li key={slug}>
+                    <a href={`/admin/brands/${encodeURIComponent(slug)}`}>{slug}</a>
+                  </li>
+                ))}
+              </ul>
+            ),
+          Operations: [allowsOtp && 'codes', allowsNotify && 'notifications'].filter(Boolean).join(', '),
+          'Calls per minute':
+            perMinute === null ? rich('default, `GLOBAL_LIMIT_PER_MINUTE`') : count(perMinute),
+        }}
+      />
+      <p>
+        <LinkButton href={`/admin/apps/scope?app=${encodeURIComponent(appId)}`} small>
+          Change scope
+        </LinkButton>
+      </p>
+    </>
+  )
+}
+
+function App({ app, scope }: { app: IssuedApp; scope: AppScope }) {
   const { appId, keys, createdAt } = app
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
   return (
@@ -114,6 +240,7 @@ function App({ app }: { app: IssuedApp }) {
         rows={keys.map((key) => keyRow(appId, key, live.length))}
         empty="No keys."
       />
+      <Scope scope={scope} />
     </Card>
   )
 }

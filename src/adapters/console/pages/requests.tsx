@@ -121,7 +121,7 @@ function Deciding({ model }: { model: RequestModel }) {
     <div class="stack">
       <Card
         title="Approve"
-        hint="Creates the app, its API key and an active brand. An existing brand with this slug does not change."
+        hint="Creates the app, its API key and an active brand. The app can use only this brand. An existing brand with this slug does not change."
       >
         {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
         <Form action={`${path}/approve`} submit="Approve and create API key">
