@@ -14,7 +14,16 @@ import {
   registerTemplate,
   setBrandStatus,
 } from '../domain/operator/operator.ts'
-import { collect, commaList, commandActor, type Env, print, printTable, withContext, yesNo } from './common.ts'
+import {
+  collect,
+  commaList,
+  commandActor,
+  type Env,
+  print,
+  printTable,
+  withContext,
+  yesNo,
+} from './common.ts'
 
 export function brandCommands(program: Command, env: Env): void {
   const brand = program.command('brand').description('create, change and list brands')

@@ -12,6 +12,7 @@ import {
   notifyBrand,
 } from '../../src/domain/brands/brand.ts'
 import { Failure } from '../../src/domain/failures.ts'
+import { type AppScope, unscoped } from '../../src/domain/operator/policy.ts'
 import { newContext } from '../support/calls.ts'
 
 function brand(properties: Partial<Brand> = {}): Brand {
@@ -77,6 +78,43 @@ describe('brandId (design D7)', () => {
   })
 })
 
+const anyApp = unscoped('shop')
+
+describe('the brand of a scoped app (design D38)', () => {
+  const app = { ...anyApp, brands: ['acme', 'old', 'new'] }
+  const other = { ...anyApp, brands: ['globex'] }
+  const rows: readonly (readonly [AppScope, unknown, unknown, string])[] = [
+    [app, ' Acme ', undefined, 'acme'],
+    [app, undefined, 'ACME & SÖHNE', 'acme'],
+    [app, 'old', undefined, 'brand_suspended'],
+    [app, 'new', undefined, 'brand_not_approved'],
+    [app, undefined, undefined, 'brand_id_required'],
+    [other, undefined, undefined, 'brand_id_required'],
+    [other, 'acme', undefined, 'brand_not_approved'],
+    [other, undefined, 'Acme & Söhne', 'brand_not_approved'],
+    [other, undefined, 'acme', 'brand_not_approved'],
+    [other, 'old', undefined, 'brand_not_approved'],
+    [other, 'nobody', undefined, 'brand_not_approved'],
+  ]
+  test.each(rows)(
+    'app %j, brandId %p, businessName %p: %s',
+    async (scope, brandId, businessName, expected) => {
+      const found = notifyBrand(brands, newContext(), brandId, businessName, scope)
+      expect(await slugOrFailure(found)).toBe(expected)
+      if (businessName !== undefined) return
+      expect(await slugOrFailure(approvedBrand(brands, newContext(), { brandId }, scope))).toBe(expected)
+    },
+  )
+
+  test('a brand that is not its own is answered like an unknown one, and is in the log', async () => {
+    const context = newContext()
+    const messageOf = (found: Promise<Brand>) => found.catch(({ kind, message }: Failure) => [kind, message])
+    const suspended = await messageOf(approvedBrand(brands, context, { brandId: 'old' }, other))
+    expect(context.brand).toBe('old')
+    expect(suspended).toEqual(await messageOf(approvedBrand(brands, context, { brandId: 'nobody' }, other)))
+  })
+})
+
 describe('the brand check of /otp (spec 3.3, 4.1)', () => {
   const rows: readonly (readonly [unknown, string])[] = [
     ['acme', 'acme'],
@@ -89,7 +127,7 @@ describe('the brand check of /otp (spec 3.3, 4.1)', () => {
     ['old', 'brand_suspended'],
   ]
   test.each(rows)('brandId %p: %s', async (brandId, expected) => {
-    expect(await slugOrFailure(approvedBrand(brands, newContext(), { brandId }))).toBe(expected)
+    expect(await slugOrFailure(approvedBrand(brands, newContext(), { brandId }, anyApp))).toBe(expected)
   })
 })
 
@@ -111,7 +149,9 @@ describe('the brand of an SMS on /notify (spec 4.4 rule 8, design D9)', () => {
     ['old', 'acme', 'brand_suspended'],
   ]
   test.each(rows)('brandId %p and businessName %p: %s', async (brandId, businessName, expected) => {
-    expect(await slugOrFailure(notifyBrand(brands, newContext(), brandId, businessName))).toBe(expected)
+    expect(await slugOrFailure(notifyBrand(brands, newContext(), brandId, businessName, anyApp))).toBe(
+      expected,
+    )
   })
 
   const names: readonly (readonly [string, boolean])[] = [
@@ -186,9 +226,9 @@ describe('a slug or name that no brand can have (design D7, D9)', () => {
     '%#: is not looked up',
     async (slug) => {
       lookedUp.length = 0
-      const finding = approvedBrand(watched, newContext(), { brandId: slug })
+      const finding = approvedBrand(watched, newContext(), { brandId: slug }, anyApp)
       expect(await slugOrFailure(finding)).toBe('brand_not_approved')
-      expect(await slugOrFailure(notifyBrand(watched, newContext(), slug, undefined))).toBe(
+      expect(await slugOrFailure(notifyBrand(watched, newContext(), slug, undefined, anyApp))).toBe(
         'brand_not_approved',
       )
       expect(lookedUp).toEqual([])
@@ -198,7 +238,7 @@ describe('a slug or name that no brand can have (design D7, D9)', () => {
   test('a businessName is looked up as a slug or a name, if its form allows', async () => {
     lookedUp.length = 0
     for (const name of ['acme', 'Acme & Söhne', long]) {
-      expect(await slugOrFailure(notifyBrand(watched, newContext(), undefined, name))).toBe(
+      expect(await slugOrFailure(notifyBrand(watched, newContext(), undefined, name, anyApp))).toBe(
         'brand_not_approved',
       )
     }
@@ -213,9 +253,9 @@ describe('a slug or name that no brand can have (design D7, D9)', () => {
         byName: async (key) => (key === nameKey(name) ? brand({ displayName: name }) : undefined),
       }
       expect(brandProblems(brand({ displayName: name }))).toEqual([])
-      expect(await slugOrFailure(notifyBrand(own, newContext(), undefined, name.normalize('NFD')))).toBe(
-        'acme',
-      )
+      expect(
+        await slugOrFailure(notifyBrand(own, newContext(), undefined, name.normalize('NFD'), anyApp)),
+      ).toBe('acme')
     }
   })
 })

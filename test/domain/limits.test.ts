@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { newRequestContext } from '../../src/domain/events/request-context.ts'
 import { Failure } from '../../src/domain/failures.ts'
+import { unscoped } from '../../src/domain/operator/policy.ts'
 import { granted, retryAfterSeconds } from '../../src/domain/otp/claims.ts'
 import {
   type Claim,
@@ -230,7 +231,8 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
   })
 
   test('the other limits', () => {
-    expect(numbers(globalLimit(settings, 'shop'))).toEqual([10, 60, 'rate_limited'])
+    expect(numbers(globalLimit(settings, unscoped('shop')))).toEqual([10, 60, 'rate_limited'])
+    expect(numbers(globalLimit(settings, { appId: 'shop', perMinute: 60 }))).toEqual([60, 60, 'rate_limited'])
     expect(numbers(credentialFailures(['ip']))).toEqual([300, 60, 'rate_limited'])
     expect(numbers(integrationRequests(['ip']))).toEqual([5, 3600, 'rate_limited'])
     const budget = failureBudget(settings, someone)
@@ -242,7 +244,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     const claims = [
       ...send('SMS'),
       ...send('SMS', {}, 'globex').slice(0, 1),
-      globalLimit(settings, 'someone'),
+      globalLimit(settings, unscoped('someone')),
       credentialFailures(someone),
       integrationRequests(someone),
     ]

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { setApp } from '../../src/domain/operator/operator.ts'
 import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { appKeys, freshApp } from '../support/apps.ts'
+import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 
 // Design 5: a request with two faults is answered with the one that is checked first. Each endpoint has a
@@ -41,6 +43,9 @@ const phones = new Map(
 const live = freshPhone()
 const locked = freshPhone()
 const spentApp = freshApp()
+const notifyApp = freshApp()
+const otpApp = freshApp()
+const appOfOthers = freshApp()
 let liveCode: string
 let colonApps = 0
 let app: TestApp
@@ -60,6 +65,14 @@ beforeAll(async () => {
   await app.brand('waiting', { status: 'pending' })
   const others = ['brand1', 'brand2', 'brand3']
   for (const slug of ['halted', ...others]) await app.brand(slug)
+
+  const ports = app.app.context.acting(tester)
+  const scopes = [
+    [notifyApp, { operations: ['notify'] }],
+    [otpApp, { operations: ['otp'] }],
+    [appOfOthers, { brands: ['brand2', 'brand3'] }],
+  ] as const
+  for (const [{ appId }, scope] of scopes) await setApp(ports, appId, scope, [appId])
 
   const send = async (phone: string, brands: readonly string[]) => {
     for (const brandId of brands) {
@@ -113,9 +126,12 @@ const credentialFaults: readonly Fault[] = [
   { name: 'wrong key', fields: { apiKey: 'wrong' }, answer: '403 forbidden' },
   { name: 'unknown app', fields: { appId: 'nobody' }, answer: '403 forbidden' },
 ]
+const notOtp: Fault = { name: 'app without otp', fields: notifyApp, answer: '403 forbidden' }
+const notNotify: Fault = { name: 'app without notify', fields: otpApp, answer: '403 forbidden' }
 const brandFaults: readonly Fault[] = [
   { name: 'no brandId', fields: { brandId: undefined }, answer: '400 brand_id_required' },
   { name: 'unknown brand', fields: { brandId: 'nobody' }, answer: '403 brand_not_approved' },
+  { name: 'brand of other apps', fields: appOfOthers, answer: '403 brand_not_approved' },
   { name: 'pending brand', fields: { brandId: 'waiting' }, answer: '403 brand_not_approved' },
   { name: 'suspended brand', fields: { brandId: 'halted' }, answer: '403 brand_suspended' },
 ]
@@ -147,6 +163,7 @@ const invalid = (name: string, fields: Fields): Fault => ({ name, fields, answer
 
 const sendFaults: readonly Fault[] = [
   ...credentialFaults,
+  notOtp,
   ...brandFaults,
   ...phoneFaults,
   failuresFault,
@@ -160,6 +177,7 @@ const sendFaults: readonly Fault[] = [
 
 const verifyFaults: readonly Fault[] = [
   ...credentialFaults,
+  notOtp,
   ...brandFaults,
   globalFault,
   invalid('no otp', { otp: undefined }),
@@ -191,6 +209,7 @@ const order: Fields = {
 
 const smsFaults: readonly Fault[] = [
   ...credentialFaults,
+  notNotify,
   // Another businessName would select the brand.
   ...brandFaults.map((fault) =>
     fault.name === 'no brandId' ? { ...fault, notBeside: ['other business'] } : fault,
@@ -222,6 +241,7 @@ const mail: Fields = { channel: 'EMAIL', to: ['a@example.com'], subject: 'x', ht
 
 const mailFaults: readonly Fault[] = [
   ...credentialFaults,
+  notNotify,
   globalFault,
   invalid('no channel', { channel: undefined }),
   { name: 'unknown channel', fields: { channel: 'FAX' }, answer: '400 invalid_channel' },
@@ -260,6 +280,8 @@ function isPair(earlier: Fault, later: Fault): boolean {
   if (!both && (earlier.limit ? fieldsOf(later).includes('phone') : fieldsOf(later).every(isCovered)))
     return false
   if (later.limit && !both && changed.has('phone')) return false
+  // An IP address has at most 300 wrong credentials a minute. `wrong key` takes the same path.
+  if (earlier.name === 'unknown app') return false
   if (earlier.notBeside?.includes(later.name)) return false
   return earlier.answer !== later.answer || earlier.retryAfter !== later.retryAfter
 }

@@ -703,7 +703,9 @@ describe('an operator', () => {
       (await visitor.post(`/admin/requests/${id}/approve`, { appId: 'till2', brandSlug: 'globex' })).status,
     ).toBe(409)
     expect((await app.app.context.apps.list()).map(({ appId }) => appId)).toEqual(['till'])
-    expect((await app.app.context.policy.rows()).scopes).toEqual([{ ...unscoped('till'), brands: ['globex'] }])
+    expect((await app.app.context.policy.rows()).scopes).toEqual([
+      { ...unscoped('till'), brands: ['globex'] },
+    ])
   })
 
   test('who approves at the same time as another gets a conflict: one approval succeeds, and one key works', async () => {

@@ -244,6 +244,7 @@ describe('concurrent requests', () => {
       guard: noGuard,
       store: paused,
       rejections: new CredentialRejections(),
+      policy: app.app.context.policy.cached([]),
       limits: { ...limits, globalPerMinute: 1000 },
     }
     const underWay = Array.from({ length: 2 }, async () => {

@@ -4,6 +4,7 @@ import { Failure } from '../failures.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
 import { scriptProblem } from '../messages/words.ts'
+import { type AppScope, mayUseBrand } from '../operator/policy.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
 export type BrandStatus = (typeof brandStatuses)[number]
@@ -55,11 +56,19 @@ export function brandIdOf(value: unknown): string | undefined {
   return slug === '' ? undefined : slug
 }
 
-/** The brand check of /otp/* (spec 4.1, 5): brand_id_required, brand_not_approved, brand_suspended. */
-export async function approvedBrand(brands: Brands, context: RequestContext, body: Body): Promise<Brand> {
+/**
+ * The brand check of /otp/* (spec 4.1, 5): brand_id_required, brand_not_approved, brand_suspended. A brand that is not
+ * the app's is not approved (design D38).
+ */
+export async function approvedBrand(
+  brands: Brands,
+  context: RequestContext,
+  body: Body,
+  app: AppScope,
+): Promise<Brand> {
   const slug = brandIdOf(body.brandId)
   if (slug === undefined) throw new Failure('brand_id_required')
-  return approved(context, await bySlug(brands, slug))
+  return approved(context, app, await bySlug(brands, slug))
 }
 
 function bySlug(brands: Brands, slug: string): Found | Promise<Found> {
@@ -76,16 +85,17 @@ export async function notifyBrand(
   context: RequestContext,
   brandId: unknown,
   businessName: unknown,
+  app: AppScope,
 ): Promise<Brand> {
   const slug = brandIdOf(brandId)
-  if (slug !== undefined) return approved(context, await bySlug(brands, slug))
+  if (slug !== undefined) return approved(context, app, await bySlug(brands, slug))
   const name = brandIdOf(businessName)
   if (!name)
     throw new Failure(
       'brand_id_required',
       'brandId or variables.businessName is required. GET /platform/brands lists the active brands.',
     )
-  return approved(context, (await bySlug(brands, name)) ?? (await byName(brands, name)))
+  return approved(context, app, (await bySlug(brands, name)) ?? (await byName(brands, name)))
 }
 
 export function isNamed(brand: Brand, businessName: string): boolean {
@@ -93,13 +103,21 @@ export function isNamed(brand: Brand, businessName: string): boolean {
   return name === brand.slug || name === nameKey(brand.displayName)
 }
 
-/** The log line of a rejected request names the brand too. */
-function approved(context: RequestContext, brand: Brand | undefined): Brand {
+/**
+ * The log line of a rejected request names the brand too. The answer does not say whether a brand exists that the app
+ * may not use.
+ */
+function approved(context: RequestContext, app: AppScope, brand: Brand | undefined): Brand {
   if (brand) context.brand = brand.slug
-  if (!brand || brand.status === 'pending') throw new Failure('brand_not_approved')
+  if (!brand || !mayUseBrand(app, brand.slug) || brand.status === 'pending') {
+    throw new Failure('brand_not_approved', app.brands.length === 0 ? undefined : notOfApp)
+  }
   if (brand.status === 'suspended') throw new Failure('brand_suspended')
   return brand
 }
+
+const notOfApp =
+  'Brand is not registered or not approved. This app may use only the brands that the operator of this server has set for it.'
 
 export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
   return to === (from === 'active' ? 'suspended' : 'active')

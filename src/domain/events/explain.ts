@@ -53,11 +53,11 @@ const paths: Readonly<Record<Operation, string>> = {
   notify: 'POST /notify',
 }
 
-type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
+type Stage = 'app' | 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
 const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: string]>> = {
   brand_id_required: ['brand', 'the request has no brandId'],
-  brand_not_approved: ['brand', 'the brand is unknown or pending'],
+  brand_not_approved: ['brand', 'the brand is unknown or pending, or the app may not use it'],
   brand_suspended: ['brand', 'the brand is suspended'],
   template_not_allowed: ['brand', 'the template is not enabled for the brand'],
   cooldown_active: ['limits'],
@@ -79,7 +79,7 @@ const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: s
   notification_failed: ['delivery'],
   internal_error: ['inside'],
   unauthorized: ['inside'],
-  forbidden: ['inside'],
+  forbidden: ['app', 'the app may not use this operation'],
   route_not_found: ['inside'],
   method_not_allowed: ['inside'],
   body_too_large: ['inside'],
@@ -96,7 +96,7 @@ function checks({ operation, app, brand, channel, limits, flags, end }: RequestT
   const refused = (why: string) => [...lines, `REJECTED  ${why}`]
   const why = end?.message ?? meaning ?? end?.error ?? ''
 
-  if (failed === 'brand' && kind !== 'template_not_allowed') return refused(why)
+  if (failed === 'app' || (failed === 'brand' && kind !== 'template_not_allowed')) return refused(why)
   if (brand !== null) lines.push(`passed    brand ${brand} is active`)
   else if (channel === 'EMAIL') lines.push('passed    e-mail needs no brand')
   if (failed === 'brand') return refused(why)
@@ -221,8 +221,9 @@ function adviceSection({ end, channel }: RequestTrace, deliveries: readonly Deli
 }
 
 const advice: Readonly<Partial<Record<FailureKind, string>>> = {
+  forbidden: 'To allow both operations, run `otpost app set APPID --allow otp --allow notify`.',
   brand_not_approved:
-    'Create the brand with `otpost brand put SLUG --name NAME`, or activate it with `otpost brand status SLUG active`.',
+    'Create the brand with `otpost brand put SLUG --name NAME`, or activate it with `otpost brand status SLUG active`. To let the app use it, run `otpost app set APPID --brand SLUG` with every brand of the app.',
   brand_suspended: 'To activate the brand, run `otpost brand status SLUG active`.',
   template_not_allowed:
     'To enable the template, run `otpost brand put SLUG --notify KEY,KEY` with every template of the brand.',

@@ -12,11 +12,12 @@ import { type DestinationPorts, decideDestination } from '../destinations/decide
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid } from '../failures.ts'
 import { Charge } from '../money/charge.ts'
+import { type AppScope, mayUseBrand } from '../operator/policy.ts'
 import { claim } from '../otp/claims.ts'
-import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
+import { authenticate, type CredentialPorts, permitted } from '../otp/credentials.ts'
 import { type Grant, globalLimit, type LimitSettings } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
-import type { ReadPolicy } from '../policy.ts'
+import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
 import {
   type DeliveryPorts,
@@ -67,20 +68,26 @@ export function longestNotifyMs(providerTimeoutMs: number): number {
 export async function notify(ports: NotifyPorts, context: RequestContext, body: Body): Promise<Notified> {
   context.operation = 'notify'
   const appId = await authenticate(ports, context, body)
+  const policy = await ports.policy()
+  const by = { app: permitted(policy, appId, 'notify'), policy }
   return parseChannel(body.channel) === 'SMS'
-    ? notifyBySms(ports, context, body, appId)
-    : notifyByMail(ports, context, body, appId)
+    ? notifyBySms(ports, context, body, by)
+    : notifyByMail(ports, context, body, by)
 }
 
-type Handler = (ports: NotifyPorts, context: RequestContext, body: Body, appId: string) => Promise<Notified>
+type Handler = (
+  ports: NotifyPorts,
+  context: RequestContext,
+  body: Body,
+  by: { readonly app: AppScope; readonly policy: Policy },
+) => Promise<Notified>
 
-const notifyBySms: Handler = async (ports, context, body, appId) => {
+const notifyBySms: Handler = async (ports, context, body, { app, policy }) => {
   context.channel = 'SMS'
   const variables = isObject(body.variables) ? body.variables : {}
-  const policy = await ports.policy()
-  const brand = await notifyBrand(ports.brands, context, body.brandId, variables.businessName)
+  const brand = await notifyBrand(ports.brands, context, body.brandId, variables.businessName, app)
   refuseDisabledTemplate(body, brand)
-  await claim(ports, context, [globalLimit(ports.limits, appId)])
+  await claim(ports, context, [globalLimit(ports.limits, app)])
   const { to, ...content } = readSms(body)
   if ('message' in content) refuseOtherBusiness(variables.businessName, brand)
   const message =
@@ -91,7 +98,7 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
   const { slug: brandSlug, displayName: brandName } = brand
   const unlimited = { validitySeconds: null, expectsFeedback: false }
   const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...message }
-  const charge = new Charge(policy, { app: appId, brand: brandSlug })
+  const charge = new Charge(policy, { app: app.appId, brand: brandSlug })
   const about = {
     smsMode: ports.smsMode,
     isTemplate: message.template !== null,
@@ -117,8 +124,8 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
   return message.template ? { channel: 'SMS', templateKey: message.template.key } : { channel: 'SMS' }
 }
 
-const notifyByMail: Handler = async (ports, context, body, appId) => {
-  await claim(ports, context, [globalLimit(ports.limits, appId)])
+const notifyByMail: Handler = async (ports, context, body, { app }) => {
+  await claim(ports, context, [globalLimit(ports.limits, app)])
   if (!isGiven(body.channel) || body.channel === '') throw invalid('`channel` is required: SMS or EMAIL.')
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
   context.channel = 'EMAIL'
@@ -127,7 +134,7 @@ const notifyByMail: Handler = async (ports, context, body, appId) => {
   context.reference = readReference(body)
   const recipients = recipientsOf(to, 'EMAIL', ports.contacts.email)
 
-  const brand = await senderBrand(ports.brands, body.brandId)
+  const brand = await senderBrand(ports.brands, body.brandId, app)
   if (brand) context.brand = brand.slug
   const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
   const common = { requestId: context.requestId, brandSlug, brandName, template: null, ...content }
@@ -269,11 +276,11 @@ function recipientsOf(
   return [...byIdentity.values()]
 }
 
-/** Mail needs no brand: an unknown or inactive brandId is ignored. */
-async function senderBrand(brands: Brands, brandId: unknown): Promise<Brand | undefined> {
+/** Mail needs no brand: a brandId that is unknown, inactive or not the app's is ignored. */
+async function senderBrand(brands: Brands, brandId: unknown, app: AppScope): Promise<Brand | undefined> {
   const slug = brandIdOf(brandId)
   const brand = slug === undefined ? undefined : await brands.bySlug(slug)
-  return brand?.status === 'active' ? brand : undefined
+  return brand?.status === 'active' && mayUseBrand(app, brand.slug) ? brand : undefined
 }
 
 /** The messages are sent, so a fault of the store does not change the answer. */

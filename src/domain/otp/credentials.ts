@@ -1,6 +1,8 @@
 import type { Body } from '../body.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
+import { type AppOperation, type AppScope, operationsOf, unscoped } from '../operator/policy.ts'
+import type { Policy } from '../policy.ts'
 import type { Apps, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import { granted } from './claims.ts'
@@ -114,6 +116,20 @@ function countIn(window: Window, context: RequestContext, now: EpochMs): void {
   const { subject, name } = claim
   const grant = { subject, name, count: window.count - window.left, expiresAt }
   granted(context, [claim], { allowed: true, grants: [grant] })
+}
+
+/**
+ * What the app may do (design D38).
+ * @throws Failure `forbidden` if the operation is not one of the app's
+ */
+export function permitted(policy: Policy, appId: string, operation: AppOperation): AppScope {
+  const app = policy.scopeOf(appId) ?? unscoped(appId)
+  if (operationsOf(app).includes(operation)) return app
+  const what = operation === 'otp' ? 'send and verify codes' : 'send notifications'
+  throw new Failure(
+    'forbidden',
+    `This app may not ${what}. The operator of this server can allow it for the app.`,
+  )
 }
 
 function isText(value: unknown): value is string {

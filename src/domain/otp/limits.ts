@@ -1,5 +1,6 @@
 import type { Channel } from '../contact.ts'
 import { type FailureKind, failureMessages } from '../failures.ts'
+import type { AppScope } from '../operator/policy.ts'
 import { clockToleranceMs } from '../ports.ts'
 import type { EpochMs } from '../time.ts'
 
@@ -131,8 +132,12 @@ export function refusalMessage({ limit, failure, max, scope }: Claim, time: stri
   return `${opening} ${isHidden ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`}`
 }
 
-export function globalLimit(settings: LimitSettings, appId: string): Claim {
-  const max = settings.globalPerMinute
+/** The app's own limit, or else GLOBAL_LIMIT_PER_MINUTE (design D38). */
+export function globalLimit(
+  settings: LimitSettings,
+  { appId, perMinute }: Pick<AppScope, 'appId' | 'perMinute'>,
+): Claim {
+  const max = perMinute ?? settings.globalPerMinute
   return rateLimit('app-minute', [`app:${appId}`], 'minute', max, minuteMs, 'per minute for this app')
 }
 

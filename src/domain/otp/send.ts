@@ -31,7 +31,7 @@ import { Charge } from '../money/charge.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
 import { claim, granted, guardRefusal, uncounted } from './claims.ts'
-import { authenticate, type CredentialPorts } from './credentials.ts'
+import { authenticate, type CredentialPorts, permitted } from './credentials.ts'
 import {
   type Claim,
   cooldownOf,
@@ -73,10 +73,11 @@ export async function sendOtp(
   context.operation = isResend ? 'resend' : 'send'
   const appId = await authenticate(ports, context, body)
   const policy = await ports.policy()
-  const brand = await approvedBrand(ports.brands, context, body)
+  const app = permitted(policy, appId, 'otp')
+  const brand = await approvedBrand(ports.brands, context, body, app)
   const to = readAddressee(ports, context, body)
   const order = judged(() => readOrder(ports, context, body, { brand, to, policy }))
-  const global = globalLimit(ports.limits, appId)
+  const global = globalLimit(ports.limits, app)
   const limits = to ? limitsOf(ports, brand, to) : []
   if (order instanceof Failure) {
     // An invalid request counts only on the global limit, but any limit may reject it.

@@ -5,9 +5,10 @@ import type { DestinationOf } from '../destinations/destination.ts'
 import { noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid } from '../failures.ts'
 import type { Guard } from '../guard/guard.ts'
+import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
 import { claim, noteLimits, refused, retryAfterSeconds } from './claims.ts'
-import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
+import { authenticate, type CredentialPorts, isAppId, permitted } from './credentials.ts'
 import { failureBudget, globalLimit, type LimitSettings } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
@@ -19,14 +20,16 @@ export interface VerifyOtpPorts extends CredentialPorts {
   readonly contacts: Contacts
   readonly destinationOf: DestinationOf
   readonly guard: Guard
+  readonly policy: ReadPolicy
 }
 
 /** Spec 4.3: consumes the code if it is right; throws otherwise. */
 export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, body: Body): Promise<void> {
   context.operation = 'verify'
   const appId = await authenticate(ports, context, body)
-  const brand = await approvedBrand(ports.brands, context, body)
-  const claims = [globalLimit(ports.limits, appId)]
+  const app = permitted(await ports.policy(), appId, 'otp')
+  const brand = await approvedBrand(ports.brands, context, body, app)
+  const claims = [globalLimit(ports.limits, app)]
   const answer = judged(() => readAnswer(body, appId, ports.contacts))
   if (answer instanceof Failure) {
     await claim(ports, context, claims)
