@@ -15,7 +15,7 @@ import {
   appOperations,
   operationsOf,
   unscoped,
-} from '../domain/operator/policy.ts'
+} from '../domain/operator/scope.ts'
 import {
   collect,
   commandActor,

@@ -2,7 +2,8 @@ import { countryRules, DestinationRules } from './destinations/destination.ts'
 import type { Budget } from './money/budgets.ts'
 import type { PriceList } from './money/prices.ts'
 import { relativePrices } from './money/relative-prices.ts'
-import type { AppScope, GuardPrefix, PolicyRows } from './operator/policy.ts'
+import type { GuardPrefix, PolicyRows } from './operator/policy.ts'
+import type { AppScope } from './operator/scope.ts'
 
 /** Of the present revision. A call at each request sees every change. */
 export type ReadPolicy = () => Policy | Promise<Policy>

@@ -12,7 +12,7 @@ import {
   notifyBrand,
 } from '../../src/domain/brands/brand.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import { type AppScope, unscoped } from '../../src/domain/operator/policy.ts'
+import { type AppScope, unscoped } from '../../src/domain/operator/scope.ts'
 import { newContext } from '../support/calls.ts'
 
 function brand(properties: Partial<Brand> = {}): Brand {

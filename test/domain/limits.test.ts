@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { newRequestContext } from '../../src/domain/events/request-context.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import { unscoped } from '../../src/domain/operator/policy.ts'
+import { unscoped } from '../../src/domain/operator/scope.ts'
 import { granted, retryAfterSeconds } from '../../src/domain/otp/claims.ts'
 import {
   type Claim,

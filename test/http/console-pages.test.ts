@@ -24,7 +24,7 @@ import type { IntegrationRequestRecord } from '../../src/domain/integration/inte
 import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
 import type { ListedRule } from '../../src/domain/operator/destinations.ts'
-import { unscoped } from '../../src/domain/operator/policy.ts'
+import { unscoped } from '../../src/domain/operator/scope.ts'
 
 /** Text that, unescaped, breaks out of an element, a quoted attribute or a comment. */
 const hostile = `--></title></textarea><script>alert(1)</script>"'><img src=x onerror="alert(2)" style="color:red">`

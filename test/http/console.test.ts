@@ -10,7 +10,7 @@ import {
   registerTemplate,
   setApp,
 } from '../../src/domain/operator/operator.ts'
-import { unscoped } from '../../src/domain/operator/policy.ts'
+import { unscoped } from '../../src/domain/operator/scope.ts'
 import { makeLink } from '../../src/domain/operator/sessions.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'

@@ -9,7 +9,8 @@ import type {
   IntegrationRequestStore,
   OperatorStore,
 } from '../../src/domain/operator/operator.ts'
-import { type AppScope, type PolicyStore, unscoped } from '../../src/domain/operator/policy.ts'
+import type { PolicyStore } from '../../src/domain/operator/policy.ts'
+import { type AppScope, unscoped } from '../../src/domain/operator/scope.ts'
 import type { ConsoleSession, ConsoleStore } from '../../src/domain/operator/sessions.ts'
 import type { Claim, Grant, Subject } from '../../src/domain/otp/limits.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'

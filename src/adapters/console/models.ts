@@ -8,7 +8,7 @@ import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
-import type { AppScope } from '../../domain/operator/policy.ts'
+import type { AppScope } from '../../domain/operator/scope.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 
 // `routes/` builds these models, `pages/` renders them.

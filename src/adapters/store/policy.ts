@@ -1,5 +1,6 @@
 import { and, asc, eq } from 'drizzle-orm'
-import { type AppScope, isUnscoped, type PolicyRows, type PolicyStore } from '../../domain/operator/policy.ts'
+import type { PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
+import { type AppScope, isUnscoped } from '../../domain/operator/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy.ts'
 import { auditRow } from './audit.ts'
 import { cached, type StoreDatabase, type Tables } from './database.ts'

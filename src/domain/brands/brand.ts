@@ -4,7 +4,7 @@ import { Failure } from '../failures.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
 import { scriptProblem } from '../messages/words.ts'
-import { type AppScope, mayUseBrand } from '../operator/policy.ts'
+import { type AppScope, mayUseBrand } from '../operator/scope.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
 export type BrandStatus = (typeof brandStatuses)[number]

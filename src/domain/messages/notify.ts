@@ -12,7 +12,7 @@ import { type DestinationPorts, decideDestination } from '../destinations/decide
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid } from '../failures.ts'
 import { Charge } from '../money/charge.ts'
-import { type AppScope, mayUseBrand } from '../operator/policy.ts'
+import { type AppScope, mayUseBrand } from '../operator/scope.ts'
 import { claim } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts, permitted } from '../otp/credentials.ts'
 import { type Grant, globalLimit, type LimitSettings } from '../otp/limits.ts'

@@ -15,7 +15,7 @@ import { isAppId } from '../otp/credentials.ts'
 import type { ApiKey, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
-import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from './policy.ts'
+import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from './scope.ts'
 
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'

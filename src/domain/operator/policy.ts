@@ -2,6 +2,7 @@ import type { DestinationRule } from '../destinations/destination.ts'
 import type { Budget } from '../money/budgets.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
+import type { AppScope } from './scope.ts'
 
 /** What operators set for all requests. A running server sees a change at its next request. */
 export interface PolicyRows {
@@ -10,21 +11,6 @@ export interface PolicyRows {
   /** By the operator and by the guard; expired ones included. */
   readonly prefixes: readonly GuardPrefix[]
   readonly budgets: readonly Budget[]
-}
-
-/** send, resend and verify are `otp`. */
-export const appOperations = ['otp', 'notify'] as const
-export type AppOperation = (typeof appOperations)[number]
-
-/** What an app may do (design D38). */
-export interface AppScope {
-  readonly appId: string
-  /** Slugs. Empty: every brand. */
-  readonly brands: readonly string[]
-  readonly allowsOtp: boolean
-  readonly allowsNotify: boolean
-  /** Calls per minute. Null: GLOBAL_LIMIT_PER_MINUTE. */
-  readonly perMinute: number | null
 }
 
 /** Allows or blocks the numbers that begin with `prefix`, until `expiresAt` (design D41). */
@@ -62,20 +48,4 @@ export interface PolicyPorts {
   readonly policy: PolicyStore
   readonly now: Clock
   readonly actor: Actor
-}
-
-export function unscoped(appId: string): AppScope {
-  return { appId, brands: [], allowsOtp: true, allowsNotify: true, perMinute: null }
-}
-
-export function isUnscoped({ brands, allowsOtp, allowsNotify, perMinute }: AppScope): boolean {
-  return brands.length === 0 && allowsOtp && allowsNotify && perMinute === null
-}
-
-export function operationsOf({ allowsOtp, allowsNotify }: AppScope): readonly AppOperation[] {
-  return appOperations.filter((operation) => (operation === 'otp' ? allowsOtp : allowsNotify))
-}
-
-export function mayUseBrand({ brands }: AppScope, slug: string): boolean {
-  return brands.length === 0 || brands.includes(slug)
 }

@@ -1,7 +1,7 @@
 import type { Body } from '../body.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
-import { type AppOperation, type AppScope, operationsOf, unscoped } from '../operator/policy.ts'
+import { type AppOperation, type AppScope, operationsOf, unscoped } from '../operator/scope.ts'
 import type { Policy } from '../policy.ts'
 import type { Apps, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'

@@ -1,6 +1,6 @@
 import type { Channel } from '../contact.ts'
 import { type FailureKind, failureMessages } from '../failures.ts'
-import type { AppScope } from '../operator/policy.ts'
+import type { AppScope } from '../operator/scope.ts'
 import { clockToleranceMs } from '../ports.ts'
 import type { EpochMs } from '../time.ts'
 

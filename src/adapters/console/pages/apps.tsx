@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { IssuedApp } from '../../../domain/operator/operator.ts'
-import type { AppScope } from '../../../domain/operator/policy.ts'
+import type { AppScope } from '../../../domain/operator/scope.ts'
 import {
   Badge,
   Button,

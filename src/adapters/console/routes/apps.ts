@@ -8,7 +8,7 @@ import {
   scopeWords,
   setApp,
 } from '../../../domain/operator/operator.ts'
-import { type AppScope, appOperations, operationsOf, unscoped } from '../../../domain/operator/policy.ts'
+import { type AppScope, appOperations, operationsOf, unscoped } from '../../../domain/operator/scope.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext, ScopeForm, ScopeModel } from '../models.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'

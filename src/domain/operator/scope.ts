@@ -1,0 +1,30 @@
+/** send, resend and verify are `otp`. */
+export const appOperations = ['otp', 'notify'] as const
+export type AppOperation = (typeof appOperations)[number]
+
+/** What an app may do (design D38). */
+export interface AppScope {
+  readonly appId: string
+  /** Slugs. Empty: every brand. */
+  readonly brands: readonly string[]
+  readonly allowsOtp: boolean
+  readonly allowsNotify: boolean
+  /** Calls per minute. Null: GLOBAL_LIMIT_PER_MINUTE. */
+  readonly perMinute: number | null
+}
+
+export function unscoped(appId: string): AppScope {
+  return { appId, brands: [], allowsOtp: true, allowsNotify: true, perMinute: null }
+}
+
+export function isUnscoped({ brands, allowsOtp, allowsNotify, perMinute }: AppScope): boolean {
+  return brands.length === 0 && allowsOtp && allowsNotify && perMinute === null
+}
+
+export function operationsOf({ allowsOtp, allowsNotify }: AppScope): readonly AppOperation[] {
+  return appOperations.filter((operation) => (operation === 'otp' ? allowsOtp : allowsNotify))
+}
+
+export function mayUseBrand({ brands }: AppScope, slug: string): boolean {
+  return brands.length === 0 || brands.includes(slug)
+}
