@@ -65,7 +65,7 @@ export function appCommands(program: Command, env: Env): void {
     .option(
       '--per-minute <calls>',
       'the limit of calls per minute; default for GLOBAL_LIMIT_PER_MINUTE',
-      (text) => (text === 'default' ? null : wholeNumber(text)),
+      (text) => (text === 'default' ? text : wholeNumber(text)),
     )
     .action((appId: string, options: ScopeOptions) =>
       withContext(env, async (context) => {
@@ -141,7 +141,7 @@ interface ScopeOptions {
   brand?: string[]
   anyBrand?: true
   allow?: AppOperation[]
-  perMinute?: number | null
+  perMinute?: number | 'default'
 }
 
 function brandOption(): Option {
@@ -164,7 +164,11 @@ function allowOption(): Option {
 
 function scopeChange({ brand, anyBrand, allow, perMinute }: ScopeOptions): ScopeChange {
   if (brand && anyBrand) throw new OperatorError('--brand cannot be combined with --any-brand.')
-  return { brands: anyBrand ? [] : brand, operations: allow, perMinute }
+  return {
+    brands: anyBrand ? [] : brand,
+    operations: allow,
+    perMinute: perMinute === 'default' ? null : perMinute,
+  }
 }
 
 function scopeRow(scope: AppScope) {
