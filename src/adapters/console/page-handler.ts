@@ -38,7 +38,6 @@ import { problemPage } from './pages/problem.tsx'
 export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly brands: BrandStore
   readonly apps: AppStore & { readonly configured: readonly string[] }
-  readonly policy: Pick<PolicyStore, 'rows'>
   readonly requests: IntegrationRequestStore
   readonly audit: AuditReader
   readonly operator: OperatorStore
