@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import type { AlertDelivery } from '../../src/adapters/store/alerts.ts'
 import type { EventLogWriter } from '../../src/adapters/store/event-log.ts'
 import { firstIdOf, type VerifiedNumber } from '../../src/adapters/store/event-rows.ts'
 import type { Storage } from '../../src/adapters/store/store.ts'
 import type { createStores } from '../../src/adapters/store/stores.ts'
 import { type Counted, countryStat, spendStat } from '../../src/domain/events/stats.ts'
 import type { BucketRow } from '../../src/domain/guard/bucket.ts'
+import type { AlertDelivery } from '../../src/domain/money/alerts.ts'
 import { type Budget, budgetClaim } from '../../src/domain/money/budgets.ts'
 import type { PriceRow } from '../../src/domain/money/prices.ts'
 import type { GuardPrefix } from '../../src/domain/operator/policy.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
 import type { Clock } from '../../src/domain/time.ts'
 import { keepAll, tester } from '../support/operator.ts'
+import { inProcesses } from './at-once.ts'
 
 // Contract tests of what the guard, prices, budgets and alerts store, for every adapter.
 
@@ -447,5 +448,43 @@ function testAlerts(stores: () => MoneyStores): void {
       expect(await alerts.latest(9)).toEqual([alert('young', start + 1)])
       expect(names(await alerts.take(both, clock.now, minute))).toEqual(['young email 1', 'young webhook 1'])
     })
+  })
+}
+
+/**
+ * Several processes claim a budget, store one alert, take its deliveries and save the same buckets.
+ * @param url of an empty database
+ */
+export function testMoneyAtOnce(url: () => string): void {
+  test('processes together spend a budget exactly, and deliver an alert once', async () => {
+    const results = await inProcesses(
+      3,
+      `const { openContext } = await import('./src/context.ts')
+      const { readStoreConfig } = await import('./src/config/store.ts')
+      const { budgetClaim } = await import('./src/domain/money/budgets.ts')
+      const config = readStoreConfig({ DATABASE_URL: '${url()}', SECRET_KEY: '0123456789abcdef0123456789abcdef' })
+      const context = await openContext(config, { databaseThread: true })`,
+      `const now = context.now()
+      const budget = { scope: 'server', period: 'month', amountMicros: 10_050, currency: 'EUR', alertAt: [], stops: true,
+        liftedUntil: null, countsFrom: 1 }
+      const keys = Array.from({ length: 500 }, (_, key) => String(key)).sort(() => Math.random() - 0.5)
+      const [claims, added, taken] = await Promise.all([
+        Promise.all(keys.slice(0, 60).map(() => context.store.admit([budgetClaim(budget, 100, now)], now))),
+        context.alerts.add({ key: 'a', at: now, kind: 'budget.threshold', title: 'of a', text: '{}' }, ['email']),
+        Promise.all(keys.slice(0, 40).map(async (_, index) => {
+          await Bun.sleep(index * 5)
+          return (await context.alerts.take(['email'], now + 60_000, 600_000)).length
+        })),
+        context.guardStore.saveBuckets(keys.map((key) =>
+          ({ kind: 'prefix', key, node: 'same', level: 1, sent: 1, verified: 0, updatedAt: now }))),
+      ])
+      const [spent] = await context.budgets.spent([budget], now)
+      const sum = (numbers) => numbers.reduce((total, number) => total + number, 0)
+      console.log(JSON.stringify([claims.filter(({ allowed }) => allowed).length, Number(added), sum(taken), spent > 0]))
+      await context.close()`,
+    )
+    const rows = results.map((text): unknown[] => JSON.parse(text.replace('ready', '')))
+    const sum = (column: number) => rows.reduce((total, row) => total + Number(row[column]), 0)
+    expect([sum(0), sum(1), sum(2), sum(3)]).toEqual([100, 1, 1, 3])
   })
 }

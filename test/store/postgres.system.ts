@@ -20,7 +20,7 @@ import { useOnPostgres } from '../../src/secret-key.ts'
 import { keepAll, tester } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
-import { testMoneyStores } from './money-contract.ts'
+import { testMoneyAtOnce, testMoneyStores } from './money-contract.ts'
 import { postgresStores, targetOf, testDatabase } from './postgres-database.ts'
 
 let database: Awaited<ReturnType<typeof testDatabase>>
@@ -52,6 +52,11 @@ testMoneyStores('PostgreSQL', async (now) => {
       (await forgetRecipient(shared, [], subjects, { now: 0, actor: tester })).erased,
     close: () => opened.close(),
   }
+})
+
+describe('PostgreSQL', () => {
+  beforeEach(async () => (await database.open()).close())
+  testMoneyAtOnce(() => database.url)
 })
 
 describe('the secret key of a database', () => {

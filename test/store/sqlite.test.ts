@@ -20,7 +20,7 @@ import { temporaryFolder } from '../support/app.ts'
 import { keepAll, sqliteStores, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
-import { testMoneyStores } from './money-contract.ts'
+import { testMoneyAtOnce, testMoneyStores } from './money-contract.ts'
 
 testStores('SQLite', async ({ now, hashKey, credentials }) => {
   const database = openDatabase(':memory:')
@@ -63,6 +63,8 @@ describe('SQLite', () => {
   })
 
   const all = <Row>(statement: string) => database.orm.all<Row>(sql.raw(statement))
+
+  testMoneyAtOnce(() => `file:${file}`)
 
   describe('the schema', () => {
     const tables = [

@@ -1,18 +1,17 @@
 import { and, asc, desc, eq, inArray, lte, sql } from 'drizzle-orm'
-import type { AlertDeliveryRow, AlertRow, StoreDatabase } from './database.ts'
-
-type Channel = AlertDeliveryRow['channel']
-
-export interface AlertDelivery {
-  readonly alert: AlertRow
-  readonly channel: Channel
-  readonly tries: number
-}
+import type { AlertStore } from '../../domain/money/alerts.ts'
+import type { AlertDeliveryRow, StoreDatabase } from './database.ts'
 
 /** More than the alerts of one check of all budgets. */
 const mostTaken = 100
 
-export function createAlertStore({ orm, tables, write, writeCounted, jsonElements }: StoreDatabase) {
+export function createAlertStore({
+  orm,
+  tables,
+  write,
+  writeCounted,
+  jsonElements,
+}: StoreDatabase): AlertStore {
   const { alerts, alertDeliveries } = tables
   const deliveryOf = ({ key, channel }: Pick<AlertDeliveryRow, 'key' | 'channel'>) =>
     and(eq(alertDeliveries.key, key), eq(alertDeliveries.channel, channel))
@@ -21,7 +20,7 @@ export function createAlertStore({ orm, tables, write, writeCounted, jsonElement
      * The alert has no title until its deliveries are stored. So only the transaction that stores the alert stores deliveries, also
      * if another one stores the same alert at the same time.
      */
-    add: async ({ title, ...alert }: AlertRow, channels: readonly Channel[]): Promise<boolean> => {
+    add: async ({ title, ...alert }, channels) => {
       const isNew = and(eq(alerts.key, alert.key), eq(alerts.title, ''))
       const elements = jsonElements(JSON.stringify(channels.map((channel) => [channel])))
       const [, , added] = await writeCounted(
@@ -39,11 +38,7 @@ export function createAlertStore({ orm, tables, write, writeCounted, jsonElement
       return added === 1
     },
     /** One process takes each delivery: the update requires the tries that were read. */
-    take: async (
-      channels: readonly Channel[],
-      now: number,
-      leaseMs: number,
-    ): Promise<readonly AlertDelivery[]> => {
+    take: async (channels, now, leaseMs) => {
       const isDue = and(inArray(alertDeliveries.channel, [...channels]), lte(alertDeliveries.dueAt, now))
       const due = await orm
         .select()
@@ -69,12 +64,11 @@ export function createAlertStore({ orm, tables, write, writeCounted, jsonElement
         return alert ? [{ alert, channel, tries: tries + 1 }] : []
       })
     },
-    retryAt: ({ alert: { key }, channel }: AlertDelivery, dueAt: number): Promise<void> =>
+    retryAt: ({ alert: { key }, channel }, dueAt) =>
       write(orm.update(alertDeliveries).set({ dueAt }).where(deliveryOf({ key, channel }))),
-    end: ({ alert: { key }, channel }: AlertDelivery): Promise<void> =>
+    end: ({ alert: { key }, channel }) =>
       write(orm.delete(alertDeliveries).where(deliveryOf({ key, channel }))),
-    /** Newest first. */
-    latest: async (limit: number): Promise<readonly AlertRow[]> =>
+    latest: async (limit) =>
       orm.select().from(alerts).orderBy(desc(alerts.at), desc(alerts.key)).limit(limit),
   }
 }

@@ -4,6 +4,7 @@ import type { DestinationRule } from '../../domain/destinations/destination.ts'
 import type { BucketRow } from '../../domain/guard/bucket.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
+import type { Alert, AlertChannel } from '../../domain/money/alerts.ts'
 import type { Budget } from '../../domain/money/budgets.ts'
 import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { AppKey } from '../../domain/operator/operator.ts'
@@ -40,17 +41,9 @@ export type MessageRow = Omit<OutboxEntry, 'to' | 'brandId' | 'createdAt'> & {
   readonly brandSlug: string | null
 }
 
-export interface AlertRow {
-  readonly key: string
-  readonly at: number
-  readonly kind: string
-  readonly title: string
-  readonly text: string
-}
-
 export interface AlertDeliveryRow {
   readonly key: string
-  readonly channel: 'email' | 'webhook'
+  readonly channel: AlertChannel
   readonly tries: number
   readonly dueAt: number
 }
@@ -66,7 +59,7 @@ export interface Tables {
   readonly verifiedNumbers: StoreTable<VerifiedNumber>
   readonly prices: StoreTable<PriceTableRow>
   readonly budgets: StoreTable<Budget>
-  readonly alerts: StoreTable<AlertRow>
+  readonly alerts: StoreTable<Alert>
   readonly alertDeliveries: StoreTable<AlertDeliveryRow>
   readonly integrationRequests: StoreTable<IntegrationRequestRecord>
   readonly audit: StoreTable<AuditRow>

@@ -1,8 +1,7 @@
 import { desc, eq, inArray, sql } from 'drizzle-orm'
-import type { Budget } from '../../domain/money/budgets.ts'
 import type { PriceList, PriceRow } from '../../domain/money/prices.ts'
 import { priceListOf } from '../../domain/money/relative-prices.ts'
-import type { Actor, AuditEntry } from '../../domain/operator/audit.ts'
+import type { PriceStore } from '../../domain/operator/money.ts'
 import { auditRow } from './audit.ts'
 import type { PriceTableRow, StoreDatabase } from './database.ts'
 import { givenRows, run } from './statements.ts'
@@ -12,14 +11,6 @@ const batch = 10_000
 
 /** Small, so that concurrent requests do not wait noticeably. */
 const pageSize = 5000
-
-export interface PriceChange {
-  /** Providers whose prices are deleted; null: the prices of every provider. */
-  readonly removeGroups: readonly (string | null)[]
-  readonly save: readonly PriceRow[]
-  /** Null: nothing changes. */
-  readonly entry: Pick<AuditEntry, 'target' | 'details'> | null
-}
 
 export function createPriceReader({ orm, tables: { prices, audit } }: Pick<StoreDatabase, 'orm' | 'tables'>) {
   let known: { readonly fingerprint: number; readonly list: PriceList } | undefined
@@ -71,17 +62,13 @@ export function createPriceReader({ orm, tables: { prices, audit } }: Pick<Store
   }
 }
 
-export function createPriceStore(database: StoreDatabase) {
+export function createPriceStore(database: StoreDatabase): PriceStore {
   const { tables, policyChanges, serialTransaction, jsonElements } = database
   const { prices, budgets, audit } = tables
   const key = [prices.prefix, prices.provider]
   return {
     rows: createPriceReader(database).rows,
-    /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
-    change: async <Change extends PriceChange>(
-      { actor, now }: { readonly actor: Actor; readonly now: number },
-      decide: (current: readonly PriceRow[], budgets: readonly Budget[]) => Change,
-    ): Promise<Change> => {
+    change: async ({ actor, now }, decide) => {
       try {
         return await serialTransaction(function* (inside) {
           const current = yield* run(inside.select().from(prices))
