@@ -45,6 +45,13 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
       'Set FAILURE_BUDGET_PER_DAY to a number from 1 to 100.',
     )
   }
+  if (config.guard === 'off') {
+    warn(
+      'GUARD',
+      'GUARD is off. SMS pumping is neither recorded nor denied.',
+      'Set GUARD=record, later GUARD=deny.',
+    )
+  }
   const tokens = { METRICS_TOKEN: metrics?.token, OUTBOX_TOKEN: outboxAccess.token }
   for (const [name, token] of Object.entries(tokens)) {
     if (token !== undefined && token.length < 16) {

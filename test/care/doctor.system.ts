@@ -409,6 +409,7 @@ describe('findings', () => {
     clock: { at: 0, localAt: 0 },
     lastRequestAt: null,
     ignoredForwardedAt: null,
+    destinationRules: [],
   }
 
   test.each([
@@ -508,6 +509,7 @@ describe('findings', () => {
     keyFingerprints: [],
     lastRequestAt: null,
     ignoredForwardedAt: null,
+    destinationRules: [],
   } as const
   test.each([
     [whole, []],
@@ -604,6 +606,25 @@ describe('findings', () => {
     })
   })
 
+  test('about destinations name rules that fail on this server', async () => {
+    const here = await kept()
+    expect((await examined(here.env)).of('destinations')).toEqual([
+      expect.stringMatching(/^warn: SMS go to every country.* → Set SMS_COUNTRIES/),
+    ])
+    const settings = { ...here.env, ...webhookAt('https://sms.example') }
+    const set = async (...args: string[]) =>
+      expect((await otpost(['destination', 'set', ...args], settings)).code).toBe(0)
+    await set('GB', 'allow', '--providers', 'webhook')
+    await set('*', 'block')
+    const ok = await examined({ ...settings, SMS_COUNTRIES: 'IN' })
+    expect(ok.of('destinations')).toEqual(['ok: SMS_COUNTRIES=IN and 2 stored rules.'])
+    expect((await examined({ ...here.env, SMS_COUNTRIES: 'EH' })).of('destinations')).toEqual([
+      'ok: SMS_COUNTRIES=EH and 2 stored rules.',
+      expect.stringMatching(/^fail: SMS of the rule GB fail\. webhook is not a provider of this server/),
+      expect.stringMatching(/^warn: A rule names EH, but mobile numbers of EH have the country MA/),
+    ])
+  })
+
   test('about settings warn of risky values', async () => {
     const real = {
       ...webhookAt('https://sms.example'),
@@ -615,6 +636,8 @@ describe('findings', () => {
     for (const nodeEnv of ['production', 'development', 'test']) expect(warned({}, nodeEnv)).toEqual([])
     expect(warned({})).toEqual([])
     expect(warned({}, 'prod')).toEqual(['NODE_ENV'])
+    expect(warned({ GUARD: 'off' })).toEqual(['GUARD'])
+    expect(warned({ GUARD: 'deny' })).toEqual([])
     expect(warned({ FAILURE_BUDGET_PER_DAY: '0' })).toEqual(['FAILURE_BUDGET_PER_DAY'])
     expect(warned({ FAILURE_BUDGET_PER_DAY: '101' })).toEqual(['FAILURE_BUDGET_PER_DAY'])
     expect(warned({ TRUSTED_PROXIES: '0.0.0.0/1,128.0.0.0/1' })).toEqual(['TRUSTED_PROXIES'])

@@ -1,6 +1,12 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import { isLoopback } from '../../config/settings.ts'
-import { ignoredForwardedQuery, type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
+import {
+  destinationRuleOf,
+  destinationRulesQuery,
+  ignoredForwardedQuery,
+  type ServerDatabaseFacts,
+  schemaState,
+} from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 
@@ -32,7 +38,8 @@ async function factsOf(pool: Pool) {
         current_setting('max_connections')::int, (SELECT count(*)::int FROM pg_stat_activity),
         floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
         to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('requests') IS NOT NULL,
-        to_regclass('secret_marks') IS NOT NULL, to_regclass('stats') IS NOT NULL`,
+        to_regclass('secret_marks') IS NOT NULL, to_regclass('stats') IS NOT NULL,
+        to_regclass('destination_rules') IS NOT NULL`,
     [],
   )
   // Without pg_monitor only the number of standbys is visible.
@@ -45,6 +52,7 @@ async function factsOf(pool: Pool) {
     row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
   const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
   const ignoredAt = row[12] === true ? (await pool.rows(ignoredForwardedQuery, []))[0]?.[0] : null
+  const rules = row[13] === true ? await pool.rows(destinationRulesQuery, []) : []
   return {
     version: String(row[0]),
     isReadOnly: row[1] === true,
@@ -63,6 +71,7 @@ async function factsOf(pool: Pool) {
     keyFingerprints: fingerprints.map(([mark]) => String(mark)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
     ignoredForwardedAt: ignoredAt == null ? null : Number(ignoredAt),
+    destinationRules: rules.map(destinationRuleOf),
   }
 }
 

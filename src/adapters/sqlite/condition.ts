@@ -1,7 +1,13 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
-import { type DatabaseFacts, ignoredForwardedQuery, schemaState } from '../store/condition.ts'
+import {
+  type DatabaseFacts,
+  destinationRuleOf,
+  destinationRulesQuery,
+  ignoredForwardedQuery,
+  schemaState,
+} from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
@@ -45,6 +51,9 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
       ignoredForwardedAt: tables.includes('stats')
         ? (driver.prepare<[], number | null>(ignoredForwardedQuery).pluck().get() ?? null)
         : null,
+      destinationRules: tables.includes('destination_rules')
+        ? driver.prepare<[], unknown[]>(destinationRulesQuery).raw().all().map(destinationRuleOf)
+        : [],
     }
   } catch (error) {
     throw new DatabaseError(file, error)

@@ -1,4 +1,6 @@
 import type { Migration } from '../../../drizzle/migration.ts'
+import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
+import { smsRouteNames } from '../../domain/operator/destinations.ts'
 
 export interface DatabaseFacts {
   readonly journalMode: string
@@ -12,6 +14,7 @@ export interface DatabaseFacts {
   readonly lastRequestAt: number | null
   /** The start of the last hour in which X-Forwarded-For was ignored; epoch milliseconds. */
   readonly ignoredForwardedAt: number | null
+  readonly destinationRules: readonly DestinationRule[]
 }
 
 export type ServerDatabaseFacts =
@@ -36,6 +39,7 @@ export type ServerDatabaseFacts =
       readonly clock: { readonly at: number; readonly localAt: number }
       readonly lastRequestAt: number | null
       readonly ignoredForwardedAt: number | null
+      readonly destinationRules: readonly DestinationRule[]
     }
 
 export interface StandbyFacts {
@@ -47,6 +51,23 @@ export interface StandbyFacts {
 
 export const ignoredForwardedQuery =
   "SELECT max(at) FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000"
+
+export const destinationRulesQuery =
+  'SELECT rule, brand_slug, action, CAST(providers AS TEXT), sender, route FROM destination_rules ORDER BY rule, brand_slug'
+
+/** @param row of `destinationRulesQuery` */
+export function destinationRuleOf(row: readonly unknown[]): DestinationRule {
+  const [rule, brandSlug, action, providers, sender, route] = row
+  const names: unknown = JSON.parse(String(providers))
+  return {
+    rule: String(rule),
+    brandSlug: brandSlug === '' ? null : String(brandSlug),
+    action: destinationActions.find((known) => known === action) ?? 'block',
+    providers: Array.isArray(names) ? names.map(String) : [],
+    sender: sender == null ? null : String(sender),
+    route: smsRouteNames.find((known) => known === route) ?? null,
+  }
+}
 
 export function schemaState(
   applied: readonly number[],

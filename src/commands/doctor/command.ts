@@ -1,16 +1,18 @@
 import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
 import { type Config, readConfig } from '../../config/config.ts'
+import { readDestinationConfig } from '../../config/destinations.ts'
 import { ConfigError } from '../../config/settings.ts'
 import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
 import { settingWarnings } from '../../config/warnings.ts'
 import { type Env, exit, print } from '../common.ts'
 import { clockFindings } from './clock.ts'
 import { type DatabaseFindings, forwardedFindings, secretFindings } from './database.ts'
+import { destinationFindings } from './destinations.ts'
 import { fileFindings } from './files.ts'
 import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
-import { hasAddress, hostFindings, settingsFindings } from './settings.ts'
+import { guardFindings, hasAddress, hostFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
 export async function runDoctor(
@@ -37,14 +39,16 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   const isHere = hasAddress(config.host)
   const others = await askOthers(config, isHere)
   // Last: it blocks the event loop, and would delay the answers of the others.
-  const { findings: inside, lastRequestAt } = await inspectDatabase(config, full)
+  const { findings: inside, lastRequestAt, destinationRules } = await inspectDatabase(config, full)
   return [
     ...settingsFindings([]),
     ...settingWarnings(config, env.NODE_ENV || undefined).map(({ setting, problem, remedy }) =>
       warn(setting, problem, remedy),
     ),
     ...hostFindings(config.host, isHere),
+    ...guardFindings(config.guard),
     ...inside,
+    ...destinationFindings(destinationRules, readDestinationConfig(env)),
     ...others.findings,
     ...clockFindings(others.clocks, lastRequestAt, Date.now()),
   ]
@@ -61,10 +65,10 @@ function storeConfigOf(env: Env): StoreConfig | undefined {
 async function inspectDatabase(config: StoreConfig, full: boolean): Promise<DatabaseFindings> {
   const { database, secretKeys } = config
   if (database.kind === 'sqlite') {
-    const { findings, lastRequestAt } = sqliteFindings(database.file, secretKeys, full)
+    const { findings, ...facts } = sqliteFindings(database.file, secretKeys, full)
     return {
       findings: [...fileFindings(database.file, secretKeys !== undefined), ...findings],
-      lastRequestAt,
+      ...facts,
     }
   }
   const { conditionOf } = await import('../../adapters/postgres/condition.ts')
@@ -77,6 +81,7 @@ async function inspectDatabase(config: StoreConfig, full: boolean): Promise<Data
       ...secretFindings(noted, secretKeys ? keyFingerprints(secretKeys) : 'none', 'SECRET_KEY'),
     ],
     lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,
+    destinationRules: facts.kind === 'answered' ? facts.destinationRules : null,
   }
 }
 

@@ -1,10 +1,13 @@
 import type { ServerDatabaseFacts } from '../../adapters/store/condition.ts'
+import type { DestinationRule } from '../../domain/destinations/destination.ts'
 import { type Finding, fail, found, ok, warn } from './finding.ts'
 
 export interface DatabaseFindings {
   readonly findings: readonly Finding[]
   /** Epoch milliseconds. */
   readonly lastRequestAt: number | null
+  /** Null: the database could not be read. */
+  readonly destinationRules: readonly DestinationRule[] | null
 }
 
 export function schemaFinding(

@@ -12,7 +12,7 @@ export function sqliteFindings(
   secretKeys: SecretKeys | undefined,
   full: boolean,
 ): DatabaseFindings {
-  if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null }
+  if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null, destinationRules: null }
   try {
     const facts = conditionOf(databaseFile, { full })
     return {
@@ -22,11 +22,16 @@ export function sqliteFindings(
         ...forwardedFindings(facts.ignoredForwardedAt, Date.now()),
       ],
       lastRequestAt: facts.lastRequestAt,
+      destinationRules: facts.destinationRules,
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const remedy = 'Fix this, or restore the latest backup with `otpost restore`.'
-    return { findings: [{ level: 'fail', what: 'integrity', message, remedy }], lastRequestAt: null }
+    return {
+      findings: [{ level: 'fail', what: 'integrity', message, remedy }],
+      lastRequestAt: null,
+      destinationRules: null,
+    }
   }
 }
 

@@ -1,0 +1,50 @@
+import type { DestinationConfig } from '../../config/destinations.ts'
+import { type DestinationRule, mobileCountryOf } from '../../domain/destinations/destination.ts'
+import { ruleName, ruleProblems } from '../../domain/operator/destinations.ts'
+import { type Finding, fail, ok, warn } from './finding.ts'
+
+const what = 'destinations'
+
+/** @param rules the stored ones; null: the database could not be read */
+export function destinationFindings(
+  rules: readonly DestinationRule[] | null,
+  { routes, smsCountries }: DestinationConfig,
+): readonly Finding[] {
+  if (rules === null) return []
+  const broken = rules.flatMap((rule) =>
+    ruleProblems(rule, routes).map((problem) =>
+      fail(
+        what,
+        `SMS of the rule ${ruleName(rule)} fail. ${problem}`,
+        'Correct the setting, or replace the rule with `otpost destination set`.',
+      ),
+    ),
+  )
+  const countries = new Set([...smsCountries, ...rules.map(({ rule }) => rule)])
+  const shared = [...countries].flatMap((country) => {
+    const other = mobileCountryOf(country)
+    return other === undefined || countries.has(other) ? [] : [[country, other] as const]
+  })
+  const territories = shared.map(([country, other]) =>
+    warn(
+      what,
+      `A rule names ${country}, but mobile numbers of ${country} have the country ${other}.`,
+      `Set a rule for ${other} or for a prefix.`,
+    ),
+  )
+  return [summary(rules, smsCountries), ...broken, ...territories]
+}
+
+function summary(rules: readonly DestinationRule[], smsCountries: readonly string[]): Finding {
+  if (rules.length + smsCountries.length === 0) {
+    return warn(
+      what,
+      'SMS go to every country, also to premium-rate and satellite numbers.',
+      'Set SMS_COUNTRIES to the countries that you serve, such as SMS_COUNTRIES=IN,GB. See docs/destinations.md.',
+    )
+  }
+  const setting = smsCountries.length === 0 ? [] : [`SMS_COUNTRIES=${smsCountries.join(',')}`]
+  const stored =
+    rules.length === 0 ? [] : [rules.length === 1 ? '1 stored rule' : `${rules.length} stored rules`]
+  return ok(what, `${[...setting, ...stored].join(' and ')}.`)
+}
