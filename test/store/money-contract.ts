@@ -468,16 +468,15 @@ export function testMoneyAtOnce(url: () => string): void {
       const budget = { scope: 'server', period: 'month', amountMicros: 10_050, currency: 'EUR', alertAt: [], stops: true,
         liftedUntil: null, countsFrom: 1 }
       const keys = Array.from({ length: 500 }, (_, key) => String(key)).sort(() => Math.random() - 0.5)
-      const [claims, added, taken] = await Promise.all([
+      const alert = { key: 'a', at: now, kind: 'budget.threshold', title: 'of a', text: '{}' }
+      const [claims, added] = await Promise.all([
         Promise.all(keys.slice(0, 60).map(() => context.store.admit([budgetClaim(budget, 100, now)], now))),
-        context.alerts.add({ key: 'a', at: now, kind: 'budget.threshold', title: 'of a', text: '{}' }, ['email']),
-        Promise.all(keys.slice(0, 40).map(async (_, index) => {
-          await Bun.sleep(index * 5)
-          return (await context.alerts.take(['email'], now + 60_000, 600_000)).length
-        })),
+        context.alerts.add(alert, ['email']),
         context.guardStore.saveBuckets(keys.map((key) =>
           ({ kind: 'prefix', key, node: 'same', level: 1, sent: 1, verified: 0, updatedAt: now }))),
       ])
+      const taken = await Promise.all(keys.slice(0, 9).map(async () =>
+        (await context.alerts.take(['email'], now + 60_000, 600_000)).length))
       const [spent] = await context.budgets.spent([budget], now)
       const sum = (numbers) => numbers.reduce((total, number) => total + number, 0)
       console.log(JSON.stringify([claims.filter(({ allowed }) => allowed).length, Number(added), sum(taken), spent > 0]))
