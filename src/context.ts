@@ -76,6 +76,8 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     prices: storage.prices,
     budgets: storage.budgets,
     alerts: storage.alerts,
+    /** What operators see of the guard. */
+    guardReader: { ...storage.guard, countries: eventLog.countries, guardCounts: eventLog.guardCounts },
     acting: (actor: Actor) => ({ operator, policy, secrets, now, actor }),
     requireSecret,
     noteSecret: keys.note,
@@ -118,7 +120,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 }
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
-function openEventLog({ eventLog, statistics: { statistics, lastHour, countries }, now }: Storage, log: Log) {
+function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
   const { saveEntries, saveReports, trace, deliveries } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
@@ -134,9 +136,11 @@ function openEventLog({ eventLog, statistics: { statistics, lastHour, countries 
     flush,
     drain,
     stats: () => ({ ...stats(), lastLostAt }),
-    countries: (now: number) => flush().then(() => countries(now)),
-    statistics: (period: Period, now: number) => flush().then(() => statistics(period, now)),
-    lastHour: (now: number) => flush().then(() => lastHour(now)),
+    statistics: (period: Period, now: number) => flush().then(() => figures.statistics(period, now)),
+    lastHour: (now: number) => flush().then(() => figures.lastHour(now)),
+    countries: (now: number) => flush().then(() => figures.countries(now)),
+    guardCounts: (period: 'hour' | 'day', now: number) =>
+      flush().then(() => figures.guardCounts(period, now)),
     saveReports,
     trace: (requestId: string) => flush().then(() => trace(requestId)),
     deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),

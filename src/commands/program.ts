@@ -7,6 +7,7 @@ import { exit, print } from './common.ts'
 import { careCommands } from './data.ts'
 import { destinationCommands } from './destination.ts'
 import { readEnvFile } from './env-file.ts'
+import { guardCommands } from './guard.ts'
 import { healthCommands } from './health.ts'
 import { messageCommands } from './messages.ts'
 import { moneyCommands } from './money.ts'
@@ -41,6 +42,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   requestCommands(program, env)
   appCommands(program, env)
   destinationCommands(program, env)
+  guardCommands(program, env)
   adminCommands(program, env)
   moneyCommands(program, env)
   messageCommands(program, env)

@@ -1,7 +1,8 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { type Distribution, newDistribution, observe } from '../../domain/events/distribution.ts'
-import type { Attempt } from '../../domain/events/request-context.ts'
+import { type Attempt, guardDecision } from '../../domain/events/request-context.ts'
 import type { RequestEnded } from '../../domain/events/request-ended.ts'
+import { guardReasons } from '../../domain/guard/guard.ts'
 import type { BreakerState } from '../../domain/messages/breaker.ts'
 import type { FeedbackResult } from '../../domain/messages/conversion-feedback.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
@@ -117,6 +118,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     'outcome',
   )
   const limited = counter('otpost_limited_total', 'Requests rejected by a limit.', 'limit')
+  const guarded = counter(
+    'otpost_guard_total',
+    'Codes that the SMS pumping guard denied, or recorded with GUARD=record, by bucket.',
+    'bucket',
+    'verdict',
+  )
 
   const inUse = Object.values(smsRoutes).flat()
   const providers = new Set(inUse.map(({ name }) => name))
@@ -200,6 +207,9 @@ export function createMetrics(sources: MetricSources): Metrics {
     }
   }
   for (const limit of limitNames) limited.inc({ limit }, 0)
+  for (const bucket of guardReasons) {
+    for (const verdict of ['denied', 'recorded']) guarded.inc({ bucket, verdict }, 0)
+  }
 
   let scraping: Promise<Scrape> | undefined
   return {
@@ -212,6 +222,8 @@ export function createMetrics(sources: MetricSources): Metrics {
       for (const attempt of context.attempts) observeAttempt(attempt)
       for (const limitStatus of context.limits)
         if (limitStatus.refused) limited.inc({ limit: limitStatus.limit })
+      const decision = guardDecision(context, error)
+      if (decision) guarded.inc({ ...decision })
       const { operation, channel = none } = context
       if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(ended) })
       else if (operation !== undefined && operation !== 'notify' && error === undefined) {

@@ -1,3 +1,4 @@
+import { AsYouType } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
 import type { Destination, NumberKind } from '../../domain/destinations/destination.ts'
 
@@ -118,4 +119,20 @@ function patternOf(plan: PlanMetadata, type: number): string[] {
   if (!pattern) return []
   const lengths = (ownLengths ?? plan[3]).map((length: number) => `\\d{${length}}`)
   return [`(?=(?:${lengths.join('|')})$)(?:${pattern})`]
+}
+
+/**
+ * The country of the numbers that begin with these digits; the main country of a numbering plan if the digits do not decide.
+ * Null: of no country, or only the calling code of several.
+ */
+export function countryOfPrefix(digits: string): string | null {
+  // The guard's prefixes are numbers without their last four digits.
+  const { country } = destinationOf(`${digits}0000`)
+  if (country !== null) return country
+  const typed = new AsYouType()
+  typed.input(`+${digits}`)
+  const code = typed.getCallingCode()
+  const countries: readonly string[] = (code && metadata.country_calling_codes[code]) || []
+  const isSeveral = countries.length > 1 && digits === code
+  return typed.getCountry() ?? (isSeveral ? null : (countries[0] ?? null))
 }

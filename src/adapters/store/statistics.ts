@@ -2,6 +2,7 @@ import { and, eq, gte, inArray, lt, ne, sql } from 'drizzle-orm'
 import type { LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
 import {
   type Counted,
+  guardCountOf,
   lastHourOf,
   periodSteps,
   type Spend,
@@ -11,13 +12,13 @@ import {
   stepsOf,
 } from '../../domain/events/stats.ts'
 import type { CountryHistory } from '../../domain/guard/bucket.ts'
-import type { CountryStatus } from '../../domain/guard/status.ts'
+import type { CountryCodes, GuardCount } from '../../domain/guard/status.ts'
 import type { StoreDatabase } from './database.ts'
 
 const dayMs = 86_400_000
 const historyDays = 14
 
-type CountryCounts = ReadonlyMap<string, number>
+type Counts = ReadonlyMap<string, number>
 
 export interface DaySpend extends Spend {
   /** The start of the day in UTC. */
@@ -29,7 +30,7 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
   const { at, kind, channel, brand, provider, detail } = stats
   const columns = { at, kind, channel, brand, provider, detail }
   const sum = sql<number>`CAST(sum(${stats.count}) AS bigint)`
-  let bestDays: { readonly today: number; readonly counts: CountryCounts } | undefined
+  let bestDays: { readonly today: number; readonly counts: Counts } | undefined
 
   async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
     return orm
@@ -51,12 +52,12 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
   }
 
   /** The greatest count of a step, or the sum of the steps. */
-  async function byCountry(
+  async function byDetail(
     kind: StatKey['kind'],
     stepMs: number,
     steps: readonly number[],
     combine: (one: number, other: number) => number = (one, other) => one + other,
-  ): Promise<CountryCounts> {
+  ): Promise<Counts> {
     const isOf = and(eq(stats.stepMs, stepMs), inArray(at, [...steps]), eq(stats.kind, kind))
     const rows = await orm.select({ at, detail, count: sum }).from(stats).where(isOf).groupBy(at, detail)
     const counts = new Map<string, number>()
@@ -65,14 +66,14 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
   }
 
   const inPeriod = (kind: StatKey['kind'], period: Period, now: number) =>
-    byCountry(kind, periodSteps[period].stepMs, stepsOf(period, now))
+    byDetail(kind, periodSteps[period].stepMs, stepsOf(period, now))
 
   /** Read once a day. */
-  async function verifiedBestDays(now: number): Promise<CountryCounts> {
+  async function verifiedBestDays(now: number): Promise<Counts> {
     const today = now - (now % dayMs)
     if (bestDays?.today !== today) {
       const days = Array.from({ length: historyDays }, (_, index) => today - (index + 1) * dayMs)
-      bestDays = { today, counts: await byCountry('sms-verified', dayMs, days, Math.max) }
+      bestDays = { today, counts: await byDetail('sms-verified', dayMs, days, Math.max) }
     }
     return bestDays.counts
   }
@@ -91,7 +92,7 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
       }))
     },
     /** Codes by SMS in the last 24 hours; the most codes first. */
-    async countries(now: number): Promise<readonly CountryStatus[]> {
+    async countries(now: number): Promise<readonly CountryCodes[]> {
       const sent = await inPeriod('sms', 'day', now)
       const verified = await inPeriod('sms-verified', 'day', now)
       return Array.from(new Set([...sent.keys(), ...verified.keys()]), (country) => ({
@@ -99,6 +100,11 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
         sent: sent.get(country) ?? 0,
         verified: verified.get(country) ?? 0,
       })).sort((one, other) => other.sent - one.sent || (one.country < other.country ? -1 : 1))
+    },
+    async guardCounts(period: 'hour' | 'day', now: number): Promise<readonly GuardCount[]> {
+      return Array.from(await inPeriod('guard', period, now), ([detail, count]) =>
+        guardCountOf(detail, count),
+      )
     },
     /** By day; `from` is a day's start in UTC, `until` is exclusive. */
     async spending(from: number, until: number): Promise<readonly DaySpend[]> {

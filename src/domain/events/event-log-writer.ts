@@ -1,7 +1,7 @@
 import type { EventLog, SavedRequest, SaveRequest } from './event-log.ts'
-import type { RequestContext, RequestEnd } from './request-context.ts'
+import { guardDecision, type RequestContext, type RequestEnd } from './request-context.ts'
 import type { RequestEnded, RequestListener } from './request-ended.ts'
-import { attemptStat, countryStatOf, requestStats, type StatKey, spendStat } from './stats.ts'
+import { attemptStat, countryStatOf, guardStat, requestStats, type StatKey, spendStat } from './stats.ts'
 
 function isSaved(context: RequestContext): context is SavedRequest {
   return context.operation !== undefined && context.app !== undefined
@@ -30,9 +30,10 @@ export function createEventLog(
   const refusals = new Map<string, number>()
   let minute = 0
 
-  function isTooMany({ at, app, limits }: SavedRequest): boolean {
+  function isTooMany(request: SavedRequest, error: string | undefined): boolean {
+    const { at, app, limits } = request
     const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
-    if (isCounted) return false
+    if (isCounted && guardDecision(request, error)?.verdict !== 'denied') return false
     const current = Math.floor(at / 60_000)
     // A slow request of an earlier minute must not reset the counters.
     if (current > minute) refusals.clear()
@@ -49,7 +50,7 @@ export function createEventLog(
     ended: (ended) => {
       const { context } = ended
       if (!isSaved(context)) return
-      if (ended.status < 400 || !isTooMany(context)) {
+      if (ended.status < 400 || !isTooMany(context, ended.error)) {
         context.end = endOf(ended)
         save(context)
       }
@@ -62,6 +63,8 @@ export function createEventLog(
       }
       const country = countryStatOf(context)
       if (country) count(context.at, country)
+      const guarded = guardStat(context, ended.error)
+      if (guarded) count(context.at, guarded)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { type Channel, mask, type Recipient } from '../contact.ts'
-import type { GuardVerdict } from '../guard/guard.ts'
+import { type GuardVerdict, guardReasons } from '../guard/guard.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
 import type { VerifiedCode } from '../otp/store.ts'
@@ -41,19 +41,10 @@ export interface RequestContext {
 /** `destination`: of a rule with `monitor` (design D40). The others are the guard's (design D41). */
 export type Flag = 'destination' | GuardVerdict['bucket']
 
-const flags: Readonly<Record<Flag, true>> = {
-  destination: true,
-  prefix: true,
-  'blocked-prefix': true,
-  'ip-hour': true,
-  'ip-day': true,
-  'ip-countries': true,
-  'country-hour': true,
-  'country-day': true,
-}
+const flags: readonly string[] = ['destination', ...guardReasons]
 
 export function isFlag(text: string): text is Flag {
-  return Object.hasOwn(flags, text)
+  return flags.includes(text)
 }
 
 export interface RequestEnd {
@@ -78,6 +69,23 @@ export function noteRecipient(context: RequestContext, recipient: Recipient): vo
 
 export function noteFlag(context: RequestContext, flag: Flag): void {
   if (!context.flags?.includes(flag)) context.flags = [...(context.flags ?? []), flag]
+}
+
+/** What the guard did with a code (design D41). */
+export interface GuardDecision {
+  readonly bucket: GuardVerdict['bucket']
+  /** `recorded`: sent, since the guard only records. */
+  readonly verdict: 'denied' | 'recorded'
+}
+
+/** Undefined: nothing, or a limit rejected the request. */
+export function guardDecision(
+  { flags = [], limits }: Pick<RequestContext, 'flags' | 'limits'>,
+  error: string | null | undefined,
+): GuardDecision | undefined {
+  const bucket = flags.find((flag) => flag !== 'destination')
+  if (bucket === undefined || limits.some(({ refused }) => refused)) return undefined
+  return { bucket, verdict: error === 'rate_limited' ? 'denied' : 'recorded' }
 }
 
 export interface LimitStatus {

@@ -1,9 +1,10 @@
 import type { Channel } from '../contact.ts'
 import { unknownCountry } from '../guard/bucket.ts'
+import type { GuardCount } from '../guard/status.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
-import { type Attempt, mayBeSent, type Operation } from './request-context.ts'
+import { type Attempt, guardDecision, mayBeSent, type Operation } from './request-context.ts'
 import {
   type FailureCount,
   type Figures,
@@ -25,14 +26,15 @@ export type StatKind =
   | 'verify-time'
   | 'forwarded-ignored'
   | CountryStatKind
+  | 'guard'
   | 'spend'
 
 /** Codes by SMS. */
 type CountryStatKind = 'sms' | 'sms-verified'
 
 /**
- * `detail`: an error code, `ok`, outcome and class, a report status, a bin in seconds, or a country. Of `spend`, which counts
- * millionths: a currency, a country and an app, separated by spaces.
+ * `detail`: an error code, `ok`, outcome and class, a report status, a bin in seconds, or a country. Of `guard`: a bucket, a
+ * verdict and a country, separated by spaces. Of `spend`, which counts millionths: a currency, a country and an app.
  */
 export interface StatKey {
   readonly kind: StatKind
@@ -110,6 +112,24 @@ export function countryStatOf({
   if (verified) return countryStat('sms-verified', country ?? null)
   const isSent = operation !== 'notify' && attempts.some(mayBeSent)
   return isSent ? countryStat('sms', country ?? null) : undefined
+}
+
+/** Of a code that the guard denied, or would have denied. */
+export function guardStat(request: SavedRequest, error: string | undefined): StatKey | undefined {
+  const decision = guardDecision(request, error)
+  if (!decision) return undefined
+  const { bucket, verdict } = decision
+  const detail = `${bucket} ${verdict} ${request.country ?? unknownCountry}`
+  return { kind: 'guard', channel: 'SMS', brand: '', provider: '', detail }
+}
+
+export function guardCountOf(detail: string, count: number): GuardCount {
+  const [bucket, verdict, country = unknownCountry] = detail.split(' ') as [
+    GuardCount['bucket'],
+    GuardCount['verdict'],
+    string?,
+  ]
+  return { bucket, verdict, country, count }
 }
 
 export interface Spend {

@@ -57,16 +57,19 @@ export interface GuardedSend {
   readonly isAllowedCountry: boolean
 }
 
+export const guardReasons = [
+  'blocked-prefix',
+  'prefix',
+  'ip-hour',
+  'ip-day',
+  'ip-countries',
+  'country-hour',
+  'country-day',
+] as const
+
 /** Why a code is denied. */
 export interface GuardVerdict {
-  readonly bucket:
-    | 'blocked-prefix'
-    | 'prefix'
-    | 'ip-hour'
-    | 'ip-day'
-    | 'ip-countries'
-    | 'country-hour'
-    | 'country-day'
+  readonly bucket: (typeof guardReasons)[number]
   readonly threshold: number
   /** Unverified codes in the bucket, or countries. */
   readonly level: number

@@ -11,37 +11,74 @@ import {
   noHistory,
   restoreRow,
 } from './bucket.ts'
-import type { GuardMode } from './guard.ts'
+import type { GuardMode, GuardVerdict } from './guard.ts'
+import type { GuardStore } from './store.ts'
 
 /** What `guard status --json` prints. Times are ISO 8601. */
 export interface GuardStatus {
   readonly mode: GuardMode
   readonly blocked: readonly PrefixStatus[]
   readonly allowed: readonly PrefixStatus[]
-  /** Fullest first, at most 20. Keys of IP addresses are hashed. */
+  /** Fullest first, at most 20. */
   readonly buckets: readonly BucketStatus[]
+  /** In the last 24 hours; most unverified codes first. */
   readonly countries: readonly CountryStatus[]
+  readonly lastHour: GuardTotals
+  readonly last24Hours: GuardTotals
 }
 
 export interface PrefixStatus {
+  /** With `+`. */
   readonly prefix: string
+  /** ISO 3166-1. Null: none, or several. */
+  readonly country: string | null
   readonly by: GuardPrefix['by']
+  readonly since: string
   readonly until: string
+  /** Unverified codes to the prefix, rounded; older codes count less. Null: of an operator's entry. */
+  readonly unverified: number | null
 }
 
 export interface BucketStatus {
   readonly kind: BucketKind
+  /** A prefix with `+`, a country, or the hash of an IP address. */
   readonly key: string
   /** Unverified codes, rounded to tenths, like `threshold`. */
   readonly level: number
   readonly threshold: number
 }
 
-/** Codes in the last 24 hours. */
-export interface CountryStatus {
+/** Codes that were denied, and codes that mode `record` sent although the guard would have denied them. */
+export interface GuardTotals {
+  readonly denied: number
+  readonly recorded: number
+}
+
+/** Codes by SMS in the last 24 hours. */
+export interface CountryCodes {
   readonly country: string
   readonly sent: number
   readonly verified: number
+}
+
+export interface CountryStatus extends CountryCodes, GuardTotals {
+  /** From 0 to 1. Null: none was sent. */
+  readonly conversion: number | null
+}
+
+export interface GuardCount {
+  readonly bucket: GuardVerdict['bucket']
+  readonly verdict: keyof GuardTotals
+  /** ISO 3166-1, or `unknownCountry`. */
+  readonly country: string
+  readonly count: number
+}
+
+/** What the status is made of. */
+export interface GuardReader extends Pick<GuardStore, 'prefixes' | 'bucketsSince' | 'verifiedHistory'> {
+  /** In the last 24 hours. */
+  countries(now: EpochMs): Promise<readonly CountryCodes[]>
+  guardCounts(period: 'hour' | 'day', now: EpochMs): Promise<readonly GuardCount[]>
 }
 
 const mostBuckets = 20
@@ -51,6 +88,7 @@ const mostBuckets = 20
  * @param input.rows of all nodes, not older than two days
  * @param input.history as the guard's store returns it
  * @param input.isAllowedCountry whether a rule allows the country
+ * @param input.countryOfPrefix null: none, or several
  */
 export function guardStatus(
   input: {
@@ -58,47 +96,87 @@ export function guardStatus(
     readonly prefixes: readonly GuardPrefix[]
     readonly rows: readonly BucketRow[]
     readonly history: readonly CountryHistory[]
-    readonly countries: readonly CountryStatus[]
+    readonly countries: readonly CountryCodes[]
+    readonly counts: { readonly lastHour: readonly GuardCount[]; readonly lastDay: readonly GuardCount[] }
     isAllowedCountry(country: string): boolean
+    countryOfPrefix(prefix: string): string | null
   },
   now: EpochMs,
 ): GuardStatus {
-  const { mode, prefixes, rows, history, countries } = input
+  const { mode, prefixes, rows, history, countries, counts } = input
   const histories = new Map(history.map((each) => [each.country, each]))
   const thresholdOf = ({ kind, key }: BucketRow) => {
     if (kind !== 'country-hour' && kind !== 'country-day') return fixedThresholds[kind]
     const { hour, day } = countryThresholds(histories.get(key) ?? noHistory, input.isAllowedCountry(key))
     return kind === 'country-hour' ? hour : day
   }
-  // An operator's entry takes precedence over the guard's.
-  const active = prefixes.filter(({ expiresAt }) => expiresAt > now)
-  const isOverruled = ({ by, prefix }: GuardPrefix) =>
-    by === 'guard' && active.some((other) => other.by === 'operator' && prefix.startsWith(other.prefix))
-  const effective = active
-    .filter((entry) => !isOverruled(entry))
-    .sort((one, other) => one.prefix.localeCompare(other.prefix))
-  const statusOf = ({ prefix, by, expiresAt }: GuardPrefix) => ({
-    prefix,
-    by,
-    until: new Date(expiresAt).toISOString(),
-  })
+  const buckets = restored(rows, thresholdOf, now)
+  const statusOf = ({ prefix, by, createdAt, expiresAt }: GuardPrefix): PrefixStatus => {
+    const { sent = 0, verified = 0 } = buckets.get(`prefix ${prefix}`)?.bucket ?? {}
+    return {
+      prefix: `+${prefix}`,
+      country: input.countryOfPrefix(prefix),
+      by,
+      since: new Date(createdAt).toISOString(),
+      until: new Date(expiresAt).toISOString(),
+      unverified: by === 'operator' ? null : Math.max(0, Math.round(sent - verified)),
+    }
+  }
+  const effective = effectivePrefixes(prefixes, now)
+  const statusesOf = (action: GuardPrefix['action']) =>
+    effective.filter((entry) => entry.action === action).map(statusOf)
   return {
     mode,
-    blocked: effective.filter(({ action }) => action === 'block').map(statusOf),
-    allowed: effective.filter(({ action }) => action === 'allow').map(statusOf),
-    buckets: fullest(rows, thresholdOf, now),
-    countries: countries.toSorted((one, other) => other.sent - other.verified - (one.sent - one.verified)),
+    blocked: statusesOf('block'),
+    allowed: statusesOf('allow'),
+    buckets: fullest(buckets),
+    countries: countriesOf(countries, counts.lastDay),
+    lastHour: totalsOf(counts.lastHour),
+    last24Hours: totalsOf(counts.lastDay),
   }
 }
 
-function fullest(
+/** Those that have not ended, by prefix. An operator's entry takes precedence over the guard's. */
+export function effectivePrefixes(prefixes: readonly GuardPrefix[], now: EpochMs): readonly GuardPrefix[] {
+  const active = prefixes.filter(({ expiresAt }) => expiresAt > now)
+  const byOperator = active.filter(({ by }) => by === 'operator')
+  const isOverruled = ({ by, prefix }: GuardPrefix) =>
+    by === 'guard' && byOperator.some((other) => prefix.startsWith(other.prefix))
+  return active
+    .filter((entry) => !isOverruled(entry))
+    .sort((one, other) => one.prefix.localeCompare(other.prefix))
+}
+
+function countriesOf(codes: readonly CountryCodes[], counts: readonly GuardCount[]): CountryStatus[] {
+  const known = new Map(codes.map((each) => [each.country, each]))
+  const names = new Set([...known.keys(), ...counts.map(({ country }) => country)])
+  const all = Array.from(names, (country): CountryStatus => {
+    const { sent, verified } = known.get(country) ?? { sent: 0, verified: 0 }
+    const totals = totalsOf(counts.filter((each) => each.country === country))
+    return { country, sent, verified, conversion: sent === 0 ? null : verified / sent, ...totals }
+  })
+  const unverified = ({ sent, verified, denied }: CountryStatus) => sent - verified + denied
+  return all.sort((one, other) => unverified(other) - unverified(one))
+}
+
+export function totalsOf(counts: readonly GuardCount[]): GuardTotals {
+  const sumOf = (verdict: GuardCount['verdict']) =>
+    counts.reduce((sum, each) => sum + (each.verdict === verdict ? each.count : 0), 0)
+  return { denied: sumOf('denied'), recorded: sumOf('recorded') }
+}
+
+interface RestoredBucket {
+  readonly bucket: Bucket
+  readonly threshold: number
+}
+
+function restored(
   rows: readonly BucketRow[],
   thresholdOf: (row: BucketRow) => number,
   now: EpochMs,
-): BucketStatus[] {
-  const found = new Map<string, { readonly bucket: Bucket; readonly threshold: number }>()
+): ReadonlyMap<string, RestoredBucket> {
+  const found = new Map<string, RestoredBucket>()
   for (const row of rows) {
-    if (row.kind === 'ip-country') continue
     const name = `${row.kind} ${row.key}`
     const known = found.get(name) ?? {
       bucket: newBucket(row.kind, row.key, now),
@@ -107,12 +185,21 @@ function fullest(
     found.set(name, known)
     restoreRow(known.bucket, row, known.threshold, now)
   }
-  return [...found.values()]
-    .filter(({ bucket }) => bucket.level > 0)
+  return found
+}
+
+function fullest(buckets: ReadonlyMap<string, RestoredBucket>): BucketStatus[] {
+  return [...buckets.values()]
+    .filter(({ bucket: { kind, level } }) => kind !== 'ip-country' && level > 0)
     .sort((one, other) => other.bucket.level / other.threshold - one.bucket.level / one.threshold)
     .slice(0, mostBuckets)
     .map(({ bucket: { kind, key, level }, threshold }) => {
-      return { kind, key, level: tenths(level), threshold: tenths(threshold) }
+      return {
+        kind,
+        key: kind === 'prefix' ? `+${key}` : key,
+        level: tenths(level),
+        threshold: tenths(threshold),
+      }
     })
 }
 

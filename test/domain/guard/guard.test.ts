@@ -824,20 +824,55 @@ test('guardStatus returns what `guard status --json` prints', async () => {
       prefixes: entries,
       rows: [...one.store.rows.values()],
       history: [{ country: 'LV', bestDay: 1000, inDay: 0, inHour: 0 }],
-      countries: [{ country: 'LV', sent: 5, verified: 0 }],
+      countries: [
+        { country: 'DE', sent: 100, verified: 90 },
+        { country: 'LV', sent: 5, verified: 0 },
+      ],
+      counts: {
+        lastHour: [{ bucket: 'prefix', verdict: 'denied', country: 'LV', count: 7 }],
+        lastDay: [
+          { bucket: 'prefix', verdict: 'denied', country: 'LV', count: 9 },
+          { bucket: 'country-hour', verdict: 'recorded', country: 'ZZ', count: 3 },
+        ],
+      },
       isAllowedCountry: () => false,
+      countryOfPrefix: (prefix) => (prefix === '44' ? 'GB' : 'LV'),
     },
     one.clock.now,
   )
   expect(status).toEqual({
     mode: 'deny',
-    blocked: [{ prefix: '37122555', by: 'guard', until: '2030-01-01T12:00:00.000Z' }],
-    allowed: [{ prefix: '44', by: 'operator', until: '2030-01-01T01:00:00.000Z' }],
+    blocked: [
+      {
+        prefix: '+37122555',
+        country: 'LV',
+        by: 'guard',
+        since: '2030-01-01T00:00:00.000Z',
+        until: '2030-01-01T12:00:00.000Z',
+        unverified: 5,
+      },
+    ],
+    allowed: [
+      {
+        prefix: '+44',
+        country: 'GB',
+        by: 'operator',
+        since: '1970-01-01T00:00:00.000Z',
+        until: '2030-01-01T01:00:00.000Z',
+        unverified: null,
+      },
+    ],
     buckets: [
-      { kind: 'prefix', key: '37122555', level: 5, threshold: 5 },
+      { kind: 'prefix', key: '+37122555', level: 5, threshold: 5 },
       { kind: 'country-hour', key: 'LV', level: 5, threshold: 10 },
       { kind: 'country-day', key: 'LV', level: 5, threshold: 300 },
     ],
-    countries: [{ country: 'LV', sent: 5, verified: 0 }],
+    countries: [
+      { country: 'LV', sent: 5, verified: 0, conversion: 0, denied: 9, recorded: 0 },
+      { country: 'DE', sent: 100, verified: 90, conversion: 0.9, denied: 0, recorded: 0 },
+      { country: 'ZZ', sent: 0, verified: 0, conversion: null, denied: 0, recorded: 3 },
+    ],
+    lastHour: { denied: 7, recorded: 0 },
+    last24Hours: { denied: 9, recorded: 3 },
   })
 })

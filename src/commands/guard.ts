@@ -1,0 +1,142 @@
+import type { Command } from 'commander'
+import { unknownCountry } from '../domain/guard/bucket.ts'
+import type { GuardMode } from '../domain/guard/guard.ts'
+import type { GuardStatus, GuardTotals, PrefixStatus } from '../domain/guard/status.ts'
+import {
+  defaultDurations,
+  type PrefixAction,
+  readGuardStatus,
+  removeGuardPrefix,
+  setGuardPrefix,
+} from '../domain/operator/guard.ts'
+import { commandActor, complain, type Env, isoTime, print, printTable, withContext } from './common.ts'
+
+const prefixMeaning = 'the first 1 to 15 digits of the numbers, with the country code, such as +3712000'
+
+export function guardCommands(program: Command, env: Env): void {
+  const guard = program
+    .command('guard')
+    .description('see what the SMS pumping guard does, and allow or block number ranges')
+  guard
+    .command('status')
+    .description(
+      'print blocked and allowed prefixes, the fullest buckets, and the conversion of each country',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nThe command reads GUARD and SMS_COUNTRIES, so run it with the settings of the server.',
+    )
+    .action((options: { json?: true }) =>
+      withContext(env, async ({ guardReader, policy, now }) => {
+        const [{ readGuardConfig }, { countryOfPrefix }] = await Promise.all([
+          import('../config/guard.ts'),
+          import('../adapters/phone/destination.ts'),
+        ])
+        const ports = { guard: guardReader, policy, now, countryOfPrefix }
+        const status = await readGuardStatus(ports, readGuardConfig(env))
+        if (options.json) print(JSON.stringify(status))
+        else printStatus(status)
+      }),
+    )
+  setCommand(guard, env, 'allow', 'send codes to these numbers without counting them in the guard')
+  setCommand(guard, env, 'block', 'deny codes to these numbers, also with GUARD=record')
+  guard
+    .command('remove')
+    .description('end the allow or block of a prefix, also one of the guard itself')
+    .argument('<prefix>', prefixMeaning)
+    .action((prefix: string) =>
+      withContext(env, async ({ acting }) => {
+        const removed = await removeGuardPrefix(acting(await commandActor(env)), prefix)
+        for (const entry of removed) {
+          print(`Ended the ${entry.action} of +${entry.prefix} by the ${entry.by}.`)
+        }
+      }),
+    )
+}
+
+function setCommand(guard: Command, env: Env, action: PrefixAction, description: string): void {
+  guard
+    .command(action)
+    .description(description)
+    .argument('<prefix>', prefixMeaning)
+    .option(
+      '--for <duration>',
+      'how long, such as 30m, 12h or 7d; at most 366d. Numbers of a longer prefix with its own entry follow that entry',
+      defaultDurations[action],
+    )
+    .action((prefix: string, options: { for: string }) =>
+      withContext(env, async ({ acting }) => {
+        const [{ readGuardConfig }, { countryOfPrefix }] = await Promise.all([
+          import('../config/guard.ts'),
+          import('../adapters/phone/destination.ts'),
+        ])
+        const { mode } = readGuardConfig(env)
+        const entry = await setGuardPrefix(acting(await commandActor(env)), action, prefix, options.for)
+        const country = countryOfPrefix(entry.prefix)
+        const place = country === null ? '' : ` (${country})`
+        const what = action === 'allow' ? 'allowed' : 'blocked'
+        print(`+${entry.prefix}${place} is ${what} until ${isoTime(entry.expiresAt)}.`)
+        if (mode === 'off') {
+          complain('GUARD is off, so the entry has no effect. Set GUARD to record or deny.')
+        }
+      }),
+    )
+}
+
+const modeWords: Readonly<Record<GuardMode, string>> = {
+  off: 'GUARD=off: the guard counts nothing, and blocked prefixes have no effect.',
+  record: 'GUARD=record: codes that the guard would deny are sent and recorded.',
+  deny: 'GUARD=deny: codes that the guard denies are not sent.',
+}
+
+function printStatus(status: GuardStatus): void {
+  const { mode, blocked, allowed, buckets, countries, lastHour, last24Hours } = status
+  print(modeWords[mode])
+  print(`In the last hour: ${totalsWords(lastHour)}. In the last 24 hours: ${totalsWords(last24Hours)}.`)
+  printPrefixes(
+    mode === 'record' ? 'Blocked prefixes (those by the guard: recorded only)' : 'Blocked prefixes',
+    blocked,
+  )
+  printPrefixes('Allowed prefixes', allowed)
+  section('Fullest buckets of unverified codes', buckets.length)
+  if (buckets.length > 0) {
+    printTable(undefined, buckets, [
+      ['BUCKET', ({ kind }) => kind],
+      ['KEY', ({ key }) => key.slice(0, 16)],
+      ['LEVEL', ({ level }) => String(level)],
+      ['THRESHOLD', ({ threshold }) => String(threshold)],
+    ])
+  }
+  section('Codes by SMS in the last 24 hours', countries.length)
+  if (countries.length === 0) return
+  printTable(undefined, countries, [
+    ['COUNTRY', ({ country }) => (country === unknownCountry ? 'none' : country)],
+    ['SENT', ({ sent }) => String(sent)],
+    ['VERIFIED', ({ verified }) => String(verified)],
+    ['CONVERSION', ({ conversion }) => (conversion === null ? '-' : `${Math.floor(conversion * 100)}%`)],
+    ['DENIED', ({ denied }) => String(denied)],
+    ['RECORDED', ({ recorded }) => String(recorded)],
+  ])
+}
+
+function printPrefixes(title: string, prefixes: readonly PrefixStatus[]): void {
+  section(title, prefixes.length)
+  if (prefixes.length === 0) return
+  printTable(undefined, prefixes, [
+    ['PREFIX', ({ prefix }) => prefix],
+    ['COUNTRY', ({ country }) => country ?? '-'],
+    ['BY', ({ by }) => by],
+    ['UNVERIFIED', ({ unverified }) => String(unverified ?? '-')],
+    ['SINCE', ({ since }) => since],
+    ['UNTIL', ({ until }) => until],
+  ])
+}
+
+function section(title: string, rows: number): void {
+  print(`\n${title}${rows === 0 ? ': none' : ''}`)
+}
+
+function totalsWords({ denied, recorded }: GuardTotals): string {
+  return `${denied} denied, ${recorded} recorded`
+}

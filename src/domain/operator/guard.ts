@@ -1,0 +1,169 @@
+import { countryRules } from '../destinations/destination.ts'
+import { dayMs } from '../guard/bucket.ts'
+import type { GuardMode } from '../guard/guard.ts'
+import {
+  effectivePrefixes,
+  type GuardCount,
+  type GuardReader,
+  type GuardStatus,
+  guardStatus,
+} from '../guard/status.ts'
+import { parseDuration } from '../time.ts'
+import { OperatorError } from './operator.ts'
+import type { GuardPrefix, PolicyPorts } from './policy.ts'
+
+export type PrefixAction = GuardPrefix['action']
+
+/** How long an entry lasts without `--for`. A block lasts as long as the guard's own. */
+export const defaultDurations: Readonly<Record<PrefixAction, string>> = { allow: '24h', block: '12h' }
+
+const longestMs = 366 * dayMs
+
+/**
+ * `guard allow` and `guard block` (design D41). Replaces the operator's entry for the same prefix. Allowing also ends the guard's own
+ * blocks of the prefix.
+ * @param prefix as the operator entered it
+ * @param duration such as `24h`
+ * @throws OperatorError
+ */
+export async function setGuardPrefix(
+  ports: PolicyPorts,
+  action: PrefixAction,
+  prefix: string,
+  duration: string = defaultDurations[action],
+): Promise<GuardPrefix> {
+  const digits = prefixDigits(prefix)
+  const durationMs = durationIn(duration)
+  const now = ports.now()
+  const { entered } = await ports.policy.change({ actor: ports.actor, now }, ({ prefixes }) => {
+    const active = prefixes.filter(({ expiresAt }) => expiresAt > now)
+    const before = active.find((entry) => entry.by === 'operator' && entry.prefix === digits)
+    const lifted =
+      action === 'allow'
+        ? active.filter((entry) => entry.by === 'guard' && entry.prefix.startsWith(digits))
+        : []
+    const entered: GuardPrefix = {
+      prefix: digits,
+      by: 'operator',
+      action,
+      createdAt: now,
+      expiresAt: now + durationMs,
+    }
+    return {
+      entered,
+      savePrefixes: [entered],
+      removePrefixes: lifted,
+      entry: {
+        action: 'guard.set',
+        target: `+${digits}`,
+        details: {
+          entry: `${entryWords(before)} → ${entryWords(entered)}`,
+          ...(lifted.length > 0 && { "guard's blocks": `${lifted.length} → 0` }),
+        },
+      },
+    }
+  })
+  return entered
+}
+
+/**
+ * `guard remove`: ends the operator's entry for exactly this prefix, and the guard's own block of it.
+ * @throws OperatorError if there is neither
+ */
+export async function removeGuardPrefix(ports: PolicyPorts, prefix: string): Promise<readonly GuardPrefix[]> {
+  const digits = prefixDigits(prefix)
+  const now = ports.now()
+  const { removePrefixes } = await ports.policy.change({ actor: ports.actor, now }, ({ prefixes }) => {
+    const removePrefixes = prefixes.filter((entry) => entry.prefix === digits && entry.expiresAt > now)
+    if (removePrefixes.length === 0) {
+      throw new OperatorError(`+${digits} is neither allowed nor blocked. See \`otpost guard status\`.`)
+    }
+    const details = removePrefixes.map((entry) => [
+      entry.by === 'operator' ? 'entry' : "guard's block",
+      `${entryWords(entry)} → -`,
+    ])
+    const entry = { action: 'guard.set', target: `+${digits}`, details: Object.fromEntries(details) } as const
+    return { removePrefixes, entry }
+  })
+  return removePrefixes
+}
+
+function prefixDigits(text: string): string {
+  const digits = text.replace(/[ -]/g, '').replace(/^\+/, '')
+  if (/^[1-9][0-9]{0,14}$/.test(digits)) return digits
+  throw new OperatorError(
+    'A prefix is "+" and 1 to 15 digits, beginning with the country code, such as +3712000. Spaces and hyphens are ignored.',
+  )
+}
+
+function durationIn(text: string): number {
+  const ms = parseDuration(text)
+  if (ms !== undefined && ms > 0 && ms <= longestMs) return ms
+  throw new OperatorError(
+    `The duration ${text} is not valid. It must be such as 30m, 12h or 7d, and at most 366d.`,
+  )
+}
+
+function entryWords(entry: GuardPrefix | undefined): string {
+  return entry ? `${entry.action} until ${new Date(entry.expiresAt).toISOString()}` : '-'
+}
+
+export interface GuardSettings {
+  readonly mode: GuardMode
+  readonly smsCountries: readonly string[]
+}
+
+export interface GuardStatusPorts extends Pick<PolicyPorts, 'policy' | 'now'> {
+  readonly guard: GuardReader
+  /** ISO 3166-1. Null: none, or several. */
+  readonly countryOfPrefix: (digits: string) => string | null
+}
+
+/** `guard status`. */
+export async function readGuardStatus(
+  { guard, policy, now, countryOfPrefix }: GuardStatusPorts,
+  { mode, smsCountries }: GuardSettings,
+): Promise<GuardStatus> {
+  const at = now()
+  const [{ rules }, prefixes, rows, history, countries, lastHour, lastDay] = await Promise.all([
+    policy.rows(),
+    guard.prefixes(),
+    guard.bucketsSince(at - 2 * dayMs, ''),
+    guard.verifiedHistory(),
+    guard.countries(at),
+    guard.guardCounts('hour', at),
+    guard.guardCounts('day', at),
+  ])
+  const all = [...countryRules(smsCountries), ...rules].filter(({ brandSlug }) => brandSlug === null)
+  const actions = new Map(all.map(({ rule, action }) => [rule, action]))
+  const isAllowedCountry = (country: string) => actions.get(country) === 'allow'
+  const counts = { lastHour, lastDay }
+  const input = { mode, prefixes, rows, history, countries, counts, isAllowedCountry, countryOfPrefix }
+  return guardStatus(input, at)
+}
+
+/** What the overview warns about. Cheaper than the status. */
+export interface GuardWarnings {
+  readonly mode: GuardMode
+  /** How many prefixes of each country the guard has blocked. */
+  readonly blocked: ReadonlyMap<string | null, number>
+  /** Codes of the last hour to countries with too many unverified codes. */
+  readonly countries: readonly GuardCount[]
+}
+
+export async function readGuardWarnings(
+  { guard, now, countryOfPrefix }: Omit<GuardStatusPorts, 'policy'>,
+  mode: GuardMode,
+): Promise<GuardWarnings> {
+  if (mode === 'off') return { mode, blocked: new Map(), countries: [] }
+  const at = now()
+  const [prefixes, counts] = await Promise.all([guard.prefixes(), guard.guardCounts('hour', at)])
+  const byGuard = effectivePrefixes(prefixes, at).filter(({ by }) => by === 'guard')
+  const blocked = new Map<string | null, number>()
+  for (const { prefix } of byGuard) {
+    const country = countryOfPrefix(prefix)
+    blocked.set(country, (blocked.get(country) ?? 0) + 1)
+  }
+  const countries = counts.filter(({ bucket }) => bucket === 'country-hour' || bucket === 'country-day')
+  return { mode, blocked, countries }
+}
