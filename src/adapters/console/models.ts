@@ -2,7 +2,7 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus } from '../../domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
-import type { CountryStatus } from '../../domain/guard/status.ts'
+import type { CountryCodes } from '../../domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
@@ -125,7 +125,7 @@ export interface DestinationForm {
 
 export interface DestinationsModel {
   readonly rules: readonly ListedRule[]
-  readonly countries: readonly CountryStatus[]
+  readonly countries: readonly CountryCodes[]
   /** Slugs. */
   readonly brands: readonly string[]
   /** Names of the server's providers. */

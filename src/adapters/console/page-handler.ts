@@ -12,7 +12,7 @@ import type {
   Statistics,
 } from '../../domain/events/statistics.ts'
 import { Failure } from '../../domain/failures.ts'
-import type { CountryStatus } from '../../domain/guard/status.ts'
+import type { CountryCodes } from '../../domain/guard/status.ts'
 import type { PreviewSettings } from '../../domain/messages/preview.ts'
 import type { AuditReader } from '../../domain/operator/audit.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
@@ -47,7 +47,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     statistics(period: Period, now: number): Promise<Statistics>
     /** By `wayName`. */
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
-    countries(now: number): Promise<readonly CountryStatus[]>
+    countries(now: number): Promise<readonly CountryCodes[]>
   }
   readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>

@@ -74,7 +74,7 @@ export interface GuardCount {
   readonly count: number
 }
 
-/** What the status is made of. */
+/** Reads what the status shows. */
 export interface GuardReader extends Pick<GuardStore, 'prefixes' | 'bucketsSince' | 'verifiedHistory'> {
   /** In the last 24 hours. */
   countries(now: EpochMs): Promise<readonly CountryCodes[]>

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { countryOfPrefix } from '../../src/adapters/phone/destination.ts'
+import type { GuardMode } from '../../src/domain/guard/guard.ts'
+import {
+  type PrefixAction,
+  readGuardStatus,
+  removeGuardPrefix,
+  setGuardPrefix,
+} from '../../src/domain/operator/guard.ts'
+import { createTestApp, type TestApp } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
+import { expectError, expectSuccess } from '../support/rows.ts'
+
+// The guard of a server as operators see and change it. What it decides is in test/domain/guard.
+
+let app: TestApp
+
+/** The store of the guard is read every 5 s. */
+const syncSeconds = 6
+
+function use(env: Readonly<Record<string, string>>): void {
+  beforeAll(async () => {
+    app = await createTestApp({ SMS_COOLDOWN_SECONDS: '1', ...env })
+  })
+  afterAll(() => app.close())
+  beforeEach(() => app.advance(3 * 86_400))
+}
+
+function send(phone: string) {
+  return app.post('/otp/send', { phone })
+}
+
+/** Codes to numbers of one prefix, none of them verified. */
+async function pump(prefix: string, codes: number) {
+  const answers = []
+  for (let index = 0; index < codes; index++) answers.push(await send(`${prefix}${1000 + index}`))
+  return answers
+}
+
+function set(action: PrefixAction, prefix: string, duration?: string) {
+  return setGuardPrefix(app.app.context.acting(tester), action, prefix, duration)
+}
+
+async function statusIn(mode: GuardMode) {
+  // The server stores its buckets with a later request.
+  app.advance(syncSeconds)
+  await send('+493012345678')
+  const { context } = app.app
+  const ports = { ...context, guard: context.guardReader, countryOfPrefix }
+  return readGuardStatus(ports, { mode, smsCountries: ['LV'] })
+}
+
+async function lastChange() {
+  const [record] = await app.app.context.audit.list({ limit: 1 })
+  return record && { action: record.action, target: record.target, details: record.details }
+}
+
+describe('entries of operators (D41)', () => {
+  use({ GUARD: 'deny', SMS_COUNTRIES: 'LV,GB,DE,JM' })
+
+  test('block a prefix from the next request on, until they end', async () => {
+    await set('block', '+44 7500-1', '2h')
+    expectError(await send('+447500123456'), 429, 'rate_limited')
+    expectSuccess(await send('+447400123456'), ['expiresIn'])
+    app.advance(2 * 3600)
+    expectSuccess(await send('+447500123456'), ['expiresIn'])
+  })
+
+  test('allow a prefix that the guard blocked, and end its block', async () => {
+    const answers = await pump('+3712255', 6)
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429])
+    const { blocked, buckets, lastHour, countries } = await statusIn('deny')
+    expect(blocked).toMatchObject([{ prefix: '+3712255', country: 'LV', by: 'guard', unverified: 5 }])
+    expect(buckets[0]).toMatchObject({ kind: 'prefix', key: '+3712255', threshold: 5 })
+    expect(lastHour).toEqual({ denied: 1, recorded: 0 })
+    const latvia = { country: 'LV', sent: 5, verified: 0, conversion: 0, denied: 1, recorded: 0 }
+    expect(countries).toContainEqual(latvia)
+    expectError(await send('+37122552000'), 429, 'rate_limited')
+    await set('allow', '371', '1h')
+    expectSuccess(await send('+37122552000'), ['expiresIn'])
+    expect(await lastChange()).toMatchObject({ details: { "guard's blocks": '1 → 0' } })
+    expect(await statusIn('deny')).toMatchObject({ blocked: [], allowed: [{ prefix: '+371' }] })
+    app.advance(3600)
+    expectSuccess(await send('+37122552000'), ['expiresIn'])
+  })
+
+  test('follow the longest prefix', async () => {
+    await set('block', '+44')
+    await set('allow', '+4474')
+    expectSuccess(await send('+447400123456'), ['expiresIn'])
+    expectError(await send('+447500123456'), 429, 'rate_limited')
+    await removeGuardPrefix(app.app.context.acting(tester), '44')
+    expectSuccess(await send('+447500123456'), ['expiresIn'])
+    await removeGuardPrefix(app.app.context.acting(tester), '+44 74')
+  })
+
+  test('are in the audit log with the entry before', async () => {
+    const first = await set('block', '+1876', '1h')
+    const second = await set('allow', '1 876')
+    const until = ({ expiresAt }: { expiresAt: number }) => new Date(expiresAt).toISOString()
+    expect(second.expiresAt - second.createdAt).toBe(24 * 3_600_000)
+    const entry = `block until ${until(first)} → allow until ${until(second)}`
+    expect(await lastChange()).toEqual({ action: 'guard.set', target: '+1876', details: { entry } })
+    await removeGuardPrefix(app.app.context.acting(tester), '1876')
+    expect((await lastChange())?.details).toEqual({ entry: `allow until ${until(second)} → -` })
+  })
+
+  const invalid = [
+    ['0044', '1h'],
+    ['+', '1h'],
+    ['+4479x', '1h'],
+    ['+1234567890123456', '1h'],
+    ['+44', '0s'],
+    ['+44', '367d'],
+    ['+44', 'soon'],
+  ] as const
+  test.each(invalid)('are refused: %s for %s', async (prefix, duration) => {
+    await expect(set('allow', prefix, duration)).rejects.toThrow(/^(A prefix is|The duration)/)
+  })
+
+  test('that do not exist cannot be removed', async () => {
+    const removal = removeGuardPrefix(app.app.context.acting(tester), '+999')
+    await expect(removal).rejects.toThrow('+999 is neither allowed nor blocked')
+  })
+})
+
+describe('mode record', () => {
+  use({ GUARD: 'record', SMS_COUNTRIES: 'LV,DE' })
+
+  test('sends and counts what it would deny; an entry of an operator denies', async () => {
+    const answers = await pump('+3712277', 7)
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200])
+    await set('block', '+3712288')
+    expectError(await send('+37122881000'), 429, 'rate_limited')
+    const { lastHour, last24Hours, blocked } = await statusIn('record')
+    expect(lastHour).toEqual({ denied: 1, recorded: 2 })
+    expect(last24Hours).toEqual(lastHour)
+    expect(blocked.map(({ prefix, by }) => `${prefix} ${by}`)).toEqual([
+      '+3712277 guard',
+      '+3712288 operator',
+    ])
+  })
+})
