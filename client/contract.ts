@@ -90,9 +90,12 @@ export interface SendErrors {
   readonly brand_id_required: object
   /** 401: appId or apiKey is missing. */
   readonly unauthorized: object
-  /** 403: The pair of appId and apiKey is not valid. Do not retry. */
+  /**
+   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
+   * retry.
+   */
   readonly forbidden: object
-  /** 403: The brand is unknown or pending. */
+  /** 403: The brand is unknown or pending, or the app may not use it. */
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
@@ -120,9 +123,12 @@ export interface ResendErrors {
   readonly brand_id_required: object
   /** 401: appId or apiKey is missing. */
   readonly unauthorized: object
-  /** 403: The pair of appId and apiKey is not valid. Do not retry. */
+  /**
+   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
+   * retry.
+   */
   readonly forbidden: object
-  /** 403: The brand is unknown or pending. */
+  /** 403: The brand is unknown or pending, or the app may not use it. */
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
@@ -197,9 +203,12 @@ export interface VerifyErrors {
   readonly unauthorized: object
   /** 401: The code is wrong. The third wrong attempt has this answer too. */
   readonly mismatch: object
-  /** 403: The pair of appId and apiKey is not valid. Do not retry. */
+  /**
+   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
+   * retry.
+   */
   readonly forbidden: object
-  /** 403: The brand is unknown or pending. */
+  /** 403: The brand is unknown or pending, or the app may not use it. */
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
@@ -462,9 +471,12 @@ export interface NotifyErrors {
   readonly missing_variable: object
   /** 401: appId or apiKey is missing. */
   readonly unauthorized: object
-  /** 403: The pair of appId and apiKey is not valid. Do not retry. */
+  /**
+   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
+   * retry.
+   */
   readonly forbidden: object
-  /** 403: SMS: the brand is unknown or pending. */
+  /** 403: SMS: the brand is unknown or pending, or the app may not use it. */
   readonly brand_not_approved: object
   /** 403: SMS: the brand is suspended. */
   readonly brand_suspended: object

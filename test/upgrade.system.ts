@@ -143,6 +143,14 @@ describe('an older database', () => {
       .filter(({ status }) => status === 'active')
       .map(({ brandId, displayName }) => ({ brandId, displayName }))
     expect((await server.get('/platform/brands')).body.brands).toEqual(shown)
+    // No earlier schema has scopes: every app is unscoped until an operator sets one.
+    const listed = await otpost(['app', 'list', '--json'], env)
+    for (const { brands, allow, perMinute } of JSON.parse(listed.stdout)) {
+      expect({ brands, allow, perMinute }).toEqual({ brands: [], allow: ['otp', 'notify'], perMinute: null })
+    }
+    expect((await otpost(['app', 'set', app.appId, '--brand', 'umbrella'], env)).code).toBe(0)
+    expect(await verdict(app)).toBe('403 brand_not_approved')
+    expect(await verdict({ ...app, brandId: 'umbrella' })).toBe('403 brand_suspended')
     expect(await server.stop()).toBe(0)
   })
 

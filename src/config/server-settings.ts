@@ -119,7 +119,7 @@ export const codeSettings = declare('Codes and limits', {
     min: 1,
     max: count,
     meaning:
-      'Requests per minute of one app: send, resend, verify and notify together. Raise it for production: ten logins need at least 20 requests.',
+      'Requests per minute of one app: send, resend, verify and notify together. `otpost app set APPID --per-minute N` replaces it for one app. Raise it for production: ten logins need at least 20 requests.',
   },
   PHONE_LIMIT_PER_MINUTE: {
     default: 3,

@@ -176,6 +176,35 @@ describe.concurrent('otpost doctor', () => {
     })
   })
 
+  test('names the apps that may use every brand, and those at the default limit of calls per minute', async () => {
+    using here = await kept()
+    const env = { ...here.env, APP_CREDENTIALS: JSON.stringify({ legacy: 'k'.repeat(32) }) }
+    const command = async (...args: string[]) => expect((await otpost(args, env)).code).toBe(0)
+    await command('app', 'issue', 'till')
+    await command('app', 'issue', 'gone')
+    await command('app', 'revoke', 'gone')
+    const one = await examined(env)
+    expect(one.of('app scopes')).toEqual(['ok: These apps may use every brand: legacy, till.'])
+    expect(one.of('app limits')).toEqual([
+      expect.stringMatching(/^warn: The default of 10 calls a minute, .*: legacy, till\. → .*app set/),
+    ])
+    const raised = await examined({ ...env, GLOBAL_LIMIT_PER_MINUTE: '300' })
+    expect(raised.of('app limits')).toEqual([
+      'ok: 300 calls a minute, by GLOBAL_LIMIT_PER_MINUTE: legacy, till.',
+    ])
+    await command('brand', 'put', 'globex', '--name', 'Globex')
+    await command('app', 'set', 'till', '--brand', 'globex', '--per-minute', '60')
+    const two = await examined(env)
+    expect(two.of('app scopes')).toEqual([
+      expect.stringMatching(/^warn: This app may use every brand: legacy\. → .*--brand SLUG/),
+    ])
+    expect(two.of('app limits')).toEqual([expect.stringContaining('GLOBAL_LIMIT_PER_MINUTE: legacy.')])
+    await command('app', 'set', 'legacy', '--brand', 'acme', '--per-minute', '600')
+    const none = await examined(env)
+    expect(none.of('app scopes')).toEqual(['ok: Each app is limited to its brands.'])
+    expect(none.of('app limits')).toEqual(['ok: Each app has its own calls per minute.'])
+  })
+
   test('does not change the database, even one of an older version', async () => {
     using here = await kept()
     inDatabase(here.file, (driver) => {
@@ -410,6 +439,7 @@ describe('findings', () => {
     lastRequestAt: null,
     ignoredForwardedAt: null,
     destinationRules: [],
+    apps: undefined,
   }
 
   test.each([
@@ -510,6 +540,7 @@ describe('findings', () => {
     lastRequestAt: null,
     ignoredForwardedAt: null,
     destinationRules: [],
+    apps: undefined,
   } as const
   test.each([
     [whole, []],

@@ -104,12 +104,13 @@ const anyPost: Failures = {
 const protectedCall: Failures = {
   ...anyPost,
   unauthorized: 'appId or apiKey is missing.',
-  forbidden: 'The pair of appId and apiKey is not valid. Do not retry.',
+  forbidden:
+    'The pair of appId and apiKey is not valid, or the app may not use this operation. Do not retry.',
 }
 
 const branded: Failures = {
   brand_id_required: 'brandId is missing.',
-  brand_not_approved: 'The brand is unknown or pending.',
+  brand_not_approved: 'The brand is unknown or pending, or the app may not use it.',
   brand_suspended: 'The brand is suspended.',
 }
 
@@ -250,7 +251,7 @@ const notifyOperation = operation({
     ...protectedCall,
     ...branded,
     brand_id_required: 'SMS: neither brandId nor variables.businessName.',
-    brand_not_approved: 'SMS: the brand is unknown or pending.',
+    brand_not_approved: 'SMS: the brand is unknown or pending, or the app may not use it.',
     brand_suspended: 'SMS: the brand is suspended.',
     template_not_allowed: 'SMS: the brand has not enabled this template.',
     invalid_channel: 'channel is neither SMS nor EMAIL.',

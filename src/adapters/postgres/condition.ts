@@ -1,6 +1,9 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import { isLoopback } from '../../config/settings.ts'
 import {
+  appFacts,
+  appsQuery,
+  brandCountQuery,
   destinationRuleOf,
   destinationRulesQuery,
   ignoredForwardedQuery,
@@ -53,6 +56,7 @@ async function factsOf(pool: Pool) {
   const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
   const ignoredAt = row[12] === true ? (await pool.rows(ignoredForwardedQuery, []))[0]?.[0] : null
   const rules = row[13] === true ? await pool.rows(destinationRulesQuery, []) : []
+  const schema = await schemaOf(pool, row[9] === true)
   return {
     version: String(row[0]),
     isReadOnly: row[1] === true,
@@ -67,11 +71,15 @@ async function factsOf(pool: Pool) {
     mostConnections: Number(row[6]),
     connections: Number(row[7]),
     clock: { at: Number(row[8]), localAt },
-    schema: await schemaOf(pool, row[9] === true),
+    schema,
     keyFingerprints: fingerprints.map(([mark]) => String(mark)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
     ignoredForwardedAt: ignoredAt == null ? null : Number(ignoredAt),
     destinationRules: rules.map(destinationRuleOf),
+    apps:
+      schema === 'current'
+        ? appFacts(await pool.rows(appsQuery, []), (await pool.rows(brandCountQuery, []))[0]?.[0])
+        : undefined,
   }
 }
 

@@ -2,6 +2,9 @@ import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
 import {
+  appFacts,
+  appsQuery,
+  brandCountQuery,
   type DatabaseFacts,
   destinationRuleOf,
   destinationRulesQuery,
@@ -54,6 +57,13 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
       destinationRules: tables.includes('destination_rules')
         ? driver.prepare<[], unknown[]>(destinationRulesQuery).raw().all().map(destinationRuleOf)
         : [],
+      apps:
+        schema === 'current' && missing.length === 0
+          ? appFacts(
+              driver.prepare<[], unknown[]>(appsQuery).raw().all(),
+              driver.prepare<[], number>(brandCountQuery).pluck().get(),
+            )
+          : undefined,
     }
   } catch (error) {
     throw new DatabaseError(file, error)

@@ -15,6 +15,19 @@ export interface DatabaseFacts {
   /** The start of the last hour in which X-Forwarded-For was ignored; epoch milliseconds. */
   readonly ignoredForwardedAt: number | null
   readonly destinationRules: readonly DestinationRule[]
+  /** Undefined: the schema is of another version. */
+  readonly apps: AppFacts | undefined
+}
+
+export interface AppFacts {
+  /** With an active key. */
+  readonly issued: readonly string[]
+  readonly scoped: readonly {
+    readonly appId: string
+    readonly hasBrands: boolean
+    readonly hasPerMinute: boolean
+  }[]
+  readonly brandCount: number
 }
 
 export type ServerDatabaseFacts =
@@ -40,6 +53,8 @@ export type ServerDatabaseFacts =
       readonly lastRequestAt: number | null
       readonly ignoredForwardedAt: number | null
       readonly destinationRules: readonly DestinationRule[]
+      /** Undefined: the schema is of another version. */
+      readonly apps: AppFacts | undefined
     }
 
 export interface StandbyFacts {
@@ -66,6 +81,30 @@ export function destinationRuleOf(row: readonly unknown[]): DestinationRule {
     providers: Array.isArray(names) ? names.map(String) : [],
     sender: sender == null ? null : String(sender),
     route: smsRouteNames.find((known) => known === route) ?? null,
+  }
+}
+
+/** Each row is an app: whether it has an active key, whether it is limited to brands, and to calls per minute. */
+export const appsQuery = `SELECT ids.app_id,
+    EXISTS (SELECT 1 FROM app_keys k WHERE k.app_id = ids.app_id AND k.revoked_at IS NULL) AS issued,
+    EXISTS (SELECT 1 FROM app_brands b WHERE b.app_id = ids.app_id) AS has_brands,
+    apps.per_minute IS NOT NULL AS has_per_minute
+  FROM (SELECT app_id FROM app_keys UNION SELECT app_id FROM apps) AS ids
+  LEFT JOIN apps ON apps.app_id = ids.app_id
+  ORDER BY ids.app_id`
+
+export const brandCountQuery = 'SELECT count(*) FROM brands'
+
+/** @param rows of `appsQuery`. SQLite answers with 0 and 1 */
+export function appFacts(rows: readonly (readonly unknown[])[], brandCount: unknown): AppFacts {
+  const apps = rows.map(([appId, ...flags]) => {
+    const [issued = false, hasBrands = false, hasPerMinute = false] = flags.map(Boolean)
+    return { appId: String(appId), issued, hasBrands, hasPerMinute }
+  })
+  return {
+    issued: apps.filter(({ issued }) => issued).map(({ appId }) => appId),
+    scoped: apps.map(({ appId, hasBrands, hasPerMinute }) => ({ appId, hasBrands, hasPerMinute })),
+    brandCount: Number(brandCount),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ServerDatabaseFacts } from '../../adapters/store/condition.ts'
+import type { AppFacts, ServerDatabaseFacts } from '../../adapters/store/condition.ts'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
 import { type Finding, fail, found, ok, warn } from './finding.ts'
 
@@ -8,6 +8,7 @@ export interface DatabaseFindings {
   readonly lastRequestAt: number | null
   /** Null: the database could not be read. */
   readonly destinationRules: readonly DestinationRule[] | null
+  readonly apps: AppFacts | undefined
 }
 
 export function schemaFinding(

@@ -12,7 +12,8 @@ export function sqliteFindings(
   secretKeys: SecretKeys | undefined,
   full: boolean,
 ): DatabaseFindings {
-  if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null, destinationRules: null }
+  if (!pathFacts(databaseFile))
+    return { findings: [], lastRequestAt: null, destinationRules: null, apps: undefined }
   try {
     const facts = conditionOf(databaseFile, { full })
     return {
@@ -23,14 +24,16 @@ export function sqliteFindings(
       ],
       lastRequestAt: facts.lastRequestAt,
       destinationRules: facts.destinationRules,
+      apps: facts.apps,
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const remedy = 'Fix this, or restore the latest backup with `otpost restore`.'
     return {
-      findings: [{ level: 'fail', what: 'integrity', message, remedy }],
+      findings: [fail('integrity', message, remedy)],
       lastRequestAt: null,
       destinationRules: null,
+      apps: undefined,
     }
   }
 }
