@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { alertMail, alertWebhook } from './adapters/alerts/targets.ts'
 import { consoleRoutes } from './adapters/console/routes.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
@@ -20,6 +21,7 @@ import { rootRoutes } from './adapters/pages/root.tsx'
 import { destinationOf } from './adapters/phone/destination.ts'
 import { isRegion } from './adapters/phone/e164.ts'
 import { formatPhone } from './adapters/phone/format.ts'
+import { post } from './adapters/sms/http.ts'
 import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
 import { isTopLevelDomain } from './adapters/sms/top-level-domains.ts'
@@ -37,6 +39,7 @@ import { ConversionFeedback } from './domain/messages/conversion-feedback.ts'
 import { callbackUrls } from './domain/messages/delivery-reports.ts'
 import { longestNotifyMs } from './domain/messages/notify.ts'
 import { providerHealth } from './domain/messages/provider-health.ts'
+import { Alerts } from './domain/money/alerts.ts'
 import { routeSettings } from './domain/operator/destinations.ts'
 import { CredentialRejections } from './domain/otp/credentials.ts'
 import { version } from './version.ts'
@@ -73,9 +76,23 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const limited = new ActiveLimits()
   const eventLog = createEventLog(context.eventLog.add, context.eventLog.count)
   const build = { version, bun: Bun.version, database: stats.version() }
+  const policy = context.policy.cached(config.smsCountries)
+  const { email, webhook } = config.alerts
+  const alerts = new Alerts({
+    budgets: async () => (await policy()).budgets,
+    spent: context.budgets.spent,
+    alerts: context.alerts,
+    targets: [
+      ...(email === undefined ? [] : [alertMail(mailer, email)]),
+      ...(webhook ? [alertWebhook(webhook, post, now)] : []),
+    ],
+    now,
+    log,
+  })
   const metrics =
-    config.metrics && startMetrics({ ...config, build, smsRoutes, mailer, breakers, checkDatabase, stats })
-  const listeners = [requestLog(log), limited.ended, eventLog.ended]
+    config.metrics &&
+    startMetrics({ ...config, alerts, build, smsRoutes, mailer, breakers, checkDatabase, stats })
+  const listeners = [requestLog(log), limited.ended, eventLog.ended, alerts.ended]
   if (metrics) listeners.push(metrics.ended)
   if (tracing) listeners.push(tracing.ended)
   // Of two providers with the same name either works: delivery reports and feedback do not depend on the route.
@@ -106,7 +123,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     deliveryReports: context.eventLog,
     reportReceived: metrics?.reportReceived,
     eventLog,
-    policy: context.policy.cached(config.smsCountries),
+    policy,
     guard,
     guardMode: config.guard,
     isVerifiedNumber: context.guardStore.isVerified,
@@ -180,12 +197,16 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   return {
     context,
     providers: ports.providers,
+    alerts,
     handle: (request: Request): Promise<Response> => http.handle(request),
 
     /** @throws if the port is in use or not permitted */
     listen(): URL {
       metricsListener?.listen(config.reusePort)
       const url = listen(http, config)
+      alerts.tick()
+      const ticking = setInterval(alerts.tick, 1000)
+      stopping.signal.addEventListener('abort', () => clearInterval(ticking))
       void runExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)
       // Fails on a full disk, which /health reports too.
       context
@@ -204,6 +225,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       await drain(http, httpRequests, longestNotifyMs(providerTimeoutMs))
       await metricsListener?.stop()
       metrics?.stop()
+      await alerts.idle()
       smtp?.close()
       await guard.sync()
       await context.close().finally(() => tracing?.close())

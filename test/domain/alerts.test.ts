@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { newRequestContext } from '../../src/domain/events/request-context.ts'
 import type { Outcome } from '../../src/domain/messages/providers.ts'
 import {
   type Alert,
@@ -9,8 +10,9 @@ import {
   type AlertTarget,
   budgetAlertOf,
 } from '../../src/domain/money/alerts.ts'
-import { type Budget, budgetClaim, counterOf, periodOf } from '../../src/domain/money/budgets.ts'
-import { decide, type Grant } from '../../src/domain/otp/limits.ts'
+import { type Budget, budgetClaim, periodOf } from '../../src/domain/money/budgets.ts'
+import { noteLimits } from '../../src/domain/otp/claims.ts'
+import { decide } from '../../src/domain/otp/limits.ts'
 
 const noon = Date.UTC(2026, 10, 22, 12)
 const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000]
@@ -105,8 +107,24 @@ async function ticked(alerts: Alerts): Promise<void> {
   await alerts.idle()
 }
 
-function grantOf(units: number, count: number): Grant {
-  return { ...counterOf(budget), units, count, expiresAt: periodOf('day', now).end }
+/** A request that claims money from the budget, and what it changes. */
+async function requested(alerts: Alerts, micros: number): Promise<void> {
+  const context = newRequestContext({ requestId: 'r', at: now, clientIp: '127.0.0.1' })
+  const claims = budgets.map((each) => budgetClaim(each, micros, now))
+  const open = { count: spentMicros, expiresAt: periodOf('day', now).end }
+  const { decision } = decide(claims, () => open, now)
+  noteLimits(context, claims, decision)
+  if (decision.allowed) spentMicros += micros
+  alerts.ended({
+    context,
+    method: 'POST',
+    route: '/otp/send',
+    status: 200,
+    durationMs: 1,
+    error: undefined,
+    failure: undefined,
+  })
+  await alerts.idle()
 }
 
 const percentages = (alerts: Iterable<Alert>) => [...alerts].map((alert) => budgetAlertOf(alert).percent)
@@ -114,21 +132,20 @@ const percentages = (alerts: Iterable<Alert>) => [...alerts].map((alert) => budg
 describe('alerts of a budget', () => {
   test('are stored, logged, counted and sent when a charge reaches a threshold', async () => {
     const alerts = started()
-    alerts.budgetCharged(budget, grantOf(30, 82))
     await ticked(alerts)
-    expect(percentages(receiver.received)).toEqual([80])
-    expect(receiver.received.map(({ title }) => title)).toEqual([
-      'Budget server: 80 % of 0.0001 EUR per day spent',
-    ])
+    now += secondMs
+    await requested(alerts, 49)
+    await requested(alerts, 33)
+    expect(percentages(receiver.received)).toEqual([50, 80])
+    expect(receiver.received.at(-1)?.title).toBe('Budget server: 80 % of 0.0001 EUR per day spent')
     expect(store.deliveries.size).toBe(0)
-    expect(alerts.counts.get('budget.threshold')).toBe(1)
-    expect(logged).toEqual(['a budget reached a threshold'])
+    expect(alerts.counts.get('budget.threshold')).toBe(2)
+    expect(logged).toEqual(Array(2).fill('a budget reached a threshold'))
   })
 
   test('are sent once, by any number of processes and after a restart', async () => {
     const nodes = [started(), started()]
     spentMicros = 85
-    for (const node of nodes) node.budgetCharged(budget, grantOf(40, 85))
     await Promise.all(nodes.map(ticked))
     now += hourMs
     await Promise.all([...nodes, started()].map(ticked))
@@ -156,16 +173,18 @@ describe('alerts of a budget', () => {
 
   test('at 100 % are sent when a message is rejected, though less than its price is left', async () => {
     const alerts = started()
-    spentMicros = 97
     budgets = [{ ...budget, alertAt: [100] }]
-    for (const each of [...budgets, ...budgets, { ...budget, alertAt: [50] }]) alerts.budgetRefused(each)
-    await alerts.idle()
+    spentMicros = 97
+    await ticked(alerts)
+    expect(store.alerts.size).toBe(0)
+    now += secondMs
+    await requested(alerts, 4)
     expect([...store.alerts.values()].map((alert) => budgetAlertOf(alert))).toMatchObject([
       { percent: 100, spent: 0.000097, resetsAt: '2026-11-23T00:00:00.000Z' },
     ])
   })
 
-  test('are checked at most every 30 seconds', async () => {
+  test('are checked every 30 seconds without a charge that reaches a threshold', async () => {
     const alerts = started()
     await ticked(alerts)
     spentMicros = 50
@@ -178,27 +197,23 @@ describe('alerts of a budget', () => {
   })
 
   test('of charges and give-backs in any order are stored exactly once for each threshold that was reached', async () => {
-    const change = fc.record({ units: fc.integer({ min: 1, max: 60 }), isGivenBack: fc.boolean() })
+    const change = fc.record({ micros: fc.integer({ min: 1, max: 60 }), isGivenBack: fc.boolean() })
     await fc.assert(
       fc.asyncProperty(fc.array(change, { maxLength: 30 }), async (changes) => {
         store = new StoredAlerts()
+        spentMicros = 0
+        budgets = [{ ...budget, stops: false }]
         const alerts = started()
-        let count = 0
         let most = 0
-        for (const { units, isGivenBack } of changes) {
-          const claim = budgetClaim({ ...budget, stops: false }, units, now)
-          const { decision } = decide([claim], () => ({ count, expiresAt: periodOf('day', now).end }), now)
-          if (!decision.allowed) throw new Error('A budget that does not stop rejected a claim.')
-          for (const grant of decision.grants) {
-            count = grant.count
-            alerts.budgetCharged(budget, grant)
-          }
-          most = Math.max(most, count)
-          if (isGivenBack) count -= units
+        for (const { micros, isGivenBack } of changes) {
+          now += secondMs
+          await requested(alerts, micros)
+          most = Math.max(most, spentMicros)
+          if (isGivenBack) spentMicros -= micros
         }
-        await alerts.idle()
         const stored = percentages(store.alerts.values()).sort((a, b) => a - b)
         expect(stored).toEqual(budget.alertAt.filter((percent) => most >= percent))
+        expect(store.deliveries.size).toBe(0)
       }),
     )
   })
@@ -249,11 +264,10 @@ describe('the delivery of an alert', () => {
   test('waits for the database, without an error for the request', async () => {
     const alerts = started()
     store.problem = new Error('locked')
-    alerts.budgetCharged(budget, grantOf(50, 50))
-    await alerts.idle()
+    await requested(alerts, 50)
     expect(receiver.received.length).toBe(0)
     store.problem = undefined
-    spentMicros = 50
+    now += 30 * secondMs
     await ticked(alerts)
     expect(percentages(receiver.received)).toEqual([50])
   })

@@ -370,6 +370,25 @@ describe('an error is described in words, once', () => {
     }
   })
 
+  test('a budget has its scope and its amounts', () => {
+    const status = {
+      ...limitStatus('budget', 50_000_000, 75_000, 60),
+      budget: { scope: 'app:shop', currency: 'EUR' },
+    }
+    const told = (limit: LimitStatus) =>
+      explain({ ...trace, limits: [limit] }, []).filter((line) => /budget/.test(line))
+    const resets = 'resets at 2026-02-01 00:00:58 UTC'
+    expect(told(status)).toEqual([`  passed    budget app:shop: 0.075 EUR spent of 50 EUR, ${resets}`])
+    expect(told({ ...status, max: Number.MAX_SAFE_INTEGER })).toEqual([
+      `  passed    budget app:shop: 0.075 EUR spent (it rejects no messages), ${resets}`,
+    ])
+    const rejected = { ...refused(429, 'rate_limited'), limits: [{ ...status, refused: true }] }
+    expect(explain(rejected, []).join('\n')).toContain(
+      `  REJECTED  budget app:shop: too little is left of 50 EUR, ${resets}`,
+    )
+    expect(explain(rejected, []).at(-1)).toContain('`otpost budget lift app:shop --for 12h`')
+  })
+
   test('a request that is only recorded as pumping has the reasons', () => {
     const told = explain(
       { ...trace, country: 'LV', reference: 'login-7', flags: ['destination', 'prefix'] },

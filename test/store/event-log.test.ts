@@ -45,6 +45,14 @@ const whole: RequestTrace = {
   reference: 'order 17',
   flags: ['destination', 'prefix'],
   limits: [
+    {
+      limit: 'budget',
+      max: 50_000_000,
+      used: 75_000,
+      endsAt: 7,
+      refused: false,
+      budget: { scope: 'app:a,b/c', currency: 'EUR' },
+    },
     { limit: 'cooldown', max: 1, used: 1, endsAt: start + 30_000, refused: false },
     { limit: 'phone-minute', max: 3, used: null, endsAt: null, refused: false },
     { limit: 'app-minute', max: 10, used: 10, endsAt: start + 60_000, refused: true },

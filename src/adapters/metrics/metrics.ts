@@ -125,6 +125,18 @@ export function createMetrics(sources: MetricSources): Metrics {
     'verdict',
   )
 
+  const alertsTotal = new Counter({
+    name: 'otpost_alerts_total',
+    help: 'Alerts that this server stored, by kind.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const spentRatio = gauge(
+    'otpost_budget_spent_ratio',
+    'Spent part of a budget in its present period: 1 is the whole amount. At most 30 seconds old.',
+    'scope',
+  )
+
   const inUse = Object.values(smsRoutes).flat()
   const providers = new Set(inUse.map(({ name }) => name))
   const breaker = gauge(
@@ -269,6 +281,10 @@ export function createMetrics(sources: MetricSources): Metrics {
     eventLogLost.reset()
     eventLogLost.inc(eventLog.lost)
     setBreakers()
+    alertsTotal.reset()
+    for (const [kind, count] of sources.alerts.counts) alertsTotal.inc({ kind }, count)
+    spentRatio.reset()
+    for (const { scope, ratio } of sources.alerts.shares) spentRatio.set({ scope }, ratio)
     const pool = stats.pool()
     if (pool) {
       connections.set({ state: 'busy' }, pool.size - pool.idle)

@@ -11,6 +11,11 @@ export interface MetricSources {
   readonly mailer: Mailer
   readonly usesConversionFeedback: boolean
   readonly breakers: Pick<Breakers, 'states'>
+  readonly alerts: {
+    /** Stored alerts, by kind. */
+    readonly counts: ReadonlyMap<string, number>
+    readonly shares: readonly { readonly scope: string; readonly ratio: number }[]
+  }
   readonly checkDatabase: () => Promise<void>
   readonly stats: {
     queueLength(): number

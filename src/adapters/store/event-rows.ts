@@ -146,12 +146,13 @@ function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
   }
 }
 
-function limitText({ limit, max, used, endsAt, refused }: LimitStatus): string {
-  return `${limit} ${used ?? '?'}/${max}${endsAt === null ? '' : ` until ${endsAt}`}${refused ? ' refused' : ''}`
+function limitText({ limit, max, used, endsAt, refused, budget }: LimitStatus): string {
+  const of = budget ? ` of ${budget.scope} ${budget.currency}` : ''
+  return `${limit} ${used ?? '?'}/${max}${endsAt === null ? '' : ` until ${endsAt}`}${refused ? ' refused' : ''}${of}`
 }
 
 const limitPattern =
-  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: until (?<endsAt>\d+))?(?<refused> refused)?(?:, |$)/g
+  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: until (?<endsAt>\d+))?(?<refused> refused)?(?: of (?<scope>\S+) (?<currency>\w+))?(?:, |$)/g
 
 function limitIn({
   limit,
@@ -159,14 +160,17 @@ function limitIn({
   max,
   endsAt,
   refused,
+  scope,
+  currency,
 }: Readonly<Record<string, string | undefined>>): LimitStatus {
-  return {
+  const status = {
     limit: limitNames.find((name) => name === limit) ?? 'app-minute',
     max: Number(max),
     used: used === '?' ? null : Number(used),
     endsAt: endsAt === undefined ? null : Number(endsAt),
     refused: refused !== undefined,
   }
+  return scope === undefined || currency === undefined ? status : { ...status, budget: { scope, currency } }
 }
 
 function hasSeveralRecipients({ recipients }: Pick<RequestRow, 'recipients'>): boolean {

@@ -1,5 +1,6 @@
 import type { FailureKind } from '../failures.ts'
 import type { RejectionScope } from '../messages/providers.ts'
+import { formatMicros } from '../money/amounts.ts'
 import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
 import type { Flag, LimitStatus, Operation } from './request-context.ts'
@@ -138,13 +139,20 @@ const limitWords: Readonly<Record<LimitName, string>> = {
   budget: 'budget for SMS',
 }
 
-function limitStatus({ limit, max, used, endsAt, refused }: LimitStatus): string {
+function limitStatus({ limit, max, used, endsAt, refused, budget }: LimitStatus): string {
   const words = limitWords[limit]
   if (limit === 'cooldown') {
     const until = endsAt === null ? '' : ` until ${time(endsAt)}`
     return refused ? `REJECTED  ${words}: active${until}` : `passed    ${words}: not active`
   }
   const reset = endsAt === null ? '' : `, resets at ${time(endsAt)}`
+  if (budget) {
+    const amount = formatMicros(max, budget.currency)
+    if (refused) return `REJECTED  budget ${budget.scope}: too little is left of ${amount}${reset}`
+    const spent = used === null ? 'not counted' : `${formatMicros(used, budget.currency)} spent`
+    const most = max === Number.MAX_SAFE_INTEGER ? ' (it rejects no messages)' : ` of ${amount}`
+    return `passed    budget ${budget.scope}: ${spent}${most}${reset}`
+  }
   if (refused) return `REJECTED  ${words}: ${max} of ${max} used${reset}`
   return used === null ? `passed    ${words}: below ${max}` : `passed    ${words}: ${used} of ${max}${reset}`
 }
@@ -203,7 +211,7 @@ function reported({ outcome, report, reportKey }: Delivery): string {
   return reportKey === null ? '' : '; no delivery report yet'
 }
 
-function adviceSection({ end, channel }: RequestTrace, deliveries: readonly Delivery[]): string[] {
+function adviceSection({ end, channel, limits }: RequestTrace, deliveries: readonly Delivery[]): string[] {
   const lines = new Set<string | undefined>(deliveries.map(adviceOnAttempt))
   if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
     lines.add(
@@ -215,7 +223,11 @@ function adviceSection({ end, channel }: RequestTrace, deliveries: readonly Deli
   if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
     lines.add('With a second provider in SMS_PLAIN or SMS_TEMPLATE, otpost would have tried it next.')
   }
-  const first = end?.error ? advice[kindOf(end.error)] : undefined
+  const spent = limits.find(({ refused }) => refused)?.budget?.scope
+  const budgetAdvice =
+    spent &&
+    `To send more before the budget resets, lift it with \`otpost budget lift ${spent} --for 12h\`, or set a larger amount with \`otpost budget set\`.`
+  const first = budgetAdvice ?? (end?.error ? advice[kindOf(end.error)] : undefined)
   const all = [first, ...lines].filter((line) => line !== undefined)
   return all.length === 0 ? [] : ['', 'What to do', ...all.map((line) => `  ${line}`)]
 }

@@ -1,7 +1,7 @@
 import { type Channel, mask, type Recipient } from '../contact.ts'
 import { type GuardVerdict, guardReasons } from '../guard/guard.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
-import type { LimitName } from '../otp/limits.ts'
+import type { BudgetName, LimitName } from '../otp/limits.ts'
 import type { VerifiedCode } from '../otp/store.ts'
 import type { EpochMs } from '../time.ts'
 
@@ -95,6 +95,8 @@ export interface LimitStatus {
   readonly used: number | null
   readonly endsAt: EpochMs | null
   readonly refused: boolean
+  /** `max` and `used` are then millionths of the currency. */
+  readonly budget?: BudgetName
 }
 
 export interface Cost {

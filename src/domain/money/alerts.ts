@@ -1,5 +1,5 @@
+import type { RequestListener } from '../events/request-ended.ts'
 import type { Outcome } from '../messages/providers.ts'
-import type { Grant } from '../otp/limits.ts'
 import type { Log } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import { formatMicros, type Micros } from './amounts.ts'
@@ -71,6 +71,8 @@ const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000]
 const retryDelaysMs = [5 * secondMs, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]
 
 const checkIntervalMs = 30_000
+/** After a request that may have reached a threshold. */
+const shortestIntervalMs = 1000
 
 export interface AlertPorts {
   readonly budgets: () => Promise<readonly Budget[]> | readonly Budget[]
@@ -91,93 +93,94 @@ export class Alerts {
   readonly counts = new Map<Alert['kind'], number>([[budgetKind, 0]])
   /** Of the latest check. */
   shares: readonly { readonly scope: string; readonly ratio: number }[] = []
+  /** Keys of stored alerts. */
   private readonly known = new Set<string>()
-  private readonly underWay = new Set<Promise<void>>()
-  private nextCheckAt = 0
+  private run: Promise<void> | undefined
+  private checkedAt: EpochMs = 0
+  private nextCheckAt: EpochMs = 0
   private retriesAt: readonly EpochMs[] = []
-  /** Whether an alert was stored that waits for its delivery. */
-  private hasNew = false
-  private isRunning = false
+  /** By scope, as of the latest check. A new budget is checked at its first charge. */
+  private nextThresholds: ReadonlyMap<string, Micros> = new Map()
+  /** The scopes of budgets that rejected a request since the latest check. */
+  private exhausted = new Set<string>()
 
   constructor(private readonly ports: AlertPorts) {}
 
-  /** A grant of `budgetClaim`. */
-  readonly budgetCharged = (budget: Budget, { count, units = 0, expiresAt }: Grant): void => {
-    for (const percent of thresholdsCrossed(budget, count - units, count))
-      this.reached(budget, percent, count, expiresAt - 1)
+  /** For each request: a claim of a budget may have reached a threshold, which a check then finds. */
+  readonly ended: RequestListener = ({ context }) => {
+    for (const { budget, used, refused } of context.limits) {
+      if (!budget) continue
+      if (refused) this.exhausted.add(budget.scope)
+      const mayBeReached = used !== null && used >= (this.nextThresholds.get(budget.scope) ?? 0)
+      if (refused || mayBeReached)
+        this.nextCheckAt = Math.min(this.nextCheckAt, this.checkedAt + shortestIntervalMs)
+    }
+    this.tick()
   }
 
-  /** A claim of it was refused, so less than one message is left. */
-  readonly budgetRefused = (budget: Budget): void => {
-    const now = this.ports.now()
-    if (!budget.alertAt.includes(100) || this.known.has(keyOf(budget, 100, now))) return
-    this.background(async () => {
-      const [spentMicros = 0] = await this.ports.spent([budget], now)
-      this.reached(budget, 100, spentMicros, now)
-    })
-  }
-
-  /** Call it after requests and at least every few seconds. Costs a comparison of numbers unless something is due. */
+  /** Call it at start, after requests and every second. It compares numbers, and works in the background if something is due. */
   readonly tick = (): void => {
     const now = this.ports.now()
     // The clock may have been set back.
-    const isWaiting = now < this.nextCheckAt && this.nextCheckAt <= now + checkIntervalMs
-    const isDue = !isWaiting || this.hasNew || this.retriesAt.some((at) => at <= now)
-    if (this.isRunning || !isDue) return
-    this.isRunning = true
-    this.hasNew = false
+    const isWaiting = now < this.nextCheckAt && now >= this.checkedAt
+    if (this.run || (isWaiting && !this.retriesAt.some((at) => at <= now))) return
+    this.checkedAt = now
     this.nextCheckAt = now + checkIntervalMs
     this.retriesAt = this.retriesAt.filter((at) => at > now)
-    this.background(async () => {
-      try {
-        await this.check()
-        await this.deliver()
-      } finally {
-        this.isRunning = false
-      }
-    })
+    this.run = this.check()
+      .then(() => this.deliver())
+      .catch((err: unknown) =>
+        this.ports.log.error({ err }, 'alerts could not be checked or delivered; otpost will try again'),
+      )
+      .finally(() => {
+        this.run = undefined
+      })
   }
 
   /** Resolves when nothing is under way. */
   async idle(): Promise<void> {
-    while (this.underWay.size > 0) await Promise.all(this.underWay)
-  }
-
-  private reached(budget: Budget, percent: number, spentMicros: Micros, at: number): void {
-    const key = keyOf(budget, percent, at)
-    if (this.known.has(key)) return
-    if (this.known.size >= mostKnown) this.known.clear()
-    this.known.add(key)
-    this.background(async () => {
-      const { alerts, targets, now, log } = this.ports
-      const data = alertOf(budget, percent, spentMicros, at)
-      const alert = { key, at: now(), kind: budgetKind, title: titleOf(data), text: JSON.stringify(data) }
-      const channels = targets.map(({ channel }) => channel)
-      try {
-        if (!(await alerts.add(alert, channels))) return
-      } catch (error) {
-        this.known.delete(key)
-        throw error
-      }
-      this.counts.set(alert.kind, (this.counts.get(alert.kind) ?? 0) + 1)
-      log.warn(data, 'a budget reached a threshold')
-      this.hasNew = channels.length > 0
-    })
+    await this.run
   }
 
   private async check(): Promise<void> {
-    const { ports } = this
+    const { ports, exhausted } = this
+    this.exhausted = new Set()
     const [budgets, now] = [await ports.budgets(), ports.now()]
     const spent = budgets.length === 0 ? [] : await ports.spent(budgets, now)
-    this.shares = budgets.map(({ scope, amountMicros }, index) => ({
-      scope,
-      ratio: (spent[index] ?? 0) / amountMicros,
-    }))
-    for (const [index, budget] of budgets.entries()) {
+    const thresholds = new Map<string, Micros>()
+    const reached = budgets.map((budget, index) => {
+      const { scope, amountMicros, alertAt } = budget
       const spentMicros = spent[index] ?? 0
-      for (const percent of thresholdsCrossed(budget, 0, spentMicros))
-        this.reached(budget, percent, spentMicros, now)
-    }
+      const percentages = thresholdsCrossed(budget, 0, spentMicros)
+      // Less is left than a message costs, so the amount itself may never be reached.
+      if (exhausted.has(scope) && alertAt.includes(100) && !percentages.includes(100)) percentages.push(100)
+      const next = alertAt.find((percent) => !percentages.includes(percent)) ?? Number.POSITIVE_INFINITY
+      thresholds.set(scope, (amountMicros / 100) * next)
+      return { budget, spentMicros, percentages }
+    })
+    this.nextThresholds = thresholds
+    this.shares = reached.map(({ budget, spentMicros }) => ({
+      scope: budget.scope,
+      ratio: spentMicros / budget.amountMicros,
+    }))
+    for (const { budget, spentMicros, percentages } of reached)
+      for (const percent of percentages) await this.add(budget, percent, spentMicros, now)
+  }
+
+  /** Unless it is stored. */
+  private async add(budget: Budget, percent: number, spentMicros: Micros, at: number): Promise<void> {
+    const key = keyOf(budget, percent, at)
+    if (this.known.has(key)) return
+    const { alerts, targets, now, log } = this.ports
+    const data = alertOf(budget, percent, spentMicros, at)
+    const alert = { key, at: now(), kind: budgetKind, title: titleOf(data), text: JSON.stringify(data) }
+    const channels = targets.map(({ channel }) => channel)
+    const isNew = await alerts.add(alert, channels)
+    if (this.known.size >= mostKnown) this.known.clear()
+    this.known.add(key)
+    if (!isNew) return
+    this.counts.set(alert.kind, (this.counts.get(alert.kind) ?? 0) + 1)
+    log.warn(data, 'a budget reached a threshold')
   }
 
   private async deliver(): Promise<void> {
@@ -208,18 +211,6 @@ export class Alerts {
     const dueAt = now() + delayMs
     await alerts.retryAt(delivery, dueAt)
     this.retriesAt = [...this.retriesAt, dueAt]
-  }
-
-  private background(work: () => Promise<void>): void {
-    const run = work()
-      .catch((err: unknown) =>
-        this.ports.log.error({ err }, 'alerts could not be checked or delivered; otpost will try again'),
-      )
-      .finally(() => {
-        this.underWay.delete(run)
-        if (this.hasNew) this.tick()
-      })
-    this.underWay.add(run)
   }
 }
 

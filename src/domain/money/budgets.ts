@@ -46,9 +46,10 @@ export function isStopping({ stops, liftedUntil }: Budget, now: number): boolean
 }
 
 export function budgetClaim(budget: Budget, micros: number, now: number): Claim {
-  const { amountMicros, period } = budget
+  const { scope, currency, amountMicros, period } = budget
   return {
     limit: 'budget',
+    budget: { scope, currency },
     ...counterOf(budget),
     max: isStopping(budget, now) ? amountMicros : Number.MAX_SAFE_INTEGER,
     units: micros,

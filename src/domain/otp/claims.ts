@@ -34,14 +34,16 @@ export function granted<Allowed extends Granted>(
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
   for (const claim of claims) {
-    const { limit, max } = claim
+    const { limit, max, budget } = claim
     if (!decision.allowed && isSame(decision.refusedBy, claim)) {
-      context.limits.push({ limit, max, used: max, endsAt: decision.expiresAt, refused: true })
+      const status = { limit, max, used: max, endsAt: decision.expiresAt, refused: true }
+      context.limits.push(budget ? { ...status, budget } : status)
       return
     }
     const grant = decision.allowed ? decision.grants.find((each) => isSame(each, claim)) : undefined
     const [used, endsAt] = [grant?.count ?? null, grant?.expiresAt ?? null]
-    context.limits.push({ limit, max, used, endsAt, refused: false })
+    const status = { limit, max, used, endsAt, refused: false }
+    context.limits.push(budget ? { ...status, budget } : status)
   }
 }
 

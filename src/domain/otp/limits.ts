@@ -30,6 +30,7 @@ export interface Claim {
   readonly max: number
   /** How many of `max` it takes; 1 if left out. Budgets count millionths of their currency. */
   readonly units?: number
+  readonly budget?: BudgetName
   readonly windowMs: number
   /** The end of the window, if that does not depend on its first claim. */
   readonly endsAt?: EpochMs
@@ -38,6 +39,13 @@ export interface Claim {
   readonly failure: FailureKind
   /** Follows `max` in the message, such as `per minute for this phone`. Empty: the message omits `max`. */
   readonly scope: string
+}
+
+/** Of a claim of money, whose units are millionths of the currency (design D42). */
+export interface BudgetName {
+  readonly scope: string
+  /** ISO 4217, or `units`. */
+  readonly currency: string
 }
 
 export interface LimitCount {

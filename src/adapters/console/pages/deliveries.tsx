@@ -463,15 +463,16 @@ function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly 
   )
 }
 
-function tellsOf(line: string, { limit, max }: LimitStatus): boolean {
+function tellsOf(line: string, { limit, max, budget }: LimitStatus): boolean {
+  if (budget) return line.includes(` budget ${budget.scope}:`)
   return limit === 'cooldown'
     ? /\bcooldown\b/.test(line)
     : new RegExp(`(?:of|all|below) ${max}(?:\\D|$)`).test(line)
 }
 
-function Gauge({ limitStatus: { limit, max, used, refused } }: { limitStatus: LimitStatus }) {
+function Gauge({ limitStatus: { limit, max, used, refused, budget } }: { limitStatus: LimitStatus }) {
   const known = refused ? max : used
-  if (limit === 'cooldown' || known === null) return null
+  if (limit === 'cooldown' || budget || known === null) return null
   return (
     <span class={refused ? 'gauge refused' : known >= max ? 'gauge full' : 'gauge'}>
       <Drawing viewBox="0 0 100 6">

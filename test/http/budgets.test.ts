@@ -1,0 +1,163 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { isRegion } from '../../src/adapters/phone/e164.ts'
+import { liftBudget, removeBudget, setBudget } from '../../src/domain/operator/money.ts'
+import { createTestApp, type TestApp } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+let api: TestApp
+let receiver: ReturnType<typeof startReceiver> | undefined
+
+afterEach(async () => {
+  await api.close()
+  await receiver?.stop()
+  receiver = undefined
+})
+
+const [secondMs, minuteMs] = [1000, 60_000]
+const latvia = (index: number) => `+3712000000${index}`
+
+function ports() {
+  const { acting, brands, apps, prices } = api.app.context
+  return { ...acting(tester), brands, apps, prices, isCountry: isRegion }
+}
+
+const budget = (scope: string, amount: string, alertAt = '80,100', stops = true) =>
+  setBudget(ports(), { scope, period: 'day', amount, alertAt, stops })
+
+const send = (phone: string) => api.post('/otp/send', { phone })
+
+/** Latvia costs 2 units for an SMS. */
+async function spent(): Promise<readonly number[]> {
+  const { policy, budgets, now } = api.app.context
+  return budgets.spent((await policy.rows()).budgets, now())
+}
+
+/** Resolves when the alerts that are due now were tried. */
+async function alerted(): Promise<void> {
+  // A request is counted in the turn after its answer.
+  await new Promise((resolve) => setImmediate(resolve))
+  await api.app.alerts.idle()
+  api.advance(1)
+  api.app.alerts.tick()
+  await api.app.alerts.idle()
+}
+
+describe('a budget', () => {
+  test('rejects the message that it cannot pay for, until the day ends, and not while it is lifted', async () => {
+    api = await createTestApp()
+    await budget('country:LV', '5')
+    expect([(await send(latvia(1))).status, (await send(latvia(2))).status]).toEqual([200, 200])
+    const refused = await send(latvia(3))
+    expect([refused.status, refused.body.error]).toEqual([429, 'rate_limited'])
+    expect(refused.headers.get('retry-after')).toBe(String(12 * 3600))
+    expect((await send('+447400123456')).status).toBe(200)
+    const { trace } = await api.eventsOf(refused)
+    expect(trace?.limits.at(-1)).toMatchObject({
+      limit: 'budget',
+      refused: true,
+      max: 5_000_000,
+      budget: { scope: 'country:LV', currency: 'units' },
+    })
+    await liftBudget(ports(), 'country:LV', '1h')
+    expect((await send(latvia(3))).status).toBe(200)
+    expect(await spent()).toEqual([6_000_000])
+    api.advance(3600)
+    expect((await send(latvia(4))).status).toBe(429)
+    api.advance(11 * 3600)
+    expect((await send(latvia(4))).status).toBe(200)
+  })
+
+  test('keeps what was spent with another amount, and starts anew with another period', async () => {
+    api = await createTestApp()
+    await budget('server', '5')
+    await send(latvia(1))
+    await budget('server', '3')
+    expect(await spent()).toEqual([2_000_000])
+    expect((await send(latvia(2))).status).toBe(429)
+    api.advance(1)
+    await setBudget(ports(), { scope: 'server', period: 'month', amount: '3', stops: true })
+    expect(await spent()).toEqual([0])
+    await removeBudget(ports(), 'server')
+    expect(await spent()).toEqual([])
+  })
+
+  test.each([
+    ['brand:ghost', 'Brand ghost does not exist.'],
+    ['app:ghost', 'App ghost does not exist.'],
+    ['country:XX', 'country code'],
+    ['planet', 'The scope must be'],
+    ['server:1', 'The scope must be'],
+  ])('of the scope %s is rejected', async (scope, problem) => {
+    api = await createTestApp()
+    await expect(budget(scope, '5')).rejects.toThrow(problem)
+  })
+})
+
+describe('an alert', () => {
+  test('is mailed to ALERT_EMAIL and posted to ALERT_WEBHOOK_URL, once', async () => {
+    receiver = startReceiver()
+    const { secret } = receiver
+    api = await createTestApp({
+      ALERT_EMAIL: 'ops@example.com',
+      ALERT_WEBHOOK_URL: receiver.url,
+      ALERT_WEBHOOK_SECRET: secret,
+    })
+    await budget('server', '5', '40,100')
+    await send(latvia(1))
+    await alerted()
+    const [call, ...others] = receiver.received
+    if (!call) throw new Error('no alert was posted')
+    expect(others).toEqual([])
+    expect(call.body).toEqual({
+      type: 'budget.threshold',
+      timestamp: '2026-01-01T12:00:00.000Z',
+      data: {
+        scope: 'server',
+        period: 'day',
+        percent: 40,
+        amount: 5,
+        spent: 2,
+        currency: 'units',
+        resetsAt: '2026-01-02T00:00:00.000Z',
+        stops: true,
+      },
+    })
+    const id = call.headers.get('webhook-id') ?? ''
+    const sentAt = new Date(Number(call.headers.get('webhook-timestamp')) * 1000)
+    expect(sentAt).toEqual(new Date('2026-01-01T12:00:00.000Z'))
+    expect(call.headers.get('webhook-signature')).toBe(new Webhook(secret).sign(id, sentAt, call.raw))
+    const mails = await api.outbox('ops@example.com')
+    expect(mails.map(({ subject }) => subject)).toEqual(['Budget server: 40 % of 5 units per day spent'])
+    expect(mails[0]?.text).toContain('spent: 2')
+
+    await send(latvia(2))
+    expect((await send(latvia(3))).status).toBe(429)
+    await alerted()
+    expect(receiver.received.map(({ body }) => body.data.percent)).toEqual([40, 100])
+    expect(api.lines).toContainEqual(expect.objectContaining({ scope: 'server', percent: 100, spent: 4 }))
+  })
+
+  test('is retried with the same webhook-id until the receiver accepts it', async () => {
+    receiver = startReceiver(() => new Response(null, { status: 503 }))
+    api = await createTestApp({ ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_SECRET: receiver.secret })
+    await budget('server', '2', '100')
+    await send(latvia(1))
+    await alerted()
+    expect(receiver.received.length).toBe(1)
+    api.clock.now += 5 * secondMs
+    await alerted()
+    receiver.answer(() => new Response('ok'))
+    api.clock.now += minuteMs
+    await alerted()
+    expect(receiver.received.length).toBe(3)
+    api.clock.now += 60 * minuteMs
+    await alerted()
+    expect(receiver.received.length).toBe(3)
+    expect(new Set(receiver.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(1)
+    expect((await api.app.context.alerts.latest(10)).map(({ title }) => title)).toEqual([
+      'Budget server: 100 % of 2 units per day spent',
+    ])
+  })
+})
