@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
 import type { LimitName } from '../../src/domain/otp/limits.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
+import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { freshEmail, freshPhone, logged } from '../support/rows.ts'
 import { startSmtp } from '../support/smtp.ts'
@@ -573,4 +575,43 @@ describe('an entry older than DELIVERY_LOG_DAYS', () => {
     expect([trace?.requestId, deliveries.length]).toEqual([young.body.requestId, 1])
     await app.close()
   })
+})
+
+test('a number that verified a code is known to the guard, also under a previous secret key, until its person is erased', async () => {
+  const previousKey = 'the-previous-secret-of-32-bytes-or-more'
+  const app = await createTestApp({ SECRET_KEY: previousKey })
+  const { context } = app.app
+  const [phone, other, email] = [freshPhone(), freshPhone(), freshEmail()]
+  await app.post('/otp/send', { phone })
+  await app.post('/otp/send', { phone: other })
+  await app.post('/otp/send', { email, channel: 'EMAIL' })
+  const otp = await app.lastCode(phone)
+  const codeOfMail = await app.lastCode(email)
+  await app.eventsOf(
+    await app.post('/otp/verify', { phone: other, otp: otherThan(await app.lastCode(other)) }),
+  )
+  const recipients = [
+    { channel: 'SMS', identity: phone },
+    { channel: 'SMS', identity: other },
+    { channel: 'EMAIL', identity: email },
+  ] as const
+  const known = () =>
+    Promise.all(recipients.map((each) => context.guardStore.isVerified(context.subjectsOf(each))))
+  expect(await known()).toEqual([false, false, false])
+  for (const answer of [
+    { phone, otp },
+    { email, otp: codeOfMail },
+  ]) {
+    const verified = await app.post('/otp/verify', answer)
+    expect(verified.status).toBe(200)
+    await app.eventsOf(verified)
+  }
+  expect(await known()).toEqual([true, false, false])
+  const rotated = createSecrets('the-present-secret-of-32-bytes-or-more', previousKey).subjects('SMS', phone)
+  expect(rotated).toHaveLength(2)
+  expect(await context.guardStore.isVerified(rotated)).toBe(true)
+  const { erased } = await context.forget([recipients[0]], tester)
+  expect(erased.verifiedNumbers).toBe(1)
+  expect(await known()).toEqual([false, false, false])
+  await app.close()
 })
