@@ -430,6 +430,43 @@ trace('a key is issued, gets a second beside it, and is revoked when that one is
   expect(await errorWith(second)).toBe(isRefused)
 })
 
+trace('destinations: a rule blocks a number at the next request, and fits on a phone', async (at) => {
+  const { page, server, refusals } = at
+  const phone = '+44 7911 123456'
+  await signIn(page)
+  await goTo(page, 'Destinations')
+  await page.getByText('SMS go to every country').waitFor()
+  const form = part(page, 'Set a rule')
+  await form.getByLabel('Rule').fill('gb')
+  await form.getByLabel('With its territories').check()
+  await form.getByLabel('Action').selectOption('block')
+  await button(page, 'Save rule').click()
+  await said(page, 'Saved GB, GG, JE, IM. Takes effect immediately.')
+  expect(await errorOfSend(server, 'acme', phone)).toBe('validation_error')
+  const check = part(page, 'Check a number')
+  await check.getByLabel('Phone number').fill(phone)
+  await button(page, 'Check').click()
+  await check.getByText('Guernsey (GG)').waitFor()
+  await check.getByText('SMS are rejected, by the rule GG.').waitFor()
+  expect(page.url()).not.toContain('7911')
+  await button(page, 'Edit GG').click()
+  await form.getByLabel('Action').selectOption('monitor')
+  await form.getByLabel('Sender').fill('Acme!')
+  await button(page, 'Save rule').click()
+  await complained(page, /^The sender must be/)
+  expect(refusals()).toEqual(['409 for /admin/destinations'])
+  await form.getByLabel('Sender').fill('Acme')
+  await button(page, 'Save rule').click()
+  await row(page, 'Guernsey').getByText('monitor', { exact: true }).waitFor()
+  expect(await errorOfSend(server, 'acme', phone)).toBeUndefined()
+  await pressAndConfirm(page, 'Remove GB')
+  await said(page, 'Removed the rule GB.')
+  for (const viewport of [wide, narrow]) {
+    await page.setViewportSize(viewport)
+    await expectNoOverflow(page, '/admin/destinations')
+  }
+})
+
 describe('deliveries', () => {
   trace(
     'are found by phone number, which is in no URL, page by page, with their request trace',

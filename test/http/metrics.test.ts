@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { type Answer, createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
 import { sqliteOnly, store } from '../support/database.ts'
 import { type Exposition, readExposition } from '../support/exposition.ts'
+import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import {
   createBrokenApp,
@@ -190,6 +191,29 @@ describe('the metrics', () => {
     const refused = told.value('otpost_verifications_total', { channel: 'SMS', outcome: 'limited' })
     expect(refused).toBeGreaterThan(0)
     expect(limited('app-minute')).toBe(refused)
+  })
+
+  test('count SMS, and requests that destination rules block or monitor, by country', async () => {
+    await start({ SMS_COUNTRIES: 'GB,US' })
+    const { policy } = app.app.context
+    const rule = {
+      rule: 'US',
+      brandSlug: null,
+      action: 'monitor',
+      providers: [],
+      sender: null,
+      route: null,
+    } as const
+    await policy.change({ actor: tester, now: 0 }, () => ({ saveRules: [rule], entry: null }))
+    for (const phone of ['+44 7400 123456', '+1 202 555 0143', '+91 98765 43210', '+999 1234567']) {
+      await app.post('/otp/send', { phone })
+    }
+    const told = await scrape()
+    const sent = (country: string) => told.value('otpost_sms_sent_total', { country })
+    expect([sent('GB'), sent('US')]).toEqual([1, 1])
+    const decided = (country: string, action: string) =>
+      told.value('otpost_destinations_total', { country, action })
+    expect([decided('US', 'monitor'), decided('IN', 'block'), decided('none', 'block')]).toEqual([1, 1, 1])
   })
 
   test('count delivery reports by provider and status', async () => {

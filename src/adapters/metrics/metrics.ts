@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { type Distribution, newDistribution, observe } from '../../domain/events/distribution.ts'
-import { type Attempt, guardDecision } from '../../domain/events/request-context.ts'
+import { type Attempt, guardDecision, mayBeSent } from '../../domain/events/request-context.ts'
 import type { RequestEnded } from '../../domain/events/request-ended.ts'
 import { guardReasons } from '../../domain/guard/guard.ts'
 import type { BreakerState } from '../../domain/messages/breaker.ts'
@@ -116,6 +116,17 @@ export function createMetrics(sources: MetricSources): Metrics {
     'Verified codes to report to their provider, by outcome.',
     'provider',
     'outcome',
+  )
+  const smsByCountry = counter(
+    'otpost_sms_sent_total',
+    'SMS that providers accepted or may have sent, by country.',
+    'country',
+  )
+  const destinations = counter(
+    'otpost_destinations_total',
+    'Requests that a destination rule blocked, or sent with the action monitor, by country.',
+    'country',
+    'action',
   )
   const limited = counter('otpost_limited_total', 'Requests rejected by a limit.', 'limit')
   const guarded = counter(
@@ -236,7 +247,10 @@ export function createMetrics(sources: MetricSources): Metrics {
         if (limitStatus.refused) limited.inc({ limit: limitStatus.limit })
       const decision = guardDecision(context, error)
       if (decision) guarded.inc({ ...decision })
-      const { operation, channel = none } = context
+      const { operation, channel = none, country = none } = context
+      if (context.flags?.includes('destination')) {
+        destinations.inc({ country, action: error === 'validation_error' ? 'block' : 'monitor' })
+      }
       if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(ended) })
       else if (operation !== undefined && operation !== 'notify' && error === undefined) {
         codesSent.inc({ operation, channel })
@@ -266,6 +280,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     const { channel, provider, outcome, errorClass, durationMs } = attempt
     const labels = { channel, route: attempt.route ?? none, provider }
     deliveries.inc({ ...labels, outcome, error: errorClass ?? none })
+    if (channel === 'SMS' && mayBeSent(attempt)) smsByCountry.inc({ country: attempt.country ?? none })
     if (outcome === 'skipped') return
     deliveryDuration.observe(labels, durationMs / 1000)
     if (outcome === 'accepted' && attempt.segments) {

@@ -29,7 +29,7 @@ export function decideDestination(
   const decision = policy.destinations.decide(identity, destination, brand.slug)
   const { action, rule } = decision
   if (country !== null) context.country = country
+  if (action !== 'allow') noteFlag(context, 'destination')
   if (action === 'block') throw invalid(destinationProblem(field, destination, decision))
-  if (action === 'monitor') noteFlag(context, 'destination')
   return { country, isAllowed: action === 'allow' && rule?.rule === country, rule }
 }

@@ -24,7 +24,7 @@ export interface RequestContext {
   country?: string
   /** The caller's. */
   reference?: string | undefined
-  /** Why the request would have been rejected if the guard or a rule did more than record. */
+  /** Why the request was rejected, or would have been if the guard or a rule did more than record. */
   flags?: readonly Flag[]
   /** The code that a verify consumed. */
   verified?: VerifiedCode
@@ -38,7 +38,7 @@ export interface RequestContext {
   end?: RequestEnd
 }
 
-/** `destination`: of a rule with `monitor` (design D40). The others are the guard's (design D41). */
+/** `destination`: blocked, or of a rule with `monitor` (design D40). The others are the guard's (design D41). */
 export type Flag = 'destination' | GuardVerdict['bucket']
 
 const flags: readonly string[] = ['destination', ...guardReasons]

@@ -105,7 +105,7 @@ function ruleCells(listed: ListedRule) {
     </span>,
     brandSlug === null ? 'all' : <bdi class="breaks">{brandSlug}</bdi>,
     <Badge tone={tones[action]}>{action}</Badge>,
-    how.length === 0 ? <span class="hint">defaults</span> : how.join('; '),
+    how.length === 0 ? <span class="hint">{action === 'block' ? '–' : 'defaults'}</span> : how.join('; '),
     source === 'SMS_COUNTRIES' ? (
       <span class="hint">
         from <code>SMS_COUNTRIES</code>
@@ -248,7 +248,7 @@ function RuleForm({ model }: { model: DestinationsModel }) {
             name="route"
             value={form.route}
             options={{
-              '': 'As OTP_SMS_MODE and the brand say',
+              '': 'default',
               plain: 'plain: the direct route',
               template: 'template: the registered-template (DLT) route',
             }}
