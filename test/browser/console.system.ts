@@ -467,6 +467,50 @@ trace('destinations: a rule blocks a number at the next request, and fits on a p
   }
 })
 
+trace(
+  'an app is limited to a brand, an operation and calls per minute, with effect at its next call',
+  async (at) => {
+    const { page, server, goto, refusals } = at
+    await signIn(page)
+    await goTo(page, 'Apps')
+    await page.getByLabel('App ID').fill('till')
+    await page.getByText('brands, operations, calls per minute').click()
+    await page.getByLabel('Every brand').uncheck()
+    await button(page, 'Create app').click()
+    await complained(page, 'Select either every brand or single brands.')
+    await page.getByLabel('acme').check()
+    await page.getByLabel('Notifications').uncheck()
+    await button(page, 'Create app').click()
+    await headed(page, 'API key for till')
+    const apiKey = await keyOn(page)
+    const errorOf = async (path: string) => {
+      const body = { appId: 'till', apiKey, brandId: 'acme', channel: 'SMS', to: [] }
+      return (await server.postAs(path, body)).body.error
+    }
+    expect(await errorOf('/otp/verify')).toBe('validation_error')
+    expect(await errorOf('/notify')).toBe('forbidden')
+
+    await page.getByRole('link', { name: 'Done: go to Apps' }).click()
+    await part(page, 'till').getByRole('link', { name: 'Change scope' }).click()
+    await headed(page, 'Scope of till')
+    expect(await page.getByLabel('Every brand').isChecked()).toBe(false)
+    expect(await page.getByLabel('acme').isChecked()).toBe(true)
+    await page.getByLabel('Codes').uncheck()
+    await page.getByLabel('Notifications').check()
+    await page.getByLabel('Calls per minute').fill('1')
+    await button(page, 'Save').click()
+    await said(
+      page,
+      'Saved. Takes effect immediately. Scope of till: brands acme; operations notify; calls per minute 1.',
+    )
+    expect(await errorOf('/otp/verify')).toBe('forbidden')
+    expect([await errorOf('/notify'), await errorOf('/notify')]).toEqual(['rate_limited', 'rate_limited'])
+    await goto('/admin/audit')
+    await row(page, 'App changed').getByText('otp → notify').waitFor()
+    expect(refusals()).toEqual(['409 for /admin/apps/issue'])
+  },
+)
+
 describe('deliveries', () => {
   trace(
     'are found by phone number, which is in no URL, page by page, with their request trace',
@@ -615,6 +659,7 @@ trace('text of other people is escaped everywhere, and fits on a phone', async (
     { path: '/admin/brands', tells: hostile },
     { path: '/admin/brands/evil', tells: hostile },
     { path: '/admin/apps', tells: appId },
+    { path: `/admin/apps/scope?app=${encodeURIComponent(appId)}`, tells: appId },
     { path: '/admin/deliveries', tells: appId },
     { path: `/admin/deliveries/${sent.body.requestId}`, tells: appId },
     { path: '/admin/audit', tells: appId },
@@ -845,6 +890,7 @@ trace(
       { path: '/admin/brands/new', has: 'Create brand' },
       { path: '/admin/brands/acme', has: 'LOGIN_OTP_WITH_ID' },
       { path: '/admin/apps', has: 'globex-app' },
+      { path: '/admin/apps/scope?app=globex-app', has: 'Calls per minute' },
       { path: '/admin/deliveries', has: 'webhook' },
       { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
