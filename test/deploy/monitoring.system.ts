@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { join } from 'node:path'
 import { createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
 import { type Exposition, readExposition, type Sample } from '../support/exposition.ts'
+import { tester } from '../support/operator.ts'
 import { freshDatabase, withoutPostgres } from '../support/postgres.ts'
 import { type Named, readPromql } from '../support/promql.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -74,6 +75,16 @@ beforeAll(async () => {
     METRICS_TOKEN: token,
   })
   const [phone, email] = [freshPhone(), freshEmail()]
+  const rule = {
+    rule: '+1',
+    brandSlug: null,
+    action: 'monitor',
+    providers: [],
+    sender: null,
+    route: null,
+  } as const
+  const { policy } = app.app.context
+  await policy.change({ actor: tester, now: 0 }, () => ({ saveRules: [rule], entry: null }))
   await app.post('/otp/send', { phone })
   await app.post('/otp/send', { phone })
   await app.post('/otp/resend', { channel: 'EMAIL', email })
