@@ -13,6 +13,7 @@ export class Policy {
   readonly destinations: DestinationRules
   readonly prefixes: readonly GuardPrefix[]
   readonly budgets: readonly Budget[]
+  private readonly budgetsByScope: ReadonlyMap<string, Budget>
   private readonly scopes: ReadonlyMap<string, AppScope>
 
   /** @param smsCountries SMS_COUNTRIES; stored rules take precedence */
@@ -24,8 +25,11 @@ export class Policy {
     this.destinations = new DestinationRules([...countryRules(smsCountries), ...rules])
     this.prefixes = prefixes
     this.budgets = budgets
+    this.budgetsByScope = new Map(budgets.map((budget) => [budget.scope, budget]))
     this.scopes = new Map(scopes.map((scope) => [scope.appId, scope]))
   }
+
+  readonly budgetOf = (scope: string): Budget | undefined => this.budgetsByScope.get(scope)
 
   /** Undefined: the app is not scoped. */
   scopeOf(appId: string): AppScope | undefined {

@@ -6,6 +6,17 @@ export type Clock = () => EpochMs
 /** Monotonic milliseconds, for durations. */
 export type Stopwatch = () => number
 
+export type CalendarPeriod = 'day' | 'month'
+
+/** The start and the end (exclusive) of the period in UTC that contains `now`. */
+export function periodOf(period: CalendarPeriod, now: number): { start: EpochMs; end: EpochMs } {
+  const date = new Date(now)
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
+  return period === 'day'
+    ? { start: Date.UTC(year, month, day), end: Date.UTC(year, month, day + 1) }
+    : { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) }
+}
+
 const unitMs: ReadonlyMap<string, number> = new Map([
   ['s', 1000],
   ['m', 60_000],

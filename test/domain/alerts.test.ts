@@ -10,9 +10,10 @@ import {
   type AlertTarget,
   budgetAlertOf,
 } from '../../src/domain/money/alerts.ts'
-import { type Budget, budgetClaim, periodOf } from '../../src/domain/money/budgets.ts'
+import { type Budget, budgetClaim } from '../../src/domain/money/budgets.ts'
 import { noteLimits } from '../../src/domain/otp/claims.ts'
 import { decide } from '../../src/domain/otp/limits.ts'
+import { periodOf } from '../../src/domain/time.ts'
 
 const noon = Date.UTC(2026, 10, 22, 12)
 const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000]

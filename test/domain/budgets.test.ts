@@ -6,10 +6,9 @@ import {
   budgetClaim,
   budgetStatus,
   percentSpent,
-  periodOf,
   thresholdsCrossed,
 } from '../../src/domain/money/budgets.ts'
-import { parseDuration } from '../../src/domain/time.ts'
+import { parseDuration, periodOf } from '../../src/domain/time.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 const micros = (text: string) => parseMicros(text) ?? 0

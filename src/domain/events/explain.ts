@@ -190,7 +190,7 @@ function result({ outcome, errorClass, reason, providerMessageId, durationMs }: 
     case 'unknown':
       return `${reason === 'time-out' ? `timed out ${after}` : `unknown result ${after} (${reason})`}; the message may or may not have been sent`
     case 'skipped':
-      return `skipped: ${reason === 'no time left' ? 'no time left' : 'circuit open'}`
+      return `skipped: ${reason === 'keeps failing' ? 'circuit open' : reason}`
   }
 }
 

@@ -121,7 +121,7 @@ export interface Attempt {
   readonly country: string | null
   /** Null: certainly not sent, or e-mail. */
   readonly cost: Cost | null
-  /** `skipped`: not called, because the circuit was open or too little time was left. */
+  /** `skipped`: not called, because the circuit was open, too little time was left or a budget was exhausted. */
   readonly outcome: Outcome['kind'] | 'skipped'
   readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null
   readonly reason: string | null

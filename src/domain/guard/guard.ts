@@ -80,10 +80,12 @@ export interface GuardVerdict {
 }
 
 export interface GuardPass {
-  /** Set if the code is denied, or would be denied in mode `record`. */
+  /** Set if the code is denied, or would be denied in mode `record`. Call `admit` or `confirm` then. */
   readonly verdict: GuardVerdict | null
-  /** Call it if the number has a verdict but verified within 180 days: its code counts like others. */
+  /** The number verified within 180 days: its code counts like others, and the verdict is removed. */
   admit(): void
+  /** The code was denied or, in mode `record`, sent. Not if a limit rejected the request. */
+  confirm(): void
   /** Call it if the code was certainly not sent. */
   undo(): void
 }
@@ -137,7 +139,7 @@ interface Filled {
   readonly block: Block | undefined
 }
 
-const unguarded: GuardPass = { verdict: null, admit() {}, undo() {} }
+const unguarded: GuardPass = { verdict: null, admit() {}, confirm() {}, undo() {} }
 
 /**
  * Limits unverified codes per prefix, country and end-user IP address (design D41).
@@ -189,13 +191,10 @@ export class Guard {
           byOperator: true as const,
         }
       : this.judge(send, prefix, now)
-    if (verdict === null) return new Pass(this, send, null, undefined, this.fill(send, prefix, now, false))
-    const { bucket, resetsInMs } = verdict
-    // A verified code that was not counted must not drain the buckets.
-    if (this.ports.mode === 'record') this.remember(send, now, false)
-    const block = bucket === 'prefix' ? this.block(prefix, now) : undefined
-    const rounded = Math.max(1000, Math.ceil((block ? blockMs : resetsInMs) - roundingErrorMs))
-    return new Pass(this, send, { ...verdict, resetsInMs: rounded }, block, undefined)
+    if (verdict === null) return new Pass(this, send, null, this.fill(send, prefix, now, false))
+    const resetsInMs = verdict.bucket === 'prefix' ? blockMs : verdict.resetsInMs
+    const rounded = Math.max(1000, Math.ceil(resetsInMs - roundingErrorMs))
+    return new Pass(this, send, { ...verdict, resetsInMs: rounded }, undefined)
   }
 
   /** A code was verified: drains what it filled. */
@@ -244,11 +243,16 @@ export class Guard {
   }
 
   /** Of `GuardPass`. */
-  admitted(send: GuardedSend, block: Block | undefined): Filled {
-    // The prefix was blocked because of a number that is genuine.
-    const prefix = prefixOf(send.digits)
-    if (block && !block.isSaved && this.blocks.get(prefix) === block) this.blocks.delete(prefix)
-    return this.fill(send, prefix, this.ports.now(), true)
+  admitted(send: GuardedSend): Filled {
+    return this.fill(send, prefixOf(send.digits), this.ports.now(), true)
+  }
+
+  /** Of `GuardPass`. */
+  confirmed(send: GuardedSend, { bucket, byOperator }: GuardVerdict): void {
+    const now = this.ports.now()
+    // A verified code that was not counted must not drain the buckets.
+    if (this.ports.mode === 'record' && !byOperator) this.remember(send, now, false)
+    if (bucket === 'prefix') this.block(prefixOf(send.digits), now)
   }
 
   /** Of `GuardPass`. */
@@ -420,10 +424,9 @@ export class Guard {
     return block
   }
 
-  private block(prefix: string, now: EpochMs): Block {
-    const block = { createdAt: now, expiresAt: now + blockMs, verified: 0, isSaved: false }
-    this.blocks.set(prefix, block)
-    return block
+  private block(prefix: string, now: EpochMs): void {
+    if (this.blockOf(prefix, now)) return
+    this.blocks.set(prefix, { createdAt: now, expiresAt: now + blockMs, verified: 0, isSaved: false })
   }
 
   private async exchange(): Promise<void> {
@@ -545,14 +548,17 @@ class Pass implements GuardPass {
   constructor(
     private readonly guard: Guard,
     private readonly send: GuardedSend,
-    readonly verdict: GuardVerdict | null,
-    /** That the verdict began. */
-    private readonly block: Block | undefined,
+    public verdict: GuardVerdict | null,
     private filled: Filled | undefined,
   ) {}
 
   admit(): void {
-    this.filled ??= this.guard.admitted(this.send, this.block)
+    this.filled ??= this.guard.admitted(this.send)
+    this.verdict = null
+  }
+
+  confirm(): void {
+    if (this.verdict) this.guard.confirmed(this.send, this.verdict)
   }
 
   undo(): void {

@@ -72,6 +72,16 @@ export function smsSteps(
   })
 }
 
+/** Why a message has no steps, for the log. */
+export function withoutProvider(rule: DestinationRule | null): Error {
+  if (!rule) return new Error('No SMS provider is configured.')
+  const { rule: destination, brandSlug, providers } = rule
+  const name = brandSlug === null ? destination : `${destination} for brand ${brandSlug}`
+  return new Error(
+    `The destination rule ${name} names only providers that its route does not have: ${providers.join(', ')}. Change the rule with \`otpost destination set\`, or add the providers to SMS_PLAIN or SMS_TEMPLATE.`,
+  )
+}
+
 /** The order in which a delivery tries the steps, unless circuits open or close meanwhile. */
 export function orderedSteps<Each extends Step>(
   { breakers }: Pick<DeliveryPorts, 'breakers'>,
@@ -92,8 +102,8 @@ export function orderedSteps<Each extends Step>(
 
 /** What a delivery costs. */
 export interface Charging {
-  /** Whether the budgets allow another attempt, after one that may have been sent. */
-  mayContinue(steps: readonly Step[]): Promise<boolean>
+  /** Whether the budgets allow another attempt, after one that may have been sent. Never rejects. */
+  mayContinue(step: Step): Promise<boolean>
   /** Called for each attempt that may have been sent. */
   spend(step: Step): Cost
 }
@@ -119,10 +129,13 @@ export async function deliverSms(
     waiting = waiting.slice(1)
     const { route, provider } = step
     if (unknown.some((each) => each.route === route || each.provider.name === provider.name)) continue
-    if (unknown.length > 0 && !(await charging.mayContinue([step]))) continue
     const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
       saveSkipped(ports, context, message, step, 'no time left')
+      continue
+    }
+    if (unknown.length > 0 && !(await charging.mayContinue(step))) {
+      saveSkipped(ports, context, message, step, 'budget exhausted')
       continue
     }
     last = await tryProvider(ports, context, message, step, { timeoutMs, charging })
@@ -176,7 +189,7 @@ function saveSkipped(
   context: RequestContext,
   message: SmsMessage,
   step: Step,
-  reason: 'keeps failing' | 'no time left',
+  reason: 'keeps failing' | 'no time left' | 'budget exhausted',
 ): void {
   const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
   const result = { ...about, at: ports.now(), durationMs: 0 }

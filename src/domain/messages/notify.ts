@@ -1,4 +1,4 @@
-import { type Body, isGiven, isObject, optionalText, text } from '../body.ts'
+import { type Body, isGiven, isObject, judged, optionalText, text } from '../body.ts'
 import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from '../brands/brand.ts'
 import {
   type Channel,
@@ -27,6 +27,7 @@ import {
   routingOf,
   type SmsMode,
   smsSteps,
+  withoutProvider,
 } from './delivery.ts'
 import { mailRoom, renderMail } from './emails.ts'
 import type { Mail, Outcome, SmsMessage } from './providers.ts'
@@ -87,41 +88,58 @@ const notifyBySms: Handler = async (ports, context, body, { app, policy }) => {
   const variables = isObject(body.variables) ? body.variables : {}
   const brand = await notifyBrand(ports.brands, context, body.brandId, variables.businessName, app)
   refuseDisabledTemplate(body, brand)
-  await claim(ports, context, [globalLimit(ports.limits, app)])
-  const { to, ...content } = readSms(body)
-  if ('message' in content) refuseOtherBusiness(variables.businessName, brand)
-  const message =
-    'message' in content ? { text: content.message, template: null } : templateSms(ports, content, brand)
-  context.reference = readReference(body)
-  const recipients = recipientsOf(to, 'SMS', ports.contacts.phone)
+  const global = globalLimit(ports.limits, app)
+  const order = judged(() => readSmsOrder(ports, context, body, { brand, policy, variables }))
+  if (order instanceof Failure) {
+    await claim(ports, context, [global])
+    throw order
+  }
 
+  const { content, messages } = order
   const { slug: brandSlug, displayName: brandName } = brand
   const unlimited = { validitySeconds: null, expectsFeedback: false }
-  const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...message }
+  const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...content }
   const charge = new Charge(policy, { app: app.appId, brand: brandSlug })
+  for (const { priced, steps } of messages) charge.add(priced, steps)
+  const grants = await claim(ports, context, [global, ...charge.claims(ports.now())])
+  try {
+    await deliverToAll(ports, context, 'SMS', messages, ({ senderId, priced, steps }, subject, position) => {
+      const sms = { ...common, ...priced, id: ports.secrets.newId(), senderId, subject, position }
+      return deliverSms(ports, context, sms, steps, { charging: charge.of(priced, context, ports) })
+    })
+  } finally {
+    await giveBackUnspent(ports, context, charge.unspent(grants))
+  }
+  return content.template ? { channel: 'SMS', templateKey: content.template.key } : { channel: 'SMS' }
+}
+
+function readSmsOrder(
+  ports: NotifyPorts,
+  context: RequestContext,
+  body: Body,
+  { brand, policy, variables }: { brand: Brand; policy: Policy; variables: Body },
+) {
+  const { to, ...fields } = readSms(body)
+  context.reference = readReference(body)
+  if ('message' in fields) refuseOtherBusiness(variables.businessName, brand)
+  const content =
+    'message' in fields ? { text: fields.message, template: null } : templateSms(ports, fields, brand)
+  const recipients = recipientsOf(to, 'SMS', ports.contacts.phone)
   const about = {
     smsMode: ports.smsMode,
-    isTemplate: message.template !== null,
+    isTemplate: content.template !== null,
     dltEnabled: brand.dltEnabled,
   }
   const messages = recipients.map(({ recipient, position }) => {
     const field = `to[${position - 1}]`
     const { country, rule } = decideDestination(ports, context, recipient, { field, brand, policy })
+    const steps = smsSteps(ports, content, routingOf(about, rule))
+    if (steps.length === 0) context.fault = withoutProvider(rule)
     const priced = { to: recipient.identity, country }
-    const steps = smsSteps(ports, message, routingOf(about, rule))
-    charge.add(priced, steps)
     return { recipient, position, senderId: rule?.sender ?? null, priced, steps }
   })
-  const grants = await claim(ports, context, charge.claims(ports.now()))
-  try {
-    await deliverToAll(ports, context, 'SMS', messages, ({ senderId, priced, steps }, subject, position) => {
-      const sms = { ...common, ...priced, id: ports.secrets.newId(), senderId, subject, position }
-      return deliverSms(ports, context, sms, steps, { charging: charge.of(priced, ports) })
-    })
-  } finally {
-    await giveBackUnspent(ports, context, charge.unspent(grants))
-  }
-  return message.template ? { channel: 'SMS', templateKey: message.template.key } : { channel: 'SMS' }
+  if (messages.length > 1) delete context.country
+  return { content, messages }
 }
 
 const notifyByMail: Handler = async (ports, context, body, { app }) => {

@@ -1,9 +1,9 @@
 import type { RequestListener } from '../events/request-ended.ts'
 import type { Outcome } from '../messages/providers.ts'
 import type { Log } from '../ports.ts'
-import type { Clock, EpochMs } from '../time.ts'
+import { type Clock, type EpochMs, periodOf } from '../time.ts'
 import { formatMicros, type Micros } from './amounts.ts'
-import { type Budget, periodOf, thresholdsCrossed } from './budgets.ts'
+import { type Budget, thresholdsCrossed } from './budgets.ts'
 
 export interface Alert {
   /** Unique for what it is about, so that each alert is stored once. */

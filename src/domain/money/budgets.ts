@@ -1,5 +1,5 @@
 import type { Claim } from '../otp/limits.ts'
-import type { EpochMs } from '../time.ts'
+import { type EpochMs, periodOf } from '../time.ts'
 import type { Micros } from './amounts.ts'
 
 export const budgetPeriods = ['day', 'month'] as const
@@ -21,15 +21,6 @@ export interface Budget {
   /** Until then it does not stop messages. Null: not lifted. */
   readonly liftedUntil: EpochMs | null
   readonly countsFrom: EpochMs
-}
-
-/** The start and the end (exclusive) of the period that contains `now`. */
-export function periodOf(period: BudgetPeriod, now: number): { start: EpochMs; end: EpochMs } {
-  const date = new Date(now)
-  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
-  return period === 'day'
-    ? { start: Date.UTC(year, month, day), end: Date.UTC(year, month, day + 1) }
-    : { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) }
 }
 
 /** The counter of what was spent. A budget that replaces another one has a new counter. */
@@ -54,7 +45,7 @@ export function budgetClaim(budget: Budget, micros: number, now: number): Claim 
     max: isStopping(budget, now) ? amountMicros : Number.MAX_SAFE_INTEGER,
     units: micros,
     windowMs: 0,
-    endsAt: periodOf(period, now).end,
+    period,
     counted: true,
     failure: 'rate_limited',
     scope: '',

@@ -1,3 +1,4 @@
+import type { RequestContext } from '../events/request-context.ts'
 import type { Charging } from '../messages/delivery.ts'
 import type { Claim, Grant } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
@@ -22,6 +23,7 @@ export interface ChargePorts {
   readonly now: Clock
 }
 
+/** What was claimed of a budget with one claim, and what was spent of that. */
 interface Line {
   readonly budget: Budget
   readonly prices: PriceList
@@ -34,11 +36,15 @@ interface Line {
  * back except for what may have been sent.
  */
 export class Charge {
+  /** Claimed with the limits of the request, for all its messages. */
   private readonly lines: Line[] = []
+  /** Claimed during the delivery. */
+  private readonly further: (Line & { readonly grant: Grant | undefined })[] = []
 
   constructor(
     private readonly policy: {
       readonly budgets: readonly Budget[]
+      readonly budgetOf: (scope: string) => Budget | undefined
       readonly prices: PriceList
       readonly pricesIn: (currency: string) => PriceList
     },
@@ -51,52 +57,58 @@ export class Charge {
   }
 
   claims(now: number): Claim[] {
-    return this.lines.map(({ budget, claimedMicros }) => budgetClaim(budget, claimedMicros, now))
+    return this.lines.map((line) => claimOf(line, now))
   }
 
   /** For the delivery of one of its messages. */
-  of(message: PricedMessage, { store, now }: ChargePorts): Charging {
+  of(message: PricedMessage, context: RequestContext, { store, now }: ChargePorts): Charging {
     const { prices } = this.policy
+    let lines: readonly Line[] = this.linesOf(message)
     return {
-      mayContinue: async (steps) => {
-        const costs = this.linesOf(message).map((line) => ({ line, micros: dearest(line, message, steps) }))
-        if (costs.length === 0) return true
-        const claims = costs.map(({ line, micros }) => budgetClaim(line.budget, micros, now()))
-        const { allowed } = await store.admit(claims, now())
-        if (allowed) for (const { line, micros } of costs) line.claimedMicros += micros
-        return allowed
+      mayContinue: async (step) => {
+        if (lines.length === 0) return true
+        const next = lines.map((line) => ({
+          ...line,
+          claimedMicros: dearest(line, message, [step]),
+          spentMicros: 0,
+        }))
+        const claims = next.map((line) => claimOf(line, now()))
+        try {
+          const decision = await store.admit(claims, now())
+          if (!decision.allowed) return false
+          lines = next.map((line) => ({ ...line, grant: grantOf(line, decision.grants) }))
+        } catch (error) {
+          // The delivery must end, so that what it did not spend is given back.
+          context.fault = error
+          return false
+        }
+        this.further.push(...(lines as typeof this.further))
+        return true
       },
       spend: (step) => {
-        for (const line of this.linesOf(message)) line.spentMicros += costOf(line, message, step)
+        for (const line of lines) line.spentMicros += costOf(line, message, step)
         return { micros: costOf({ prices }, message, step), currency: prices.currency }
       },
     }
   }
 
-  /** What to give back of the grants. */
+  /** What to give back. @param grants of `claims` */
   unspent(grants: readonly Grant[]): Grant[] {
-    return this.lines.flatMap(({ budget, claimedMicros, spentMicros }) => {
-      const counter = counterOf(budget)
+    const first = this.lines.map((line) => ({ ...line, grant: grantOf(line, grants) }))
+    return [...first, ...this.further].flatMap(({ grant, claimedMicros, spentMicros }) => {
       const units = claimedMicros - spentMicros
-      const isOwn = ({ subject, name }: Grant) => subject[0] === counter.subject[0] && name === counter.name
-      const grant = units > 0 ? grants.find(isOwn) : undefined
-      return grant ? [{ ...grant, units }] : []
+      return grant && units > 0 ? [{ ...grant, units }] : []
     })
   }
 
   private linesOf({ country }: PricedMessage): readonly Line[] {
-    const { budgets } = this.policy
+    const { budgets, budgetOf } = this.policy
     if (budgets.length === 0) return []
     const { app, brand } = this.about
-    return budgets
-      .filter(
-        ({ scope }) =>
-          scope === 'server' ||
-          scope === `brand:${brand}` ||
-          scope === `app:${app}` ||
-          scope === `country:${country}`,
-      )
-      .map((budget) => this.lineOf(budget))
+    return ['server', `brand:${brand}`, `app:${app}`, `country:${country}`].flatMap((scope) => {
+      const budget = budgetOf(scope)
+      return budget ? [this.lineOf(budget)] : []
+    })
   }
 
   private lineOf(budget: Budget): Line {
@@ -109,7 +121,16 @@ export class Charge {
   }
 }
 
-function dearest(line: Line, message: PricedMessage, steps: readonly PricedStep[]): number {
+function claimOf({ budget, claimedMicros }: Line, now: number): Claim {
+  return budgetClaim(budget, claimedMicros, now)
+}
+
+function grantOf({ budget }: Line, grants: readonly Grant[]): Grant | undefined {
+  const counter = counterOf(budget)
+  return grants.find(({ subject, name }) => subject[0] === counter.subject[0] && name === counter.name)
+}
+
+function dearest(line: Pick<Line, 'prices'>, message: PricedMessage, steps: readonly PricedStep[]): number {
   return steps.reduce((most, step) => Math.max(most, costOf(line, message, step)), 0)
 }
 

@@ -2,7 +2,7 @@ import type { Channel } from '../contact.ts'
 import { type FailureKind, failureMessages } from '../failures.ts'
 import type { AppScope } from '../operator/scope.ts'
 import { clockToleranceMs } from '../ports.ts'
-import type { EpochMs } from '../time.ts'
+import { type CalendarPeriod, type EpochMs, periodOf } from '../time.ts'
 
 export const limitNames = [
   'app-minute',
@@ -32,8 +32,8 @@ export interface Claim {
   readonly units?: number
   readonly budget?: BudgetName
   readonly windowMs: number
-  /** The end of the window, if that does not depend on its first claim. */
-  readonly endsAt?: EpochMs
+  /** The window is this calendar period in UTC instead. */
+  readonly period?: CalendarPeriod
   /** False: checked but not counted. */
   readonly counted: boolean
   readonly failure: FailureKind
@@ -89,9 +89,9 @@ export function decide(
   const grants: Grant[] = []
   for (const claim of claims) {
     const { subject, name } = claim
-    const latest = claim.endsAt ?? now + claim.windowMs
+    const latest = windowEnd(claim, now)
     const open = openWindow(claim)
-    const isTooLong = open !== undefined && open.expiresAt > latest + clockToleranceMs
+    const isTooLong = open !== undefined && open.expiresAt > windowEnd(claim, now + clockToleranceMs)
     const expiresAt = open && !isTooLong ? open.expiresAt : latest
     if (isTooLong) shortened.push({ subject, name, count: open.count, expiresAt })
     const count = (open?.count ?? 0) + (claim.units ?? 1)
@@ -104,6 +104,10 @@ export function decide(
     grants.push(claim.units === undefined ? grant : { ...grant, units: claim.units })
   }
   return { decision: { allowed: true, grants }, changes: [...shortened, ...grants] }
+}
+
+function windowEnd({ period, windowMs }: Claim, now: number): EpochMs {
+  return period === undefined ? now + windowMs : periodOf(period, now).end
 }
 
 /** Spec 8 and design D22 to D24. 0 turns off the last two. */

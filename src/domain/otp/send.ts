@@ -22,6 +22,7 @@ import {
   routingOf,
   type SmsMode,
   smsSteps,
+  withoutProvider,
 } from '../messages/delivery.ts'
 import { otpMail } from '../messages/emails.ts'
 import type { Mail, SmsMessage } from '../messages/providers.ts'
@@ -88,18 +89,19 @@ export async function sendOtp(
   const { record, sms, steps, mail } = newCode(ports, context, brand, order)
   const charge = new Charge(policy, { app: appId, brand: brand.slug })
   if (sms) charge.add(sms, steps)
-  const claims = [...limits, global, ...charge.claims(ports.now())]
   ports.guard.applyOperatorPrefixes(policy.prefixes)
-  const pass = sms && (await enterGuard(ports, context, order, claims))
+  const pass = sms && (await enterGuard(ports, context, order, [...limits, global]))
+  const claims = [...limits, global, ...charge.claims(ports.now())]
   // The code is active from here on: a concurrent verify succeeds (design D15).
   const { grants, lastProvider } = await beginSend(ports, context, claims, record).catch((error: unknown) => {
     pass?.undo()
     throw error
   })
+  if (pass) confirm(context, pass)
   ports.eventLog.note(context)
   const avoid = isResend ? lastProvider : null
   const outcome = sms
-    ? await deliverSms(ports, context, sms, steps, { avoid, charging: charge.of(sms, ports) })
+    ? await deliverSms(ports, context, sms, steps, { avoid, charging: charge.of(sms, context, ports) })
     : await deliverMail(ports, context, mail)
   const cooldown = cooldownOf(grants, brand.slug)
   const possiblySent = context.attempts.filter(mayBeSent)
@@ -149,7 +151,7 @@ async function enterGuard(
   ports: SendOtpPorts,
   context: RequestContext,
   { recipient, subject, destination, ip }: Order,
-  claims: readonly Claim[],
+  limits: readonly Claim[],
 ): Promise<GuardPass> {
   const { guard } = ports
   const { country = null, isAllowed = false } = destination ?? {}
@@ -159,10 +161,17 @@ async function enterGuard(
     pass.admit()
     return pass
   }
-  noteFlag(context, pass.verdict.bucket)
   if (ports.guardMode !== 'deny' && !pass.verdict.byOperator) return pass
-  await claim(ports, context, uncounted(claims))
+  await claim(ports, context, uncounted(limits))
+  confirm(context, pass)
   throw guardRefusal(pass.verdict)
+}
+
+/** No limit rejects the request. */
+function confirm(context: RequestContext, pass: GuardPass): void {
+  if (pass.verdict === null) return
+  pass.confirm()
+  noteFlag(context, pass.verdict.bucket)
 }
 
 async function countFurther(
@@ -283,11 +292,9 @@ function newCode(ports: SendOtpPorts, context: RequestContext, brand: Brand, ord
   const sms = codeSms(ports, context, brand, order, code)
   const { rule } = order.destination
   const { smsMode } = ports
-  const steps = smsSteps(
-    ports,
-    sms,
-    routingOf({ smsMode, isTemplate: true, dltEnabled: brand.dltEnabled }, rule),
-  )
+  const routing = routingOf({ smsMode, isTemplate: true, dltEnabled: brand.dltEnabled }, rule)
+  const steps = smsSteps(ports, sms, routing)
+  if (steps.length === 0) context.fault = withoutProvider(rule)
   // The provider that is tried first, unless this is a resend, so that `setProvider` is seldom needed.
   const [first] = orderedSteps(ports, steps, null)
   return { sms, steps, record: { ...about, provider: first?.provider.name ?? null } }

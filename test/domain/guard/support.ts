@@ -65,7 +65,9 @@ export class TestGuard {
 
   /** The bucket that denies a code, or `passes`. */
   verdict(send: Partial<GuardedSend> & { digits: string }): string {
-    return this.enter(send).verdict?.bucket ?? 'passes'
+    const pass = this.enter(send)
+    pass.confirm()
+    return pass.verdict?.bucket ?? 'passes'
   }
 
   /** The verdicts on one code each. */
