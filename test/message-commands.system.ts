@@ -133,7 +133,9 @@ describe.concurrent('the event log', () => {
   test('deliveries lists every attempt, oldest first, in columns', async () => {
     const text = await ok(env, 'deliveries')
     const [head, ...lines] = text.trimEnd().split('\n')
-    expect(head).toMatch(/^TIME +REQUEST +APP +BRAND +TO +PROVIDER +TEMPLATE +SEGMENTS +STATUS +WHY +MS$/)
+    expect(head).toMatch(
+      /^TIME +REQUEST +APP +BRAND +TO +COUNTRY +PROVIDER +TEMPLATE +SEGMENTS +STATUS +WHY +MS$/,
+    )
     const ids = ['old', 'code', 'mail', 'several', 'several', 'several'] as const
     expect(lines.map((line) => line.split(/ {2,}/)[1])).toEqual(ids.map(idOf))
     expect(lines[0]?.split(/ {2,}/)).toEqual([
@@ -142,6 +144,7 @@ describe.concurrent('the event log', () => {
       'shop',
       'acme',
       '91********10',
+      'IN',
       'webhook/plain',
       'LOGIN_OTP',
       '1 GSM-7',
@@ -149,8 +152,8 @@ describe.concurrent('the event log', () => {
       '-',
       expect.stringMatching(/^\d+$/),
     ])
-    expect(text).toMatch(/ 91\*{8}11 +webhook\/plain +- +1 GSM-7 +rejected +content HTTP 400 +\d/)
-    expect(text).toMatch(/ j\*\*\*@example\.com +outbox +LOGIN_OTP +- +accepted +- +\d/)
+    expect(text).toMatch(/ 91\*{8}11 +IN +webhook\/plain +- +1 GSM-7 +rejected +content HTTP 400 +\d/)
+    expect(text).toMatch(/ j\*\*\*@example\.com +- +outbox +LOGIN_OTP +- +accepted +- +\d/)
   })
 
   test('deliveries selects by request, recipient or time, and limits the number', async () => {
@@ -172,6 +175,7 @@ describe.concurrent('the event log', () => {
         app: 'shop',
         brand: 'acme',
         channel: 'SMS',
+        country: 'IN',
         route: 'plain',
         provider: 'webhook',
         template: 'LOGIN_OTP',
@@ -289,7 +293,7 @@ test('a server that is killed during a delivery leaves an unfinished request tra
   await context.close()
   const text = await ok(env, 'explain', requestId)
   expect(text).toStartWith(`Request ${requestId}\n`)
-  expect(text).toContain('a code by SMS to 12*******43, brand acme (POST /otp/send).')
+  expect(text).toContain('a code by SMS to 12*******43 (US), brand acme (POST /otp/send).')
   expect(text).toContain('It passed the checks and has no answer')
   expect(text).toContain('SMS codes per minute for this phone: 1 of 3')
 })
