@@ -18,9 +18,9 @@ import { startMetrics } from './adapters/metrics/index.ts'
 import type { Demo } from './adapters/outbox/page.tsx'
 import { outboxRoutes } from './adapters/outbox/routes.ts'
 import { rootRoutes } from './adapters/pages/root.tsx'
-import { destinationOf } from './adapters/phone/destination.ts'
+import { countryOfPrefix, destinationOf } from './adapters/phone/destination.ts'
 import { isRegion } from './adapters/phone/e164.ts'
-import { formatPhone } from './adapters/phone/format.ts'
+import { formatPhone, formatPrefix } from './adapters/phone/format.ts'
 import { post } from './adapters/sms/http.ts'
 import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
@@ -143,7 +143,13 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   })
   const contextOf = (request: Request) => httpRequests.of(request)
   const passwordHash = config.adminPasswordHash
-  const consolePorts = { ...context, passwordHash, limited, providerStates: () => providerHealth(ports) }
+  const consolePorts = {
+    ...context,
+    guard: context.guardReader,
+    passwordHash,
+    limited,
+    providerStates: () => providerHealth(ports),
+  }
   const databaseName = config.database.name
   const ownUrl = () => publicUrl ?? localUrl(config.host, http.server?.port ?? config.port)
   const settings = {
@@ -157,6 +163,8 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     isCountry: isRegion,
     destinationOf,
     formatPhone,
+    formatPrefix,
+    countryOfPrefix,
     segmentsOf,
     isTopLevelDomain,
     log,

@@ -121,7 +121,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
-  const { saveEntries, saveReports, trace, deliveries } = eventLog
+  const { saveEntries, saveReports, trace, deliveries, guarded } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -144,5 +144,6 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     saveReports,
     trace: (requestId: string) => flush().then(() => trace(requestId)),
     deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
+    guarded: (limit: number) => flush().then(() => guarded(limit)),
   }
 }

@@ -396,6 +396,30 @@ describe('brands', () => {
   })
 })
 
+trace('a blocked prefix is allowed for 24 hours, from the next code on', async (at) => {
+  const { page, server } = at
+  const send = (phone: string) => errorOfSend(server, 'acme', phone)
+  await signIn(page)
+  await goTo(page, 'Guard')
+  await page.getByLabel('Prefix').fill('+371 2000')
+  await page.getByLabel('For').fill('2h')
+  await button(page, 'Save').click()
+  await page.getByRole('status').getByText('+3712000 is blocked until').waitFor()
+  const blocked = row(part(page, 'Blocked prefixes'), '+371 2000')
+  await blocked.getByText('Latvia').waitFor()
+  expect(await send('+371 20001234')).toBe('rate_limited')
+  expect(await send('+371 21001234')).toBeUndefined()
+
+  await blocked.getByRole('button', { name: 'Allow for 24 h' }).click()
+  await page.getByRole('status').getByText('+3712000 is allowed until').waitFor()
+  await row(part(page, 'Allowed prefixes'), '+371 2000').waitFor()
+  expect(await send('+371 20001234')).toBeUndefined()
+
+  const denied = part(page, 'Latest requests')
+  await row(denied, 'Blocked prefix').getByRole('link').click()
+  await page.getByText('SMS pumping guard: the number range is blocked').waitFor()
+})
+
 trace('a key is issued, gets a second beside it, and is revoked when that one is in use', async (at) => {
   const { page, server, goto } = at
   const errorWith = async (apiKey: string): Promise<string> => {

@@ -401,6 +401,15 @@ describe('an error is described in words, once', () => {
     ])
   })
 
+  test('a request that the guard denied has the bucket, and what to do if it was genuine', () => {
+    const denied = { ...refused(429, 'rate_limited'), flags: ['country-hour'] as const }
+    const told = explain(denied, [])
+    expect(told).toContain(
+      '  REJECTED  SMS pumping guard: too many unverified codes to the country in an hour',
+    )
+    expect(told.slice(told.indexOf('What to do') + 1)).toEqual([expect.stringContaining('SMS_COUNTRIES')])
+  })
+
   test('repeated advice is given once', () => {
     const failing = { ...delivery, outcome: 'rejected', errorClass: 'account', reason: 'no credit' } as const
     const lines = explain(trace, [failing, { ...failing, attempt: 2 }])

@@ -51,10 +51,12 @@ const provider: ProviderHealth = {
   lastHour: { accepted: 0, failed: 0, unknown: 0 },
 }
 
+const noGuard: OverviewModel['guard'] = { mode: 'deny', blocked: new Map(), countries: [] }
+
 /** Statistics of a day with the given figures in its last hour and no others. */
 function overview(
   figures: Partial<Figures> = {},
-  { limited = [], providers = [] }: Partial<Omit<OverviewModel, 'statistics'>> = {},
+  { limited = [], providers = [], guard = noGuard }: Partial<Omit<OverviewModel, 'statistics'>> = {},
   about: Partial<Statistics> = {},
 ): OverviewModel {
   const hourMs = 3_600_000
@@ -81,6 +83,7 @@ function overview(
     },
     limited,
     providers,
+    guard,
   }
 }
 
@@ -387,6 +390,36 @@ describe('the list of problems', () => {
       'warn: None of the 90 codes sent in the last 24 hours were verified. The messages may not arrive.',
       'warn: 10 of 60 messages (16.6%) were not delivered, according to delivery reports.',
     ])
+  })
+
+  test('has the prefixes and countries of SMS pumping, the worst first', () => {
+    const guard = {
+      blocked: new Map([
+        ['KZ', 1],
+        ['LV', 3],
+        [null, 2],
+        ['UZ', 1],
+      ]),
+      countries: (
+        [
+          ['country-hour', 'LV', 20],
+          ['country-day', 'LV', 1],
+          ['country-hour', 'ZZ', 1],
+        ] as const
+      ).map(([bucket, country, count]) => ({ bucket, verdict: 'denied' as const, country, count })),
+    }
+    const prefixes =
+      '3 prefixes of Latvia, 2 prefixes of no country, 1 prefix of Kazakhstan, 1 of other countries.'
+    const why = 'in the last hour, because too many codes to it are not verified.'
+    expect(texts(concernsOf(overview({}, { guard: { mode: 'deny', ...guard } })))).toEqual([
+      `warn: The SMS pumping guard blocks ${prefixes}`,
+      `warn: 21 codes to Latvia were denied ${why}`,
+      `warn: 1 code to no country was denied ${why}`,
+    ])
+    const recorded = texts(concernsOf(overview({}, { guard: { mode: 'record', ...guard } })))
+    expect(recorded[0]).toBe(`warn: The SMS pumping guard would block ${prefixes}`)
+    expect(recorded[1]).toBe(`warn: 21 codes to Latvia would have been denied ${why}`)
+    expect(recorded[2]).toEndWith('To deny such codes, set `GUARD=deny`.')
   })
 
   test('has an app at its rate limit, but not a rate-limited recipient', () => {

@@ -13,6 +13,7 @@ import { appScopePage, appsPage } from '../../src/adapters/console/pages/apps.ts
 import { brandPage, brandsPage, previewFragment } from '../../src/adapters/console/pages/brands.tsx'
 import { deliveriesPage, tracePage } from '../../src/adapters/console/pages/deliveries.tsx'
 import { destinationsPage } from '../../src/adapters/console/pages/destinations.tsx'
+import { guardPage } from '../../src/adapters/console/pages/guard.tsx'
 import { keyPage } from '../../src/adapters/console/pages/key.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
@@ -20,6 +21,7 @@ import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
 import type { Brand } from '../../src/domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../src/domain/events/event-log.ts'
 import { explain } from '../../src/domain/events/explain.ts'
+import type { PrefixStatus } from '../../src/domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../src/domain/integration/integration.ts'
 import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
@@ -250,6 +252,14 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     route: 'plain',
     source: 'stored',
   }
+  const hostilePrefix: PrefixStatus = {
+    prefix: `+${hostile}`,
+    country: null,
+    by: 'operator',
+    since: '2026-01-01T11:00:00.000Z',
+    until: '2026-01-01T23:00:00.000Z',
+    unverified: null,
+  }
   const hostileKey = { ...appKey, lastFour: hostile }
   const hostileDelivery: Delivery = {
     ...delivery,
@@ -355,6 +365,25 @@ describe('the pages for requests, brands, apps and deliveries', () => {
               decision: { action: 'monitor', rule: hostileRule, reason: 'rule' },
             },
           },
+        }),
+    ],
+    [
+      'guard',
+      (around) =>
+        guardPage(around, {
+          status: {
+            mode: 'record',
+            blocked: [{ ...hostilePrefix, by: 'guard', unverified: 5 }],
+            allowed: [hostilePrefix],
+            buckets: [{ kind: 'prefix', key: hostile, level: 5, threshold: 5 }],
+            countries: [{ country: 'LV', sent: 6, verified: 7, conversion: 7 / 6, denied: 1, recorded: 2 }],
+            lastHour: { denied: 1, recorded: 2 },
+            last24Hours: { denied: 1, recorded: 2 },
+          },
+          requests: [{ ...trace, recipient: hostile, flags: ['country-hour'] }],
+          form: { prefix: hostile, action: hostile, duration: hostile },
+          problem: hostile,
+          formatPrefix: (digits) => digits,
         }),
     ],
     ['brands', (around) => brandsPage(around, [hostileBrand])],

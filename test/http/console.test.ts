@@ -41,6 +41,7 @@ const pages = [
   '/admin/apps',
   '/admin/deliveries',
   '/admin/destinations',
+  '/admin/guard',
   '/admin/audit',
   '/admin/settings',
 ]

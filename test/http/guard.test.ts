@@ -8,6 +8,7 @@ import {
   setGuardPrefix,
 } from '../../src/domain/operator/guard.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
+import { passwordHash, Visitor } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
@@ -139,5 +140,40 @@ describe('mode record', () => {
       '+3712277 guard',
       '+3712288 operator',
     ])
+  })
+})
+
+describe('the console', () => {
+  use({ GUARD: 'deny', SMS_COUNTRIES: 'LV,DE', ADMIN_PASSWORD_HASH: passwordHash })
+
+  test('shows a blocked prefix, and allows it', async () => {
+    const denied = (await pump('+3712255', 6)).at(-1)
+    await statusIn('deny')
+    const visitor = await new Visitor(app).enter()
+    const overview = await visitor.get('/admin')
+    expect(overview.html).toContain('The SMS pumping guard blocks 1 prefix of Latvia.')
+    const { html } = await visitor.get('/admin/guard')
+    for (const shown of ['+371 2255 ····', 'Latvia', `/admin/deliveries/${denied?.body.requestId}`])
+      expect(html).toContain(shown)
+    const trace = await visitor.get(`/admin/deliveries/${denied?.body.requestId}`)
+    expect(trace.html).toContain('SMS pumping guard: too many unverified codes to the number range')
+    expect((await visitor.get('/admin/guard')).status).toBe(200)
+    const allow = { prefix: '+3712255', action: 'allow', duration: '24h' }
+    expect((await visitor.post('/admin/guard', allow)).status).toBe(303)
+    expectSuccess(await send('+37122552000'), ['expiresIn'])
+    const after = await visitor.get('/admin/guard')
+    expect(after.html).toContain('+3712255 is allowed until 2026-')
+    expect((await visitor.post('/admin/guard/remove', { prefix: '+3712255' })).status).toBe(303)
+    expect(await lastChange()).toMatchObject({ action: 'guard.set', target: '+3712255' })
+  })
+
+  test('explains a wrong entry', async () => {
+    const visitor = await new Visitor(app).enter()
+    await visitor.get('/admin/guard')
+    const wrong = { prefix: 'Latvia', action: 'block', duration: '' }
+    const refused = await visitor.post('/admin/guard', wrong)
+    expect([refused.status, refused.html]).toEqual([409, expect.stringContaining('A prefix is')])
+    expect(refused.html).toContain('value="Latvia"')
+    expect((await visitor.post('/admin/guard', { ...wrong, prefix: '+371', action: 'x' })).status).toBe(409)
   })
 })

@@ -22,6 +22,7 @@ type Section =
   | 'apps'
   | 'deliveries'
   | 'destinations'
+  | 'guard'
   | 'audit'
   | 'settings'
 
@@ -32,6 +33,7 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
   { section: 'brands', title: 'Brands', href: '/admin/brands', icon: 'tag' },
   { section: 'apps', title: 'Apps', href: '/admin/apps', icon: 'key' },
   { section: 'destinations', title: 'Destinations', href: '/admin/destinations', icon: 'pin' },
+  { section: 'guard', title: 'Guard', href: '/admin/guard', icon: 'shield' },
   { section: 'audit', title: 'Audit', href: '/admin/audit', icon: 'list' },
   { section: 'settings', title: 'Settings', href: '/admin/settings', icon: 'sliders' },
 ]

@@ -1,5 +1,8 @@
 import type { Channel } from '../../domain/contact.ts'
+import { countryName } from '../../domain/destinations/destination.ts'
 import type { Period, ProviderHealth } from '../../domain/events/statistics.ts'
+import { unknownCountry } from '../../domain/guard/bucket.ts'
+import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { LimitName } from '../../domain/otp/limits.ts'
 import { count, counted, duration, percent } from '../pages/words.ts'
 import type { OverviewModel } from './models.ts'
@@ -7,6 +10,8 @@ import type { OverviewModel } from './models.ts'
 export interface Concern {
   readonly tone: 'bad' | 'warn'
   readonly text: string
+  /** The page that has more. */
+  readonly page?: { readonly title: string; readonly href: string }
 }
 
 /** Carriers and wrong numbers cause fewer failures than this on a normal day. */
@@ -39,7 +44,7 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
   budget: 'Budget',
 }
 
-export function concernsOf({ store, statistics, limited, providers }: OverviewModel): Concern[] {
+export function concernsOf({ store, statistics, limited, providers, guard }: OverviewModel): Concern[] {
   const { totals, period } = statistics
   const concerns: Concern[] = []
   const add = (tone: Concern['tone'], text: string) => void concerns.push({ tone, text })
@@ -92,6 +97,9 @@ export function concernsOf({ store, statistics, limited, providers }: OverviewMo
     if (app === null) continue
     add('warn', `App ${app} has reached its limit of calls per minute. Further calls are rejected.`)
   }
+  for (const text of guardConcerns(guard)) {
+    concerns.push({ tone: 'warn', text, page: { title: 'Guard', href: '/admin/guard' } })
+  }
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
 }
 
@@ -125,4 +133,34 @@ function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Co
 function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): boolean {
   if (other.state !== 'closed' || other.channel !== channel) return false
   return routes.length === 0 || routes.some((route) => other.routes.includes(route))
+}
+
+function guardConcerns({ mode, blocked, countries }: GuardWarnings): string[] {
+  const isRecord = mode === 'record'
+  const concerns: string[] = []
+  const prefixes = [...blocked].sort(([, one], [, other]) => other - one)
+  if (prefixes.length > 0) {
+    const named = prefixes
+      .slice(0, 3)
+      .map(([country, total]) => `${counted(total, 'prefix', 'prefixes')} of ${placeOf(country)}`)
+    const others = prefixes.slice(3).reduce((sum, [, total]) => sum + total, 0)
+    const all = [...named, ...(others === 0 ? [] : [`${count(others)} of other countries`])].join(', ')
+    const verb = isRecord ? 'would block' : 'blocks'
+    concerns.push(`The SMS pumping guard ${verb} ${all}.`)
+  }
+  const codes = new Map<string, number>()
+  for (const { country, count } of countries) codes.set(country, (codes.get(country) ?? 0) + count)
+  for (const [country, total] of [...codes].sort(([, one], [, other]) => other - one).slice(0, 3)) {
+    const verb = isRecord ? 'would have been denied' : total === 1 ? 'was denied' : 'were denied'
+    concerns.push(
+      `${counted(total, 'code')} to ${placeOf(country)} ${verb} in the last hour, because too many codes to it are not verified.`,
+    )
+  }
+  const last = concerns.pop()
+  if (last === undefined) return []
+  return [...concerns, isRecord ? `${last} To deny such codes, set \`GUARD=deny\`.` : last]
+}
+
+function placeOf(country: string | null): string {
+  return country === null || country === unknownCountry ? 'no country' : countryName(country)
 }

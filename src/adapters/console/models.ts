@@ -2,11 +2,12 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus } from '../../domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
-import type { CountryCodes } from '../../domain/guard/status.ts'
+import type { CountryCodes, GuardStatus } from '../../domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
+import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
 import type { AppScope } from '../../domain/operator/scope.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
@@ -36,6 +37,22 @@ export interface OverviewModel {
   readonly statistics: Statistics
   readonly limited: readonly ActiveLimit[]
   readonly providers: readonly ProviderHealth[]
+  readonly guard: GuardWarnings
+}
+
+export interface GuardModel {
+  readonly status: GuardStatus
+  /** Requests that were denied or recorded, newest first. */
+  readonly requests: readonly RequestTrace[]
+  readonly form: GuardForm
+  readonly problem: string | null
+  readonly formatPrefix: (digits: string) => string
+}
+
+export interface GuardForm {
+  readonly prefix: string
+  readonly action: string
+  readonly duration: string
 }
 
 export interface RequestsModel {

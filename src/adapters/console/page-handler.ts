@@ -12,7 +12,8 @@ import type {
   Statistics,
 } from '../../domain/events/statistics.ts'
 import { Failure } from '../../domain/failures.ts'
-import type { CountryCodes } from '../../domain/guard/status.ts'
+import type { GuardMode } from '../../domain/guard/guard.ts'
+import type { CountryCodes, GuardReader } from '../../domain/guard/status.ts'
 import type { PreviewSettings } from '../../domain/messages/preview.ts'
 import type { AuditReader } from '../../domain/operator/audit.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
@@ -42,8 +43,9 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly audit: AuditReader
   readonly operator: OperatorStore
   readonly policy: Pick<PolicyStore, 'rows' | 'change'>
+  readonly guard: GuardReader
   readonly secrets: Secrets
-  readonly eventLog: Pick<EventLogReader, 'trace' | 'deliveries'> & {
+  readonly eventLog: Pick<EventLogReader, 'trace' | 'deliveries' | 'guarded'> & {
     statistics(period: Period, now: number): Promise<Statistics>
     /** By `wayName`. */
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
@@ -72,6 +74,9 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly isCountry: (code: string) => boolean
   readonly destinationOf: DestinationOf
   readonly formatPhone: (digits: string) => string
+  readonly guard: GuardMode
+  readonly formatPrefix: (digits: string) => string
+  readonly countryOfPrefix: (digits: string) => string | null
   readonly log: Log
 }
 

@@ -4,6 +4,7 @@ import { appRoutes } from './routes/apps.ts'
 import { brandRoutes } from './routes/brands.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { destinationRoutes } from './routes/destinations.ts'
+import { guardRoutes } from './routes/guard.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -17,6 +18,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   appRoutes(pageHandler)
   deliveryRoutes(pageHandler)
   destinationRoutes(pageHandler)
+  guardRoutes(pageHandler)
   serverRoutes(pageHandler)
   pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes

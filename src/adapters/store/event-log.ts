@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, isNotNull, lt, lte, or, type SQL } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, isNotNull, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm'
 import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
@@ -18,6 +18,9 @@ export interface EventLogWriter extends DeliveryReportStore {
   /** Atomic; saves each request at most once. An entry never removes known values. */
   saveEntries(entries: readonly EventLogEntry[], counts: readonly Counted[]): Promise<void>
 }
+
+/** The guard's flags have no index. */
+const mostSearched = 20_000
 
 export function createEventLogReader({
   orm,
@@ -84,6 +87,17 @@ export function createEventLogReader({
         ),
         query.limit,
       )
+    },
+    guarded: async (limit) => {
+      const { requestId, guard } = requests
+      const latest = sql`(SELECT ${requestId} FROM ${requests} ORDER BY ${requestId} DESC LIMIT ${mostSearched})`
+      const rows = await orm
+        .select()
+        .from(requests)
+        .where(and(inArray(requestId, latest), ne(guard, 'destination')))
+        .orderBy(desc(requestId))
+        .limit(limit)
+      return rows.map(traceOf)
     },
   }
 }

@@ -50,6 +50,8 @@ export interface EventLogReader {
   trace(requestId: string): Promise<RequestTrace | undefined>
   /** Oldest first. */
   deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
+  /** Of the latest 20,000 requests those that the guard denied or recorded, newest first. */
+  guarded(limit: number): Promise<readonly RequestTrace[]>
 }
 
 export function statusOf({

@@ -3,7 +3,15 @@ import type { RejectionScope } from '../messages/providers.ts'
 import { formatMicros } from '../money/amounts.ts'
 import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
-import type { Flag, LimitStatus, Operation } from './request-context.ts'
+import {
+  type Flag,
+  type GuardDecision,
+  guardDecision,
+  type LimitStatus,
+  type Operation,
+} from './request-context.ts'
+
+type GuardBucket = GuardDecision['bucket']
 
 export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
   return [
@@ -90,7 +98,9 @@ function kindOf(error: string): FailureKind {
   return Object.hasOwn(refusals, error) ? (error as FailureKind) : 'internal_error'
 }
 
-function checks({ operation, app, brand, channel, limits, flags, end }: RequestTrace): string[] {
+function checks(trace: RequestTrace): string[] {
+  const { operation, app, brand, channel, limits, flags, end } = trace
+  const isDenied = guardDecision(trace, end?.error)?.verdict === 'denied'
   const kind = end?.error ? kindOf(end.error) : undefined
   const [failed, meaning] = kind ? refusals[kind] : []
   const lines = [`passed    credentials of app ${app}`]
@@ -102,29 +112,52 @@ function checks({ operation, app, brand, channel, limits, flags, end }: RequestT
   else if (channel === 'EMAIL') lines.push('passed    e-mail needs no brand')
   if (failed === 'brand') return refused(why)
   lines.push(...limits.map(limitStatus))
-  if (failed === 'limits') return lines
+  if (failed === 'limits' && !isDenied) return lines
   if (failed === 'fields') return refused(`fields: ${why}`)
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
-  lines.push('passed    fields', ...flags.map((flag) => `recorded  ${flagWords[flag]}`))
+  lines.push('passed    fields', ...flags.map((flag) => flagLine(flag, isDenied)))
+  if (isDenied) return lines
   if (failed === 'code') return refused(why)
   if (operation === 'verify' && end !== null) lines.push('passed    the code was correct and is consumed')
   return lines
 }
 
-/** Why the request would have been rejected. */
-const flagWords: Readonly<Record<Flag, string>> = {
-  destination: 'destination: with block instead of monitor, its rule would reject the request',
-  prefix: wouldDeny('too many unverified codes to the number range'),
-  'blocked-prefix': wouldDeny('the number range is blocked'),
-  'ip-hour': wouldDeny('too many unverified codes in an hour for the IP address of the end user'),
-  'ip-day': wouldDeny('too many unverified codes in a day for the IP address of the end user'),
-  'ip-countries': wouldDeny('codes to too many countries for the IP address of the end user'),
-  'country-hour': wouldDeny('too many unverified codes to the country in an hour'),
-  'country-day': wouldDeny('too many unverified codes to the country in a day'),
+const allowPrefix =
+  '`otpost guard status` shows the number range. If its numbers are genuine, run `otpost guard allow PREFIX`.'
+const allowCountry =
+  'If codes to the country are genuine, allow it with SMS_COUNTRIES or `otpost destination set COUNTRY allow`.'
+const checkClientIp =
+  'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.'
+
+function flagLine(flag: Flag, isDenied: boolean): string {
+  if (flag === 'destination') {
+    return 'recorded  destination: with block instead of monitor, its rule would reject the request'
+  }
+  const why = guardWords[flag]
+  return isDenied
+    ? `REJECTED  SMS pumping guard: ${why}`
+    : `recorded  SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
 }
 
-function wouldDeny(why: string): string {
-  return `SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
+const guardWords: Readonly<Record<GuardBucket, string>> = {
+  prefix: 'too many unverified codes to the number range',
+  'blocked-prefix': 'the number range is blocked',
+  'ip-hour': 'too many unverified codes in an hour for the IP address of the end user',
+  'ip-day': 'too many unverified codes in a day for the IP address of the end user',
+  'ip-countries': 'codes to too many countries for the IP address of the end user',
+  'country-hour': 'too many unverified codes to the country in an hour',
+  'country-day': 'too many unverified codes to the country in a day',
+}
+
+/** If the code was genuine. */
+const guardAdvice: Readonly<Record<GuardBucket, string>> = {
+  prefix: allowPrefix,
+  'blocked-prefix': allowPrefix,
+  'ip-hour': checkClientIp,
+  'ip-day': checkClientIp,
+  'ip-countries': checkClientIp,
+  'country-hour': allowCountry,
+  'country-day': allowCountry,
 }
 
 const limitWords: Readonly<Record<LimitName, string>> = {
@@ -211,7 +244,9 @@ function reported({ outcome, report, reportKey }: Delivery): string {
   return reportKey === null ? '' : '; no delivery report yet'
 }
 
-function adviceSection({ end, channel, limits }: RequestTrace, deliveries: readonly Delivery[]): string[] {
+function adviceSection(trace: RequestTrace, deliveries: readonly Delivery[]): string[] {
+  const { end, channel, limits } = trace
+  const decision = guardDecision(trace, end?.error)
   const lines = new Set<string | undefined>(deliveries.map(adviceOnAttempt))
   if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
     lines.add(
@@ -223,12 +258,16 @@ function adviceSection({ end, channel, limits }: RequestTrace, deliveries: reado
   if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
     lines.add('With a second provider in SMS_PLAIN or SMS_TEMPLATE, otpost would have tried it next.')
   }
+  if (decision?.verdict === 'recorded') {
+    lines.add('The guard recorded the request because of GUARD=record. To deny such codes, set GUARD=deny.')
+  }
   const spent = limits.find(({ refused }) => refused)?.budget?.scope
   const budgetAdvice =
     spent &&
     `To send more before the budget resets, lift it with \`otpost budget lift ${spent} --for 12h\`, or set a larger amount with \`otpost budget set\`.`
-  const first = budgetAdvice ?? (end?.error ? advice[kindOf(end.error)] : undefined)
-  const all = [first, ...lines].filter((line) => line !== undefined)
+  const ofError = end?.error && decision?.verdict !== 'denied' ? advice[kindOf(end.error)] : undefined
+  const ofGuard = decision && guardAdvice[decision.bucket]
+  const all = [budgetAdvice ?? ofError, ofGuard, ...lines].filter((line) => line !== undefined)
   return all.length === 0 ? [] : ['', 'What to do', ...all.map((line) => `  ${line}`)]
 }
 

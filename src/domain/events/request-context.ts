@@ -80,7 +80,7 @@ export interface GuardDecision {
 
 /** Undefined: nothing, or a limit rejected the request. */
 export function guardDecision(
-  { flags = [], limits }: Pick<RequestContext, 'flags' | 'limits'>,
+  { flags = [], limits }: { readonly flags?: readonly Flag[]; readonly limits: readonly LimitStatus[] },
   error: string | null | undefined,
 ): GuardDecision | undefined {
   const bucket = flags.find((flag) => flag !== 'destination')

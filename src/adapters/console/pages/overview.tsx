@@ -134,9 +134,9 @@ function Verdict({ model }: { model: OverviewModel }) {
         <div>
           <h2 id="verdict">{isBad ? 'Problems' : 'Warnings'}</h2>
           <ul>
-            {concerns.map(({ tone, text }) => (
+            {concerns.map(({ tone, text, page }) => (
               <li key={text} class={tone}>
-                {rich(text)}
+                {rich(text)} {page && <a href={page.href}>{page.title}</a>}
               </li>
             ))}
           </ul>

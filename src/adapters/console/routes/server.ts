@@ -1,5 +1,6 @@
 import { type ProviderHealth, periods } from '../../../domain/events/statistics.ts'
 import { wayName } from '../../../domain/events/stats.ts'
+import { readGuardWarnings } from '../../../domain/operator/guard.ts'
 import { sessionId } from '../../../domain/operator/sessions.ts'
 import { html } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
@@ -11,13 +12,14 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
-    const [isUsable, statistics, lastHour] = await Promise.all([
+    const [isUsable, statistics, lastHour, guard] = await Promise.all([
       ports.checkDatabase().then(
         () => true,
         () => false,
       ),
       ports.eventLog.statistics(period, now),
       ports.eventLog.lastHour(now),
+      readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
     ])
     const providers = ports.providerStates().map((state): ProviderHealth => {
       const quiet = { accepted: 0, failed: 0, unknown: 0 }
@@ -27,7 +29,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
     const isNews = lastLostAt !== null && lastLostAt >= statistics.from
     const store = { isUsable, lostRequests: isNews ? lost : 0 }
     const limited = ports.limited.list(now)
-    return html(overviewPage(pageContext, { store, statistics, limited, providers }))
+    return html(overviewPage(pageContext, { store, statistics, limited, providers, guard }))
   })
   get('/admin/audit', async ({ url }, pageContext) => {
     const text = url.searchParams.get('before')

@@ -1,0 +1,260 @@
+/** @jsxImportSource preact */
+import { countryName } from '../../../domain/destinations/destination.ts'
+import type { RequestTrace } from '../../../domain/events/event-log.ts'
+import { guardDecision } from '../../../domain/events/request-context.ts'
+import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
+import type { GuardMode, GuardVerdict } from '../../../domain/guard/guard.ts'
+import type { BucketStatus, GuardTotals, PrefixStatus } from '../../../domain/guard/status.ts'
+import { Badge, Button, Facts, Field, Select, Time } from '../../pages/components.tsx'
+import { count, percent } from '../../pages/words.ts'
+import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
+import type { GuardModel, PageContext } from '../models.ts'
+import { withPlus } from './parts.tsx'
+
+const mostPrefixes = 200
+const mostCountries = 30
+
+const modeWords: Readonly<Record<GuardMode, string>> = {
+  off: 'Codes are sent without a check. To see what the guard would deny, set `GUARD=record`.',
+  record: 'Codes that the guard would deny are sent and recorded. To deny them, set `GUARD=deny`.',
+  deny: 'Codes that the guard denies are not sent. The server answers 429 `rate_limited`.',
+}
+
+const reasons: Readonly<Record<GuardVerdict['bucket'], string>> = {
+  prefix: 'Prefix: unverified codes in an hour',
+  'blocked-prefix': 'Blocked prefix',
+  'ip-hour': 'IP address: unverified codes in an hour',
+  'ip-day': 'IP address: unverified codes in a day',
+  'ip-countries': 'IP address: countries',
+  'country-hour': 'Country: unverified codes in an hour',
+  'country-day': 'Country: unverified codes in a day',
+}
+
+const kinds: Readonly<Record<BucketKind, string>> = { ...reasons, 'ip-country': reasons['ip-countries'] }
+
+export function guardPage(pageContext: PageContext, model: GuardModel): string {
+  const { mode, blocked, allowed, buckets, countries, lastHour, last24Hours } = model.status
+  return consolePage(
+    pageContext,
+    { title: 'Guard', section: 'guard' },
+    <div class="columns wide-first loose">
+      <div class="stack">
+        <Card
+          title="Blocked prefixes"
+          hint={
+            mode === 'record'
+              ? 'Codes to them are sent and recorded, except where an operator blocked the prefix.'
+              : 'Numbers that begin with these digits get no codes. A number that verified a code in the last 180 days still does.'
+          }
+        >
+          <Prefixes caption="Blocked prefixes" entries={blocked} model={model} />
+        </Card>
+        {allowed.length > 0 && (
+          <Card title="Allowed prefixes" hint="The guard does not check and count codes to these numbers.">
+            <Prefixes caption="Allowed prefixes" entries={allowed} model={model} />
+          </Card>
+        )}
+        <Card title="Codes by SMS in the last 24 hours" hint="Most unverified codes first.">
+          <Table
+            caption="Codes by country"
+            figures
+            columns={[
+              'Country',
+              ...['Sent', 'Verified', 'Conversion', 'Denied', 'Recorded'].map((title) => ({
+                title,
+                align: 'end' as const,
+              })),
+            ]}
+            rows={countries
+              .slice(0, mostCountries)
+              .map(({ country, sent, verified, conversion, denied, recorded }) => [
+                placeOf(country),
+                count(sent),
+                count(verified),
+                percent(conversion && Math.min(1, conversion)),
+                count(denied),
+                count(recorded),
+              ])}
+            empty="No codes were sent by SMS."
+          />
+        </Card>
+        <Card title="Latest requests" hint="Those that the guard denied or recorded.">
+          <Table
+            caption="Latest denied and recorded requests"
+            columns={['Request', 'Recipient', 'Reason', 'Result']}
+            rows={model.requests.map(requestCells)}
+            empty="None."
+          />
+        </Card>
+      </div>
+      <div class="stack">
+        <Card title="Mode" hint={modeWords[mode]}>
+          <Facts
+            entries={{
+              GUARD: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
+              'Last hour': totalsWords(lastHour),
+              'Last 24 hours': totalsWords(last24Hours),
+            }}
+          />
+        </Card>
+        <EntryForm model={model} />
+        <Card title="Fullest buckets" hint="Unverified codes, and how many are accepted.">
+          <Table
+            caption="Fullest buckets"
+            figures
+            columns={['Bucket', { title: 'Level', align: 'end' }, { title: 'Threshold', align: 'end' }]}
+            rows={buckets.map((bucket) => [
+              <span key="bucket" class="two-lines">
+                <bdi class="breaks">{keyOf(bucket, model)}</bdi>
+                <small>{kinds[bucket.kind]}</small>
+              </span>,
+              count(bucket.level),
+              count(bucket.threshold),
+            ])}
+            empty="All are empty."
+          />
+        </Card>
+      </div>
+    </div>,
+  )
+}
+
+interface PrefixesProps {
+  readonly caption: string
+  readonly entries: readonly PrefixStatus[]
+  readonly model: GuardModel
+}
+
+function Prefixes({ caption, entries, model }: PrefixesProps) {
+  const latest = entries.toSorted((one, other) => other.since.localeCompare(one.since))
+  return (
+    <>
+      <Table
+        caption={caption}
+        columns={[
+          'Prefix',
+          'By',
+          { title: 'Unverified', align: 'end' },
+          'Since',
+          'Until',
+          { title: 'Actions', align: 'end', isQuiet: true },
+        ]}
+        rows={latest.slice(0, mostPrefixes).map((entry) => prefixCells(entry, caption, model))}
+        empty="None."
+      />
+      {latest.length > mostPrefixes && (
+        <p class="hint">
+          The latest {mostPrefixes} of {count(latest.length)}.
+        </p>
+      )}
+    </>
+  )
+}
+
+function prefixCells(
+  { prefix, country, by, unverified, since, until }: PrefixStatus,
+  caption: string,
+  model: GuardModel,
+) {
+  const shown = model.formatPrefix(prefix.slice(1))
+  const isBlocked = caption === 'Blocked prefixes'
+  return [
+    <span key="prefix" class="two-lines">
+      <bdi class="masked">{by === 'guard' ? `${shown} ····` : shown}</bdi>
+      {country !== null && <small>{countryName(country)}</small>}
+    </span>,
+    by,
+    unverified === null ? '–' : count(unverified),
+    <Time key="since" at={Date.parse(since)} />,
+    <Time key="until" at={Date.parse(until)} />,
+    <div key="actions" class="actions">
+      {isBlocked && (
+        <Form action="/admin/guard" hidden={{ prefix, action: 'allow', duration: '24h' }}>
+          <Button small>
+            Allow for 24 h<span class="sr-only"> {prefix}</span>
+          </Button>
+        </Form>
+      )}
+      {by === 'operator' && (
+        <Form action="/admin/guard/remove" hidden={{ prefix }}>
+          <Button small>
+            Remove<span class="sr-only"> {prefix}</span>
+          </Button>
+        </Form>
+      )}
+    </div>,
+  ]
+}
+
+function requestCells(trace: RequestTrace) {
+  const { requestId, at, recipient, country, end } = trace
+  const decision = guardDecision(trace, end?.error)
+  return [
+    <a key="request" href={`/admin/deliveries/${requestId}`}>
+      <Time at={at} />
+    </a>,
+    <span key="recipient" class="two-lines">
+      <bdi class="masked">{recipient === null ? '–' : withPlus(recipient)}</bdi>
+      {country !== null && <small>{countryName(country)}</small>}
+    </span>,
+    decision ? reasons[decision.bucket] : 'A limit',
+    decision?.verdict === 'recorded' ? (
+      <Badge key="verdict" tone="warn">
+        recorded
+      </Badge>
+    ) : (
+      <Badge key="verdict" tone="bad">
+        denied
+      </Badge>
+    ),
+  ]
+}
+
+function EntryForm({ model: { form, problem } }: { model: GuardModel }) {
+  return (
+    <Card title="Allow or block a prefix" hint="Replaces the entry of an operator for the same prefix.">
+      {problem !== null && <Notice tone="bad">{problem}</Notice>}
+      <Form action="/admin/guard" submit="Save">
+        <Field
+          label="Prefix"
+          name="prefix"
+          required
+          isCode
+          value={form.prefix}
+          placeholder="+3712000"
+          hint="The first 1 to 15 digits of the numbers, with the country code."
+        />
+        <Select
+          label="Action"
+          name="action"
+          value={form.action}
+          options={{
+            block: 'block: deny codes, also with GUARD=record',
+            allow: 'allow: send codes without a check',
+          }}
+        />
+        <Field
+          label="For"
+          name="duration"
+          isCode
+          value={form.duration}
+          placeholder="24h"
+          hint="Such as `30m`, `12h` or `7d`, at most `366d`. Empty: 12 h for block, 24 h for allow."
+        />
+      </Form>
+    </Card>
+  )
+}
+
+function keyOf({ kind, key }: BucketStatus, { formatPrefix }: GuardModel): string {
+  if (kind === 'prefix') return `${formatPrefix(key.slice(1))} ····`
+  return kind === 'country-hour' || kind === 'country-day' ? placeOf(key) : `${key.slice(0, 12)}…`
+}
+
+function placeOf(country: string): string {
+  return country === unknownCountry ? 'No country' : countryName(country)
+}
+
+function totalsWords({ denied, recorded }: GuardTotals): string {
+  return `${count(denied)} denied, ${count(recorded)} recorded`
+}
