@@ -19,7 +19,8 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       orm.select().from(tables.apps),
       orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
       orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
-      orm.select().from(guardPrefixes).orderBy(asc(guardPrefixes.prefix)),
+      // The guard may have blocked thousands, which it reads itself.
+      orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
       orm.select().from(budgets).orderBy(asc(budgets.scope)),
     ])
     return policyRows(scopes, brands, rules, prefixes, all)

@@ -8,7 +8,7 @@ import type { AppScope } from './scope.ts'
 export interface PolicyRows {
   readonly scopes: readonly AppScope[]
   readonly rules: readonly DestinationRule[]
-  /** By the operator and by the guard; expired ones included. */
+  /** Expired ones included. `rows` returns the operators' only. */
   readonly prefixes: readonly GuardPrefix[]
   readonly budgets: readonly Budget[]
 }
