@@ -1,6 +1,7 @@
 import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import type { Brand } from '../../src/domain/brands/brand.ts'
+import type { SmsProvider, SmsRoute } from '../../src/domain/messages/providers.ts'
 import type { OutboxEntry } from '../../src/domain/ports.ts'
 import { openTestDatabase, type TestDatabase } from './database.ts'
 import { storeBrand } from './operator.ts'
@@ -19,11 +20,16 @@ export const credentials = { appId: 'shop', apiKey: 'key-of-the-shop' } as const
 
 /**
  * The whole service in this process: a database of its own on the store under test, the outbox as every provider unless
- * `env` says otherwise, and a clock that only moves when a test advances it. Brand `acme` is active.
+ * `env` or `smsRoutes` say otherwise, and a clock that only moves when a test advances it. Brand `acme` is active.
  */
 export async function createTestApp(
   env: Readonly<Record<string, string>> = {},
-  overrides: Pick<Overrides, 'stopwatch'> = {},
+  {
+    smsRoutes,
+    ...overrides
+  }: Pick<Overrides, 'stopwatch'> & {
+    readonly smsRoutes?: Partial<Readonly<Record<SmsRoute, readonly SmsProvider[]>>>
+  } = {},
 ) {
   const database = env.DATABASE_URL === undefined ? await openTestDatabase() : undefined
   const clock = { now: Date.UTC(2026, 0, 1, 12) }
@@ -35,7 +41,12 @@ export async function createTestApp(
     GLOBAL_LIMIT_PER_MINUTE: '1000000',
     ...env,
   })
-  const app = await createApp(config, {
+  const makers = (providers: readonly SmsProvider[]) => providers.map((provider) => () => provider)
+  const routes = smsRoutes && {
+    plain: makers(smsRoutes.plain ?? []),
+    template: makers(smsRoutes.template ?? []),
+  }
+  const app = await createApp(routes ? { ...config, smsRoutes: routes } : config, {
     now: () => clock.now,
     log: { info: log, warn: log, error: log },
     ...overrides,

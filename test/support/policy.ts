@@ -1,0 +1,77 @@
+import { isRegion } from '../../src/adapters/phone/e164.ts'
+import type { DestinationRule } from '../../src/domain/destinations/destination.ts'
+import type { Outcome, Sms, SmsProvider } from '../../src/domain/messages/providers.ts'
+import { parseMicros } from '../../src/domain/money/amounts.ts'
+import { liftBudget, removeBudget, setBudget, storePrices } from '../../src/domain/operator/money.ts'
+import type { TestApp } from './app.ts'
+import { tester } from './operator.ts'
+
+/** Rules, prices and budgets of a running service, as operators set them. */
+export function policyOf({ app }: Pick<TestApp, 'app'>) {
+  const { context } = app
+  const { acting, brands, apps, prices, budgets, policy, now } = context
+  const ports = { ...acting(tester), brands, apps, prices, isCountry: isRegion }
+  const entry = { action: 'destination.set', target: 'test', details: {} } as const
+  return {
+    /** Without the checks for operators. */
+    rule: (
+      rule: string,
+      action: DestinationRule['action'],
+      options: Partial<Omit<DestinationRule, 'rule' | 'action'>> = {},
+    ) =>
+      policy.change({ actor: tester, now: now() }, () => ({
+        saveRules: [{ rule, action, brandSlug: null, providers: [], sender: null, route: null, ...options }],
+        entry,
+      })),
+    removeRule: (rule: string) =>
+      policy.change({ actor: tester, now: now() }, () => ({
+        removeRules: [{ rule, brandSlug: null }],
+        entry,
+      })),
+    budget: (scope: string, amount: string, { period = 'day', stops = true } = {}) =>
+      setBudget(ports, { scope, period, amount, stops }),
+    lift: (scope: string, duration: string) => liftBudget(ports, scope, duration),
+    removeBudget: (scope: string) => removeBudget(ports, scope),
+    /** `371 0.08`, or with a provider `371 0.08 one`, in EUR. Replaces the prices of these providers. */
+    prices: (...rows: readonly string[]) =>
+      storePrices(ports, {
+        problems: [],
+        rows: rows.map((row) => {
+          const [prefix = '', price = '', provider = null] = row.split(' ')
+          return { prefix, provider, priceMicros: parseMicros(price) ?? 0, currency: 'EUR' }
+        }),
+      }),
+    /** What was spent of each budget in its present period, in thousandths. */
+    async spent(): Promise<Readonly<Record<string, number>>> {
+      const all = (await policy.rows()).budgets
+      const micros = await budgets.spent(all, now())
+      return Object.fromEntries(all.map(({ scope }, index) => [scope, (micros[index] ?? 0) / 1000]))
+    },
+  }
+}
+
+/** A provider that answers as a test says, and keeps what it got. */
+export function testProvider(
+  name: string,
+  answer: (sms: Sms) => Outcome | Promise<Outcome> = () => accepted,
+) {
+  const sent: Sms[] = []
+  const state = { answer }
+  return {
+    name,
+    sent,
+    /** How the next calls are answered. */
+    answer(next: typeof answer): void {
+      state.answer = next
+    },
+    async send(sms: Sms): Promise<Outcome> {
+      sent.push(sms)
+      return state.answer(sms)
+    },
+  } satisfies SmsProvider & Record<string, unknown>
+}
+
+export const accepted: Outcome = { kind: 'accepted' }
+export const unknown: Outcome = { kind: 'unknown', reason: 'time-out' }
+export const temporary: Outcome = { kind: 'retryable', reason: 'HTTP 503' }
+export const rejected: Outcome = { kind: 'rejected', scope: 'recipient', reason: 'no such number' }
