@@ -148,6 +148,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     guard: context.guardReader,
     passwordHash,
     limited,
+    priceCurrency: async () => (await policy()).prices.currency,
     providerStates: () => providerHealth(ports),
   }
   const databaseName = config.database.name

@@ -138,6 +138,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     stats: () => ({ ...stats(), lastLostAt }),
     statistics: (period: Period, now: number) => flush().then(() => figures.statistics(period, now)),
     lastHour: (now: number) => flush().then(() => figures.lastHour(now)),
+    spending: (from: number, until: number) => flush().then(() => figures.spending(from, until)),
     countries: (now: number) => flush().then(() => figures.countries(now)),
     guardCounts: (period: 'hour' | 'day', now: number) =>
       flush().then(() => figures.guardCounts(period, now)),

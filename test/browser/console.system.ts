@@ -420,6 +420,34 @@ trace('a blocked prefix is allowed for 24 hours, from the next code on', async (
   await page.getByText('SMS pumping guard: the number range is blocked').waitFor()
 })
 
+trace('a budget rejects SMS until the operator lifts it', async ({ page, server, goto, refusals }) => {
+  const shop = { appId: 'shop', apiKey: await server.command('app', 'issue', 'shop'), brandId: 'acme' }
+  const statusOf = async (digit: number) =>
+    (await server.postAs('/otp/send', { ...shop, phone: `+3712000000${digit}` })).status
+  await signIn(page)
+  await goTo(page, 'Money')
+  await page.getByText('The cost of SMS is not limited').waitFor()
+  await page.getByLabel('Scope').fill('planet')
+  await page.getByLabel('Amount in units').fill('3')
+  await button(page, 'Save budget').click()
+  await page.getByText('The scope must be server').waitFor()
+  expect(refusals()).toEqual(['409 for /admin/money'])
+  await page.getByLabel('Scope').fill('brand:acme')
+  await button(page, 'Save budget').click()
+  await said(page, 'Saved the budget brand:acme. Takes effect immediately.')
+  expect([await statusOf(1), await statusOf(2)]).toEqual([200, 429])
+  await goto('/admin/money')
+  await row(page, 'brand:acme').getByText('66 %').waitFor()
+  await row(page, 'Latvia (LV)').getByText('2\u00a0units').first().waitFor()
+  await expectNoOverflow(page, 'the page Money')
+  await pressAndConfirm(page, 'Lift for 12 h brand:acme')
+  await said(page, 'Lifted the budget brand:acme.')
+  expect(await statusOf(2)).toBe(200)
+  await page.setViewportSize(narrow)
+  await goto('/admin/money')
+  await expectNoOverflow(page, 'the page Money on a phone')
+})
+
 trace('a key is issued, gets a second beside it, and is revoked when that one is in use', async (at) => {
   const { page, server, goto } = at
   const errorWith = async (apiKey: string): Promise<string> => {

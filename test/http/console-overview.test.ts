@@ -56,7 +56,12 @@ const noGuard: OverviewModel['guard'] = { mode: 'deny', blocked: new Map(), coun
 /** Statistics of a day with the given figures in its last hour and no others. */
 function overview(
   figures: Partial<Figures> = {},
-  { limited = [], providers = [], guard = noGuard }: Partial<Omit<OverviewModel, 'statistics'>> = {},
+  {
+    limited = [],
+    budgets = [],
+    providers = [],
+    guard = noGuard,
+  }: Partial<Omit<OverviewModel, 'statistics'>> = {},
   about: Partial<Statistics> = {},
 ): OverviewModel {
   const hourMs = 3_600_000
@@ -82,6 +87,7 @@ function overview(
       ...about,
     },
     limited,
+    budgets,
     providers,
     guard,
   }

@@ -15,6 +15,7 @@ import { deliveriesPage, tracePage } from '../../src/adapters/console/pages/deli
 import { destinationsPage } from '../../src/adapters/console/pages/destinations.tsx'
 import { guardPage } from '../../src/adapters/console/pages/guard.tsx'
 import { keyPage } from '../../src/adapters/console/pages/key.tsx'
+import { moneyPage } from '../../src/adapters/console/pages/money.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
@@ -25,6 +26,7 @@ import type { PrefixStatus } from '../../src/domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../src/domain/integration/integration.ts'
 import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
+import { budgetStatus } from '../../src/domain/money/budgets.ts'
 import type { ListedRule } from '../../src/domain/operator/destinations.ts'
 import { unscoped } from '../../src/domain/operator/scope.ts'
 
@@ -384,6 +386,36 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           form: { prefix: hostile, action: hostile, duration: hostile },
           problem: hostile,
           formatPrefix: (digits) => digits,
+        }),
+    ],
+    [
+      'money',
+      (around) =>
+        moneyPage(around, {
+          budgets: [
+            budgetStatus(
+              {
+                scope: `app:${hostile}`,
+                period: 'day',
+                amountMicros: 1_000_000,
+                currency: 'EUR',
+                alertAt: [],
+                stops: true,
+                liftedUntil: now + 1,
+                countsFrom: 0,
+              },
+              1_000_000,
+              now,
+            ),
+          ],
+          currency: 'EUR',
+          isBuiltIn: false,
+          spending: [
+            { at: now, micros: 75_000, currency: 'EUR', country: null, app: hostile, brand: hostile },
+          ],
+          alerts: [{ key: hostile, at: now, kind: hostile, title: hostile, text: hostile }],
+          form: { scope: hostile, period: 'day', amount: hostile, alertAt: hostile, stops: true },
+          problem: hostile,
         }),
     ],
     ['brands', (around) => brandsPage(around, [hostileBrand])],

@@ -42,6 +42,7 @@ const pages = [
   '/admin/deliveries',
   '/admin/destinations',
   '/admin/guard',
+  '/admin/money',
   '/admin/audit',
   '/admin/settings',
 ]
@@ -781,6 +782,64 @@ describe('an operator', () => {
     expect(rules.map(({ rule, brandSlug }) => [rule, brandSlug])).toEqual([['+4474', 'acme']])
     const [{ actor, action } = {}] = await app.app.context.audit.list({ limit: 1 })
     expect([actor?.by, action]).toEqual(['console', 'destination.removed'])
+  })
+
+  test('sets, lifts and removes a budget: messages are rejected and sent', async () => {
+    const send = (digit: number) => app.post('/otp/send', { phone: `+3712000000${digit}` })
+    const { html: empty } = await visitor.get('/admin/money')
+    expect(empty).toContain('The cost of SMS is not limited')
+    const asked = { scope: 'brand:acme', period: 'day', amount: '3', alertAt: '50', stops: '1' }
+    expect((await visitor.post('/admin/money', asked)).status).toBe(303)
+    expect([(await send(1)).status, (await send(2)).status]).toEqual([200, 429])
+    await new Promise((resolve) => setImmediate(resolve))
+    app.advance(31)
+    app.app.alerts.tick()
+    await app.app.alerts.idle()
+    const { html } = await visitor.get('/admin/money')
+    for (const shown of [
+      '2\u00a0units',
+      '66 %',
+      '1\u00a0unit',
+      'Latvia (LV)',
+      '50 % of 3 units per day spent',
+    ])
+      expect(html).toContain(shown)
+    const { html: overview } = await visitor.get('/admin')
+    expect(overview).toContain('Budget brand:acme: 66 % of 3 units for today spent.')
+    expect(overview).toContain(
+      'SMS that cost more than what is left are rejected until 2026-01-02 00:00:00 UTC',
+    )
+    const { html: form } = await visitor.get('/admin/money?scope=brand:acme')
+    expect(form).toMatch(/name="amount"[^>]*value="3"/)
+    for (const [field, value] of Object.entries({
+      scope: 'planet',
+      amount: '-1',
+      alertAt: 'x',
+      period: 'year',
+    })) {
+      const refused = await visitor.post('/admin/money', { ...asked, [field]: value })
+      expect([refused.status, refused.html]).toEqual([409, expect.stringContaining('must be')])
+    }
+    const lift = (duration: string) => visitor.post('/admin/money/lift', { scope: 'brand:acme', duration })
+    expect((await lift('12h')).status).toBe(303)
+    expect((await send(2)).status).toBe(200)
+    const { html: exhausted } = await visitor.get('/admin/money')
+    expect(exhausted).toContain('End the lift')
+    expect([(await lift('0m')).status, (await send(3)).status]).toEqual([303, 429])
+    expect((await visitor.get('/admin')).html).toContain('Budget brand:acme: 133 % of 3 units')
+    const remove = () => visitor.post('/admin/money/remove', { scope: 'brand:acme' })
+    expect([(await remove()).status, (await remove()).status, (await send(3)).status]).toEqual([
+      303, 409, 200,
+    ])
+    const actions = (await app.app.context.audit.list({ limit: 4 })).map(
+      ({ action, actor }) => `${actor.by} ${action}`,
+    )
+    expect(actions).toEqual([
+      'console budget.removed',
+      'console budget.lifted',
+      'console budget.lifted',
+      'console budget.set',
+    ])
   })
 
   test('opens a brand by any spelling of its slug', async () => {

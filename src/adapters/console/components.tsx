@@ -23,6 +23,7 @@ type Section =
   | 'deliveries'
   | 'destinations'
   | 'guard'
+  | 'money'
   | 'audit'
   | 'settings'
 
@@ -34,6 +35,7 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
   { section: 'apps', title: 'Apps', href: '/admin/apps', icon: 'key' },
   { section: 'destinations', title: 'Destinations', href: '/admin/destinations', icon: 'pin' },
   { section: 'guard', title: 'Guard', href: '/admin/guard', icon: 'shield' },
+  { section: 'money', title: 'Money', href: '/admin/money', icon: 'coin' },
   { section: 'audit', title: 'Audit', href: '/admin/audit', icon: 'list' },
   { section: 'settings', title: 'Settings', href: '/admin/settings', icon: 'sliders' },
 ]

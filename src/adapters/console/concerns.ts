@@ -2,9 +2,11 @@ import type { Channel } from '../../domain/contact.ts'
 import { countryName } from '../../domain/destinations/destination.ts'
 import type { Period, ProviderHealth } from '../../domain/events/statistics.ts'
 import { unknownCountry } from '../../domain/guard/bucket.ts'
+import { formatMicros } from '../../domain/money/amounts.ts'
+import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { LimitName } from '../../domain/otp/limits.ts'
-import { count, counted, duration, percent } from '../pages/words.ts'
+import { count, counted, duration, percent, utc } from '../pages/words.ts'
 import type { OverviewModel } from './models.ts'
 
 export interface Concern {
@@ -44,7 +46,8 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
   budget: 'Budget',
 }
 
-export function concernsOf({ store, statistics, limited, providers, guard }: OverviewModel): Concern[] {
+export function concernsOf(model: OverviewModel): Concern[] {
+  const { store, statistics, limited, budgets, providers, guard } = model
   const { totals, period } = statistics
   const concerns: Concern[] = []
   const add = (tone: Concern['tone'], text: string) => void concerns.push({ tone, text })
@@ -59,6 +62,11 @@ export function concernsOf({ store, statistics, limited, providers, guard }: Ove
       store.isUsable ? 'warn' : 'bad',
       `${counted(store.lostRequests, 'request')} could not be written to the event log since this server started. The figures do not include them.`,
     )
+  }
+  for (const status of budgets) {
+    const isRejecting = limited.some(({ budget }) => budget === status.budget.scope)
+    const concern = budgetConcernOf(status, isRejecting)
+    if (concern) concerns.push(concern)
   }
   for (const provider of providers) {
     const concern = concernOf(provider, providers)
@@ -101,6 +109,22 @@ export function concernsOf({ store, statistics, limited, providers, guard }: Ove
     concerns.push({ tone: 'warn', text, page: { title: 'Guard', href: '/admin/guard' } })
   }
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
+}
+
+/** Of a budget that rejects, whose first alert is due, or which has less than a fifth left. */
+function budgetConcernOf(status: BudgetStatus, isRejecting: boolean): Concern | undefined {
+  const { budget, spentMicros, remainingMicros, resetsAt, isStopping } = status
+  const { scope, period, amountMicros, currency, alertAt } = budget
+  const share = percentSpent(budget, spentMicros)
+  const isExhausted = isStopping && (remainingMicros === 0 || isRejecting)
+  if (!isExhausted && share < Math.min(80, ...alertAt)) return undefined
+  const amount = formatMicros(amountMicros, currency)
+  const spent = `Budget ${scope}: ${share} % of ${amount} for ${period === 'day' ? 'today' : 'this month'} spent.`
+  if (!isExhausted) return { tone: 'warn', text: spent }
+  return {
+    tone: 'bad',
+    text: `${spent} SMS that cost more than what is left are rejected until ${utc(resetsAt)}. To send more before, lift the budget on the page Money.`,
+  }
 }
 
 function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Concern | undefined {

@@ -5,6 +5,9 @@ import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/event
 import type { CountryCodes, GuardStatus } from '../../domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
+import type { Alert } from '../../domain/money/alerts.ts'
+import type { BudgetStatus } from '../../domain/money/budgets.ts'
+import type { DaySpend } from '../../domain/money/spending.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
@@ -36,6 +39,7 @@ export interface OverviewModel {
   }
   readonly statistics: Statistics
   readonly limited: readonly ActiveLimit[]
+  readonly budgets: readonly BudgetStatus[]
   readonly providers: readonly ProviderHealth[]
   readonly guard: GuardWarnings
 }
@@ -138,6 +142,26 @@ export interface DestinationForm {
   /** Empty: as OTP_SMS_MODE says. */
   readonly route: string
   readonly isGroup: boolean
+}
+
+export interface BudgetForm {
+  readonly scope: string
+  readonly period: string
+  readonly amount: string
+  readonly alertAt: string
+  readonly stops: boolean
+}
+
+export interface MoneyModel {
+  readonly budgets: readonly BudgetStatus[]
+  /** Of the prices. */
+  readonly currency: string
+  readonly isBuiltIn: boolean
+  readonly spending: readonly DaySpend[]
+  /** Newest first. */
+  readonly alerts: readonly Alert[]
+  readonly form: BudgetForm
+  readonly problem: string | null
 }
 
 export interface DestinationsModel {

@@ -15,8 +15,13 @@ import { Failure } from '../../domain/failures.ts'
 import type { GuardMode } from '../../domain/guard/guard.ts'
 import type { CountryCodes, GuardReader } from '../../domain/guard/status.ts'
 import type { PreviewSettings } from '../../domain/messages/preview.ts'
+import type { AlertStore } from '../../domain/money/alerts.ts'
+import type { Micros } from '../../domain/money/amounts.ts'
+import type { Budget } from '../../domain/money/budgets.ts'
+import type { DaySpend } from '../../domain/money/spending.ts'
 import type { AuditReader } from '../../domain/operator/audit.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
+import type { PriceStore } from '../../domain/operator/money.ts'
 import {
   type AppStore,
   type BrandStore,
@@ -50,7 +55,13 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     /** By `wayName`. */
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
     countries(now: number): Promise<readonly CountryCodes[]>
+    /** By day; `until` is exclusive. */
+    spending(from: number, until: number): Promise<readonly DaySpend[]>
   }
+  readonly prices: PriceStore
+  readonly priceCurrency: () => Promise<string>
+  readonly budgets: { spent(budgets: readonly Budget[], now: number): Promise<readonly Micros[]> }
+  readonly alerts: Pick<AlertStore, 'latest'>
   readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>
   /** Requests not written to the event log since the server started. */

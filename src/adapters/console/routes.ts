@@ -5,6 +5,7 @@ import { brandRoutes } from './routes/brands.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { destinationRoutes } from './routes/destinations.ts'
 import { guardRoutes } from './routes/guard.ts'
+import { moneyRoutes } from './routes/money.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -17,6 +18,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   brandRoutes(pageHandler)
   appRoutes(pageHandler)
   deliveryRoutes(pageHandler)
+  moneyRoutes(pageHandler)
   destinationRoutes(pageHandler)
   guardRoutes(pageHandler)
   serverRoutes(pageHandler)

@@ -15,17 +15,19 @@ export class ActiveLimits {
     const about = {
       app: refusal.limit === 'app-minute' ? app : null,
       brand: refusal.limit === 'cooldown' ? brand : null,
-      recipient: refusal.limit === 'app-minute' ? null : recipient,
+      recipient: refusal.limit === 'app-minute' || refusal.budget ? null : recipient,
     }
     // Different recipients may have the same mask.
     const whom = about.recipient && (context.recipientSubject ?? about.recipient)
-    const key = JSON.stringify([refusal.limit, about.app, about.brand, whom])
+    const budget = refusal.budget && { budget: refusal.budget.scope }
+    const key = JSON.stringify([refusal.limit, about.app, about.brand, whom, budget])
     const before = this.known.get(key)
     const isSame = before !== undefined && before.endsAt > context.at
     this.known.delete(key)
     this.known.set(key, {
       limit: refusal.limit,
       ...about,
+      ...budget,
       refusals: isSame ? before.refusals + 1 : 1,
       endsAt: refusal.endsAt,
     })

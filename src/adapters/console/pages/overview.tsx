@@ -348,11 +348,12 @@ function ActiveLimits({ limited }: { limited: readonly ActiveLimit[] }) {
         <p class="none">No active rate limits.</p>
       ) : (
         <ul class="limited">
-          {limited.map(({ limit, app, brand, recipient, refusals, endsAt }) => (
-            <li key={JSON.stringify([limit, app, brand, recipient, endsAt])}>
+          {limited.map(({ limit, app, brand, recipient, budget, refusals, endsAt }) => (
+            <li key={JSON.stringify([limit, app, brand, recipient, budget, endsAt])}>
               <p class="what">{limitNames[limit]}</p>
               <p class="hint">
                 {[
+                  budget ?? null,
                   recipient === null ? null : withPlus(recipient),
                   app === null ? null : `app ${app}`,
                   brand === null ? null : `brand ${brand}`,

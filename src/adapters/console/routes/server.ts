@@ -1,5 +1,6 @@
 import { type ProviderHealth, periods } from '../../../domain/events/statistics.ts'
 import { wayName } from '../../../domain/events/stats.ts'
+import { budgetStatus } from '../../../domain/money/budgets.ts'
 import { readGuardWarnings } from '../../../domain/operator/guard.ts'
 import { sessionId } from '../../../domain/operator/sessions.ts'
 import { html } from '../answers.ts'
@@ -12,7 +13,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
-    const [isUsable, statistics, lastHour, guard] = await Promise.all([
+    const [isUsable, statistics, lastHour, guard, { budgets }] = await Promise.all([
       ports.checkDatabase().then(
         () => true,
         () => false,
@@ -20,7 +21,9 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
       ports.eventLog.statistics(period, now),
       ports.eventLog.lastHour(now),
       readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
+      ports.policy.rows(),
     ])
+    const spent = await ports.budgets.spent(budgets, now)
     const providers = ports.providerStates().map((state): ProviderHealth => {
       const quiet = { accepted: 0, failed: 0, unknown: 0 }
       return { ...state, lastHour: lastHour.get(wayName(state.channel, state.name)) ?? quiet }
@@ -29,7 +32,16 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
     const isNews = lastLostAt !== null && lastLostAt >= statistics.from
     const store = { isUsable, lostRequests: isNews ? lost : 0 }
     const limited = ports.limited.list(now)
-    return html(overviewPage(pageContext, { store, statistics, limited, providers, guard }))
+    return html(
+      overviewPage(pageContext, {
+        store,
+        statistics,
+        limited,
+        budgets: budgets.map((budget, index) => budgetStatus(budget, spent[index] ?? 0, now)),
+        providers,
+        guard,
+      }),
+    )
   })
   get('/admin/audit', async ({ url }, pageContext) => {
     const text = url.searchParams.get('before')

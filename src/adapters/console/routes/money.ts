@@ -1,0 +1,89 @@
+import { unitCurrency } from '../../../domain/money/amounts.ts'
+import { budgetStatus } from '../../../domain/money/budgets.ts'
+import { spendingSince } from '../../../domain/money/spending.ts'
+import { defaultAlertAt, liftBudget, removeBudget, setBudget } from '../../../domain/operator/money.ts'
+import { done, html } from '../answers.ts'
+import type { BudgetForm, PageContext } from '../models.ts'
+import { field, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
+import { moneyPage } from '../pages/money.tsx'
+
+const latestAlerts = 10
+
+export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
+  const { brands, apps, prices } = ports
+  const portsOf = ({ by }: PageRequest) => ({ ...by, brands, apps, prices, isCountry: settings.isCountry })
+
+  get('/admin/money', async ({ url }, pageContext) => {
+    const scope = url.searchParams.get('scope')
+    const budget = (await ports.policy.rows()).budgets.find((each) => each.scope === scope)
+    return shown(pageContext, {
+      ...noBudget,
+      ...(budget && {
+        scope: budget.scope,
+        period: budget.period,
+        amount: String(budget.amountMicros / 1e6),
+        alertAt: budget.alertAt.join(','),
+        stops: budget.stops,
+      }),
+    })
+  })
+  post('/admin/money', async (pageRequest, pageContext) => {
+    const { form, visit } = pageRequest
+    const asked: BudgetForm = {
+      scope: field(form, 'scope'),
+      period: field(form, 'period'),
+      amount: field(form, 'amount'),
+      alertAt: field(form, 'alertAt'),
+      stops: form.has('stops'),
+    }
+    return orAgain(
+      async () => {
+        const { scope } = await setBudget(portsOf(pageRequest), asked)
+        return done(visit, '/admin/money', `Saved the budget ${scope}. Takes effect immediately.`)
+      },
+      (text) => shown(pageContext, asked, text),
+    )
+  })
+  post('/admin/money/lift', async (pageRequest, pageContext) => {
+    const [scope, duration] = [field(pageRequest.form, 'scope'), field(pageRequest.form, 'duration')]
+    return orAgain(
+      async () => {
+        const { liftedUntil } = await liftBudget(portsOf(pageRequest), scope, duration)
+        const text = liftedUntil === null ? `Budget ${scope} is not lifted.` : `Lifted the budget ${scope}.`
+        return done(pageRequest.visit, '/admin/money', text)
+      },
+      (text) => shown(pageContext, noBudget, text),
+    )
+  })
+  post('/admin/money/remove', async (pageRequest) => {
+    const { scope } = await removeBudget(portsOf(pageRequest), field(pageRequest.form, 'scope'))
+    return done(pageRequest.visit, '/admin/money', `Removed the budget ${scope}.`)
+  })
+
+  async function shown(
+    pageContext: PageContext,
+    form: BudgetForm,
+    problem: string | null = null,
+  ): Promise<Response> {
+    const { now } = pageContext
+    const [{ budgets }, currency, spending, alerts] = await Promise.all([
+      ports.policy.rows(),
+      ports.priceCurrency(),
+      ports.eventLog.spending(spendingSince(now), now + 1),
+      ports.alerts.latest(latestAlerts),
+    ])
+    const spent = await ports.budgets.spent(budgets, now)
+    const model = {
+      budgets: budgets.map((each, index) => budgetStatus(each, spent[index] ?? 0, now)),
+      currency,
+      isBuiltIn: currency === unitCurrency,
+      spending,
+      alerts,
+      form,
+      problem,
+    }
+    return html(moneyPage(pageContext, model), problem === null ? 200 : 409)
+  }
+}
+
+const noBudget: BudgetForm = { scope: '', period: 'day', amount: '', alertAt: defaultAlertAt, stops: true }
