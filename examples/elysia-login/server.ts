@@ -220,7 +220,7 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       if (!recipient) return again({ text: sentences.invalid_contact }, 400)
       const waitSeconds = sends.take(visitorOf(request, server))
       if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
-      const result = await otpost.send(sendRequest(recipient))
+      const result = await otpost.send({ ...sendRequest(recipient), clientIp: visitorOf(request, server) })
       // A code was sent a moment ago, perhaps to this visitor: show the same page.
       const isSent = result.success || result.error === 'cooldown_active' || result.error === 'timeout'
       if (!isSent) return again(noticeOf(result), result.status ?? 503)
@@ -244,7 +244,10 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       session.notice = { text: sentences.rate_limited, waitSeconds }
       return goTo('/code')
     }
-    const result = await otpost.resend(sendRequest(session.recipient))
+    const result = await otpost.resend({
+      ...sendRequest(session.recipient),
+      clientIp: visitorOf(request, server),
+    })
     session.notice = result.success
       ? { text: 'Another code was sent. The previous one no longer works.' }
       : noticeOf(result)
@@ -276,7 +279,7 @@ app.listen({ port: Number(process.env.PORT ?? 3001), hostname: '127.0.0.1' }, ({
   console.log(`http://localhost:${port}/login`)
 })
 
-/** The visitor that limits count. Behind a proxy, take the IP address from the header that the proxy sets. */
+/** The visitor that limits count, also those of otpost. Behind a proxy, take the IP address from the header that the proxy sets. */
 function visitorOf(request: Request, server: (typeof app)['server']): string {
   return server?.requestIP(request)?.address ?? ''
 }

@@ -237,7 +237,7 @@ app.post('/login', async (req, res) => {
   if (!recipient) return again({ text: sentences.invalid_contact }, 400)
   const waitSeconds = sends.take(req.ip ?? '')
   if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
-  const result = await otpost.send(sendRequest(recipient))
+  const result = await otpost.send({ ...sendRequest(recipient), clientIp: req.ip ?? '' })
   // A code was sent a moment ago, perhaps to this visitor: show the same page.
   const isSent = result.success || result.error === 'cooldown_active' || result.error === 'timeout'
   if (!isSent) return again(noticeOf(result), result.status ?? 503)
@@ -262,7 +262,7 @@ app.post('/code/resend', async (req, res) => {
     session.notice = { text: sentences.rate_limited, waitSeconds }
     return res.redirect(303, '/code')
   }
-  const result = await otpost.resend(sendRequest(session.recipient))
+  const result = await otpost.resend({ ...sendRequest(session.recipient), clientIp: req.ip ?? '' })
   session.notice = result.success
     ? { text: 'Another code was sent. The previous one no longer works.' }
     : noticeOf(result)
