@@ -439,6 +439,7 @@ describe('findings', () => {
     lastRequestAt: null,
     ignoredForwardedAt: null,
     destinationRules: [],
+    budgets: undefined,
     apps: undefined,
   }
 
@@ -540,6 +541,7 @@ describe('findings', () => {
     lastRequestAt: null,
     ignoredForwardedAt: null,
     destinationRules: [],
+    budgets: undefined,
     apps: undefined,
   } as const
   test.each([
@@ -635,6 +637,25 @@ describe('findings', () => {
       level: 'fail',
       remedy: expect.stringContaining(remedy),
     })
+  })
+
+  test('about budgets name the scopes, and warn without a budget or a receiver of alerts', async () => {
+    const here = await kept()
+    const budgets = async (settings: Readonly<Record<string, string>>) => {
+      const { of } = await examined({ ...here.env, ...settings })
+      return [...of('budgets'), ...of('alerts')]
+    }
+    expect(await budgets({})).toEqual([
+      expect.stringMatching(/^warn: The cost of SMS is not limited.* → Set a budget/),
+    ])
+    expect((await otpost(['budget', 'set', 'server', '--per', 'day', '--amount', '5'], here.env)).code).toBe(
+      0,
+    )
+    expect(await budgets({})).toEqual([
+      'ok: server.',
+      expect.stringMatching(/^warn: Alerts of budgets are only in the log.* → Set ALERT_EMAIL/),
+    ])
+    expect(await budgets({ ALERT_EMAIL: 'ops@example.com' })).toEqual(['ok: server.'])
   })
 
   test('about destinations name rules that fail on this server', async () => {

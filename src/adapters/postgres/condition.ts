@@ -4,6 +4,7 @@ import {
   appFacts,
   appsQuery,
   brandCountQuery,
+  budgetsQuery,
   destinationRuleOf,
   destinationRulesQuery,
   ignoredForwardedQuery,
@@ -76,6 +77,8 @@ async function factsOf(pool: Pool) {
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
     ignoredForwardedAt: ignoredAt == null ? null : Number(ignoredAt),
     destinationRules: rules.map(destinationRuleOf),
+    budgets:
+      schema === 'current' ? (await pool.rows(budgetsQuery, [])).map(([scope]) => String(scope)) : undefined,
     apps:
       schema === 'current'
         ? appFacts(await pool.rows(appsQuery, []), (await pool.rows(brandCountQuery, []))[0]?.[0])

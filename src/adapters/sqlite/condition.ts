@@ -5,6 +5,7 @@ import {
   appFacts,
   appsQuery,
   brandCountQuery,
+  budgetsQuery,
   type DatabaseFacts,
   destinationRuleOf,
   destinationRulesQuery,
@@ -57,6 +58,10 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
       destinationRules: tables.includes('destination_rules')
         ? driver.prepare<[], unknown[]>(destinationRulesQuery).raw().all().map(destinationRuleOf)
         : [],
+      budgets:
+        schema === 'current' && missing.length === 0
+          ? driver.prepare<[], string>(budgetsQuery).pluck().all()
+          : undefined,
       apps:
         schema === 'current' && missing.length === 0
           ? appFacts(

@@ -15,6 +15,8 @@ export interface DatabaseFacts {
   /** The start of the last hour in which X-Forwarded-For was ignored; epoch milliseconds. */
   readonly ignoredForwardedAt: number | null
   readonly destinationRules: readonly DestinationRule[]
+  /** Scopes. Undefined: the schema is of another version. */
+  readonly budgets: readonly string[] | undefined
   /** Undefined: the schema is of another version. */
   readonly apps: AppFacts | undefined
 }
@@ -53,6 +55,8 @@ export type ServerDatabaseFacts =
       readonly lastRequestAt: number | null
       readonly ignoredForwardedAt: number | null
       readonly destinationRules: readonly DestinationRule[]
+      /** Scopes. Undefined: the schema is of another version. */
+      readonly budgets: readonly string[] | undefined
       /** Undefined: the schema is of another version. */
       readonly apps: AppFacts | undefined
     }
@@ -66,6 +70,8 @@ export interface StandbyFacts {
 
 export const ignoredForwardedQuery =
   "SELECT max(at) FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000"
+
+export const budgetsQuery = 'SELECT scope FROM budgets ORDER BY scope'
 
 export const destinationRulesQuery =
   'SELECT rule, brand_slug, action, CAST(providers AS TEXT), sender, route FROM destination_rules ORDER BY rule, brand_slug'

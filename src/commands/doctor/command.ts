@@ -6,6 +6,7 @@ import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
 import { settingWarnings } from '../../config/warnings.ts'
 import { type Env, exit, print } from '../common.ts'
 import { appFindings } from './apps.ts'
+import { budgetFindings } from './budgets.ts'
 import { clockFindings } from './clock.ts'
 import { type DatabaseFindings, forwardedFindings, secretFindings } from './database.ts'
 import { destinationFindings } from './destinations.ts'
@@ -40,7 +41,13 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   const isHere = hasAddress(config.host)
   const others = await askOthers(config, isHere)
   // Last: it blocks the event loop, and would delay the answers of the others.
-  const { findings: inside, lastRequestAt, destinationRules, apps } = await inspectDatabase(config, full)
+  const {
+    findings: inside,
+    lastRequestAt,
+    destinationRules,
+    budgets,
+    apps,
+  } = await inspectDatabase(config, full)
   return [
     ...settingsFindings([]),
     ...settingWarnings(config, env.NODE_ENV || undefined).map(({ setting, problem, remedy }) =>
@@ -50,6 +57,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     ...guardFindings(config.guard),
     ...inside,
     ...destinationFindings(destinationRules, readDestinationConfig(env)),
+    ...budgetFindings(budgets, config.alerts),
     ...appFindings(apps, [...config.appCredentials.keys()], config.limits.globalPerMinute),
     ...others.findings,
     ...clockFindings(others.clocks, lastRequestAt, Date.now()),
@@ -84,6 +92,7 @@ async function inspectDatabase(config: StoreConfig, full: boolean): Promise<Data
     ],
     lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,
     destinationRules: facts.kind === 'answered' ? facts.destinationRules : null,
+    budgets: facts.kind === 'answered' ? facts.budgets : undefined,
     apps: facts.kind === 'answered' ? facts.apps : undefined,
   }
 }

@@ -8,6 +8,8 @@ export interface DatabaseFindings {
   readonly lastRequestAt: number | null
   /** Null: the database could not be read. */
   readonly destinationRules: readonly DestinationRule[] | null
+  /** Scopes. */
+  readonly budgets: readonly string[] | undefined
   readonly apps: AppFacts | undefined
 }
 

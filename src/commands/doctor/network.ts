@@ -35,6 +35,8 @@ export async function askOthers(config: Config, isHere: boolean): Promise<Asked>
     )
   }
   if (publicUrl !== undefined) asking.push(ask(`${publicUrl}/health`, publicUrlFinding))
+  const { webhook } = config.alerts
+  if (webhook) asking.push(ask(`${new URL(webhook.url).origin}/`, alertFinding))
   if (config.tracing) asking.push(ask(config.tracing.url, collectorFinding))
   if (config.port !== 0 && isHere) asking.push(ask(`${ownUrl(config)}/health`, serverFinding))
   const answers = await Promise.all(asking)
@@ -120,6 +122,13 @@ function mailRemedy(reason: string): string {
   if (reason === 'time-out')
     return 'Correct the host and port in SMTP_URL, or open the firewall for connections from this machine.'
   return 'Correct SMTP_URL, and see the log of the mail server.'
+}
+
+/** Any status is fine. The server works without the receiver. */
+export function alertFinding(host: string, reach: Reach): Finding {
+  return reach.kind === 'answered'
+    ? ok('ALERT_WEBHOOK_URL', `${host} answers. No alert was sent.`)
+    : warn('ALERT_WEBHOOK_URL', ...unreached(host, reach))
 }
 
 /** Any status is fine. The server works without the collector. */

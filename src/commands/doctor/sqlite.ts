@@ -13,7 +13,7 @@ export function sqliteFindings(
   full: boolean,
 ): DatabaseFindings {
   if (!pathFacts(databaseFile))
-    return { findings: [], lastRequestAt: null, destinationRules: null, apps: undefined }
+    return { findings: [], lastRequestAt: null, destinationRules: null, budgets: undefined, apps: undefined }
   try {
     const facts = conditionOf(databaseFile, { full })
     return {
@@ -24,6 +24,7 @@ export function sqliteFindings(
       ],
       lastRequestAt: facts.lastRequestAt,
       destinationRules: facts.destinationRules,
+      budgets: facts.budgets,
       apps: facts.apps,
     }
   } catch (error) {
@@ -33,6 +34,7 @@ export function sqliteFindings(
       findings: [fail('integrity', message, remedy)],
       lastRequestAt: null,
       destinationRules: null,
+      budgets: undefined,
       apps: undefined,
     }
   }
