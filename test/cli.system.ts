@@ -541,6 +541,34 @@ describe.concurrent('otpost destination', () => {
   })
 })
 
+describe.concurrent('otpost guard', () => {
+  test('allow, block, remove and status', async () => {
+    const { env, ok, run } = await scene()
+    expect(await ok('guard', 'block', '+371 2000', '--for', '2h')).toMatch(
+      /^\+3712000 \(LV\) is blocked until 20/,
+    )
+    expect(await ok('guard', 'allow', '3712000')).toMatch(/^\+3712000 \(LV\) is allowed until 20/)
+    const off = await otpost(['guard', 'block', '+44'], { ...env, GUARD: 'off' })
+    expect([off.code, off.stderr]).toEqual([0, expect.stringContaining('GUARD is off')])
+    const status = JSON.parse(await ok('guard', 'status', '--json'))
+    expect(status).toMatchObject({
+      mode: 'record',
+      blocked: [{ prefix: '+44', country: null, by: 'operator' }],
+      allowed: [{ prefix: '+3712000', country: 'LV', by: 'operator' }],
+      buckets: [],
+      countries: [],
+      lastHour: { denied: 0, recorded: 0 },
+    })
+    expect(await ok('guard', 'status')).toMatch(/\n\+44 +- +operator/)
+    expect(await ok('guard', 'remove', '+44')).toBe('Ended the block of +44 by the operator.\n')
+    const refused = await run('guard', 'allow', '0044', '--for', '1h')
+    expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining('A prefix is "+"')])
+    const audit: { action: string; target: string }[] = JSON.parse(await ok('audit', '--json'))
+    const targets = audit.filter(({ action }) => action === 'guard.set').map(({ target }) => target)
+    expect(targets.sort()).toEqual(['+3712000', '+3712000', '+44', '+44'])
+  })
+})
+
 describe.concurrent('otpost budget and otpost price', () => {
   test('set, list, lift and remove budgets, before and after an import of prices', async () => {
     const { env, ok, run } = await scene()

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { setGuardPrefix } from '../../src/domain/operator/guard.ts'
 import { codeIn } from '../support/app.ts'
 import {
   browserPath,
@@ -16,6 +17,7 @@ import {
   signIn,
   startConsole,
 } from '../support/console-browser.ts'
+import { tester } from '../support/operator.ts'
 import { livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
 
@@ -406,7 +408,7 @@ trace('a blocked prefix is allowed for 24 hours, from the next code on', async (
   await button(page, 'Save').click()
   await page.getByRole('status').getByText('+3712000 is blocked until').waitFor()
   const blocked = row(part(page, 'Blocked prefixes'), '+371 2000')
-  await blocked.getByText('Latvia').waitFor()
+  await blocked.getByText('Latvia, by an operator').waitFor()
   expect(await send('+371 20001234')).toBe('rate_limited')
   expect(await send('+371 21001234')).toBeUndefined()
 
@@ -946,6 +948,7 @@ trace(
       { path: '/admin/deliveries', has: 'webhook' },
       { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
+      { path: '/admin/guard', has: '+371 2000' },
       { path: '/admin/audit', has: 'Request approved' },
       { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
       { path: '/admin/nothing', has: 'Page not found' },
@@ -983,6 +986,7 @@ trace(
     isWithGateway: true,
     prepare: async (context) => {
       await setUp(context)
+      await setGuardPrefix(context.acting(tester), 'block', '+3712000')
       const until = context.now()
       // A few rows of each kind: the cost of axe and the Tab key grows with the rows.
       await livePast(context, { from: until - 26 * 3_600_000, until, sends: 40 })

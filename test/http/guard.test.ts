@@ -42,13 +42,19 @@ function set(action: PrefixAction, prefix: string, duration?: string) {
   return setGuardPrefix(app.app.context.acting(tester), action, prefix, duration)
 }
 
-async function statusIn(mode: GuardMode) {
-  // The server stores its buckets with a later request.
+/** With the blocks by the guard: the server stores them after the answer to a later request. */
+async function statusIn(mode: GuardMode, blocks: number) {
   app.advance(syncSeconds)
   await send('+493012345678')
   const { context } = app.app
   const ports = { ...context, guard: context.guardReader, countryOfPrefix }
-  return readGuardStatus(ports, { mode, smsCountries: ['LV'] })
+  for (let tries = 0; tries < 1000; tries++) {
+    const status = await readGuardStatus(ports, { mode, smsCountries: ['LV'] })
+    const isStored = status.buckets.length > 0 || blocks === 0
+    if (isStored && status.blocked.filter(({ by }) => by === 'guard').length === blocks) return status
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  throw new Error('the server did not store its blocks')
 }
 
 async function lastChange() {
@@ -70,7 +76,7 @@ describe('entries of operators (D41)', () => {
   test('allow a prefix that the guard blocked, and end its block', async () => {
     const answers = await pump('+3712255', 6)
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429])
-    const { blocked, buckets, lastHour, countries } = await statusIn('deny')
+    const { blocked, buckets, lastHour, countries } = await statusIn('deny', 1)
     expect(blocked).toMatchObject([{ prefix: '+3712255', country: 'LV', by: 'guard', unverified: 5 }])
     expect(buckets[0]).toMatchObject({ kind: 'prefix', key: '+3712255', threshold: 5 })
     expect(lastHour).toEqual({ denied: 1, recorded: 0 })
@@ -80,7 +86,7 @@ describe('entries of operators (D41)', () => {
     await set('allow', '371', '1h')
     expectSuccess(await send('+37122552000'), ['expiresIn'])
     expect(await lastChange()).toMatchObject({ details: { "guard's blocks": '1 → 0' } })
-    expect(await statusIn('deny')).toMatchObject({ blocked: [], allowed: [{ prefix: '+371' }] })
+    expect(await statusIn('deny', 0)).toMatchObject({ blocked: [], allowed: [{ prefix: '+371' }] })
     app.advance(3600)
     expectSuccess(await send('+37122552000'), ['expiresIn'])
   })
@@ -133,7 +139,7 @@ describe('mode record', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200])
     await set('block', '+3712288')
     expectError(await send('+37122881000'), 429, 'rate_limited')
-    const { lastHour, last24Hours, blocked } = await statusIn('record')
+    const { lastHour, last24Hours, blocked } = await statusIn('record', 1)
     expect(lastHour).toEqual({ denied: 1, recorded: 2 })
     expect(last24Hours).toEqual(lastHour)
     expect(blocked.map(({ prefix, by }) => `${prefix} ${by}`)).toEqual([
@@ -148,7 +154,7 @@ describe('the console', () => {
 
   test('shows a blocked prefix, and allows it', async () => {
     const denied = (await pump('+3712255', 6)).at(-1)
-    await statusIn('deny')
+    await statusIn('deny', 1)
     const visitor = await new Visitor(app).enter()
     const overview = await visitor.get('/admin')
     expect(overview.html).toContain('The SMS pumping guard blocks 1 prefix of Latvia.')

@@ -216,6 +216,21 @@ describe('the metrics', () => {
     expect([decided('US', 'monitor'), decided('IN', 'block'), decided('none', 'block')]).toEqual([1, 1, 1])
   })
 
+  test('count codes that the guard denied or recorded, by bucket', async () => {
+    for (const [mode, verdict, other] of [
+      ['deny', 'denied', 'recorded'],
+      ['record', 'recorded', 'denied'],
+    ] as const) {
+      await start({ GUARD: mode, SMS_COUNTRIES: 'LV' })
+      for (let code = 0; code < 7; code++) await app.post('/otp/send', { phone: `+3712255${1000 + code}` })
+      const told = await scrape()
+      const guarded = (bucket: string, of: string) =>
+        told.value('otpost_guard_total', { bucket, verdict: of })
+      expect([guarded('prefix', verdict), guarded('blocked-prefix', verdict)]).toEqual([1, 1])
+      expect([guarded('prefix', other), guarded('country-day', verdict)]).toEqual([0, 0])
+    }
+  })
+
   test('count delivery reports by provider and status', async () => {
     const urls: string[] = []
     const gateway = Bun.serve({

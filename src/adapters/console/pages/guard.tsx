@@ -133,7 +133,6 @@ function Prefixes({ caption, entries, model }: PrefixesProps) {
         caption={caption}
         columns={[
           'Prefix',
-          'By',
           { title: 'Unverified', align: 'end' },
           'Since',
           'Until',
@@ -161,9 +160,11 @@ function prefixCells(
   return [
     <span key="prefix" class="two-lines">
       <bdi class="masked">{by === 'guard' ? `${shown} ····` : shown}</bdi>
-      {country !== null && <small>{countryName(country)}</small>}
+      <small>
+        {country === null ? '' : `${countryName(country)}, `}
+        {by === 'guard' ? 'by the guard' : 'by an operator'}
+      </small>
     </span>,
-    by,
     unverified === null ? '–' : count(unverified),
     <Time key="since" at={Date.parse(since)} />,
     <Time key="until" at={Date.parse(until)} />,
@@ -228,10 +229,8 @@ function EntryForm({ model: { form, problem } }: { model: GuardModel }) {
           label="Action"
           name="action"
           value={form.action}
-          options={{
-            block: 'block: deny codes, also with GUARD=record',
-            allow: 'allow: send codes without a check',
-          }}
+          options={{ block: 'block: deny codes', allow: 'allow: send codes' }}
+          hint="An operator’s block denies codes also with `GUARD=record`."
         />
         <Field
           label="For"
