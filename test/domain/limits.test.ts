@@ -41,6 +41,31 @@ function decideOn(claims: readonly Claim[], windows: Readonly<Record<string, Lim
   return decide(claims, ({ name }) => windows[name], now)
 }
 
+describe('a calendar window', () => {
+  const midnight = Date.UTC(2028, 1, 29)
+  const nextMidnight = Date.UTC(2028, 2, 1)
+  const daily = claim('daily', { period: 'day', max: 10, units: 3 })
+  const decideAt = (at: number, open: LimitCount | undefined) => {
+    const { decision } = decide([daily], () => open, at)
+    return decision.allowed ? decision.grants : decision.resetsInMs
+  }
+  const counted = (count: number, expiresAt: number) => [
+    { subject: someone, name: 'daily', count, expiresAt, units: 3 },
+  ]
+
+  test('ends at midnight UTC, whenever it began', () => {
+    expect(decideAt(midnight - 1, undefined)).toEqual(counted(3, midnight))
+    expect(decideAt(midnight, undefined)).toEqual(counted(3, nextMidnight))
+    expect(decideAt(midnight + 1, { count: 8, expiresAt: nextMidnight })).toBe(86_399_999)
+  })
+
+  test('is not ended by a request that began just before it', () => {
+    expect(decideAt(midnight - 1, { count: 4, expiresAt: nextMidnight })).toEqual(counted(7, nextMidnight))
+    const before = midnight - clockToleranceMs - 1
+    expect(decideAt(before, { count: 4, expiresAt: nextMidnight })).toEqual(counted(7, midnight))
+  })
+})
+
 describe('a window from before the clock was set back', () => {
   const later = now + 3_600_000
 
