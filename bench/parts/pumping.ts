@@ -152,6 +152,7 @@ function tableOf(results: readonly Result[]): string {
       minutes === undefined ? 'never' : minutes.toFixed(minutes < 10 ? 1 : 0),
       `${result.genuineRefused} of ${whole(genuine)} (${percent(result.genuineRefused / genuine)})`,
       String(result.homeRefused),
+      whole(result.spentUnits),
     ]
   })
   const head = [
@@ -161,7 +162,8 @@ function tableOf(results: readonly Result[]): string {
     'units lost',
     'minutes until stopped',
     'genuine users refused',
-    'of them in the home country',
+    'of them at home',
+    'units for all SMS',
   ]
   const widths = head.map((_, column) =>
     Math.max(...[head, ...rows].map((cells) => cells[column]?.length ?? 0)),
