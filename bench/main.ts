@@ -21,17 +21,17 @@ type PartName = keyof typeof parts
 const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH] [--seed NUMBER] [--postgres]
 
 Measures the real process and prints a Markdown table, which a whole run also writes to bench/results.md. Takes about
-40 minutes.
+45 minutes.
 
-  --quick        about nine minutes: fewer and shorter rounds, fewer rows; writes nothing
+  --quick        about ten minutes: fewer and shorter rounds, fewer rows; writes nothing
   --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing but the table of pumping in docs
   --binary PATH  a compiled otpost instead of the source; pumping always uses the source
   --seed NUMBER  of the traffic of pumping, ${reportedSeed} by default. Thresholds are tuned with other seeds
   --postgres     pumping uses PostgreSQL, not SQLite
   --help
 
-It needs Linux, and wrk (apt-get install wrk) except for pumping. It creates its databases in TMPDIR, which should be on a real disk. With
-redis-server and OTPGATEWAY=PATH, the part peers measures that otpgateway too.
+It needs Linux and, except for pumping, wrk (apt-get install wrk). It creates its databases in TMPDIR, which should be
+on a real disk; pumping uses /dev/shm. With redis-server and OTPGATEWAY=PATH, the part peers measures that otpgateway too.
 `
 
 const { values: options } = parseArgs({
