@@ -207,6 +207,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     context,
     providers: ports.providers,
     alerts,
+    guard,
     handle: (request: Request): Promise<Response> => http.handle(request),
 
     /** @throws if the port is in use or not permitted */

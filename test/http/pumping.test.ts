@@ -1,0 +1,263 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { type Answer, codeIn, createTestApp, type TestApp } from '../support/app.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { accepted, policyOf, temporary, testProvider, unknown } from '../support/policy.ts'
+import { expectError, expectSuccess, retryAfter } from '../support/rows.ts'
+
+// Design D41 on the request path. What the guard decides is in test/domain/guard.
+
+const apps: TestApp[] = []
+const provider = testProvider('one')
+
+async function start(env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
+  const app = await createTestApp(
+    { GUARD: 'deny', SMS_COUNTRIES: 'LV', ...env },
+    { smsRoutes: { plain: [provider] } },
+  )
+  apps.push(app)
+  return app
+}
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.close()))
+  provider.sent.length = 0
+  provider.answer(() => accepted)
+})
+
+const [minute, hour, day] = [60, 3600, 86_400]
+/** A number of one prefix. */
+const near = (index: number) => `3712255${String(1000 + index)}`
+/** A number of a prefix of its own. */
+const far = (index: number) => `3712${String(100 + index)}1234`
+const numbers = (count: number, numberOf = near, first = 0) =>
+  Array.from({ length: count }, (_, index) => numberOf(first + index))
+
+type Fields = Readonly<Record<string, unknown>>
+
+async function sendAll(app: TestApp, phones: readonly string[], fields: Fields = {}): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (const phone of phones) answers.push(await app.post('/otp/send', { phone, ...fields }))
+  return answers
+}
+
+const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status)
+const times = (count: number, status: number) => Array<number>(count).fill(status)
+
+async function verify(app: TestApp, phone: string): Promise<void> {
+  const otp = codeIn(provider.sent.findLast(({ to }) => to === phone)?.text)
+  const answer = await app.post('/otp/verify', { phone, otp })
+  expectSuccess(answer)
+  await app.eventsOf(answer)
+}
+
+describe('GUARD=deny', () => {
+  test('denies the sixth unverified code to a prefix, and blocks it for 12 hours', async () => {
+    const app = await start()
+    const answers = await sendAll(app, numbers(7))
+    expect(statuses(answers)).toEqual([...times(5, 200), 429, 429])
+    for (const answer of answers.slice(5)) {
+      expectError(answer, 429, 'rate_limited')
+      expect(retryAfter(answer)).toBe(12 * hour)
+      expect(answer.body.message).toContain('numbers of this range were not verified. Try again in 12 hours.')
+    }
+    expect(provider.sent).toHaveLength(5)
+    expect(statuses(await sendAll(app, [far(0)]))).toEqual([200])
+    app.advance(12 * hour - 1)
+    expect(statuses(await sendAll(app, [near(8)]))).toEqual([429])
+    app.advance(1)
+    expect(statuses(await sendAll(app, [near(8)]))).toEqual([200])
+  })
+
+  test('a verified code drains one', async () => {
+    const app = await start()
+    await sendAll(app, numbers(5))
+    await verify(app, near(0))
+    expect(statuses(await sendAll(app, numbers(2, near, 10)))).toEqual([200, 429])
+  })
+
+  test('a country without a history and a rule has 3 unverified codes an hour', async () => {
+    const app = await start({ SMS_COUNTRIES: '' })
+    const answers = await sendAll(app, numbers(4, far))
+    expect(statuses(answers)).toEqual([200, 200, 200, 429])
+    expect(answers[3]?.body.message).toContain('numbers of this country')
+    expect(statuses(await sendAll(app, ['447400123456']))).toEqual([200])
+  })
+
+  test('resend counts like send', async () => {
+    const app = await start({ SMS_COOLDOWN_SECONDS: '1' })
+    const [phone = ''] = await numbers(1)
+    for (let count = 0; count < 5; count++) {
+      app.advance(30)
+      expectSuccess(await app.post('/otp/resend', { phone }), ['expiresIn'])
+    }
+    app.advance(30)
+    expectError(await app.post('/otp/resend', { phone }), 429, 'rate_limited')
+  })
+
+  test('e-mail and /notify are not guarded', async () => {
+    const app = await start()
+    await sendAll(app, numbers(6))
+    const mail = { channel: 'EMAIL', email: 'a@example.com', clientIp: '192.0.2.1' }
+    expectSuccess(await app.post('/otp/send', mail), ['expiresIn'])
+    const message = { channel: 'SMS', brandId: 'acme', to: [near(9)], message: 'Hello' }
+    expectSuccess(await app.post('/notify', message), ['channel'])
+  })
+
+  test('a denied request consumes no limit and no budget, and a limit names its error first', async () => {
+    const app = await start({ GLOBAL_LIMIT_PER_MINUTE: '6' })
+    const operate = policyOf(app)
+    await operate.budget('server', '1000')
+    await sendAll(app, numbers(5))
+    expect(statuses(await sendAll(app, numbers(5, near, 10)))).toEqual(times(5, 429))
+    expect(await operate.spent()).toEqual({ server: 10_000 })
+    const cooled = await app.post('/otp/send', { phone: near(0) })
+    expectError(cooled, 429, 'cooldown_active')
+    expect((await app.eventsOf(cooled)).trace?.flags).toEqual([])
+    expect(statuses(await sendAll(app, [far(0), far(1)]))).toEqual([200, 429])
+  })
+
+  test('a limit that rejects a request begins no block of its prefix', async () => {
+    const app = await start()
+    await sendAll(app, numbers(5))
+    expectError(await app.post('/otp/send', { phone: near(0) }), 429, 'cooldown_active')
+    app.advance(20 * minute)
+    expect(statuses(await sendAll(app, [near(0)]))).toEqual([200])
+  })
+
+  test('what a limit or a budget rejects, and what certainly was not sent, fills nothing', async () => {
+    const app = await start()
+    await sendAll(app, [near(0)])
+    for (let count = 0; count < 9; count++) {
+      expectError(await app.post('/otp/send', { phone: near(0) }), 429, 'cooldown_active')
+    }
+    const operate = policyOf(app)
+    await operate.budget('server', '1')
+    expect(statuses(await sendAll(app, numbers(9, near, 10)))).toEqual(times(9, 429))
+    await operate.removeBudget('server')
+    provider.answer(() => temporary)
+    expect(statuses(await sendAll(app, numbers(9, near, 20)))).toEqual(times(9, 502))
+    provider.answer(() => unknown)
+    expect(statuses(await sendAll(app, numbers(1, near, 30)))).toEqual([502])
+    provider.answer(() => accepted)
+    expect(statuses(await sendAll(app, numbers(4, near, 40)))).toEqual([200, 200, 200, 429])
+  })
+
+  test('under concurrency, a prefix gets exactly five', async () => {
+    const app = await start()
+    const answers = await Promise.all(numbers(50).map((phone) => app.post('/otp/send', { phone })))
+    expect(statuses(answers).sort()).toEqual([...times(5, 200), ...times(45, 429)])
+  })
+
+  test('a number that verified passes for 180 days, until it is forgotten', async () => {
+    const app = await start()
+    const [phone, forgotten] = [near(100), near(101)]
+    await sendAll(app, [phone, forgotten])
+    await verify(app, phone)
+    await verify(app, forgotten)
+    await app.app.context.forget([{ channel: 'SMS', identity: forgotten }], { by: 'command', name: 'tester' })
+    const pump = async (first: number) => {
+      const answers = statuses(await sendAll(app, numbers(30, near, first)))
+      expect(answers.at(-1)).toBe(429)
+    }
+    app.advance(179 * day)
+    await pump(200)
+    expect(statuses(await sendAll(app, [phone, forgotten]))).toEqual([200, 429])
+    app.advance(2 * day)
+    await pump(300)
+    expect(statuses(await sendAll(app, [phone]))).toEqual([429])
+  })
+})
+
+describe('clientIp', () => {
+  test('has 5 unverified codes an hour, an IPv6 address with its /64', async () => {
+    const app = await start()
+    for (const [first, addresses] of [
+      [0, ['192.0.2.1', '::ffff:192.0.2.1']],
+      [20, ['2001:db8::1', '2001:db8:0:0:9::2']],
+    ] as const) {
+      const phones = numbers(8, far, first)
+      const answers: Answer[] = []
+      for (const [index, phone] of phones.entries()) {
+        answers.push(await app.post('/otp/send', { phone, clientIp: addresses[index % 2] }))
+      }
+      expect(statuses(answers)).toEqual([...times(5, 200), ...times(3, 429)])
+      expect(answers[5]?.body.message).toContain('requested from this IP address')
+    }
+    expect(statuses(await sendAll(app, [far(40)], { clientIp: '2001:db8:0:1::1' }))).toEqual([200])
+  })
+
+  test('is rejected if it is not an IP address', async () => {
+    const app = await start()
+    const invalid = ['me', '192.0.2.256', '192.0.2.1:80', '', 5, ['192.0.2.1'], '2001:db8::/64', '1.2.3']
+    for (const clientIp of invalid) {
+      for (const path of ['/otp/send', '/otp/resend']) {
+        const answer = await app.post(path, { phone: near(0), clientIp })
+        expectError(answer, 400, 'validation_error')
+        expect(answer.body.message).toStartWith('`clientIp`')
+      }
+    }
+  })
+
+  test('is stored nowhere', async () => {
+    const app = await start()
+    for (let index = 0; index < 4; index++) {
+      await app.eventsOf(await app.post('/otp/send', { phone: far(index), clientIp: '198.51.100.77' }))
+    }
+    app.advance(6)
+    await sendAll(app, [far(9)])
+    await app.app.guard.sync()
+    expect((await app.database.contents()).includes('198.51.100.77')).toBe(false)
+    expect(JSON.stringify(app.lines)).not.toContain('198.51.100.77')
+  })
+})
+
+describe('GUARD=record and off', () => {
+  test('record sends, and marks the trace and the log line of what it would deny', async () => {
+    const app = await start({ GUARD: 'record' })
+    const answers = await sendAll(app, numbers(7))
+    expect(statuses(answers)).toEqual(times(7, 200))
+    const flags = []
+    for (const answer of answers) flags.push((await app.eventsOf(answer)).trace?.flags)
+    expect(flags).toEqual([[], [], [], [], [], ['prefix'], ['blocked-prefix']])
+    expect(app.lines.at(-1)).toMatchObject({ flags: ['blocked-prefix'], status: 200 })
+    const cooled = await app.post('/otp/send', { phone: near(0) })
+    expectError(cooled, 429, 'cooldown_active')
+    expect((await app.eventsOf(cooled)).trace?.flags).toEqual([])
+  })
+
+  test('off sends, and marks nothing', async () => {
+    const app = await start({ GUARD: 'off' })
+    const answers = await sendAll(app, numbers(7))
+    expect(statuses(answers)).toEqual(times(7, 200))
+    expect((await app.eventsOf(answers[6] as Answer)).trace?.flags).toEqual([])
+  })
+})
+
+describe('two processes on one database', () => {
+  test('share buckets and blocks, and a restart keeps them', async () => {
+    const database = await openTestDatabase()
+    const [first, second] = [await start(database.env), await start(database.env)]
+    const both = async (seconds: number) => {
+      for (const app of [first, second]) {
+        app.advance(seconds)
+        await app.app.guard.sync()
+      }
+    }
+    expect(statuses(await sendAll(first, numbers(5)))).toEqual(times(5, 200))
+    await both(6)
+    await both(6)
+    expect(statuses(await sendAll(second, numbers(1, near, 10)))).toEqual([429])
+    await both(6)
+    await both(6)
+    expect(statuses(await sendAll(first, numbers(1, near, 11)))).toEqual([429])
+    await Promise.all(apps.splice(0).map((app) => app.close()))
+    const third = await start(database.env)
+    third.advance(11 * hour)
+    const [denied] = await sendAll(third, numbers(1, near, 12))
+    expectError(denied as Answer, 429, 'rate_limited')
+    third.advance(hour + minute)
+    expect(statuses(await sendAll(third, numbers(1, near, 12)))).toEqual([200])
+    await third.close()
+    apps.splice(0)
+    await database.remove()
+  })
+})
