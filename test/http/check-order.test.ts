@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { removeGuardPrefix, setGuardPrefix } from '../../src/domain/operator/guard.ts'
 import { setApp } from '../../src/domain/operator/operator.ts'
-import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
-import { appKeys, freshApp } from '../support/apps.ts'
+import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
+import { appKeys, freshApp, manyApps } from '../support/apps.ts'
 import { tester } from '../support/operator.ts'
+import { policyOf } from '../support/policy.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 
 // Design 5: a request with two faults is answered with the one that is checked first. Each endpoint has a
@@ -379,4 +381,104 @@ describe.each(endpoints)('order of checks: $title', ({ path, base, faults, furth
 
 test('phone limits do not apply to verify: a phone in cooldown can verify its code', async () => {
   expectSuccess(await app.post('/otp/verify', { ...freshApp(), phone: live, otp: liveCode }))
+})
+
+// Each step removes the fault that was reported, and the next fault is reported (design 5). Nothing before the
+// last step consumes anything.
+describe('destinations, guard and budgets', () => {
+  const latvia = '37122551234'
+  let api: TestApp
+  let operate: ReturnType<typeof policyOf>
+
+  beforeEach(async () => {
+    api = await createTestApp({
+      ...manyApps,
+      GLOBAL_LIMIT_PER_MINUTE: '1',
+      PHONE_LIMIT_PER_MINUTE: '2',
+      PHONE_LIMIT_PER_HOUR: '2',
+    })
+    await api.brand('acme', { notifyTemplates: ['ORDER_PLACED'] })
+    operate = policyOf(api)
+    await operate.budget('server', '4')
+    await operate.rule('LV', 'block')
+  })
+  afterEach(() => api.close())
+
+  const answerOf = ({ status, body, headers }: Answer) => ({
+    answer: body.error === undefined ? `${status}` : `${status} ${body.error}`,
+    message: body.message,
+    retryAfter: Number(headers.get('retry-after')),
+  })
+
+  test.each(['/otp/send', '/otp/resend'])('%s', async (path) => {
+    await operate.removeRule('LV')
+    expectSuccess(await api.post(path, { ...freshApp(), phone: latvia }), ['expiresIn'])
+    await operate.rule('LV', 'block')
+    await operate.budget('server', '3')
+    const ports = api.app.context.acting(tester)
+    await setGuardPrefix(ports, 'block', '371', '1h')
+    const spent = freshApp()
+    await api.post('/otp/verify', { ...spent, phone: latvia })
+    const post = async (app: Fields, fields: Fields = {}) =>
+      answerOf(await api.post(path, { ...app, phone: latvia, ...fields }))
+    const all = { businessName: 5, clientIp: 'me' }
+
+    expect(await post(spent, all)).toMatchObject({ answer: '429 cooldown_active', retryAfter: 30 })
+    api.advance(30)
+    expect(await post(spent, all)).toMatchObject({ answer: '429 rate_limited', retryAfter: 30 })
+    expect(await post(freshApp(), all)).toMatchObject({
+      answer: '400 validation_error',
+      message: expect.stringContaining('businessName'),
+    })
+    const blocked = freshApp()
+    expect(await post(blocked)).toMatchObject({
+      answer: '400 validation_error',
+      message: expect.stringContaining('Latvia'),
+    })
+    // It counts only on the global limit.
+    expect(await post(blocked)).toMatchObject({ answer: '429 rate_limited', retryAfter: 60 })
+    await operate.removeRule('LV')
+    const caller = freshApp()
+    expect(await post(caller)).toMatchObject({ answer: '429 rate_limited', retryAfter: 3570 })
+    await removeGuardPrefix(ports, '371')
+    expect(await post(caller)).toMatchObject({ answer: '429 rate_limited', retryAfter: 12 * 3600 - 30 })
+    expect(await operate.spent()).toEqual({ server: 2000 })
+    await operate.budget('server', '4')
+    expect(await post(caller)).toMatchObject({ answer: '200' })
+    expect(await operate.spent()).toEqual({ server: 4000 })
+  })
+
+  test('/notify', async () => {
+    await operate.budget('server', '2')
+    const post = async (app: Fields, fields: Fields) =>
+      answerOf(await api.post('/notify', { ...app, ...order, to: ['447400123456', latvia], ...fields }))
+    const faulty = { ...(order.variables as Fields), orderDate: 'today' }
+
+    const invalid = { to: ['447400123456', latvia, 'me'], variables: faulty, reference: '' }
+    expect(await post(freshApp(), { ...invalid, templateKey: 'NONE' })).toMatchObject({
+      answer: '400 validation_error',
+      message: expect.stringContaining('reference'),
+    })
+    expect(await post(freshApp(), { ...invalid, reference: 'a' })).toMatchObject({
+      answer: '400 validation_error',
+      message: expect.stringContaining('orderDate'),
+    })
+    expect(await post(freshApp(), { to: ['447400123456', latvia, 'me'] })).toMatchObject({
+      answer: '400 validation_error',
+      message: expect.stringContaining('`to['),
+    })
+    const blocked = freshApp()
+    expect(await post(blocked, {})).toMatchObject({
+      answer: '400 validation_error',
+      message: expect.stringContaining('`to[1]` is in a country'),
+    })
+    expect(await post(blocked, {})).toMatchObject({ answer: '429 rate_limited', retryAfter: 60 })
+    await operate.removeRule('LV')
+    const caller = freshApp()
+    expect(await post(caller, {})).toMatchObject({ answer: '429 rate_limited', retryAfter: 12 * 3600 })
+    expect([await operate.spent(), await api.outbox()]).toEqual([{ server: 0 }, []])
+    await operate.budget('server', '3')
+    expect(await post(caller, {})).toMatchObject({ answer: '200' })
+    expect(await operate.spent()).toEqual({ server: 3000 })
+  })
 })
