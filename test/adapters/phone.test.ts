@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import parsePhoneNumber, { getCountries, getExampleNumber, type PhoneNumber } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
 import examples from 'libphonenumber-js/mobile/examples'
-import { destinationOf, isE164 } from '../../src/adapters/phone/destination.ts'
+import { countryOfPrefix, destinationOf, isE164 } from '../../src/adapters/phone/destination.ts'
 import { e164In, isRegion } from '../../src/adapters/phone/e164.ts'
 import { formatPhone } from '../../src/adapters/phone/format.ts'
 import { phone } from '../../src/domain/contact.ts'
@@ -285,5 +285,24 @@ describe('formatPhone', () => {
 
   test('keeps the digits of every mobile number', () => {
     for (const { digits } of mobiles) expect(formatPhone(digits).replace(/\D/g, '')).toBe(digits)
+  })
+})
+
+describe('the country of a prefix', () => {
+  const rows = [
+    ['3712000', 'LV'],
+    ['371', 'LV'],
+    ['1876', 'JM'],
+    ['1', null],
+    ['7', null],
+    ['7701', 'KZ'],
+    ['44', null],
+    ['4474', 'GB'],
+    ['39347', 'IT'],
+    ['882', null],
+    ['999', null],
+  ] as const
+  test.each(rows)('of +%s is %p', (prefix, country) => {
+    expect([countryOfPrefix(prefix), countryOfPrefix(prefix)]).toEqual([country, country])
   })
 })

@@ -91,6 +91,19 @@ describe('entries of operators (D41)', () => {
     expectSuccess(await send('+37122552000'), ['expiresIn'])
   })
 
+  test('do not fill the event log: 60 denied requests a minute are stored, and all are counted', async () => {
+    await set('block', '+3712299')
+    await pump('+3712299', 70)
+    const { eventLog } = app.app.context
+    const stored = await eventLog.guarded(1000)
+    const own = stored.filter(({ at }) => at === app.clock.now)
+    expect(own).toHaveLength(60)
+    expect(own[0]).toMatchObject({ country: 'LV', flags: ['blocked-prefix'], end: { status: 429 } })
+    expect(await eventLog.guardCounts('hour', app.clock.now)).toEqual([
+      { bucket: 'blocked-prefix', verdict: 'denied', country: 'LV', count: 70 },
+    ])
+  })
+
   test('follow the longest prefix', async () => {
     await set('block', '+44')
     await set('allow', '+4474')

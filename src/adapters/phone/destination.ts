@@ -129,6 +129,19 @@ export function countryOfPrefix(digits: string): string | null {
   // The guard's prefixes are numbers without their last four digits.
   const { country } = destinationOf(`${digits}0000`)
   if (country !== null) return country
+  const known = typedCountries.get(digits)
+  if (known !== undefined) return known
+  if (typedCountries.size >= mostTyped) typedCountries.clear()
+  const found = typedCountry(digits)
+  typedCountries.set(digits, found)
+  return found
+}
+
+/** As the parser takes some 50 µs, and the overview has thousands of prefixes during an attack. */
+const typedCountries = new Map<string, string | null>()
+const mostTyped = 20_000
+
+function typedCountry(digits: string): string | null {
   const typed = new AsYouType()
   typed.input(`+${digits}`)
   const code = typed.getCallingCode()

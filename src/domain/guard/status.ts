@@ -144,7 +144,7 @@ export function effectivePrefixes(prefixes: readonly GuardPrefix[], now: EpochMs
     by === 'guard' && byOperator.some((other) => prefix.startsWith(other.prefix))
   return active
     .filter((entry) => !isOverruled(entry))
-    .sort((one, other) => one.prefix.localeCompare(other.prefix))
+    .sort((one, other) => (one.prefix < other.prefix ? -1 : 1))
 }
 
 function countriesOf(codes: readonly CountryCodes[], counts: readonly GuardCount[]): CountryStatus[] {
