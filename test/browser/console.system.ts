@@ -442,6 +442,7 @@ trace('a budget rejects SMS until the operator lifts it', async ({ page, server,
   await row(page, 'brand:acme').getByText('66 %').waitFor()
   await row(page, 'Latvia (LV)').getByText('2\u00a0units').first().waitFor()
   await expectNoOverflow(page, 'the page Money')
+  await expectAccessible(page, 'the page Money')
   await pressAndConfirm(page, 'Lift for 12 h brand:acme')
   await said(page, 'Lifted the budget brand:acme.')
   expect(await statusOf(2)).toBe(200)
@@ -949,6 +950,7 @@ trace(
       { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
       { path: '/admin/guard', has: '+371 2000' },
+      { path: '/admin/money', has: 'The cost of SMS is not limited' },
       { path: '/admin/audit', has: 'Request approved' },
       { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
       { path: '/admin/nothing', has: 'Page not found' },

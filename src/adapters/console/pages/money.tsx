@@ -53,7 +53,7 @@ function countryOf({ country }: DaySpend): string {
 function Budgets({ budgets }: Pick<MoneyModel, 'budgets'>) {
   if (budgets.length === 0) {
     return (
-      <Card>
+      <Card title="Budgets">
         <Empty title="The cost of SMS is not limited">
           Set a budget for the server with the form on this page, or run `otpost budget set server --per day
           --amount 50` on the server.
