@@ -47,7 +47,7 @@ export function noteLimits(context: RequestContext, claims: readonly Claim[], de
   }
 }
 
-function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | 'name'>): boolean {
+export function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | 'name'>): boolean {
   return a.subject[0] === b.subject[0] && a.name === b.name
 }
 

@@ -25,13 +25,13 @@ import {
   withoutProvider,
 } from '../messages/delivery.ts'
 import { otpMail } from '../messages/emails.ts'
-import type { Mail, SmsMessage } from '../messages/providers.ts'
+import type { Mail, Outcome, SmsMessage } from '../messages/providers.ts'
 import { boundText, loginOtp, renderOtp } from '../messages/templates.ts'
 import { optionalWords } from '../messages/words.ts'
 import { Charge } from '../money/charge.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
-import { claim, granted, guardRefusal, uncounted } from './claims.ts'
+import { claim, granted, guardRefusal, isSame, uncounted } from './claims.ts'
 import { authenticate, type CredentialPorts, permitted } from './credentials.ts'
 import {
   type Claim,
@@ -103,7 +103,29 @@ export async function sendOtp(
   const outcome = sms
     ? await deliverSms(ports, context, sms, steps, { avoid, charging: charge.of(sms, context, ports) })
     : await deliverMail(ports, context, mail)
-  const cooldown = cooldownOf(grants, brand.slug)
+  await settle(ports, context, outcome, { record, limits, grants, lastProvider, charge, pass })
+  return { expiresIn: ports.otpTtlSeconds }
+}
+
+interface Sending {
+  readonly record: NewCode
+  /** Without the global one. */
+  readonly limits: readonly Claim[]
+  readonly grants: readonly Grant[]
+  readonly lastProvider: string | null
+  readonly charge: Charge
+  readonly pass: GuardPass | undefined
+}
+
+/** Gives back what the delivery did not use. @throws sms_failed if no provider accepted the code */
+async function settle(
+  ports: SendOtpPorts,
+  context: RequestContext,
+  outcome: Outcome,
+  { record, limits, grants, lastProvider, charge, pass }: Sending,
+): Promise<void> {
+  const { store, now } = ports
+  const cooldown = cooldownOf(grants, record.brandSlug)
   const possiblySent = context.attempts.filter(mayBeSent)
   const last = possiblySent.at(-1)
   const provider = last?.provider ?? lastProvider
@@ -111,27 +133,23 @@ export async function sendOtp(
   if (outcome.kind !== 'accepted') {
     if (possiblySent.length === 0) pass?.undo()
     // The global limit counts calls, so it is not given back. The others count codes that may have been sent.
-    const unused = grants.filter(
-      ({ subject, units }, index) =>
-        grants[index] === cooldown ||
-        (possiblySent.length === 0 && units === undefined && subject[0] !== global.subject[0]),
-    )
-    await ports.store.abandonSend(record, [...unused, ...unspent], provider, ports.now())
+    const isUnused = (grant: Grant) =>
+      grant === cooldown || (possiblySent.length === 0 && limits.some((each) => isSame(each, grant)))
+    await store.abandonSend(record, [...grants.filter(isUnused), ...unspent], provider, now())
     await countFurther(ports, limits, possiblySent.length)
     throw new Failure('sms_failed')
   }
   try {
     const messageId = last && ports.conversionFeedback?.accepts(last.provider) ? last.providerMessageId : null
     if (provider !== null && (provider !== record.provider || messageId !== null))
-      await ports.store.setProvider(record, provider, messageId, ports.now())
+      await store.setProvider(record, provider, messageId, now())
     await countFurther(ports, limits, possiblySent.length)
     await startCooldown(ports, cooldown)
-    if (unspent.length > 0) await ports.store.giveBack(unspent, ports.now())
+    if (unspent.length > 0) await store.giveBack(unspent, now())
   } catch (error) {
     // The code is sent, and the lease replaces the cooldown.
     context.fault = error
   }
-  return { expiresIn: ports.otpTtlSeconds }
 }
 
 async function beginSend(
