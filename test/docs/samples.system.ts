@@ -3,6 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path'
 import packageJson from '../../package.json'
 import { openApi } from '../../src/adapters/http/openapi.ts'
+import { parsePrices } from '../../src/adapters/prices/csv.ts'
+import { providerNames } from '../../src/adapters/sms/index.ts'
 import { sandboxSettings } from '../../src/commands/sandbox.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { pageAt, pages, problemsOf, root, type Sample, samplesIn } from './pages.ts'
@@ -32,6 +34,8 @@ const checks: Readonly<Record<string, (code: string) => string | undefined>> = {
   text: () => undefined,
   json: (code) => thrownBy(() => JSON.parse(code)),
   yaml: (code) => thrownBy(() => Bun.YAML.parse(code)),
+  // Price files.
+  csv: (code) => parsePrices(Buffer.from(code), providerNames).problems[0],
   toml: (code) => thrownBy(() => Bun.TOML.parse(code)),
   ini: (code) => code.split('\n').find((line) => !/^(?:\[[\w.-]+\]|[#;].*|[\w.-]+\s*=.*|\s*)$/.test(line)),
   js: (code) => thrownBy(() => new Bun.Transpiler({ loader: 'js' }).scan(code)),
