@@ -255,6 +255,38 @@ describe('a message costs', () => {
   })
 })
 
+describe('a fault of the store before a fallback', () => {
+  test.each(['send', 'notify'])(
+    'ends the delivery of %s, and keeps what may have been spent',
+    async (operation) => {
+      await start({ OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'outbox' })
+      await app.brand('dlt', { dltEnabled: true, notifyTemplates: ['ORDER_DELIVERED'] })
+      await operate.budget('server', '10')
+      const { store } = app.app.context
+      const { admit } = store
+      const fault = new Error('disk full')
+      let calls = 0
+      dlt.answer(() => {
+        Object.assign(store, { admit: () => Promise.reject(fault) })
+        return calls++ === 0 ? unknown : accepted
+      })
+      const variables = { customerName: 'Jane', orderId: 'A1', deliveryDateTime: '2026-01-01T12:00Z' }
+      const order = { brandId: 'dlt', message: undefined, templateKey: 'ORDER_DELIVERED', variables }
+      const [answer, status, spent] =
+        operation === 'send'
+          ? [await send({ brandId: 'dlt' }), 502, 2000]
+          : [await notify([latvia(), latvia(), latvia()], order), 500, 6000]
+      Object.assign(store, { admit })
+      expect(answer.status).toBe(status)
+      await app.eventsOf(answer)
+      expect(app.lines).toContainEqual(
+        expect.objectContaining({ requestId: answer.body.requestId, err: fault }),
+      )
+      expect([one.sent.length, await operate.spent()]).toEqual([0, { server: spent }])
+    },
+  )
+})
+
 describe('a fault of the store after the delivery', () => {
   test.each(['send', 'notify'])('does not change the answer of %s, and is logged', async (operation) => {
     await start()

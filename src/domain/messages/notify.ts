@@ -95,17 +95,18 @@ const notifyBySms: Handler = async (ports, context, body, { app, policy }) => {
     throw order
   }
 
-  const { content, messages } = order
+  const { content, recipients } = order
   const { slug: brandSlug, displayName: brandName } = brand
   const unlimited = { validitySeconds: null, expectsFeedback: false }
   const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...content }
-  const charge = new Charge(policy, { app: app.appId, brand: brandSlug })
-  for (const { priced, steps } of messages) charge.add(priced, steps)
-  const grants = await claim(ports, context, [global, ...charge.claims(ports.now())])
+  const charge = new Charge(policy, { app: app.appId, brand: brandSlug }, context, ports)
+  const messages = recipients.map((to) => ({ ...to, charging: charge.add(to.priced, to.steps) }))
+  const grants = await claim(ports, context, [global, ...charge.claims()])
   try {
-    await deliverToAll(ports, context, 'SMS', messages, ({ senderId, priced, steps }, subject, position) => {
+    await deliverToAll(ports, context, 'SMS', messages, (to, subject, position) => {
+      const { senderId, priced, steps, charging } = to
       const sms = { ...common, ...priced, id: ports.secrets.newId(), senderId, subject, position }
-      return deliverSms(ports, context, sms, steps, { charging: charge.of(priced, context, ports) })
+      return deliverSms(ports, context, sms, steps, { charging })
     })
   } finally {
     await giveBackUnspent(ports, context, charge.unspent(grants))
@@ -124,13 +125,12 @@ function readSmsOrder(
   if ('message' in fields) refuseOtherBusiness(variables.businessName, brand)
   const content =
     'message' in fields ? { text: fields.message, template: null } : templateSms(ports, fields, brand)
-  const recipients = recipientsOf(to, 'SMS', ports.contacts.phone)
   const about = {
     smsMode: ports.smsMode,
     isTemplate: content.template !== null,
     dltEnabled: brand.dltEnabled,
   }
-  const messages = recipients.map(({ recipient, position }) => {
+  const recipients = recipientsOf(to, 'SMS', ports.contacts.phone).map(({ recipient, position }) => {
     const field = `to[${position - 1}]`
     const { country, rule } = decideDestination(ports, context, recipient, { field, brand, policy })
     const steps = smsSteps(ports, content, routingOf(about, rule))
@@ -138,8 +138,8 @@ function readSmsOrder(
     const priced = { to: recipient.identity, country }
     return { recipient, position, senderId: rule?.sender ?? null, priced, steps }
   })
-  if (messages.length > 1) delete context.country
-  return { content, messages }
+  if (recipients.length > 1) delete context.country
+  return { content, recipients }
 }
 
 const notifyByMail: Handler = async (ports, context, body, { app }) => {

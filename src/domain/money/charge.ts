@@ -3,7 +3,7 @@ import type { Charging } from '../messages/delivery.ts'
 import type { Claim, Grant } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Clock } from '../time.ts'
-import { type Budget, budgetClaim, counterOf } from './budgets.ts'
+import { type Budget, budgetClaim } from './budgets.ts'
 import type { PriceList } from './prices.ts'
 
 /** A way to send a message. */
@@ -29,6 +29,7 @@ interface Line {
   readonly prices: PriceList
   claimedMicros: number
   spentMicros: number
+  claim?: Claim
 }
 
 /**
@@ -38,8 +39,14 @@ interface Line {
 export class Charge {
   /** Claimed with the limits of the request, for all its messages. */
   private readonly lines: Line[] = []
+  /** Those of every message. */
+  private common: readonly Line[] | undefined
   /** Claimed during the delivery. */
-  private readonly further: (Line & { readonly grant: Grant | undefined })[] = []
+  private readonly further: { readonly line: Line; readonly grants: readonly Grant[] }[] = []
+  /** The latest price, which the budgets of a message share. */
+  private latest:
+    | { readonly prices: PriceList; readonly to: string; readonly provider: string; readonly micros: number }
+    | undefined
 
   constructor(
     private readonly policy: {
@@ -49,66 +56,67 @@ export class Charge {
       readonly pricesIn: (currency: string) => PriceList
     },
     private readonly about: { readonly app: string; readonly brand: string },
+    private readonly context: RequestContext,
+    private readonly ports: ChargePorts,
   ) {}
 
   /** A message that will go one of these ways. */
-  add(message: PricedMessage, steps: readonly PricedStep[]): void {
-    for (const line of this.linesOf(message)) line.claimedMicros += dearest(line, message, steps)
-  }
-
-  claims(now: number): Claim[] {
-    return this.lines.map((line) => claimOf(line, now))
-  }
-
-  /** For the delivery of one of its messages. */
-  of(message: PricedMessage, context: RequestContext, { store, now }: ChargePorts): Charging {
+  add(message: PricedMessage, steps: readonly PricedStep[]): Charging {
     const { prices } = this.policy
-    let lines: readonly Line[] = this.linesOf(message)
+    let lines = this.linesOf(message)
+    for (const line of lines) line.claimedMicros += this.dearest(line, message, steps)
     return {
       mayContinue: async (step) => {
         if (lines.length === 0) return true
-        const next = lines.map((line) => ({
-          ...line,
-          claimedMicros: dearest(line, message, [step]),
-          spentMicros: 0,
-        }))
-        const claims = next.map((line) => claimOf(line, now()))
-        try {
-          const decision = await store.admit(claims, now())
-          if (!decision.allowed) return false
-          lines = next.map((line) => ({ ...line, grant: grantOf(line, decision.grants) }))
-        } catch (error) {
-          // The delivery must end, so that what it did not spend is given back.
-          context.fault = error
-          return false
-        }
-        this.further.push(...(lines as typeof this.further))
+        const next = lines.map(({ budget, prices }) => ({ budget, prices, claimedMicros: 0, spentMicros: 0 }))
+        for (const line of next) line.claimedMicros = this.dearest(line, message, [step])
+        const grants = await this.admit(next)
+        if (!grants) return false
+        this.further.push(...next.map((line) => ({ line, grants })))
+        lines = next
         return true
       },
       spend: (step) => {
-        for (const line of lines) line.spentMicros += costOf(line, message, step)
-        return { micros: costOf({ prices }, message, step), currency: prices.currency }
+        for (const line of lines) line.spentMicros += this.costOf(line, message, step)
+        return { micros: this.costOf({ prices }, message, step), currency: prices.currency }
       },
     }
   }
 
+  claims(): Claim[] {
+    return claimsOf(this.lines, this.ports.now())
+  }
+
   /** What to give back. @param grants of `claims` */
   unspent(grants: readonly Grant[]): Grant[] {
-    const first = this.lines.map((line) => ({ ...line, grant: grantOf(line, grants) }))
-    return [...first, ...this.further].flatMap(({ grant, claimedMicros, spentMicros }) => {
-      const units = claimedMicros - spentMicros
-      return grant && units > 0 ? [{ ...grant, units }] : []
+    return [...this.lines.map((line) => ({ line, grants })), ...this.further].flatMap(({ line, grants }) => {
+      const units = line.claimedMicros - line.spentMicros
+      const grant = units > 0 ? grantOf(line, grants) : undefined
+      return grant ? [{ ...grant, units }] : []
     })
+  }
+
+  /** Undefined: a budget is exhausted, or the store failed. The delivery must end, so that what it did not spend is given back. */
+  private async admit(lines: readonly Line[]): Promise<readonly Grant[] | undefined> {
+    const { store, now } = this.ports
+    try {
+      const decision = await store.admit(claimsOf(lines, now()), now())
+      return decision.allowed ? decision.grants : undefined
+    } catch (error) {
+      this.context.fault = error
+      return undefined
+    }
   }
 
   private linesOf({ country }: PricedMessage): readonly Line[] {
     const { budgets, budgetOf } = this.policy
     if (budgets.length === 0) return []
-    const { app, brand } = this.about
-    return ['server', `brand:${brand}`, `app:${app}`, `country:${country}`].flatMap((scope) => {
+    this.common ??= ['server', `brand:${this.about.brand}`, `app:${this.about.app}`].flatMap((scope) => {
       const budget = budgetOf(scope)
-      return budget ? [this.lineOf(budget)] : []
+      return budget ? this.lineOf(budget) : []
     })
+    const ofCountry = budgetOf(`country:${country}`)
+    return ofCountry ? [...this.common, this.lineOf(ofCountry)] : this.common
   }
 
   private lineOf(budget: Budget): Line {
@@ -119,25 +127,32 @@ export class Charge {
     }
     return line
   }
+
+  private dearest(line: Pick<Line, 'prices'>, message: PricedMessage, steps: readonly PricedStep[]): number {
+    return steps.reduce((most, step) => Math.max(most, this.costOf(line, message, step)), 0)
+  }
+
+  private costOf(
+    { prices }: Pick<Line, 'prices'>,
+    { to }: PricedMessage,
+    { provider: { name }, segments }: PricedStep,
+  ): number {
+    let { latest } = this
+    if (latest?.prices !== prices || latest.to !== to || latest.provider !== name) {
+      latest = { prices, to, provider: name, micros: prices.perSegment(to, name) }
+      this.latest = latest
+    }
+    return latest.micros * segments.count
+  }
 }
 
-function claimOf({ budget, claimedMicros }: Line, now: number): Claim {
-  return budgetClaim(budget, claimedMicros, now)
+function claimsOf(lines: readonly Line[], now: number): Claim[] {
+  return lines.map((line) => {
+    line.claim = budgetClaim(line.budget, line.claimedMicros, now)
+    return line.claim
+  })
 }
 
-function grantOf({ budget }: Line, grants: readonly Grant[]): Grant | undefined {
-  const counter = counterOf(budget)
-  return grants.find(({ subject, name }) => subject[0] === counter.subject[0] && name === counter.name)
-}
-
-function dearest(line: Pick<Line, 'prices'>, message: PricedMessage, steps: readonly PricedStep[]): number {
-  return steps.reduce((most, step) => Math.max(most, costOf(line, message, step)), 0)
-}
-
-function costOf(
-  { prices }: Pick<Line, 'prices'>,
-  { to }: PricedMessage,
-  { provider, segments }: PricedStep,
-): number {
-  return prices.perSegment(to, provider.name) * segments.count
+function grantOf({ claim }: Line, grants: readonly Grant[]): Grant | undefined {
+  return grants.find(({ subject, name }) => subject[0] === claim?.subject[0] && name === claim.name)
 }

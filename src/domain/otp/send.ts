@@ -87,11 +87,15 @@ export async function sendOtp(
   }
 
   const { record, sms, steps, mail } = newCode(ports, context, brand, order)
-  const charge = new Charge(policy, { app: appId, brand: brand.slug })
-  if (sms) charge.add(sms, steps)
+  const charge = new Charge(policy, { app: appId, brand: brand.slug }, context, ports)
+  let deliver: (avoid: string | null) => Promise<Outcome>
+  if (sms) {
+    const charging = charge.add(sms, steps)
+    deliver = (avoid) => deliverSms(ports, context, sms, steps, { avoid, charging })
+  } else deliver = () => deliverMail(ports, context, mail)
   ports.guard.applyOperatorPrefixes(policy.prefixes)
   const pass = sms && (await enterGuard(ports, context, order, [...limits, global]))
-  const claims = [...limits, global, ...charge.claims(ports.now())]
+  const claims = [...limits, global, ...charge.claims()]
   // The code is active from here on: a concurrent verify succeeds (design D15).
   const { grants, lastProvider } = await beginSend(ports, context, claims, record).catch((error: unknown) => {
     pass?.undo()
@@ -99,10 +103,7 @@ export async function sendOtp(
   })
   if (pass) confirm(context, pass)
   ports.eventLog.note(context)
-  const avoid = isResend ? lastProvider : null
-  const outcome = sms
-    ? await deliverSms(ports, context, sms, steps, { avoid, charging: charge.of(sms, context, ports) })
-    : await deliverMail(ports, context, mail)
+  const outcome = await deliver(isResend ? lastProvider : null)
   await settle(ports, context, outcome, { record, limits, grants, lastProvider, charge, pass })
   return { expiresIn: ports.otpTtlSeconds }
 }
