@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
+import { codeIn, createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
 import { type Exposition, readExposition, type Sample } from '../support/exposition.ts'
 import { tester } from '../support/operator.ts'
 import { freshDatabase, withoutPostgres } from '../support/postgres.ts'
 import { type Named, readPromql } from '../support/promql.ts'
+import { startProviderDouble } from '../support/provider-server.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { freshEmail, freshPhone, logged } from '../support/rows.ts'
 
@@ -84,7 +85,21 @@ beforeAll(async () => {
     route: null,
   } as const
   const { policy } = app.app.context
-  await policy.change({ actor: tester, now: 0 }, () => ({ saveRules: [rule], entry: null }))
+  const budget = {
+    scope: 'server',
+    period: 'day',
+    amountMicros: 1_000_000,
+    currency: 'units',
+    alertAt: [100],
+    stops: false,
+    liftedUntil: null,
+    countsFrom: 0,
+  } as const
+  await policy.change({ actor: tester, now: 0 }, () => ({
+    saveRules: [rule],
+    saveBudgets: [budget],
+    entry: null,
+  }))
   await app.post('/otp/send', { phone })
   await app.post('/otp/send', { phone })
   await app.post('/otp/resend', { channel: 'EMAIL', email })
@@ -94,15 +109,45 @@ beforeAll(async () => {
   receiver.answer(() => new Response(null, { status: 503 }))
   await app.post('/otp/send', { phone: freshPhone() })
   await logged()
+  await app.app.alerts.idle()
   const onFile = await scraped(app)
   await app.close()
   const onServer = withoutPostgres ? undefined : await toldOnPostgres()
-  told = onServer ? { ...onFile, samples: [...onFile.samples, ...onServer.samples] } : onFile
+  const feedback = await toldOfFeedback()
+  const samples = [onFile, feedback, ...(onServer ? [onServer] : [])].flatMap((each) => each.samples)
+  told = { ...onFile, samples }
 })
 afterAll(async () => {
   data.remove()
   await receiver.stop()
 })
+
+/** The metrics of a server that has told a provider about a verified code. */
+async function toldOfFeedback(): Promise<Exposition> {
+  const twilio = startProviderDouble(() => Response.json({ sid: `SM${'0'.repeat(32)}` }, { status: 201 }))
+  const app = await createTestApp({
+    CONVERSION_FEEDBACK: '1',
+    SMS_PLAIN: 'twilio',
+    TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
+    TWILIO_AUTH_TOKEN: '0'.repeat(32),
+    TWILIO_FROM: '+15005550006',
+    TWILIO_BASE_URL: twilio.url,
+    METRICS_TOKEN: token,
+  })
+  try {
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone })
+    const otp = codeIn(new URLSearchParams(twilio.received.at(-1)?.body).get('Body'))
+    await app.post('/otp/verify', { phone, otp })
+    for (;;) {
+      const told = await scraped(app)
+      if (told.samples.some(({ name }) => name === 'otpost_conversion_feedback_total')) return told
+    }
+  } finally {
+    await app.close()
+    await twilio.stop()
+  }
+}
 
 async function toldOnPostgres(): Promise<Exposition> {
   const database = await freshDatabase()
