@@ -107,7 +107,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   if (conversionFeedback) listeners.push(conversionFeedback.ended)
 
   const guard = new Guard({ store: context.guardStore, now, log, mode: config.guard, node: secrets.newId() })
-  await guard.load()
+  await guard.sync()
 
   const ports: HttpPorts = {
     ...context,

@@ -10,6 +10,7 @@ import type { Period } from './domain/events/statistics.ts'
 import type { Actor } from './domain/operator/audit.ts'
 import { OperatorError } from './domain/operator/operator.ts'
 import type { Log } from './domain/ports.ts'
+import { dayMs } from './domain/time.ts'
 import { keysFor } from './secret-key.ts'
 
 export interface ContextOverrides {
@@ -25,8 +26,6 @@ export interface ContextOverrides {
 export type Context = Awaited<ReturnType<typeof openContext>>
 
 export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }
-
-const dayMs = 86_400_000
 
 /** @throws an error for the operator if the database can't be used */
 export async function openContext(config: StoreConfig, overrides: ContextOverrides = {}) {

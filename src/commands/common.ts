@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { InvalidArgumentError } from 'commander'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
+import type { Contacts } from '../domain/contact.ts'
 import type { Actor } from '../domain/operator/audit.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import { parseDuration } from '../domain/time.ts'
@@ -78,6 +79,19 @@ export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead
     return database.file
   }
   throw new OperatorError(`${database.name} is a PostgreSQL database, not a file. ${instead}`)
+}
+
+/** For changes of rules, prices and budgets. */
+export async function policyPorts({ acting, brands, apps, prices }: Context, env: Env) {
+  const { isRegion } = await import('../adapters/phone/e164.ts')
+  return { ...acting(await commandActor(env)), brands, apps, prices, isCountry: isRegion }
+}
+
+/** @throws OperatorError */
+export function phoneDigits({ phone }: Pick<Contacts, 'phone'>, number: string): string {
+  const digits = phone(number)?.identity
+  if (digits !== undefined) return digits
+  throw new OperatorError('The number must have 7 to 15 digits, and only spaces and + - ( ) . beside them.')
 }
 
 /** The operator in the audit log; with sudo, the user who called it. */

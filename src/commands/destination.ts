@@ -1,6 +1,4 @@
 import { Argument, type Command, Option } from 'commander'
-import type { Context } from '../context.ts'
-import { nameKey } from '../domain/brands/brand.ts'
 import { countryName, destinationActions, kindInWords } from '../domain/destinations/destination.ts'
 import {
   checkDestination,
@@ -13,8 +11,17 @@ import {
   setDestination,
   smsRouteNames,
 } from '../domain/operator/destinations.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
-import { commaList, commandActor, complain, type Env, print, printTable, withContext } from './common.ts'
+import { existingBrand } from '../domain/operator/operator.ts'
+import {
+  commaList,
+  complain,
+  type Env,
+  phoneDigits,
+  policyPorts,
+  print,
+  printTable,
+  withContext,
+} from './common.ts'
 
 interface RuleOptions {
   brand?: string
@@ -66,7 +73,7 @@ export function destinationCommands(program: Command, env: Env): void {
         const { providers = [], sender = null, route = null } = options
         const { readDestinationConfig } = await import('../config/destinations.ts')
         const asked = { ...requestedRule(rule, options), action, providers, sender, route }
-        const ports = await portsOf(context, env)
+        const ports = await policyPorts(context, env)
         const { rules, warnings } = await setDestination(ports, asked, readDestinationConfig(env))
         for (const each of rules) print(`${ruleName(each)}: ${ruleWords(each)}.`)
         for (const warning of warnings) complain(warning)
@@ -80,7 +87,7 @@ export function destinationCommands(program: Command, env: Env): void {
     .option('--group', 'also the rules of the territories in its numbering plan')
     .action((rule: string, options: RuleOptions) =>
       withContext(env, async (context) => {
-        const removed = await removeDestination(await portsOf(context, env), requestedRule(rule, options))
+        const removed = await removeDestination(await policyPorts(context, env), requestedRule(rule, options))
         for (const each of removed) print(`Removed the rule ${ruleName(each)}.`)
       }),
     )
@@ -131,16 +138,8 @@ async function printCheck(
     import('../config/destinations.ts'),
   ])
   await withContext(env, async ({ policy, brands }, { contacts }) => {
-    const digits = contacts.phone(number)?.identity
-    if (digits === undefined) {
-      throw new OperatorError(
-        'The number must have 7 to 15 digits, and only spaces and + - ( ) . beside them.',
-      )
-    }
-    const brandSlug = brand === undefined ? null : nameKey(brand)
-    if (brandSlug !== null && !(await brands.bySlug(brandSlug))) {
-      throw new OperatorError(`Brand ${brandSlug} does not exist. \`otpost brand list\` lists the brands.`)
-    }
+    const digits = phoneDigits(contacts, number)
+    const brandSlug = brand === undefined ? null : await existingBrand(brands, brand)
     const rules = listedRules(readDestinationConfig(env).smsCountries, (await policy.rows()).rules)
     const { country, kind, decision } = checkDestination(destinationOf, digits, brandSlug, rules)
     const { action, rule, reason } = decision
@@ -162,10 +161,4 @@ function requestedRule(
   { brand = null, group = false }: { brand?: string | null; group?: boolean },
 ): RequestedRule {
   return { rule, brand, isGroup: group }
-}
-
-async function portsOf(context: Context, env: Env) {
-  const { isRegion } = await import('../adapters/phone/e164.ts')
-  const { brands, acting } = context
-  return { ...acting(await commandActor(env)), brands, isCountry: isRegion }
 }

@@ -1,21 +1,29 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Context } from '../context.ts'
 import { formatMicros } from '../domain/money/amounts.ts'
-import { type BudgetStatus, budgetPeriods, budgetStatus } from '../domain/money/budgets.ts'
+import { type BudgetStatus, budgetPeriods, budgetStatuses } from '../domain/money/budgets.ts'
 import {
   amountIn,
   checkPrice,
   defaultAlertAt,
   liftBudget,
-  liftDurationMs,
   percentagesIn,
   removeBudget,
   setBudget,
   storePrices,
 } from '../domain/operator/money.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
-import { commandActor, complain, type Env, isoTime, print, printTable, withContext, yesNo } from './common.ts'
+import { durationIn, OperatorError } from '../domain/operator/operator.ts'
+import {
+  complain,
+  type Env,
+  isoTime,
+  phoneDigits,
+  policyPorts,
+  print,
+  printTable,
+  withContext,
+  yesNo,
+} from './common.ts'
 
 const scopeMeaning = 'server, brand:SLUG, app:APPID or country:CC'
 
@@ -51,7 +59,13 @@ export function moneyCommands(program: Command, env: Env): void {
     )
     .action((scope: string, { per: period, amount, alert: alertAt, stop: stops }: SetOptions) =>
       withContext(env, async (context) => {
-        const set = await setBudget(await portsOf(context, env), { scope, period, amount, alertAt, stops })
+        const set = await setBudget(await policyPorts(context, env), {
+          scope,
+          period,
+          amount,
+          alertAt,
+          stops,
+        })
         print(`Budget ${set.scope}: ${formatMicros(set.amountMicros, set.currency)} per ${set.period}.`)
       }),
     )
@@ -63,8 +77,7 @@ export function moneyCommands(program: Command, env: Env): void {
       withContext(env, async ({ policy, budgets, now: clock }) => {
         const now = clock()
         const all = (await policy.rows()).budgets
-        const spent = await budgets.spent(all, now)
-        const rows = all.map((each, index) => budgetRow(budgetStatus(each, spent[index] ?? 0, now)))
+        const rows = (await budgetStatuses(budgets, all, now)).map(budgetRow)
         if (rows.length === 0 && !json) {
           complain('There are no budgets: the cost of SMS is not limited.')
           return
@@ -90,11 +103,11 @@ export function moneyCommands(program: Command, env: Env): void {
     .requiredOption(
       '--for <duration>',
       'such as 30m, 12h or 7d, at most 366d; 0m ends the lift',
-      checked(liftDurationMs),
+      checked(durationIn),
     )
     .action((scope: string, { for: duration }: { for: string }) =>
       withContext(env, async (context) => {
-        const lifted = await liftBudget(await portsOf(context, env), scope, duration)
+        const lifted = await liftBudget(await policyPorts(context, env), scope, duration)
         const until = lifted.liftedUntil
         print(
           until === null
@@ -109,7 +122,7 @@ export function moneyCommands(program: Command, env: Env): void {
     .argument('<scope>', scopeMeaning)
     .action((scope: string) =>
       withContext(env, async (context) => {
-        const removed = await removeBudget(await portsOf(context, env), scope)
+        const removed = await removeBudget(await policyPorts(context, env), scope)
         print(`Removed the budget ${removed.scope}.`)
       }),
     )
@@ -128,7 +141,7 @@ export function moneyCommands(program: Command, env: Env): void {
           import('../adapters/sms/index.ts'),
         ])
         const checkedPrices = parsePrices(contentOf(file), providerNames)
-        const { count, currency, inUnits } = await storePrices(await portsOf(context, env), checkedPrices)
+        const { count, currency, inUnits } = await storePrices(await policyPorts(context, env), checkedPrices)
         print(`Imported ${count} ${count === 1 ? 'price' : 'prices'} in ${currency}.`)
         if (inUnits.length > 0)
           complain(
@@ -151,12 +164,7 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
     import('../config/destinations.ts'),
   ])
   await withContext(env, async (context, { contacts }) => {
-    const digits = contacts.phone(number)?.identity
-    if (digits === undefined) {
-      throw new OperatorError(
-        'The number must have 7 to 15 digits, and only spaces and + - ( ) . beside them.',
-      )
-    }
+    const digits = phoneDigits(contacts, number)
     const { plain, template } = readDestinationConfig(env).routes
     const { currency, prices } = checkPrice(await context.prices.rows(), digits, [...plain, ...template])
     const { country } = destinationOf(digits)
@@ -217,9 +225,4 @@ function contentOf(file: string): Uint8Array {
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
     throw new OperatorError(`${file} cannot be read${code}.`)
   }
-}
-
-async function portsOf({ acting, brands, apps, prices }: Context, env: Env) {
-  const { isRegion } = await import('../adapters/phone/e164.ts')
-  return { ...acting(await commandActor(env)), brands, apps, prices, isCountry: isRegion }
 }

@@ -8,6 +8,7 @@ import type { LogLevel } from '../adapters/log/logger.ts'
 import type { OutboxAccess } from '../adapters/outbox/access.ts'
 import { type ProviderTools, providerNamed, providerNames } from '../adapters/sms/index.ts'
 import { type TracingSettings, tracingSettings } from '../adapters/tracing/settings.ts'
+import type { GuardMode } from '../domain/guard/guard.ts'
 import { routesOf, type SmsMode } from '../domain/messages/delivery.ts'
 import type { SmsProvider, SmsRoute } from '../domain/messages/providers.ts'
 import type { LimitSettings } from '../domain/otp/limits.ts'
@@ -44,7 +45,7 @@ export interface Config extends StoreConfig {
   /** ISO 3166-1 alpha-2. Empty: SMS_COUNTRIES is not set (design D40). */
   readonly smsCountries: readonly string[]
   /** Design D41. */
-  readonly guard: (typeof smsSpendSettings.GUARD.choices)[number]
+  readonly guard: GuardMode
   readonly providerTimeoutMs: number
   readonly usesConversionFeedback: boolean
   /** Without a trailing slash. */

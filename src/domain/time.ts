@@ -17,11 +17,15 @@ export function periodOf(period: CalendarPeriod, now: number): { start: EpochMs;
     : { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) }
 }
 
+export const minuteMs = 60_000
+export const hourMs = 60 * minuteMs
+export const dayMs = 24 * hourMs
+
 const unitMs: ReadonlyMap<string, number> = new Map([
   ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
+  ['m', minuteMs],
+  ['h', hourMs],
+  ['d', dayMs],
 ])
 
 /** Reads a duration such as `30m`, `12h` or `7d`, in milliseconds. Otherwise undefined. */

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import fc from 'fast-check'
 import { parseMicros } from '../../src/domain/money/amounts.ts'
 import {
   type Budget,
   budgetClaim,
   budgetStatus,
+  percentagesReached,
   percentSpent,
-  thresholdsCrossed,
 } from '../../src/domain/money/budgets.ts'
 import { parseDuration, periodOf } from '../../src/domain/time.ts'
 
@@ -70,38 +69,13 @@ describe('the status of a budget', () => {
   })
 })
 
-describe('the thresholds of a charge', () => {
-  test.each([
-    ['none', '0', '24.99', []],
-    ['one', '24.99', '25', [50]],
-    ['several', '0', '40', [50, 80]],
-    ['exhausted', '49', '50', [100]],
-    ['reached before', '25', '26', []],
-    ['back below', '40', '25', []],
-  ] as const)('%s', (_, before, after, crossed) => {
-    expect(thresholdsCrossed(budget(), micros(before), micros(after))).toEqual([...crossed])
-  })
-
-  test('of charges in any sizes are each reported exactly once, and are those that the sum reaches', () => {
-    const percentages = fc.uniqueArray(fc.integer({ min: 1, max: 1000 }), { maxLength: 10 })
-    const charges = fc.array(fc.integer({ min: 1, max: 1_000_000 }), { maxLength: 50 })
-    fc.assert(
-      fc.property(
-        percentages,
-        charges,
-        fc.integer({ min: 1, max: 10_000_000 }),
-        (some, sizes, amountMicros) => {
-          const alertAt = some.sort((a, b) => a - b)
-          let count = 0
-          const reported = sizes.flatMap((size) => {
-            count += size
-            return thresholdsCrossed({ amountMicros, alertAt }, count - size, count)
-          })
-          expect(reported).toEqual(alertAt.filter((percent) => count * 100 >= percent * amountMicros))
-        },
-      ),
-    )
-  })
+test.each([
+  ['24.99', []],
+  ['25', [50]],
+  ['40', [50, 80]],
+  ['50', [50, 80, 100]],
+] as const)('%s of 50 reaches the alerts %p', (spent, percentages) => {
+  expect(percentagesReached(budget(), micros(spent))).toEqual([...percentages])
 })
 
 test.each([

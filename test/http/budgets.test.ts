@@ -77,7 +77,13 @@ describe('a budget', () => {
     expect(await spent()).toEqual([2_000_000])
     expect((await send(latvia(2))).status).toBe(429)
     api.advance(1)
-    await setBudget(ports(), { scope: 'server', period: 'month', amount: '3', stops: true })
+    await setBudget(ports(), {
+      scope: 'server',
+      period: 'month',
+      amount: '3',
+      alertAt: '80,100',
+      stops: true,
+    })
     expect(await spent()).toEqual([0])
     await removeBudget(ports(), 'server')
     expect(await spent()).toEqual([])

@@ -411,7 +411,15 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           currency: 'EUR',
           isBuiltIn: false,
           spending: [
-            { at: now, micros: 75_000, currency: 'EUR', country: null, app: hostile, brand: hostile },
+            {
+              at: now,
+              micros: 75_000,
+              currency: 'EUR',
+              country: null,
+              app: hostile,
+              brand: hostile,
+              provider: '',
+            },
           ],
           alerts: [{ key: hostile, at: now, kind: hostile, title: hostile, text: hostile }],
           form: { scope: hostile, period: 'day', amount: hostile, alertAt: hostile, stops: true },

@@ -29,7 +29,7 @@ export function policyOf({ app }: Pick<TestApp, 'app'>) {
         entry,
       })),
     budget: (scope: string, amount: string, { period = 'day', stops = true } = {}) =>
-      setBudget(ports, { scope, period, amount, stops }),
+      setBudget(ports, { scope, period, amount, alertAt: '80,100', stops }),
     lift: (scope: string, duration: string) => liftBudget(ports, scope, duration),
     removeBudget: (scope: string) => removeBudget(ports, scope),
     /** `371 0.08`, or with a provider `371 0.08 one`, in EUR. Replaces the prices of these providers. */

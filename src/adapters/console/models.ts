@@ -11,6 +11,7 @@ import type { DaySpend } from '../../domain/money/spending.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
+import type { BudgetRequest } from '../../domain/operator/money.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
 import type { AppScope } from '../../domain/operator/scope.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
@@ -144,14 +145,6 @@ export interface DestinationForm {
   readonly isGroup: boolean
 }
 
-export interface BudgetForm {
-  readonly scope: string
-  readonly period: string
-  readonly amount: string
-  readonly alertAt: string
-  readonly stops: boolean
-}
-
 export interface MoneyModel {
   readonly budgets: readonly BudgetStatus[]
   /** Of the prices. */
@@ -160,7 +153,7 @@ export interface MoneyModel {
   readonly spending: readonly DaySpend[]
   /** Newest first. */
   readonly alerts: readonly Alert[]
-  readonly form: BudgetForm
+  readonly form: BudgetRequest
   readonly problem: string | null
 }
 

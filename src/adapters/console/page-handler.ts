@@ -16,8 +16,7 @@ import type { GuardMode } from '../../domain/guard/guard.ts'
 import type { CountryCodes, GuardReader } from '../../domain/guard/status.ts'
 import type { PreviewSettings } from '../../domain/messages/preview.ts'
 import type { AlertStore } from '../../domain/money/alerts.ts'
-import type { Micros } from '../../domain/money/amounts.ts'
-import type { Budget } from '../../domain/money/budgets.ts'
+import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { AuditReader } from '../../domain/operator/audit.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
@@ -47,7 +46,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly requests: IntegrationRequestStore
   readonly audit: AuditReader
   readonly operator: OperatorStore
-  readonly policy: Pick<PolicyStore, 'rows' | 'change'>
+  readonly policy: PolicyStore
   readonly guard: GuardReader
   readonly secrets: Secrets
   readonly eventLog: Pick<EventLogReader, 'trace' | 'deliveries' | 'guarded'> & {
@@ -60,7 +59,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   }
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>
-  readonly budgets: { spent(budgets: readonly Budget[], now: number): Promise<readonly Micros[]> }
+  readonly budgets: BudgetCounters
   readonly alerts: Pick<AlertStore, 'latest'>
   readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>

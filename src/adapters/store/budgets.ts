@@ -1,15 +1,14 @@
 import { inArray } from 'drizzle-orm'
-import { type Budget, counterOf } from '../../domain/money/budgets.ts'
+import { type BudgetCounters, counterOf } from '../../domain/money/budgets.ts'
 import type { StoreDatabase } from './database.ts'
 
 /** Without a lock, so requests in progress may be counted or not. */
 export function createBudgetCounters({
   orm,
   tables: { codesAndLimits },
-}: Pick<StoreDatabase, 'orm' | 'tables'>) {
+}: Pick<StoreDatabase, 'orm' | 'tables'>): BudgetCounters {
   return {
-    /** Millionths spent in the present period, in the order of `budgets`. */
-    spent: async (budgets: readonly Budget[], now: number): Promise<readonly number[]> => {
+    spent: async (budgets, now) => {
       if (budgets.length === 0) return []
       const subjects = budgets.map((budget) => counterOf(budget).subject[0])
       const { subject, name, count, expiresAt } = codesAndLimits

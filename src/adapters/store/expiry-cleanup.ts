@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type { Log } from '../../domain/ports.ts'
+import { dayMs } from '../../domain/time.ts'
 import { firstIdOf } from './event-rows.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 
@@ -23,7 +24,6 @@ export async function runExpiryCleanup(
   }
 }
 
-const dayMs = 86_400_000
 const outboxRetentionMs = dayMs
 const bucketRetentionMs = 2 * dayMs
 const prefixRetentionMs = 7 * dayMs

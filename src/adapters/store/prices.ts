@@ -74,7 +74,6 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
           const current = yield* run(inside.select().from(prices))
           const change = decide(current.map(priceOf), yield* run(inside.select().from(budgets)))
           const { removeGroups, save, entry } = change
-          if (!entry) return change
           yield* run(inside.delete(prices).where(inArray(prices.provider, removeGroups.map(providerText))))
           for (let start = 0; start < save.length; start += batch) {
             const rows = save.slice(start, start + batch).map(rowOf)

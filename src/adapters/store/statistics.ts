@@ -5,7 +5,6 @@ import {
   guardCountOf,
   lastHourOf,
   periodSteps,
-  type Spend,
   StatisticsSum,
   type StatKey,
   spendOf,
@@ -13,18 +12,13 @@ import {
 } from '../../domain/events/stats.ts'
 import type { CountryHistory } from '../../domain/guard/bucket.ts'
 import type { CountryCodes, GuardCount } from '../../domain/guard/status.ts'
+import type { DaySpend } from '../../domain/money/spending.ts'
+import { dayMs } from '../../domain/time.ts'
 import type { StoreDatabase } from './database.ts'
 
-const dayMs = 86_400_000
 const historyDays = 14
 
 type Counts = ReadonlyMap<string, number>
-
-export interface DaySpend extends Spend {
-  /** The start of the day in UTC. */
-  readonly at: number
-  readonly micros: number
-}
 
 export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase, 'orm' | 'tables'>) {
   const { at, kind, channel, brand, provider, detail } = stats

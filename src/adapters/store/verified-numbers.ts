@@ -1,6 +1,5 @@
+import { dayMs } from '../../domain/time.ts'
 import type { EventLogEntry, VerifiedNumber } from './event-rows.ts'
-
-const dayMs = 86_400_000
 
 /** Design D41: these numbers always pass the guard. */
 export const verifiedRetentionMs = 180 * dayMs

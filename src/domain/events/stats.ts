@@ -19,7 +19,7 @@ import {
 
 // Events are counted as they happen, since the event log may have millions of rows.
 
-export type StatKind =
+type StatKind =
   | Operation
   | 'attempt'
   | 'receipt'

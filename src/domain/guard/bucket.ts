@@ -1,8 +1,4 @@
-import type { EpochMs } from '../time.ts'
-
-const minuteMs = 60_000
-export const hourMs = 60 * minuteMs
-export const dayMs = 24 * hourMs
+import { dayMs, type EpochMs, hourMs } from '../time.ts'
 
 /** Design D41: the time in which a full bucket leaks empty. */
 export const bucketPeriodsMs = {

@@ -1,6 +1,6 @@
 import type { GuardPrefix } from '../operator/policy.ts'
 import type { Log } from '../ports.ts'
-import type { Clock, EpochMs } from '../time.ts'
+import { type Clock, dayMs, type EpochMs, hourMs } from '../time.ts'
 import {
   addRow,
   advance,
@@ -9,11 +9,9 @@ import {
   type BucketRow,
   bucketPeriodsMs,
   countryThresholds,
-  dayMs,
   drain,
   fill,
   fixedThresholds,
-  hourMs,
   ipCountriesThreshold,
   ipCountryLevel,
   ipDayThreshold,
@@ -32,9 +30,7 @@ import {
 } from './bucket.ts'
 import type { GuardStore } from './store.ts'
 
-export const guardModes = ['off', 'record', 'deny'] as const
-
-export type GuardMode = (typeof guardModes)[number]
+export type GuardMode = 'off' | 'record' | 'deny'
 
 export interface GuardPorts {
   readonly store: GuardStore
@@ -169,11 +165,6 @@ export class Guard {
 
   constructor(private readonly ports: GuardPorts) {}
 
-  /** Reads what other processes stored. Call it once, before the first send. Failures are logged and retried. */
-  load(): Promise<void> {
-    return this.sync()
-  }
-
   /** Judges a code, and counts it unless it is denied. */
   enter(send: GuardedSend): GuardPass {
     if (this.ports.mode === 'off') return unguarded
@@ -231,7 +222,10 @@ export class Guard {
     this.operatorLengths = [...new Set(byOperator.map(({ prefix }) => prefix.length))].sort((a, b) => b - a)
   }
 
-  /** Exchanges buckets and blocks with the store. Failures are logged; the next call tries again. */
+  /**
+   * Exchanges buckets and blocks with the store: call it once before the first send. Failures are logged, and the next
+   * call tries again.
+   */
   sync(): Promise<void> {
     if (this.ports.mode === 'off') return Promise.resolve()
     const previous = this.syncing ?? Promise.resolve()

@@ -159,7 +159,7 @@ function countriesOf(codes: readonly CountryCodes[], counts: readonly GuardCount
   return all.sort((one, other) => unverified(other) - unverified(one))
 }
 
-export function totalsOf(counts: readonly GuardCount[]): GuardTotals {
+function totalsOf(counts: readonly GuardCount[]): GuardTotals {
   const sumOf = (verdict: GuardCount['verdict']) =>
     counts.reduce((sum, each) => sum + (each.verdict === verdict ? each.count : 0), 0)
   return { denied: sumOf('denied'), recorded: sumOf('recorded') }

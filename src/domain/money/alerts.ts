@@ -1,9 +1,9 @@
 import type { RequestListener } from '../events/request-ended.ts'
 import type { Outcome } from '../messages/providers.ts'
 import type { Log } from '../ports.ts'
-import { type Clock, type EpochMs, periodOf } from '../time.ts'
+import { type Clock, type EpochMs, hourMs, minuteMs, periodOf } from '../time.ts'
 import { formatMicros, type Micros } from './amounts.ts'
-import { type Budget, thresholdsCrossed } from './budgets.ts'
+import { type Budget, type BudgetCounters, percentagesReached } from './budgets.ts'
 
 export interface Alert {
   /** Unique for what it is about, so that each alert is stored once. */
@@ -33,8 +33,7 @@ export interface BudgetAlert {
   readonly stops: boolean
 }
 
-export const alertChannels = ['email', 'webhook'] as const
-export type AlertChannel = (typeof alertChannels)[number]
+export type AlertChannel = 'email' | 'webhook'
 
 export interface AlertDelivery {
   readonly alert: Alert
@@ -66,9 +65,8 @@ export const alertTimeoutMs = 10_000
 /** After a crash, another process tries again. */
 const leaseMs = 60_000
 
-const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000]
 /** Between tries. */
-const retryDelaysMs = [5 * secondMs, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]
+const retryDelaysMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]
 
 const checkIntervalMs = 30_000
 /** After a request that may have reached a threshold. */
@@ -76,8 +74,7 @@ const shortestIntervalMs = 1000
 
 export interface AlertPorts {
   readonly budgets: () => Promise<readonly Budget[]> | readonly Budget[]
-  /** What was spent in the present period, in the order of `budgets`. */
-  readonly spent: (budgets: readonly Budget[], now: number) => Promise<readonly Micros[]>
+  readonly spent: BudgetCounters['spent']
   readonly alerts: AlertStore
   readonly targets: readonly AlertTarget[]
   readonly now: Clock
@@ -151,7 +148,7 @@ export class Alerts {
     const reached = budgets.map((budget, index) => {
       const { scope, amountMicros, alertAt } = budget
       const spentMicros = spent[index] ?? 0
-      const percentages = thresholdsCrossed(budget, 0, spentMicros)
+      const percentages = percentagesReached(budget, spentMicros)
       // Less is left than a message costs, so the amount itself may never be reached.
       if (exhausted.has(scope) && alertAt.includes(100) && !percentages.includes(100)) percentages.push(100)
       const next = alertAt.find((percent) => !percentages.includes(percent)) ?? Number.POSITIVE_INFINITY

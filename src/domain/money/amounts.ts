@@ -5,23 +5,11 @@ export type Micros = number
 export const unitCurrency = 'units'
 
 const microsPerUnit = 1_000_000
-const largestAmount = 1_000_000_000
 
 /** Reads a decimal such as `0.075` with at most six decimals, without sign or exponent. Otherwise undefined. */
 export function parseMicros(text: string): Micros | undefined {
   const [, whole, decimals = ''] = /^(\d{1,10})(?:\.(\d{1,6}))?$/.exec(text) ?? []
   return whole === undefined ? undefined : Number(whole) * microsPerUnit + Number(decimals.padEnd(6, '0'))
-}
-
-/** Reads the amount of a budget: more than 0, at most 1,000,000,000 (D42). */
-export function parseAmount(text: string): { readonly micros: Micros } | { readonly problem: string } {
-  const micros = parseMicros(text.trim())
-  return micros !== undefined && micros > 0 && micros <= largestAmount * microsPerUnit
-    ? { micros }
-    : {
-        problem:
-          'The amount must be a number above 0 and at most 1000000000, with a point and at most 6 decimals, such as 250 or 99.50.',
-      }
 }
 
 /** Returns `12.34 EUR`, `0.075 EUR`, `40 units`. A broken amount has at least two decimals. */

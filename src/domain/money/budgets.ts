@@ -1,5 +1,5 @@
 import type { Claim } from '../otp/limits.ts'
-import { type EpochMs, periodOf } from '../time.ts'
+import { type EpochMs, hourMs, periodOf } from '../time.ts'
 import type { Micros } from './amounts.ts'
 
 export const budgetPeriods = ['day', 'month'] as const
@@ -63,9 +63,6 @@ export interface BudgetStatus {
   readonly isStopping: boolean
 }
 
-/** A forecast from less time would be a guess. */
-const shortestMeasureMs = 3_600_000
-
 /** @param spentMicros the count of `counterOf` in the present period */
 export function budgetStatus(budget: Budget, spentMicros: Micros, now: number): BudgetStatus {
   const { start, end } = periodOf(budget.period, now)
@@ -75,12 +72,26 @@ export function budgetStatus(budget: Budget, spentMicros: Micros, now: number): 
     spentMicros,
     remainingMicros: Math.max(0, budget.amountMicros - spentMicros),
     resetsAt: end,
+    // From less time it would be a guess.
     forecastMicros:
-      measuredMs < shortestMeasureMs
-        ? null
-        : spentMicros + Math.round((spentMicros / measuredMs) * (end - now)),
+      measuredMs < hourMs ? null : spentMicros + Math.round((spentMicros / measuredMs) * (end - now)),
     isStopping: isStopping(budget, now),
   }
+}
+
+export interface BudgetCounters {
+  /** What was spent in the present period, in the order of `budgets`. */
+  spent(budgets: readonly Budget[], now: number): Promise<readonly Micros[]>
+}
+
+/** In the order of `budgets`. */
+export async function budgetStatuses(
+  counters: BudgetCounters,
+  budgets: readonly Budget[],
+  now: number,
+): Promise<readonly BudgetStatus[]> {
+  const spent = await counters.spent(budgets, now)
+  return budgets.map((budget, index) => budgetStatus(budget, spent[index] ?? 0, now))
 }
 
 /** Whole percent of the amount, rounded down. */
@@ -88,12 +99,10 @@ export function percentSpent({ amountMicros }: Pick<Budget, 'amountMicros'>, spe
   return Math.floor((spentMicros / amountMicros) * 100)
 }
 
-/** The percentages of `alertAt` that the count reached when it rose from `before` to `after`. */
-export function thresholdsCrossed(
+/** Of `alertAt`. */
+export function percentagesReached(
   { amountMicros, alertAt }: Pick<Budget, 'amountMicros' | 'alertAt'>,
-  before: Micros,
-  after: Micros,
+  spentMicros: Micros,
 ): number[] {
-  const isReached = (count: Micros, percent: number) => count * 100 >= amountMicros * percent
-  return alertAt.filter((percent) => isReached(after, percent) && !isReached(before, percent))
+  return alertAt.filter((percent) => spentMicros * 100 >= amountMicros * percent)
 }

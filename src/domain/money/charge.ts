@@ -2,6 +2,7 @@ import type { RequestContext } from '../events/request-context.ts'
 import type { Charging } from '../messages/delivery.ts'
 import type { Claim, Grant } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
+import type { Policy } from '../policy.ts'
 import type { Clock } from '../time.ts'
 import { type Budget, budgetClaim } from './budgets.ts'
 import type { PriceList } from './prices.ts'
@@ -49,12 +50,7 @@ export class Charge {
     | undefined
 
   constructor(
-    private readonly policy: {
-      readonly budgets: readonly Budget[]
-      readonly budgetOf: (scope: string) => Budget | undefined
-      readonly prices: PriceList
-      readonly pricesIn: (currency: string) => PriceList
-    },
+    private readonly policy: Pick<Policy, 'budgets' | 'budgetOf' | 'prices' | 'pricesIn'>,
     private readonly about: { readonly app: string; readonly brand: string },
     private readonly context: RequestContext,
     private readonly ports: ChargePorts,

@@ -93,14 +93,3 @@ function compile(rows: readonly PriceRow[], searched: readonly PriceRow[]): Prov
   const byPrefix = new Map(rows.map(({ prefix, priceMicros }) => [Number(prefix), priceMicros]))
   return { byPrefix, longest, dearestMicros }
 }
-
-/** The cost of a message: segments × the dearest price of the providers that it may go through. */
-export function costOf(
-  list: PriceList,
-  digits: string,
-  providers: readonly string[],
-  segments: number,
-): Micros {
-  if (providers.length === 0) return segments * list.perSegment(digits, null)
-  return segments * Math.max(...providers.map((provider) => list.perSegment(digits, provider)))
-}

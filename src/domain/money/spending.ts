@@ -1,9 +1,9 @@
 import type { Spend } from '../events/stats.ts'
-import { type EpochMs, periodOf } from '../time.ts'
+import { dayMs, type EpochMs, periodOf } from '../time.ts'
 import type { Micros } from './amounts.ts'
 
-/** Of a day in UTC. */
-export interface DaySpend extends Omit<Spend, 'provider'> {
+export interface DaySpend extends Spend {
+  /** The start of the day in UTC. */
   readonly at: EpochMs
   readonly micros: Micros
 }
@@ -17,8 +17,6 @@ export interface SpendShare {
   /** Of 30 days, with today. */
   readonly monthMicros: Micros
 }
-
-const dayMs = 86_400_000
 
 /** The first of 30 days, with today. */
 export function spendingSince(now: number): EpochMs {

@@ -1,4 +1,4 @@
-import { type Brands, nameKey } from '../brands/brand.ts'
+import type { Brands } from '../brands/brand.ts'
 import {
   countryGroup,
   countryRules,
@@ -15,7 +15,7 @@ import {
 import type { SmsMode } from '../messages/delivery.ts'
 import type { SmsRoute } from '../messages/providers.ts'
 import type { AuditAction } from './audit.ts'
-import { OperatorError } from './operator.ts'
+import { differences, existingBrand, OperatorError } from './operator.ts'
 import type { PolicyChange, PolicyPorts } from './policy.ts'
 
 export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
@@ -116,11 +116,7 @@ async function targetOf(
   if (isGroup && keys.length === 1) {
     throw new OperatorError('Only GB has a group: GB, GG, JE and IM.')
   }
-  const brandSlug = brand === null ? null : nameKey(brand)
-  if (brandSlug !== null && !(await brands.bySlug(brandSlug))) {
-    throw new OperatorError(`Brand ${brandSlug} does not exist. \`otpost brand list\` lists the brands.`)
-  }
-  return { keys, brandSlug }
+  return { keys, brandSlug: brand === null ? null : await existingBrand(brands, brand) }
 }
 
 function by({ actor, now }: PolicyPorts) {
@@ -138,26 +134,14 @@ function entryOf(
   before: readonly DestinationRule[],
   after: readonly DestinationRule[],
 ): PolicyChange['entry'] {
-  const changes = differences(before, after)
+  const changes = differences(wordsByRule(before), wordsByRule(after))
   if (Object.keys(changes).length === 0) return null
   const details = { ...(brandSlug === null ? {} : { brand: brandSlug }), ...changes }
   return { action, target: keys.join(', '), details }
 }
 
-/** By rule. */
-function differences(
-  before: readonly DestinationRule[],
-  after: readonly DestinationRule[],
-): Record<string, string> {
-  const inWords = (rules: readonly DestinationRule[], key: string) => {
-    const found = rules.find(({ rule }) => rule === key)
-    return found ? ruleWords(found) : '-'
-  }
-  const keys = [...new Set([...before, ...after].map(({ rule }) => rule))]
-  const changes = keys.map((key) => [key, inWords(before, key), inWords(after, key)] as const)
-  return Object.fromEntries(
-    changes.filter(([, was, is]) => was !== is).map(([key, was, is]) => [key, `${was} → ${is}`]),
-  )
+function wordsByRule(rules: readonly DestinationRule[]): Record<string, string> {
+  return Object.fromEntries(rules.map((rule) => [rule.rule, ruleWords(rule)]))
 }
 
 /** Such as `GB for brand acme`. */
@@ -177,10 +161,10 @@ export function ruleWords({ action, providers, sender, route }: DestinationRule)
     .join(', ')
 }
 
-function oneOf<Choice extends string>(name: string, choices: readonly Choice[], text: string): Choice {
+export function oneOf<Choice extends string>(name: string, choices: readonly Choice[], text: string): Choice {
   const choice = choices.find((known) => known === text)
   if (choice === undefined) {
-    throw new OperatorError(`Unknown ${name} ${text}. The choices are ${choices.join(', ')}.`)
+    throw new OperatorError(`The ${name} must be one of ${choices.join(', ')}.`)
   }
   return choice
 }

@@ -1,5 +1,4 @@
 import { countryRules } from '../destinations/destination.ts'
-import { dayMs } from '../guard/bucket.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import {
   effectivePrefixes,
@@ -8,16 +7,14 @@ import {
   type GuardStatus,
   guardStatus,
 } from '../guard/status.ts'
-import { parseDuration } from '../time.ts'
-import { OperatorError } from './operator.ts'
+import { dayMs } from '../time.ts'
+import { durationIn, OperatorError } from './operator.ts'
 import type { GuardPrefix, PolicyPorts } from './policy.ts'
 
 export type PrefixAction = GuardPrefix['action']
 
 /** How long an entry lasts without `--for`. A block lasts as long as the guard's own. */
 export const defaultDurations: Readonly<Record<PrefixAction, string>> = { allow: '24h', block: '12h' }
-
-const longestMs = 366 * dayMs
 
 /**
  * `guard allow` and `guard block` (design D41). Replaces the operator's entry for the same prefix. Allowing also ends the guard's own
@@ -33,7 +30,7 @@ export async function setGuardPrefix(
   duration: string = defaultDurations[action],
 ): Promise<GuardPrefix> {
   const digits = prefixDigits(prefix)
-  const durationMs = durationIn(duration)
+  const durationMs = durationIn(duration, 1)
   const now = ports.now()
   const { entered } = await ports.policy.change({ actor: ports.actor, now }, ({ prefixes }) => {
     const active = prefixes.filter(({ expiresAt }) => expiresAt > now)
@@ -93,14 +90,6 @@ function prefixDigits(text: string): string {
   if (/^[1-9][0-9]{0,14}$/.test(digits)) return digits
   throw new OperatorError(
     'A prefix is "+" and 1 to 15 digits, beginning with the country code, such as +3712000. Spaces and hyphens are ignored.',
-  )
-}
-
-function durationIn(text: string): number {
-  const ms = parseDuration(text)
-  if (ms !== undefined && ms > 0 && ms <= longestMs) return ms
-  throw new OperatorError(
-    `The duration ${text} is not valid. It must be such as 30m, 12h or 7d, and at most 366d.`,
   )
 }
 

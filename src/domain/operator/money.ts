@@ -1,13 +1,13 @@
-import { type Brands, nameKey } from '../brands/brand.ts'
-import { formatMicros, type Micros, parseAmount, unitCurrency } from '../money/amounts.ts'
-import { type Budget, type BudgetPeriod, budgetPeriods } from '../money/budgets.ts'
+import { nameKey } from '../brands/brand.ts'
+import { formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
+import { type Budget, budgetPeriods } from '../money/budgets.ts'
 import { type CheckedPrices, importPrices, type PriceImport } from '../money/price-import.ts'
 import type { FoundPrice, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
-import { type Clock, parseDuration } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
-import { type AppStore, OperatorError } from './operator.ts'
-import type { PolicyChange, PolicyStore } from './policy.ts'
+import { type DestinationPorts, oneOf } from './destinations.ts'
+import { type AppStore, durationIn, existingBrand, OperatorError } from './operator.ts'
+import type { PolicyChange } from './policy.ts'
 
 export interface PriceStore {
   rows(): Promise<readonly PriceRow[]>
@@ -19,18 +19,12 @@ export interface PriceStore {
 }
 
 export interface PriceChange extends Pick<PriceImport, 'removeGroups' | 'save'> {
-  /** Null: nothing changes. */
-  readonly entry: Pick<AuditEntry, 'target' | 'details'> | null
+  readonly entry: Pick<AuditEntry, 'target' | 'details'>
 }
 
-export interface MoneyPorts {
-  readonly policy: PolicyStore
+export interface MoneyPorts extends DestinationPorts {
   readonly prices: PriceStore
-  readonly brands: Pick<Brands, 'bySlug'>
   readonly apps: AppStore & { readonly configured: readonly string[] }
-  readonly isCountry: (code: string) => boolean
-  readonly now: Clock
-  readonly actor: Actor
 }
 
 /** Fields as operators write them. */
@@ -39,8 +33,8 @@ export interface BudgetRequest {
   readonly period: string
   /** A decimal, in the currency of the prices. */
   readonly amount: string
-  /** Percentages separated by commas; empty for none. Undefined: 80 and 100. */
-  readonly alertAt?: string | undefined
+  /** Percentages separated by commas; empty for none. */
+  readonly alertAt: string
   readonly stops: boolean
 }
 
@@ -52,9 +46,9 @@ export const defaultAlertAt = '80,100'
  */
 export async function setBudget(ports: MoneyPorts, request: BudgetRequest): Promise<Budget> {
   const scope = await existingScope(ports, request.scope)
-  const period = periodIn(request.period)
+  const period = oneOf('period', budgetPeriods, request.period)
   const amountMicros = amountIn(request.amount)
-  const alertAt = percentagesIn(request.alertAt ?? defaultAlertAt)
+  const alertAt = percentagesIn(request.alertAt)
   const currency = (await ports.prices.rows())[0]?.currency ?? unitCurrency
   const now = ports.now()
   const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
@@ -84,11 +78,9 @@ function budgetDetails({ period, amountMicros, currency, alertAt, stops }: Budge
   }
 }
 
-const longestLiftMs = 366 * 86_400_000
-
 /** `budget lift`: until then, it counts messages but rejects none. A duration of 0 ends the lift. */
 export function liftBudget(ports: MoneyPorts, scopeText: string, duration: string): Promise<Budget> {
-  const ms = liftDurationMs(duration)
+  const ms = durationIn(duration)
   const now = ports.now()
   const liftedUntil = ms === 0 ? null : now + ms
   return changeBudget(ports, scopeText, now, (budget) => ({
@@ -100,13 +92,6 @@ export function liftBudget(ports: MoneyPorts, scopeText: string, duration: strin
     },
     budget: { ...budget, liftedUntil },
   }))
-}
-
-/** @throws OperatorError */
-export function liftDurationMs(text: string): number {
-  const ms = parseDuration(text)
-  if (ms !== undefined && ms <= longestLiftMs) return ms
-  throw new OperatorError('The duration must be such as 30m, 12h or 7d, and at most 366d.')
 }
 
 /** `budget remove` */
@@ -124,8 +109,7 @@ function changeBudget(
   now: number,
   decide: (budget: Budget) => PolicyChange & { readonly budget: Budget },
 ): Promise<Budget> {
-  const { scope, problem } = parseScope(scopeText, ports.isCountry)
-  if (problem !== undefined) throw new OperatorError(problem)
+  const scope = scopeIn(scopeText, ports.isCountry)
   return ports.policy
     .change({ actor: ports.actor, now }, ({ budgets }) => {
       const budget = budgets.find((each) => each.scope === scope)
@@ -136,31 +120,26 @@ function changeBudget(
     .then(({ budget }) => budget)
 }
 
-/** The scope in its stored form, or what is wrong with it, as a sentence. */
-export function parseScope(
-  text: string,
-  isCountry: (code: string) => boolean,
-):
-  | { readonly scope: string; readonly problem?: undefined }
-  | { readonly scope?: undefined; readonly problem: string } {
+/** The scope in its stored form. */
+function scopeIn(text: string, isCountry: (code: string) => boolean): string {
   const [, kind = '', name = ''] = /^(server|brand|app|country)(?::(.*))?$/.exec(text.trim()) ?? []
-  if (kind === 'server' && !text.includes(':')) return { scope: kind }
-  if (kind === 'brand' && name !== '') return { scope: `brand:${nameKey(name)}` }
-  if (kind === 'app' && name !== '') return { scope: `app:${name}` }
+  if (kind === 'server' && !text.includes(':')) return kind
+  if (kind === 'brand' && name !== '') return `brand:${nameKey(name)}`
+  if (kind === 'app' && name !== '') return `app:${name}`
   const country = name.toUpperCase()
-  if (kind === 'country' && isCountry(country)) return { scope: `country:${country}` }
-  if (kind === 'country')
-    return { problem: 'The country must be an ISO 3166-1 country code of two letters, such as country:GB.' }
-  return { problem: 'The scope must be server, brand:SLUG, app:APPID or country:CC, such as country:GB.' }
+  if (kind === 'country' && isCountry(country)) return `country:${country}`
+  throw new OperatorError(
+    kind === 'country'
+      ? 'The country must be an ISO 3166-1 country code of two letters, such as country:GB.'
+      : 'The scope must be server, brand:SLUG, app:APPID or country:CC, such as country:GB.',
+  )
 }
 
 async function existingScope(ports: MoneyPorts, text: string): Promise<string> {
-  const { scope, problem } = parseScope(text, ports.isCountry)
-  if (problem !== undefined) throw new OperatorError(problem)
+  const scope = scopeIn(text, ports.isCountry)
   const [kind = ''] = scope.split(':')
   const name = scope.slice(kind.length + 1)
-  if (kind === 'brand' && !(await ports.brands.bySlug(name)))
-    throw new OperatorError(`Brand ${name} does not exist. \`otpost brand list\` lists the brands.`)
+  if (kind === 'brand') await existingBrand(ports.brands, name)
   if (kind === 'app' && !(await hasApp(ports.apps, name)))
     throw new OperatorError(`App ${name} does not exist. \`otpost app list\` lists the apps.`)
   return scope
@@ -170,17 +149,15 @@ async function hasApp({ configured, list }: MoneyPorts['apps'], name: string): P
   return configured.includes(name) || (await list()).some(({ appId }) => appId === name)
 }
 
-/** @throws OperatorError */
-export function amountIn(text: string): Micros {
-  const amount = parseAmount(text)
-  if ('problem' in amount) throw new OperatorError(amount.problem)
-  return amount.micros
-}
+const largestAmountMicros = 1e15
 
-function periodIn(text: string): BudgetPeriod {
-  const period = budgetPeriods.find((known) => known === text)
-  if (!period) throw new OperatorError('The period must be day or month.')
-  return period
+/** The amount of a budget. @throws OperatorError */
+export function amountIn(text: string): Micros {
+  const micros = parseMicros(text.trim())
+  if (micros !== undefined && micros > 0 && micros <= largestAmountMicros) return micros
+  throw new OperatorError(
+    'The amount must be a number above 0 and at most 1000000000, with a point and at most 6 decimals, such as 250 or 99.50.',
+  )
 }
 
 const mostAlerts = 10

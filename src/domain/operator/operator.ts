@@ -13,7 +13,7 @@ import {
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { isAppId } from '../otp/credentials.ts'
 import type { ApiKey, Secrets } from '../ports.ts'
-import type { Clock, EpochMs } from '../time.ts'
+import { type Clock, dayMs, type EpochMs, parseDuration } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from './scope.ts'
 
@@ -167,10 +167,11 @@ function requireValid(brand: Brand): void {
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
 }
 
-function differences(before: object, after: object): Record<string, string> {
+export function differences(before: object, after: object): Record<string, string> {
   const earlier = new Map<string, unknown>(Object.entries(before))
-  const pairs = Object.entries(after).map(([field, value]) => {
-    return [field, inWords(earlier.get(field)), inWords(value)] as const
+  const later = new Map<string, unknown>(Object.entries(after))
+  const pairs = [...new Set([...earlier.keys(), ...later.keys()])].map((field) => {
+    return [field, inWords(earlier.get(field)), inWords(later.get(field))] as const
   })
   const changed = pairs.filter(([, was, is]) => was !== is)
   return Object.fromEntries(changed.map(([field, was, is]) => [field, `${was} → ${is}`]))
@@ -181,6 +182,26 @@ function inWords(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+function noBrand(slug: string): OperatorError {
+  return new OperatorError(`Brand ${slug} does not exist. \`otpost brand list\` lists the brands.`)
+}
+
+/** The slug. @throws OperatorError */
+export async function existingBrand(brands: Pick<Brands, 'bySlug'>, slugAsGiven: string): Promise<string> {
+  const slug = nameKey(slugAsGiven)
+  if (await brands.bySlug(slug)) return slug
+  throw noBrand(slug)
+}
+
+const longestMs = 366 * dayMs
+
+/** In milliseconds. @throws OperatorError */
+export function durationIn(text: string, leastMs = 0): number {
+  const ms = parseDuration(text)
+  if (ms !== undefined && ms >= leastMs && ms <= longestMs) return ms
+  throw new OperatorError('The duration must be such as 30m, 12h or 7d, and at most 366d.')
+}
+
 async function changeBrand(
   ports: ChangePorts,
   slugAsGiven: string,
@@ -188,8 +209,7 @@ async function changeBrand(
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
-    if (!current)
-      throw new OperatorError(`Brand ${brandSlug} does not exist. \`otpost brand list\` lists the brands.`)
+    if (!current) throw noBrand(brandSlug)
     return decide(current)
   })
   return brand

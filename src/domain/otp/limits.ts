@@ -2,7 +2,7 @@ import type { Channel } from '../contact.ts'
 import { type FailureKind, failureMessages } from '../failures.ts'
 import type { AppScope } from '../operator/scope.ts'
 import { clockToleranceMs } from '../ports.ts'
-import { type CalendarPeriod, type EpochMs, periodOf } from '../time.ts'
+import { type CalendarPeriod, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../time.ts'
 
 export const limitNames = [
   'app-minute',
@@ -119,10 +119,6 @@ export interface LimitSettings {
   readonly failureBudgetPerDay: number
   readonly emailPerHour: number
 }
-
-const minuteMs = 60_000
-const hourMs = 3_600_000
-const dayMs = 86_400_000
 
 function rateLimit(
   limit: LimitName,

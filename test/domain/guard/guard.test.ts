@@ -185,7 +185,7 @@ describe('unverified codes to one country', () => {
   test('the threshold follows the stored history', async () => {
     const one = new TestGuard()
     one.store.history = [{ country: 'LV', bestDay: 1000, inDay: 0, inHour: 0 }]
-    await one.guard.load()
+    await one.guard.sync()
     expect(one.verdicts(toCountry(11))).toEqual(passesThen(10, 'country-hour'))
   })
 
@@ -202,14 +202,14 @@ describe('unverified codes to one country', () => {
   ])('a history that was read %i ms ago gives a threshold of %i an hour', async (ageMs, expected) => {
     const one = new TestGuard()
     one.store.history = [{ country: 'LV', bestDay: 0, inDay: 2000, inHour: 300 }]
-    await one.guard.load()
+    await one.guard.sync()
     one.clock.now += ageMs
     expect(thresholdNow(one)).toBe(expected)
   })
 
   test('codes verified since the history was read count, until it is read again after 60 s', async () => {
     const one = new TestGuard()
-    await one.guard.load()
+    await one.guard.sync()
     for (const digits of ofCountry('371', 50)) {
       one.enter({ digits })
       one.guard.verified({ digits, country: 'LV' })
@@ -226,7 +226,7 @@ describe('unverified codes to one country', () => {
   test('the bucket leaks by the threshold of an allowed country also when a code is verified', async () => {
     const one = new TestGuard()
     one.store.history = [{ country: 'LV', bestDay: 500, inDay: 0, inHour: 0 }]
-    await one.guard.load()
+    await one.guard.sync()
     one.verdicts(toCountry(20).map((send) => ({ ...send, ...allowed })))
     one.clock.now += hourMs / 2
     one.guard.verified({ digits: '371000000000', country: 'LV' })
@@ -431,7 +431,7 @@ describe('stories', () => {
     const one = new TestGuard()
     const start = one.clock.now
     one.store.history = [{ country: 'GB', bestDay, inDay: bestDay, inHour: 0 }]
-    await one.guard.load()
+    await one.guard.sync()
     const events: { at: number; stream: Stream; digits: string; isVerified: boolean }[] = []
     for (const stream of streams) {
       const random = seeded(stream.perHour)
@@ -586,13 +586,13 @@ describe('several processes', () => {
   test('a restarted process knows the buckets and blocks of the process that ended', async () => {
     const [before] = nodes(1)
     if (!before) throw new Error('no node')
-    await before.guard.load()
+    await before.guard.sync()
     before.verdicts(toPrefix(6))
     before.verdicts(toCountry(3).map((send) => ({ ...send, country: 'GB' })))
     await before.guard.sync()
     before.clock.now += minuteMs
     const after = new TestGuard(before.clock, before.store, { node: 'after' })
-    await after.guard.load()
+    await after.guard.sync()
     expect(after.verdict({ digits: '371225559999', ...allowed })).toBe('blocked-prefix')
     expect(after.verdict({ digits: '441234567890', country: 'GB' })).toBe('country-hour')
     before.clock.now += 20 * minuteMs
@@ -606,7 +606,7 @@ describe('several processes', () => {
     await before.guard.sync()
     before.clock.now += 21 * minuteMs
     const after = new TestGuard(before.clock, before.store, { node: 'after' })
-    await after.guard.load()
+    await after.guard.sync()
     expect(after.verdicts(toCountry(2, 10))).toEqual(passesThen(1, 'country-hour'))
   })
 
@@ -620,7 +620,7 @@ describe('several processes', () => {
     before.verdicts(toCountry(3, 50))
     await before.guard.sync()
     const after = new TestGuard(before.clock, before.store, { node: 'after' })
-    await after.guard.load()
+    await after.guard.sync()
     expect(after.verdicts(toCountry(3, 60))).toEqual(passesThen(3))
   })
 
@@ -631,7 +631,7 @@ describe('several processes', () => {
     before.verdicts([to('LV'), to('GB'), to('FR')])
     await before.guard.sync()
     const after = new TestGuard(before.clock, before.store, { node: 'after' })
-    await after.guard.load()
+    await after.guard.sync()
     expect(after.verdict(to('DE'))).toBe('ip-countries')
   })
 
@@ -698,7 +698,7 @@ describe('the exchange with the store', () => {
 
   test('keeps a block that began during it', async () => {
     const one = new TestGuard()
-    await one.guard.load()
+    await one.guard.sync()
     one.store.prefixes = async () => {
       one.verdicts(toPrefix(6))
       return []
@@ -710,7 +710,7 @@ describe('the exchange with the store', () => {
 
   test('writes buckets with two or more codes, the 1,000 fullest first, and the rest next time', async () => {
     const one = new TestGuard()
-    await one.guard.load()
+    await one.guard.sync()
     for (let prefix = 0; prefix < 1500; prefix++) {
       for (const digits of ofPrefix(`44${String(prefix).padStart(6, '0')}`, 2)) {
         const pass = one.enter({ digits, country: String(prefix) })
@@ -743,7 +743,7 @@ describe('the exchange with the store', () => {
 
   test('keeps the fullest of too many buckets in memory', async () => {
     const one = new TestGuard()
-    await one.guard.load()
+    await one.guard.sync()
     const full = ofCountry('371', 5).map((digits) => ({ digits, ip: 'full', ...allowed }))
     one.verdicts(full)
     for (let at = 0; at < 60_000; at++) {
@@ -771,8 +771,8 @@ describe('any history of codes', () => {
       fc.asyncProperty(steps, async (history) => {
         const one = new TestGuard()
         const other = new TestGuard(one.clock)
-        await one.guard.load()
-        await other.guard.load()
+        await one.guard.sync()
+        await other.guard.sync()
         const sent: { digits: string; country: string; at: number }[] = []
         for (const [at, { kind, prefix, ip, waitMs }] of history.entries()) {
           one.clock.now += waitMs
@@ -808,7 +808,7 @@ describe('any history of codes', () => {
 
 test('guardStatus returns what `guard status --json` prints', async () => {
   const one = new TestGuard()
-  await one.guard.load()
+  await one.guard.sync()
   one.verdicts(toPrefix(6))
   await one.guard.sync()
   const until = one.clock.now + hourMs

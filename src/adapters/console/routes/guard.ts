@@ -8,7 +8,7 @@ import { OperatorError } from '../../../domain/operator/operator.ts'
 import { utc } from '../../pages/words.ts'
 import { done, html } from '../answers.ts'
 import type { GuardForm, PageContext } from '../models.ts'
-import { field, orAgain, type PageHandler, withoutCommands } from '../page-handler.ts'
+import { field, orAgain, type PageHandler } from '../page-handler.ts'
 import { guardPage } from '../pages/guard.tsx'
 
 const mostRequests = 20
@@ -48,7 +48,7 @@ export function guardRoutes({ get, post, ports, settings }: PageHandler): void {
       readGuardStatus({ ...ports, countryOfPrefix }, { mode, smsCountries }),
       ports.eventLog.guarded(mostRequests),
     ])
-    const model = { status, requests, form, formatPrefix, problem: problem && withoutCommands(problem) }
+    const model = { status, requests, form, formatPrefix, problem }
     return html(guardPage(pageContext, model), problem === null ? 200 : 409)
   }
 }

@@ -1,9 +1,15 @@
 import { unitCurrency } from '../../../domain/money/amounts.ts'
-import { budgetStatus } from '../../../domain/money/budgets.ts'
+import { budgetStatuses } from '../../../domain/money/budgets.ts'
 import { spendingSince } from '../../../domain/money/spending.ts'
-import { defaultAlertAt, liftBudget, removeBudget, setBudget } from '../../../domain/operator/money.ts'
+import {
+  type BudgetRequest,
+  defaultAlertAt,
+  liftBudget,
+  removeBudget,
+  setBudget,
+} from '../../../domain/operator/money.ts'
 import { done, html } from '../answers.ts'
-import type { BudgetForm, PageContext } from '../models.ts'
+import type { PageContext } from '../models.ts'
 import { field, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
 import { moneyPage } from '../pages/money.tsx'
 
@@ -29,7 +35,7 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
   })
   post('/admin/money', async (pageRequest, pageContext) => {
     const { form, visit } = pageRequest
-    const asked: BudgetForm = {
+    const asked: BudgetRequest = {
       scope: field(form, 'scope'),
       period: field(form, 'period'),
       amount: field(form, 'amount'),
@@ -62,7 +68,7 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
 
   async function shown(
     pageContext: PageContext,
-    form: BudgetForm,
+    form: BudgetRequest,
     problem: string | null = null,
   ): Promise<Response> {
     const { now } = pageContext
@@ -72,9 +78,8 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
       ports.eventLog.spending(spendingSince(now), now + 1),
       ports.alerts.latest(latestAlerts),
     ])
-    const spent = await ports.budgets.spent(budgets, now)
     const model = {
-      budgets: budgets.map((each, index) => budgetStatus(each, spent[index] ?? 0, now)),
+      budgets: await budgetStatuses(ports.budgets, budgets, now),
       currency,
       isBuiltIn: currency === unitCurrency,
       spending,
@@ -86,4 +91,4 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
   }
 }
 
-const noBudget: BudgetForm = { scope: '', period: 'day', amount: '', alertAt: defaultAlertAt, stops: true }
+const noBudget: BudgetRequest = { scope: '', period: 'day', amount: '', alertAt: defaultAlertAt, stops: true }

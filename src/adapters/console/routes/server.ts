@@ -1,6 +1,6 @@
 import { type ProviderHealth, periods } from '../../../domain/events/statistics.ts'
 import { wayName } from '../../../domain/events/stats.ts'
-import { budgetStatus } from '../../../domain/money/budgets.ts'
+import { budgetStatuses } from '../../../domain/money/budgets.ts'
 import { readGuardWarnings } from '../../../domain/operator/guard.ts'
 import { sessionId } from '../../../domain/operator/sessions.ts'
 import { html } from '../answers.ts'
@@ -23,7 +23,6 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
       readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
       ports.policy.rows(),
     ])
-    const spent = await ports.budgets.spent(budgets, now)
     const providers = ports.providerStates().map((state): ProviderHealth => {
       const quiet = { accepted: 0, failed: 0, unknown: 0 }
       return { ...state, lastHour: lastHour.get(wayName(state.channel, state.name)) ?? quiet }
@@ -37,7 +36,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
         store,
         statistics,
         limited,
-        budgets: budgets.map((budget, index) => budgetStatus(budget, spent[index] ?? 0, now)),
+        budgets: await budgetStatuses(ports.budgets, budgets, now),
         providers,
         guard,
       }),
