@@ -296,6 +296,7 @@ test('tests start the program through test/support/program.ts', async () => {
     'test/architecture.test.ts',
     // The commands on the pages are compared with it.
     'test/docs/commands.system.ts',
+    'test/docs/sessions.system.ts',
     'test/support/program.ts',
     // Run by hand, with the version that creates the database.
     'test/upgrade/make.ts',

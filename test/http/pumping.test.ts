@@ -123,6 +123,19 @@ describe('GUARD=deny', () => {
     expect(statuses(await sendAll(app, [near(0)]))).toEqual([200])
   })
 
+  test('concurrent requests that a limit rejects begin no block of their prefix', async () => {
+    const app = await start()
+    const phones = [...Array<string>(9).fill(near(0)), near(1)]
+    const answers = await Promise.all(phones.map((phone) => app.post('/otp/send', { phone })))
+    expect(
+      answers
+        .slice(0, 9)
+        .map(({ body }) => body.error ?? 'sent')
+        .sort(),
+    ).toEqual([...Array<string>(8).fill('cooldown_active'), 'sent'])
+    expect(statuses(await sendAll(app, [near(2)]))).toEqual([200])
+  })
+
   test('what a limit or a budget rejects, and what certainly was not sent, fills nothing', async () => {
     const app = await start()
     await sendAll(app, [near(0)])

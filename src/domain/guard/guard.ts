@@ -246,7 +246,13 @@ export class Guard {
     const now = this.ports.now()
     // A verified code that was not counted must not drain the buckets.
     if (this.ports.mode === 'record' && !byOperator) this.remember(send, now, false)
-    if (bucket === 'prefix') this.block(prefixOf(send.digits), now)
+    if (bucket !== 'prefix') return
+    const prefix = prefixOf(send.digits)
+    const known = this.prefixes.get(prefix)
+    if (!known) return
+    advance(known, prefixThreshold, now)
+    // Limits may have rejected concurrent requests that filled it.
+    if (isFull(known, prefixThreshold)) this.block(prefix, now)
   }
 
   /** Of `GuardPass`. */
