@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { isPasswordHash } from '../adapters/crypto/console-secrets.ts'
-import { mailAddress } from '../adapters/email/address.ts'
+import { mailAddress } from '../adapters/email/mail-address.ts'
 import type { SmtpSettings } from '../adapters/email/smtp.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
 import { type Network, network } from '../adapters/http/client-ip.ts'

@@ -438,9 +438,7 @@ describe('findings', () => {
     clock: { at: 0, localAt: 0 },
     lastRequestAt: null,
     ignoredForwardedAt: null,
-    destinationRules: [],
-    budgets: undefined,
-    apps: undefined,
+    policy: undefined,
   }
 
   test.each([
@@ -540,9 +538,7 @@ describe('findings', () => {
     keyFingerprints: [],
     lastRequestAt: null,
     ignoredForwardedAt: null,
-    destinationRules: [],
-    budgets: undefined,
-    apps: undefined,
+    policy: undefined,
   } as const
   test.each([
     [whole, []],

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { declare, type TextSetting } from '../../config/setting.ts'
 import { isLoopback, type Settings } from '../../config/settings.ts'
-import { mailAddress } from './address.ts'
+import { mailAddress } from './mail-address.ts'
 import type { DkimSettings, MailAddress, SmtpServer, SmtpSettings } from './smtp.ts'
 
 export const emailSettings = declare('E-mail', {

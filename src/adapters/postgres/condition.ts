@@ -1,13 +1,9 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import { isLoopback } from '../../config/settings.ts'
 import {
-  appFacts,
-  appsQuery,
-  brandCountQuery,
-  budgetsQuery,
-  destinationRuleOf,
-  destinationRulesQuery,
   ignoredForwardedQuery,
+  policyFacts,
+  policyQueries,
   type ServerDatabaseFacts,
   schemaState,
 } from '../store/condition.ts'
@@ -42,8 +38,7 @@ async function factsOf(pool: Pool) {
         current_setting('max_connections')::int, (SELECT count(*)::int FROM pg_stat_activity),
         floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
         to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('requests') IS NOT NULL,
-        to_regclass('secret_marks') IS NOT NULL, to_regclass('stats') IS NOT NULL,
-        to_regclass('destination_rules') IS NOT NULL`,
+        to_regclass('secret_marks') IS NOT NULL, to_regclass('stats') IS NOT NULL`,
     [],
   )
   // Without pg_monitor only the number of standbys is visible.
@@ -56,7 +51,6 @@ async function factsOf(pool: Pool) {
     row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
   const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
   const ignoredAt = row[12] === true ? (await pool.rows(ignoredForwardedQuery, []))[0]?.[0] : null
-  const rules = row[13] === true ? await pool.rows(destinationRulesQuery, []) : []
   const schema = await schemaOf(pool, row[9] === true)
   return {
     version: String(row[0]),
@@ -76,12 +70,9 @@ async function factsOf(pool: Pool) {
     keyFingerprints: fingerprints.map(([mark]) => String(mark)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
     ignoredForwardedAt: ignoredAt == null ? null : Number(ignoredAt),
-    destinationRules: rules.map(destinationRuleOf),
-    budgets:
-      schema === 'current' ? (await pool.rows(budgetsQuery, [])).map(([scope]) => String(scope)) : undefined,
-    apps:
+    policy:
       schema === 'current'
-        ? appFacts(await pool.rows(appsQuery, []), (await pool.rows(brandCountQuery, []))[0]?.[0])
+        ? policyFacts(await Promise.all(policyQueries.map((query) => pool.rows(query, []))))
         : undefined,
   }
 }

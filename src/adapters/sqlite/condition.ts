@@ -2,14 +2,10 @@ import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
 import {
-  appFacts,
-  appsQuery,
-  brandCountQuery,
-  budgetsQuery,
   type DatabaseFacts,
-  destinationRuleOf,
-  destinationRulesQuery,
   ignoredForwardedQuery,
+  policyFacts,
+  policyQueries,
   schemaState,
 } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
@@ -55,19 +51,9 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
       ignoredForwardedAt: tables.includes('stats')
         ? (driver.prepare<[], number | null>(ignoredForwardedQuery).pluck().get() ?? null)
         : null,
-      destinationRules: tables.includes('destination_rules')
-        ? driver.prepare<[], unknown[]>(destinationRulesQuery).raw().all().map(destinationRuleOf)
-        : [],
-      budgets:
+      policy:
         schema === 'current' && missing.length === 0
-          ? driver.prepare<[], string>(budgetsQuery).pluck().all()
-          : undefined,
-      apps:
-        schema === 'current' && missing.length === 0
-          ? appFacts(
-              driver.prepare<[], unknown[]>(appsQuery).raw().all(),
-              driver.prepare<[], number>(brandCountQuery).pluck().get(),
-            )
+          ? policyFacts(policyQueries.map((query) => opened.prepare<[], unknown[]>(query).raw().all()))
           : undefined,
     }
   } catch (error) {

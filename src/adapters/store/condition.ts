@@ -14,22 +14,24 @@ export interface DatabaseFacts {
   readonly lastRequestAt: number | null
   /** The start of the last hour in which X-Forwarded-For was ignored; epoch milliseconds. */
   readonly ignoredForwardedAt: number | null
-  readonly destinationRules: readonly DestinationRule[]
-  /** Scopes. Undefined: the schema is of another version. */
-  readonly budgets: readonly string[] | undefined
   /** Undefined: the schema is of another version. */
-  readonly apps: AppFacts | undefined
+  readonly policy: PolicyFacts | undefined
+}
+
+export interface PolicyFacts {
+  readonly destinationRules: readonly DestinationRule[]
+  /** Scopes. */
+  readonly budgets: readonly string[]
+  readonly apps: readonly AppFacts[]
+  readonly brandCount: number
 }
 
 export interface AppFacts {
-  /** With an active key. */
-  readonly issued: readonly string[]
-  readonly scoped: readonly {
-    readonly appId: string
-    readonly hasBrands: boolean
-    readonly hasPerMinute: boolean
-  }[]
-  readonly brandCount: number
+  readonly appId: string
+  /** Whether it has an active key. */
+  readonly isIssued: boolean
+  readonly hasBrands: boolean
+  readonly hasPerMinute: boolean
 }
 
 export type ServerDatabaseFacts =
@@ -54,11 +56,7 @@ export type ServerDatabaseFacts =
       readonly clock: { readonly at: number; readonly localAt: number }
       readonly lastRequestAt: number | null
       readonly ignoredForwardedAt: number | null
-      readonly destinationRules: readonly DestinationRule[]
-      /** Scopes. Undefined: the schema is of another version. */
-      readonly budgets: readonly string[] | undefined
-      /** Undefined: the schema is of another version. */
-      readonly apps: AppFacts | undefined
+      readonly policy: PolicyFacts | undefined
     }
 
 export interface StandbyFacts {
@@ -71,13 +69,38 @@ export interface StandbyFacts {
 export const ignoredForwardedQuery =
   "SELECT max(at) FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000"
 
-export const budgetsQuery = 'SELECT scope FROM budgets ORDER BY scope'
+/** SQLite has 0 and 1 for the flags of apps. */
+export const policyQueries = [
+  'SELECT rule, brand_slug, action, CAST(providers AS TEXT), sender, route FROM destination_rules ORDER BY rule, brand_slug',
+  'SELECT scope FROM budgets ORDER BY scope',
+  `SELECT ids.app_id,
+    EXISTS (SELECT 1 FROM app_keys k WHERE k.app_id = ids.app_id AND k.revoked_at IS NULL) AS issued,
+    EXISTS (SELECT 1 FROM app_brands b WHERE b.app_id = ids.app_id) AS has_brands,
+    apps.per_minute IS NOT NULL AS has_per_minute
+  FROM (SELECT app_id FROM app_keys UNION SELECT app_id FROM apps) AS ids
+  LEFT JOIN apps ON apps.app_id = ids.app_id
+  ORDER BY ids.app_id`,
+  'SELECT count(*) FROM brands',
+]
 
-export const destinationRulesQuery =
-  'SELECT rule, brand_slug, action, CAST(providers AS TEXT), sender, route FROM destination_rules ORDER BY rule, brand_slug'
+type Row = readonly unknown[]
 
-/** @param row of `destinationRulesQuery` */
-export function destinationRuleOf(row: readonly unknown[]): DestinationRule {
+/** @param results of `policyQueries` */
+export function policyFacts([
+  rules = [],
+  budgets = [],
+  apps = [],
+  counts = [],
+]: readonly Row[][]): PolicyFacts {
+  return {
+    destinationRules: rules.map(destinationRuleOf),
+    budgets: budgets.map(([scope]) => String(scope)),
+    apps: apps.map(appOf),
+    brandCount: Number(counts[0]?.[0]),
+  }
+}
+
+function destinationRuleOf(row: Row): DestinationRule {
   const [rule, brandSlug, action, providers, sender, route] = row
   const names: unknown = JSON.parse(String(providers))
   return {
@@ -90,28 +113,9 @@ export function destinationRuleOf(row: readonly unknown[]): DestinationRule {
   }
 }
 
-/** Each row is an app: whether it has an active key, whether it is limited to brands, and to calls per minute. */
-export const appsQuery = `SELECT ids.app_id,
-    EXISTS (SELECT 1 FROM app_keys k WHERE k.app_id = ids.app_id AND k.revoked_at IS NULL) AS issued,
-    EXISTS (SELECT 1 FROM app_brands b WHERE b.app_id = ids.app_id) AS has_brands,
-    apps.per_minute IS NOT NULL AS has_per_minute
-  FROM (SELECT app_id FROM app_keys UNION SELECT app_id FROM apps) AS ids
-  LEFT JOIN apps ON apps.app_id = ids.app_id
-  ORDER BY ids.app_id`
-
-export const brandCountQuery = 'SELECT count(*) FROM brands'
-
-/** @param rows of `appsQuery`. SQLite answers with 0 and 1 */
-export function appFacts(rows: readonly (readonly unknown[])[], brandCount: unknown): AppFacts {
-  const apps = rows.map(([appId, ...flags]) => {
-    const [issued = false, hasBrands = false, hasPerMinute = false] = flags.map(Boolean)
-    return { appId: String(appId), issued, hasBrands, hasPerMinute }
-  })
-  return {
-    issued: apps.filter(({ issued }) => issued).map(({ appId }) => appId),
-    scoped: apps.map(({ appId, hasBrands, hasPerMinute }) => ({ appId, hasBrands, hasPerMinute })),
-    brandCount: Number(brandCount),
-  }
+function appOf([appId, ...flags]: Row): AppFacts {
+  const [isIssued = false, hasBrands = false, hasPerMinute = false] = flags.map(Boolean)
+  return { appId: String(appId), isIssued, hasBrands, hasPerMinute }
 }
 
 export function schemaState(

@@ -1,4 +1,4 @@
-import type { AppFacts } from '../../adapters/store/condition.ts'
+import type { PolicyFacts } from '../../adapters/store/condition.ts'
 import { codeSettings } from '../../config/server-settings.ts'
 import { type Finding, found, ok, warn } from './finding.ts'
 
@@ -8,20 +8,20 @@ import { type Finding, found, ok, warn } from './finding.ts'
  * @param globalPerMinute GLOBAL_LIMIT_PER_MINUTE
  */
 export function appFindings(
-  facts: AppFacts | undefined,
+  { apps: stored, brandCount }: Pick<PolicyFacts, 'apps' | 'brandCount'>,
   configured: readonly string[],
   globalPerMinute: number,
 ): readonly Finding[] {
-  if (!facts) return []
-  const apps = [...new Set([...facts.issued, ...configured])].sort()
-  const scopeOf = new Map(facts.scoped.map((scope) => [scope.appId, scope]))
+  const issued = stored.filter(({ isIssued }) => isIssued).map(({ appId }) => appId)
+  const apps = [...new Set([...issued, ...configured])].sort()
+  const scopeOf = new Map(stored.map((app) => [app.appId, app]))
   const ofAnyBrand = apps.filter((appId) => !scopeOf.get(appId)?.hasBrands)
   const atDefault = apps.filter((appId) => !scopeOf.get(appId)?.hasPerMinute)
   const which = `${ofAnyBrand.length === 1 ? 'This app may' : 'These apps may'} use every brand: ${ofAnyBrand.join(', ')}.`
   const limit = `${globalPerMinute} calls a minute, by GLOBAL_LIMIT_PER_MINUTE: ${atDefault.join(', ')}.`
   return found(
     ofAnyBrand.length > 0 &&
-      (facts.brandCount > 1
+      (brandCount > 1
         ? warn('app scopes', which, 'Run `otpost app set APPID --brand SLUG` with every brand of the app.')
         : ok('app scopes', which)),
     apps.length > 0 && ofAnyBrand.length === 0 && ok('app scopes', 'Each app is limited to its brands.'),

@@ -1,12 +1,11 @@
 import type { AlertConfig } from '../../config/config.ts'
 import { type Finding, found, ok, warn } from './finding.ts'
 
-/** @param budgets their scopes; undefined: the database could not be read */
+/** @param budgets their scopes */
 export function budgetFindings(
-  budgets: readonly string[] | undefined,
+  budgets: readonly string[],
   { email, webhook }: AlertConfig,
 ): readonly Finding[] {
-  if (budgets === undefined) return []
   const hasTarget = email !== undefined || webhook !== undefined
   return found(
     budgets.length === 0

@@ -1,6 +1,7 @@
 import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
+import type { PolicyFacts } from '../../adapters/store/condition.ts'
 import { type Config, readConfig } from '../../config/config.ts'
-import { readDestinationConfig } from '../../config/destinations.ts'
+import { type DestinationConfig, readDestinationConfig } from '../../config/destinations.ts'
 import { ConfigError } from '../../config/settings.ts'
 import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
 import { settingWarnings } from '../../config/warnings.ts'
@@ -41,13 +42,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   const isHere = hasAddress(config.host)
   const others = await askOthers(config, isHere)
   // Last: it blocks the event loop, and would delay the answers of the others.
-  const {
-    findings: inside,
-    lastRequestAt,
-    destinationRules,
-    budgets,
-    apps,
-  } = await inspectDatabase(config, full)
+  const { findings: inside, lastRequestAt, policy } = await inspectDatabase(config, full)
   return [
     ...settingsFindings([]),
     ...settingWarnings(config, env.NODE_ENV || undefined).map(({ setting, problem, remedy }) =>
@@ -56,11 +51,21 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     ...hostFindings(config.host, isHere),
     ...guardFindings(config.guard),
     ...inside,
-    ...destinationFindings(destinationRules, readDestinationConfig(env)),
-    ...budgetFindings(budgets, config.alerts),
-    ...appFindings(apps, [...config.appCredentials.keys()], config.limits.globalPerMinute),
+    ...(policy ? policyFindings(policy, config, readDestinationConfig(env)) : []),
     ...others.findings,
     ...clockFindings(others.clocks, lastRequestAt, Date.now()),
+  ]
+}
+
+function policyFindings(
+  policy: PolicyFacts,
+  { alerts, appCredentials, limits }: Config,
+  destinations: DestinationConfig,
+): readonly Finding[] {
+  return [
+    ...destinationFindings(policy.destinationRules, destinations),
+    ...budgetFindings(policy.budgets, alerts),
+    ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),
   ]
 }
 
@@ -91,9 +96,7 @@ async function inspectDatabase(config: StoreConfig, full: boolean): Promise<Data
       ...secretFindings(noted, secretKeys ? keyFingerprints(secretKeys) : 'none', 'SECRET_KEY'),
     ],
     lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,
-    destinationRules: facts.kind === 'answered' ? facts.destinationRules : null,
-    budgets: facts.kind === 'answered' ? facts.budgets : undefined,
-    apps: facts.kind === 'answered' ? facts.apps : undefined,
+    policy: facts.kind === 'answered' ? facts.policy : undefined,
   }
 }
 

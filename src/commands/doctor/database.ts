@@ -1,16 +1,12 @@
-import type { AppFacts, ServerDatabaseFacts } from '../../adapters/store/condition.ts'
-import type { DestinationRule } from '../../domain/destinations/destination.ts'
+import type { PolicyFacts, ServerDatabaseFacts } from '../../adapters/store/condition.ts'
 import { type Finding, fail, found, ok, warn } from './finding.ts'
 
 export interface DatabaseFindings {
   readonly findings: readonly Finding[]
   /** Epoch milliseconds. */
   readonly lastRequestAt: number | null
-  /** Null: the database could not be read. */
-  readonly destinationRules: readonly DestinationRule[] | null
-  /** Scopes. */
-  readonly budgets: readonly string[] | undefined
-  readonly apps: AppFacts | undefined
+  /** Undefined: the database could not be read. */
+  readonly policy: PolicyFacts | undefined
 }
 
 export function schemaFinding(

@@ -5,12 +5,11 @@ import { type Finding, fail, ok, warn } from './finding.ts'
 
 const what = 'destinations'
 
-/** @param rules the stored ones; null: the database could not be read */
+/** @param rules the stored ones */
 export function destinationFindings(
-  rules: readonly DestinationRule[] | null,
+  rules: readonly DestinationRule[],
   { routes, smsCountries }: DestinationConfig,
 ): readonly Finding[] {
-  if (rules === null) return []
   const broken = rules.flatMap((rule) =>
     ruleProblems(rule, routes).map((problem) =>
       fail(

@@ -12,8 +12,7 @@ export function sqliteFindings(
   secretKeys: SecretKeys | undefined,
   full: boolean,
 ): DatabaseFindings {
-  if (!pathFacts(databaseFile))
-    return { findings: [], lastRequestAt: null, destinationRules: null, budgets: undefined, apps: undefined }
+  if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null, policy: undefined }
   try {
     const facts = conditionOf(databaseFile, { full })
     return {
@@ -23,20 +22,12 @@ export function sqliteFindings(
         ...forwardedFindings(facts.ignoredForwardedAt, Date.now()),
       ],
       lastRequestAt: facts.lastRequestAt,
-      destinationRules: facts.destinationRules,
-      budgets: facts.budgets,
-      apps: facts.apps,
+      policy: facts.policy,
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const remedy = 'Fix this, or restore the latest backup with `otpost restore`.'
-    return {
-      findings: [fail('integrity', message, remedy)],
-      lastRequestAt: null,
-      destinationRules: null,
-      budgets: undefined,
-      apps: undefined,
-    }
+    return { findings: [fail('integrity', message, remedy)], lastRequestAt: null, policy: undefined }
   }
 }
 
