@@ -160,7 +160,8 @@ describe('the text of a rule', () => {
     expect(parseRule(text, isCountry)).toEqual({ rule })
   })
 
-  const forms = 'A rule is a country code such as GB, "+" with 1 to 15 digits such as +4479, or *.'
+  const forms =
+    'A rule is a country code such as GB, "+" with 1 to 15 digits such as +4479 (no leading 0), or *.'
   test.each([
     ['', forms],
     ['+', forms],

@@ -4,8 +4,8 @@ import type { EventLogEntry, VerifiedNumber } from './event-rows.ts'
 /** Design D41: these numbers always pass the guard. */
 export const verifiedRetentionMs = 180 * dayMs
 
-/** A later code within this time is not stored, so that most verifications write nothing. */
-export const verifiedRenewalMs = 30 * dayMs
+/** A later code within this time is not stored. */
+export const verifiedRenewalMs = 3_600_000
 
 /** The latest verification of each number. */
 export function verifiedIn(entries: readonly EventLogEntry[]): readonly VerifiedNumber[] {

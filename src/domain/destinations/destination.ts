@@ -94,8 +94,8 @@ export function parseRule(
   isCountry: (code: string) => boolean,
 ): { readonly rule: string } | { readonly problem: string } {
   const rule = text.trim().toUpperCase()
-  if (rule === '*' || /^\+[0-9]{1,15}$/.test(rule) || isCountry(rule)) return { rule }
-  const forms = 'a country code such as GB, "+" with 1 to 15 digits such as +4479, or *'
+  if (rule === '*' || /^\+[1-9][0-9]{0,14}$/.test(rule) || isCountry(rule)) return { rule }
+  const forms = 'a country code such as GB, "+" with 1 to 15 digits such as +4479 (no leading 0), or *'
   return {
     problem: /^[A-Z]{2}$/.test(rule)
       ? `${rule} is not an ISO 3166-1 country code with telephone numbers. A rule is ${forms}.`

@@ -162,6 +162,7 @@ export class Guard {
   private bucketsReadAt: EpochMs | undefined
   private syncedAt = Number.NEGATIVE_INFINITY
   private syncing: Promise<void> | undefined
+  private isSavingBlocks = false
 
   constructor(private readonly ports: GuardPorts) {}
 
@@ -427,6 +428,22 @@ export class Guard {
   private block(prefix: string, now: EpochMs): void {
     if (this.blockOf(prefix, now)) return
     this.blocks.set(prefix, { createdAt: now, expiresAt: now + blockMs, verified: 0, isSaved: false })
+    // A crash before the next exchange must not end it.
+    if (!this.isSavingBlocks) void this.saveNewBlocks()
+  }
+
+  /** Blocks that begin meanwhile are saved by the next call, or by the next exchange. */
+  private async saveNewBlocks(): Promise<void> {
+    this.isSavingBlocks = true
+    try {
+      await this.saveBlocks()
+    } catch (error) {
+      this.ports.log.warn(
+        { err: error },
+        'The pumping guard could not store the block of a prefix. It retries in 5 s.',
+      )
+    }
+    this.isSavingBlocks = false
   }
 
   private async exchange(): Promise<void> {
@@ -436,7 +453,7 @@ export class Guard {
     try {
       await this.saveBuckets(now)
       await this.saveBlocks()
-      this.applyBlocks(await store.prefixes())
+      this.applyBlocks(await store.prefixes(), now)
       await this.readHistory(now)
       const isFirst = this.bucketsReadAt === undefined
       const since = isFirst ? now - 2 * dayMs : (this.bucketsReadAt ?? now) - clockDifferenceMs
@@ -501,8 +518,11 @@ export class Guard {
     for (const [, block] of unsaved) block.isSaved = true
   }
 
-  private applyBlocks(entries: readonly GuardPrefix[]): void {
-    const blocks = new Map([...this.blocks].filter(([, { isSaved }]) => !isSaved))
+  /** @param readAt before the entries were read; they may lack later blocks */
+  private applyBlocks(entries: readonly GuardPrefix[], readAt: EpochMs): void {
+    const blocks = new Map(
+      [...this.blocks].filter(([, { isSaved, createdAt }]) => !isSaved || createdAt >= readAt),
+    )
     for (const { prefix, by, createdAt, expiresAt } of entries) {
       if (by === 'operator' || blocks.has(prefix)) continue
       const known = this.blocks.get(prefix)

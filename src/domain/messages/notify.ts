@@ -96,6 +96,7 @@ const notifyBySms: Handler = async (ports, context, body, { app, policy }) => {
   }
 
   const { content, recipients } = order
+  context.recipients = recipients.length
   const { slug: brandSlug, displayName: brandName } = brand
   const unlimited = { validitySeconds: null, expectsFeedback: false }
   const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...content }

@@ -98,7 +98,7 @@ export class Alerts {
   private retriesAt: readonly EpochMs[] = []
   /** By scope, as of the latest check. A new budget is checked at its first charge. */
   private nextThresholds: ReadonlyMap<string, Micros> = new Map()
-  /** The scopes of budgets that rejected a request since the latest check. */
+  /** The scopes of budgets that rejected a single message since the latest check. */
   private exhausted = new Set<string>()
 
   constructor(private readonly ports: AlertPorts) {}
@@ -107,7 +107,8 @@ export class Alerts {
   readonly ended: RequestListener = ({ context }) => {
     for (const { budget, used, refused } of context.limits) {
       if (!budget) continue
-      if (refused) this.exhausted.add(budget.scope)
+      // A request with many messages may cost more than is left of a budget that still allows one.
+      if (refused && (context.recipients ?? 1) === 1) this.exhausted.add(budget.scope)
       const mayBeReached = used !== null && used >= (this.nextThresholds.get(budget.scope) ?? 0)
       if (refused || mayBeReached)
         this.nextCheckAt = Math.min(this.nextCheckAt, this.checkedAt + shortestIntervalMs)

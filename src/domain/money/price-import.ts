@@ -86,6 +86,8 @@ export function checkPrices(
   const more = bad - problems.length
   if (more > 0) problems.push(`${more} more ${more === 1 ? 'line is' : 'lines are'} invalid.`)
   if (bad === 0 && rows.length === 0) problems.push('The file has no prices.')
+  else if (bad === 0 && rows.every(({ priceMicros }) => priceMicros === 0))
+    problems.push('Every price is 0, so no budget would ever stop messages.')
   return { rows: problems.length > 0 ? [] : rows, problems }
 }
 

@@ -86,10 +86,10 @@ export async function removeGuardPrefix(ports: PolicyPorts, prefix: string): Pro
 }
 
 function prefixDigits(text: string): string {
-  const digits = text.replace(/[ -]/g, '').replace(/^\+/, '')
+  const digits = text.replace(/(?<=[0-9])[ -]/g, '').replace(/^\+/, '')
   if (/^[1-9][0-9]{0,14}$/.test(digits)) return digits
   throw new OperatorError(
-    'A prefix is "+" and 1 to 15 digits, beginning with the country code, such as +3712000. Spaces and hyphens are ignored.',
+    'A prefix is "+" and 1 to 15 digits, beginning with the country code, such as +3712000. Spaces and hyphens between digits are ignored.',
   )
 }
 

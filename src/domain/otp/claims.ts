@@ -57,9 +57,12 @@ export function uncounted(claims: readonly Claim[]): readonly Claim[] {
 }
 
 /** Design D41. */
-export function guardRefusal({ bucket, resetsInMs }: GuardVerdict): Failure {
+export function guardRefusal({ bucket, resetsInMs, byOperator }: GuardVerdict): Failure {
   const seconds = retryAfterSeconds(resetsInMs)
-  const message = `Too many OTP requests. Try later. Too many codes ${codesOf[bucket]} were not verified. Try again in ${durationInWords(seconds)}.`
+  const cause = byOperator
+    ? 'The operator of this server has blocked numbers of this range.'
+    : `Too many codes ${codesOf[bucket]} were not verified.`
+  const message = `Too many OTP requests. Try later. ${cause} Try again in ${durationInWords(seconds)}.`
   return new Failure('rate_limited', message, { retryAfterSeconds: seconds })
 }
 
