@@ -215,7 +215,10 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       metricsListener?.listen(config.reusePort)
       const url = listen(http, config)
       alerts.tick()
-      const ticking = setInterval(alerts.tick, 1000)
+      const ticking = setInterval(() => {
+        alerts.tick()
+        guard.tick()
+      }, 1000)
       stopping.signal.addEventListener('abort', () => clearInterval(ticking))
       void runExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)
       // Fails on a full disk, which /health reports too.

@@ -265,6 +265,11 @@ export class Guard {
     }
   }
 
+  /** Call it every second, so that buckets are stored also if no further request arrives. */
+  tick(): void {
+    if (this.changed.length > 0) this.syncWhenDue(this.ports.now())
+  }
+
   private syncWhenDue(now: EpochMs): void {
     const sinceMs = now - this.syncedAt
     if (this.syncing === undefined && (sinceMs >= syncIntervalMs || sinceMs < 0)) void this.sync()

@@ -696,6 +696,23 @@ describe('the exchange with the store', () => {
     expect(one.store.savedCounts.length).toBe(3)
   })
 
+  test('happens without further requests', async () => {
+    const one = new TestGuard()
+    await one.guard.sync()
+    one.verdicts(toPrefix(3))
+    one.guard.tick()
+    expect(one.store.rows.size).toBe(0)
+    one.clock.now += 5000
+    one.guard.tick()
+    await one.guard.sync()
+    expect([...one.store.rows.values()].filter(({ kind }) => kind === 'prefix')).toHaveLength(1)
+    const { length } = one.store.savedCounts
+    one.clock.now += 5000
+    one.guard.tick()
+    await one.guard.sync()
+    expect(one.store.savedCounts).toHaveLength(length)
+  })
+
   test('keeps a block that began during it', async () => {
     const one = new TestGuard()
     await one.guard.sync()
