@@ -5,8 +5,6 @@ import { createApps } from './adapters/store/keys.ts'
 import type { OpenStore, RetainAfter, Storage } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
 import { mailboxOf, type Recipient } from './domain/contact.ts'
-import type { DeliveryQuery } from './domain/events/event-log.ts'
-import type { Period } from './domain/events/statistics.ts'
 import type { Actor } from './domain/operator/audit.ts'
 import { OperatorError } from './domain/operator/operator.ts'
 import type { Log } from './domain/ports.ts'
@@ -129,21 +127,24 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
       'the event log could not be written; the outcome of these requests is only in this log',
     )
   })
+  const flushed =
+    <Query extends unknown[], Result>(read: (...query: Query) => Promise<Result>) =>
+    (...query: Query) =>
+      flush().then(() => read(...query))
   return {
     add,
     count,
     flush,
     drain,
     stats: () => ({ ...stats(), lastLostAt }),
-    statistics: (period: Period, now: number) => flush().then(() => figures.statistics(period, now)),
-    lastHour: (now: number) => flush().then(() => figures.lastHour(now)),
-    spending: (from: number, until: number) => flush().then(() => figures.spending(from, until)),
-    countries: (now: number) => flush().then(() => figures.countries(now)),
-    guardCounts: (period: 'hour' | 'day', now: number) =>
-      flush().then(() => figures.guardCounts(period, now)),
+    statistics: flushed(figures.statistics),
+    lastHour: flushed(figures.lastHour),
+    spending: flushed(figures.spending),
+    countries: flushed(figures.countries),
+    guardCounts: flushed(figures.guardCounts),
     saveReports,
-    trace: (requestId: string) => flush().then(() => trace(requestId)),
-    deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
-    guarded: (limit: number) => flush().then(() => guarded(limit)),
+    trace: flushed(trace),
+    deliveries: flushed(deliveries),
+    guarded: flushed(guarded),
   }
 }

@@ -6,7 +6,7 @@ import {
   revokeApp,
   revokeKey,
   rotateApp,
-  scopeWords,
+  scopeSentence,
   setApp,
 } from '../domain/operator/operator.ts'
 import {
@@ -50,7 +50,7 @@ export function appCommands(program: Command, env: Env): void {
         const ports = context.acting(await commandActor(env))
         const { key, scope, hadScope } = await issueApp(ports, appId, scopeChange(options))
         print(key)
-        if (hadScope) complain(`${appId} had a scope before. Its scope is now: ${scopeInWords(scope)}.`)
+        if (hadScope) complain(`${appId} had a scope before. ${scopeSentence(scope)}`)
       }),
     )
   app
@@ -176,11 +176,6 @@ function scopeRow(scope: AppScope) {
   return { brands, allow: operationsOf(scope), perMinute }
 }
 
-function scopeInWords(scope: AppScope): string {
-  const { brands, allow, perMinute } = scopeWords(scope)
-  return `brands ${brands}; operations ${allow}; calls per minute ${perMinute}`
-}
-
 function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey) {
   return {
     lastFour,
@@ -194,22 +189,14 @@ function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey) {
 function appRows(issued: readonly IssuedApp[], scopes: readonly AppScope[]) {
   const scopeOf = new Map(scopes.map((scope) => [scope.appId, scope]))
   const others = scopes.filter(({ appId }) => !issued.some((app) => app.appId === appId))
-  return [
-    ...issued.map(({ appId, createdAt, revokedAt, keys }) => ({
-      appId,
-      issuedAt: isoTime(createdAt),
-      revokedAt: revokedAt === null ? null : isoTime(revokedAt),
-      keys: keys.map(keyRow),
-      ...scopeRow(scopeOf.get(appId) ?? unscoped(appId)),
-    })),
-    ...others.map((scope) => ({
-      appId: scope.appId,
-      issuedAt: null,
-      revokedAt: null,
-      keys: [],
-      ...scopeRow(scope),
-    })),
-  ]
+  const withoutKey = others.map(({ appId }) => ({ appId, createdAt: null, revokedAt: null, keys: [] }))
+  return [...issued, ...withoutKey].map(({ appId, createdAt, revokedAt, keys }) => ({
+    appId,
+    issuedAt: createdAt === null ? null : isoTime(createdAt),
+    revokedAt: revokedAt === null ? null : isoTime(revokedAt),
+    keys: keys.map(keyRow),
+    ...scopeRow(scopeOf.get(appId) ?? unscoped(appId)),
+  }))
 }
 
 function keyLines({ keys, ...app }: ReturnType<typeof appRows>[number]) {

@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
-import { countryName, destinationActions, kindInWords } from '../domain/destinations/destination.ts'
+import { countryWords, destinationActions, kindInWords } from '../domain/destinations/destination.ts'
 import {
   checkDestination,
   decisionWords,
@@ -149,8 +149,7 @@ async function printCheck(
       print(JSON.stringify({ ...about, brand: rule?.brandSlug ?? null, reason, route, providers, sender }))
       return
     }
-    const place = country === null ? 'no country' : `${countryName(country)} (${country})`
-    print(`${formatPhone(digits)}: ${place}, ${kindInWords(kind)}.`)
+    print(`${formatPhone(digits)}: ${countryWords(country)}, ${kindInWords(kind)}.`)
     print(decisionWords(decision))
     if (rule && action !== 'block') print(`Rule ${ruleName(rule)}: ${ruleWords(rule)}.`)
   })

@@ -69,6 +69,11 @@ export function optionalText(name: string, value: unknown, rule: TextRule): stri
   return isGiven(value) ? text(name, value, rule) : undefined
 }
 
+/** The caller's id of the request (design D44). */
+export function readReference({ reference }: Body): string | undefined {
+  return optionalText('reference', reference, { max: 64 })
+}
+
 export function judged<T>(read: () => T): T | Failure {
   try {
     return read()

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createHash, createHmac } from 'node:crypto'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { awsSms } from '../../src/adapters/sms/aws-sms.ts'
 import { failure } from '../../src/adapters/sms/provider.ts'
 import { Settings } from '../../src/config/settings.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { DeliveryReport, Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import { Sha256 } from '../support/provider-doubles.ts'
 import { anySms, patienceMs, providerTools, startProviderDouble } from '../support/provider-server.ts'
 
 const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG' }
@@ -108,20 +108,6 @@ describe('the request', () => {
     expect(headers.get('authorization')).toBe(signed.headers.authorization ?? '')
   })
 })
-
-/** SHA-256, in the form that Amazon's signer requires. */
-class Sha256 {
-  private readonly hash
-  constructor(key?: string | ArrayBuffer | ArrayBufferView) {
-    this.hash = key === undefined ? createHash('sha256') : createHmac('sha256', key as string)
-  }
-  update(data: string | ArrayBufferView): void {
-    this.hash.update(data as string)
-  }
-  async digest(): Promise<Uint8Array> {
-    return this.hash.digest()
-  }
-}
 
 test('a number that Amazon calls invalid is a fault of the recipient', async () => {
   const fields = [{ Name: 'DestinationPhoneNumber', Message: `+${anySms.to} is not valid` }]

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createHash, createHmac } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { failure } from '../../src/adapters/sms/provider.ts'
@@ -8,6 +7,7 @@ import type { TextSetting } from '../../src/config/setting.ts'
 import { Settings } from '../../src/config/settings.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import { Sha256 } from '../support/provider-doubles.ts'
 import { anySms, patienceMs, providerTools, startProviderDouble } from '../support/provider-server.ts'
 
 const accessKeyId = 'AKIDEXAMPLE'
@@ -167,20 +167,6 @@ describe('the request', () => {
     })
   })
 })
-
-/** SHA-256, in the form that Amazon's signer requires. */
-class Sha256 {
-  private readonly hash
-  constructor(key?: string | ArrayBuffer | ArrayBufferView) {
-    this.hash = key === undefined ? createHash('sha256') : createHmac('sha256', key as string)
-  }
-  update(data: string | ArrayBufferView): void {
-    this.hash.update(data as string)
-  }
-  async digest(): Promise<Uint8Array> {
-    return this.hash.digest()
-  }
-}
 
 describe('the signature', () => {
   test.each<[string, Record<string, string>, string]>([

@@ -988,7 +988,7 @@ trace(
     isWithGateway: true,
     prepare: async (context) => {
       await setUp(context)
-      await setGuardPrefix(context.acting(tester), 'block', '+3712000')
+      await setGuardPrefix(context.acting(tester), 'block', '+3712000', '12h')
       const until = context.now()
       // A few rows of each kind: the cost of axe and the Tab key grows with the rows.
       await livePast(context, { from: until - 26 * 3_600_000, until, sends: 40 })

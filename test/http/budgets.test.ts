@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { isRegion } from '../../src/adapters/phone/e164.ts'
-import { liftBudget, removeBudget, setBudget } from '../../src/domain/operator/money.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { tester } from '../support/operator.ts'
+import { policyOf } from '../support/policy.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 let api: TestApp
@@ -16,23 +14,10 @@ afterEach(async () => {
 })
 
 const [secondMs, minuteMs] = [1000, 60_000]
+/** Latvia costs 2 units for an SMS. */
 const latvia = (index: number) => `+3712000000${index}`
 
-function ports() {
-  const { acting, brands, apps, prices } = api.app.context
-  return { ...acting(tester), brands, apps, prices, isCountry: isRegion }
-}
-
-const budget = (scope: string, amount: string, alertAt = '80,100', stops = true) =>
-  setBudget(ports(), { scope, period: 'day', amount, alertAt, stops })
-
 const send = (phone: string) => api.post('/otp/send', { phone })
-
-/** Latvia costs 2 units for an SMS. */
-async function spent(): Promise<readonly number[]> {
-  const { policy, budgets, now } = api.app.context
-  return budgets.spent((await policy.rows()).budgets, now())
-}
 
 /** Resolves when the alerts that are due now were tried. */
 async function alerted(): Promise<void> {
@@ -47,7 +32,7 @@ async function alerted(): Promise<void> {
 describe('a budget', () => {
   test('rejects the message that it cannot pay for, until the day ends, and not while it is lifted', async () => {
     api = await createTestApp()
-    await budget('country:LV', '5')
+    await policyOf(api).budget('country:LV', '5')
     expect([(await send(latvia(1))).status, (await send(latvia(2))).status]).toEqual([200, 200])
     const refused = await send(latvia(3))
     expect([refused.status, refused.body.error]).toEqual([429, 'rate_limited'])
@@ -60,9 +45,9 @@ describe('a budget', () => {
       max: 5_000_000,
       budget: { scope: 'country:LV', currency: 'units' },
     })
-    await liftBudget(ports(), 'country:LV', '1h')
+    await policyOf(api).lift('country:LV', '1h')
     expect((await send(latvia(3))).status).toBe(200)
-    expect(await spent()).toEqual([6_000_000])
+    expect(await policyOf(api).spent()).toEqual({ 'country:LV': 6000 })
     api.advance(3600)
     expect((await send(latvia(4))).status).toBe(429)
     api.advance(11 * 3600)
@@ -71,22 +56,16 @@ describe('a budget', () => {
 
   test('keeps what was spent with another amount, and starts anew with another period', async () => {
     api = await createTestApp()
-    await budget('server', '5')
+    await policyOf(api).budget('server', '5')
     await send(latvia(1))
-    await budget('server', '3')
-    expect(await spent()).toEqual([2_000_000])
+    await policyOf(api).budget('server', '3')
+    expect(await policyOf(api).spent()).toEqual({ server: 2000 })
     expect((await send(latvia(2))).status).toBe(429)
     api.advance(1)
-    await setBudget(ports(), {
-      scope: 'server',
-      period: 'month',
-      amount: '3',
-      alertAt: '80,100',
-      stops: true,
-    })
-    expect(await spent()).toEqual([0])
-    await removeBudget(ports(), 'server')
-    expect(await spent()).toEqual([])
+    await policyOf(api).budget('server', '3', { period: 'month' })
+    expect(await policyOf(api).spent()).toEqual({ server: 0 })
+    await policyOf(api).removeBudget('server')
+    expect(await policyOf(api).spent()).toEqual({})
   })
 
   test.each([
@@ -97,7 +76,7 @@ describe('a budget', () => {
     ['server:1', 'The scope must be'],
   ])('of the scope %s is rejected', async (scope, problem) => {
     api = await createTestApp()
-    await expect(budget(scope, '5')).rejects.toThrow(problem)
+    await expect(policyOf(api).budget(scope, '5')).rejects.toThrow(problem)
   })
 })
 
@@ -110,7 +89,7 @@ describe('an alert', () => {
       ALERT_WEBHOOK_URL: receiver.url,
       ALERT_WEBHOOK_SECRET: secret,
     })
-    await budget('server', '5', '40,100')
+    await policyOf(api).budget('server', '5', { alertAt: '40,100' })
     await send(latvia(1))
     await alerted()
     const [call, ...others] = receiver.received
@@ -148,7 +127,7 @@ describe('an alert', () => {
   test('is retried with the same webhook-id until the receiver accepts it', async () => {
     receiver = startReceiver(() => new Response(null, { status: 503 }))
     api = await createTestApp({ ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_SECRET: receiver.secret })
-    await budget('server', '2', '100')
+    await policyOf(api).budget('server', '2', { alertAt: '100' })
     await send(latvia(1))
     await alerted()
     expect(receiver.received.length).toBe(1)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { countryOfPrefix } from '../../src/adapters/phone/destination.ts'
 import type { GuardMode } from '../../src/domain/guard/guard.ts'
 import {
+  defaultDurations,
   type PrefixAction,
   readGuardStatus,
   removeGuardPrefix,
@@ -38,7 +39,7 @@ async function pump(prefix: string, codes: number) {
   return answers
 }
 
-function set(action: PrefixAction, prefix: string, duration?: string) {
+function set(action: PrefixAction, prefix: string, duration = defaultDurations[action]) {
   return setGuardPrefix(app.app.context.acting(tester), action, prefix, duration)
 }
 

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { type Answer, createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
 import { sqliteOnly, store } from '../support/database.ts'
 import { type Exposition, readExposition } from '../support/exposition.ts'
-import { tester } from '../support/operator.ts'
+import { policyOf } from '../support/policy.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import {
   createBrokenApp,
@@ -195,16 +195,7 @@ describe('the metrics', () => {
 
   test('count SMS, and requests that destination rules block or monitor, by country', async () => {
     await start({ SMS_COUNTRIES: 'GB,US' })
-    const { policy } = app.app.context
-    const rule = {
-      rule: 'US',
-      brandSlug: null,
-      action: 'monitor',
-      providers: [],
-      sender: null,
-      route: null,
-    } as const
-    await policy.change({ actor: tester, now: 0 }, () => ({ saveRules: [rule], entry: null }))
+    await policyOf(app).rule('US', 'monitor')
     for (const phone of ['+44 7400 123456', '+1 202 555 0143', '+91 98765 43210', '+999 1234567']) {
       await app.post('/otp/send', { phone })
     }

@@ -28,8 +28,8 @@ export function policyOf({ app }: Pick<TestApp, 'app'>) {
         removeRules: [{ rule, brandSlug: null }],
         entry,
       })),
-    budget: (scope: string, amount: string, { period = 'day', stops = true } = {}) =>
-      setBudget(ports, { scope, period, amount, alertAt: '80,100', stops }),
+    budget: (scope: string, amount: string, { period = 'day', alertAt = '80,100', stops = true } = {}) =>
+      setBudget(ports, { scope, period, amount, alertAt, stops }),
     lift: (scope: string, duration: string) => liftBudget(ports, scope, duration),
     removeBudget: (scope: string) => removeBudget(ports, scope),
     /** `371 0.08`, or with a provider `371 0.08 one`, in EUR. Replaces the prices of these providers. */

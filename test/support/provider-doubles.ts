@@ -597,8 +597,8 @@ async function amazonSignature(
   return signed.headers.authorization
 }
 
-/** SHA-256 as Amazon's own signer wants to be given it. */
-class Sha256 {
+/** SHA-256, in the form that Amazon's signer requires. */
+export class Sha256 {
   private readonly hash
   constructor(key?: string | ArrayBuffer | ArrayBufferView) {
     this.hash = key === undefined ? createHash('sha256') : createHmac('sha256', key as string)

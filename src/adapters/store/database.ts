@@ -6,6 +6,7 @@ import type { IntegrationRequestRecord } from '../../domain/integration/integrat
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import type { Alert, AlertChannel } from '../../domain/money/alerts.ts'
 import type { Budget } from '../../domain/money/budgets.ts'
+import type { PriceRow } from '../../domain/money/prices.ts'
 import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { AppKey } from '../../domain/operator/operator.ts'
 import type { GuardPrefix } from '../../domain/operator/policy.ts'
@@ -24,11 +25,13 @@ export type KeyRow = AppKey & { readonly keySha256: string; readonly appId: stri
 
 export type RuleRow = Omit<DestinationRule, 'brandSlug'> & { readonly brandSlug: string }
 
-export interface PriceTableRow {
-  readonly prefix: string
-  readonly provider: string
-  readonly priceMicros: number
-  readonly currency: string
+export type PriceTableRow = Omit<PriceRow, 'provider'> & { readonly provider: string }
+
+export type ScopeRow = Omit<AppScope, 'brands'>
+
+export interface ScopeBrandRow {
+  readonly appId: string
+  readonly brandSlug: string
 }
 
 export type AuditRow = Omit<AuditRecord, 'actor'> & Actor
@@ -51,8 +54,8 @@ export interface AlertDeliveryRow {
 export interface Tables {
   readonly brands: StoreTable<BrandRow>
   readonly appKeys: StoreTable<KeyRow>
-  readonly apps: StoreTable<Omit<AppScope, 'brands'>>
-  readonly appBrands: StoreTable<{ readonly appId: string; readonly brandSlug: string }>
+  readonly apps: StoreTable<ScopeRow>
+  readonly appBrands: StoreTable<ScopeBrandRow>
   readonly destinationRules: StoreTable<RuleRow>
   readonly guardPrefixes: StoreTable<GuardPrefix>
   readonly guardBuckets: StoreTable<BucketRow>

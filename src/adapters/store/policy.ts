@@ -3,7 +3,14 @@ import type { PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
 import { type AppScope, isUnscoped } from '../../domain/operator/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy.ts'
 import { auditRow } from './audit.ts'
-import { cached, type StoreDatabase, type Tables } from './database.ts'
+import {
+  cached,
+  type RuleRow,
+  type ScopeBrandRow,
+  type ScopeRow,
+  type StoreDatabase,
+  type Tables,
+} from './database.ts'
 import { createPriceReader } from './prices.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
@@ -81,12 +88,10 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   }
 }
 
-type ScopeRow = Omit<AppScope, 'brands'>
-
 function policyRows(
   scopes: readonly ScopeRow[],
-  brands: readonly { readonly appId: string; readonly brandSlug: string }[],
-  rules: readonly (Omit<PolicyRows['rules'][number], 'brandSlug'> & { readonly brandSlug: string })[],
+  brands: readonly ScopeBrandRow[],
+  rules: readonly RuleRow[],
   prefixes: PolicyRows['prefixes'],
   budgets: PolicyRows['budgets'],
 ): PolicyRows {

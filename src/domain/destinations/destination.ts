@@ -148,6 +148,11 @@ export function kindInWords(kind: NumberKind): string {
   return `${kind === 'ordinary' ? 'an' : 'a'} ${kind} number`
 }
 
+/** Such as `Latvia (LV)`. */
+export function countryWords(country: string | null): string {
+  return country === null ? 'no country' : `${countryName(country)} (${country})`
+}
+
 let countryNames: Intl.DisplayNames | undefined
 
 /** In English. @param country ISO 3166-1 alpha-2 */

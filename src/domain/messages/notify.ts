@@ -1,4 +1,4 @@
-import { type Body, isGiven, isObject, judged, optionalText, text } from '../body.ts'
+import { type Body, isGiven, isObject, judged, readReference, text } from '../body.ts'
 import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from '../brands/brand.ts'
 import {
   type Channel,
@@ -312,10 +312,6 @@ async function giveBackUnspent(
   await store.giveBack(unspent, now()).catch((error: unknown) => {
     context.fault = error
   })
-}
-
-function readReference(body: Body): string | undefined {
-  return optionalText('reference', body.reference, { max: 64 })
 }
 
 /** Tries every recipient, then throws notification_failed if any failed (design D12). */

@@ -27,7 +27,7 @@ export async function setGuardPrefix(
   ports: PolicyPorts,
   action: PrefixAction,
   prefix: string,
-  duration: string = defaultDurations[action],
+  duration: string,
 ): Promise<GuardPrefix> {
   const digits = prefixDigits(prefix)
   const durationMs = durationIn(duration, 1)

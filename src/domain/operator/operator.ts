@@ -328,8 +328,13 @@ function changedScope(
   }
 }
 
-/** As commands, console and audit log show it. */
-export function scopeWords(scope: AppScope) {
+export function scopeSentence(scope: AppScope): string {
+  const { brands, allow, perMinute } = scopeWords(scope)
+  return `Scope of ${scope.appId}: brands ${brands}; operations ${allow}; calls per minute ${perMinute}.`
+}
+
+/** As the audit log has it. */
+function scopeWords(scope: AppScope) {
   return {
     brands: scope.brands.join(', ') || 'any',
     allow: operationsOf(scope).join(', '),

@@ -35,15 +35,14 @@ export function granted<Allowed extends Granted>(
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
   for (const claim of claims) {
     const { limit, max, budget } = claim
+    const about = { limit, max, ...(budget && { budget }) }
     if (!decision.allowed && isSame(decision.refusedBy, claim)) {
-      const status = { limit, max, used: max, endsAt: decision.expiresAt, refused: true }
-      context.limits.push(budget ? { ...status, budget } : status)
+      context.limits.push({ ...about, used: max, endsAt: decision.expiresAt, refused: true })
       return
     }
     const grant = decision.allowed ? decision.grants.find((each) => isSame(each, claim)) : undefined
     const [used, endsAt] = [grant?.count ?? null, grant?.expiresAt ?? null]
-    const status = { limit, max, used, endsAt, refused: false }
-    context.limits.push(budget ? { ...status, budget } : status)
+    context.limits.push({ ...about, used, endsAt, refused: false })
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Body, isGiven, judged, optionalText } from '../body.ts'
+import { type Body, isGiven, judged, readReference } from '../body.ts'
 import { approvedBrand, type Brand, type Brands, registrationOf } from '../brands/brand.ts'
 import {
   type Channel,
@@ -255,7 +255,7 @@ function readOrder(
   if (to === undefined) throw invalid(recipientProblem(field, body[field], channel))
   const loginId = brand.loginIdEnabled ? optionalWords('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
-  context.reference = optionalText('reference', body.reference, { max: 64 })
+  context.reference = readReference(body)
   const ip = readClientIp(ports, body)
   const { recipient } = to
   const destination =

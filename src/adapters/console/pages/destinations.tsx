@@ -1,5 +1,10 @@
 /** @jsxImportSource preact */
-import { countryName, type DestinationAction, kindInWords } from '../../../domain/destinations/destination.ts'
+import {
+  countryName,
+  countryWords,
+  type DestinationAction,
+  kindInWords,
+} from '../../../domain/destinations/destination.ts'
 import { unknownCountry } from '../../../domain/guard/bucket.ts'
 import { decisionWords, type ListedRule, ruleName, ruleWords } from '../../../domain/operator/destinations.ts'
 import {
@@ -37,7 +42,7 @@ export function destinationsPage(pageContext: PageContext, model: DestinationsMo
               { title: 'Conversion', align: 'end' },
             ]}
             rows={model.countries.map(({ country, sent, verified }) => [
-              country === unknownCountry ? 'No country' : placeOf(country),
+              country === unknownCountry ? 'No country' : countryWords(country),
               count(sent),
               count(verified),
               sent === 0 ? '–' : percent(Math.min(1, verified / sent)),
@@ -52,10 +57,6 @@ export function destinationsPage(pageContext: PageContext, model: DestinationsMo
       </div>
     </div>,
   )
-}
-
-function placeOf(country: string): string {
-  return `${countryName(country)} (${country})`
 }
 
 function Rules({ model: { rules } }: { model: DestinationsModel }) {
@@ -154,7 +155,7 @@ function Check({ model: { check, brands } }: { model: DestinationsModel }) {
         <Facts
           entries={{
             Number: <bdi>{result.formatted}</bdi>,
-            Country: result.country === null ? 'none' : placeOf(result.country),
+            Country: countryWords(result.country),
             Kind: kindInWords(result.kind),
             Decision: (
               <span>

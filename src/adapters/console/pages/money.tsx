@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { countryName } from '../../../domain/destinations/destination.ts'
+import { countryWords } from '../../../domain/destinations/destination.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
 import { type DaySpend, spendBy } from '../../../domain/money/spending.ts'
@@ -47,7 +47,7 @@ export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
 }
 
 function countryOf({ country }: DaySpend): string {
-  return country === null ? 'No country' : `${countryName(country)} (${country})`
+  return country === null ? 'No country' : countryWords(country)
 }
 
 function Budgets({ budgets }: Pick<MoneyModel, 'budgets'>) {

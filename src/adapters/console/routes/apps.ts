@@ -5,7 +5,7 @@ import {
   revokeKey,
   rotateApp,
   type ScopeChange,
-  scopeWords,
+  scopeSentence,
   setApp,
 } from '../../../domain/operator/operator.ts'
 import { type AppScope, appOperations, operationsOf, unscoped } from '../../../domain/operator/scope.ts'
@@ -24,7 +24,7 @@ export function appRoutes({ get, post, ports, pageContextOf, showKey, missing }:
     return orAgain(
       async () => {
         const scope = await setApp(by, appId, scopeChange(form), ports.apps.configured)
-        return done(visit, '/admin/apps', `Saved. Takes effect immediately. ${scopeInWords(scope)}`)
+        return done(visit, '/admin/apps', `Saved. Takes effect immediately. ${scopeSentence(scope)}`)
       },
       (text) => scopeShown(pageContext, appId, { form, problem: text }),
     )
@@ -34,7 +34,7 @@ export function appRoutes({ get, post, ports, pageContextOf, showKey, missing }:
     return orAgain(
       async () => {
         const { key, scope, hadScope } = await issueApp(by, appId, scopeChange(form))
-        const text = `${appId} had a scope before. ${scopeInWords(scope)}`
+        const text = `${appId} had a scope before. ${scopeSentence(scope)}`
         const after = await pageContextOf(visit, hadScope ? { tone: 'good', text } : null)
         return showKey(after, { appId, apiKey: key, brandSlug: null })
       },
@@ -105,11 +105,6 @@ export function appRoutes({ get, post, ports, pageContextOf, showKey, missing }:
 
 function scopeIn(scopes: readonly AppScope[], appId: string): AppScope {
   return scopes.find((scope) => scope.appId === appId) ?? unscoped(appId)
-}
-
-function scopeInWords(scope: AppScope): string {
-  const { brands, allow, perMinute } = scopeWords(scope)
-  return `Scope of ${scope.appId}: brands ${brands}; operations ${allow}; calls per minute ${perMinute}.`
 }
 
 function formOf(scope: AppScope): ScopeForm {
