@@ -125,7 +125,6 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     eventLog,
     policy,
     guard,
-    guardMode: config.guard,
     isVerifiedNumber: context.guardStore.isVerified,
     destinationOf,
     ipIdentity,

@@ -399,7 +399,6 @@ class Simulation {
       destinationOf,
       ipIdentity,
       guard: noGuard,
-      guardMode: 'off',
       isVerifiedNumber: async () => false,
       limits,
       otpTtlSeconds: otpTtlMs / 1000,

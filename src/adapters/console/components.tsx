@@ -141,6 +141,10 @@ export function signedOutPage(
   )
 }
 
+export function Problem({ text }: { text: string | null }) {
+  return text === null ? null : <Notice tone="bad">{rich(text)}</Notice>
+}
+
 export function Notice({ tone, children }: { tone: 'good' | 'bad'; children: ComponentChildren }) {
   return (
     <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>

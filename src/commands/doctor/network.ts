@@ -125,7 +125,7 @@ function mailRemedy(reason: string): string {
 }
 
 /** Any status is fine. The server works without the receiver. */
-export function alertFinding(host: string, reach: Reach): Finding {
+function alertFinding(host: string, reach: Reach): Finding {
   return reach.kind === 'answered'
     ? ok('ALERT_WEBHOOK_URL', `${host} answers. No alert was sent.`)
     : warn('ALERT_WEBHOOK_URL', ...unreached(host, reach))

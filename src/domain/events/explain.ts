@@ -1,17 +1,10 @@
 import type { FailureKind } from '../failures.ts'
+import type { GuardReason } from '../guard/guard.ts'
 import type { RejectionScope } from '../messages/providers.ts'
 import { formatMicros } from '../money/amounts.ts'
 import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
-import {
-  type Flag,
-  type GuardDecision,
-  guardDecision,
-  type LimitStatus,
-  type Operation,
-} from './request-context.ts'
-
-type GuardBucket = GuardDecision['bucket']
+import { type Flag, guardDecision, type LimitStatus, type Operation } from './request-context.ts'
 
 export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
   return [
@@ -139,7 +132,7 @@ function flagLine(flag: Flag, isDenied: boolean): string {
     : `recorded  SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
 }
 
-const guardWords: Readonly<Record<GuardBucket, string>> = {
+const guardWords: Readonly<Record<GuardReason, string>> = {
   prefix: 'too many unverified codes to the number range',
   'blocked-prefix': 'the number range is blocked',
   'ip-hour': 'too many unverified codes in an hour for the IP address of the end user',
@@ -150,7 +143,7 @@ const guardWords: Readonly<Record<GuardBucket, string>> = {
 }
 
 /** If the code was genuine. */
-const guardAdvice: Readonly<Record<GuardBucket, string>> = {
+const guardAdvice: Readonly<Record<GuardReason, string>> = {
   prefix: allowPrefix,
   'blocked-prefix': allowPrefix,
   'ip-hour': checkClientIp,

@@ -1,5 +1,5 @@
 import { type Channel, mask, type Recipient } from '../contact.ts'
-import { type GuardVerdict, guardReasons } from '../guard/guard.ts'
+import { type GuardReason, guardReasons } from '../guard/guard.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
 import type { BudgetName, LimitName } from '../otp/limits.ts'
 import type { VerifiedCode } from '../otp/store.ts'
@@ -39,7 +39,7 @@ export interface RequestContext {
 }
 
 /** `destination`: blocked, or of a rule with `monitor` (design D40). The others are the guard's (design D41). */
-export type Flag = 'destination' | GuardVerdict['bucket']
+export type Flag = 'destination' | GuardReason
 
 const flags: readonly string[] = ['destination', ...guardReasons]
 
@@ -73,7 +73,7 @@ export function noteFlag(context: RequestContext, flag: Flag): void {
 
 /** What the guard did with a code (design D41). */
 export interface GuardDecision {
-  readonly bucket: GuardVerdict['bucket']
+  readonly bucket: GuardReason
   /** `recorded`: sent, since the guard only records. */
   readonly verdict: 'denied' | 'recorded'
 }

@@ -64,16 +64,21 @@ export const guardReasons = [
 ] as const
 
 /** Why a code is denied. */
+export type GuardReason = (typeof guardReasons)[number]
+
 export interface GuardVerdict {
-  readonly bucket: (typeof guardReasons)[number]
+  readonly bucket: GuardReason
   readonly threshold: number
   /** Unverified codes in the bucket, or countries. */
   readonly level: number
   /** At least 1,000. */
   readonly resetsInMs: number
-  /** An operator has blocked the prefix: denied also in mode `record`. */
-  readonly byOperator?: true
+  /** False: mode `record`, and no operator has blocked the prefix. */
+  readonly isDenied: boolean
+  readonly byOperator: boolean
 }
+
+type Judgement = Omit<GuardVerdict, 'isDenied' | 'byOperator'>
 
 export interface GuardPass {
   /** Set if the code is denied, or would be denied in mode `record`. Call `admit` or `confirm` then. */
@@ -180,13 +185,14 @@ export class Guard {
           threshold: prefixThreshold,
           level: 0,
           resetsInMs: operator.expiresAt - now,
-          byOperator: true as const,
         }
       : this.judge(send, prefix, now)
     if (verdict === null) return new Pass(this, send, null, this.fill(send, prefix, now, false))
     const resetsInMs = verdict.bucket === 'prefix' ? blockMs : verdict.resetsInMs
     const rounded = Math.max(1000, Math.ceil(resetsInMs - roundingErrorMs))
-    return new Pass(this, send, { ...verdict, resetsInMs: rounded }, undefined)
+    const byOperator = operator !== undefined
+    const isDenied = byOperator || this.ports.mode === 'deny'
+    return new Pass(this, send, { ...verdict, resetsInMs: rounded, isDenied, byOperator }, undefined)
   }
 
   /** A code was verified: drains what it filled. */
@@ -243,10 +249,10 @@ export class Guard {
   }
 
   /** Of `GuardPass`. */
-  confirmed(send: GuardedSend, { bucket, byOperator }: GuardVerdict): void {
+  confirmed(send: GuardedSend, { bucket, isDenied }: GuardVerdict): void {
     const now = this.ports.now()
     // A verified code that was not counted must not drain the buckets.
-    if (this.ports.mode === 'record' && !byOperator) this.remember(send, now, false)
+    if (!isDenied) this.remember(send, now, false)
     if (bucket !== 'prefix') return
     const prefix = prefixOf(send.digits)
     const known = this.prefixes.get(prefix)
@@ -283,7 +289,7 @@ export class Guard {
     return undefined
   }
 
-  private judge(send: GuardedSend, key: string, now: EpochMs): GuardVerdict | null {
+  private judge(send: GuardedSend, key: string, now: EpochMs): Judgement | null {
     const prefix = this.prefixes.get(key)
     if (prefix) advance(prefix, prefixThreshold, now)
     const block = this.blockOf(key, now)
@@ -301,7 +307,7 @@ export class Guard {
     return (ip && judgeIp(ip, send.country ?? unknownCountry, now)) ?? this.judgeCountry(send, now)
   }
 
-  private judgeCountry({ country, isAllowedCountry }: GuardedSend, now: EpochMs): GuardVerdict | null {
+  private judgeCountry({ country, isAllowedCountry }: GuardedSend, now: EpochMs): Judgement | null {
     const found = this.countries.get(country ?? unknownCountry)
     if (!found) return null
     const { hour, day } = this.thresholds(found, isAllowedCountry, now)
@@ -608,7 +614,7 @@ function ipCountryBucket({ hour, countries }: Ip, country: string, now: EpochMs)
   return bucket
 }
 
-function judgeIp({ hour, day, countries }: Ip, country: string, now: EpochMs): GuardVerdict | null {
+function judgeIp({ hour, day, countries }: Ip, country: string, now: EpochMs): Judgement | null {
   advance(hour, ipHourThreshold, now)
   advance(day, ipDayThreshold, now)
   if (isFull(hour, ipHourThreshold)) return verdictOf('ip-hour', hour, ipHourThreshold)
@@ -626,7 +632,7 @@ function judgeIp({ hour, day, countries }: Ip, country: string, now: EpochMs): G
   return { bucket: 'ip-countries', threshold: ipCountriesThreshold, level, resetsInMs: firstEmptyMs }
 }
 
-function verdictOf(name: Exclude<BucketKind, 'ip-country'>, bucket: Bucket, threshold: number): GuardVerdict {
+function verdictOf(name: Exclude<BucketKind, 'ip-country'>, bucket: Bucket, threshold: number): Judgement {
   return { bucket: name, threshold, level: bucket.level, resetsInMs: resetsInMs(bucket, threshold) }
 }
 

@@ -11,7 +11,7 @@ import {
   noHistory,
   restoreRow,
 } from './bucket.ts'
-import type { GuardMode, GuardVerdict } from './guard.ts'
+import type { GuardMode, GuardReason } from './guard.ts'
 import type { GuardStore } from './store.ts'
 
 /** What `guard status --json` prints. Times are ISO 8601. */
@@ -67,7 +67,7 @@ export interface CountryStatus extends CountryCodes, GuardTotals {
 }
 
 export interface GuardCount {
-  readonly bucket: GuardVerdict['bucket']
+  readonly bucket: GuardReason
   readonly verdict: keyof GuardTotals
   /** ISO 3166-1, or `unknownCountry`. */
   readonly country: string

@@ -37,7 +37,7 @@ export function routeSettings(
   return { smsMode, plain: names(plain), template: names(template) }
 }
 
-export interface DestinationPorts extends PolicyPorts {
+export interface RulePorts extends PolicyPorts {
   readonly brands: Pick<Brands, 'bySlug'>
   readonly isCountry: (code: string) => boolean
 }
@@ -63,7 +63,7 @@ export interface RequestedDestination extends RequestedRule {
  * @throws OperatorError
  */
 export async function setDestination(
-  ports: DestinationPorts,
+  ports: RulePorts,
   requested: RequestedDestination,
   { routes, smsCountries }: { readonly routes: RouteSettings; readonly smsCountries: readonly string[] },
 ): Promise<{ readonly rules: readonly DestinationRule[]; readonly warnings: readonly string[] }> {
@@ -88,7 +88,7 @@ export async function setDestination(
 
 /** `destination remove`. @throws OperatorError if the rule does not exist */
 export async function removeDestination(
-  ports: DestinationPorts,
+  ports: RulePorts,
   requested: RequestedRule,
 ): Promise<readonly DestinationRule[]> {
   const target = await targetOf(ports, requested)
@@ -107,7 +107,7 @@ interface RuleTarget {
 }
 
 async function targetOf(
-  { brands, isCountry }: Pick<DestinationPorts, 'brands' | 'isCountry'>,
+  { brands, isCountry }: Pick<RulePorts, 'brands' | 'isCountry'>,
   { rule, brand, isGroup }: RequestedRule,
 ): Promise<RuleTarget> {
   const parsed = parseRule(rule, isCountry)

@@ -5,7 +5,7 @@ import { type CheckedPrices, importPrices, type PriceImport } from '../money/pri
 import type { FoundPrice, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
 import type { Actor, AuditEntry } from './audit.ts'
-import { type DestinationPorts, oneOf } from './destinations.ts'
+import { oneOf, type RulePorts } from './destinations.ts'
 import { type AppStore, durationIn, existingBrand, OperatorError } from './operator.ts'
 import type { PolicyChange } from './policy.ts'
 
@@ -22,7 +22,7 @@ export interface PriceChange extends Pick<PriceImport, 'removeGroups' | 'save'> 
   readonly entry: Pick<AuditEntry, 'target' | 'details'>
 }
 
-export interface MoneyPorts extends DestinationPorts {
+export interface MoneyPorts extends RulePorts {
   readonly prices: PriceStore
   readonly apps: AppStore & { readonly configured: readonly string[] }
 }

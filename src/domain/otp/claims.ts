@@ -1,6 +1,6 @@
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
-import type { GuardVerdict } from '../guard/guard.ts'
+import type { GuardReason, GuardVerdict } from '../guard/guard.ts'
 import type { Clock } from '../time.ts'
 import {
   type Claim,
@@ -65,7 +65,7 @@ export function guardRefusal({ bucket, resetsInMs, byOperator }: GuardVerdict): 
   return new Failure('rate_limited', message, { retryAfterSeconds: seconds })
 }
 
-const codesOf: Readonly<Record<GuardVerdict['bucket'], string>> = {
+const codesOf: Readonly<Record<GuardReason, string>> = {
   prefix: 'to numbers of this range',
   'blocked-prefix': 'to numbers of this range',
   'country-hour': 'to numbers of this country',

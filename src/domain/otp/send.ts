@@ -11,7 +11,7 @@ import {
 import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
 import { mayBeSent, noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
-import type { Guard, GuardMode, GuardPass } from '../guard/guard.ts'
+import type { Guard, GuardPass } from '../guard/guard.ts'
 import type { ConversionFeedback } from '../messages/conversion-feedback.ts'
 import {
   type DeliveryPorts,
@@ -57,7 +57,6 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, Destinatio
   readonly conversionFeedback: Pick<ConversionFeedback, 'accepts'> | undefined
   readonly policy: ReadPolicy
   readonly guard: Guard
-  readonly guardMode: GuardMode
   /** Whether it verified a code within 180 days (design D41). */
   readonly isVerifiedNumber: (subjects: Subject) => Promise<boolean>
   /** The comparable form of an IP address. Undefined: not an IP address. */
@@ -180,7 +179,7 @@ async function enterGuard(
     pass.admit()
     return pass
   }
-  if (ports.guardMode !== 'deny' && !pass.verdict.byOperator) return pass
+  if (!pass.verdict.isDenied) return pass
   await claim(ports, context, uncounted(limits))
   confirm(context, pass)
   throw guardRefusal(pass.verdict)

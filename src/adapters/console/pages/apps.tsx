@@ -14,7 +14,7 @@ import {
   Time,
 } from '../../pages/components.tsx'
 import { count } from '../../pages/words.ts'
-import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
+import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import type { AppScopeModel, AppsModel, PageContext, ScopeModel } from '../models.ts'
 
 type Key = IssuedApp['keys'][number]
@@ -61,7 +61,7 @@ export function appsPage(
       </div>
       <div class="stack">
         <Card title="Create an app" hint="The next page shows its API key once.">
-          {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
+          <Problem text={problem} />
           <Form action="/admin/apps/issue" hidden={{ was: scope.was }} submit="Create app">
             <Field
               label="App ID"
@@ -112,7 +112,7 @@ export function appScopePage(pageContext: PageContext, { appId, scope, problem }
     pageContext,
     { title: `Scope of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
     <Card hint="What the app may do. A change takes effect immediately.">
-      {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
+      <Problem text={problem} />
       <Form action="/admin/apps/scope" hidden={{ appId, was: scope.was }} submit="Save">
         <ScopeFields model={scope} />
       </Form>

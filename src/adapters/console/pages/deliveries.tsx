@@ -20,7 +20,7 @@ import {
   type Tone,
 } from '../../pages/components.tsx'
 import { elapsed } from '../../pages/words.ts'
-import { Card, consolePage, Drawing, Notice, Pager, Table } from '../components.tsx'
+import { Card, consolePage, Drawing, Pager, Problem, Table } from '../components.tsx'
 import { channelNames } from '../concerns.ts'
 import type { DeliveriesModel, PageContext, TraceModel } from '../models.ts'
 import { DeliveryBadge, Instant, segmentsInWords, whyOf, withPlus } from './parts.tsx'
@@ -33,7 +33,7 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
     pageContext,
     { title: 'Deliveries', section: 'deliveries' },
     <>
-      {problem !== null && <Notice tone="bad">{problem}</Notice>}
+      <Problem text={problem} />
       <Card class="log">
         <search class="search">
           <form method="post" action="/admin/deliveries/search" class="form inline" autocomplete="off">

@@ -19,7 +19,7 @@ import {
   type Tone,
 } from '../../pages/components.tsx'
 import { count, percent } from '../../pages/words.ts'
-import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
+import { Card, consolePage, Form, Notice, Problem, Table } from '../components.tsx'
 import type { DestinationsModel, PageContext } from '../models.ts'
 
 const tones: Readonly<Record<DestinationAction, Tone>> = { allow: 'good', monitor: 'warn', block: 'bad' }
@@ -150,7 +150,7 @@ function Check({ model: { check, brands } }: { model: DestinationsModel }) {
       title="Check a number"
       hint="What the rules decide. No message is sent, and otpost does not store the number."
     >
-      {problem !== null && <Notice tone="bad">{problem}</Notice>}
+      <Problem text={problem} />
       {result && (
         <Facts
           entries={{

@@ -3,11 +3,11 @@ import { countryName } from '../../../domain/destinations/destination.ts'
 import type { RequestTrace } from '../../../domain/events/event-log.ts'
 import { guardDecision } from '../../../domain/events/request-context.ts'
 import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
-import type { GuardMode, GuardVerdict } from '../../../domain/guard/guard.ts'
+import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
 import type { BucketStatus, GuardTotals, PrefixStatus } from '../../../domain/guard/status.ts'
 import { Badge, Button, Facts, Field, Select, Time } from '../../pages/components.tsx'
 import { count, percent } from '../../pages/words.ts'
-import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
+import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import type { GuardModel, PageContext } from '../models.ts'
 import { withPlus } from './parts.tsx'
 
@@ -20,7 +20,7 @@ const modeWords: Readonly<Record<GuardMode, string>> = {
   deny: 'Codes that the guard denies are not sent. The server answers 429 `rate_limited`.',
 }
 
-const reasons: Readonly<Record<GuardVerdict['bucket'], string>> = {
+const reasons: Readonly<Record<GuardReason, string>> = {
   prefix: 'Prefix: unverified codes in an hour',
   'blocked-prefix': 'Blocked prefix',
   'ip-hour': 'IP address: unverified codes in an hour',
@@ -214,7 +214,7 @@ function requestCells(trace: RequestTrace) {
 function EntryForm({ model: { form, problem } }: { model: GuardModel }) {
   return (
     <Card title="Allow or block a prefix" hint="Replaces the entry of an operator for the same prefix.">
-      {problem !== null && <Notice tone="bad">{problem}</Notice>}
+      <Problem text={problem} />
       <Form action="/admin/guard" submit="Save">
         <Field
           label="Prefix"

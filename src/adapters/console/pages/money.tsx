@@ -15,7 +15,7 @@ import {
   Select,
   Time,
 } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
+import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import type { MoneyModel, PageContext } from '../models.ts'
 
 export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
@@ -211,7 +211,7 @@ function BudgetFormCard({ model: { form, problem, currency } }: { model: MoneyMo
       title="Set a budget"
       hint="Replaces the budget of the same scope. With the same period it keeps what was spent."
     >
-      {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
+      <Problem text={problem} />
       <Form action="/admin/money" submit="Save budget">
         <Field
           label="Scope"

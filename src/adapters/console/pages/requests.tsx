@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
-import { Badge, curl, Empty, Facts, Field, LinkButton, rich, Snippet, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Notice, Pager, Table } from '../components.tsx'
+import { Badge, curl, Empty, Facts, Field, LinkButton, Snippet, Time } from '../../pages/components.tsx'
+import { Card, consolePage, Form, Pager, Problem, Table } from '../components.tsx'
 import { channelNames } from '../concerns.ts'
 import type { PageContext, RequestModel, RequestsModel } from '../models.ts'
 import { MailLink, WebLink } from './parts.tsx'
@@ -99,7 +99,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
         <Deciding model={model} />
       ) : (
         <Card title="Decision">
-          {model.problem !== null && <Notice tone="bad">{rich(model.problem)}</Notice>}
+          <Problem text={model.problem} />
           <Facts
             entries={{
               Decision: <DecisionBadge status={request.status} />,
@@ -123,7 +123,7 @@ function Deciding({ model }: { model: RequestModel }) {
         title="Approve"
         hint="Creates the app, its API key and an active brand. The app can use only this brand. An existing brand with this slug does not change."
       >
-        {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
+        <Problem text={problem} />
         <Form action={`${path}/approve`} submit="Approve and create API key">
           <Field
             label="App ID"
