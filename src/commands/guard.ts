@@ -29,12 +29,8 @@ export function guardCommands(program: Command, env: Env): void {
     )
     .action((options: { json?: true }) =>
       withContext(env, async ({ guardReader, policy, now }) => {
-        const [{ readGuardConfig }, { countryOfPrefix }] = await Promise.all([
-          import('../config/guard.ts'),
-          import('../adapters/phone/destination.ts'),
-        ])
-        const ports = { guard: guardReader, policy, now, countryOfPrefix }
-        const status = await readGuardStatus(ports, readGuardConfig(env))
+        const { countryOfPrefix, ...config } = await settingsIn(env)
+        const status = await readGuardStatus({ guard: guardReader, policy, now, countryOfPrefix }, config)
         if (options.json) print(JSON.stringify(status))
         else printStatus(status)
       }),
@@ -67,11 +63,7 @@ function setCommand(guard: Command, env: Env, action: PrefixAction, description:
     )
     .action((prefix: string, options: { for: string }) =>
       withContext(env, async ({ acting }) => {
-        const [{ readGuardConfig }, { countryOfPrefix }] = await Promise.all([
-          import('../config/guard.ts'),
-          import('../adapters/phone/destination.ts'),
-        ])
-        const { mode } = readGuardConfig(env)
+        const { mode, countryOfPrefix } = await settingsIn(env)
         const entry = await setGuardPrefix(acting(await commandActor(env)), action, prefix, options.for)
         const country = countryOfPrefix(entry.prefix)
         const place = country === null ? '' : ` (${country})`
@@ -82,6 +74,14 @@ function setCommand(guard: Command, env: Env, action: PrefixAction, description:
         }
       }),
     )
+}
+
+async function settingsIn(env: Env) {
+  const [{ readGuardConfig }, { countryOfPrefix }] = await Promise.all([
+    import('../config/guard.ts'),
+    import('../adapters/phone/destination.ts'),
+  ])
+  return { ...readGuardConfig(env), countryOfPrefix }
 }
 
 const modeWords: Readonly<Record<GuardMode, string>> = {

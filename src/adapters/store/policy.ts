@@ -1,4 +1,5 @@
 import { and, asc, eq } from 'drizzle-orm'
+import type { DestinationRule } from '../../domain/destinations/destination.ts'
 import type { PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
 import { type AppScope, isUnscoped } from '../../domain/operator/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy.ts'
@@ -30,7 +31,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
       orm.select().from(budgets).orderBy(asc(budgets.scope)),
     ])
-    return policyRows(scopes, brands, rules, prefixes, all)
+    return { scopes: scopesOf(scopes, brands), rules: rules.map(ruleOf), prefixes, budgets: all }
   }
 
   return {
@@ -43,12 +44,10 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
     change: async ({ actor, now }, decide) => {
       try {
         return await serialTransaction(function* (inside) {
-          const scopes = yield* run(inside.select().from(tables.apps))
-          const brands = yield* run(inside.select().from(tables.appBrands))
           const rules = yield* run(inside.select().from(destinationRules))
           const prefixes = yield* run(inside.select().from(guardPrefixes))
           const all = yield* run(inside.select().from(budgets))
-          const change = decide(policyRows(scopes, brands, rules, prefixes, all))
+          const change = decide({ rules: rules.map(ruleOf), prefixes, budgets: all })
           for (const rule of change.saveRules ?? []) {
             const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
             const target = [destinationRules.rule, destinationRules.brandSlug]
@@ -88,23 +87,16 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   }
 }
 
-function policyRows(
-  scopes: readonly ScopeRow[],
-  brands: readonly ScopeBrandRow[],
-  rules: readonly RuleRow[],
-  prefixes: PolicyRows['prefixes'],
-  budgets: PolicyRows['budgets'],
-): PolicyRows {
+function scopesOf(scopes: readonly ScopeRow[], brands: readonly ScopeBrandRow[]): AppScope[] {
   const ofApp = Map.groupBy(brands, ({ appId }) => appId)
-  return {
-    scopes: scopes.map((scope) => ({
-      ...scope,
-      brands: (ofApp.get(scope.appId) ?? []).map(({ brandSlug }) => brandSlug),
-    })),
-    rules: rules.map((rule) => ({ ...rule, brandSlug: rule.brandSlug || null })),
-    prefixes,
-    budgets,
-  }
+  return scopes.map((scope) => ({
+    ...scope,
+    brands: (ofApp.get(scope.appId) ?? []).map(({ brandSlug }) => brandSlug),
+  }))
+}
+
+function ruleOf(row: RuleRow): DestinationRule {
+  return { ...row, brandSlug: row.brandSlug || null }
 }
 
 type ScopeTables = Pick<Tables, 'apps' | 'appBrands'>

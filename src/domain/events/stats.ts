@@ -2,7 +2,7 @@ import type { Channel } from '../contact.ts'
 import { unknownCountry } from '../guard/bucket.ts'
 import type { GuardCount } from '../guard/status.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
-import type { EpochMs } from '../time.ts'
+import { dayMs, type EpochMs, hourMs, minuteMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
 import { type Attempt, guardDecision, mayBeSent, type Operation } from './request-context.ts'
 import {
@@ -45,15 +45,15 @@ export interface StatKey {
 }
 
 export const statSteps = [
-  { stepMs: 60_000, retentionMs: 2 * 3_600_000 },
-  { stepMs: 3_600_000, retentionMs: 2 * 86_400_000 },
-  { stepMs: 86_400_000, retentionMs: 400 * 86_400_000 },
+  { stepMs: minuteMs, retentionMs: 2 * hourMs },
+  { stepMs: hourMs, retentionMs: 2 * dayMs },
+  { stepMs: dayMs, retentionMs: 400 * dayMs },
 ] as const
 
 export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; readonly count: number }>> = {
-  hour: { stepMs: 60_000, count: 60 },
-  day: { stepMs: 3_600_000, count: 24 },
-  month: { stepMs: 86_400_000, count: 30 },
+  hour: { stepMs: minuteMs, count: 60 },
+  day: { stepMs: hourMs, count: 24 },
+  month: { stepMs: dayMs, count: 30 },
 }
 
 export function requestStats(

@@ -40,7 +40,7 @@ export interface PolicyStore {
   /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
   change<Change extends PolicyChange>(
     by: { readonly actor: Actor; readonly now: number },
-    decide: (current: PolicyRows) => Change,
+    decide: (current: Omit<PolicyRows, 'scopes'>) => Change,
   ): Promise<Change>
 }
 

@@ -3,7 +3,7 @@ import { claim, granted } from '../otp/claims.ts'
 import { consoleLinkAttempts, consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Secrets } from '../ports.ts'
-import type { Clock, EpochMs } from '../time.ts'
+import { type Clock, type EpochMs, hourMs, minuteMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 
 export interface ConsoleSession {
@@ -28,12 +28,12 @@ export interface ConsoleStore {
   endAll(entry: AuditEntry): Promise<number>
 }
 
-export const linkMs = 10 * 60_000
+export const linkMs = 10 * minuteMs
 
-const idleMs = 30 * 60_000
-const sessionMs = 8 * 3_600_000
+const idleMs = 30 * minuteMs
+const sessionMs = 8 * hourMs
 
-const seenMs = 60_000
+const seenMs = minuteMs
 
 export interface ConsoleSecrets {
   /** 256 random bits, and their SHA-256. */
