@@ -3,7 +3,7 @@ import type { Budget } from './money/budgets.ts'
 import type { PriceList } from './money/prices.ts'
 import { relativePrices } from './money/relative-prices.ts'
 import type { GuardPrefix, PolicyRows } from './operator/policy.ts'
-import type { AppScope } from './operator/scope.ts'
+import { type AppScope, unscoped } from './operator/scope.ts'
 
 /** Of the present revision. A call at each request sees every change. */
 export type ReadPolicy = () => Policy | Promise<Policy>
@@ -31,9 +31,8 @@ export class Policy {
 
   readonly budgetOf = (scope: string): Budget | undefined => this.budgetsByScope.get(scope)
 
-  /** Undefined: the app is not scoped. */
-  scopeOf(appId: string): AppScope | undefined {
-    return this.scopes.get(appId)
+  scopeOf(appId: string): AppScope {
+    return this.scopes.get(appId) ?? unscoped(appId)
   }
 
   /** Budgets of before the first import count in units. */

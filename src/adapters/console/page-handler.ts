@@ -224,6 +224,15 @@ export function withoutCommands(message: string): string {
   return sentences.length === 0 ? message : sentences.join(' ')
 }
 
+/** The fields as the form showed them, from its hidden field `was`. */
+export function shownIn<Fields>(form: URLSearchParams): Partial<Fields> {
+  try {
+    return JSON.parse(form.get('was') ?? '{}')
+  } catch {
+    return {}
+  }
+}
+
 export function field(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? '').trim()
 }

@@ -1,7 +1,7 @@
 import type { Body } from '../body.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
-import { type AppOperation, type AppScope, operationsOf, unscoped } from '../operator/scope.ts'
+import { type AppOperation, type AppScope, operationsOf } from '../operator/scope.ts'
 import type { Policy } from '../policy.ts'
 import type { Apps, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
@@ -123,7 +123,7 @@ function countIn(window: Window, context: RequestContext, now: EpochMs): void {
  * @throws Failure `forbidden` if the operation is not one of the app's
  */
 export function permitted(policy: Policy, appId: string, operation: AppOperation): AppScope {
-  const app = policy.scopeOf(appId) ?? unscoped(appId)
+  const app = policy.scopeOf(appId)
   if (operationsOf(app).includes(operation)) return app
   const what = operation === 'otp' ? 'send and verify codes' : 'send notifications'
   throw new Failure(

@@ -11,7 +11,7 @@ import {
 import { type AppScope, appOperations, operationsOf, unscoped } from '../../../domain/operator/scope.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext, ScopeForm, ScopeModel } from '../models.ts'
-import { field, orAgain, type PageHandler } from '../page-handler.ts'
+import { field, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
 import { appScopePage, appsPage } from '../pages/apps.tsx'
 
 export function appRoutes({ get, post, ports, pageContextOf, showKey, missing }: PageHandler): void {
@@ -128,9 +128,9 @@ function scopeAsked(form: URLSearchParams): ScopeForm {
 
 /** Only the fields changed in this form, so that a concurrent change of other fields is kept. */
 function scopeChange(form: URLSearchParams): ScopeChange {
+  if (!form.has('was')) return {}
   const asked = scopeAsked(form)
-  const shown = shownIn(form)
-  if (!shown) return {}
+  const shown = shownIn<ScopeForm>(form)
   const isSame = (...fields: (keyof ScopeForm)[]) =>
     fields.every((name) => JSON.stringify(asked[name]) === JSON.stringify(shown[name]))
   return {
@@ -139,17 +139,6 @@ function scopeChange(form: URLSearchParams): ScopeChange {
       ? undefined
       : appOperations.filter((operation) => asked.operations.includes(operation)),
     perMinute: isSame('perMinute') ? undefined : perMinuteAsked(asked),
-  }
-}
-
-/** Undefined: the form has no fields of a scope. */
-function shownIn(form: URLSearchParams): Partial<ScopeForm> | undefined {
-  const was = form.get('was')
-  if (was === null) return undefined
-  try {
-    return JSON.parse(was)
-  } catch {
-    return {}
   }
 }
 

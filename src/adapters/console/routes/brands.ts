@@ -18,7 +18,7 @@ import {
 } from '../../../domain/operator/operator.ts'
 import { done, html } from '../answers.ts'
 import type { BrandForm, PageContext } from '../models.ts'
-import { field, orAgain, type PageHandler } from '../page-handler.ts'
+import { field, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
 import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
 
 export function brandRoutes({ get, post, ports, settings, missing }: PageHandler): void {
@@ -118,14 +118,6 @@ function formOf(brand: Brand): BrandForm {
   const { domain, entityId } = brand
   const texts = { domain: domain ?? '', entityId: entityId ?? '' }
   return { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, ...texts }
-}
-
-function shownIn(form: URLSearchParams): Partial<BrandForm> {
-  try {
-    return JSON.parse(form.get('was') ?? '{}')
-  } catch {
-    return {}
-  }
 }
 
 /** Only the fields changed in this form, so that a concurrent change of other fields is kept. */
