@@ -452,7 +452,7 @@ function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly 
           <li key={line} class={name}>
             <Icon name={name === 'passed' ? 'check' : 'alert'} />
             <span>
-              <span class={name === 'passed' ? 'sr-only' : `${name}-word`}>{word}: </span>
+              <span class={name === 'passed' ? 'sr-only' : undefined}>{word}: </span>
               <TraceText text={line.replace(checkPrefix, '')} />
             </span>
             {isOfLimit && <Gauge limitStatus={limitStatus} />}
