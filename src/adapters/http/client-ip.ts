@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
@@ -44,7 +44,9 @@ export function clientIp(
 
 /** As limits count it: the IPv4 address, or the /64 of an IPv6 address. Undefined: not an IP address. */
 export function ipIdentity(text: string): string | undefined {
-  const address = isIP(text) === 0 ? undefined : parse(text)
+  // The parser takes 5 µs, and isIPv4 accepts one spelling only.
+  if (isIPv4(text)) return text
+  const address = isIPv6(text) ? parse(text) : undefined
   return address && identityOf(address)
 }
 

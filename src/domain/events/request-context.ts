@@ -96,7 +96,7 @@ export interface LimitStatus {
   readonly endsAt: EpochMs | null
   readonly refused: boolean
   /** `max` and `used` are then millionths of the currency. */
-  readonly budget?: BudgetName
+  readonly budget?: BudgetName | undefined
 }
 
 export interface Cost {

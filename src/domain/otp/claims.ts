@@ -33,16 +33,16 @@ export function granted<Allowed extends Granted>(
 }
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
+  // One for each counted claim, in order.
+  const grants = decision.allowed ? decision.grants.values() : undefined
   for (const claim of claims) {
-    const { limit, max, budget } = claim
-    const about = { limit, max, ...(budget && { budget }) }
-    if (!decision.allowed && isSame(decision.refusedBy, claim)) {
-      context.limits.push({ ...about, used: max, endsAt: decision.expiresAt, refused: true })
-      return
-    }
-    const grant = decision.allowed ? decision.grants.find((each) => isSame(each, claim)) : undefined
-    const [used, endsAt] = [grant?.count ?? null, grant?.expiresAt ?? null]
-    context.limits.push({ ...about, used, endsAt, refused: false })
+    const { limit, max, budget, counted } = claim
+    const isRefused = !decision.allowed && isSame(decision.refusedBy, claim)
+    const grant = counted ? grants?.next().value : undefined
+    const used = isRefused ? max : (grant?.count ?? null)
+    const endsAt = isRefused ? decision.expiresAt : (grant?.expiresAt ?? null)
+    context.limits.push({ limit, max, used, endsAt, refused: isRefused, budget })
+    if (isRefused) return
   }
 }
 
