@@ -216,7 +216,7 @@ function saveSmsAttempt(
     route,
     provider: provider.name,
     template: template?.key ?? null,
-    recipient: maskPhone(to),
+    recipient: context.recipient ?? maskPhone(to),
     position,
     recipientSubject: subject,
     segments,
