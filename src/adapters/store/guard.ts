@@ -1,4 +1,4 @@
-import { and, desc, gt, gte, inArray, ne } from 'drizzle-orm'
+import { and, desc, eq, gt, gte, ne, sql } from 'drizzle-orm'
 import type { GuardStore } from '../../domain/guard/store.ts'
 import type { StoreDatabase } from './database.ts'
 import { givenRows, replacing } from './statements.ts'
@@ -15,6 +15,13 @@ export function createGuardStore(database: StoreDatabase): GuardStore {
   const bucketKey = [guardBuckets.kind, guardBuckets.key, guardBuckets.node]
   const prefixKey = [guardPrefixes.prefix, guardPrefixes.by]
   const { verifiedHistory } = createStatistics(database)
+  // Prepared, since each denied code needs it.
+  const { subject, verifiedAt } = verifiedNumbers
+  const lastVerified = orm
+    .select({ verifiedAt })
+    .from(verifiedNumbers)
+    .where(eq(subject, sql.placeholder('subject')))
+    .prepare('last_verified')
   return {
     saveBuckets: async (rows) => {
       if (rows.length === 0) return
@@ -46,10 +53,11 @@ export function createGuardStore(database: StoreDatabase): GuardStore {
         .orderBy(desc(guardPrefixes.by), desc(guardPrefixes.createdAt))
         .limit(mostPrefixes),
     isVerified: async (subjects) => {
-      const { subject, verifiedAt } = verifiedNumbers
-      const isOne = and(inArray(subject, [...subjects]), gt(verifiedAt, now() - verifiedRetentionMs))
-      const rows = await orm.select({ subject }).from(verifiedNumbers).where(isOne).limit(1)
-      return rows.length > 0
+      for (const subject of subjects) {
+        const rows = await lastVerified.execute({ subject })
+        if (rows.some(({ verifiedAt }) => verifiedAt > now() - verifiedRetentionMs)) return true
+      }
+      return false
     },
     verifiedHistory: () => verifiedHistory(now()),
   }
