@@ -853,7 +853,7 @@ function testScopes(stores: () => Stores): void {
         })
       await see()
       const read = policy.cached([])
-      expect((await read()).scopeOf('shop')).toBeUndefined()
+      expect((await read()).scopeOf('shop')).toEqual(unscoped('shop'))
       await set({ ...scope, perMinute: 60 })
       expect((await read()).scopeOf('shop')).toMatchObject({ perMinute: 60 })
       await set({ ...scope, appId: 'kiosk', perMinute: null })

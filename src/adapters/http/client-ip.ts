@@ -46,7 +46,8 @@ export function clientIp(
 export function ipIdentity(text: string): string | undefined {
   // The parser takes 5 µs, and isIPv4 accepts one spelling only.
   if (isIPv4(text)) return text
-  const address = isIPv6(text) ? parse(text) : undefined
+  // A zone, as in fe80::1%eth0, has a meaning only on one machine.
+  const address = isIPv6(text) && !text.includes('%') ? parse(text) : undefined
   return address && identityOf(address)
 }
 
