@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { type Answer, codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
+import { tester } from '../support/operator.ts'
 import { accepted, policyOf, temporary, testProvider, unknown } from '../support/policy.ts'
 import { expectError, expectSuccess, retryAfter } from '../support/rows.ts'
 
@@ -161,12 +162,14 @@ describe('GUARD=deny', () => {
   })
 
   test('a number that verified passes for 180 days, until it is forgotten', async () => {
-    const app = await start()
+    const database = await openTestDatabase()
+    // The second one stands for the command, which is another process.
+    const [app, command] = [await start(database.env), await start(database.env)]
     const [phone, forgotten] = [near(100), near(101)]
     await sendAll(app, [phone, forgotten])
     await verify(app, phone)
     await verify(app, forgotten)
-    await app.app.context.forget([{ channel: 'SMS', identity: forgotten }], { by: 'command', name: 'tester' })
+    await command.app.context.forget([{ channel: 'SMS', identity: forgotten }], tester)
     const pump = async (first: number) => {
       const answers = statuses(await sendAll(app, numbers(30, near, first)))
       expect(answers.at(-1)).toBe(429)
@@ -177,6 +180,8 @@ describe('GUARD=deny', () => {
     app.advance(2 * day)
     await pump(300)
     expect(statuses(await sendAll(app, [phone]))).toEqual([429])
+    await Promise.all(apps.splice(0).map((each) => each.close()))
+    await database.remove()
   })
 })
 
