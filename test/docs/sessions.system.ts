@@ -51,7 +51,7 @@ async function paste(steps: readonly Step[]): Promise<readonly string[]> {
   const shell = Bun.spawn(['sh'], {
     // An unset variable means that a step is missing.
     stdin: new Blob(['set -u\n', ...steps.map(({ script }) => `${script}printf '%s' '${mark}'\n`)]),
-    env: { PATH: process.env.PATH ?? '' },
+    env: programEnv(),
     stdout: 'pipe',
     stderr: 'pipe',
   })
