@@ -163,7 +163,7 @@ describe('GUARD=deny', () => {
 
   test('a number that verified passes for 180 days, until it is forgotten', async () => {
     const database = await openTestDatabase()
-    // The second one stands for the command, which is another process.
+    // Like the command, the second one is another user of the file.
     const [app, command] = [await start(database.env), await start(database.env)]
     const [phone, forgotten] = [near(100), near(101)]
     await sendAll(app, [phone, forgotten])

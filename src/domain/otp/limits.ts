@@ -135,6 +135,7 @@ function rateLimit(
 export function refusalMessage({ limit, failure, max, scope }: Claim, time: string): string {
   const isOfSends = limit === 'phone-minute' || limit === 'recipient-hour'
   const opening = isOfSends ? 'Too many OTP requests. Try later.' : failureMessages[failure]
+  if (limit === 'budget') return `${opening} The budget for SMS is spent; it resets in ${time}.`
   // The wrong codes may be of another app, which this caller must not learn of.
   const isHidden = limit === 'failures' || scope === ''
   return `${opening} ${isHidden ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`}`
