@@ -37,7 +37,7 @@ export const keyFingerprint = 'qz7canary'
 const echoMark = 'qz7echo'
 /** In what is kept for the operator: integration requests. */
 const storedFingerprint = 'qz7stored'
-/** In the middle of every phone number; a mask shows two digits at either end. */
+/** In every phone number; a mask shows two digits at either end, and the guard stores all but the last four. */
 const phoneMark = '70815926'
 
 /** Applications that may call: appId and API key. */
@@ -738,7 +738,7 @@ function strange(draw: Draw, key: string): string {
 function strangePhone(draw: Draw): string {
   const right = `44${phoneMark}${String(draw.integer(0, phones - 1)).padStart(3, '0')}`
   return draw.pick([
-    ...words(`${right}x12 +${right}+ 00${right} ${right}00 ${right}000 tel:${right} ------ 123456 1234567
+    ...words(`${right}x12 +${right}+ 00${right} ${right}000 tel:${right} ------ 123456 1234567
       ${'1'.repeat(15)} ${'1'.repeat(16)} ${right.replaceAll('4', '\uff14')} ${right}\u0665 \u202a${right}`),
     `${right}\n`,
     `${right}${' '.repeat(5000)}`,
