@@ -37,7 +37,7 @@ export const keyFingerprint = 'qz7canary'
 const echoMark = 'qz7echo'
 /** In what is kept for the operator: integration requests. */
 const storedFingerprint = 'qz7stored'
-/** In every phone number; a mask shows two digits at either end, and the guard stores all but the last four. */
+/** At the end of every phone number; a mask shows two digits at either end, and the guard stores all but the last four. */
 const phoneMark = '70815926'
 
 /** Applications that may call: appId and API key. */
@@ -276,7 +276,7 @@ function bare(): Shot {
 }
 
 function withQuery(draw: Draw, path: string): string {
-  return draw.percent(20) ? `${path}?apiKey=${keyFingerprint}&phone=44${phoneMark}001` : path
+  return draw.percent(20) ? `${path}?apiKey=${keyFingerprint}&phone=449001${phoneMark}` : path
 }
 
 /** A path that is none, or one in disguise. */
@@ -292,7 +292,7 @@ function drawTarget(draw: Draw): string {
   const dots = words(`/..${path} /.${path} /x/..${path} ${path}/.. ${path}/. ${path}/../../docs.ts
     /..%2f..%2f..%2fetc/passwd /../../../../etc/passwd`)
   const hostile = words(`/ /__proto__ /constructor /toString /otp/__proto__ /:name /* /? // /outbox /.env
-    /${keyFingerprint}?${keyFingerprint}=44${phoneMark}001 /otp/send?brandId=acme&__proto__[x]=1 /{"level":60}`)
+    /${keyFingerprint}?${keyFingerprint}=449001${phoneMark} /otp/send?brandId=acme&__proto__[x]=1 /{"level":60}`)
   const long = `${path}/${'x'.repeat(draw.integer(1000, 8000))}`
   return draw.pick([...near, ...encoded, ...dots, ...hostile, `${path} `, '/<script>alert(1)</script>', long])
 }
@@ -449,7 +449,7 @@ const mailboxes = 60
 /** A phone in one of its spellings; the mark stays in one piece, so that any copy of it is found. */
 function phone(draw: Draw): string {
   const last = String(draw.integer(0, phones - 1)).padStart(3, '0')
-  return draw.pick([`44${phoneMark}${last}`, `+44 ${phoneMark} ${last}`, `44 (${phoneMark}) ${last}.`])
+  return draw.pick([`449${last}${phoneMark}`, `+44 9${last} ${phoneMark}`, `44 (9${last}) ${phoneMark}.`])
 }
 
 function mailbox(draw: Draw): string {
@@ -699,15 +699,15 @@ function strange(draw: Draw, key: string): string {
     case 'to':
       return draw.pick([
         ...words('[] "x" {"0":"x","length":1} [null]'),
-        list(...Array(101).fill(`44${phoneMark}001`)),
+        list(...Array(101).fill(`449001${phoneMark}`)),
         list(...Array(20_000).fill('x')),
         list(strangePhone(draw)),
-        list(`44${phoneMark}001`, strangePhone(draw)),
+        list(`449001${phoneMark}`, strangePhone(draw)),
         list(strangeAddress(draw)),
         list(mailbox(draw), strangeAddress(draw)),
         list([phone(draw)]),
         `[${weird(draw)}]`,
-        `["44${phoneMark}001",${weird(draw)}]`,
+        `["449001${phoneMark}",${weird(draw)}]`,
       ])
     case 'templateKey': {
       const keys = words(
@@ -736,7 +736,7 @@ function strange(draw: Draw, key: string): string {
 }
 
 function strangePhone(draw: Draw): string {
-  const right = `44${phoneMark}${String(draw.integer(0, phones - 1)).padStart(3, '0')}`
+  const right = `449${String(draw.integer(0, phones - 1)).padStart(3, '0')}${phoneMark}`
   return draw.pick([
     ...words(`${right}x12 +${right}+ 00${right} ${right}000 tel:${right} ------ 123456 1234567
       ${'1'.repeat(15)} ${'1'.repeat(16)} ${right.replaceAll('4', '\uff14')} ${right}\u0665 \u202a${right}`),
@@ -947,7 +947,7 @@ export class Run {
     const about = this.codes[Math.max(0, target)] ?? {
       brandId: 'acme',
       field: 'phone',
-      contact: `44${phoneMark}000`,
+      contact: `449000${phoneMark}`,
       code: '482915',
     }
     const wrong = about.code === '111111' ? '222222' : '111111'
