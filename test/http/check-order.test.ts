@@ -421,7 +421,7 @@ describe('destinations, guard and budgets', () => {
     await api.post('/otp/verify', { ...spent, phone: latvia })
     const post = async (app: Fields, fields: Fields = {}) =>
       answerOf(await api.post(path, { ...app, phone: latvia, ...fields }))
-    const all = { businessName: 5, clientIp: 'me' }
+    const all = { businessName: 5, clientIp: 'fe80::1%eth0' }
 
     expect(await post(spent, all)).toMatchObject({ answer: '429 cooldown_active', retryAfter: 30 })
     api.advance(30)

@@ -83,6 +83,12 @@ describe('GUARD=deny', () => {
     expect(statuses(await sendAll(app, ['447400123456']))).toEqual([200])
   })
 
+  test('an allowed country has 20 unverified codes an hour, also where a rule for a prefix decides', async () => {
+    const app = await start()
+    await policyOf(app).rule('+3712', 'allow', { sender: 'ACME' })
+    expect(statuses(await sendAll(app, numbers(21, far)))).toEqual([...times(20, 200), 429])
+  })
+
   test('resend counts like send', async () => {
     const app = await start({ SMS_COOLDOWN_SECONDS: '1' })
     const [phone = ''] = await numbers(1)

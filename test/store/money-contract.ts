@@ -269,7 +269,13 @@ function testCountries(stores: () => MoneyStores): void {
         brand: 'acme',
         provider: 'twilio',
       } as const
-      const unknown = { ...spend, country: null, app: 'shop_2', brand: '', currency: 'units' }
+      const unknown = {
+        ...spend,
+        country: null,
+        app: 'a shop of APP_CREDENTIALS',
+        brand: '',
+        currency: 'units',
+      }
       const today = start - (start % day)
       await save({ ...spendStat(spend), at: start, count: 8_999_999_999_999_990 })
       await save({ ...spendStat(spend), at: start + 1, count: 9 })

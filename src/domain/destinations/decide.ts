@@ -26,10 +26,11 @@ export function decideDestination(
 ): DecidedDestination {
   const destination = destinationOf(identity)
   const { country } = destination
-  const decision = policy.destinations.decide(identity, destination, brand.slug)
+  const { destinations } = policy
+  const decision = destinations.decide(identity, destination, brand.slug)
   const { action, rule } = decision
   if (country !== null) context.country = country
   if (action !== 'allow') noteFlag(context, 'destination')
   if (action === 'block') throw invalid(destinationProblem(field, destination, decision))
-  return { country, isAllowed: action === 'allow' && rule?.rule === country, rule }
+  return { country, isAllowed: country !== null && destinations.allowsCountry(country, brand.slug), rule }
 }

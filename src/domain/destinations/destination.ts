@@ -71,6 +71,11 @@ export class DestinationRules {
     return (country && this.#find(country, brandSlug)) || this.#find('*', brandSlug) || unmatched
   }
 
+  /** Whether a rule for the country itself allows it, also if a prefix rule decides about a number of it. */
+  allowsCountry(country: string, brandSlug: string | null): boolean {
+    return this.#find(country, brandSlug)?.action === 'allow'
+  }
+
   #find(rule: string, brandSlug: string | null): DestinationDecision | undefined {
     const decisions = this.#decisions.get(rule)
     return decisions?.get(brandSlug) ?? decisions?.get(null)

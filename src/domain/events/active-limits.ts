@@ -18,9 +18,9 @@ export class ActiveLimits {
       recipient: refusal.limit === 'app-minute' || refusal.budget ? null : recipient,
     }
     // Different recipients may have the same mask.
-    const whom = about.recipient && (context.recipientSubject ?? about.recipient)
+    const recipientKey = about.recipient && (context.recipientSubject ?? about.recipient)
     const budget = refusal.budget && { budget: refusal.budget.scope }
-    const key = JSON.stringify([refusal.limit, about.app, about.brand, whom, budget])
+    const key = JSON.stringify([refusal.limit, about.app, about.brand, recipientKey, budget])
     const before = this.known.get(key)
     const isSame = before !== undefined && before.endsAt > context.at
     this.known.delete(key)

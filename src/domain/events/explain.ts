@@ -27,7 +27,7 @@ function opening(trace: RequestTrace): string[] {
     verify: 'verification of a code',
     notify: `a notification${by}`,
   }
-  const whom =
+  const forRecipient =
     recipient !== null
       ? ` ${operation === 'verify' ? 'for' : 'to'} ${recipient}${inCountry(country)}`
       : recipients !== null
@@ -37,7 +37,7 @@ function opening(trace: RequestTrace): string[] {
   const named = reference === null ? '' : `, reference ${reference}`
   return [
     `Request ${requestId}`,
-    `On ${time(at)} app ${app} requested ${what[operation]}${whom}${forBrand}${named} (${paths[operation]}).`,
+    `On ${time(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${paths[operation]}).`,
     end === null
       ? 'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.'
       : `Answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,

@@ -154,8 +154,14 @@ export function spendStat({ currency, country, app, brand, provider }: Spend): S
 }
 
 export function spendOf({ brand, provider, detail }: Pick<StatKey, 'brand' | 'provider' | 'detail'>): Spend {
-  const [currency = '', country = '', app = ''] = detail.split(' ')
-  return { currency, country: country === unknownCountry ? null : country, app, brand, provider }
+  const [currency = '', country = '', ...app] = detail.split(' ')
+  return {
+    currency,
+    country: country === unknownCountry ? null : country,
+    app: app.join(' '),
+    brand,
+    provider,
+  }
 }
 
 export interface Counted extends StatKey {

@@ -696,6 +696,13 @@ describe('the exchange with the store', () => {
     expect(one.store.savedCounts.length).toBe(3)
   })
 
+  test('is not what a block waits for, since a crash must not end it', async () => {
+    const one = new TestGuard()
+    await one.guard.sync()
+    one.verdicts(toPrefix(6))
+    expect([...one.store.entries.values()]).toMatchObject([{ by: 'guard', action: 'block' }])
+  })
+
   test('happens without further requests', async () => {
     const one = new TestGuard()
     await one.guard.sync()
