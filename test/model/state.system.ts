@@ -32,15 +32,17 @@ function storeInMemory(): OtpStore & { rows(): readonly object[] } {
   }
 }
 
-/** A recipient with its current and its previous secret key, another recipient, and two apps. */
-const subjects: readonly Subject[] = [
-  ['ann'],
-  ['ann', 'former ann'],
-  ['former ann'],
-  ['ben'],
-  ['app:desk'],
-  ['app:shop'],
-]
+/** A recipient, as nodes name it in the steps of a documented rotation of the secret key. */
+const rotation = [
+  [['former ann'], ['former ann', 'ann']],
+  [
+    ['former ann', 'ann'],
+    ['ann', 'former ann'],
+  ],
+  [['ann', 'former ann'], ['ann']],
+] as const satisfies readonly Subject[][]
+/** Another recipient, and two apps. */
+const others: readonly Subject[] = [['ben'], ['app:desk'], ['app:shop']]
 const spansMs = [1, 1000, 30_000, 60_000, 3_600_000] as const
 /** The maximum of each limit, when several nodes claim it concurrently. */
 const usualLimits = {
@@ -51,7 +53,14 @@ const usualLimits = {
 } as const
 type LimitKey = keyof typeof usualLimits
 
-const subject = fc.constantFrom<Subject>(['ann'], ['ann', 'former ann'], ...subjects)
+/** Mostly one of these. */
+function subjectOf(...names: readonly Subject[]): fc.Arbitrary<Subject> {
+  return fc.oneof(
+    { weight: 5, arbitrary: fc.constantFrom(...names) },
+    { weight: 3, arbitrary: fc.constantFrom(...others) },
+  )
+}
+const anySubject = subjectOf(...rotation.flat())
 const brandSlug = fc.constantFrom('acme', 'acme', '1')
 const code = fc.constantFrom('1', '1', '2', '3')
 const provider = fc.constantFrom('twilio', 'vonage')
@@ -61,7 +70,11 @@ const shiftMs = fc.constantFrom(0, 0, 0, -1, 1)
 /** An index into the grants and codes so far, counted from the last; a higher one refers to none. */
 const place = fc.constantFrom(0, 0, 0, 1, 2, 5)
 
-function claimOf(name: fc.Arbitrary<LimitKey>, isUsual: boolean): fc.Arbitrary<Claim> {
+function claimOf(
+  name: fc.Arbitrary<LimitKey>,
+  subject: fc.Arbitrary<Subject>,
+  isUsual: boolean,
+): fc.Arbitrary<Claim> {
   const claim = fc.record({
     subject,
     name,
@@ -78,12 +91,12 @@ function claimOf(name: fc.Arbitrary<LimitKey>, isUsual: boolean): fc.Arbitrary<C
 }
 
 /** @param isUsual as the use cases call it: every limit has one fixed maximum, and all claims count */
-function stepOf(isUsual: boolean) {
+function stepOf(isUsual: boolean, subject = anySubject) {
   const limitName = fc.constantFrom<LimitKey>('minute', 'minute', 'hour', 'cooldown:acme', 'failures')
   const ofGuess = limitName.filter((name) => name !== 'failures')
   /** Each claim is of a different window. */
   const claimsOn = (name: fc.Arbitrary<LimitKey>) =>
-    fc.uniqueArray(claimOf(name, isUsual), {
+    fc.uniqueArray(claimOf(name, subject, isUsual), {
       maxLength: 4,
       selector: ({ subject, name }) => `${subject[0]} ${name}`,
     })
@@ -95,7 +108,7 @@ function stepOf(isUsual: boolean) {
   const guess = fc.record({
     kind: fc.constant('guess' as const),
     claims: fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: claimsOn(ofGuess) }),
-    budget: fc.option(claimOf(fc.constant('failures'), isUsual), { nil: undefined }),
+    budget: fc.option(claimOf(fc.constant('failures'), subject, isUsual), { nil: undefined }),
     ...{ subject, brandSlug, codes: fc.array(code, { minLength: 1, maxLength: 2 }) },
   })
   const admit = fc.record({ kind: fc.constant('admit' as const), claims: claimsOn(limitName) })
@@ -125,7 +138,7 @@ function stepOf(isUsual: boolean) {
     { weight: 2, arbitrary: abandonSend },
     { weight: 1, arbitrary: setProvider },
   )
-  return { step, beginSend, guess, claim: claimOf(limitName, isUsual) }
+  return { step, beginSend, guess, claim: claimOf(limitName, subject, isUsual) }
 }
 type Step = ReturnType<typeof stepOf>['step'] extends fc.Arbitrary<infer Value> ? Value : never
 
@@ -313,8 +326,11 @@ describe.skipIf(withoutPostgres !== undefined)(
 
     test('have results and rows that some sequential order explains, on several nodes at once', async () => {
       const nodes = servers.map(storeOn)
-      const asked = fc.record({ step: stepOf(true).step, node: fc.constantFrom(...nodes) })
-      const round = fc.array(asked, { minLength: 1, maxLength: 3, size: 'max' })
+      const askedWith = (name: Subject) =>
+        fc.record({ step: stepOf(true, subjectOf(name)).step, node: fc.constantFrom(...nodes) })
+      const roundDuring = (names: readonly Subject[]) =>
+        fc.array(fc.oneof(...names.map(askedWith)), { minLength: 1, maxLength: 3, size: 'max' })
+      const round = fc.oneof(...rotation.map(roundDuring))
       const rounds = fc.array(fc.oneof({ weight: 4, arbitrary: round }, { weight: 1, arbitrary: passing }), {
         minLength: 1,
         maxLength: 10,

@@ -13,7 +13,7 @@ import { createApps } from '../../src/adapters/store/keys.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
 import { openContext } from '../../src/context.ts'
-import type { Claim } from '../../src/domain/otp/limits.ts'
+import type { Claim, LimitDecision } from '../../src/domain/otp/limits.ts'
 import type { NewCode } from '../../src/domain/otp/store.ts'
 import type { OutboxMessage } from '../../src/domain/ports.ts'
 import { useOnPostgres } from '../../src/secret-key.ts'
@@ -291,6 +291,43 @@ test('a locked row blocks only requests of its own app', async () => {
   release.resolve()
   await Promise.all([holding, ...waiting])
   await opened.close()
+})
+
+test('two nodes with the secret keys in different orders count one limit', async () => {
+  const node = await database.open(() => 0)
+  const other = await openDatabase(
+    targetOf(database.url),
+    () => 0,
+    () => {},
+  )
+  const admit = (database: Database, ...subject: [string, string]) => {
+    const limit = { limit: 'cooldown', name: 'cooldown:acme', max: 1, windowMs: 60_000 } as const
+    const claim = { ...limit, subject, counted: true, failure: 'cooldown_active', scope: '' } as const
+    return createOtpStore(database, isHashOf).admit([claim], 0)
+  }
+  const waits = 'SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = $1'
+  const isWaiting = async (event: string) => (await node.pool.rows(waits, [event])).length > 0
+  const decisions: Promise<LimitDecision>[] = []
+  await node.pool.transaction(async (connection) => {
+    // The first node has read its rows when it waits for this one.
+    const row =
+      "INSERT INTO codes_and_limits (subject, name, count, expires_at) VALUES ('old', 'cooldown:acme', 1, 1)"
+    await connection.rows(row, [])
+    decisions.push(admit(node, 'old', 'new'))
+    while (!(await isWaiting('transactionid')));
+    let isAnswered = false
+    const second = admit(other, 'new', 'old')
+    decisions.push(
+      second.finally(() => {
+        isAnswered = true
+      }),
+    )
+    while (!isAnswered && !(await isWaiting('advisory')));
+    await connection.rows('DELETE FROM codes_and_limits', [])
+  })
+  expect((await Promise.all(decisions)).map(({ allowed }) => allowed)).toEqual([true, false])
+  await other.close()
+  await node.close()
 })
 
 test('a user who may not create the schema, or may only read it, gets instructions', async () => {

@@ -1,5 +1,6 @@
 import { and, fillPlaceholders, getTableColumns, type Query, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/pg-proxy'
+import type { Subject } from '../../domain/otp/limits.ts'
 import { type RecordChanges, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
 import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
@@ -9,6 +10,9 @@ import { codesAndLimits } from './schema.ts'
 // locked: a transaction is retried if a row that it inserts or reads was inserted by another one after its
 // locks. No deadlocks: all transactions lock and insert in one order. Deletions come last, since an insertion
 // waits for a deletion of the same row.
+//
+// During a rotation of the secret key, nodes with [OLD, NEW] and [NEW, OLD] insert different rows for the same
+// limit. So nodes with several keys first take advisory locks on the hashes of their recipients.
 
 const orm = drizzle(async () => ({ rows: [] }))
 
@@ -27,6 +31,16 @@ const { subject, name } = codesAndLimits
 const columns = Object.entries(getTableColumns(codesAndLimits))
 const fields = columns.map(([field]) => field as keyof RecordRow)
 const ofSubjects = sql`${subject} = any(${sql.placeholder('subjects')}::text[])`
+
+/** Locks them until the transaction ends, in one order on all nodes. */
+const lockHashes = prepared(
+  'otpost_lock_hashes',
+  orm
+    .select({ lock: sql`pg_advisory_xact_lock(hash)`.as('lock') })
+    .from(
+      sql`(select distinct hashtextextended(hash, 0) as hash from unnest(${sql.placeholder('hashes')}::text[]) as hash order by 1) as hashes`,
+    ),
+)
 
 /** Applications and budgets are locked last, since many transactions wait for them. */
 const lockRows = prepared<Pick<RecordRow, 'subject' | 'name'>>(
@@ -114,10 +128,13 @@ const uniqueViolation = '23505'
 /** `setTime` receives the server's time. */
 export async function openRecords(
   connection: Queryable,
-  subjects: readonly string[],
+  ofSteps: readonly Subject[],
   setTime: (at: number) => void,
 ): Promise<{ records: Records; now: number }> {
-  const [keys, rows] = await Promise.all([
+  const subjects = [...new Set(ofSteps.flat())]
+  const hashes = ofSteps.filter(({ length }) => length > 1).flat()
+  const [, keys, rows] = await Promise.all([
+    hashes.length > 0 && lockHashes.query(connection, { hashes }),
     lockRows.query(connection, { subjects }),
     readRows.query(connection, { subjects }),
   ])

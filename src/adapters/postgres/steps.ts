@@ -10,7 +10,7 @@ export interface Step<Answer> {
 }
 
 interface Waiting {
-  readonly subjects: readonly string[]
+  readonly subjects: readonly Subject[]
   /** The application, or the first subject if there is none. */
   readonly owner: string
   readonly since: number
@@ -65,7 +65,7 @@ export function createSteps(
     const owner = ownerOf(subjects)
     const group = apart.get(owner) ?? shared
     group.waiting.push({
-      subjects: subjects.flat(),
+      subjects,
       owner,
       since: performance.now(),
       run: (state, now) => {
@@ -142,7 +142,7 @@ export function createSteps(
   }
 
   async function committed(steps: readonly Waiting[]): Promise<readonly (() => void)[]> {
-    const subjects = [...new Set(steps.flatMap((step) => step.subjects))]
+    const subjects = steps.flatMap((step) => step.subjects)
     for (let tries = 1; ; tries++) {
       try {
         return await pool.transaction(async (connection) => {
