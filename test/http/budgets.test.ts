@@ -124,6 +124,19 @@ describe('an alert', () => {
     expect(api.lines).toContainEqual(expect.objectContaining({ scope: 'server', percent: 100, spent: 4 }))
   })
 
+  test('at 100 % is not stored for a rejected notification to many, only for a single message', async () => {
+    api = await createTestApp()
+    await policyOf(api).budget('server', '1', { alertAt: '100' })
+    const notify = (...to: string[]) =>
+      api.post('/notify', { channel: 'SMS', brandId: 'acme', to, message: 'Hello' })
+    const stored = async () => {
+      await alerted()
+      return (await api.app.context.alerts.latest(10)).length
+    }
+    expect([(await notify(latvia(1), latvia(2))).status, await stored()]).toEqual([429, 0])
+    expect([(await notify(latvia(1))).status, await stored()]).toEqual([429, 1])
+  })
+
   test('is retried with the same webhook-id until the receiver accepts it', async () => {
     receiver = startReceiver(() => new Response(null, { status: 503 }))
     api = await createTestApp({ ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_SECRET: receiver.secret })
