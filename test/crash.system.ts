@@ -7,6 +7,7 @@ import { type Answer, codeIn, credentials, otherThan } from './support/app.ts'
 import { openTestDatabase } from './support/database.ts'
 import { contradictions, History, load, randomNumbers, readBack } from './support/history.ts'
 import { tester } from './support/operator.ts'
+import { policyOf } from './support/policy.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { startServer, type TestServer } from './support/server.ts'
 
@@ -50,6 +51,15 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
         running.delete(server)
       })
       return server
+    },
+    /** What an operator does, in this process and on the same database. */
+    async operate<T>(work: (policy: ReturnType<typeof policyOf>) => Promise<T>): Promise<T> {
+      const context = await openContext(readConfig(settings))
+      try {
+        return await work(policyOf({ app: { context } }))
+      } finally {
+        await context.close()
+      }
     },
     /** The service in this process, on the same database, with another clock. */
     async later(seconds: number) {
@@ -116,6 +126,37 @@ test('a server that is killed under load and restarted repeatedly keeps every an
     if (history.answers(answer) <= 20) throw new Error(`CRASH_SEED=${seed}: too few answers are ${answer}`)
   }
   expect(await trace.database.isWhole()).toBe(true)
+})
+
+test('a server that is killed while sends spend a budget counts every message, and never exceeds the amount', async () => {
+  await using trace = await scene({ GUARD: 'off' })
+  const { received } = trace.receiver
+  // An SMS to Latvia costs 2 units.
+  const messages = 200
+  await trace.operate(({ budget }) => budget('server', String(2 * messages), { period: 'month' }))
+  const paid = () => trace.operate(async ({ spent }) => ((await spent()).server ?? 0) / 2000)
+  let index = 0
+  let cutOff = 0
+  for (const killedAt of [50, 100, 150, Number.POSITIVE_INFINITY]) {
+    const server = await trace.start()
+    trace.receiver.answer(() => {
+      if (received.length >= killedAt) server.child.kill('SIGKILL')
+      return new Response(null, { status: 204 })
+    })
+    const client = async () => {
+      for (;;) {
+        const phone = `3712${String(index++).padStart(7, '0')}`
+        const answer = await server.post('/otp/send', { phone }).then(verdict, () => 'no answer')
+        if (answer !== '200') return answer
+      }
+    }
+    const last = killedAt < messages ? 'no answer' : '429 rate_limited'
+    expect(await Promise.all(Array.from({ length: 8 }, client))).toEqual(Array(8).fill(last))
+    await server.stop('SIGKILL')
+    if (killedAt < messages) cutOff += 8
+    expect(await paid()).toBeWithin(received.length, Math.min(received.length + cutOff, messages) + 1)
+  }
+  expect(await paid()).toBe(messages)
 })
 
 /** How long a send with an unknown result reserves its phone: both its provider calls and a margin. */

@@ -7,8 +7,7 @@ import type { TestApp } from './app.ts'
 import { tester } from './operator.ts'
 
 /** Rules, prices and budgets of a running service, as operators set them. */
-export function policyOf({ app }: Pick<TestApp, 'app'>) {
-  const { context } = app
+export function policyOf({ app: { context } }: { readonly app: Pick<TestApp['app'], 'context'> }) {
   const { acting, brands, apps, prices, budgets, policy, now } = context
   const ports = { ...acting(tester), brands, apps, prices, isCountry: isRegion }
   const entry = { action: 'destination.set', target: 'test', details: {} } as const
