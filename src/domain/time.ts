@@ -10,11 +10,13 @@ export type CalendarPeriod = 'day' | 'month'
 
 /** The start and the end (exclusive) of the period in UTC that contains `now`. */
 export function periodOf(period: CalendarPeriod, now: number): { start: EpochMs; end: EpochMs } {
+  if (period === 'day') {
+    const start = Math.floor(now / dayMs) * dayMs
+    return { start, end: start + dayMs }
+  }
   const date = new Date(now)
-  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
-  return period === 'day'
-    ? { start: Date.UTC(year, month, day), end: Date.UTC(year, month, day + 1) }
-    : { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) }
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
+  return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) }
 }
 
 export const minuteMs = 60_000

@@ -3,6 +3,7 @@ import type { Attempt, LimitStatus, Operation } from '../../domain/events/reques
 import { isFlag } from '../../domain/events/request-context.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import { limitNames } from '../../domain/otp/limits.ts'
+import type { EpochMs } from '../../domain/time.ts'
 
 // `requests` also has each first attempt. The delivery log is the union of both tables.
 
@@ -96,7 +97,7 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
       recipient: first?.recipient ?? request.recipient,
       recipients: request.recipients,
       recipientHash: first?.recipientSubject ?? request.recipientSubject,
-      limits: request.limits.map(limitText).join(', '),
+      limits: limitsText(request),
       status: end?.status,
       error: end?.error ?? undefined,
       message: end?.message ?? undefined,
@@ -153,23 +154,35 @@ function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
   }
 }
 
-function limitText({ limit, max, used, endsAt, refused, budget }: LimitStatus): string {
-  const of = budget ? ` of ${budget.scope} ${budget.currency}` : ''
-  return `${limit} ${used ?? '?'}/${max}${endsAt === null ? '' : ` until ${endsAt}`}${refused ? ' refused' : ''}${of}`
+/** Window ends relative to the request: an epoch time takes 1 µs to format. */
+function limitsText({ at, limits }: Pick<SavedRequest, 'at' | 'limits'>): string {
+  let text = ''
+  for (const { limit, max, used, endsAt, refused, budget } of limits) {
+    if (text !== '') text += ', '
+    text += `${limit} ${used ?? '?'}/${max}`
+    if (endsAt !== null) text += ` in ${endsAt - at}`
+    if (refused) text += ' refused'
+    if (budget) text += ` of ${budget.scope} ${budget.currency}`
+  }
+  return text
 }
 
 const limitPattern =
-  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: until (?<endsAt>\d+))?(?<refused> refused)?(?: of (?<scope>\S+) (?<currency>\w+))?(?:, |$)/g
+  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: in (?<endsInMs>-?\d+)| until (?<endsAt>\d+))?(?<refused> refused)?(?: of (?<scope>\S+) (?<currency>\w+))?(?:, |$)/g
 
-function limitIn({
-  limit,
-  used,
-  max,
-  endsAt,
-  refused,
-  scope,
-  currency,
-}: Readonly<Record<string, string | undefined>>): LimitStatus {
+function limitIn(
+  at: EpochMs,
+  {
+    limit,
+    used,
+    max,
+    endsInMs,
+    endsAt = endsInMs && String(at + Number(endsInMs)),
+    refused,
+    scope,
+    currency,
+  }: Readonly<Record<string, string | undefined>>,
+): LimitStatus {
   const status = {
     limit: limitNames.find((name) => name === limit) ?? 'app-minute',
     max: Number(max),
@@ -200,7 +213,7 @@ export function traceOf(row: RequestRow): RequestTrace {
     country: isOfAttempt ? null : row.country,
     reference: row.reference,
     flags: row.guard === null ? [] : row.guard.split(' ').filter(isFlag),
-    limits: [...limits.matchAll(limitPattern)].map(({ groups = {} }) => limitIn(groups)),
+    limits: [...limits.matchAll(limitPattern)].map(({ groups = {} }) => limitIn(at, groups)),
     end:
       status === null
         ? null

@@ -42,7 +42,8 @@ export class Records implements State {
 
   limit(subject: Subject, name: string, now: number): LimitCount | undefined {
     let found: LimitCount | undefined
-    for (const { current } of this.slots(subject, name)) {
+    for (const key of subject) {
+      const { current } = this.slot(key, name)
       if (!current || current.expiresAt <= now || current.count === null) continue
       const { count, expiresAt } = current
       found = found
@@ -53,12 +54,13 @@ export class Records implements State {
   }
 
   setLimit(subject: Subject, name: string, limit: LimitCount | undefined): void {
-    this.set(subject, name, limit && { ...noCode, ...limit })
+    this.set(subject, name, limit && limitRow(subject[0], name, limit))
   }
 
   code(subject: Subject, brandSlug: string, now: number): Code | undefined {
     let newest: Code | undefined
-    for (const { current } of this.slots(subject, codeName(brandSlug))) {
+    for (const key of subject) {
+      const { current } = this.slot(key, codeName(brandSlug))
       const code = current && codeIn(current)
       if (code && code.expiresAt > now && (!newest || newest.createdAt < code.createdAt)) newest = code
     }
@@ -66,7 +68,8 @@ export class Records implements State {
   }
 
   setCode(subject: Subject, brandSlug: string, code: Code | undefined): void {
-    this.set(subject, codeName(brandSlug), code && { count: null, ...codeColumns(code) })
+    const name = codeName(brandSlug)
+    this.set(subject, name, code && codeRow(subject[0], name, code))
   }
 
   changes(): RecordChanges {
@@ -81,11 +84,6 @@ export class Records implements State {
     for (const rows of [inserts, deletes]) rows.sort(byKey)
     updates.sort((a, b) => byKey(a.current, b.current))
     return { inserts, updates, deletes }
-  }
-
-  /** The rows of this name under each secret key, present first. */
-  private slots(subject: Subject, name: string): Slot[] {
-    return subject.map((key) => this.slot(key, name))
   }
 
   private slot(subject: string, name: string): Slot {
@@ -103,29 +101,16 @@ export class Records implements State {
   }
 
   /** Deletes the record under previous keys. */
-  private set(
-    subject: Subject,
-    name: string,
-    columns: Omit<RecordRow, 'subject' | 'name'> | undefined,
-  ): void {
-    for (const [index, key] of subject.entries()) {
+  private set(subject: Subject, name: string, row: RecordRow | undefined): void {
+    for (const key of subject) {
       const slot = this.slot(key, name)
-      const current = index === 0 && columns ? { subject: key, name, ...columns } : undefined
+      const current = key === row?.subject ? row : undefined
       if (slot.current === current) continue
       slot.current = current
       this.changed.add(slot)
     }
   }
 }
-
-const noCode = {
-  codeId: null,
-  codeHash: null,
-  attempts: null,
-  createdAt: null,
-  provider: null,
-  providerMessageId: null,
-} as const
 
 function codeName(brandSlug: string): string {
   return `code:${brandSlug}`
@@ -137,8 +122,37 @@ function codeIn(row: RecordRow): Code | undefined {
   return { id, hash, attempts, createdAt, expiresAt, provider, providerMessageId }
 }
 
-function codeColumns({ id: codeId, hash: codeHash, ...rest }: Code) {
-  return { codeId, codeHash, ...rest }
+// Not spread: a send creates up to nine rows.
+
+function codeRow(subject: string, name: string, code: Code): RecordRow {
+  const { id: codeId, hash: codeHash, attempts, createdAt, expiresAt, provider, providerMessageId } = code
+  return {
+    subject,
+    name,
+    count: null,
+    codeId,
+    codeHash,
+    attempts,
+    createdAt,
+    expiresAt,
+    provider,
+    providerMessageId,
+  }
+}
+
+function limitRow(subject: string, name: string, { count, expiresAt }: LimitCount): RecordRow {
+  return {
+    subject,
+    name,
+    count,
+    codeId: null,
+    codeHash: null,
+    attempts: null,
+    createdAt: null,
+    expiresAt,
+    provider: null,
+    providerMessageId: null,
+  }
 }
 
 function byKey(a: RecordRow, b: RecordRow): number {

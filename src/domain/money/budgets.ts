@@ -38,10 +38,12 @@ export function isStopping({ stops, liftedUntil }: Budget, now: number): boolean
 
 export function budgetClaim(budget: Budget, micros: number, now: number): Claim {
   const { scope, currency, amountMicros, period } = budget
+  const { subject, name } = counterOf(budget)
   return {
     limit: 'budget',
     budget: { scope, currency },
-    ...counterOf(budget),
+    subject,
+    name,
     max: isStopping(budget, now) ? amountMicros : Number.MAX_SAFE_INTEGER,
     units: micros,
     windowMs: 0,

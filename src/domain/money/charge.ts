@@ -1,5 +1,6 @@
 import type { RequestContext } from '../events/request-context.ts'
 import type { Charging } from '../messages/delivery.ts'
+import { grantsOf, isSame, stored } from '../otp/claims.ts'
 import type { Claim, Grant } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Policy } from '../policy.ts'
@@ -85,19 +86,19 @@ export class Charge {
 
   /** What to give back. @param grants of `claims` */
   unspent(grants: readonly Grant[]): Grant[] {
-    return [...this.lines.map((line) => ({ line, grants })), ...this.further].flatMap(({ line, grants }) => {
-      const units = line.claimedMicros - line.spentMicros
-      const grant = units > 0 ? grantOf(line, grants) : undefined
-      return grant ? [{ ...grant, units }] : []
-    })
+    const unspent: Grant[] = []
+    for (const line of this.lines) addUnspent(line, grants, unspent)
+    for (const further of this.further) addUnspent(further.line, further.grants, unspent)
+    return unspent
   }
 
   /** Undefined: a budget is exhausted, or the store failed. The delivery must end, so that what it did not spend is given back. */
   private async admit(lines: readonly Line[]): Promise<readonly Grant[] | undefined> {
     const { store, now } = this.ports
     try {
-      const decision = await store.admit(claimsOf(lines, now()), now())
-      return decision.allowed ? decision.grants : undefined
+      const claims = claimsOf(lines, now())
+      const decision = await store.admit(claims.map(stored), now())
+      return decision.allowed ? grantsOf(claims, decision) : undefined
     } catch (error) {
       this.context.fault = error
       return undefined
@@ -149,6 +150,13 @@ function claimsOf(lines: readonly Line[], now: number): Claim[] {
   })
 }
 
-function grantOf({ claim }: Line, grants: readonly Grant[]): Grant | undefined {
-  return grants.find(({ subject, name }) => subject[0] === claim?.subject[0] && name === claim.name)
+function addUnspent(
+  { claim, claimedMicros, spentMicros }: Line,
+  grants: readonly Grant[],
+  to: Grant[],
+): void {
+  const units = claimedMicros - spentMicros
+  if (units <= 0 || claim === undefined) return
+  const grant = grants.find((each) => isSame(each, claim))
+  if (grant) to.push({ ...grant, units })
 }

@@ -1,5 +1,5 @@
 import type { RequestContext } from '../events/request-context.ts'
-import { claim, granted } from '../otp/claims.ts'
+import { claim, granted, stored } from '../otp/claims.ts'
 import { consoleLinkAttempts, consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Secrets } from '../ports.ts'
@@ -128,11 +128,10 @@ async function claimLogin(ports: LoginPorts, context: RequestContext, device: st
   if (device !== undefined)
     return claim(ports, context, [consoleLogins([`console-device:${device}`]).ofSender])
   const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(ports.secrets.subjects('ip', context.clientIp))
-  const decision = await ports.store.admit([ofSender, ofAllHourly], ports.now())
-  const isSlow = !decision.allowed && decision.refusedBy.name === ofAllHourly.name
-  return isSlow
-    ? claim(ports, context, [ofSender, ofAllSlow])
-    : granted(context, [ofSender, ofAllHourly], decision).grants
+  const claims = [ofSender, ofAllHourly]
+  const decision = await ports.store.admit(claims.map(stored), ports.now())
+  const isSlow = !decision.allowed && claims[decision.refusedBy] === ofAllHourly
+  return isSlow ? claim(ports, context, [ofSender, ofAllSlow]) : granted(context, claims, decision)
 }
 
 /** In UTF-16 units. `otpost admin password` accepts 256 characters, which fit in any Unicode form. */

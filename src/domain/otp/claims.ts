@@ -9,6 +9,7 @@ import {
   type LimitDecision,
   type Refusal,
   refusalMessage,
+  type StoredClaim,
 } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
@@ -19,28 +20,39 @@ export async function claim(
   claims: readonly Claim[],
 ): Promise<readonly Grant[]> {
   if (claims.length === 0) return []
-  return granted(context, claims, await ports.store.admit(claims, ports.now())).grants
+  return granted(context, claims, await ports.store.admit(claims.map(stored), ports.now()))
 }
 
-export function granted<Allowed extends Granted>(
+/** Without what only this process needs, since claims may cross to a thread. */
+export function stored({ subject, name, max, units, windowMs, period, counted }: Claim): StoredClaim {
+  return { subject, name, max, units, windowMs, period, counted }
+}
+
+export function granted(
   context: RequestContext,
   claims: readonly Claim[],
-  decision: Allowed | Refusal,
-): Allowed {
+  decision: LimitDecision,
+): readonly Grant[] {
   noteLimits(context, claims, decision)
-  if (!decision.allowed) throw refused(decision)
-  return decision
+  if (!decision.allowed) throw refused(claims, decision)
+  return grantsOf(claims, decision)
+}
+
+export function grantsOf(claims: readonly Claim[], { counts }: Granted): readonly Grant[] {
+  const counted = claims.filter((claim) => claim.counted)
+  return counts.flatMap(({ count, expiresAt }, index) => {
+    const { subject, name, units } = counted[index] ?? {}
+    return subject === undefined || name === undefined ? [] : { subject, name, units, count, expiresAt }
+  })
 }
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
-  // One for each counted claim, in order.
-  const grants = decision.allowed ? decision.grants.values() : undefined
-  for (const claim of claims) {
-    const { limit, max, budget, counted } = claim
-    const isRefused = !decision.allowed && isSame(decision.refusedBy, claim)
-    const grant = counted ? grants?.next().value : undefined
-    const used = isRefused ? max : (grant?.count ?? null)
-    const endsAt = isRefused ? decision.expiresAt : (grant?.expiresAt ?? null)
+  let place = 0
+  for (const [index, { limit, max, budget, counted }] of claims.entries()) {
+    const isRefused = !decision.allowed && decision.refusedBy === index
+    const known = counted && decision.allowed ? decision.counts[place++] : undefined
+    const used = isRefused ? max : (known?.count ?? null)
+    const endsAt = isRefused ? decision.expiresAt : (known?.expiresAt ?? null)
     context.limits.push({ limit, max, used, endsAt, refused: isRefused, budget })
     if (isRefused) return
   }
@@ -75,10 +87,12 @@ const codesOf: Readonly<Record<GuardReason, string>> = {
   'ip-countries': 'requested from this IP address for several countries',
 }
 
-export function refused({ refusedBy, resetsInMs }: Refusal): Failure {
+/** @param claims those of the refusal */
+export function refused(claims: readonly Claim[], { refusedBy, resetsInMs }: Refusal): Failure {
   const seconds = retryAfterSeconds(resetsInMs)
-  const message = refusalMessage(refusedBy, durationInWords(seconds))
-  return new Failure(refusedBy.failure, message, { retryAfterSeconds: seconds })
+  const claim = claims[refusedBy]
+  const message = claim && refusalMessage(claim, durationInWords(seconds))
+  return new Failure(claim?.failure ?? 'rate_limited', message, { retryAfterSeconds: seconds })
 }
 
 /** Rounded up: 90 is "90 seconds", 200 is "4 minutes". */

@@ -5,7 +5,7 @@ import { type AppOperation, type AppScope, operationsOf } from '../operator/scop
 import type { Policy } from '../policy.ts'
 import type { Apps, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
-import { granted } from './claims.ts'
+import { granted, stored } from './claims.ts'
 import { type Claim, credentialFailures } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
@@ -97,25 +97,24 @@ async function claimWindow(
   now: EpochMs,
 ): Promise<Window> {
   const claim = credentialFailures(secrets.subjects('ip', clientIp))
-  const decision = await store.admit([{ ...claim, max: claim.max / groupSize }], now)
+  const decision = await store.admit([{ ...stored(claim), max: claim.max / groupSize }], now)
   const about = { claim, learnedAt: now }
   if (!decision.allowed) {
     return { ...about, expiresAt: decision.expiresAt, isExhausted: true, count: claim.max, left: 0 }
   }
-  const [{ count, expiresAt } = { count: 0, expiresAt: now }] = decision.grants
+  const [{ count, expiresAt } = { count: 0, expiresAt: now }] = decision.counts
   return { ...about, expiresAt, isExhausted: false, count: count * groupSize, left: groupSize }
 }
 
 function countIn(window: Window, context: RequestContext, now: EpochMs): void {
   const { claim, expiresAt, isExhausted } = window
   if (isExhausted) {
-    granted(context, [claim], { allowed: false, refusedBy: claim, expiresAt, resetsInMs: expiresAt - now })
+    granted(context, [claim], { allowed: false, refusedBy: 0, expiresAt, resetsInMs: expiresAt - now })
     return
   }
   window.left--
-  const { subject, name } = claim
-  const grant = { subject, name, count: window.count - window.left, expiresAt }
-  granted(context, [claim], { allowed: true, grants: [grant] })
+  const counts = [{ count: window.count - window.left, expiresAt }]
+  granted(context, [claim], { allowed: true, counts })
 }
 
 /**

@@ -22,20 +22,24 @@ export type LimitName = (typeof limitNames)[number]
 export type Subject = readonly [string, ...string[]]
 
 /** At most `max` units in a fixed window that opens with the first counted claim (spec 8, design D3). */
-export interface Claim {
-  readonly limit: LimitName
+export interface StoredClaim {
   readonly subject: Subject
   /** Unique within the subject, such as `minute` or `cooldown:acme`. */
   readonly name: string
   readonly max: number
   /** How many of `max` it takes; 1 if left out. Budgets count millionths of their currency. */
-  readonly units?: number
-  readonly budget?: BudgetName
+  readonly units?: number | undefined
   readonly windowMs: number
   /** The window is this calendar period in UTC instead. */
-  readonly period?: CalendarPeriod
+  readonly period?: CalendarPeriod | undefined
   /** False: checked but not counted. */
   readonly counted: boolean
+}
+
+/** With what a store does not need. */
+export interface Claim extends StoredClaim {
+  readonly limit: LimitName
+  readonly budget?: BudgetName
   readonly failure: FailureKind
   /** Follows `max` in the message, such as `per minute for this phone`. Empty: the message omits `max`. */
   readonly scope: string
@@ -57,21 +61,23 @@ export interface LimitCount {
 /** A counted claim. It can be given back only to the window that counted it. */
 export interface Grant extends LimitCount {
   /** As in its claim. */
-  readonly units?: number
+  readonly units?: number | undefined
   readonly subject: Subject
   readonly name: string
 }
 
 export interface Refusal {
   readonly allowed: false
-  readonly refusedBy: Claim
+  /** Index of the first exhausted claim. */
+  readonly refusedBy: number
   readonly expiresAt: EpochMs
   readonly resetsInMs: number
 }
 
 export interface Granted {
   readonly allowed: true
-  readonly grants: readonly Grant[]
+  /** Of each counted claim, in order. */
+  readonly counts: readonly LimitCount[]
 }
 
 export type LimitDecision = Granted | Refusal
@@ -81,32 +87,32 @@ export type LimitDecision = Granted | Refusal
  * @param openWindow the stored counter of a claim; undefined if missing or expired
  */
 export function decide(
-  claims: readonly Claim[],
-  openWindow: (claim: Claim) => LimitCount | undefined,
+  claims: readonly StoredClaim[],
+  openWindow: (claim: StoredClaim) => LimitCount | undefined,
   now: number,
 ): { decision: LimitDecision; changes: readonly Grant[] } {
   const shortened: Grant[] = []
-  const grants: Grant[] = []
-  for (const claim of claims) {
+  const counted: Grant[] = []
+  const counts: LimitCount[] = []
+  for (const [index, claim] of claims.entries()) {
     const { subject, name } = claim
-    const latest = windowEnd(claim, now)
     const open = openWindow(claim)
     const isTooLong = open !== undefined && open.expiresAt > windowEnd(claim, now + clockToleranceMs)
-    const expiresAt = open && !isTooLong ? open.expiresAt : latest
+    const expiresAt = open && !isTooLong ? open.expiresAt : windowEnd(claim, now)
     if (isTooLong) shortened.push({ subject, name, count: open.count, expiresAt })
     const count = (open?.count ?? 0) + (claim.units ?? 1)
     if (count > claim.max) {
-      const decision = { allowed: false, refusedBy: claim, expiresAt, resetsInMs: expiresAt - now } as const
+      const decision = { allowed: false, refusedBy: index, expiresAt, resetsInMs: expiresAt - now } as const
       return { decision, changes: shortened }
     }
     if (!claim.counted) continue
-    const grant = { subject, name, count, expiresAt }
-    grants.push(claim.units === undefined ? grant : { ...grant, units: claim.units })
+    counts.push({ count, expiresAt })
+    counted.push({ subject, name, count, expiresAt })
   }
-  return { decision: { allowed: true, grants }, changes: [...shortened, ...grants] }
+  return { decision: { allowed: true, counts }, changes: [...shortened, ...counted] }
 }
 
-function windowEnd({ period, windowMs }: Claim, now: number): EpochMs {
+function windowEnd({ period, windowMs }: StoredClaim, now: number): EpochMs {
   return period === undefined ? now + windowMs : periodOf(period, now).end
 }
 

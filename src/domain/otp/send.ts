@@ -31,7 +31,7 @@ import { optionalWords } from '../messages/words.ts'
 import { Charge } from '../money/charge.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
-import { claim, granted, guardRefusal, isSame, uncounted } from './claims.ts'
+import { claim, granted, guardRefusal, isSame, stored, uncounted } from './claims.ts'
 import { authenticate, type CredentialPorts, permitted } from './credentials.ts'
 import {
   type Claim,
@@ -43,7 +43,7 @@ import {
   type Subject,
   sendLimits,
 } from './limits.ts'
-import type { NewCode, OtpStore, SendDecision } from './store.ts'
+import type { NewCode, OtpStore } from './store.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, DestinationPorts {
   readonly brands: Brands
@@ -157,8 +157,10 @@ async function beginSend(
   context: RequestContext,
   claims: readonly Claim[],
   record: NewCode,
-): Promise<Extract<SendDecision, { readonly allowed: true }>> {
-  return granted(context, claims, await store.beginSend(claims, record, now()))
+): Promise<{ readonly grants: readonly Grant[]; readonly lastProvider: string | null }> {
+  const decision = await store.beginSend(claims.map(stored), record, now())
+  const grants = granted(context, claims, decision)
+  return { grants, lastProvider: decision.allowed ? decision.lastProvider : null }
 }
 
 /**
@@ -197,7 +199,8 @@ async function countFurther(
   limits: readonly Claim[],
   possiblySent: number,
 ): Promise<void> {
-  for (let time = 2; time <= possiblySent; time++) await store.admit(furtherAttempt(limits), now())
+  for (let time = 2; time <= possiblySent; time++)
+    await store.admit(furtherAttempt(limits).map(stored), now())
 }
 
 /** The cooldown starts after the delivery (spec 3.2), unless the lease is long enough. */

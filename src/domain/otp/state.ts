@@ -1,11 +1,11 @@
 import { clockToleranceMs } from '../ports.ts'
 import type { EpochMs } from '../time.ts'
 import {
-  type Claim,
   decide,
   type Grant,
   type LimitCount,
   type LimitDecision,
+  type StoredClaim,
   type Subject,
 } from './limits.ts'
 import {
@@ -93,14 +93,14 @@ export const stepSubjects: {
   ],
 }
 
-function admit(state: State, claims: readonly Claim[], now: number): LimitDecision {
+function admit(state: State, claims: readonly StoredClaim[], now: number): LimitDecision {
   const { decision, changes } = decide(claims, ({ subject, name }) => state.limit(subject, name, now), now)
   for (const { subject, name, count, expiresAt } of changes)
     state.setLimit(subject, name, { count, expiresAt })
   return decision
 }
 
-function beginSend(state: State, claims: readonly Claim[], code: NewCode, now: number): SendDecision {
+function beginSend(state: State, claims: readonly StoredClaim[], code: NewCode, now: number): SendDecision {
   const decision = admit(state, claims, now)
   if (!decision.allowed) return decision
   const { subject, brandSlug, ttlMs, id, hash, provider } = code

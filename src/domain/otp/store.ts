@@ -1,4 +1,4 @@
-import type { Claim, Grant, Granted, LimitDecision, Refusal, Subject } from './limits.ts'
+import type { Grant, Granted, LimitDecision, Refusal, StoredClaim, Subject } from './limits.ts'
 
 /** Wrong guesses until a code is locked (spec 3.1, design D1). */
 export const maxAttempts = 3
@@ -37,9 +37,9 @@ export type Verdict =
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 export interface GuessAttempt {
-  readonly claims: readonly Claim[]
+  readonly claims: readonly StoredClaim[]
   /** Over all brands and codes of the recipient. Undefined: turned off. */
-  readonly failureBudget: Claim | undefined
+  readonly failureBudget: StoredClaim | undefined
   readonly subject: Subject
   readonly brandSlug: string
   /** Under each secret key, present first. */
@@ -52,9 +52,9 @@ export interface GuessAttempt {
  * `now` is in epoch milliseconds; a store for several machines uses its own clock.
  */
 export interface OtpStore {
-  admit(claims: readonly Claim[], now: number): Promise<LimitDecision>
+  admit(claims: readonly StoredClaim[], now: number): Promise<LimitDecision>
   /** Takes all claims and replaces the code, or does neither. */
-  beginSend(claims: readonly Claim[], code: NewCode, now: number): Promise<SendDecision>
+  beginSend(claims: readonly StoredClaim[], code: NewCode, now: number): Promise<SendDecision>
   /** Unless the code was used or replaced. */
   setProvider(code: CodeRef, provider: string, providerMessageId: string | null, now: number): Promise<void>
   /** Sets a grant's window to expire in `durationMs`. Never shortens the window of a later grant. */

@@ -7,7 +7,7 @@ import { Failure, failureMessages, invalid } from '../failures.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
-import { claim, noteLimits, refused, retryAfterSeconds } from './claims.ts'
+import { claim, noteLimits, refused, retryAfterSeconds, stored } from './claims.ts'
 import { authenticate, type CredentialPorts, isAppId, permitted } from './credentials.ts'
 import { failureBudget, globalLimit, type LimitSettings } from './limits.ts'
 import type { OtpStore } from './store.ts'
@@ -44,11 +44,12 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const budget = failureBudget(ports.limits, subject)
   const keyedCodes = ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp)
   const verdict = await ports.store.guess(
-    { claims, failureBudget: budget, subject, brandSlug, keyedCodes },
+    { claims: claims.map(stored), failureBudget: budget && stored(budget), subject, brandSlug, keyedCodes },
     ports.now(),
   )
-  const decision = verdict.kind === 'refused' ? verdict.refusal : ({ allowed: true, grants: [] } as const)
-  noteLimits(context, budget ? [...claims, budget] : claims, decision)
+  const decision = verdict.kind === 'refused' ? verdict.refusal : ({ allowed: true, counts: [] } as const)
+  const all = budget ? [...claims, budget] : claims
+  noteLimits(context, all, decision)
   if (verdict.kind === 'verified') {
     context.verified = verdict
     if (channel === 'SMS') {
@@ -58,7 +59,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
     }
     return
   }
-  if (verdict.kind === 'refused') throw refused(verdict.refusal)
+  if (verdict.kind === 'refused') throw refused(all, verdict.refusal)
   if (verdict.kind === 'locked') {
     const details = { retryAfterSeconds: retryAfterSeconds(verdict.resetsInMs) }
     throw new Failure('max_attempts', undefined, details)
