@@ -2,18 +2,18 @@ import { describe, expect, test } from 'bun:test'
 import { newRequestContext } from '../../src/domain/events/request-context.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import { authenticate, CredentialRejections } from '../../src/domain/otp/credentials.ts'
-import { type Claim, decide, type LimitCount } from '../../src/domain/otp/limits.ts'
+import { decide, type LimitCount, type StoredClaim } from '../../src/domain/otp/limits.ts'
 
 /** One store for any number of servers; `asked` counts its calls. */
 function scene() {
   const windows = new Map<string, LimitCount>()
   const state = { now: 1_000_000, asked: 0, isBroken: false }
   const store = {
-    admit: async (claims: readonly Claim[], now: number) => {
+    admit: async (claims: readonly StoredClaim[], now: number) => {
       state.asked++
       await Promise.resolve()
       if (state.isBroken) throw new Error('the disk is full')
-      const open = ({ subject: [key] }: Claim) => {
+      const open = ({ subject: [key] }: StoredClaim) => {
         const window = windows.get(key)
         return window && window.expiresAt > now ? window : undefined
       }

@@ -5,6 +5,7 @@ import { type Database, openDatabase } from '../../src/adapters/postgres/databas
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { codesAndLimits } from '../../src/adapters/postgres/schema.ts'
 import { Records } from '../../src/adapters/store/records.ts'
+import { grantsOf } from '../../src/domain/otp/claims.ts'
 import type { Claim, Grant, LimitDecision, Subject } from '../../src/domain/otp/limits.ts'
 import { otpSteps } from '../../src/domain/otp/state.ts'
 import type { CodeRef, OtpStore, SendDecision, Verdict } from '../../src/domain/otp/store.ts'
@@ -200,8 +201,8 @@ class Past {
     }
   }
 
-  learn(answer: Answer): void {
-    if (answer && 'grants' in answer) this.grants.push(...answer.grants)
+  learn(step: Step, answer: Answer): void {
+    if ('claims' in step && answer && 'counts' in answer) this.grants.push(...grantsOf(step.claims, answer))
   }
 
   private code(place: number): CodeRef {
@@ -310,7 +311,7 @@ describe.skipIf(withoutPostgres !== undefined)(
           expect(answer).toEqual(await call(reference))
           expect<readonly object[]>(await rows()).toEqual(reference.rows())
           note(step.kind, answer)
-          past.learn(answer)
+          past.learn(step, answer)
         }
       })
       await fc.assert(property, { numRuns: 300 })
@@ -369,7 +370,7 @@ describe.skipIf(withoutPostgres !== undefined)(
           }
           if (outcomes.some(({ seen }) => !Bun.deepEquals(seen.answers, answers))) differing++
           before = right.history
-          for (const answer of answers) past.learn(answer)
+          for (const [index, answer] of answers.entries()) past.learn(at(round, index).step, answer)
         }
       })
       await fc.assert(property, { numRuns: 200 })

@@ -99,21 +99,7 @@ describe('the thread of a database', () => {
       () => {},
     )
     const claim = (subject: string) =>
-      work.admit(
-        [
-          {
-            limit: 'app-minute',
-            subject: [subject],
-            name: 'minute',
-            max: 3,
-            windowMs: 60_000,
-            counted: true,
-            failure: 'rate_limited',
-            scope: 'per minute',
-          },
-        ],
-        1,
-      )
+      work.admit([{ subject: [subject], name: 'minute', max: 3, windowMs: 60_000, counted: true }], 1)
     expect(queueLength()).toBe(0)
     const decisions = Array.from({ length: 100 }, (_, subject) => claim(`${subject}`))
     expect(queueLength()).toBe(100)
