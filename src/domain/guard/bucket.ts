@@ -24,6 +24,15 @@ export type BucketKind = keyof typeof bucketPeriodsMs
 export const prefixThreshold = 5
 export const ipHourThreshold = 5
 export const ipDayThreshold = 10
+/**
+ * An attacker tries the same prefixes again and again, and would take each unit that leaks from a full bucket of a
+ * country. So prefixes with this many suspects may fill a part of the bucket. The rest is for users with numbers of other
+ * prefixes.
+ */
+const manySuspects = 2
+const shareOfSuspects = 2 / 3
+/** What time may take from the suspects: two remain two for ten hours, and one remains one for a day. */
+const suspectLoss = 0.5
 /** Countries with unverified codes. */
 export const ipCountriesThreshold = 3
 /** Level of the bucket of one IP address and one country: above 0 for a day after an unverified code. */
@@ -88,6 +97,13 @@ export interface Bucket {
   level: number
   sent: number
   verified: number
+  /**
+   * Of a prefix: numbers that requested codes since a bucket of the country denied one, at most `manySuspects`. Halves in
+   * a day, and ends with a verified code. Other processes do not know it.
+   */
+  suspects: number
+  /** The digits of the last of them: a user who tries again counts once. */
+  lastSuspect: string
   ownSent: number
   ownVerified: number
   updatedAt: EpochMs
@@ -104,6 +120,8 @@ export function newBucket(kind: BucketKind, key: string, now: EpochMs): Bucket {
     level: 0,
     sent: 0,
     verified: 0,
+    suspects: 0,
+    lastSuspect: '',
     ownSent: 0,
     ownVerified: 0,
     updatedAt: now,
@@ -128,6 +146,7 @@ export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
       : kept
   bucket.sent *= keptHere
   bucket.verified *= keptHere
+  bucket.suspects *= kept
   bucket.ownSent *= kept
   bucket.ownVerified *= kept
 }
@@ -143,9 +162,9 @@ function keptShare(elapsedMs: number, halfLifeMs: number): number {
 /** Absorbs rounding errors; less than what leaks in 10 ms. */
 const tolerance = 1e-6
 
-/** Whether one more unverified code is too many. */
-export function isFull(bucket: Bucket, threshold: number): boolean {
-  return bucket.level + 1 > threshold + tolerance && isMostlyUnverified(bucket)
+/** Whether one more unverified code than `most` is too many. */
+export function isFull(bucket: Bucket, most: number): boolean {
+  return bucket.level + 1 > most + tolerance && isMostlyUnverified(bucket)
 }
 
 /**
@@ -156,9 +175,15 @@ export function isMostlyUnverified({ sent, verified }: Bucket): boolean {
   return verified <= Math.max(Math.min(sent / 2, 5), sent / 3) + tolerance
 }
 
-/** Milliseconds until a full bucket accepts a code. */
-export function resetsInMs({ kind, level }: Bucket, threshold: number): number {
-  return ((level + 1 - threshold) * bucketPeriodsMs[kind]) / threshold
+/** The share of the buckets of its country that a prefix may fill. The prefix must be advanced. */
+export function countryShare(prefix: Bucket | undefined): number {
+  const isSuspected = prefix !== undefined && prefix.suspects >= manySuspects - suspectLoss
+  return isSuspected ? shareOfSuspects : 1
+}
+
+/** Milliseconds until a bucket that is full to `most` accepts a code. */
+export function resetsInMs({ kind, level }: Bucket, threshold: number, most = threshold): number {
+  return ((level + 1 - most) * bucketPeriodsMs[kind]) / threshold
 }
 
 /**
@@ -180,6 +205,14 @@ export function drain(bucket: Bucket): void {
   bucket.level = Math.max(0, bucket.level - 1)
   bucket.verified++
   bucket.ownVerified++
+}
+
+/** This number of a prefix, which must be advanced, requested a code. The first suspect is one that is denied. */
+export function addSuspect(prefix: Bucket, digits: string, isDenied: boolean): void {
+  const isFirst = prefix.suspects < 1 - suspectLoss
+  if (isFirst ? !isDenied : digits === prefix.lastSuspect) return
+  prefix.lastSuspect = digits
+  prefix.suspects = isFirst ? 1 : Math.min(prefix.suspects + 1, manySuspects)
 }
 
 /** One code certainly not sent, which raised the level by `rise`. */

@@ -3,11 +3,13 @@ import type { Log } from '../ports.ts'
 import { type Clock, dayMs, type EpochMs, hourMs } from '../time.ts'
 import {
   addRow,
+  addSuspect,
   advance,
   type Bucket,
   type BucketKind,
   type BucketRow,
   bucketPeriodsMs,
+  countryShare,
   countryThresholds,
   drain,
   fill,
@@ -68,6 +70,7 @@ export type GuardReason = (typeof guardReasons)[number]
 
 export interface GuardVerdict {
   readonly bucket: GuardReason
+  /** Of the bucket; for a suspected prefix, the part of it that the prefix may fill. */
   readonly threshold: number
   /** Unverified codes in the bucket, or countries. */
   readonly level: number
@@ -201,9 +204,10 @@ export class Guard {
     const now = this.ports.now()
     this.syncWhenDue(now)
     const code = this.forget(digits)
-    if (code?.isFilled === false || this.operatorEntry(digits, now)?.action === 'allow') return
     const key = prefixOf(digits)
     const prefix = this.prefixes.get(key)
+    if (prefix) prefix.suspects = 0
+    if (code?.isFilled === false || this.operatorEntry(digits, now)?.action === 'allow') return
     if (prefix) this.drain(prefix, prefixThreshold, now)
     const block = this.blocks.get(key)
     if (block) block.verified++
@@ -253,8 +257,13 @@ export class Guard {
     const now = this.ports.now()
     // A verified code that was not counted must not drain the buckets.
     if (!isDenied) this.remember(send, now, false)
-    if (bucket !== 'prefix') return
     const prefix = prefixOf(send.digits)
+    if (bucket === 'country-hour' || bucket === 'country-day') {
+      const suspected = this.prefixBucket(prefix, now)
+      advance(suspected, prefixThreshold, now)
+      addSuspect(suspected, send.digits, true)
+    }
+    if (bucket !== 'prefix') return
     const known = this.prefixes.get(prefix)
     if (!known) return
     advance(known, prefixThreshold, now)
@@ -304,17 +313,22 @@ export class Guard {
     }
     if (prefix && isFull(prefix, prefixThreshold)) return verdictOf('prefix', prefix, prefixThreshold)
     const ip = send.ip === null ? undefined : this.ips.get(send.ip)
-    return (ip && judgeIp(ip, send.country ?? unknownCountry, now)) ?? this.judgeCountry(send, now)
+    const byIp = ip && judgeIp(ip, send.country ?? unknownCountry, now)
+    return byIp ?? this.judgeCountry(send, countryShare(prefix), now)
   }
 
-  private judgeCountry({ country, isAllowedCountry }: GuardedSend, now: EpochMs): Judgement | null {
+  private judgeCountry(
+    { country, isAllowedCountry }: GuardedSend,
+    share: number,
+    now: EpochMs,
+  ): Judgement | null {
     const found = this.countries.get(country ?? unknownCountry)
     if (!found) return null
     const { hour, day } = this.thresholds(found, isAllowedCountry, now)
     advance(found.hour, hour, now)
     advance(found.day, day, now)
-    if (isFull(found.hour, hour)) return verdictOf('country-hour', found.hour, hour)
-    if (isFull(found.day, day)) return verdictOf('country-day', found.day, day)
+    if (isFull(found.hour, hour * share)) return verdictOf('country-hour', found.hour, hour, share)
+    if (isFull(found.day, day * share)) return verdictOf('country-day', found.day, day, share)
     return null
   }
 
@@ -328,6 +342,8 @@ export class Guard {
 
   private fill(send: GuardedSend, prefix: string, now: EpochMs, isVerifiedNumber: boolean): Filled {
     this.remember(send, now, true)
+    const known = this.prefixes.get(prefix)
+    if (known && !isVerifiedNumber) addSuspect(known, send.digits, false)
     const rises = this.bucketsOf(send, prefix, now)
     for (const pair of rises) {
       const [bucket, threshold] = pair
@@ -632,8 +648,19 @@ function judgeIp({ hour, day, countries }: Ip, country: string, now: EpochMs): J
   return { bucket: 'ip-countries', threshold: ipCountriesThreshold, level, resetsInMs: firstEmptyMs }
 }
 
-function verdictOf(name: Exclude<BucketKind, 'ip-country'>, bucket: Bucket, threshold: number): Judgement {
-  return { bucket: name, threshold, level: bucket.level, resetsInMs: resetsInMs(bucket, threshold) }
+function verdictOf(
+  name: Exclude<BucketKind, 'ip-country'>,
+  bucket: Bucket,
+  threshold: number,
+  share = 1,
+): Judgement {
+  const most = threshold * share
+  return {
+    bucket: name,
+    threshold: most,
+    level: bucket.level,
+    resetsInMs: resetsInMs(bucket, threshold, most),
+  }
 }
 
 function levelAt(bucket: Bucket, now: EpochMs): number {

@@ -7,6 +7,7 @@ import {
   newBucket,
   unfill,
 } from '../../../src/domain/guard/bucket.ts'
+import type { GuardMode } from '../../../src/domain/guard/guard.ts'
 import { guardStatus } from '../../../src/domain/guard/status.ts'
 import {
   dayMs,
@@ -232,6 +233,69 @@ describe('unverified codes to one country', () => {
     one.guard.verified({ digits: '371000000000', country: 'LV' })
     const sends = toCountry(12, 50).map((send) => ({ ...send, ...allowed }))
     expect(one.verdicts(sends)).toEqual(passesThen(11, 'country-hour'))
+  })
+})
+
+describe('a suspected prefix', () => {
+  const [first, second, third] = ofPrefix('37122555', 3)
+  const attacked = [first, second].map((digits = '') => ({ digits }))
+  const next = { digits: third ?? '' }
+  const other = { digits: '371999990000' }
+
+  function deniedTwice(mode: GuardMode = 'deny'): TestGuard {
+    const one = new TestGuard(undefined, undefined, { mode })
+    one.verdicts(toCountry(3))
+    expect(one.verdicts(attacked)).toEqual(['country-hour', 'country-hour'])
+    one.clock.now += 20 * minuteMs
+    return one
+  }
+
+  test('may fill two thirds of the country, and other prefixes the rest', () => {
+    const one = deniedTwice()
+    expect(one.enter(next).verdict).toMatchObject({ threshold: 2, level: 2, resetsInMs: 20 * minuteMs })
+    expect(one.verdicts([other, other])).toEqual(passesThen(1, 'country-hour'))
+    expect(one.enter(next).verdict?.resetsInMs).toBe(40 * minuteMs)
+    one.clock.now += 40 * minuteMs
+    expect(one.verdicts([next, next])).toEqual(passesThen(1, 'country-hour'))
+  })
+
+  test('has one denied number and a second one, also if that passes within a day', () => {
+    const one = new TestGuard()
+    one.verdicts([...toCountry(3), next])
+    one.clock.now += 20 * minuteMs
+    expect(one.verdicts(attacked)).toEqual(passesThen(1, 'country-hour'))
+    one.clock.now += 20 * minuteMs
+    expect(one.verdicts([next, other])).toEqual(['country-hour', 'passes'])
+    const later = new TestGuard()
+    later.verdicts([...toCountry(3), next])
+    later.clock.now += dayMs + minuteMs
+    expect(later.verdicts([...attacked, next])).toEqual(passesThen(3))
+  })
+
+  test('is like others after a verified code, and after ten hours without a request', () => {
+    const modes = [
+      ['deny', 2],
+      // The code was not counted, so it drains nothing.
+      ['record', 1],
+    ] as const
+    for (const [mode, passes] of modes) {
+      const one = deniedTwice(mode)
+      one.guard.verified({ digits: '371225550001', country: 'LV' })
+      expect(one.verdicts([next, next, next]), mode).toEqual([
+        ...passesThen(passes),
+        ...Array(3 - passes).fill('country-hour'),
+      ])
+    }
+    const one = deniedTwice()
+    one.clock.now += 10 * hourMs
+    expect(one.verdicts([...toCountry(2, 10), next])).toEqual(passesThen(3))
+  })
+
+  test('does not follow from one number that was denied twice', () => {
+    const one = new TestGuard()
+    one.verdicts([...toCountry(3), next, next])
+    one.clock.now += 20 * minuteMs
+    expect(one.verdict(next)).toBe('passes')
   })
 })
 
