@@ -21,6 +21,7 @@ import { rootRoutes } from './adapters/pages/root.tsx'
 import { countryOfPrefix, destinationOf } from './adapters/phone/destination.ts'
 import { isRegion } from './adapters/phone/e164.ts'
 import { formatPhone, formatPrefix } from './adapters/phone/format.ts'
+import { processOwner } from './adapters/process-owner.ts'
 import { post } from './adapters/sms/http.ts'
 import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
@@ -48,6 +49,8 @@ export interface Overrides extends ContextOverrides {
   /** Monotonic milliseconds. */
   readonly stopwatch?: () => number
   readonly demo?: Demo
+  /** Of requests and jobs in progress. */
+  readonly owner?: string
   readonly tracing?: Tracing | undefined
 }
 
@@ -59,7 +62,13 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const { publicUrl, providerTimeoutMs, outboxAccess } = config
   const usesOutbox = config.outboxSettings.length > 0
   const hasOutbox = usesOutbox && outboxAccess.isOpen
-  const { tracing, demo, log = silent, stopwatch = () => performance.now() } = overrides
+  const {
+    tracing,
+    demo,
+    log = silent,
+    stopwatch = () => performance.now(),
+    owner = processOwner(),
+  } = overrides
   const stopping = new AbortController()
   let isStopping = false
 
@@ -131,6 +140,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     textOf,
     isTopLevelDomain,
     stopwatch,
+    owner,
   }
 
   const httpRequests = new HttpRequests(config.trustedProxies, now, (network) => {

@@ -5,6 +5,7 @@ import eventLog from './0002_event_log.sql' with { type: 'text' }
 import codesAndLimits from './0003_codes_and_limits.sql' with { type: 'text' }
 import provider from './0004_provider.sql' with { type: 'text' }
 import money from './0005_money.sql' with { type: 'text' }
+import applications from './0006_applications.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -15,4 +16,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0003_codes_and_limits': codesAndLimits,
   '0004_provider': provider,
   '0005_money': money,
+  '0006_applications': applications,
 })

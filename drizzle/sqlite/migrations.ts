@@ -9,6 +9,7 @@ import eventLog from './0006_event_log.sql' with { type: 'text' }
 import provider from './0007_provider.sql' with { type: 'text' }
 import recipientIndex from './0008_recipient_index.sql' with { type: 'text' }
 import money from './0009_money.sql' with { type: 'text' }
+import applications from './0010_applications.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -23,4 +24,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0007_provider': provider,
   '0008_recipient_index': recipientIndex,
   '0009_money': money,
+  '0010_applications': applications,
 })

@@ -1,4 +1,5 @@
 import { countryRules, DestinationRules } from './destinations/destination.ts'
+import type { Webhook } from './events/webhook-events.ts'
 import type { Budget } from './money/budgets.ts'
 import type { PriceList } from './money/prices.ts'
 import { relativePrices } from './money/relative-prices.ts'
@@ -13,12 +14,14 @@ export class Policy {
   readonly destinations: DestinationRules
   readonly prefixes: readonly GuardPrefix[]
   readonly budgets: readonly Budget[]
+  /** Design D45; also those that are switched off. */
+  readonly webhooks: ReadonlyMap<string, Webhook>
   private readonly budgetsByScope: ReadonlyMap<string, Budget>
   private readonly scopes: ReadonlyMap<string, AppScope>
 
   /** @param smsCountries SMS_COUNTRIES; stored rules take precedence */
   constructor(
-    { scopes, rules, prefixes, budgets }: PolicyRows,
+    { scopes, rules, prefixes, budgets, webhooks }: PolicyRows,
     readonly prices: PriceList,
     smsCountries: readonly string[],
   ) {
@@ -26,6 +29,7 @@ export class Policy {
     this.prefixes = prefixes
     this.budgets = budgets
     this.budgetsByScope = new Map(budgets.map((budget) => [budget.scope, budget]))
+    this.webhooks = new Map(webhooks.map((webhook) => [webhook.appId, webhook]))
     this.scopes = new Map(scopes.map((scope) => [scope.appId, scope]))
   }
 

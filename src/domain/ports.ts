@@ -15,15 +15,16 @@ export interface Secrets {
   newId(): string
   /** Six digits, uniform, from a cryptographic source. */
   newCode(): string
-  /** 128 random bits in base64url. */
-  newRecordId(): string
   /** HMAC-SHA-256 of a code for its owner under each secret key, in base64url. Never stored. */
   keyedCodes(owner: CodeOwner, code: string): readonly [string, ...string[]]
   /** The stored hash of a keyed code: SHA-256 over the record's ID and the keyed code, in base64url. */
   saltedHash(recordId: string, keyedCode: string): string
   newApiKey(): ApiKey
-  /** The hashed identifier of a recipient or IP address: 132 bits in base64url, under each secret key. */
-  subjects(kind: 'SMS' | 'EMAIL' | 'mailbox' | 'ip', value: string): readonly [string, ...string[]]
+  /** The hashed identifier of a recipient, IP address or Idempotency-Key: 132 bits in base64url, under each secret key. */
+  subjects(
+    kind: 'SMS' | 'EMAIL' | 'mailbox' | 'ip' | 'idempotency-key' | 'idempotency-body',
+    value: string,
+  ): readonly [string, ...string[]]
   /** 96 bits of an HMAC-SHA-256 in base64url, under the present secret key. */
   callbackToken(about: string): string
   /** Accepts every secret key; compares in constant time. */

@@ -115,7 +115,6 @@ describe('while the secret key is replaced', () => {
 describe('random', () => {
   const rows: readonly (readonly [string, () => string, RegExp])[] = [
     ['ids', () => secrets.newId(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
-    ['ids of records', () => secrets.newRecordId(), /^[A-Za-z0-9_-]{22}$/],
     ['API keys', () => secrets.newApiKey().key, /^otp_live_[0-9A-Za-z]{49}$/],
     ['secret keys', newSecretKey, /^[A-Za-z0-9_-]{43}$/],
   ]

@@ -64,7 +64,11 @@ const spansMs = [
 ] as const
 const settingsMs = [-1, -1000, -4000, -6000, -40_000, -3_600_000, 500, 6000, 70_000, 3_600_000] as const
 
-const noPolicy = new Policy({ scopes: [], rules: [], prefixes: [], budgets: [] }, relativePrices, [])
+const noPolicy = new Policy(
+  { scopes: [], rules: [], prefixes: [], budgets: [], webhooks: [] },
+  relativePrices,
+  [],
+)
 
 /** A call that waits for the scheduler on its way to the database or back. */
 interface WaitingCall {
@@ -825,7 +829,6 @@ function seededSecrets(random: Random, used: Set<string>): Secrets {
       const hex = random.bytes(16).toString('hex')
       return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
     },
-    newRecordId: () => random.bytes(16).toString('base64url'),
     newCode: () => {
       for (;;) {
         const code = random.below(900_000).toString().padStart(6, '0')

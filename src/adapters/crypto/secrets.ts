@@ -10,7 +10,6 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
   return {
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
-    newRecordId: () => crypto.getRandomValues(recordIdBytes).toString('base64url'),
     // JSON separates the parts unambiguously.
     keyedCodes: ({ brandSlug, channel, identity }, code) => {
       const text = JSON.stringify([brandSlug, channel, identity, code])
@@ -65,8 +64,6 @@ function isSame(given: string, expected: string): boolean {
 function mapped<A, B>(all: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {
   return all.map((each) => make(each)) as [B, ...B[]]
 }
-
-const recordIdBytes = Buffer.alloc(16)
 
 /** In base64url. API keys are long and random, so a slow hash is not necessary. */
 export function sha256(text: string): string {

@@ -29,6 +29,8 @@ export interface HttpPorts
   readonly secrets: Secrets
   readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly Brand[]> }
   readonly checkDatabase: () => Promise<void>
+  /** Names this process in rows of work in progress. */
+  readonly owner: string
 }
 
 export interface HttpSettings {

@@ -9,15 +9,15 @@ export function createOtpStore(
 ): OtpStore {
   const steps = otpSteps(isHashOf)
   return {
-    admit: (claims, now) =>
+    admit: (claims, now, effects) =>
       take({
         subjects: stepSubjects.admit(claims, now),
-        run: (state, serverNow) => steps.admit(state, claims, given(now) ?? serverNow),
+        run: (state, serverNow) => steps.admit(state, claims, given(now) ?? serverNow, effects),
       }),
-    beginSend: (claims, code, now) =>
+    beginSend: (claims, code, now, effects) =>
       take({
         subjects: stepSubjects.beginSend(claims, code, now),
-        run: (state, serverNow) => steps.beginSend(state, claims, code, given(now) ?? serverNow),
+        run: (state, serverNow) => steps.beginSend(state, claims, code, given(now) ?? serverNow, effects),
       }),
     setProvider: (code, provider, messageId, now) =>
       take({
@@ -30,16 +30,16 @@ export function createOtpStore(
         subjects: stepSubjects.reschedule(grant, durationMs, now),
         run: (state, serverNow) => steps.reschedule(state, grant, durationMs, given(now) ?? serverNow),
       }),
-    giveBack: (grants, now) =>
+    giveBack: (grants, now, effects) =>
       take({
         subjects: stepSubjects.giveBack(grants, now),
-        run: (state, serverNow) => steps.giveBack(state, grants, given(now) ?? serverNow),
+        run: (state, serverNow) => steps.giveBack(state, grants, given(now) ?? serverNow, effects),
       }),
-    abandonSend: (code, grants, lastProvider, now) =>
+    abandonSend: (code, grants, lastProvider, now, effects) =>
       take({
         subjects: stepSubjects.abandonSend(code, grants, lastProvider, now),
         run: (state, serverNow) =>
-          steps.abandonSend(state, code, grants, lastProvider, given(now) ?? serverNow),
+          steps.abandonSend(state, code, grants, lastProvider, given(now) ?? serverNow, effects),
       }),
     guess: (attempt, now) =>
       take({

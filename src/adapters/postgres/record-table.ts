@@ -1,10 +1,12 @@
 import { and, fillPlaceholders, getTableColumns, type Query, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/pg-proxy'
 import type { Subject } from '../../domain/otp/limits.ts'
+import { effectStatements } from '../store/effects.ts'
 import { type RecordChanges, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
+import type { Orm } from '../store/statements.ts'
 import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
-import { codesAndLimits } from './schema.ts'
+import * as tables from './schema.ts'
 
 // Two round trips: BEGIN, lock and read all rows; then write and COMMIT. Rows that do not exist can't be
 // locked: a transaction is retried if a row that it inserts or reads was inserted by another one after its
@@ -13,6 +15,8 @@ import { codesAndLimits } from './schema.ts'
 //
 // During a rotation of the secret key, nodes with [OLD, NEW] and [NEW, OLD] insert different rows for the same
 // limit. So nodes with several keys first take advisory locks on the hashes of their recipients.
+
+const { codesAndLimits } = tables
 
 const orm = drizzle(async () => ({ rows: [] }))
 
@@ -156,12 +160,21 @@ export async function openRecords(
   return { records: new Records(load), now: first.at }
 }
 
-export function sendChanges(connection: Transaction, { inserts, updates, deletes }: RecordChanges): void {
+export function sendChanges(
+  connection: Transaction,
+  { inserts, updates, deletes, effects }: RecordChanges,
+): void {
   if (inserts.length > 0) insertRows.send(connection, arraysOf(inserts))
   if (updates.length > 0) updateRows.send(connection, arraysOf(updates.map(increment)))
   if (deletes.length > 0) {
     const subjects = deletes.map(({ subject }) => subject)
     deleteRows.send(connection, { subjects, names: deletes.map(({ name }) => name) })
+  }
+  for (const effect of effects) {
+    for (const statement of effectStatements(orm as unknown as Orm, tables, effect)) {
+      const { sql: text, params } = statement.toSQL()
+      connection.send({ name: `otpost_effect_${Bun.hash(text).toString(36)}`, text }, params)
+    }
   }
 }
 

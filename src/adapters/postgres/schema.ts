@@ -15,6 +15,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
+import type { EventType } from '../../domain/events/webhook-events.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 import { asJson } from './text.ts'
 
@@ -237,6 +238,129 @@ export const alertDeliveries = pgTable(
   (table) => [
     primaryKey({ columns: [table.key, table.channel] }),
     check('alert_deliveries_channel', sql`${table.channel} IN ('email', 'webhook')`),
+  ],
+)
+
+/** Where events of an app go. */
+export const webhooks = pgTable(
+  'webhooks',
+  {
+    appId: key('app_id').primaryKey(),
+    url: text().notNull(),
+    /** `whsec_…`, which signs. */
+    secret: text().notNull(),
+    /** Empty: all. */
+    eventTypes: jsonb('event_types').$type<readonly EventType[]>().notNull(),
+    createdAt: instant('created_at').notNull(),
+    /** Switched off, since an event failed at its last try. */
+    disabledAt: instant('disabled_at'),
+  },
+  (table) => [check('webhooks_event_types', sql`jsonb_typeof(${table.eventTypes}) = 'array'`)],
+)
+
+/** Written with the change itself. A state `new` has only the first columns, up to `reason`. */
+export const events = pgTable(
+  'events',
+  {
+    /** The `webhook-id`; begins with its time. */
+    id: key('id').primaryKey(),
+    at: instant('at').notNull(),
+    type: text().$type<EventType>().notNull(),
+    /** Of the send or notify. Null: known by `reportKey`. */
+    requestId: key('request_id'),
+    reportKey: text('report_key'),
+    /** As in attempts. */
+    position: integer(),
+    /** Of the message. */
+    status: text({ enum: ['delivered', 'failed', 'unknown'] }),
+    reason: text(),
+    state: text({ enum: ['new', 'waiting', 'delivered', 'failed'] }).notNull(),
+    appId: key('app_id'),
+    brand: text(),
+    channel: text({ enum: ['SMS', 'EMAIL'] }),
+    /** Masked. */
+    recipient: text(),
+    reference: text(),
+    tries: integer().notNull().default(0),
+    /** Of the next try; while a try is in progress, when its lease ends. */
+    dueAt: instant('due_at').notNull(),
+    /** Of the latest try. */
+    httpStatus: integer('http_status'),
+    error: text(),
+    endedAt: instant('ended_at'),
+  },
+  (table) => [
+    index('events_by_state').on(table.state, table.dueAt),
+    index('events_by_app').on(table.appId, table.id),
+    index('events_by_request').on(table.requestId),
+    check('events_state', sql`${table.state} IN ('new', 'waiting', 'delivered', 'failed')`),
+    check('events_status', sql`${table.status} IN ('delivered', 'failed', 'unknown')`),
+    check('events_subject', sql`${table.requestId} IS NOT NULL OR ${table.reportKey} IS NOT NULL`),
+  ],
+)
+
+/** Idempotency keys. A limit of one in `codes_and_limits` makes each unique. */
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    /** The keyed hash of the app, path and key; the subject of the limit. */
+    hash: key('hash').primaryKey(),
+    requestId: key('request_id').notNull(),
+    bodyHash: text('body_hash').notNull(),
+    /** The process that handles the request. */
+    owner: text().notNull(),
+    expiresAt: instant('expires_at').notNull(),
+    /** Null: in progress. */
+    status: integer(),
+    /** The body of the answer as JSON. */
+    answer: text(),
+  },
+  (table) => [index('idempotency_keys_by_expiry').on(table.expiresAt)],
+)
+
+/** What the jobs of a request send. Deleted some time after the last job ended. */
+export const notifyOrders = pgTable('notify_orders', {
+  requestId: key('request_id').primaryKey(),
+  appId: text('app_id').notNull(),
+  brandSlug: text('brand_slug'),
+  channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
+  reference: text(),
+  /** Text, template and variables of an SMS, or subject, text and HTML of a mail, as JSON. */
+  content: text().notNull(),
+  createdAt: instant('created_at').notNull(),
+  /** No try begins later. */
+  expiresAt: instant('expires_at').notNull(),
+})
+
+/** One recipient of an asynchronous notification. */
+export const notifyJobs = pgTable(
+  'notify_jobs',
+  {
+    requestId: key('request_id').notNull(),
+    /** Of the recipient in `to`, from 1. */
+    position: integer().notNull(),
+    state: text({ enum: ['queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled'] }).notNull(),
+    /** Readable, to send to. Null once it is not needed. */
+    recipient: text(),
+    recipientHash: text('recipient_hash').notNull(),
+    masked: text().notNull(),
+    tries: integer().notNull().default(0),
+    /** Attempts at providers so far. */
+    attempts: integer().notNull().default(0),
+    dueAt: instant('due_at').notNull(),
+    /** The process that sends it. */
+    owner: text(),
+    updatedAt: instant('updated_at').notNull(),
+    reason: text(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.requestId, table.position] }),
+    index('notify_jobs_by_state').on(table.state, table.dueAt),
+    index('notify_jobs_by_recipient').on(table.recipientHash),
+    check(
+      'notify_jobs_state',
+      sql`${table.state} IN ('queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled')`,
+    ),
   ],
 )
 

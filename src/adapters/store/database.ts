@@ -1,9 +1,13 @@
 import type { SQL } from 'drizzle-orm'
 import type { Brand } from '../../domain/brands/brand.ts'
+import type { Channel } from '../../domain/contact.ts'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
+import type { NewEvent, Webhook } from '../../domain/events/webhook-events.ts'
 import type { BucketRow } from '../../domain/guard/bucket.ts'
+import type { NewKey } from '../../domain/idempotency.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
+import type { NotifyJob, NotifyOrder } from '../../domain/messages/queue.ts'
 import type { Alert, AlertChannel } from '../../domain/money/alerts.ts'
 import type { Budget } from '../../domain/money/budgets.ts'
 import type { PriceRow } from '../../domain/money/prices.ts'
@@ -51,6 +55,27 @@ export interface AlertDeliveryRow {
   readonly dueAt: number
 }
 
+export type EventRow = NewEvent & {
+  readonly state: 'new' | 'waiting' | 'delivered' | 'failed'
+  /** Null in state `new`, with all below. */
+  readonly appId: string | null
+  readonly brand: string | null
+  readonly channel: Channel | null
+  readonly recipient: string | null
+  readonly reference: string | null
+  readonly tries: number
+  readonly dueAt: number
+  readonly httpStatus: number | null
+  readonly error: string | null
+  readonly endedAt: number | null
+}
+
+export type IdempotencyKeyRow = NewKey & {
+  /** Null: in progress. */
+  readonly status: number | null
+  readonly answer: string | null
+}
+
 export interface Tables {
   readonly brands: StoreTable<BrandRow>
   readonly appKeys: StoreTable<KeyRow>
@@ -64,6 +89,11 @@ export interface Tables {
   readonly budgets: StoreTable<Budget>
   readonly alerts: StoreTable<Alert>
   readonly alertDeliveries: StoreTable<AlertDeliveryRow>
+  readonly webhooks: StoreTable<Webhook>
+  readonly events: StoreTable<EventRow>
+  readonly idempotencyKeys: StoreTable<IdempotencyKeyRow>
+  readonly notifyOrders: StoreTable<NotifyOrder>
+  readonly notifyJobs: StoreTable<NotifyJob>
   readonly integrationRequests: StoreTable<IntegrationRequestRecord>
   readonly audit: StoreTable<AuditRow>
   readonly consoleSessions: StoreTable<ConsoleSession>

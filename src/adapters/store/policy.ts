@@ -20,18 +20,25 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   readonly cached: (smsCountries: readonly string[]) => ReadPolicy
 } {
   const { orm, tables, policyChanges, serialTransaction } = database
-  const { audit, budgets, destinationRules, guardPrefixes } = tables
+  const { audit, budgets, destinationRules, guardPrefixes, webhooks } = tables
 
   async function rows(): Promise<PolicyRows> {
-    const [scopes, brands, rules, prefixes, all] = await Promise.all([
+    const [scopes, brands, rules, prefixes, all, hooks] = await Promise.all([
       orm.select().from(tables.apps),
       orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
       orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
       // The guard may have blocked thousands, which it reads itself.
       orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
       orm.select().from(budgets).orderBy(asc(budgets.scope)),
+      orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
     ])
-    return { scopes: scopesOf(scopes, brands), rules: rules.map(ruleOf), prefixes, budgets: all }
+    return {
+      scopes: scopesOf(scopes, brands),
+      rules: rules.map(ruleOf),
+      prefixes,
+      budgets: all,
+      webhooks: hooks,
+    }
   }
 
   return {
@@ -47,7 +54,8 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           const rules = yield* run(inside.select().from(destinationRules))
           const prefixes = yield* run(inside.select().from(guardPrefixes))
           const all = yield* run(inside.select().from(budgets))
-          const change = decide({ rules: rules.map(ruleOf), prefixes, budgets: all })
+          const hooks = yield* run(inside.select().from(webhooks))
+          const change = decide({ rules: rules.map(ruleOf), prefixes, budgets: all, webhooks: hooks })
           for (const rule of change.saveRules ?? []) {
             const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
             const target = [destinationRules.rule, destinationRules.brandSlug]
@@ -74,6 +82,13 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           }
           for (const { scope } of change.removeBudgets ?? []) {
             yield* run(inside.delete(budgets).where(eq(budgets.scope, scope)))
+          }
+          for (const row of change.saveWebhooks ?? []) {
+            const target = webhooks.appId
+            yield* run(inside.insert(webhooks).values(row).onConflictDoUpdate({ target, set: row }))
+          }
+          for (const { appId } of change.removeWebhooks ?? []) {
+            yield* run(inside.delete(webhooks).where(eq(webhooks.appId, appId)))
           }
           if (change.entry) {
             yield* run(inside.insert(audit).values(auditRow({ at: now, actor, ...change.entry })))

@@ -1,3 +1,4 @@
+import type { Effect } from '../../domain/effects.ts'
 import type { LimitCount, Subject } from '../../domain/otp/limits.ts'
 import type { Code, State } from '../../domain/otp/state.ts'
 
@@ -25,6 +26,7 @@ export interface RecordChanges {
   readonly inserts: readonly RecordRow[]
   readonly updates: readonly RecordUpdate[]
   readonly deletes: readonly Pick<RecordRow, 'subject' | 'name'>[]
+  readonly effects: readonly Effect[]
 }
 
 interface Slot {
@@ -36,6 +38,7 @@ interface Slot {
 export class Records implements State {
   private readonly subjects = new Map<string, Map<string, Slot>>()
   private readonly changed = new Set<Slot>()
+  private readonly effects: Effect[] = []
 
   /** @param load returns a subject's stored rows, expired ones included */
   constructor(private readonly load: (subject: string) => readonly RecordRow[]) {}
@@ -72,6 +75,10 @@ export class Records implements State {
     this.set(subject, name, code && codeRow(subject[0], name, code))
   }
 
+  write(effect: Effect): void {
+    this.effects.push(effect)
+  }
+
   changes(): RecordChanges {
     const inserts: RecordRow[] = []
     const updates: RecordUpdate[] = []
@@ -83,7 +90,7 @@ export class Records implements State {
     }
     for (const rows of [inserts, deletes]) rows.sort(byKey)
     updates.sort((a, b) => byKey(a.current, b.current))
-    return { inserts, updates, deletes }
+    return { inserts, updates, deletes, effects: this.effects }
   }
 
   private slot(subject: string, name: string): Slot {

@@ -1,4 +1,5 @@
 import type { DestinationRule } from '../destinations/destination.ts'
+import type { Webhook } from '../events/webhook-events.ts'
 import type { Budget } from '../money/budgets.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
@@ -11,6 +12,7 @@ export interface PolicyRows {
   /** Expired ones included. `rows` returns the operators' only. */
   readonly prefixes: readonly GuardPrefix[]
   readonly budgets: readonly Budget[]
+  readonly webhooks: readonly Webhook[]
 }
 
 /** Allows or blocks the numbers that begin with `prefix`, until `expiresAt` (design D41). */
@@ -31,6 +33,8 @@ export interface PolicyChange {
   readonly removePrefixes?: readonly Pick<GuardPrefix, 'prefix' | 'by'>[]
   readonly saveBudgets?: readonly Budget[]
   readonly removeBudgets?: readonly Pick<Budget, 'scope'>[]
+  readonly saveWebhooks?: readonly Webhook[]
+  readonly removeWebhooks?: readonly Pick<Webhook, 'appId'>[]
   /** Null: nothing changes. */
   readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'> | null
 }

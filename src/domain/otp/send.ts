@@ -302,7 +302,7 @@ function newCode(ports: SendOtpPorts, context: RequestContext, brand: Brand, ord
   const { recipient, subject } = order
   const { channel, identity } = recipient
   const code = secrets.newCode()
-  const id = secrets.newRecordId()
+  const id = context.requestId
   const [keyedCode] = secrets.keyedCodes({ brandSlug: brand.slug, channel, identity }, code)
   const hash = secrets.saltedHash(id, keyedCode)
   const about = { subject, brandSlug: brand.slug, id, hash, ttlMs: otpTtlSeconds * 1000 }

@@ -1,3 +1,5 @@
+import type { Effect } from '../effects.ts'
+import type { EventType } from '../events/webhook-events.ts'
 import { clockToleranceMs } from '../ports.ts'
 import type { EpochMs } from '../time.ts'
 import {
@@ -21,7 +23,7 @@ import {
 // The steps of `OtpStore` as plain functions. A store runs each with its records in one transaction.
 
 export interface Code {
-  /** The salt of the hash: 128 random bits in base64url. */
+  /** The ID of the request that sent it, and the salt of the hash. */
   readonly id: string
   /** Empty: revoked, and kept for its provider. */
   readonly hash: string
@@ -41,6 +43,7 @@ export interface State {
   setLimit(subject: Subject, name: string, limit: LimitCount | undefined): void
   code(subject: Subject, brandSlug: string, now: number): Code | undefined
   setCode(subject: Subject, brandSlug: string, code: Code | undefined): void
+  write(effect: Effect): void
 }
 
 type StepName = keyof OtpStore
@@ -57,7 +60,12 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
   return { admit, beginSend, setProvider, reschedule, giveBack, abandonSend, guess }
 
   function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
-    const { claims, failureBudget, subject, brandSlug, keyedCodes } = attempt
+    const { claims, failureBudget, subject, brandSlug, keyedCodes, eventId } = attempt
+    const emit = (type: EventType, { id: requestId }: Code) => {
+      if (eventId === undefined) return
+      const about = { reportKey: null, position: null, status: null, reason: null }
+      state.write({ kind: 'event', event: { id: eventId, at: now, type, requestId, ...about } })
+    }
     const code = state.code(subject, brandSlug, now)
     // Checked with the other limits, but counted only for a wrong code.
     const budget = failureBudget && { ...failureBudget, counted: false }
@@ -68,10 +76,12 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
     if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
       state.setCode(subject, brandSlug, undefined)
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
+      emit('otp.verified', code)
       const { provider, providerMessageId, createdAt } = code
       return { kind: 'verified', provider, providerMessageId, ageMs: now - createdAt }
     }
     state.setCode(subject, brandSlug, { ...code, attempts: code.attempts + 1 })
+    if (code.attempts + 1 === maxAttempts) emit('otp.locked', code)
     if (failureBudget) admit(state, [failureBudget], now)
     return { kind: 'mismatch' }
   }
@@ -93,15 +103,27 @@ export const stepSubjects: {
   ],
 }
 
-function admit(state: State, claims: readonly StoredClaim[], now: number): LimitDecision {
+function admit(
+  state: State,
+  claims: readonly StoredClaim[],
+  now: number,
+  effects: readonly Effect[] = [],
+): LimitDecision {
   const { decision, changes } = decide(claims, ({ subject, name }) => state.limit(subject, name, now), now)
   for (const { subject, name, count, expiresAt } of changes)
     state.setLimit(subject, name, { count, expiresAt })
+  if (decision.allowed) for (const effect of effects) state.write(effect)
   return decision
 }
 
-function beginSend(state: State, claims: readonly StoredClaim[], code: NewCode, now: number): SendDecision {
-  const decision = admit(state, claims, now)
+function beginSend(
+  state: State,
+  claims: readonly StoredClaim[],
+  code: NewCode,
+  now: number,
+  effects: readonly Effect[] = [],
+): SendDecision {
+  const decision = admit(state, claims, now, effects)
   if (!decision.allowed) return decision
   const { subject, brandSlug, ttlMs, id, hash, provider } = code
   const lastProvider = state.code(subject, brandSlug, now)?.provider ?? null
@@ -136,15 +158,23 @@ function abandonSend(
   { subject, brandSlug, id }: CodeRef,
   grants: readonly Grant[],
   provider: string | null,
+  now: number,
+  effects: readonly Effect[] = [],
 ): void {
   const code = state.code(subject, brandSlug, always)
   if (code?.id === id) {
     state.setCode(subject, brandSlug, provider === null ? undefined : { ...code, hash: '', provider })
   }
-  giveBack(state, grants)
+  giveBack(state, grants, now, effects)
 }
 
-function giveBack(state: State, grants: readonly Grant[]): void {
+function giveBack(
+  state: State,
+  grants: readonly Grant[],
+  _now: number,
+  effects: readonly Effect[] = [],
+): void {
+  for (const effect of effects) state.write(effect)
   for (const { subject, name, units = 1, expiresAt } of grants) {
     const limit = state.limit(subject, name, always)
     if (limit?.expiresAt !== expiresAt) continue

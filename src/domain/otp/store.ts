@@ -1,3 +1,4 @@
+import type { Effect } from '../effects.ts'
 import type { Grant, Granted, LimitDecision, Refusal, StoredClaim, Subject } from './limits.ts'
 
 /** Wrong guesses until a code is locked (spec 3.1, design D1). */
@@ -6,6 +7,7 @@ export const maxAttempts = 3
 export interface NewCode {
   readonly subject: Subject
   readonly brandSlug: string
+  /** The ID of the request. */
   readonly id: string
   readonly hash: string
   readonly ttlMs: number
@@ -44,23 +46,31 @@ export interface GuessAttempt {
   readonly brandSlug: string
   /** Under each secret key, present first. */
   readonly keyedCodes: readonly string[]
+  /** Set: the event `otp.verified` or `otp.locked` is stored with the result, under this ID. */
+  readonly eventId?: string | undefined
 }
 
 /**
  * Each method is one atomic step, durable when it resolves. See `state.ts`.
  * A rejected step did not happen or, if the connection was lost at the commit, happened completely.
+ * `effects` are written in the same transaction, but not if a limit rejects the request.
  * `now` is in epoch milliseconds; a store for several machines uses its own clock.
  */
 export interface OtpStore {
-  admit(claims: readonly StoredClaim[], now: number): Promise<LimitDecision>
+  admit(claims: readonly StoredClaim[], now: number, effects?: readonly Effect[]): Promise<LimitDecision>
   /** Takes all claims and replaces the code, or does neither. */
-  beginSend(claims: readonly StoredClaim[], code: NewCode, now: number): Promise<SendDecision>
+  beginSend(
+    claims: readonly StoredClaim[],
+    code: NewCode,
+    now: number,
+    effects?: readonly Effect[],
+  ): Promise<SendDecision>
   /** Unless the code was used or replaced. */
   setProvider(code: CodeRef, provider: string, providerMessageId: string | null, now: number): Promise<void>
   /** Sets a grant's window to expire in `durationMs`. Never shortens the window of a later grant. */
   reschedule(grant: Grant, durationMs: number, now: number): Promise<void>
   /** Decrements the counts, unless their windows have ended. */
-  giveBack(grants: readonly Grant[], now: number): Promise<void>
+  giveBack(grants: readonly Grant[], now: number, effects?: readonly Effect[]): Promise<void>
   /**
    * Gives the grants back, and revokes this code unless it was replaced.
    * @param lastProvider for the next send's `lastProvider`
@@ -70,6 +80,7 @@ export interface OtpStore {
     grants: readonly Grant[],
     lastProvider: string | null,
     now: number,
+    effects?: readonly Effect[],
   ): Promise<void>
   /** Counts the attempt and consumes a matching code. A match also resets `failureBudget`. */
   guess(attempt: GuessAttempt, now: number): Promise<Verdict>

@@ -1,0 +1,39 @@
+import { eq } from 'drizzle-orm'
+import type { Effect } from '../../domain/effects.ts'
+import type { Tables } from './database.ts'
+import { type Orm, replacing, type Statement } from './statements.ts'
+
+type EffectTables = Pick<Tables, 'events' | 'idempotencyKeys' | 'notifyOrders' | 'notifyJobs'>
+
+/** For the transaction of the step. */
+export function effectStatements(
+  orm: Orm,
+  { events, idempotencyKeys, notifyOrders, notifyJobs }: EffectTables,
+  effect: Effect,
+): readonly Statement<unknown>[] {
+  switch (effect.kind) {
+    case 'event': {
+      const { event } = effect
+      return [orm.insert(events).values({ ...event, state: 'new', tries: 0, dueAt: event.at })]
+    }
+    case 'key': {
+      const unanswered = { ...effect.key, status: null, answer: null }
+      const target = [idempotencyKeys.hash]
+      return [
+        orm.insert(idempotencyKeys).values(unanswered).onConflictDoUpdate(replacing(idempotencyKeys, target)),
+      ]
+    }
+    case 'answer': {
+      const { hash, status, answer, expiresAt } = effect
+      const change = { status, answer, expiresAt }
+      return [orm.update(idempotencyKeys).set(change).where(eq(idempotencyKeys.hash, hash))]
+    }
+    case 'free-key':
+      return [orm.delete(idempotencyKeys).where(eq(idempotencyKeys.hash, effect.hash))]
+    case 'queue':
+      return [
+        orm.insert(notifyOrders).values(effect.order),
+        ...effect.jobs.map((job) => orm.insert(notifyJobs).values(job)),
+      ]
+  }
+}

@@ -1,0 +1,22 @@
+import type { NewEvent } from './events/webhook-events.ts'
+import type { NewKey } from './idempotency.ts'
+import type { NotifyJob, NotifyOrder } from './messages/queue.ts'
+import type { EpochMs } from './time.ts'
+
+/** Rows that a step of `OtpStore` writes in its transaction, if the step succeeds. */
+export type Effect =
+  | { readonly kind: 'event'; readonly event: NewEvent }
+  /** A request with an Idempotency-Key begins. Replaces an expired row. */
+  | { readonly kind: 'key'; readonly key: NewKey }
+  /** It ended with an answer that is kept. */
+  | {
+      readonly kind: 'answer'
+      readonly hash: string
+      readonly status: number
+      /** JSON. */
+      readonly answer: string
+      readonly expiresAt: EpochMs
+    }
+  /** It ended with an answer that is not kept. */
+  | { readonly kind: 'free-key'; readonly hash: string }
+  | { readonly kind: 'queue'; readonly order: NotifyOrder; readonly jobs: readonly NotifyJob[] }

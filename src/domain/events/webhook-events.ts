@@ -1,0 +1,33 @@
+import type { EpochMs } from '../time.ts'
+
+/** What an app can be notified of (design D45). */
+export const eventTypes = ['message.delivered', 'message.failed', 'otp.verified', 'otp.locked'] as const
+export type EventType = (typeof eventTypes)[number]
+
+/** Where events of an app go (design D45). */
+export interface Webhook {
+  readonly appId: string
+  readonly url: string
+  /** `whsec_…`, which signs. */
+  readonly secret: string
+  /** Empty: all. */
+  readonly eventTypes: readonly EventType[]
+  readonly createdAt: EpochMs
+  /** Set: switched off, since an event failed at its last try. */
+  readonly disabledAt: EpochMs | null
+}
+
+/** An event as it is stored with the change. Its app and recipient are read from the event log later. */
+export interface NewEvent {
+  /** Begins with its time. */
+  readonly id: string
+  readonly at: EpochMs
+  readonly type: EventType
+  /** Of the send or notify. Null: known by `reportKey`. */
+  readonly requestId: string | null
+  readonly reportKey: string | null
+  /** Of the recipient in `to`, from 1. Null: the only one. */
+  readonly position: number | null
+  readonly status: 'delivered' | 'failed' | 'unknown' | null
+  readonly reason: string | null
+}

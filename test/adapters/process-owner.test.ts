@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { hasEnded, processOwner } from '../../src/adapters/process-owner.ts'
+
+const own = processOwner()
+const [machine, pid, start] = own.split(' ')
+
+test.each([
+  ['this process', own, false],
+  ['a process that ended, whose ID another one uses', `${machine} ${pid} ${Number(start) - 1}`, true],
+  ['a process ID that no process has', `${machine} 999999999 ${start}`, true],
+  ['a process of another machine', `elsewhere//pid:[1] ${pid} 1`, false],
+])('%s', (_, owner, expected) => {
+  expect(hasEnded(owner)).toBe(expected)
+})
+
+test('a process that was killed has ended', async () => {
+  const module = `${import.meta.dir}/../../src/adapters/process-owner.ts`
+  const child = Bun.spawn(
+    ['bun', '-e', `console.log((await import('${module}')).processOwner()); await Bun.sleep(60_000)`],
+    {
+      stdout: 'pipe',
+    },
+  )
+  const reader = child.stdout.getReader()
+  const owner = new TextDecoder().decode((await reader.read()).value).trim()
+  expect(hasEnded(owner)).toBe(false)
+  child.kill('SIGKILL')
+  await child.exited
+  expect(hasEnded(owner)).toBe(true)
+})
