@@ -1,72 +1,76 @@
 // Written by `bun run contract` from the description of the interface, src/adapters/http/openapi.ts. Edit that.
 
+/** A code by SMS. A field email is ignored. */
+export interface SmsOtpSendRequest {
+  /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
+  readonly brandId?: string
+  readonly channel?: 'SMS'
+  /**
+   * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
+   * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
+   * accepts national numbers. Digits that are a valid E.164 number are read as E.164.
+   */
+  readonly phone: string
+  /**
+   * The login of the recipient. The message contains it if the brand has this enabled. The rules of
+   * businessName apply: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
+   */
+  readonly loginId?: string
+  /**
+   * Replaces the brand's display name in the message, except on the template route, whose registered
+   * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
+   * letters of several alphabets. 1 to 40 characters.
+   */
+  readonly businessName?: string
+  /**
+   * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+   * to 64 characters.
+   */
+  readonly reference?: string
+  /**
+   * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
+   * address of your server. otpost stores only its hash.
+   */
+  readonly clientIp?: string
+  readonly email?: never
+}
+
+/** A code by e-mail. A field phone is ignored. */
+export interface EmailOtpSendRequest {
+  /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
+  readonly brandId?: string
+  readonly channel: 'EMAIL'
+  /**
+   * One e-mail address of at most 254 characters, with at most 64 octets before the @. Case,
+   * surrounding spaces and the spelling of an internationalized domain are ignored.
+   */
+  readonly email: string
+  /**
+   * The login of the recipient. The message contains it if the brand has this enabled. The rules of
+   * businessName apply: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
+   */
+  readonly loginId?: string
+  /**
+   * Replaces the brand's display name in the message, except on the template route, whose registered
+   * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
+   * letters of several alphabets. 1 to 40 characters.
+   */
+  readonly businessName?: string
+  /**
+   * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+   * to 64 characters.
+   */
+  readonly reference?: string
+  /**
+   * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
+   * address of your server. otpost stores only its hash.
+   */
+  readonly clientIp?: string
+  readonly phone?: never
+}
+
 /** The recipient of a code. SMS requires phone, EMAIL requires email. */
-export type OtpSendRequest =
-  | {
-      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
-      readonly brandId?: string
-      readonly channel: 'EMAIL'
-      /**
-       * One e-mail address of at most 254 characters, with at most 64 octets before the @. Case,
-       * surrounding spaces and the spelling of an internationalized domain are ignored.
-       */
-      readonly email: string
-      /**
-       * The login of the recipient. The message contains it if the brand has this enabled. The rules of
-       * businessName apply: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
-       */
-      readonly loginId?: string
-      /**
-       * Replaces the brand's display name in the message, except on the template route, whose registered
-       * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
-       * letters of several alphabets. 1 to 40 characters.
-       */
-      readonly businessName?: string
-      /**
-       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
-       * to 64 characters.
-       */
-      readonly reference?: string
-      /**
-       * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
-       * address of your server. otpost stores only its hash.
-       */
-      readonly clientIp?: string
-      readonly phone?: never
-    }
-  | {
-      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
-      readonly brandId?: string
-      readonly channel?: 'SMS'
-      /**
-       * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
-       * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
-       * accepts national numbers. Digits that are a valid E.164 number are read as E.164.
-       */
-      readonly phone: string
-      /**
-       * The login of the recipient. The message contains it if the brand has this enabled. The rules of
-       * businessName apply: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
-       */
-      readonly loginId?: string
-      /**
-       * Replaces the brand's display name in the message, except on the template route, whose registered
-       * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
-       * letters of several alphabets. 1 to 40 characters.
-       */
-      readonly businessName?: string
-      /**
-       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
-       * to 64 characters.
-       */
-      readonly reference?: string
-      /**
-       * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
-       * address of your server. otpost stores only its hash.
-       */
-      readonly clientIp?: string
-      readonly email?: never
-    }
+export type OtpSendRequest = SmsOtpSendRequest | EmailOtpSendRequest
 
 /** A provider accepted the new code. */
 export interface OtpSent {
@@ -145,33 +149,37 @@ export interface ResendErrors {
   readonly sms_failed: object
 }
 
+/** A code that was sent by SMS. */
+export interface PhoneOtpVerifyRequest {
+  /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
+  readonly brandId?: string
+  /**
+   * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
+   * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
+   * accepts national numbers. Digits that are a valid E.164 number are read as E.164.
+   */
+  readonly phone: string
+  /** The code that the recipient entered: six digits. */
+  readonly otp: string
+  readonly email?: never
+}
+
+/** A code that was sent by e-mail. */
+export interface EmailOtpVerifyRequest {
+  /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
+  readonly brandId?: string
+  /**
+   * One e-mail address of at most 254 characters, with at most 64 octets before the @. Case,
+   * surrounding spaces and the spelling of an internationalized domain are ignored.
+   */
+  readonly email: string
+  /** The code that the recipient entered: six digits. */
+  readonly otp: string
+  readonly phone?: never
+}
+
 /** A code to verify, with the phone or the email that it was sent to. */
-export type OtpVerifyRequest =
-  | {
-      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
-      readonly brandId?: string
-      /**
-       * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
-       * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
-       * accepts national numbers. Digits that are a valid E.164 number are read as E.164.
-       */
-      readonly phone: string
-      /** The code that the recipient entered: six digits. */
-      readonly otp: string
-      readonly email?: never
-    }
-  | {
-      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
-      readonly brandId?: string
-      /**
-       * One e-mail address of at most 254 characters, with at most 64 octets before the @. Case,
-       * surrounding spaces and the spelling of an internationalized domain are ignored.
-       */
-      readonly email: string
-      /** The code that the recipient entered: six digits. */
-      readonly otp: string
-      readonly phone?: never
-    }
+export type OtpVerifyRequest = PhoneOtpVerifyRequest | EmailOtpVerifyRequest
 
 /** The code was correct and is consumed. */
 export interface OtpVerified {
@@ -250,12 +258,12 @@ export interface TextSmsRequest {
      */
     readonly businessName?: string
   }
-  readonly templateKey?: never
+  readonly otp?: never
   readonly subject?: never
   readonly html?: never
   readonly template?: never
   readonly data?: never
-  readonly otp?: never
+  readonly templateKey?: never
 }
 
 /** An SMS from a registered template. brandId or variables.businessName selects the brand. */
@@ -273,9 +281,8 @@ export type TemplateSmsRequest =
       readonly brandId?: string
       readonly templateKey: 'ORDER_PLACED'
       /**
-       * ORDER_PLACED requires customerName, orderId, orderDate. OUT_FOR_DELIVERY requires customerName,
-       * orderId. ORDER_DELIVERED requires customerName, orderId, deliveryDateTime. Other variables are
-       * ignored; otp is rejected.
+       * ORDER_PLACED requires customerName, orderId, orderDate. Other variables are ignored; otp is
+       * rejected.
        */
       readonly variables: {
         /** 1 to 40 characters, no control or invisible characters, no URL. */
@@ -289,15 +296,15 @@ export type TemplateSmsRequest =
          * it must be the same brand. The text has the display name in both cases.
          */
         readonly businessName?: string
-        readonly deliveryDateTime?: never
         readonly otp?: never
+        readonly deliveryDateTime?: never
       }
-      readonly message?: never
+      readonly otp?: never
       readonly subject?: never
       readonly html?: never
       readonly template?: never
       readonly data?: never
-      readonly otp?: never
+      readonly message?: never
     }
   | {
       readonly channel: 'SMS'
@@ -311,11 +318,7 @@ export type TemplateSmsRequest =
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly templateKey: 'OUT_FOR_DELIVERY'
-      /**
-       * ORDER_PLACED requires customerName, orderId, orderDate. OUT_FOR_DELIVERY requires customerName,
-       * orderId. ORDER_DELIVERED requires customerName, orderId, deliveryDateTime. Other variables are
-       * ignored; otp is rejected.
-       */
+      /** OUT_FOR_DELIVERY requires customerName, orderId. Other variables are ignored; otp is rejected. */
       readonly variables: {
         /** 1 to 40 characters, no control or invisible characters, no URL. */
         readonly customerName: string
@@ -327,15 +330,15 @@ export type TemplateSmsRequest =
          */
         readonly businessName?: string
         readonly orderDate?: never
-        readonly deliveryDateTime?: never
         readonly otp?: never
+        readonly deliveryDateTime?: never
       }
-      readonly message?: never
+      readonly otp?: never
       readonly subject?: never
       readonly html?: never
       readonly template?: never
       readonly data?: never
-      readonly otp?: never
+      readonly message?: never
     }
   | {
       readonly channel: 'SMS'
@@ -350,9 +353,8 @@ export type TemplateSmsRequest =
       readonly brandId?: string
       readonly templateKey: 'ORDER_DELIVERED'
       /**
-       * ORDER_PLACED requires customerName, orderId, orderDate. OUT_FOR_DELIVERY requires customerName,
-       * orderId. ORDER_DELIVERED requires customerName, orderId, deliveryDateTime. Other variables are
-       * ignored; otp is rejected.
+       * ORDER_DELIVERED requires customerName, orderId, deliveryDateTime. Other variables are ignored; otp
+       * is rejected.
        */
       readonly variables: {
         /** 1 to 40 characters, no control or invisible characters, no URL. */
@@ -369,12 +371,12 @@ export type TemplateSmsRequest =
         readonly orderDate?: never
         readonly otp?: never
       }
-      readonly message?: never
+      readonly otp?: never
       readonly subject?: never
       readonly html?: never
       readonly template?: never
       readonly data?: never
-      readonly otp?: never
+      readonly message?: never
     }
 
 /** An e-mail with your own HTML. */
@@ -396,12 +398,12 @@ export interface HtmlEmailRequest {
   readonly subject: string
   /** The HTML of the e-mail. 1 to 200000 characters. */
   readonly html: string
-  readonly template?: never
-  readonly data?: never
+  readonly otp?: never
   readonly message?: never
   readonly templateKey?: never
   readonly variables?: never
-  readonly otp?: never
+  readonly template?: never
+  readonly data?: never
 }
 
 /** An e-mail from a text template, in a simple HTML frame with the subject as heading. */
@@ -428,11 +430,11 @@ export interface TemplateEmailRequest {
   readonly template: string
   /** Values of the placeholders. Other values follow as a table below the text. */
   readonly data?: Readonly<Record<string, unknown>>
-  readonly html?: never
+  readonly otp?: never
   readonly message?: never
   readonly templateKey?: never
   readonly variables?: never
-  readonly otp?: never
+  readonly html?: never
 }
 
 /** A message to each of some recipients, in one of four modes. */

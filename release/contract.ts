@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { openApi } from '../src/adapters/http/openapi.ts'
 
 // Writes client/contract.ts, the types of `otpost/client`, from the API description. Rejects forms of schema
-// that it does not support. openapi-typescript 7.13.0 is not used: it ignores if, then, else and not, so that
-// a request without phone and email compiles. It also lacks the error codes of each operation.
+// that it does not support. openapi-typescript 7.13.0 is not used: it lacks the error codes of each operation, and the
+// fields that the client adds would be required.
 
 const root = join(import.meta.dir, '..')
 
@@ -18,29 +18,23 @@ const methods = {
 const addedByClient = ['appId', 'apiKey', 'brandId']
 
 interface Schema {
-  readonly $ref?: string
   readonly title?: string
   readonly description?: string
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly const?: string | boolean
-  readonly enum?: readonly string[]
+  readonly enum?: readonly (string | null)[]
   readonly items?: Schema
   readonly minLength?: number
   readonly maxLength?: number
-  readonly properties?: Readonly<Record<string, Schema | false>>
+  readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
-  readonly if?: Schema
-  readonly then?: Schema
-  readonly else?: Schema
   readonly allOf?: readonly Schema[]
   readonly anyOf?: readonly Schema[]
-  readonly oneOf?: readonly Schema[]
-  readonly not?: Schema
 }
 
 /** Keywords that types can't express, and those that are read below. Others are rejected. */
 const keywords = new Set(
-  '$ref title description type const enum items minLength maxLength properties required if then else allOf anyOf oneOf not default format pattern minimum minItems maxItems additionalProperties'.split(
+  'title description type const enum items minLength maxLength properties required allOf anyOf format pattern minimum minItems maxItems additionalProperties'.split(
     ' ',
   ),
 )
@@ -66,33 +60,31 @@ export function currentDescription(): Description {
 
 /** The text of client/contract.ts. Throws for an unsupported form of schema. */
 export async function contract(description: Description = currentDescription()): Promise<string> {
-  const { schemas } = description.components
-
+  const { paths } = withoutReferences(description)
   const types = new Map<string, string>()
-  const declare = (schema: Schema) => {
+  const declare = (schema: Schema, rivals: readonly Schema[] = []) => {
     const name = nameOf(schema)
-    const { [name]: declared } = schemas
-    if (declared === undefined) throw new Error(`the description has no schema ${name}`)
-    types.set(name, declaration(name, declared))
+    const { anyOf, description } = schema
+    if (anyOf) {
+      const names = anyOf.map((member, _, members) => declare(member, members))
+      types.set(name, `${comment(description ?? '')}export type ${name} = ${names.join(' | ')}`)
+    } else types.set(name, declaration(name, schema, rivals.flatMap(shapesOf)))
     return name
   }
   const table: string[] = []
   for (const [method, path] of Object.entries(methods)) {
-    const operation = description.paths[path]?.post
+    const operation = paths[path]?.post
     if (operation === undefined) throw new Error(`the description has no POST ${path}`)
     const request = operation.requestBody.content['application/json'].schema
-    const names = (request.oneOf ?? [request]).map(declare)
-    if (names.length > 1) {
-      const doc = comment('A message to each of some recipients, in one of four modes.')
-      types.set('', `${doc}export type ${capital(method)}Request = ${names.join(' | ')}`)
-    }
+    declare(request)
     const { 200: success, ...failures } = operation.responses
     if (success === undefined) throw new Error(`${path} has no answer 200`)
-    const answer = declare(success.content['application/json'].schema)
+    const answer = success.content['application/json'].schema
+    declare(answer)
     const errors = errorsOf(failures)
     types.set(`${method} errors`, errorsDeclaration(method, errors))
     table.push(
-      `${method}: { path: '${path}', fields: ${fieldsOf(schemas[answer])}, errors: ${JSON.stringify([...errors.keys()])} }`,
+      `${method}: { path: '${path}', fields: ${fieldsOf(answer)}, errors: ${JSON.stringify([...errors.keys()])} }`,
     )
   }
   const text = [
@@ -146,14 +138,13 @@ function errorsOf(failures: Readonly<Record<string, Response>>): Map<string, Err
 }
 
 function codesOf(schema: Schema): { code: string; channel: Schema | undefined }[] {
-  const { $ref, allOf, oneOf, properties, required } = schema
-  if ($ref !== undefined) return []
-  if (allOf || oneOf) return [...(allOf ?? []), ...(oneOf ?? [])].flatMap(codesOf)
-  const error = properties?.error
+  const { anyOf, allOf, properties: { error, channel } = {} } = resolved(schema)
+  if (anyOf) return anyOf.flatMap(codesOf)
+  // The last one has the codes of this answer.
+  const last = allOf?.at(-1)
+  if (last) return codesOf(last)
   if (!error) throw new Error(`no codes in ${JSON.stringify(schema)}`)
-  const codes = error.enum ?? [String(error.const)]
-  const channel = required?.includes('channel') ? { enum: ['SMS', 'EMAIL'] } : undefined
-  return codes.map((code) => ({ code, channel }))
+  return valuesOf(error).map((code) => ({ code: String(code), channel }))
 }
 
 function errorsDeclaration(method: string, errors: ReadonlyMap<string, ErrorCode>): string {
@@ -174,147 +165,120 @@ function fieldsOf(schema: Schema | undefined): string {
   return `{ ${fields.join(', ')} }`
 }
 
-/** What one alternative of a schema requires in addition. */
-type Alternative = Pick<Schema, 'properties' | 'required'>
-
-/** A schema without conditions, and the fields that must be absent. */
+/** An object without alternatives. */
 interface Shape {
-  readonly schema: Schema
-  readonly absent: readonly string[]
+  readonly properties: Readonly<Record<string, Schema>>
+  readonly required: readonly string[]
 }
 
 function shapesOf(schema: Schema): readonly Shape[] {
-  const alternatives = alternativesOf(schema)
-  return alternatives.map((alternative) =>
-    narrowed(
-      schema,
-      alternative,
-      alternatives.filter((other) => other !== alternative),
-    ),
+  const { properties = {}, required = [], anyOf, allOf } = resolved(schema)
+  if (anyOf) {
+    const shapes = anyOf.flatMap(shapesOf)
+    // The client adds what one of the alternatives requires.
+    const isMet = shapes.some(({ required }) => required.every((name) => addedByClient.includes(name)))
+    return isMet ? [{ properties: {}, required: [] }] : shapes
+  }
+  const parts = (allOf ?? []).map(shapesOf)
+  return parts.reduce(
+    (all, shapes) => all.flatMap((one) => shapes.map((other) => both(one, other))),
+    [{ properties, required }],
   )
 }
 
-function alternativesOf(schema: Schema): readonly Alternative[] {
-  const { if: condition, then: consequence, else: otherwise, oneOf, anyOf, allOf } = schema
-  // The client's fields meet the condition.
-  const isMet = anyOf?.some(({ required = [], properties }) => {
-    return !properties && required.every((name) => addedByClient.includes(name))
-  })
-  if (anyOf && !isMet) throw new Error(`anyOf is not known: ${JSON.stringify(anyOf)}`)
-  if ([condition, oneOf, allOf].filter((form) => form !== undefined).length > 1) {
-    throw new Error(`several conditions in one schema are not known: ${JSON.stringify(schema)}`)
-  }
-  if (condition) return [both(condition, consequence), both(opposite(schema, condition), otherwise)]
-  if (allOf) {
-    const cases = allOf.map((part) => both(part.if, part.then))
-    const covered = cases.map(({ properties = {} }) => Object.entries(properties).find(isConst))
-    const all = valuesOf(schema, covered[0]?.[0])
-    const values = covered.map((found) => found?.[1].const)
-    if (all.length === 0 || !all.every((value) => values.includes(value))) {
-      throw new Error(`allOf does not cover every case: ${JSON.stringify(allOf)}`)
-    }
-    return cases
-  }
-  return oneOf ?? [{}]
-}
-
-function isConst(entry: [string, Schema | false]): entry is [string, Schema] {
-  return entry[1] !== false && entry[1].const !== undefined
-}
-
-function both(one: Schema = {}, other: Schema = {}): Alternative {
+function both(one: Shape, other: Shape): Shape {
   return {
     properties: { ...one.properties, ...other.properties },
-    required: [...new Set([...(one.required ?? []), ...(other.required ?? [])])],
+    required: [...new Set([...one.required, ...other.required])],
   }
 }
 
-/** Negates the condition that a field has a certain value: it has another, or is absent. */
-function opposite(schema: Schema, condition: Schema): Alternative {
-  const [found, ...others] = Object.entries(condition.properties ?? {}).filter(isConst)
-  const [name = '', { const: value } = {}] = found ?? []
-  const all = valuesOf(schema, name)
-  if (!all.some((other) => other === value) || others.length > 0) {
-    throw new Error(`if is not known: ${JSON.stringify(condition)}`)
-  }
-  return { properties: { [name]: { enum: all.filter((other) => other !== value) } } }
-}
-
-function valuesOf({ properties = {} }: Schema, name = ''): readonly string[] {
-  const { [name]: property } = properties
-  return property ? (property.enum ?? []) : []
-}
-
-/** A field that only other alternatives require is forbidden here: the service would ignore it. */
-function narrowed(schema: Schema, own: Alternative, others: readonly Alternative[]): Shape {
-  const properties = Object.fromEntries(
-    Object.entries(schema.properties ?? {}).map(([name, property]) => {
-      const narrower = own.properties?.[name]
-      if (!property || !narrower) return [name, property]
-      if (!narrower.required) return [name, { ...property, ...narrower }]
-      const rivals = others.flatMap(({ properties: { [name]: rival } = {} }) => (rival ? [rival] : []))
-      const shape = narrowed(property, narrower, rivals)
-      const absent = [...shape.absent.map((field) => ({ required: [field] })), ...(property.not?.anyOf ?? [])]
-      return [name, { ...shape.schema, not: { anyOf: absent } }]
-    }),
-  )
-  const required = [...new Set([...(schema.required ?? []), ...(own.required ?? [])])]
-  const { allOf, anyOf, oneOf, if: _, then, else: __, not, ...plain } = schema
-  const foreign = others
-    .flatMap((other) => other.required ?? [])
-    .filter((name) => !required.includes(name) && !own.properties?.[name])
-  return { schema: { ...plain, properties, required }, absent: [...new Set([...foreign, ...forbidden(not)])] }
-}
-
-function forbidden(not: Schema | undefined): readonly string[] {
-  if (not === undefined) return []
-  return (not.anyOf ?? []).map(({ required: [only, ...more] = [] }) => {
-    if (only === undefined || more.length > 0) throw new Error(`not is not known: ${JSON.stringify(not)}`)
-    return only
-  })
-}
-
-function declaration(name: string, schema: Schema): string {
-  refuseUnknown(schema)
+/** @param rivals the other modes of the same operation. The service ignores or rejects the fields that only they have. */
+function declaration(name: string, schema: Schema, rivals: readonly Shape[]): string {
   const doc = comment(schema.description ?? '')
-  const [only, ...more] = shapesOf(schema).map(bodyOf)
+  const shapes = shapesOf(schema)
+  const [only, ...more] = shapes.map((shape) => bodyOf(shape, shapes, rivals))
   return more.length === 0
     ? `${doc}export interface ${name} ${only}`
     : `${doc}export type ${name} = ${[only, ...more].join(' | ')}`
 }
 
-function bodyOf({ schema: { properties = {}, required = [] }, absent }: Shape): string {
+function bodyOf(
+  { properties, required }: Shape,
+  siblings: readonly Shape[],
+  rivals: readonly Shape[] = [],
+): string {
+  const isAbsent = (name: string) => properties[name] === undefined || properties[name].type === 'null'
   const fields = Object.entries(properties).flatMap(([name, property]) => {
-    if (!property || absent.includes(name) || name === 'appId' || name === 'apiKey') return []
+    if (isAbsent(name) || name === 'appId' || name === 'apiKey') return []
     const isAdded = name === 'brandId'
     // A field with one value needs no description.
-    const isFixed = property.const !== undefined || property.enum?.length === 1
-    const doc = isFixed
-      ? ''
-      : `${property.description ?? ''}${sizeOf(property)}${isAdded ? ' Without it, that of the client.' : ''}`
+    const doc =
+      valuesOf(property).length === 1
+        ? ''
+        : `${property.description ?? ''}${sizeOf(property)}${isAdded ? ' Without it, that of the client.' : ''}`
     const isRequired = required.includes(name) && !isAdded
-    return [`${comment(doc)}readonly ${name}${isRequired ? '' : '?'}: ${typeOf(property)}`]
+    const own = siblings.flatMap(({ properties: { [name]: rival } }) => (rival ? shapesOf(rival) : []))
+    return [`${comment(doc)}readonly ${name}${isRequired ? '' : '?'}: ${typeOf(property, own)}`]
   })
-  return `{\n${[...fields, ...absent.map((name) => `readonly ${name}?: never`)].join('\n')}\n}`
+  const names = new Set([...siblings, ...rivals].flatMap((rival) => Object.keys(rival.properties)))
+  const absent = [...names, ...Object.keys(properties)].filter(isAbsent)
+  return `{\n${[...fields, ...[...new Set(absent)].map((name) => `readonly ${name}?: never`)].join('\n')}\n}`
 }
 
-function typeOf(schema: Schema): string {
-  refuseUnknown(schema)
-  if (schema.const !== undefined) return literal(schema.const)
-  if (schema.enum) return schema.enum.map(literal).join(' | ')
-  switch (schema.type) {
+function typeOf(schema: Schema, siblings: readonly Shape[] = []): string {
+  const declared = resolved(schema)
+  const values = valuesOf(declared)
+  if (values.length > 0) return values.map(literal).join(' | ')
+  const { type, items } = declared
+  const [only] = [type].flat().filter((name) => name !== 'null')
+  switch (only) {
     case 'string':
       return 'string'
     case 'integer':
       return 'number'
     case 'array':
-      if (schema.items) return `readonly ${typeOf(schema.items)}[]`
+      if (items) return `readonly ${typeOf(items)}[]`
       break
-    case 'object':
-      if (Object.keys(schema.properties ?? {}).length === 0) return 'Readonly<Record<string, unknown>>'
-      return shapesOf(schema).map(bodyOf).join(' | ')
+    case 'object': {
+      const shapes = shapesOf(declared)
+      if (shapes.every(({ properties }) => Object.keys(properties).length === 0))
+        return 'Readonly<Record<string, unknown>>'
+      return shapes.map((shape) => bodyOf(shape, [...siblings, ...shapes])).join(' | ')
+    }
   }
   throw new Error(`this form of schema is not known: ${JSON.stringify(schema)}`)
+}
+
+/** The values that a schema lists, without null and without other spellings of the same value. */
+function valuesOf(schema: Schema): readonly (string | boolean)[] {
+  const { const: only, enum: listed = [] } = resolved(schema)
+  if (only !== undefined) return [only]
+  const spellings = new Map<string, string>()
+  for (const value of listed.filter((value) => value !== null)) {
+    const key = value.toLowerCase()
+    if (!spellings.has(key)) spellings.set(key, value)
+  }
+  return [...spellings.values()]
+}
+
+/** Without an alternative of null. */
+function resolved(schema: Schema): Schema {
+  refuseUnknown(schema)
+  const { anyOf, description } = schema
+  const [only, ...more] = anyOf?.filter(({ type }) => type !== 'null') ?? []
+  return only && more.length === 0 ? { ...resolved(only), ...(description ? { description } : {}) } : schema
+}
+
+function withoutReferences(description: Description): Description {
+  const { schemas } = description.components
+  const text = JSON.stringify(description, (_, value) => {
+    const [, name] = /^#\/components\/schemas\/(.*)$/.exec(value?.$ref) ?? []
+    if (name === undefined) return value
+    if (schemas[name] === undefined) throw new Error(`the description has no schema ${name}`)
+    return schemas[name]
+  })
+  return JSON.parse(text)
 }
 
 function refuseUnknown(schema: Schema): void {
@@ -326,8 +290,10 @@ function literal(value: string | boolean): string {
   return typeof value === 'string' ? `'${value}'` : String(value)
 }
 
-function nameOf({ $ref = '' }: Schema): string {
-  return $ref.slice($ref.lastIndexOf('/') + 1)
+/** Every schema of the components has its name as title. */
+function nameOf({ title }: Schema): string {
+  if (title === undefined) throw new Error('a request or an answer has no name')
+  return title
 }
 
 function capital(word: string): string {
@@ -336,7 +302,8 @@ function capital(word: string): string {
 
 /** Empty if the description has the length already. */
 function sizeOf({ description = '', type, minLength = 0, maxLength }: Schema): string {
-  if (type !== 'string' || maxLength === undefined || description.includes(`to ${maxLength}`)) return ''
+  if (![type].flat().includes('string') || maxLength === undefined || description.includes(`to ${maxLength}`))
+    return ''
   return ` ${minLength} to ${maxLength} characters.`
 }
 

@@ -1,36 +1,56 @@
 # Converts the OpenAPI 3.1 document of /openapi.json to OpenAPI 3.0 for generators that do not read 3.1.
-# It removes rules that generators do not use, such as "phone or email is required". The server checks them.
+# It removes rules that many generators do not support, such as "phone or email is required". The server checks them.
+
+# The name of the schema that a reference is to, else null.
+def schema_name:
+  (.["$ref"]? // "") | if startswith("#/components/schemas/") then ltrimstr("#/components/schemas/") else null end;
 
 def error: {"$ref": "#/components/schemas/Error"};
 
 def simplify:
   if type != "object" then .
-  elif .allOf[0]? == error then error
+  elif schema_name == "SmsChannel" or schema_name == "EmailChannel" then {type: "string", enum: ["SMS", "EMAIL"]}
+  elif any((.allOf, .anyOf | arrays[]); . == error) then error
   else
-    del(.if, .then, .else, .not, .patternProperties)
-    | if .type? == "boolean" then del(.const, .enum) else . end
+    if .type? == "boolean" then del(.const, .enum) else . end
     | if has("const") then .enum = [.const] | del(.const) else . end
     | if (.type? | type) == "array" then .nullable = true | .type = (.type - ["null"])[0] else . end
-    | if all((.oneOf?, .anyOf?)[]?; has("required")) then del(.oneOf, .anyOf) else . end
-    | if all(.allOf?[]?; has("$ref") | not) then del(.allOf) else . end
+    | ([.anyOf? | arrays[] | select(.type? != "null")] | unique) as $alternatives
+    | if ($alternatives | length) == 1 then del(.anyOf) + $alternatives[0] else . end
   end;
 
-# The four bodies of /notify as one, whose required fields are those that all four require.
-def notify_request:
-  [.components.schemas | .TextSmsRequest, .TemplateSmsRequest, .HtmlEmailRequest, .TemplateEmailRequest]
-  | {
-      type: "object",
-      description: "A notification. The channel and the other fields decide which kind it is.",
-      required: (map(.required) | reduce .[1:][] as $next (.[0]; . - (. - $next))),
-      properties: (reduce map(.properties)[] as $next ({}; . * $next)
-        | .channel.enum = ["SMS", "EMAIL"]
-        | .to.items = {type: "string"})
-    };
+# The elements of all lists.
+def common: reduce .[1:][] as $next (.[0] // []; . - (. - $next));
+
+# An object with the properties of all alternatives. Required are those that every alternative requires.
+def merged($schemas):
+  if schema_name then $schemas[schema_name] | merged($schemas)
+  else
+    . as $own
+    | [$own.allOf | arrays[] | merged($schemas)] as $parts
+    | [$own.anyOf | arrays[] | merged($schemas)] as $alternatives
+    | reduce ($own, $parts[], $alternatives[] | .properties // {} | to_entries[] | select(.value.type != "null"))
+        as {$key, $value} ({};
+          if .[$key].enum and $value.enum then .[$key].enum |= (. + $value.enum | unique)
+          elif .[$key].properties and $value.properties
+          then .[$key] = ({description: $value.description, anyOf: [.[$key], $value]} | merged($schemas))
+          else .[$key] //= $value end)
+    | {type: "object", properties: .}
+    | .required = ([$own, $parts[] | .required // [] | .[]] + ($alternatives | map(.required // []) | common) | unique)
+    | if .required == [] then del(.required) else . end
+    | if $own.description then .description = $own.description else . end
+  end;
 
 walk(simplify)
-| .components.schemas.NotifyRequest = notify_request
-| .paths["/notify"].post.requestBody.content["application/json"].schema = {"$ref": "#/components/schemas/NotifyRequest"}
-| .components.schemas |= delpaths([["TextSmsRequest"], ["TemplateSmsRequest"], ["HtmlEmailRequest"], ["TemplateEmailRequest"]])
-| del(.paths["/outbox/messages"], .components.schemas.OutboxMessages, .components.schemas.OutboxMessage)
+| .components.schemas as $schemas
+| .components.schemas |= (
+    .Error.properties += (.NotificationFailed.properties | del(.success, .error, .message, .requestId))
+    | .OtpSendRequest |= merged($schemas)
+    | .OtpVerifyRequest |= merged($schemas)
+    | .NotifyRequest |= merged($schemas)
+    | .NotifyRequest.properties.to.items = {type: "string"}
+    | with_entries(select(.key | test("^(Sms|Email|Phone|Text|Template|Html|Outbox)|^NotificationFailed$") | not))
+  )
+| del(.paths["/outbox/messages"], .webhooks)
 | .openapi = "3.0.3"
 | del(.info.summary, .info.license.identifier, .jsonSchemaDialect)

@@ -35,14 +35,14 @@ type Claims<_All extends readonly true[]> = never
 
 // --- The contract and the service -----------------------------------------------------------------------------------
 
-/** The fields of any form of a request. */
+/** The fields of any form of a request. A field that must be absent or null is none. */
 type Fields<Request> = Request extends unknown
   ? {
-      [Name in keyof Request]-?: [Exclude<Request[Name], undefined>] extends [never] ? never : Name
+      [Name in keyof Request]-?: [Exclude<Request[Name], null | undefined>] extends [never] ? never : Name
     }[keyof Request]
   : never
 
-type DescribedFields<Name extends keyof Described> = Exclude<keyof Described[Name], 'appId' | 'apiKey'>
+type DescribedFields<Name extends keyof Described> = Exclude<Fields<Described[Name]>, 'appId' | 'apiKey'>
 
 /** A request with the fields that the client adds. */
 type Sent<Request> = Request extends unknown

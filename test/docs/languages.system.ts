@@ -77,9 +77,17 @@ test.skipIf(!Bun.which('jq'))(
     expect(converted.paths['/notify'].post.requestBody.content['application/json'].schema).toEqual({
       $ref: '#/components/schemas/NotifyRequest',
     })
-    expect(converted.components.schemas.NotifyRequest.required).toEqual(['appId', 'apiKey', 'channel', 'to'])
+    expect(converted.components.schemas.NotifyRequest.required).toEqual(['apiKey', 'appId', 'channel', 'to'])
 
-    const foreign = new Set(['const', 'if', 'then', 'else', 'patternProperties', 'jsonSchemaDialect'])
+    const foreign = new Set([
+      'const',
+      'if',
+      'then',
+      'else',
+      'patternProperties',
+      'jsonSchemaDialect',
+      'webhooks',
+    ])
     const problems: string[] = []
     const missing = new Set<string>()
     const look = (value: unknown, at: string): void => {

@@ -12,14 +12,17 @@ export function openApi(version: string, withOutbox: boolean) {
       version,
       summary: 'Verification codes and notifications by SMS and e-mail.',
       description: introduction,
+      contact: { name: 'The operator of this server' },
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'This server' }],
+    // OpenAPI has no scheme for credentials in the body.
+    security: [],
     tags: [
       { name: 'OTP', description: 'Send, resend and verify codes of six digits.' },
       { name: 'Notifications', description: 'Transactional SMS and e-mail.' },
       { name: 'Onboarding', description: 'Catalog, active brands and access requests. No credentials.' },
-      { name: 'Operation', description: 'Health and version, for operators.' },
+      { name: 'Operation', description: 'Health, version and metrics, for operators.' },
       ...(withOutbox ? [{ name: 'Development', description: 'Messages in the outbox.' }] : []),
     ],
     paths: {
@@ -34,6 +37,7 @@ export function openApi(version: string, withOutbox: boolean) {
       '/health': { get: healthOperation },
       '/health/live': { get: liveOperation },
       '/health/ready': { get: readyOperation },
+      '/metrics': { get: metricsOperation },
       ...(withOutbox ? { '/outbox/messages': { get: outboxOperation } } : {}),
     },
     components: {
@@ -44,11 +48,17 @@ export function openApi(version: string, withOutbox: boolean) {
           required: true,
           schema: { type: 'string', format: 'uuid' },
         },
-        RetryAfter: {
-          description: 'Seconds until the same request can succeed.',
-          required: true,
-          schema: { type: 'integer', minimum: 1 },
-        },
+        RetryAfter: retryAfter(
+          'Seconds until the exhausted limit resets. Another limit may reject the request then.',
+        ),
+        RetryAfterOrExpiry: retryAfter(
+          'With `rate_limited`: seconds until the exhausted limit resets. With `max_attempts`: seconds until the locked code expires. No verification of that code succeeds, before or after. A new code can be sent earlier.',
+        ),
+        WwwAuthenticate: { description: 'The scheme `Bearer`.', required: true, schema: { type: 'string' } },
+      },
+      securitySchemes: {
+        ...(withOutbox ? { outboxToken: bearer('OUTBOX_TOKEN of the server.') } : {}),
+        metricsToken: bearer('METRICS_TOKEN of the server.'),
       },
     },
   }
@@ -62,6 +72,10 @@ recipient enters, and sends transactional SMS and e-mail.
 null counts as absent; fields that an endpoint does not know are ignored. Use HTTPS outside your own machine: credentials
 are in the body.
 
+**Credentials.** \`appId\` and \`apiKey\` are fields of the body. OpenAPI cannot describe such credentials as a security
+scheme, so these operations declare none. The operations in the groups Onboarding and Operation need no credentials, except
+\`/metrics\`.
+
 **Applications and brands.** \`appId\` and \`apiKey\` identify the application; the operator creates them. \`brandId\`
 selects the brand of a message. A brand has a display name, its own codes and its enabled templates. Only an active brand
 can send. \`/otp/*\` and SMS on \`/notify\` require a brand; e-mail on \`/notify\` does not.
@@ -74,7 +88,8 @@ and may change. An unknown path answers 404 \`not_found\`, a wrong method 405 \`
 **Limits.** Unless the operator chose others: 10 calls a minute for an application, 3 SMS codes a minute and 10 an hour
 for a phone over all brands, 30 seconds between two SMS codes for a brand and phone, 30 codes by e-mail an hour for a
 mailbox, 3 attempts at a code, 300 seconds until a code expires. \`GET /integrations/catalog\` returns the limits of this server.
-A rejected or failed send does not count against the phone. Every 429 has \`Retry-After\` with the seconds to wait.
+A rejected or failed send does not count against the phone. Every 429 has \`Retry-After\` in seconds: until the limit
+resets, or with \`max_attempts\` until the locked code expires.
 
 **When to try again**
 
@@ -114,6 +129,11 @@ const branded: Failures = {
   brand_suspended: 'The brand is suspended.',
 }
 
+const tooManyHeaders = {
+  description:
+    'The request line and the headers have more than 16 KiB. The answer has no body and no requestId.',
+}
+
 const demo = { appId: 'demo', apiKey: 'otp_example_key', brandId: 'acme' } as const
 const { brandId: _, ...demoApp } = demo
 const somePhone = '+1 202 555 0143'
@@ -129,7 +149,7 @@ function sendOperation(verb: 'send' | 'resend') {
         ? 'Creates a code of six digits and delivers it by SMS or e-mail. It replaces any earlier code of the same brand and recipient. The checks are, in this order: credentials, brand, cooldown, limits of the phone or mailbox, wrong codes for the recipient, limit of the application, fields.'
         : 'The same as send, with the same limits. The earlier code of the brand and recipient is revoked, and a new code is delivered.',
     body: {
-      schemas: ['OtpSendRequest'],
+      schema: 'OtpSendRequest',
       examples: {
         sms: ['By SMS', { ...demo, phone: somePhone }],
         email: ['By e-mail', { ...demo, channel: 'EMAIL', email: 'pat@example.com' }],
@@ -164,7 +184,7 @@ const verifyOperation = operation({
   description:
     'Verifies the code that the recipient entered. A correct code is consumed. The third wrong attempt locks the code. The limits of the phone and the cooldown do not apply. For an expired code the answer is not_found.',
   body: {
-    schemas: ['OtpVerifyRequest'],
+    schema: 'OtpVerifyRequest',
     examples: {
       phone: ['Sent by SMS', { ...demo, phone: somePhone, otp: '123456' }],
       email: ['Sent by e-mail', { ...demo, email: 'pat@example.com', otp: '123456' }],
@@ -196,7 +216,7 @@ const notifyOperation = operation({
   summary: 'Send an SMS or an e-mail',
   description: `Sends one message to each of 1 to ${notifySizes.to} recipients, in one of four modes: SMS with message, SMS with templateKey and variables, e-mail with html, e-mail with template and data. All recipients are tried, and the request succeeds only if providers accepted all messages. otp and the OTP templates are rejected: use the OTP endpoints for codes.`,
   body: {
-    schemas: ['TextSmsRequest', 'TemplateSmsRequest', 'HtmlEmailRequest', 'TemplateEmailRequest'],
+    schema: 'NotifyRequest',
     examples: {
       textSms: [
         'SMS, free text',
@@ -314,7 +334,7 @@ const requestOperation = operation({
   description:
     'Stores a request for the operator, who decides on it and sends the credentials by other means. At most 5 per hour for an IP address.',
   body: {
-    schemas: ['IntegrationRequest'],
+    schema: 'IntegrationRequest',
     examples: {
       request: [
         'A request',
@@ -415,12 +435,35 @@ const readyOperation = operation({
   failures: anyCall,
 })
 
+const metricsOperation = operation({
+  tag: 'Operation',
+  id: 'getMetrics',
+  summary: 'Metrics in the Prometheus text format',
+  description:
+    'Served on this port if METRICS_TOKEN is set. With METRICS_PORT, that port serves the same metrics, and requires the token only if METRICS_TOKEN is set.',
+  security: [{ metricsToken: [] }],
+  answers: {
+    200: {
+      text: 'text/plain',
+      description: 'The metrics.',
+      example: '# HELP otpost_build_info The running version.\n',
+    },
+  },
+  failures: {
+    unauthorized: 'The request does not have METRICS_TOKEN as Authorization: Bearer.',
+    route_not_found: 'METRICS_TOKEN is not set, so this port serves no metrics.',
+    ...anyCall,
+  },
+})
+
 const outboxOperation = operation({
   tag: 'Development',
   id: 'listOutboxMessages',
   summary: 'List the messages in the outbox',
   description:
     'The newest messages that match, oldest first. With wait, the server waits for a first message, so that a test needs no polling loop.',
+  // The token is required only if OUTBOX_TOKEN is set.
+  security: [{}, { outboxToken: [] }],
   parameters: [
     query('to', { type: 'string' }, 'Only messages to this phone number or e-mail address, in any spelling.'),
     query('after', { type: 'integer', minimum: 0 }, 'Only messages with an id greater than this.'),
@@ -474,14 +517,21 @@ interface Success {
   readonly examples: Examples
 }
 
+interface TextSuccess {
+  readonly text: string
+  readonly description: string
+  readonly example: string
+}
+
 interface Operation {
   readonly tag: string
   readonly id: string
   readonly summary: string
   readonly description: string
   readonly parameters?: readonly object[]
-  readonly body?: { readonly schemas: readonly SchemaName[]; readonly examples: Examples }
-  readonly answers: Readonly<Record<number, Success>>
+  readonly body?: { readonly schema: SchemaName; readonly examples: Examples }
+  readonly security?: readonly object[]
+  readonly answers: Readonly<Record<number, Success | TextSuccess>>
   readonly failures: Failures
 }
 
@@ -496,29 +546,36 @@ function answered(schema: SchemaName, examples: Examples): Success {
   return { schema, examples: Object.fromEntries(completed) }
 }
 
-function operation({ tag, id, summary, description, parameters, body, answers, failures }: Operation) {
+function operation({ tag, id, summary, description, answers, failures, ...optional }: Operation) {
+  const { parameters, body, security } = optional
+  const failed = failureResponses(failures, security !== undefined)
   return {
     tags: [tag],
     operationId: id,
     summary,
     description,
+    ...(security ? { security } : {}),
     ...(parameters ? { parameters } : {}),
-    ...(body
-      ? { requestBody: { required: true, content: json(oneOfNamed(body.schemas), body.examples) } }
-      : {}),
+    ...(body ? { requestBody: { required: true, content: json(ref(body.schema), body.examples) } } : {}),
     responses: {
-      ...Object.fromEntries(
-        Object.entries(answers).map(([status, { schema, examples }]) => [
-          status,
-          response(Number(status), schemas[schema].description ?? '', ref(schema), examples),
-        ]),
-      ),
-      ...failureResponses(failures),
+      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseOf(answer)])),
+      ...failed,
+      // Every operation can have it. Only these have no other status 4xx, which linters require.
+      ...(Object.keys(failed).some((status) => status.startsWith('4')) ? {} : { 431: tooManyHeaders }),
     },
   }
 }
 
-function failureResponses(failures: Failures) {
+function responseOf(answer: Success | TextSuccess) {
+  if ('schema' in answer) {
+    const { schema, examples } = answer
+    return response(schemas[schema].description ?? '', json(ref(schema), examples))
+  }
+  const { text, description, example } = answer
+  return response(description, { [text]: { schema: { type: 'string' }, example } })
+}
+
+function failureResponses(failures: Failures, hasToken: boolean) {
   const byStatus = Object.groupBy(
     (Object.keys(failureMessages) as FailureKind[]).flatMap((kind) => {
       const when = failures[kind]
@@ -531,7 +588,12 @@ function failureResponses(failures: Failures) {
       const description = alike.map(({ code, when }) => `\`${code}\`: ${when}`).join('\n\n')
       const examples = alike.map(({ code, envelope }) => [code, [code, envelope]] as const)
       const codes = alike.map(({ code }) => code)
-      return [status, response(Number(status), description, errorOf(codes), Object.fromEntries(examples))]
+      const headers: Record<string, string> = {}
+      if (status === '429') {
+        headers['Retry-After'] = codes.includes('max_attempts') ? 'RetryAfterOrExpiry' : 'RetryAfter'
+      }
+      if (status === '401' && hasToken) headers['WWW-Authenticate'] = 'WwwAuthenticate'
+      return [status, response(description, json(errorOf(codes), Object.fromEntries(examples)), headers)]
     }),
   )
 }
@@ -547,14 +609,15 @@ function allCodes(): string[] {
   return [...new Set((Object.keys(failureMessages) as FailureKind[]).map((kind) => answerOf(kind).code))]
 }
 
-function response(status: number, description: string, schema: object, examples: Examples) {
+/** @param headers the component of each header */
+function response(description: string, content: object, headers: Readonly<Record<string, string>> = {}) {
+  const all = Object.entries({ 'X-Request-Id': 'RequestId', ...headers })
   return {
     description,
-    headers: {
-      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
-      ...(status === 429 ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
-    },
-    content: json(schema, examples),
+    headers: Object.fromEntries(
+      all.map(([name, component]) => [name, { $ref: `#/components/headers/${component}` }]),
+    ),
+    content,
   }
 }
 
@@ -569,9 +632,12 @@ function json(schema: object, examples: Examples) {
   }
 }
 
-function oneOfNamed(names: readonly SchemaName[]): object {
-  const [only, ...others] = names.map(ref)
-  return only !== undefined && others.length === 0 ? only : { oneOf: names.map(ref) }
+function retryAfter(description: string) {
+  return { description, required: true, schema: { type: 'integer', minimum: 1 } }
+}
+
+function bearer(description: string) {
+  return { type: 'http', scheme: 'bearer', description }
 }
 
 function query(name: string, schema: object, description: string) {

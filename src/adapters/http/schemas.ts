@@ -1,18 +1,43 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { requestSizes } from '../../domain/integration/integration.ts'
 import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
-import { notifyTemplateKeys, notifyTemplates, type VariableRule } from '../../domain/messages/templates.ts'
+import {
+  notifyTemplateKeys,
+  notifyTemplates,
+  type Template,
+  type VariableRule,
+} from '../../domain/messages/templates.ts'
 
 // For the API description only. The domain validates requests, since the order of its checks is part of the contract.
-
-const closed = { additionalProperties: false } as const
+// Generators ignore `if`, `not` and `patternProperties`, so alternatives are unions of complete objects.
 
 function oneOf<T extends readonly string[]>(values: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 }
 
-function orNull(schema: TSchema, description: string) {
-  return Type.Union([schema, Type.Null()], { description })
+function eitherOf(names: readonly string[], options: object = {}) {
+  return { anyOf: names.map(ref), ...options }
+}
+
+function orNull<T extends TSchema>({ type, ...schema }: T, description?: string) {
+  const values = schema.enum ? { enum: [...schema.enum, null] } : {}
+  return Type.Unsafe<Static<T> | null>({
+    ...schema,
+    ...values,
+    type: [type, 'null'],
+    ...(description ? { description } : {}),
+  })
+}
+
+/** Null counts as absent (design D27). */
+function optional<T extends TSchema>(schema: T) {
+  return Type.Optional(orNull(schema))
+}
+
+/** Fields of another channel or mode, which the endpoint rejects (design D37). */
+function without<Name extends string>(...names: readonly Name[]) {
+  const absent = Type.Optional(Type.Null({ description: 'Must be absent or null.' }))
+  return Object.fromEntries(names.map((name) => [name, absent])) as Record<Name, typeof absent>
 }
 
 const requestId = Type.String({
@@ -24,8 +49,9 @@ const displayed = Type.String({ description: 'Text for people. Its wording may c
 const channels = ['SMS', 'EMAIL'] as const
 const channel = oneOf(channels)
 
+/** Open: a later version may add fields (design D20). */
 function answer<T extends Record<string, TSchema>>(fields: T, description: string) {
-  return Type.Object({ ...fields, requestId }, { ...closed, description })
+  return Type.Object({ ...fields, requestId }, { description })
 }
 
 function succeeded<T extends Record<string, TSchema>>(fields: T, description: string) {
@@ -50,7 +76,21 @@ const brandId = Type.String({
   minLength: 1,
   description: 'Slug of an active brand. Case and surrounding spaces are ignored.',
 })
-const chosenChannel = { description: 'SMS or EMAIL, in upper or lower case.' } as const
+
+/** Every spelling, since generators turn a pattern into any string. */
+function spellingsOf<Name extends (typeof channels)[number]>(name: Name) {
+  const spellings = [...name].reduce<readonly string[]>(
+    (starts, letter) => [letter, letter.toLowerCase()].flatMap((end) => starts.map((start) => start + end)),
+    [''],
+  )
+  return Type.Unsafe<Name>({
+    type: 'string',
+    enum: spellings,
+    description: `${name} in any mix of upper and lower case.`,
+  })
+}
+const smsChannel = Type.Unsafe<'SMS'>(ref('SmsChannel'))
+const emailChannel = Type.Unsafe<'EMAIL'>(ref('EmailChannel'))
 const phone = Type.String({
   pattern: '^[0-9 +().-]+$',
   description:
@@ -59,7 +99,7 @@ const phone = Type.String({
     'numbers. Digits that are a valid E.164 number are read as E.164.',
 })
 const email = Type.String({
-  format: 'idn-email',
+  pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$',
   description:
     'One e-mail address of at most 254 characters, with at most 64 octets before the @. Case, surrounding spaces ' +
     'and the spelling of an internationalized domain are ignored.',
@@ -72,85 +112,104 @@ const reference = Type.String({
     'Your own id of this request, which the event log shows. No line breaks, no invisible characters.',
 })
 
-const otpSendRequest = Type.Object(
-  {
-    ...credentials,
-    brandId,
-    channel: Type.Optional(oneOf(channels, { ...chosenChannel, default: 'SMS' })),
-    phone: Type.Optional(phone),
-    email: Type.Optional(email),
-    loginId: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 64,
-        description:
-          'The login of the recipient. The message contains it if the brand has this enabled. The rules of businessName apply: no invisible characters, no URL, no mixed scripts.',
-      }),
-    ),
-    businessName: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 40,
-        description:
-          "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes letters of several alphabets.",
-      }),
-    ),
-    reference: Type.Optional(reference),
-    clientIp: Type.Optional(
-      Type.String({
-        description:
-          "The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP address of your server. otpost stores only its hash.",
-      }),
-    ),
-  },
-  {
-    description: 'The recipient of a code. SMS requires phone, EMAIL requires email.',
-    if: { required: ['channel'], properties: { channel: { const: 'EMAIL' } } },
-    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema.
-    then: { required: ['email'] },
-    else: { required: ['phone'] },
-  },
-)
-
-const otpVerifyRequest = Type.Object(
-  {
-    ...credentials,
-    brandId,
-    phone: Type.Optional(phone),
-    email: Type.Optional(email),
-    otp: Type.String({
-      pattern: '^[0-9]{6}$',
-      description: 'The code that the recipient entered: six digits.',
+const codeText = {
+  loginId: optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description:
+        'The login of the recipient. The message contains it if the brand has this enabled. The rules of businessName apply: no invisible characters, no URL, no mixed scripts.',
     }),
-  },
+  ),
+  businessName: optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 40,
+      description:
+        "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes letters of several alphabets.",
+    }),
+  ),
+  reference: optional(reference),
+  clientIp: optional(
+    Type.String({
+      description:
+        "The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP address of your server. otpost stores only its hash.",
+    }),
+  ),
+}
+
+const smsOtpSendRequest = Type.Object(
   {
-    description: 'A code to verify, with the phone or the email that it was sent to.',
-    oneOf: [{ required: ['phone'] }, { required: ['email'] }],
+    ...credentials,
+    brandId,
+    channel: Type.Optional(
+      Type.Unsafe<'SMS' | null>({
+        anyOf: [smsChannel, Type.Null()],
+        description: 'SMS, in upper or lower case. Absent or null: SMS.',
+      }),
+    ),
+    phone,
+    ...codeText,
   },
+  { description: 'A code by SMS. A field email is ignored.' },
 )
 
-function notifyCommon(only: 'SMS' | 'EMAIL', recipient: TSchema) {
-  return {
-    ...credentials,
-    channel: oneOf([only], chosenChannel),
-    to: Type.Array(recipient, {
+const emailOtpSendRequest = Type.Object(
+  { ...credentials, brandId, channel: emailChannel, email, ...codeText },
+  { description: 'A code by e-mail. A field phone is ignored.' },
+)
+
+const otp = Type.String({
+  pattern: '^[0-9]{6}$',
+  description: 'The code that the recipient entered: six digits.',
+})
+
+const phoneOtpVerifyRequest = Type.Object(
+  { ...credentials, brandId, phone, otp, ...without('email') },
+  { description: 'A code that was sent by SMS.' },
+)
+
+const emailOtpVerifyRequest = Type.Object(
+  { ...credentials, brandId, email, otp, ...without('phone') },
+  { description: 'A code that was sent by e-mail.' },
+)
+
+function recipients(recipient: TSchema) {
+  return Type.Unsafe<string[]>(
+    Type.Array(recipient, {
       minItems: 1,
       maxItems: notifySizes.to,
       description: `1 to ${notifySizes.to} recipients. A recipient that appears twice gets one message.`,
     }),
-    reference: Type.Optional(reference),
-  }
+  )
 }
 
-function without(...names: string[]) {
-  return { not: { anyOf: names.map((name) => ({ required: [name] })) } }
+const sms = {
+  ...credentials,
+  channel: smsChannel,
+  to: recipients(phone),
+  reference: optional(reference),
+  brandId: optional(brandId),
+  ...without('otp', ...mailFields),
 }
 
-const subject = Type.String({
-  minLength: 1,
-  maxLength: notifySizes.subject,
-  description: 'No line breaks, no invisible characters.',
-})
+const mail = {
+  ...credentials,
+  channel: emailChannel,
+  to: recipients(email),
+  reference: optional(reference),
+  brandId: optional(
+    Type.String({
+      description: 'An active brand, whose name becomes the sender name. Any other value is ignored.',
+    }),
+  ),
+  subject: Type.String({
+    minLength: 1,
+    maxLength: notifySizes.subject,
+    description: 'No line breaks, no invisible characters.',
+  }),
+  ...without('otp', ...smsFields),
+}
 
 const businessName = Type.String({
   minLength: 1,
@@ -159,102 +218,85 @@ const businessName = Type.String({
     'the same brand. The text has the display name in both cases.',
 })
 
-/** brandId or variables.businessName names the brand of an SMS. */
-const brandNamed = [
-  { required: ['brandId'] },
-  { required: ['variables'], properties: { variables: { type: 'object', required: ['businessName'] } } },
-]
-
-const textSmsRequest = Type.Object(
-  {
-    ...notifyCommon('SMS', phone),
-    brandId: Type.Optional(brandId),
-    message: Type.String({
-      minLength: 1,
-      maxLength: notifySizes.message,
-      description:
-        'The text of the SMS. No invisible characters other than U+200C, U+200D and U+FE00 to U+FE0F.',
-    }),
-    variables: Type.Optional(
-      Type.Object(
-        { businessName: Type.Optional(businessName) },
-        { description: 'Only businessName is used.' },
-      ),
-    ),
-  },
-  {
-    description: 'An SMS with free text. brandId or variables.businessName selects the brand.',
-    ...without('templateKey', ...mailFields, 'otp'),
-    anyOf: brandNamed,
-  },
+const smsBrand = Type.Union(
+  [Type.Object({ brandId }), Type.Object({ variables: Type.Object({ businessName }) })],
+  { description: 'brandId or variables.businessName selects the brand of an SMS.' },
 )
 
-const templateSmsRequest = Type.Object(
-  {
-    ...notifyCommon('SMS', phone),
-    brandId: Type.Optional(brandId),
-    templateKey: oneOf(notifyTemplateKeys, { description: 'A template that the brand has enabled.' }),
+const textSmsRequest = Type.Intersect(
+  [
+    Type.Object({
+      ...sms,
+      message: Type.String({
+        minLength: 1,
+        maxLength: notifySizes.message,
+        description:
+          'The text of the SMS. No invisible characters other than U+200C, U+200D and U+FE00 to U+FE0F.',
+      }),
+      variables: optional(
+        Type.Object({ businessName: optional(businessName) }, { description: 'Only businessName is used.' }),
+      ),
+      ...without('templateKey'),
+    }),
+    ref('SmsBrand'),
+  ],
+  { description: 'An SMS with free text. brandId or variables.businessName selects the brand.' },
+)
+
+const templateSmsRequest = Type.Intersect(
+  [
+    Type.Object({ ...sms, ...without('message') }),
+    Type.Unsafe<Static<ReturnType<typeof templateFields>>>({ anyOf: notifyTemplates.map(templateFields) }),
+    ref('SmsBrand'),
+  ],
+  { description: 'An SMS from a registered template. brandId or variables.businessName selects the brand.' },
+)
+
+function templateFields({ key, variables }: Template) {
+  const names = variables.map(({ name }) => name).join(', ')
+  return Type.Object({
+    templateKey: Type.Literal(key, { description: 'A template that the brand has enabled.' }),
     variables: Type.Object(
       {
-        ...Object.fromEntries(
-          notifyTemplates.flatMap(({ variables }) =>
-            variables.map((rule) => [rule.name, Type.Optional(variable(rule))]),
-          ),
-        ),
-        businessName: Type.Optional(businessName),
-      },
-      {
-        description: `${requiredVariables()} Other variables are ignored; otp is rejected.`,
+        ...Object.fromEntries(variables.map((rule) => [rule.name, variable(rule)])),
+        businessName: optional(businessName),
         ...without('otp'),
       },
+      { description: `${key} requires ${names}. Other variables are ignored; otp is rejected.` },
     ),
-  },
-  {
-    description: 'An SMS from a registered template. brandId or variables.businessName selects the brand.',
-    ...without('message', ...mailFields, 'otp'),
-    anyOf: brandNamed,
-    allOf: notifyTemplates.map(({ key, variables }) => ({
-      if: { properties: { templateKey: { const: key } } },
-      // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema.
-      then: { properties: { variables: { type: 'object', required: variables.map(({ name }) => name) } } },
-    })),
-  },
-)
+  })
+}
 
 const htmlEmailRequest = Type.Object(
   {
-    ...notifyCommon('EMAIL', email),
-    brandId: Type.Optional(mailBrandId()),
-    subject,
+    ...mail,
     html: Type.String({ minLength: 1, maxLength: notifySizes.html, description: 'The HTML of the e-mail.' }),
+    ...without('template', 'data'),
   },
-  { description: 'An e-mail with your own HTML.', ...without('template', 'data', ...smsFields, 'otp') },
+  { description: 'An e-mail with your own HTML.' },
 )
 
 const templateEmailRequest = Type.Object(
   {
-    ...notifyCommon('EMAIL', email),
-    brandId: Type.Optional(mailBrandId()),
-    subject,
+    ...mail,
     template: Type.String({
       minLength: 1,
       maxLength: notifySizes.template,
       description:
         'Plain text. `{{name}}` is replaced by that value of data. The rendered e-mail must have at most 256 KiB.',
     }),
-    data: Type.Optional(
+    data: optional(
       Type.Object(
         {},
         {
+          additionalProperties: true,
           description: 'Values of the placeholders. Other values follow as a table below the text.',
         },
       ),
     ),
+    ...without('html'),
   },
-  {
-    description: 'An e-mail from a text template, in a simple HTML frame with the subject as heading.',
-    ...without('html', ...smsFields, 'otp'),
-  },
+  { description: 'An e-mail from a text template, in a simple HTML frame with the subject as heading.' },
 )
 
 const integrationRequest = Type.Object(
@@ -267,27 +309,24 @@ const integrationRequest = Type.Object(
       maxLength: requestSizes.brandName,
       description: 'The display name for messages.',
     }),
-    channels: Type.Optional(Type.Array(channel, { description: 'The channels that you want to use.' })),
-    website: Type.Optional(
-      Type.String({
-        format: 'uri',
-        pattern: '^[Hh][Tt]{2}[Pp][Ss]?://',
-        minLength: 1,
-        maxLength: requestSizes.website,
+    channels: optional(
+      Type.Array(Type.Union([smsChannel, emailChannel]), {
+        description: 'The channels that you want to use.',
       }),
     ),
-    useCase: Type.Optional(
+    website: optional(
+      Type.String({
+        pattern: '^[Hh][Tt]{2}[Pp][Ss]?://[^\\s/]+',
+        maxLength: requestSizes.website,
+        description: 'An http or https URL.',
+      }),
+    ),
+    useCase: optional(
       Type.String({ minLength: 1, maxLength: requestSizes.useCase, description: 'What you want to send.' }),
     ),
   },
   { description: 'A request for access, with a contact and a brand.' },
 )
-
-function mailBrandId(): TSchema {
-  return Type.String({
-    description: 'An active brand, whose name becomes the sender name. Any other value is ignored.',
-  })
-}
 
 function variable({ pattern, minLength, maxLength, description }: VariableRule): TSchema {
   const given = Object.entries({ pattern, minLength, maxLength }).filter(([, value]) => value !== undefined)
@@ -295,12 +334,6 @@ function variable({ pattern, minLength, maxLength, description }: VariableRule):
     description: `${description[0]?.toUpperCase()}${description.slice(1)}.`,
     ...Object.fromEntries(given),
   })
-}
-
-function requiredVariables(): string {
-  return notifyTemplates
-    .map(({ key, variables }) => `${key} requires ${variables.map(({ name }) => name).join(', ')}.`)
-    .join(' ')
 }
 
 // --- Answers --------------------------------------------------------------------------------------------------------
@@ -327,7 +360,7 @@ function health(state: 'ok' | 'unavailable', description: string) {
     {
       status: Type.Literal(state),
       version: Type.String({ description: 'The version of the service.' }),
-      checks: Type.Object({ database: Type.Literal(state) }, closed),
+      checks: Type.Object({ database: Type.Literal(state) }),
     },
     description,
   )
@@ -338,16 +371,13 @@ const root = succeeded(
   {
     service: Type.Literal('otpost'),
     version: Type.String({ description: 'The version of the service.' }),
-    links: Type.Object(
-      {
-        docs: path,
-        openapi: path,
-        health: path,
-        outbox: Type.Optional({ ...path, description: 'Present if this server has an outbox.' }),
-        admin: Type.Optional({ ...path, description: 'Present if the console is enabled.' }),
-      },
-      closed,
-    ),
+    links: Type.Object({
+      docs: path,
+      openapi: path,
+      health: path,
+      outbox: Type.Optional({ ...path, description: 'Present if this server has an outbox.' }),
+      admin: Type.Optional({ ...path, description: 'Present if the console is enabled.' }),
+    }),
   },
   'The version and the links of this server.',
 )
@@ -370,26 +400,20 @@ const catalog = succeeded(
   {
     channels: Type.Array(channel, { uniqueItems: true }),
     templates: Type.Array(
-      Type.Object(
-        {
-          key: oneOf(notifyTemplateKeys),
-          channel: Type.Literal('SMS'),
-          variables: Type.Array(
-            Type.Object(
-              {
-                name: Type.String(),
-                required: Type.Boolean(),
-                description: Type.String({ description: 'The rule for a value, as text.' }),
-                minLength: Type.Optional(Type.Integer({ minimum: 0 })),
-                maxLength: Type.Optional(Type.Integer({ minimum: 1 })),
-                pattern: Type.Optional(Type.String({ format: 'regex' })),
-              },
-              closed,
-            ),
-          ),
-        },
-        closed,
-      ),
+      Type.Object({
+        key: oneOf(notifyTemplateKeys),
+        channel: Type.Literal('SMS'),
+        variables: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            required: Type.Boolean(),
+            description: Type.String({ description: 'The rule for a value, as text.' }),
+            minLength: Type.Optional(Type.Integer({ minimum: 0 })),
+            maxLength: Type.Optional(Type.Integer({ minimum: 1 })),
+            pattern: Type.Optional(Type.String({ format: 'regex' })),
+          }),
+        ),
+      }),
       { description: 'The templates of /notify. The operator enables them for each brand.' },
     ),
     limits: Type.Object(
@@ -408,7 +432,7 @@ const catalog = succeeded(
         htmlCharacters: limit('Maximum length of html.'),
         templateCharacters: limit('Maximum length of an e-mail template.'),
       },
-      { ...closed, description: 'The limits that this server enforces.' },
+      { description: 'The limits that this server enforces.' },
     ),
   },
   'The channels, templates and limits.',
@@ -427,7 +451,7 @@ const integrationReceived = confirmed(
 
 const brands = succeeded(
   {
-    brands: Type.Array(Type.Object({ brandId: Type.String(), displayName: Type.String() }, closed)),
+    brands: Type.Array(Type.Object({ brandId: Type.String(), displayName: Type.String() })),
   },
   'The active brands.',
 )
@@ -445,10 +469,13 @@ const outboxMessage = Type.Object(
     text: Type.String({ description: 'The SMS, or the plain text of the e-mail.' }),
     html: orNull(Type.String(), 'Null for an SMS.'),
     templateKey: orNull(Type.String(), 'Null except on the template route.'),
-    variables: orNull(Type.Record(Type.String(), Type.String()), 'Null except on the template route.'),
+    variables: orNull(
+      Type.Object({}, { additionalProperties: Type.String() }),
+      'Null except on the template route.',
+    ),
     requestId: Type.String({ format: 'uuid', description: 'The requestId of the request that sent it.' }),
   },
-  { ...closed, description: 'A message in the outbox.' },
+  { description: 'A message in the outbox.' },
 )
 
 const outboxMessages = succeeded(
@@ -462,33 +489,62 @@ export function errorSchema(codes: readonly string[]) {
       success: Type.Literal(false),
       error: oneOf(codes, { description: 'The error code, for programs. Codes are stable.' }),
       message: Type.String({ description: 'Text for people. Its wording may change: do not parse it.' }),
-      channel: Type.Optional(oneOf(channels, { description: 'Only with notification_failed.' })),
     },
     'The body of every error.',
   )
 }
 
-export function errorOf(codes: readonly string[]) {
-  const failed = codes.includes('notification_failed')
+const notificationFailed = answer(
+  {
+    success: Type.Literal(false),
+    error: Type.Literal('notification_failed'),
+    message: Type.String({ description: 'Text for people. Its wording may change: do not parse it.' }),
+    channel,
+  },
+  'At least one message of a notification was not accepted by a provider.',
+)
+
+/** An error with one of these codes. */
+export function errorOf(codes: readonly string[]): object {
   const others = codes.filter((code) => code !== 'notification_failed')
-  const plain = { properties: { error: { enum: others }, channel: false } }
-  const withChannel = { properties: { error: { const: 'notification_failed' } }, required: ['channel'] }
-  if (!failed) return { allOf: [ref('Error'), plain] }
-  return { allOf: [ref('Error'), others.length === 0 ? withChannel : { oneOf: [withChannel, plain] }] }
+  const plain = { allOf: [ref('Error'), Type.Object({ error: oneOf(others) })] }
+  if (others.length === codes.length) return plain
+  return others.length === 0 ? ref('NotificationFailed') : { anyOf: [ref('NotificationFailed'), plain] }
 }
 
-/** The schemas that the description names; a request of /notify is one of four. */
+/** The schemas that the description names. */
 const named = {
-  OtpSendRequest: otpSendRequest,
-  OtpVerifyRequest: otpVerifyRequest,
+  OtpSendRequest: Type.Unsafe<Static<typeof smsOtpSendRequest> | Static<typeof emailOtpSendRequest>>(
+    eitherOf(['SmsOtpSendRequest', 'EmailOtpSendRequest'], {
+      description: 'The recipient of a code. SMS requires phone, EMAIL requires email.',
+    }),
+  ),
+  SmsOtpSendRequest: smsOtpSendRequest,
+  EmailOtpSendRequest: emailOtpSendRequest,
+  OtpVerifyRequest: Type.Unsafe<Static<typeof phoneOtpVerifyRequest> | Static<typeof emailOtpVerifyRequest>>(
+    eitherOf(['PhoneOtpVerifyRequest', 'EmailOtpVerifyRequest'], {
+      description: 'A code to verify, with the phone or the email that it was sent to.',
+    }),
+  ),
+  PhoneOtpVerifyRequest: phoneOtpVerifyRequest,
+  EmailOtpVerifyRequest: emailOtpVerifyRequest,
+  NotifyRequest: Type.Unsafe<unknown>(
+    eitherOf(['TextSmsRequest', 'TemplateSmsRequest', 'HtmlEmailRequest', 'TemplateEmailRequest'], {
+      description: 'A message to each of some recipients, in one of four modes.',
+    }),
+  ),
   TextSmsRequest: textSmsRequest,
   TemplateSmsRequest: templateSmsRequest,
   HtmlEmailRequest: htmlEmailRequest,
   TemplateEmailRequest: templateEmailRequest,
+  SmsBrand: smsBrand,
+  SmsChannel: spellingsOf('SMS'),
+  EmailChannel: spellingsOf('EMAIL'),
   IntegrationRequest: integrationRequest,
   OtpSent: otpSent,
   OtpVerified: otpVerified,
   Notified: notified,
+  NotificationFailed: notificationFailed,
   Health: health('ok', 'The service works.'),
   Unhealthy: health('unavailable', 'The database cannot be used, so no other request works.'),
   Root: root,

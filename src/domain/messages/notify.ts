@@ -55,8 +55,8 @@ export interface Notified {
 export const notifySizes = { to: 100, message: 1600, subject: 255, html: 200_000, template: 10_000 } as const
 
 /** Fields of one channel only (design D37). */
-export const smsFields: readonly string[] = ['message', 'templateKey', 'variables']
-export const mailFields: readonly string[] = ['subject', 'html', 'template', 'data']
+export const smsFields = ['message', 'templateKey', 'variables'] as const
+export const mailFields = ['subject', 'html', 'template', 'data'] as const
 
 /** Concurrent messages per request (design D12). */
 const concurrency = 8
