@@ -31,6 +31,18 @@ export type {
   TextSmsRequest,
   VerifyErrors,
 } from './contract.ts'
+export {
+  EventError,
+  type EventErrorCode,
+  type EventHeaders,
+  type MessageDelivered,
+  type MessageFailed,
+  type OtpLockedEvent,
+  type OtpostEvent,
+  type OtpVerifiedEvent,
+  type VerifyEventOptions,
+  verifyEvent,
+} from './events.ts'
 
 export interface ClientOptions {
   /** The URL of the server, such as `https://otpost.example.com`, with the path if a proxy adds one. */
@@ -46,7 +58,7 @@ export interface ClientOptions {
    * PROVIDER_TIMEOUT_MS needs, so that its answer comes first. Set it where the server has a higher one.
    */
   readonly timeoutMs?: number
-  /** How to retry after `rate_limited`; false: never. */
+  /** How to retry; false: never. */
   readonly retry?: RetryOptions | false
   /** Replaces the global fetch. It must not follow redirects where `init.redirect` is `manual`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
@@ -57,11 +69,12 @@ export interface ClientOptions {
 }
 
 /**
- * The client retries only after `rate_limited`, since the service then has done nothing. The pause is at least Retry-After. It
+ * The client retries after `rate_limited`, since the service then has done nothing. The pause is at least Retry-After. It
  * doubles with each attempt and has a random part, so that many clients do not retry at the same time.
  *
- * The client does not retry after a time-out or a lost connection, since the service may have sent the message or consumed
- * the code.
+ * A call with an idempotency key is also retried after `idempotency_in_progress`, a time-out, a lost connection and a 502, 503
+ * or 504 of a proxy. The key is the same in each attempt, so the message is sent at most once. A call without a key is not:
+ * the service may have sent the message or consumed the code.
  */
 export interface RetryOptions {
   /** The maximum number of attempts, with the first. Default 3. */
@@ -84,8 +97,27 @@ export interface CallOptions {
   readonly retry?: RetryOptions | false
 }
 
+/** Options of `send`, `resend` and `notify`. */
+export interface SendOptions extends CallOptions {
+  /**
+   * 1 to 255 visible ASCII characters. The service answers a request with the same key and the same fields with its first
+   * answer, and sends nothing: for 24 hours after a notify, for as long as the code is valid after a send or resend. A
+   * program that stores the key before the call can repeat the call after a crash.
+   *
+   * By default a new UUID for each call of notify, and for each send and resend by e-mail. An SMS with a code has no key
+   * unless you give one.
+   */
+  readonly idempotencyKey?: string
+}
+
+/** Whether the answer is that of an earlier request. */
+export interface Replayable {
+  /** Present if an earlier request with the same idempotency key got this answer, and this request did nothing. */
+  readonly replayed?: true
+}
+
 /** An error response of the service. */
-export interface ServiceFailure<Code> {
+export interface ServiceFailure<Code> extends Replayable {
   readonly success: false
   /** The error code, for programs. */
   readonly error: Code
@@ -131,10 +163,10 @@ export type Failure<Errors> =
   | NoAnswer
   | UnexpectedAnswer
 
-export type SendResult = OtpSent | Failure<SendErrors>
-export type ResendResult = OtpSent | Failure<ResendErrors>
+export type SendResult = (OtpSent & Replayable) | Failure<SendErrors>
+export type ResendResult = (OtpSent & Replayable) | Failure<ResendErrors>
 export type VerifyResult = OtpVerified | Failure<VerifyErrors>
-export type NotifyResult = Notified | Failure<NotifyErrors>
+export type NotifyResult = (Notified & Replayable) | Failure<NotifyErrors>
 
 interface Results {
   readonly send: SendResult
@@ -150,16 +182,16 @@ interface Results {
  */
 export interface OtpostClient {
   /** Sends a code to a phone or a mailbox. It replaces any earlier code of the same brand and recipient. */
-  send(request: OtpSendRequest, options?: CallOptions): Promise<SendResult>
+  send(request: OtpSendRequest, options?: SendOptions): Promise<SendResult>
   /** Sends a new code and revokes the earlier one. */
-  resend(request: OtpSendRequest, options?: CallOptions): Promise<ResendResult>
+  resend(request: OtpSendRequest, options?: SendOptions): Promise<ResendResult>
   /** Verifies the code that the recipient entered. A correct code is consumed; the third wrong attempt locks the code. */
   verify(request: OtpVerifyRequest, options?: CallOptions): Promise<VerifyResult>
   /**
    * Sends one message to each of some recipients, by SMS or e-mail. An SMS that names its brand by `variables.businessName`
    * is sent for that one, not for the client's own.
    */
-  notify(request: NotifyRequest, options?: CallOptions): Promise<NotifyResult>
+  notify(request: NotifyRequest, options?: SendOptions): Promise<NotifyResult>
 }
 
 /**
@@ -175,18 +207,20 @@ export function createClient(client: ClientOptions): OtpostClient {
   async function call<Method extends keyof Results>(
     method: Method,
     request: object,
-    { signal, timeoutMs = client.timeoutMs, retry }: CallOptions = {},
+    { signal, timeoutMs = client.timeoutMs, retry, idempotencyKey }: SendOptions = {},
   ): Promise<Results[Method]> {
     const url = new URL(operations[method].path.slice(1), base).href
     const body = JSON.stringify(bodyOf(client, request))
     const limitMs = timeoutOf(timeoutMs) ?? defaultTimeoutMs(recipientsOf(request))
     const policy = retryOf(client.retry, retry)
+    const key = keyOf(method, request, idempotencyKey)
     const send = client.fetch ?? globalFetch
     const wait = client.wait ?? pause
     let leftMs = policy.maxWaitMs
     for (let attempt = 1; ; attempt++) {
-      const result = resultOf(method, await exchange(send, url, body, limitMs, signal))
-      if (result.success || result.error !== 'rate_limited' || attempt >= policy.maxAttempts) return result
+      const result = resultOf(method, await exchange(send, url, body, key, limitMs, signal))
+      if (result.success || attempt >= policy.maxAttempts) return result
+      if (!isRepeatable(result, key !== undefined)) return result
       const delayMs = delayBefore(attempt, result.retryAfterSeconds, policy, leftMs, client.random)
       if (delayMs === undefined) return result
       await wait(delayMs, signal)
@@ -229,6 +263,18 @@ function parsedUrl(given: string | URL): URL | undefined {
 function bodyOf({ appId, apiKey, brandId }: ClientOptions, request: object): object {
   const { brandId: own, variables } = request as { brandId?: unknown; variables?: { businessName?: unknown } }
   return { ...request, brandId: own ?? (variables?.businessName ? undefined : brandId), appId, apiKey }
+}
+
+/** The idempotency key of a call. The key of a verify would have no effect. */
+function keyOf(method: keyof Results, request: object, given: string | undefined): string | undefined {
+  if (method === 'verify') return undefined
+  if (given !== undefined) {
+    // The message does not repeat the key: a key may contain the name of a person.
+    if (/^[!-~]{1,255}$/.test(given)) return given
+    throw new RangeError('idempotencyKey must be 1 to 255 visible ASCII characters.')
+  }
+  const { channel } = request as { channel?: unknown }
+  return method === 'notify' || channel === 'EMAIL' ? crypto.randomUUID() : undefined
 }
 
 /** Reached by its name at each call, so that what instruments it later is used, and never as a method of an object. */
@@ -284,6 +330,18 @@ function within(name: string, value: number, least: number, most: number): numbe
 
 // --- Retry ----------------------------------------------------------------------------------------------------------
 
+/** What decides whether a failed attempt is repeated. */
+type Failed = Pick<ServiceFailure<string> | NoAnswer | UnexpectedAnswer, 'error' | 'status' | 'requestId'>
+
+/** A limit rejects before anything is done. With a key, the service does not handle the call twice. */
+function isRepeatable({ error, status, requestId }: Failed, hasKey: boolean): boolean {
+  if (error === 'rate_limited') return true
+  if (!hasKey) return false
+  if (error === 'timeout' || error === 'unreachable' || error === 'idempotency_in_progress') return true
+  // Of a proxy that the service did not answer.
+  return error === 'unexpected_answer' && requestId === undefined && [502, 503, 504].includes(status ?? 0)
+}
+
 /**
  * How long to wait after an attempt, in milliseconds: at least Retry-After, at least a pause that doubles each time, and
  * a random part as long as that pause. Undefined when that is not over before the time that is left.
@@ -322,6 +380,7 @@ interface Answer {
   readonly ok: boolean
   readonly status: number
   readonly retryAfter: string | null
+  readonly isReplay: boolean
   /** Undefined when it was too long. */
   readonly text: string | undefined
 }
@@ -331,6 +390,7 @@ async function exchange(
   fetch: NonNullable<ClientOptions['fetch']>,
   url: string,
   body: string,
+  idempotencyKey: string | undefined,
   timeoutMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Answer | NoAnswer> {
@@ -346,14 +406,19 @@ async function exchange(
   const ask = async () => {
     const response = await fetch(url, {
       method: 'POST',
-      headers: { accept: 'application/json', 'content-type': 'application/json' },
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/json',
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+      },
       body,
       // Not `error`, which some edge runtimes refuse.
       redirect: 'manual',
       signal: controller.signal,
     })
     const { ok, status, headers } = response
-    return { ok, status, retryAfter: headers.get('retry-after'), text: await textOf(response) }
+    const isReplay = headers.get('idempotency-replayed') === 'true'
+    return { ok, status, retryAfter: headers.get('retry-after'), isReplay, text: await textOf(response) }
   }
   // A fetch of one's own may have no ear for its signal.
   const ended = new Promise<never>((_, reject) => {
@@ -410,12 +475,15 @@ function resultOf<Method extends keyof Results>(method: Method, answer: Answer |
   if ('success' in answer) return answer
   const { ok, status } = answer
   const body = parsed(answer.text)
-  if (ok && body?.success === true && hasAll(body, fields)) return body as unknown as Results[Method]
+  const replayed = answer.isReplay ? { replayed: true } : {}
+  if (ok && body?.success === true && hasAll(body, fields)) {
+    return { ...body, ...replayed } as unknown as Results[Method]
+  }
   const later = retryAfterOf(answer)
   if (!ok && body?.success === false && hasAll(body, envelope)) {
     const { error, message, requestId } = body as { [Name in keyof typeof envelope]: string }
     if ((errors as readonly string[]).includes(error)) {
-      return { ...body, status, ...later } as unknown as Results[Method]
+      return { ...body, status, ...later, ...replayed } as unknown as Results[Method]
     }
     return {
       success: false,

@@ -18,7 +18,7 @@ const manifest = {
   },
   files: ['*.js', '*.d.ts'],
   sideEffects: false,
-  engines: { node: '>=18' },
+  engines: { node: '>=20' },
 }
 
 /** Empties the folder first. Throws with the compiler's errors. */

@@ -223,15 +223,20 @@ test('the client also waits for a Retry-After that a proxy gives as a date, unle
   }
 })
 
-test('only rate_limited is repeated', async () => {
+test('of the answers of the service, only rate_limited is repeated, and idempotency_in_progress with a key', async () => {
   const codes = [...new Set(Object.values(operations).flatMap(({ errors }) => [...errors]))]
   for (const code of [...codes, 'too_early']) {
     const { client, attempts } = clientThatGets(() =>
       Response.json(envelope(code), { status: 429, headers: { 'retry-after': '1' } }),
     )
     await client.notify({ channel: 'SMS', to: [phone], message: 'Hello' })
+    const ofKeyed = attempts()
     await client.verify({ phone, otp: '123456' })
-    expect({ code, attempts: attempts() }).toEqual({ code, attempts: code === 'rate_limited' ? 6 : 2 })
+    const isLimit = code === 'rate_limited'
+    const isKept = code === 'idempotency_in_progress'
+    expect({ code, ofKeyed, ofVerify: attempts() - ofKeyed }).toEqual({
+      ...{ code, ofKeyed: isLimit || isKept ? 3 : 1, ofVerify: isLimit ? 3 : 1 },
+    })
   }
   const { client, attempts } = clientThatGets(() => Promise.reject(new TypeError('no network')))
   expect(await client.send({ phone })).toMatchObject({ error: 'unreachable' })
@@ -291,6 +296,89 @@ test('pauses grow, are never shorter than Retry-After, and their sum has a limit
     ),
     { numRuns: 300 },
   )
+})
+
+// --- Idempotency keys -----------------------------------------------------------------------------------------------
+
+/** A client of a stub server, and the idempotency key of each attempt. */
+function keyedClient(answers: readonly (() => Response | Promise<Response>)[]) {
+  const keys: (string | null)[] = []
+  const { client } = clientThatGets(() => Response.error(), {
+    fetch: async (_, init) => {
+      keys.push(new Headers(init.headers).get('idempotency-key'))
+      const answer = answers[Math.min(keys.length, answers.length) - 1] ?? Response.error
+      return answer()
+    },
+  })
+  return { client, keys }
+}
+
+describe('an idempotency key', () => {
+  const mail = { channel: 'EMAIL', to: [email], subject: 'Hello', html: '<p>Hello' } as const
+  const lost = () => Promise.reject(new TypeError('no network'))
+  const sent = () => Response.json({ success: true, message: 'words', requestId, channel: 'EMAIL' })
+
+  test('is a new UUID for each notify and e-mail; an SMS with a code has one only if the caller gives it', async () => {
+    const { client, keys } = keyedClient([() => Response.json(envelope('forbidden'), { status: 403 })])
+    await client.notify(mail)
+    await client.notify(mail)
+    await client.send({ channel: 'EMAIL', email })
+    await client.resend({ channel: 'EMAIL', email })
+    await client.send({ phone })
+    await client.resend({ phone, channel: 'SMS' })
+    await client.verify({ phone, otp: '123456' })
+    await client.send({ phone }, { idempotencyKey: 'login-1042' })
+    await client.notify(mail, { idempotencyKey: 'order-1042' })
+    const uuid = expect.stringMatching(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    expect(keys).toEqual([uuid, uuid, uuid, uuid, null, null, null, 'login-1042', 'order-1042'])
+    expect(new Set(keys.slice(0, 4)).size).toBe(4)
+  })
+
+  test('is the same in each attempt, also after a lost connection and an error page of a proxy', async () => {
+    for (const failure of [
+      lost,
+      () => new Response('Bad Gateway', { status: 502 }),
+      () => new Response('Gateway Timeout', { status: 504 }),
+      () => Response.json(envelope('rate_limited'), { status: 429 }),
+    ]) {
+      const { client, keys } = keyedClient([failure, failure, sent])
+      expect(await client.notify(mail)).toMatchObject({ success: true })
+      expect(keys).toHaveLength(3)
+      expect(new Set(keys).size).toBe(1)
+    }
+    const { client, keys } = keyedClient([lost])
+    expect(await client.notify(mail, { retry: false })).toMatchObject({ error: 'unreachable' })
+    expect(await client.send({ phone })).toMatchObject({ error: 'unreachable' })
+    expect(keys).toHaveLength(2)
+  })
+
+  test('repeats a call after a time-out', async () => {
+    const { client, keys } = keyedClient([() => new Promise(() => {}), sent])
+    expect(await client.notify(mail, { timeoutMs: 5 })).toMatchObject({ success: true })
+    expect(new Set(keys)).toEqual(new Set([keys[0] ?? '']))
+    expect(keys).toHaveLength(2)
+  })
+
+  test('makes a replay of a success and of a failure recognizable', async () => {
+    const headers = { 'idempotency-replayed': 'true' }
+    const failure = { ...envelope('notification_failed'), channel: 'EMAIL' }
+    const { client } = keyedClient([
+      () => Response.json({ success: true, message: 'words', requestId, channel: 'EMAIL' }, { headers }),
+      () => Response.json(failure, { status: 500, headers }),
+      sent,
+    ])
+    expect(await client.notify(mail)).toMatchObject({ success: true, replayed: true })
+    expect(await client.notify(mail)).toMatchObject({ error: 'notification_failed', replayed: true })
+    expect(await client.notify(mail)).not.toHaveProperty('replayed')
+  })
+
+  test('of another form is out of range', async () => {
+    const { client, keys } = keyedClient([sent])
+    for (const idempotencyKey of ['', 'a'.repeat(256), 'with space', 'é', 'a\nb']) {
+      await expect(client.notify(mail, { idempotencyKey })).rejects.toThrow(RangeError)
+    }
+    expect(keys).toEqual([])
+  })
 })
 
 // --- Abort and time-out ---------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import packageJson from '../../package.json'
 import { contract, currentDescription, type Description } from '../../release/contract.ts'
 import { assemblePackage } from '../../release/package.ts'
+import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-webhooks.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
 import { putBrand } from '../../src/domain/operator/operator.ts'
@@ -70,6 +71,14 @@ function write(name: string, value: object): void {
 function examples(): string[] {
   const text = readFileSync(join(root, 'client/README.md'), 'utf8')
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code)
+}
+
+/** An event as the server sends it now. */
+function signedEvent() {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+  const body = JSON.stringify({ type: 'otp.locked', timestamp: '2026-03-14T15:09:26.000Z', data: {} })
+  const headers = signedHeaders(webhookKey(secret) ?? Buffer.alloc(0), 'evt_1', body, Date.now())
+  return { secret, body, headers }
 }
 
 /** The standard output of a program. It must exit with status 0, unless another status is allowed. */
@@ -165,7 +174,10 @@ test.each<[string, (text: string) => string]>([
 
 test('the package holds the client and the helpers for tests, with their types, and needs no other package', () => {
   const names = [...packed.matchAll(/^packed \S+ (\S+)$/gm)].map(([, name]) => name)
-  const modules = ['client', 'contract', 'testing'].flatMap((name) => [`${name}.js`, `${name}.d.ts`])
+  const modules = ['client', 'contract', 'events', 'testing'].flatMap((name) => [
+    `${name}.js`,
+    `${name}.d.ts`,
+  ])
   expect(names.sort()).toEqual(['README.md', 'package.json', ...modules].sort())
   const { version, dependencies, peerDependencies } = JSON.parse(
     readFileSync(here('npm/package.json'), 'utf8'),
@@ -175,12 +187,12 @@ test('the package holds the client and the helpers for tests, with their types, 
 })
 
 test('the client imports no package, and uses nothing that only one runtime has', () => {
-  for (const file of ['client.js', 'contract.js', 'client.d.ts', 'contract.d.ts']) {
+  for (const file of ['client', 'contract', 'events'].flatMap((name) => [`${name}.js`, `${name}.d.ts`])) {
     const text = readFileSync(here('npm', file), 'utf8')
     const imports = [...text.matchAll(/\bfrom\s*['"]([^'"]*)['"]|\bimport\(/g)].map(
       ([, name = 'import()']) => name,
     )
-    expect(imports.filter((name) => name !== './contract.js')).toEqual([])
+    expect(imports.filter((name) => name !== './contract.js' && name !== './events.js')).toEqual([])
     expect(text.replace(/\/\*\*.*?\*\/|\/\/.*$/gms, '')).not.toMatch(
       /\b(?:Bun|Deno|process|Buffer|require|node:)/,
     )
@@ -188,7 +200,7 @@ test('the client imports no package, and uses nothing that only one runtime has'
 })
 
 test("the examples of its README compile against the package's types, in the strictest mode", () => {
-  expect(examples()).toHaveLength(2)
+  expect(examples()).toHaveLength(4)
   expect(complaints).toBe('')
 })
 
@@ -223,6 +235,9 @@ const expected = {
   busy: { ...failed('rate_limited', 429), retryAfterSeconds: 20 },
   'busy-once': { success: true, message, requestId, expiresIn: 300 },
 
+  event: { id: 'evt_1', type: 'otp.locked', timestamp: '2026-03-14T15:09:26.000Z', data: {} },
+  forgedEvent: 'invalid_signature',
+
   abortedRequest: 'its reason',
   abortedPause: 'its reason',
 }
@@ -244,6 +259,7 @@ for (const [name, runtime, args, phones] of runtimes) {
         others,
         phones,
         example: here('example-0.js'),
+        event: signedEvent(),
       }
       const env = { OTPOST_URL: server.url.origin, OTPOST_API_KEY: credentials.apiKey }
       // A leftover timer or connection would keep the process running.

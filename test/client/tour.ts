@@ -1,4 +1,4 @@
-import { createClient } from 'otpost/client'
+import { createClient, EventError, verifyEvent } from 'otpost/client'
 
 // A program that uses the client on any runtime, and prints the results as JSON.
 
@@ -12,6 +12,12 @@ interface Scene {
   readonly apiKey: string
   /** The module of the README's example. */
   readonly example: string
+  /** An event that was signed just now. */
+  readonly event: {
+    readonly secret: string
+    readonly body: string
+    readonly headers: Readonly<Record<string, string>>
+  }
 }
 
 interface Example {
@@ -19,7 +25,7 @@ interface Example {
   checkCode(phone: string, otp: string): Promise<true | string>
 }
 
-const { service, others, phones, appId, apiKey, example }: Scene = JSON.parse(process.argv[2] ?? '')
+const { service, others, phones, appId, apiKey, example, event }: Scene = JSON.parse(process.argv[2] ?? '')
 const [phone, otherPhone] = phones
 const told: Record<string, unknown> = {}
 
@@ -61,6 +67,11 @@ for (const [what, url] of Object.entries(others)) {
   told[what] = await client.send({ phone }, { timeoutMs: isSlow ? 100 : 10_000 })
 }
 told.nobody = await createClient({ url: 'http://127.0.0.1:1', appId, apiKey }).send({ phone })
+
+told.event = await verifyEvent(event.body, event.headers, event.secret)
+told.forgedEvent = await verifyEvent(`${event.body} `, new Headers(event.headers), event.secret).catch(
+  (error: unknown) => (error instanceof EventError ? error.code : error),
+)
 
 /** The error of a call that is aborted through `begin`. */
 async function abortOf(what: string, begin: (abort: () => void) => void): Promise<string> {

@@ -2,6 +2,7 @@ import {
   createClient,
   type Failure,
   type NotifyResult,
+  type OtpostEvent,
   type SendResult,
   type VerifyResult,
 } from 'otpost/client'
@@ -113,6 +114,9 @@ export function calls(): void {
   otpost.send({ channel: 'EMAIL', email: 'pat@example.com' }, { signal: new AbortController().signal })
   otpost.send({ phone: '1' }, { timeoutMs: 1000, retry: { maxAttempts: 5 } })
   otpost.resend({ phone: '1' }, { retry: false })
+  otpost.resend({ phone: '1' }, { idempotencyKey: 'login-1' })
+  // @ts-expect-error a verify has no key
+  otpost.verify({ phone: '1', otp: '123456' }, { idempotencyKey: 'login-1' })
   // @ts-expect-error no recipient
   otpost.send({})
   // @ts-expect-error an e-mail needs its channel
@@ -193,6 +197,17 @@ export function results(sent: SendResult, verified: VerifyResult, notified: Noti
     const channel: 'SMS' | 'EMAIL' = notified.channel
     void channel
   }
+}
+
+export function events(event: OtpostEvent): void {
+  const id: string = event.id
+  const status: 'delivered' | 'failed' | 'unknown' | null = event.data.status
+  void [id, status]
+  if (event.type === 'message.delivered') event.data.status satisfies 'delivered'
+  // @ts-expect-error no such type
+  if (event.type === 'message.sent') return
+  // @ts-expect-error an event never has the code
+  void event.data.otp
 }
 
 /** All codes of a failure, which a caller can list exhaustively. */
