@@ -208,6 +208,8 @@ function bodyOf(
   siblings: readonly Shape[],
   rivals: readonly Shape[] = [],
 ): string {
+  const unknown = required.filter((name) => properties[name] === undefined)
+  if (unknown.length > 0) throw new Error(`a required field has no schema: ${unknown}`)
   const isAbsent = (name: string) => properties[name] === undefined || properties[name].type === 'null'
   const fields = Object.entries(properties).flatMap(([name, property]) => {
     if (isAbsent(name) || name === 'appId' || name === 'apiKey') return []

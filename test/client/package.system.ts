@@ -160,9 +160,8 @@ test('the contract of the client is up to date with the OpenAPI description', as
 
 test.each<[string, (text: string) => string]>([
   ['a keyword', (text) => text.replace('"maxLength":64', '"dependentRequired":{}')],
-  ['a template without a condition', (text) => text.replace('"ORDER_PLACED"', '"ORDER_LOST"')],
   ['a code without a word on when it comes', (text) => text.replace('`sms_failed`: ', '')],
-  ['a choice of the caller', (text) => text.replace('"required":["brandId"]}', '"required":["sender"]}')],
+  ['a choice of the caller', (text) => text.replace('"required":["brandId"]', '"required":["sender"]')],
   ['a type', (text) => text.replaceAll('"type":"array"', '"type":"tuple"')],
 ])('the contract leaves nothing out in silence that is new in the description: %s', async (_, change) => {
   const { paths, components } = currentDescription()
