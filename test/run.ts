@@ -16,6 +16,7 @@ const parts: Readonly<Record<string, RegExp>> = {
   crashes: /^test\/(?:durability|fuzz|model)\/|^test\/(?:crash|faults|stop)\./,
   gateways: /^test\/adapters\/|^test\/(?:kannel|exim|providers)\./,
   postgres: /^test\/(?:postgres|store)\/|^test\/move\./,
+  api: /^test\/generators\//,
   deploy: /^test\/deploy\//,
   docs: /^test\/docs\//,
   binary: /^test\/(?:release|client)\/|^test\/compiled\./,
@@ -178,8 +179,12 @@ async function runSystemLane(): Promise<void> {
   const files = filesNamed('system').filter((file) => chosen.includes(partOf(file)))
   const onPostgres = chosen.includes('postgres') ? await filesOnPostgres() : []
 
-  if (chosen.includes('gateways')) {
-    await run([process.execPath, 'install', '--frozen-lockfile', '--silent', '--cwd', 'test/twilio-openapi'])
+  for (const [part, folder] of Object.entries({
+    gateways: 'test/twilio-openapi',
+    api: 'test/generators',
+  })) {
+    if (chosen.includes(part))
+      await run([process.execPath, 'install', '--frozen-lockfile', '--silent', '--cwd', folder])
   }
   let { OTPOST_BINARY: binary = '' } = process.env
   if (binary === '') {

@@ -6,6 +6,7 @@ import type { ProviderTools } from '../../src/adapters/sms/provider.ts'
 import { twilio } from '../../src/adapters/sms/twilio.ts'
 import { Settings } from '../../src/config/settings.ts'
 import type { Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import { startPrism } from '../support/prism.ts'
 
 // Checks the adapter against Twilio's own OpenAPI document and Prism, a mock server that rejects what the
 // document does not allow. Both are too large to be dependencies of the service.
@@ -76,36 +77,17 @@ interface Operation {
   }
 }
 
-/**
- * Starts Prism with only the operations that the adapter calls, because it takes seconds to read all of them.
- */
-async function startPrism(document: Document) {
+/** Starts Prism with only the operations that the adapter calls, because it takes seconds to read all of them. */
+async function startDouble(document: Document) {
   const folder = mkdtempSync(join(tmpdir(), 'otpost-twilio-'))
   const file = join(folder, 'document.json')
   const paths = [operationPath, feedbackPath].map((path) => [path, { post: document.paths[path]?.post }])
   await Bun.write(file, JSON.stringify({ ...document, paths: Object.fromEntries(paths) }))
-  const { PATH = '', HOME = '', TMPDIR } = process.env
-  const child = Bun.spawn(
-    [process.execPath, '--bun', prismProgram, 'mock', '--host', '127.0.0.1', '--port', '0', '--errors', file],
-    { env: { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}) }, stdout: 'pipe', stderr: 'pipe' },
-  )
-  const listening = Promise.withResolvers<string>()
-  const ended = (async () => {
-    const decoder = new TextDecoder()
-    let said = ''
-    for await (const chunk of child.stdout) {
-      said += decoder.decode(chunk, { stream: true })
-      const url = /Prism is listening on (\S+)/.exec(said)?.[1]
-      if (url) listening.resolve(url)
-    }
-    const complaints = await new Response(child.stderr).text()
-    listening.reject(new Error(`Prism ended with ${await child.exited}: ${said}${complaints}`))
-  })()
+  const { url, stop } = await startPrism(packages, 'mock', [file])
   return {
-    url: await listening.promise,
+    url,
     async stop(): Promise<void> {
-      child.kill()
-      await ended
+      await stop()
       rmSync(folder, { recursive: true })
     },
   }
@@ -159,7 +141,7 @@ function startProxy(target: string) {
 
 let document: Document
 let operation: Operation
-let prism: Awaited<ReturnType<typeof startPrism>> | undefined
+let prism: Awaited<ReturnType<typeof startDouble>> | undefined
 let proxy: ReturnType<typeof startProxy> | undefined
 
 beforeAll(async () => {
@@ -168,7 +150,7 @@ beforeAll(async () => {
   const found = document.paths[operationPath]?.post
   if (!found) throw new Error('the document has no such operation')
   operation = found
-  prism = await startPrism(document)
+  prism = await startDouble(document)
   proxy = startProxy(prism.url)
 })
 
