@@ -83,7 +83,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   if (openCircuits) shareCircuits(openCircuits, breakers, now)
 
   const limited = new ActiveLimits()
-  const eventLog = createEventLog(context.eventLog.add, context.eventLog.count)
+  const eventLog = createEventLog(context.eventLog)
   const build = { version, bun: Bun.version, database: stats.version() }
   const policy = context.policy.cached(config.smsCountries)
   const { email, webhook } = config.alerts

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { eventTypes, type Webhook } from '../domain/events/webhook-events.ts'
 import type { AppKey, IssuedApp, ScopeChange } from '../domain/operator/operator.ts'
 import {
   issueApp,
@@ -16,6 +17,7 @@ import {
   operationsOf,
   unscoped,
 } from '../domain/operator/scope.ts'
+import { removeWebhook, setWebhook, shownUrl } from '../domain/operator/webhooks.ts'
 import {
   collect,
   commandActor,
@@ -88,12 +90,53 @@ export function appCommands(program: Command, env: Env): void {
       ),
     )
   app
+    .command('webhook')
+    .description(
+      'set where events of an app go, and print the secret that signs them; the previous secret ends',
+    )
+    .argument('<appId>', 'the appId')
+    .option(
+      '--url <url>',
+      'the URL that receives the events; https, except for a loopback host in development',
+    )
+    .addOption(
+      new Option(
+        '--event <type>',
+        `an event to send: ${eventTypes.join(', ')}; can be repeated; all by default`,
+      ).argParser(eventOption),
+    )
+    .option('--off', 'end the webhook; events that wait are deleted')
+    .addHelpText(
+      'after',
+      '\notpost prints the secret only once. Events that wait go to the new URL. A webhook that otpost switched off is on again.',
+    )
+    .action((appId: string, { url, event = [], off }: WebhookOptions) =>
+      withContext(env, async (context, { isProduction }) => {
+        if (off ? url !== undefined || event.length > 0 : url === undefined)
+          throw new OperatorError('Give --url and the --event options, or --off alone.')
+        const ports = context.acting(await commandActor(env))
+        if (url === undefined) {
+          await removeWebhook(ports, appId)
+          print(`The webhook of ${appId} is ended.`)
+          return
+        }
+        const { hostKind } = await import('../adapters/events/host-kind.ts')
+        const { webhook, hadWebhook } = await setWebhook(
+          { ...ports, apps: context.apps, isProduction, hostKind },
+          { appId, url, eventTypes: event },
+        )
+        print(webhook.secret)
+        if (hadWebhook) complain(`The previous secret of ${appId} no longer signs events.`)
+      }),
+    )
+  app
     .command('list')
     .description('list the apps with their scope and their API keys, and when each key was last used')
     .option('--json', 'print a JSON array')
     .action((options: { json?: true }) =>
       withContext(env, async ({ apps, policy }) => {
-        const rows = appRows(await apps.list(), (await policy.rows()).scopes)
+        const { scopes, webhooks } = await policy.rows()
+        const rows = appRows(await apps.list(), scopes, webhooks)
         if (options.json) {
           print(JSON.stringify(rows))
           return
@@ -107,6 +150,7 @@ export function appCommands(program: Command, env: Env): void {
           ['BRANDS', (row) => row.brands.join(',') || 'any'],
           ['ALLOW', (row) => row.allow.join(',')],
           ['PER MINUTE', (row) => String(row.perMinute ?? 'default')],
+          ['WEBHOOK', (row) => webhookState(row.webhook)],
         ])
       }),
     )
@@ -135,6 +179,18 @@ export function appCommands(program: Command, env: Env): void {
         if (worksStill !== undefined) complain(worksStill)
       }),
     )
+}
+
+interface WebhookOptions {
+  url?: string
+  event?: readonly string[]
+  off?: true
+}
+
+function eventOption(text: string, before: readonly string[] = []): readonly string[] {
+  if (!eventTypes.some((known) => known === text))
+    throw new InvalidArgumentError(`Allowed choices are ${eventTypes.join(', ')}.`)
+  return [...before, text]
 }
 
 interface ScopeOptions {
@@ -185,17 +241,35 @@ function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey) {
   }
 }
 
-/** Also the apps with a scope and without a key here: those of APP_CREDENTIALS. */
-function appRows(issued: readonly IssuedApp[], scopes: readonly AppScope[]) {
+/** Without the secret. */
+function webhookRow({ url, eventTypes, disabledAt }: Webhook) {
+  return {
+    url: shownUrl(url),
+    events: eventTypes,
+    disabledAt: disabledAt === null ? null : isoTime(disabledAt),
+  }
+}
+
+function webhookState(webhook: ReturnType<typeof webhookRow> | null): string {
+  if (webhook === null) return '-'
+  return webhook.disabledAt === null ? 'on' : 'switched off'
+}
+
+/** Also the apps with a scope or a webhook and without a key here: those of APP_CREDENTIALS. */
+function appRows(issued: readonly IssuedApp[], scopes: readonly AppScope[], webhooks: readonly Webhook[]) {
   const scopeOf = new Map(scopes.map((scope) => [scope.appId, scope]))
-  const others = scopes.filter(({ appId }) => !issued.some((app) => app.appId === appId))
-  const withoutKey = others.map(({ appId }) => ({ appId, createdAt: null, revokedAt: null, keys: [] }))
+  const webhookOf = new Map(webhooks.map((webhook) => [webhook.appId, webhookRow(webhook)]))
+  const others = [...new Set([...scopeOf.keys(), ...webhookOf.keys()])]
+    .filter((appId) => !issued.some((app) => app.appId === appId))
+    .sort()
+  const withoutKey = others.map((appId) => ({ appId, createdAt: null, revokedAt: null, keys: [] }))
   return [...issued, ...withoutKey].map(({ appId, createdAt, revokedAt, keys }) => ({
     appId,
     issuedAt: createdAt === null ? null : isoTime(createdAt),
     revokedAt: revokedAt === null ? null : isoTime(revokedAt),
     keys: keys.map(keyRow),
     ...scopeRow(scopeOf.get(appId) ?? unscoped(appId)),
+    webhook: webhookOf.get(appId) ?? null,
   }))
 }
 

@@ -5,7 +5,7 @@ import type { DatabaseTarget } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
 import { type Contacts, email, phone } from '../domain/contact.ts'
 import { maxApiKeyLength } from '../domain/otp/credentials.ts'
-import { codeSettings, credentialSettings, databaseSettings } from './server-settings.ts'
+import { codeSettings, credentialSettings, databaseSettings, serverSettings } from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
 import { Settings } from './settings.ts'
 
@@ -15,6 +15,8 @@ export interface StoreConfig {
   readonly secretKeys: SecretKeys | undefined
   readonly appCredentials: ReadonlyMap<string, string>
   readonly contacts: Contacts
+  /** NODE_ENV=production. */
+  readonly isProduction: boolean
 }
 
 export type DatabaseConfig =
@@ -52,6 +54,7 @@ export function readStoreSettings(settings: Settings): StoreConfig {
     secretKeys,
     appCredentials: readAppCredentials(settings),
     contacts: readContacts(settings),
+    isProduction: settings.optional(serverSettings.NODE_ENV)?.trim() === 'production',
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Channel } from './contact.ts'
 import type { SmsRoute } from './messages/providers.ts'
+import type { EpochMs } from './time.ts'
 
 export interface Log {
   info(fields: object, message: string): void
@@ -20,6 +21,10 @@ export interface Secrets {
   /** The stored hash of a keyed code: SHA-256 over the record's ID and the keyed code, in base64url. */
   saltedHash(recordId: string, keyedCode: string): string
   newApiKey(): ApiKey
+  /** `whsec_` and 256 random bits in base64, as Standard Webhooks describe. */
+  newWebhookSecret(): string
+  /** The `webhook-id` of an event. Sorts by its time. */
+  newEventId(at: EpochMs): string
   /** The hashed identifier of a recipient, IP address or Idempotency-Key: 132 bits in base64url, under each secret key. */
   subjects(
     kind: 'SMS' | 'EMAIL' | 'mailbox' | 'ip' | 'idempotency-key' | 'idempotency-body',

@@ -16,6 +16,8 @@ import type {
   Outcome,
   SmsProvider,
 } from '../../src/domain/messages/providers.ts'
+import { priceListOf } from '../../src/domain/money/relative-prices.ts'
+import { Policy } from '../../src/domain/policy.ts'
 
 const [present, former] = ['the-present-secret-of-32-bytes-or-more', 'the-former-secret-of-32-bytes-or-more']
 const requestId = '019b796d-d600-7256-a391-52604e6fc76b'
@@ -32,6 +34,8 @@ function world(
   /** How many were stored in each step. */
   const steps: number[] = []
   const secrets = createSecrets(present, former)
+  const none = { scopes: [], rules: [], prefixes: [], budgets: [], webhooks: [] }
+  const policy = new Policy(none, priceListOf([]), [])
   const read = () => news
   const ports: CallbackPorts = {
     providers: [
@@ -46,6 +50,7 @@ function world(
         steps.push(reports.length)
       },
     },
+    policy: () => policy,
     now: () => 1234,
   }
   const call: CallbackRequest = {

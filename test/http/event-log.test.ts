@@ -562,9 +562,11 @@ describe('an entry older than DELIVERY_LOG_DAYS', () => {
     app.advance(0.001)
     const young = await app.post('/otp/send', { phone: freshPhone() })
     for (const answer of [old, young]) await app.eventsOf(answer)
-    await app.app.context.eventLog.saveReports('twilio', [
-      { key: 'a', status: 'pending', reason: null, at: app.clock.now - 1 },
-    ])
+    await app.app.context.eventLog.saveReports(
+      'twilio',
+      [{ key: 'a', status: 'pending', reason: null, at: app.clock.now - 1 }],
+      false,
+    )
     app.advance(Number(days) * 86_400)
     // The expiry cleanup starts with the server.
     app.app.listen()

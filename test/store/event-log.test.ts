@@ -143,7 +143,7 @@ function storeOn(
     ...statistics,
     ...rest,
     keep: (...request) => writer.saveEntries([eventLogEntry(requestOf(...request))], []),
-    saveReport: (key, state) => writer.saveReports('twilio', [{ key, ...state }]),
+    saveReport: (key, state) => writer.saveReports('twilio', [{ key, ...state }], false),
   }
 }
 
@@ -429,6 +429,7 @@ describe.each([
       await eventLog.saveReports(
         'twilio',
         old.map((_, index) => ({ key: `${index}`, status: 'pending', reason: null, at: from - 1 })),
+        false,
       )
       await eventLog.keep({ ...whole, requestId: idAt(from) }, ofSms)
       let steps = 0

@@ -12,7 +12,7 @@ export function newContext(properties: Partial<RequestContext> = {}): RequestCon
 }
 
 /** An event log that stores nothing. */
-export const noEventLog: EventLog = { note: () => {} }
+export const noEventLog: EventLog = { note: () => {}, flush: async () => {} }
 
 /** What a delivery needs besides its providers and clocks. */
 export function deliveryBasics(

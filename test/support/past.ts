@@ -107,7 +107,7 @@ export async function setUp(context: Context): Promise<void> {
 /** Simulates a past: sends, failures, limits, delivery reports, verifications, notifications and mails, day by day. */
 export async function livePast(context: Context, { from, until, sends }: Past, seed = 7): Promise<void> {
   const random = chance(seed)
-  const eventLog = createEventLog(context.eventLog.add, context.eventLog.count)
+  const eventLog = createEventLog(context.eventLog)
   const deliveryReports = new Map<string, MessageReport[]>()
   const digits = (count: number) =>
     Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('')
@@ -194,7 +194,8 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
   }
   const settle = async () => {
     await context.eventLog.flush()
-    for (const [provider, reports] of deliveryReports) await context.eventLog.saveReports(provider, reports)
+    for (const [provider, reports] of deliveryReports)
+      await context.eventLog.saveReports(provider, reports, false)
     deliveryReports.clear()
   }
 

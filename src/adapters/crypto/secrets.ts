@@ -20,6 +20,8 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
       const key = checked(`otp_live_${base62(randomBytes(32), 43)}`)
       return { key, sha256: sha256(key), lastFour: key.slice(-4) }
     },
+    newWebhookSecret: () => `whsec_${randomBytes(32).toString('base64')}`,
+    newEventId: (at) => Bun.randomUUIDv7('hex', at),
     subjects: (kind, value) => {
       const text = JSON.stringify([kind, value])
       return mapped(subjectHmacs, (hmac) => hmac(text).slice(0, subjectLength))

@@ -2,14 +2,24 @@ import { getTableColumns, inArray, is, Placeholder, type SQL, sql } from 'drizzl
 import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
-import { bestReports, outranks, reportCounts } from '../store/delivery-reports.ts'
+import {
+  bestReports,
+  outranks,
+  reportCounts,
+  reportEvents,
+  type SavedReport,
+} from '../store/delivery-reports.ts'
+import { effectStatements } from '../store/effects.ts'
 import type { EventLogWriter } from '../store/event-log.ts'
 import { statRows } from '../store/stat-buffer.ts'
+import type { Orm as StoreOrm } from '../store/statements.ts'
 import { verifiedIn, verifiedRenewalMs } from '../store/verified-numbers.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
-import { attempts, deliveryReports, requests, stats, verifiedNumbers } from './schema.ts'
+import * as tables from './schema.ts'
 import { asJson } from './text.ts'
+
+const { attempts, deliveryReports, requests, stats, verifiedNumbers } = tables
 
 /** @param part of the statistics, different for each process */
 export function createEventLogWriter(
@@ -38,20 +48,23 @@ export function createEventLogWriter(
         await write.verified(connection, verifiedIn(entries))
         await addStats(connection, counts)
       }),
-    saveReports: (provider, reports) =>
+    saveReports: (provider, reports, writesEvents) =>
       pool.transaction(async (connection) => {
         const best = bestReports(reports)
-        if (best.length > 0) await addStats(connection, await saveBest(ormOn(connection), provider, best))
+        if (best.length === 0) return
+        const inside = ormOn(connection)
+        const saved = await saveBest(inside, best)
+        await addStats(connection, reportCounts(provider, saved))
+        if (!writesEvents) return
+        for (const effect of reportEvents(saved))
+          for (const statement of effectStatements(inside as unknown as StoreOrm, tables, effect))
+            await statement
       }),
   }
 }
 
-/** Saves reports that outrank those known of their messages; returns the changes of the statistics. */
-async function saveBest(
-  orm: Orm,
-  provider: string,
-  best: readonly MessageReport[],
-): Promise<readonly Counted[]> {
+/** Saves and returns the reports that outrank those known of their messages. */
+async function saveBest(orm: Orm, best: readonly MessageReport[]): Promise<readonly SavedReport[]> {
   const fresh = await orm
     .insert(deliveryReports)
     .values([...best])
@@ -60,7 +73,7 @@ async function saveBest(
   const isFresh = new Set(fresh.map(({ key }) => key))
   const others = best.filter(({ key }) => !isFresh.has(key))
   const saved = best.filter(({ key }) => isFresh.has(key)).map((report) => ({ report, before: undefined }))
-  if (others.length === 0) return reportCounts(provider, saved)
+  if (others.length === 0) return saved
   const known = await orm
     .select()
     .from(deliveryReports)
@@ -86,7 +99,7 @@ async function saveBest(
         set: { status: sql`excluded.status`, reason: sql`excluded.reason`, at: sql`excluded.at` },
       })
   }
-  return reportCounts(provider, [...saved, ...replaced])
+  return [...saved, ...replaced]
 }
 
 /** Rows are one JSON parameter: writing their values into a statement takes Drizzle longer than the save. */

@@ -1,10 +1,17 @@
 import { eq, sql } from 'drizzle-orm'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
-import { bestReports, outranks, reportCounts, type SavedReport } from '../store/delivery-reports.ts'
+import {
+  bestReports,
+  outranks,
+  reportCounts,
+  reportEvents,
+  type SavedReport,
+} from '../store/delivery-reports.ts'
 import type { EventLogWriter } from '../store/event-log.ts'
 import type { VerifiedNumber } from '../store/event-rows.ts'
 import { verifiedIn, verifiedRenewalMs } from '../store/verified-numbers.ts'
 import type { Database } from './database.ts'
+import { writeEffect } from './effects.ts'
 import { placeholders, prepared, preparedUpsert } from './prepared.ts'
 import { createRecipientIndex } from './recipient-index.ts'
 import { attempts, deliveryReports, requests, verifiedNumbers } from './schema.ts'
@@ -24,7 +31,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
         for (const number of verifiedIn(entries)) write.verified.run(number)
         stats.add(counts)
       }),
-    saveReports: (provider, reports) =>
+    saveReports: (provider, reports, writesEvents) =>
       writer.write(() => {
         const saved: SavedReport[] = []
         for (const report of bestReports(reports)) {
@@ -34,6 +41,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
           saved.push({ report, before })
         }
         stats.add(reportCounts(provider, saved))
+        if (writesEvents) for (const effect of reportEvents(saved)) writeEffect(database, effect)
       }),
   }
 }

@@ -1,15 +1,13 @@
 import type Driver from 'better-sqlite3'
 import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
-import type { Effect } from '../../domain/effects.ts'
 import type { Subject } from '../../domain/otp/limits.ts'
 import { otpSteps, type Steps, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
-import { effectStatements } from '../store/effects.ts'
 import { type RecordRow, Records } from '../store/records.ts'
-import type { Orm } from '../store/statements.ts'
 import type { Database } from './database.ts'
+import { writeEffect } from './effects.ts'
 import { placeholders, prepared } from './prepared.ts'
-import * as tables from './schema.ts'
+import { codesAndLimits } from './schema.ts'
 import type { Sync, Unit } from './writer.ts'
 
 /** @param isHashOf compares in constant time */
@@ -39,8 +37,6 @@ export function createOtpStore(
     }
   }
 }
-
-const { codesAndLimits } = tables
 
 const mostRows = 16
 
@@ -95,16 +91,8 @@ class RecordTable implements Unit {
       this.insert(rows.length).run(...rows.flatMap((row) => columns.map((column) => row[column])))
     }
     for (const { subject, name } of deletes) this.remove.run(subject, name)
-    for (const effect of effects) this.writeEffect(effect)
+    for (const effect of effects) writeEffect(this.database, effect)
     this.reset()
-  }
-
-  private writeEffect(effect: Effect): void {
-    const { orm, driver } = this.database
-    for (const statement of effectStatements(orm as unknown as Orm, tables, effect)) {
-      const { sql: text, params } = statement.toSQL()
-      driver.prepare(text).run(...params)
-    }
   }
 
   private fresh(): Records {

@@ -1,8 +1,7 @@
 import type { SQL } from 'drizzle-orm'
 import type { Brand } from '../../domain/brands/brand.ts'
-import type { Channel } from '../../domain/contact.ts'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
-import type { NewEvent, Webhook } from '../../domain/events/webhook-events.ts'
+import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
 import type { BucketRow } from '../../domain/guard/bucket.ts'
 import type { NewKey } from '../../domain/idempotency.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
@@ -55,21 +54,6 @@ export interface AlertDeliveryRow {
   readonly dueAt: number
 }
 
-export type EventRow = NewEvent & {
-  readonly state: 'new' | 'waiting' | 'delivered' | 'failed'
-  /** Null in state `new`, with all below. */
-  readonly appId: string | null
-  readonly brand: string | null
-  readonly channel: Channel | null
-  readonly recipient: string | null
-  readonly reference: string | null
-  readonly tries: number
-  readonly dueAt: number
-  readonly httpStatus: number | null
-  readonly error: string | null
-  readonly endedAt: number | null
-}
-
 export type IdempotencyKeyRow = NewKey & {
   /** Null: in progress. */
   readonly status: number | null
@@ -90,7 +74,7 @@ export interface Tables {
   readonly alerts: StoreTable<Alert>
   readonly alertDeliveries: StoreTable<AlertDeliveryRow>
   readonly webhooks: StoreTable<Webhook>
-  readonly events: StoreTable<EventRow>
+  readonly events: StoreTable<StoredEvent>
   readonly idempotencyKeys: StoreTable<IdempotencyKeyRow>
   readonly notifyOrders: StoreTable<NotifyOrder>
   readonly notifyJobs: StoreTable<NotifyJob>

@@ -1,3 +1,4 @@
+import type { Effect } from '../../domain/effects.ts'
 import { type Counted, reportStat } from '../../domain/events/stats.ts'
 import {
   type DeliveryReportState,
@@ -25,6 +26,17 @@ export function outranks(
 export interface SavedReport {
   readonly report: MessageReport
   readonly before: Pick<DeliveryReportState, 'status' | 'at'> | undefined
+}
+
+/** `message.delivered` and `message.failed` (design D45). */
+export function reportEvents(saved: readonly SavedReport[]): readonly Effect[] {
+  return saved.flatMap(({ report: { key: reportKey, status, reason, at } }) => {
+    if (status === 'pending') return []
+    const id = Bun.randomUUIDv7('hex', at)
+    const type = `message.${status}` as const
+    const event = { id, at, type, requestId: null, reportKey, position: null, status, reason }
+    return [{ kind: 'event', event }]
+  })
 }
 
 /** Each message counts once, by its latest report. */

@@ -1,5 +1,6 @@
 import { and, asc, eq } from 'drizzle-orm'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
+import { whileOff } from '../../domain/events/webhook-events.ts'
 import type { PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
 import { type AppScope, isUnscoped } from '../../domain/operator/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy.ts'
@@ -20,7 +21,8 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   readonly cached: (smsCountries: readonly string[]) => ReadPolicy
 } {
   const { orm, tables, policyChanges, serialTransaction } = database
-  const { audit, budgets, destinationRules, guardPrefixes, webhooks } = tables
+  const { audit, budgets, destinationRules, events, guardPrefixes, webhooks } = tables
+  const isWaiting = (appId: string) => and(eq(events.appId, appId), eq(events.state, 'waiting'))
 
   async function rows(): Promise<PolicyRows> {
     const [scopes, brands, rules, prefixes, all, hooks] = await Promise.all([
@@ -86,9 +88,19 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           for (const row of change.saveWebhooks ?? []) {
             const target = webhooks.appId
             yield* run(inside.insert(webhooks).values(row).onConflictDoUpdate({ target, set: row }))
+            // While the webhook is off, its events are not due.
+            const dueAt = row.disabledAt === null ? now : whileOff
+            const isOther = row.disabledAt === null ? eq(events.dueAt, whileOff) : undefined
+            yield* run(
+              inside
+                .update(events)
+                .set({ dueAt })
+                .where(and(isWaiting(row.appId), isOther)),
+            )
           }
           for (const { appId } of change.removeWebhooks ?? []) {
             yield* run(inside.delete(webhooks).where(eq(webhooks.appId, appId)))
+            yield* run(inside.delete(events).where(isWaiting(appId)))
           }
           if (change.entry) {
             yield* run(inside.insert(audit).values(auditRow({ at: now, actor, ...change.entry })))

@@ -22,11 +22,19 @@ function endOf({ status, failure, error, durationMs, context: { channel } }: Req
 /** Rejections that no limit counts are stored up to this number per application and minute. */
 const savedRefusals = 60
 
-/** @param count receives the stats of every ended request, stored or not, its time, and how often it counts (once) */
-export function createEventLog(
-  save: SaveRequest,
-  count: (at: number, statKey: StatKey, times?: number) => void,
-): EventLog & { readonly ended: RequestListener } {
+/** Where the event log is written. */
+export interface EventLogSink {
+  readonly add: SaveRequest
+  /** Receives the stats of every ended request, stored or not, its time, and how often it counts (once). */
+  count(at: number, statKey: StatKey, times?: number): void
+  readonly flush: EventLog['flush']
+}
+
+export function createEventLog({
+  add: save,
+  count,
+  flush,
+}: EventLogSink): EventLog & { readonly ended: RequestListener } {
   const refusals = new Map<string, number>()
   let minute = 0
 
@@ -47,6 +55,7 @@ export function createEventLog(
     note: (context) => {
       if (isSaved(context)) save(context)
     },
+    flush,
     ended: (ended) => {
       const { context } = ended
       if (!isSaved(context)) return

@@ -44,6 +44,8 @@ export interface DeliveryQuery {
 export interface EventLog {
   /** Saves the request before and after each attempt, since an attempt may take long. */
   note(context: RequestContext): void
+  /** Resolves when all notes so far are stored or lost. */
+  flush(): Promise<void>
 }
 
 export interface EventLogReader {

@@ -1,3 +1,4 @@
+import type { Channel } from '../contact.ts'
 import type { EpochMs } from '../time.ts'
 
 /** What an app can be notified of (design D45). */
@@ -31,3 +32,29 @@ export interface NewEvent {
   readonly status: 'delivered' | 'failed' | 'unknown' | null
   readonly reason: string | null
 }
+
+/** As it is stored once its message is known. */
+export interface StoredEvent extends NewEvent {
+  readonly state: 'new' | 'waiting' | 'delivered' | 'failed'
+  /** Null in state `new`, with all below. */
+  readonly appId: string | null
+  readonly brand: string | null
+  readonly channel: Channel | null
+  /** Masked. */
+  readonly recipient: string | null
+  /** The caller's. */
+  readonly reference: string | null
+  /** With the one in progress. */
+  readonly tries: number
+  /** Of the next try; while a try is in progress, when its lease ends. */
+  readonly dueAt: EpochMs
+  /** Of the latest try. Null: none, or no answer. */
+  readonly httpStatus: number | null
+  /** Why the latest try failed. */
+  readonly error: string | null
+  /** When it was delivered or given up. */
+  readonly endedAt: EpochMs | null
+}
+
+/** `dueAt` of the events of a webhook that is switched off. */
+export const whileOff: EpochMs = Number.MAX_SAFE_INTEGER

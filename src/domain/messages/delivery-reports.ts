@@ -1,4 +1,5 @@
 import { Failure } from '../failures.ts'
+import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { CallbackRequest, DeliveryReport, DeliveryReportReader, SmsProvider } from './providers.ts'
@@ -12,8 +13,11 @@ export interface MessageReport extends DeliveryReportState {
 }
 
 export interface DeliveryReportStore {
-  /** Atomic. Reports may repeat and arrive in any order, also before their attempt. */
-  saveReports(provider: string, reports: readonly MessageReport[]): Promise<void>
+  /**
+   * Atomic. Reports may repeat and arrive in any order, also before their attempt.
+   * @param writesEvents whether a report that makes a message delivered or failed also writes an event (design D45)
+   */
+  saveReports(provider: string, reports: readonly MessageReport[], writesEvents: boolean): Promise<void>
 }
 
 /** The report key of an attempt with its own callback URL. Short, since providers limit URLs. */
@@ -36,6 +40,7 @@ export interface CallbackPorts {
   readonly providers: readonly SmsProvider[]
   readonly secrets: Pick<Secrets, 'isCallbackToken'>
   readonly deliveryReports: DeliveryReportStore
+  readonly policy: ReadPolicy
   readonly now: Clock
   readonly reportReceived?: ((provider: string, status: DeliveryReportState['status']) => void) | undefined
 }
@@ -83,12 +88,13 @@ export async function takeReports(
   const at = ports.now()
   const received = reader.read(call)
   for (const { status } of received) ports.reportReceived?.(provider, status)
+  const writesEvents = (await ports.policy()).webhooks.size > 0
   const reports = received
     .filter(({ providerMessageId: id }) => id === undefined || isProviderMessageId(id))
     .map(({ providerMessageId = '', ...report }) => ({ ...report, key: keyOf(providerMessageId), at }))
   // In batches, so that thousands of reports do not delay sends.
   for (let done = 0; done < reports.length; done += batch) {
-    await ports.deliveryReports.saveReports(provider, reports.slice(done, done + batch))
+    await ports.deliveryReports.saveReports(provider, reports.slice(done, done + batch), writesEvents)
   }
   return reader.answer?.(call, at)
 }

@@ -9,6 +9,8 @@ import {
   recipientProblem,
 } from '../contact.ts'
 import { type DestinationPorts, decideDestination } from '../destinations/decide.ts'
+import type { Effect } from '../effects.ts'
+import { messageFailed } from '../events/message-events.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid } from '../failures.ts'
 import { Charge } from '../money/charge.ts'
@@ -104,7 +106,7 @@ const notifyBySms: Handler = async (ports, context, body, { app, policy }) => {
   const messages = recipients.map((to) => ({ ...to, charging: charge.add(to.priced, to.steps) }))
   const grants = await claim(ports, context, [global, ...charge.claims()])
   try {
-    await deliverToAll(ports, context, 'SMS', messages, (to, subject, position) => {
+    await deliverToAll(ports, context, 'SMS', policy, messages, (to, subject, position) => {
       const { senderId, priced, steps, charging } = to
       const sms = { ...common, ...priced, id: ports.secrets.newId(), senderId, subject, position }
       return deliverSms(ports, context, sms, steps, { charging })
@@ -143,7 +145,7 @@ function readSmsOrder(
   return { content, recipients }
 }
 
-const notifyByMail: Handler = async (ports, context, body, { app }) => {
+const notifyByMail: Handler = async (ports, context, body, { app, policy }) => {
   await claim(ports, context, [globalLimit(ports.limits, app)])
   if (!isGiven(body.channel) || body.channel === '') throw invalid('`channel` is required: SMS or EMAIL.')
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
@@ -157,8 +159,14 @@ const notifyByMail: Handler = async (ports, context, body, { app }) => {
   if (brand) context.brand = brand.slug
   const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
   const common = { requestId: context.requestId, brandSlug, brandName, template: null, ...content }
-  await deliverToAll(ports, context, 'EMAIL', recipients, ({ recipient }, recipientSubject, position) =>
-    deliverMail(ports, context, { ...common, to: recipient.identity, recipientSubject, position }),
+  await deliverToAll(
+    ports,
+    context,
+    'EMAIL',
+    policy,
+    recipients,
+    ({ recipient }, recipientSubject, position) =>
+      deliverMail(ports, context, { ...common, to: recipient.identity, recipientSubject, position }),
   )
   return { channel: 'EMAIL' }
 }
@@ -319,6 +327,7 @@ async function deliverToAll<To extends Addressee>(
   ports: NotifyPorts,
   context: RequestContext,
   channel: Channel,
+  policy: Policy,
   recipients: readonly To[],
   deliver: (to: To, subject: string, position: number | null) => Promise<Outcome>,
 ): Promise<void> {
@@ -331,20 +340,45 @@ async function deliverToAll<To extends Addressee>(
     context.recipientSubject = subjectOf(only)
   }
   ports.eventLog.note(context)
+  const hasWebhook = context.app !== undefined && policy.webhooks.has(context.app)
+  // Events get the app and the recipients from the event log.
+  if (hasWebhook) await ports.eventLog.flush()
   const waiting = recipients.values()
-  let failed = 0
+  const failed: (number | null)[] = []
   const work = async () => {
     for (const to of waiting) {
       const subject = context.recipientSubject ?? subjectOf(to.recipient)
-      const outcome = await deliver(to, subject, only ? null : to.position)
-      if (outcome.kind !== 'accepted') failed++
+      const position = only ? null : to.position
+      const outcome = await deliver(to, subject, position)
+      if (outcome.kind !== 'accepted') failed.push(position)
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, recipients.length) }, work))
-  if (failed === 0) return
-  const which = recipients.length === 1 ? 'the message' : `${failed} of ${recipients.length} messages`
+  if (failed.length === 0) return
+  if (hasWebhook) await writeFailures(ports, context, failed)
+  const which = recipients.length === 1 ? 'the message' : `${failed.length} of ${recipients.length} messages`
   const message = `${failureMessages.notification_failed} No provider accepted ${which}.`
   throw new Failure('notification_failed', message, { channel })
+}
+
+/** `message.failed` for each of these recipients (design D45). A fault of the store does not change the answer. */
+async function writeFailures(
+  { store, eventLog, secrets, now }: NotifyPorts,
+  context: RequestContext,
+  positions: readonly (number | null)[],
+): Promise<void> {
+  const { requestId } = context
+  const at = now()
+  const effects = positions.map((position): Effect => {
+    const attempts = context.attempts.filter((attempt) => attempt.position === position)
+    const event = messageFailed({ id: secrets.newEventId(at), at, requestId, position }, attempts)
+    return { kind: 'event', event }
+  })
+  // The masked recipients are in the attempts.
+  await eventLog.flush()
+  await store.giveBack([], at, effects).catch((error: unknown) => {
+    context.fault = error
+  })
 }
 
 function excerpt(value: string): string {

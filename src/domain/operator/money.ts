@@ -140,13 +140,14 @@ async function existingScope(ports: MoneyPorts, text: string): Promise<string> {
   const [kind = ''] = scope.split(':')
   const name = scope.slice(kind.length + 1)
   if (kind === 'brand') await existingBrand(ports.brands, name)
-  if (kind === 'app' && !(await hasApp(ports.apps, name)))
-    throw new OperatorError(`App ${name} does not exist. \`otpost app list\` lists the apps.`)
+  if (kind === 'app') await requireApp(ports.apps, name)
   return scope
 }
 
-async function hasApp({ configured, list }: MoneyPorts['apps'], name: string): Promise<boolean> {
-  return configured.includes(name) || (await list()).some(({ appId }) => appId === name)
+/** @throws OperatorError if the app does not exist */
+export async function requireApp({ configured, list }: MoneyPorts['apps'], name: string): Promise<void> {
+  if (configured.includes(name) || (await list()).some(({ appId }) => appId === name)) return
+  throw new OperatorError(`App ${name} does not exist. \`otpost app list\` lists the apps.`)
 }
 
 const largestAmountMicros = 1e15

@@ -9,6 +9,8 @@ import {
   recipientProblem,
 } from '../contact.ts'
 import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
+import type { Effect } from '../effects.ts'
+import { messageFailed } from '../events/message-events.ts'
 import { mayBeSent, noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import type { Guard, GuardPass } from '../guard/guard.ts'
@@ -102,8 +104,11 @@ export async function sendOtp(
   })
   if (pass) confirm(context, pass)
   ports.eventLog.note(context)
+  const hasWebhook = policy.webhooks.has(appId)
+  // Events get the app and the recipient from the event log.
+  if (hasWebhook) await ports.eventLog.flush()
   const outcome = await deliver(isResend ? lastProvider : null)
-  await settle(ports, context, outcome, { record, limits, grants, lastProvider, charge, pass })
+  await settle(ports, context, outcome, { record, limits, grants, lastProvider, charge, pass, hasWebhook })
   return { expiresIn: ports.otpTtlSeconds }
 }
 
@@ -115,6 +120,8 @@ interface Sending {
   readonly lastProvider: string | null
   readonly charge: Charge
   readonly pass: GuardPass | undefined
+  /** Whether the app gets events. */
+  readonly hasWebhook: boolean
 }
 
 /** Gives back what the delivery did not use. @throws sms_failed if no provider accepted the code */
@@ -122,7 +129,7 @@ async function settle(
   ports: SendOtpPorts,
   context: RequestContext,
   outcome: Outcome,
-  { record, limits, grants, lastProvider, charge, pass }: Sending,
+  { record, limits, grants, lastProvider, charge, pass, hasWebhook }: Sending,
 ): Promise<void> {
   const { store, now } = ports
   const cooldown = cooldownOf(grants, record.brandSlug)
@@ -135,7 +142,12 @@ async function settle(
     // The global limit counts calls, so it is not given back. The others count codes that may have been sent.
     const isUnused = (grant: Grant) =>
       grant === cooldown || (possiblySent.length === 0 && limits.some((each) => isSame(each, grant)))
-    await store.abandonSend(record, [...grants.filter(isUnused), ...unspent], provider, now())
+    const at = now()
+    const about = { id: ports.secrets.newEventId(at), at, requestId: context.requestId, position: null }
+    const effects: Effect[] = hasWebhook
+      ? [{ kind: 'event', event: messageFailed(about, context.attempts) }]
+      : []
+    await store.abandonSend(record, [...grants.filter(isUnused), ...unspent], provider, at, effects)
     await countFurther(ports, limits, possiblySent.length)
     throw new Failure('sms_failed')
   }

@@ -27,7 +27,8 @@ export interface VerifyOtpPorts extends CredentialPorts {
 export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, body: Body): Promise<void> {
   context.operation = 'verify'
   const appId = await authenticate(ports, context, body)
-  const app = permitted(await ports.policy(), appId, 'otp')
+  const policy = await ports.policy()
+  const app = permitted(policy, appId, 'otp')
   const brand = await approvedBrand(ports.brands, context, body, app)
   const claims = [globalLimit(ports.limits, app)]
   const answer = judged(() => readAnswer(body, appId, ports.contacts))
@@ -43,10 +44,17 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   context.recipientSubject = subject[0]
   const budget = failureBudget(ports.limits, subject)
   const keyedCodes = ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp)
-  const verdict = await ports.store.guess(
-    { claims: claims.map(stored), failureBudget: budget && stored(budget), subject, brandSlug, keyedCodes },
-    ports.now(),
-  )
+  const now = ports.now()
+  const attempt = {
+    claims: claims.map(stored),
+    failureBudget: budget && stored(budget),
+    subject,
+    brandSlug,
+    keyedCodes,
+    // The app that sent the code may be another one.
+    eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
+  }
+  const verdict = await ports.store.guess(attempt, now)
   const decision = verdict.kind === 'refused' ? verdict.refusal : ({ allowed: true, counts: [] } as const)
   const all = budget ? [...claims, budget] : claims
   noteLimits(context, all, decision)
