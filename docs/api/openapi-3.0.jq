@@ -49,7 +49,7 @@ walk(simplify)
     | .OtpVerifyRequest |= merged($schemas)
     | .NotifyRequest |= merged($schemas)
     | .NotifyRequest.properties.to.items = {type: "string"}
-    | with_entries(select(.key | test("^(Sms|Email|Phone|Text|Template|Html|Outbox)|^NotificationFailed$") | not))
+    | with_entries(select(.key | test("^(Sms|Email|Phone|Text|Template|Html|Outbox)|^NotificationFailed$|Event$") | not))
   )
 | del(.paths["/outbox/messages"], .webhooks)
 | .openapi = "3.0.3"

@@ -12,7 +12,7 @@ afterAll(() => app.close())
 if (!browserPath) console.warn('The page /docs is not tried in a browser: there is no Chromium.')
 
 test.skipIf(!browserPath)(
-  'the API reference shows every operation, calls no other host, and can send a request',
+  'the API reference shows every operation and event, calls no other host, and can send a request',
   async () => {
     const origin = app.app.listen().origin
     const browser = await launchBrowser()
@@ -31,9 +31,9 @@ test.skipIf(!browserPath)(
 
       const health = page.locator('#operations-Operation-getHealth')
       await health.waitFor()
-      const { paths } = (await app.get('/openapi.json')).body
+      const { paths, webhooks } = (await app.get('/openapi.json')).body
       expect((await page.locator('.opblock-summary-path').allInnerTexts()).map(visible).sort()).toEqual(
-        Object.keys(paths).sort(),
+        [...Object.keys(paths), ...Object.keys(webhooks)].sort(),
       )
 
       await health.locator('.opblock-summary-control').click()

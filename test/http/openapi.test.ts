@@ -8,6 +8,8 @@ import { type MetricsPorts, metricsRoutes } from '../../src/adapters/http/metric
 import { createHttp, type HttpPorts } from '../../src/adapters/http/server.ts'
 import { type OutboxPorts, outboxRoutes } from '../../src/adapters/outbox/routes.ts'
 import { rootRoutes } from '../../src/adapters/pages/root.tsx'
+import { eventBody } from '../../src/domain/events/message-events.ts'
+import type { EventType, StoredEvent } from '../../src/domain/events/webhook-events.ts'
 import { version } from '../../src/version.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -31,6 +33,7 @@ interface Operation {
 }
 
 interface Document extends Json {
+  readonly webhooks: Readonly<Record<string, { readonly post: Operation }>>
   readonly tags: readonly { readonly name: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
@@ -49,6 +52,14 @@ interface HttpRequest {
 type Row = readonly [request: string, fields: Readonly<Record<string, unknown>>, expected: string]
 
 const json = 'application/json'
+
+/** The statuses of each type of event (design D45). */
+const eventStatuses: Readonly<Record<EventType, readonly StoredEvent['status'][]>> = {
+  'message.delivered': ['delivered'],
+  'message.failed': ['failed', 'unknown'],
+  'otp.verified': [null],
+  'otp.locked': [null],
+}
 
 let document: Document
 let ajv: Ajv2020
@@ -117,7 +128,10 @@ test('it has the running version, and the tags and ids that its operations use',
     version,
     license: { name: 'Apache License 2.0', identifier: packageJson.license },
   })
-  const all = operations().map(([, operation]) => operation)
+  const all = [
+    ...operations().map(([, operation]) => operation),
+    ...Object.values(document.webhooks).map(({ post }) => post),
+  ]
   expect(new Set(all.map(({ operationId }) => operationId)).size).toBe(all.length)
   expect(new Set(all.flatMap(({ tags }) => tags))).toEqual(new Set(document.tags.map(({ name }) => name)))
 })
@@ -136,6 +150,31 @@ test('each of its examples matches its schema', () => {
     })
   })
   expect(problems).toEqual([])
+})
+
+test.each(Object.entries(eventStatuses))('%s is described, and its example is an event', (type, statuses) => {
+  const { schema, examples } = document.webhooks[type]?.post.requestBody?.content[json] ?? {}
+  const validate = ajv.getSchema(`openapi${schema?.$ref}`)
+  if (!schema || !validate) throw new Error(`the description has no event ${type}`)
+  const about = { appId: 'shop', state: 'waiting', tries: 0, dueAt: 0, endedAt: null } as const
+  const bare = { brand: null, reference: null, position: null, reason: null } as const
+  const full = { brand: 'acme', reference: 'login-7', position: 3, reason: '30003' } as const
+  const bodies = statuses.flatMap((status) =>
+    [bare, full].map((fields) => {
+      const id = { id: 'evt_1', at: 0, requestId: crypto.randomUUID(), reportKey: null, httpStatus: null }
+      const message = {
+        type: type as EventType,
+        channel: 'SMS',
+        recipient: '12*******43',
+        error: null,
+      } as const
+      return JSON.parse(eventBody({ ...id, ...message, ...about, ...fields, status }))
+    }),
+  )
+  const shown = Object.values(examples ?? {}).map(({ value }) => value)
+  expect([...bodies, ...shown].filter((body) => !validate(body))).toEqual([])
+  expect(bodies.flatMap((body) => undescribed(body, [schema]))).toEqual([])
+  expect(validate({ ...bodies[0], type: 'message.sent' })).toBe(false)
 })
 
 // --- Responses of the service ------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+import { type EventType, eventTypes } from '../../domain/events/webhook-events.ts'
 import { Failure, type FailureKind, failureMessages } from '../../domain/failures.ts'
 import { notifySizes } from '../../domain/messages/notify.ts'
 import { maxBodyBytes } from './body.ts'
@@ -23,6 +24,7 @@ export function openApi(version: string, withOutbox: boolean) {
       { name: 'Notifications', description: 'Transactional SMS and e-mail.' },
       { name: 'Onboarding', description: 'Catalog, active brands and access requests. No credentials.' },
       { name: 'Operation', description: 'Health, version and metrics, for operators.' },
+      { name: 'Events', description: 'What otpost sends to the webhook of your application.' },
       ...(withOutbox ? [{ name: 'Development', description: 'Messages in the outbox.' }] : []),
     ],
     paths: {
@@ -40,6 +42,7 @@ export function openApi(version: string, withOutbox: boolean) {
       '/metrics': { get: metricsOperation },
       ...(withOutbox ? { '/outbox/messages': { get: outboxOperation } } : {}),
     },
+    webhooks: Object.fromEntries(eventTypes.map((type) => [type, { post: eventOperation(type) }])),
     components: {
       schemas: { ...schemas, Error: { title: 'Error', ...errorSchema(allCodes()) } },
       headers: {
@@ -508,6 +511,60 @@ const outboxOperation = operation({
   },
 })
 
+// --- Events ---------------------------------------------------------------------------------------------------------
+
+const eventSchemas = {
+  'message.delivered': 'MessageDeliveredEvent',
+  'message.failed': 'MessageFailedEvent',
+  'otp.verified': 'OtpVerifiedEvent',
+  'otp.locked': 'OtpLockedEvent',
+} as const satisfies Readonly<Record<EventType, SchemaName>>
+
+const eventExamples = {
+  'message.delivered': { status: 'delivered', reason: null },
+  'message.failed': { status: 'failed', reason: '30003' },
+  'otp.verified': { status: null, reason: null },
+  'otp.locked': { status: null, reason: null },
+} as const satisfies Readonly<Record<EventType, object>>
+
+function eventOperation(type: EventType) {
+  const name = eventSchemas[type]
+  const value = {
+    type,
+    timestamp: '2026-03-14T15:09:31.220Z',
+    data: {
+      requestId: someRequestId,
+      reference: 'login-1042',
+      brandId: 'acme',
+      channel: 'SMS',
+      to: '12*******43',
+      index: 0,
+      ...eventExamples[type],
+    },
+  }
+  return {
+    tags: ['Events'],
+    operationId: `on${name}`,
+    summary: type,
+    description: `${schemas[name].description} Signed as Standard Webhooks define, with the secret that \`otpost app webhook\` prints. An answer other than 2xx within 10 seconds is a failure. otpost sends a failed event again, with the same webhook-id.`,
+    parameters: [
+      header('webhook-id', { type: 'string' }, 'The id of the event, the same at each try.'),
+      header(
+        'webhook-timestamp',
+        { type: 'string', pattern: '^[0-9]+$' },
+        'Seconds since 1970, of this try.',
+      ),
+      header(
+        'webhook-signature',
+        { type: 'string' },
+        '`v1,` and the HMAC-SHA-256 of id, timestamp and body, in base64.',
+      ),
+    ],
+    requestBody: { required: true, content: json(ref(name), { event: [type, value] }) },
+    responses: { '2XX': { description: 'Your application has the event.' } },
+  }
+}
+
 // --- How an operation is put together -------------------------------------------------------------------------------
 
 type Examples = Readonly<Record<string, readonly [summary: string, value: object]>>
@@ -638,6 +695,10 @@ function retryAfter(description: string) {
 
 function bearer(description: string) {
   return { type: 'http', scheme: 'bearer', description }
+}
+
+function header(name: string, schema: object, description: string) {
+  return { name, in: 'header', required: true, description, schema }
 }
 
 function query(name: string, schema: object, description: string) {

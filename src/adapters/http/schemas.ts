@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { EventType } from '../../domain/events/webhook-events.ts'
 import { requestSizes } from '../../domain/integration/integration.ts'
 import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
 import {
@@ -483,6 +484,35 @@ const outboxMessages = succeeded(
   'The messages, oldest first.',
 )
 
+// --- Events ---------------------------------------------------------------------------------------------------------
+
+function event(type: EventType, status: TSchema, description: string) {
+  return Type.Object(
+    {
+      type: Type.Literal(type),
+      timestamp: Type.String({ format: 'date-time', description: 'When it happened.' }),
+      data: Type.Object({
+        requestId: Type.String({
+          format: 'uuid',
+          description:
+            'The requestId of the send, resend or notify. For a code: of the request that sent it.',
+        }),
+        reference: orNull(Type.String(), 'The reference of that request. Null without one.'),
+        brandId: orNull(Type.String(), 'Null for an e-mail without a brand.'),
+        channel,
+        to: Type.String({ description: 'The recipient, masked.' }),
+        index: Type.Integer({ minimum: 0, description: 'The position of the recipient in to, from 0.' }),
+        status,
+        reason: orNull(
+          Type.String(),
+          'With message.failed: the code of the provider, or why otpost did not send. Null if unknown.',
+        ),
+      }),
+    },
+    { description },
+  )
+}
+
 export function errorSchema(codes: readonly string[]) {
   return answer(
     {
@@ -556,6 +586,18 @@ const named = {
   Brands: brands,
   OutboxMessages: outboxMessages,
   OutboxMessage: outboxMessage,
+  MessageDeliveredEvent: event(
+    'message.delivered',
+    Type.Literal('delivered'),
+    'A delivery report says that the message reached the recipient.',
+  ),
+  MessageFailedEvent: event(
+    'message.failed',
+    oneOf(['failed', 'unknown'], { description: '`unknown`: the message may have been sent.' }),
+    'The message was not sent, or a delivery report says that it did not arrive.',
+  ),
+  OtpVerifiedEvent: event('otp.verified', Type.Null(), 'A code was verified.'),
+  OtpLockedEvent: event('otp.locked', Type.Null(), 'The third wrong attempt locked a code.'),
 } as const
 
 export type SchemaName = keyof typeof named
