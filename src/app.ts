@@ -21,7 +21,7 @@ import { rootRoutes } from './adapters/pages/root.tsx'
 import { countryOfPrefix, destinationOf } from './adapters/phone/destination.ts'
 import { isRegion } from './adapters/phone/e164.ts'
 import { formatPhone, formatPrefix } from './adapters/phone/format.ts'
-import { processOwner } from './adapters/process-owner.ts'
+import { hasEnded, processOwner } from './adapters/process-owner.ts'
 import { post } from './adapters/sms/http.ts'
 import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
@@ -141,6 +141,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     isTopLevelDomain,
     stopwatch,
     owner,
+    hasEnded,
   }
 
   const httpRequests = new HttpRequests(config.trustedProxies, now, (network) => {

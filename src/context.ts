@@ -70,6 +70,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     operator,
     policy,
     guardStore: storage.guard,
+    idempotencyKeys: storage.idempotencyKeys,
     prices: storage.prices,
     budgets: storage.budgets,
     alerts: storage.alerts,

@@ -12,11 +12,12 @@ export type Effect =
   | {
       readonly kind: 'answer'
       readonly hash: string
+      readonly requestId: string
       readonly status: number
       /** JSON. */
       readonly answer: string
       readonly expiresAt: EpochMs
     }
   /** It ended with an answer that is not kept. */
-  | { readonly kind: 'free-key'; readonly hash: string }
+  | { readonly kind: 'free-key'; readonly hash: string; readonly requestId: string }
   | { readonly kind: 'queue'; readonly order: NotifyOrder; readonly jobs: readonly NotifyJob[] }

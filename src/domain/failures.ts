@@ -18,6 +18,10 @@ export const failureMessages = {
     'Brand is not registered or not approved. GET /platform/brands lists the active brands.',
   brand_suspended: 'Brand is suspended. The operator of this server can activate it again.',
   template_not_allowed: 'Template not enabled for brand. The operator of this server can enable it.',
+  idempotency_in_progress:
+    'A request with this Idempotency-Key is in progress. Retry after the seconds in Retry-After.',
+  idempotency_key_reused:
+    'The Idempotency-Key was used with another request body. Use a new key for each new request.',
   not_found: 'No active OTP for this contact. Request a new code.',
   rate_limited: 'Too many requests. Please try again later.',
   cooldown_active: 'Please wait before requesting another OTP.',
@@ -33,7 +37,7 @@ export const failureMessages = {
 export type FailureKind = keyof typeof failureMessages
 
 export interface FailureDetails {
-  /** On every 429. */
+  /** On every 429, and on idempotency_in_progress. */
   readonly retryAfterSeconds?: number
   /** On notification_failed (spec 4.4, rule 11). */
   readonly channel?: 'SMS' | 'EMAIL'

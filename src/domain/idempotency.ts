@@ -10,3 +10,20 @@ export interface NewKey {
   readonly owner: string
   readonly expiresAt: EpochMs
 }
+
+export interface StoredKey extends NewKey {
+  /** Null: in progress. */
+  readonly status: number | null
+  /** JSON. */
+  readonly answer: string | null
+}
+
+/** The name of the limit that makes a key unique. */
+export const keyLimitName = 'key'
+
+export interface IdempotencyKeys {
+  /** @param hashes of one key, under each secret key. Undefined: never used, not kept, or expired. */
+  find(hashes: readonly string[]): Promise<StoredKey | undefined>
+  /** Deletes the row and its limit, unless the request has ended or another one uses the key. */
+  release(key: Pick<StoredKey, 'hash' | 'requestId'>): Promise<void>
+}

@@ -13,7 +13,7 @@ import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { Policy } from '../../src/domain/policy.ts'
 import type { Secrets } from '../../src/domain/ports.ts'
 import { codeIn } from '../support/app.ts'
-import { deliveryBasics, newContext, noGuard } from '../support/calls.ts'
+import { deliveryBasics, newContext, noGuard, noIdempotency } from '../support/calls.ts'
 import { keepAll } from '../support/operator.ts'
 import { apiKeys, type Calls, type Ground, type Server, type Site, turn } from './ground.ts'
 import {
@@ -404,6 +404,7 @@ class Simulation {
       ipIdentity,
       guard: noGuard,
       isVerifiedNumber: async () => false,
+      ...noIdempotency,
       limits,
       otpTtlSeconds: otpTtlMs / 1000,
       providerTimeoutMs,

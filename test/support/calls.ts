@@ -26,6 +26,13 @@ export function deliveryBasics(
   }
 }
 
+/** For requests without an Idempotency-Key. */
+export const noIdempotency = {
+  idempotencyKeys: { find: async () => undefined, release: async () => {} },
+  owner: 'test',
+  hasEnded: () => false,
+} as const
+
 /** Passes every code. */
 export const noGuard = new Guard({
   store: {

@@ -18,6 +18,8 @@ const statuses: Readonly<Record<FailureKind, number>> = {
   brand_not_approved: 403,
   brand_suspended: 403,
   template_not_allowed: 403,
+  idempotency_in_progress: 409,
+  idempotency_key_reused: 422,
   not_found: 404,
   rate_limited: 429,
   cooldown_active: 429,

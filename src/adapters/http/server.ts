@@ -29,8 +29,6 @@ export interface HttpPorts
   readonly secrets: Secrets
   readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly Brand[]> }
   readonly checkDatabase: () => Promise<void>
-  /** Names this process in rows of work in progress. */
-  readonly owner: string
 }
 
 export interface HttpSettings {
@@ -181,6 +179,8 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
 
   function call<Path extends string>(path: Path, useCase: UseCase) {
     return route(path, async (ports, context) => {
+      const key = context.request.headers.get('idempotency-key')
+      if (key !== null) context.idempotencyKey = key
       const body = await received(context, readBody(context.request))
       return { success: true, ...(await useCase(ports, context, body)) }
     })
@@ -193,8 +193,8 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       let response: Response
       try {
         const body = await handle(portsOf(context), context)
-        const { status, requestId } = context
-        response = Response.json({ ...body, requestId }, { status, headers: headersOf(context) })
+        const { status, requestId, replayOf = requestId } = context
+        response = Response.json({ ...body, requestId: replayOf }, { status, headers: headersOf(context) })
       } catch (error) {
         const { status, headers, envelope } = failed(context, error)
         response = Response.json(envelope, { status, headers: { ...headersOf(context), ...headers } })
@@ -220,13 +220,14 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
 
   function failed(context: HttpRequest, error: unknown): ErrorAnswer {
     context.failure = failureOf(error)
-    const answer = errorAnswer(context.failure, context.requestId)
+    const answer = errorAnswer(context.failure, context.replayOf ?? context.requestId)
     context.status = answer.status
     return answer
   }
 
-  function headersOf({ requestId }: HttpRequest): Record<string, string> {
-    const headers = { 'x-request-id': requestId, ...answerHeaders }
+  function headersOf({ requestId, replayOf }: HttpRequest): Record<string, string> {
+    const headers: Record<string, string> = { 'x-request-id': requestId, ...answerHeaders }
+    if (replayOf !== undefined) headers['idempotency-replayed'] = 'true'
     return httpRequests.isClosing ? { ...headers, connection: 'close' } : headers
   }
 

@@ -26,11 +26,13 @@ export function requestLog(log: Log): RequestListener {
       recipients,
       country,
       flags,
+      replayOf: context.replayOf,
       error,
       attempts: attempts.length > 0 ? attempts.map(attemptFields) : undefined,
       err: cause,
     }
-    if (status >= 500) log.error(line, failure?.message ?? 'failed')
+    if (context.replayOf !== undefined) log.info(line, 'replayed')
+    else if (status >= 500) log.error(line, failure?.message ?? 'failed')
     else log.info(line, failure?.kind ?? (status < 400 ? 'ok' : 'rejected'))
   }
 }

@@ -247,12 +247,13 @@ export function createMetrics(sources: MetricSources): Metrics {
         if (limitStatus.refused) limited.inc({ limit: limitStatus.limit })
       const decision = guardDecision(context, error)
       if (decision) guarded.inc({ ...decision })
-      const { operation, channel = none, country = none } = context
+      const { operation, channel = none, country = none, replayOf } = context
+      const isNewSuccess = error === undefined && replayOf === undefined
       if (context.flags?.includes('destination')) {
         destinations.inc({ country, action: error === 'validation_error' ? 'block' : 'monitor' })
       }
       if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(ended) })
-      else if (operation !== undefined && operation !== 'notify' && error === undefined) {
+      else if (operation !== undefined && operation !== 'notify' && isNewSuccess) {
         codesSent.inc({ operation, channel })
       }
     },

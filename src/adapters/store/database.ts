@@ -3,7 +3,7 @@ import type { Brand } from '../../domain/brands/brand.ts'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
 import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
 import type { BucketRow } from '../../domain/guard/bucket.ts'
-import type { NewKey } from '../../domain/idempotency.ts'
+import type { StoredKey } from '../../domain/idempotency.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import type { NotifyJob, NotifyOrder } from '../../domain/messages/queue.ts'
@@ -54,12 +54,6 @@ export interface AlertDeliveryRow {
   readonly dueAt: number
 }
 
-export type IdempotencyKeyRow = NewKey & {
-  /** Null: in progress. */
-  readonly status: number | null
-  readonly answer: string | null
-}
-
 export interface Tables {
   readonly brands: StoreTable<BrandRow>
   readonly appKeys: StoreTable<KeyRow>
@@ -75,7 +69,7 @@ export interface Tables {
   readonly alertDeliveries: StoreTable<AlertDeliveryRow>
   readonly webhooks: StoreTable<Webhook>
   readonly events: StoreTable<StoredEvent>
-  readonly idempotencyKeys: StoreTable<IdempotencyKeyRow>
+  readonly idempotencyKeys: StoreTable<StoredKey>
   readonly notifyOrders: StoreTable<NotifyOrder>
   readonly notifyJobs: StoreTable<NotifyJob>
   readonly integrationRequests: StoreTable<IntegrationRequestRecord>

@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { Effect } from '../../domain/effects.ts'
 import type { Tables } from './database.ts'
 import { type Orm, replacing, type Statement } from './statements.ts'
@@ -11,6 +11,9 @@ export function effectStatements(
   { events, idempotencyKeys, notifyOrders, notifyJobs }: EffectTables,
   effect: Effect,
 ): readonly Statement<unknown>[] {
+  /** Another request may have the key by now. */
+  const isOf = ({ hash, requestId }: { readonly hash: string; readonly requestId: string }) =>
+    and(eq(idempotencyKeys.hash, hash), eq(idempotencyKeys.requestId, requestId))
   switch (effect.kind) {
     case 'event': {
       const { event } = effect
@@ -24,12 +27,11 @@ export function effectStatements(
       ]
     }
     case 'answer': {
-      const { hash, status, answer, expiresAt } = effect
-      const change = { status, answer, expiresAt }
-      return [orm.update(idempotencyKeys).set(change).where(eq(idempotencyKeys.hash, hash))]
+      const { status, answer, expiresAt } = effect
+      return [orm.update(idempotencyKeys).set({ status, answer, expiresAt }).where(isOf(effect))]
     }
     case 'free-key':
-      return [orm.delete(idempotencyKeys).where(eq(idempotencyKeys.hash, effect.hash))]
+      return [orm.delete(idempotencyKeys).where(isOf(effect))]
     case 'queue':
       return [
         orm.insert(notifyOrders).values(effect.order),

@@ -1,5 +1,6 @@
-import { and, desc, eq, gte, inArray, isNotNull, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, isNotNull, lt, lte, notInArray, or, type SQL, sql } from 'drizzle-orm'
 import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
+import { otherFlags } from '../../domain/events/request-context.ts'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
 import type { StoreDatabase } from './database.ts'
@@ -94,7 +95,7 @@ export function createEventLogReader({
       const rows = await orm
         .select()
         .from(requests)
-        .where(and(inArray(requestId, latest), ne(guard, 'destination')))
+        .where(and(inArray(requestId, latest), notInArray(guard, [...otherFlags])))
         .orderBy(desc(requestId))
         .limit(limit)
       return rows.map(traceOf)

@@ -61,6 +61,8 @@ export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: n
       (SELECT key FROM alerts WHERE at < ${now - alertRetentionMs} ${limit} ${lock})`,
     sql`DELETE FROM alert_deliveries WHERE (key, channel) IN
       (SELECT key, channel FROM alert_deliveries WHERE due_at < ${now - alertRetentionMs} ${limit} ${lock})`,
+    sql`DELETE FROM idempotency_keys WHERE hash IN
+      (SELECT hash FROM idempotency_keys WHERE expires_at <= ${now} ORDER BY expires_at ${limit} ${lock})`,
     sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
     sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
   ]

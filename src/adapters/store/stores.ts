@@ -5,6 +5,7 @@ import { createBudgetCounters } from './budgets.ts'
 import type { StoreDatabase } from './database.ts'
 import { createEventLogReader } from './event-log.ts'
 import { createGuardStore } from './guard.ts'
+import { createIdempotencyKeys } from './idempotency-keys.ts'
 import { createIntegrationRequestStore } from './integration-requests.ts'
 import { createKeyStore } from './keys.ts'
 import { createOperatorStore } from './operator.ts'
@@ -23,6 +24,7 @@ export function createStores(database: StoreDatabase) {
     operator: createOperatorStore(database),
     policy: createPolicyStore(database),
     guard: createGuardStore(database),
+    idempotencyKeys: createIdempotencyKeys(database),
     prices: createPriceStore(database),
     budgets: createBudgetCounters(database),
     alerts: createAlertStore(database),

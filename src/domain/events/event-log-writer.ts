@@ -8,18 +8,19 @@ function isSaved(context: RequestContext): context is SavedRequest {
 }
 
 /** Only messages that name otpost's own fields are stored, since others may contain caller data. */
-function endOf({ status, failure, error, durationMs, context: { channel } }: RequestEnded): RequestEnd {
+function endOf({ status, failure, error, durationMs, context }: RequestEnded): RequestEnd {
+  const { channel, replayOf } = context
   const kind = failure?.kind
   const isOurs = kind === 'validation_error' || (kind === 'missing_variable' && channel === 'SMS')
   return {
     status,
     error: error ?? null,
-    message: isOurs ? (failure?.message ?? null) : null,
+    message: replayOf ?? (isOurs ? (failure?.message ?? null) : null),
     durationMs: Math.round(durationMs),
   }
 }
 
-/** Rejections that no limit counts are stored up to this number per application and minute. */
+/** Rejections and replays that no limit counts are stored up to this number per application and minute. */
 const savedRefusals = 60
 
 /** Where the event log is written. */
@@ -59,7 +60,8 @@ export function createEventLog({
     ended: (ended) => {
       const { context } = ended
       if (!isSaved(context)) return
-      if (ended.status < 400 || !isTooMany(context, ended.error)) {
+      const isNew = ended.status < 400 && context.replayOf === undefined
+      if (isNew || !isTooMany(context, ended.error)) {
         context.end = endOf(ended)
         save(context)
       }

@@ -4,7 +4,13 @@ import type { RejectionScope } from '../messages/providers.ts'
 import { formatMicros } from '../money/amounts.ts'
 import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
-import { type Flag, guardDecision, type LimitStatus, type Operation } from './request-context.ts'
+import {
+  type Flag,
+  guardDecision,
+  type LimitStatus,
+  type Operation,
+  type RequestEnd,
+} from './request-context.ts'
 
 export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
   return [
@@ -55,13 +61,15 @@ const paths: Readonly<Record<Operation, string>> = {
   notify: 'POST /notify',
 }
 
-type Stage = 'app' | 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
+type Stage = 'app' | 'brand' | 'key' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
 const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: string]>> = {
   brand_id_required: ['brand', 'the request has no brandId'],
   brand_not_approved: ['brand', 'the brand is unknown or pending, or the app may not use it'],
   brand_suspended: ['brand', 'the brand is suspended'],
   template_not_allowed: ['brand', 'the template is not enabled for the brand'],
+  idempotency_in_progress: ['key', 'a request with the same Idempotency-Key was in progress'],
+  idempotency_key_reused: ['key', 'the key was used with another request body'],
   cooldown_active: ['limits'],
   rate_limited: ['limits'],
   validation_error: ['fields'],
@@ -104,15 +112,22 @@ function checks(trace: RequestTrace): string[] {
   if (brand !== null) lines.push(`passed    brand ${brand} is active`)
   else if (channel === 'EMAIL') lines.push('passed    e-mail needs no brand')
   if (failed === 'brand') return refused(why)
+  if (failed === 'key') return refused(`Idempotency-Key: ${why}`)
+  if (flags.includes('replayed')) return [...lines, replayed(end)]
   lines.push(...limits.map(limitStatus))
   if (failed === 'limits' && !isDenied) return lines
   if (failed === 'fields') return refused(`fields: ${why}`)
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
-  lines.push('passed    fields', ...flags.map((flag) => flagLine(flag, isDenied)))
+  lines.push('passed    fields', ...flags.flatMap((flag) => (flag === 'replayed' ? [] : flagLine(flag, isDenied))))
   if (isDenied) return lines
   if (failed === 'code') return refused(why)
   if (operation === 'verify' && end !== null) lines.push('passed    the code was correct and is consumed')
   return lines
+}
+
+/** The message of a replay is the ID of the first request. */
+function replayed(end: RequestEnd | null): string {
+  return `replayed  the Idempotency-Key is that of request ${end?.message}, whose answer was sent again; no limit counted it`
 }
 
 const allowPrefix =
@@ -122,7 +137,7 @@ const allowCountry =
 const checkClientIp =
   'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.'
 
-function flagLine(flag: Flag, isDenied: boolean): string {
+function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): string {
   if (flag === 'destination') {
     return 'recorded  destination: with block instead of monitor, its rule would reject the request'
   }

@@ -24,7 +24,11 @@ export interface RequestContext {
   country?: string
   /** The caller's. */
   reference?: string | undefined
-  /** Why the request was rejected, or would have been if the guard or a rule did more than record. */
+  /** The value of the Idempotency-Key header. */
+  idempotencyKey?: string
+  /** The ID of the request whose answer this one gets again (design D43). */
+  replayOf?: string
+  /** A replay; or why the request was rejected, or would have been if the guard or a rule did more than record. */
   flags?: readonly Flag[]
   /** The code that a verify consumed. */
   verified?: VerifiedCode
@@ -38,10 +42,18 @@ export interface RequestContext {
   end?: RequestEnd
 }
 
-/** `destination`: blocked, or of a rule with `monitor` (design D40). The others are the guard's (design D41). */
-export type Flag = 'destination' | GuardReason
+/**
+ * `destination`: blocked, or of a rule with `monitor` (design D40). `replayed`: the only flag of a repeated request (design D43).
+ * The others are the guard's (design D41).
+ */
+export type Flag = OtherFlag | GuardReason
 
-const flags: readonly string[] = ['destination', ...guardReasons]
+type OtherFlag = 'destination' | 'replayed'
+
+/** Not of the guard. */
+export const otherFlags: readonly OtherFlag[] = ['destination', 'replayed']
+
+const flags: readonly string[] = [...otherFlags, ...guardReasons]
 
 export function isFlag(text: string): text is Flag {
   return flags.includes(text)
@@ -83,7 +95,7 @@ export function guardDecision(
   { flags = [], limits }: { readonly flags?: readonly Flag[]; readonly limits: readonly LimitStatus[] },
   error: string | null | undefined,
 ): GuardDecision | undefined {
-  const bucket = flags.find((flag) => flag !== 'destination')
+  const bucket = flags.find((flag) => flag !== 'destination' && flag !== 'replayed')
   if (bucket === undefined || limits.some(({ refused }) => refused)) return undefined
   return { bucket, verdict: error === 'rate_limited' ? 'denied' : 'recorded' }
 }

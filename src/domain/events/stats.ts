@@ -33,7 +33,7 @@ type StatKind =
 type CountryStatKind = 'sms' | 'sms-verified'
 
 /**
- * `detail`: an error code, `ok`, outcome and class, a report status, a bin in seconds, or a country. Of `guard`: a bucket, a
+ * `detail`: an error code, `ok`, `replayed`, outcome and class, a report status, a bin in seconds, or a country. Of `guard`: a bucket, a
  * verdict and a country, separated by spaces. Of `spend`, which counts millionths: a currency, a country and an app.
  */
 export interface StatKey {
@@ -57,13 +57,14 @@ export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; rea
 }
 
 export function requestStats(
-  { operation, channel, brand = '', attempts, verified }: SavedRequest,
+  { operation, channel, brand = '', attempts, verified, replayOf }: SavedRequest,
   error = 'ok',
 ): StatKey[] {
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
   const sender = operation === 'send' || operation === 'resend' ? taken : verified
   const about = { channel: channel ?? '', brand, provider: sender?.provider ?? '' } as const
-  const ended: StatKey = { kind: operation, ...about, detail: error }
+  const detail = replayOf === undefined ? error : 'replayed'
+  const ended: StatKey = { kind: operation, ...about, detail }
   if (!verified) return [ended]
   const bin = verifyBins.find((seconds) => verified.ageMs <= seconds * 1000)
   return [ended, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]

@@ -17,10 +17,12 @@ import { Charge } from '../money/charge.ts'
 import { type AppScope, mayUseBrand } from '../operator/scope.ts'
 import { claim } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts, permitted } from '../otp/credentials.ts'
+import { type IdempotencyKey, type IdempotencyPorts, idempotencyKeyOf } from '../otp/idempotency-key.ts'
 import { type Grant, globalLimit, type LimitSettings } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
+import { dayMs } from '../time.ts'
 import {
   type DeliveryPorts,
   deliverMail,
@@ -36,7 +38,7 @@ import type { Mail, Outcome, SmsMessage } from './providers.ts'
 import { notifyTemplateKeys, render, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
 
-export interface NotifyPorts extends CredentialPorts, DeliveryPorts, DestinationPorts {
+export interface NotifyPorts extends CredentialPorts, DeliveryPorts, DestinationPorts, IdempotencyPorts {
   readonly policy: ReadPolicy
   readonly brands: Brands
   readonly store: OtpStore
@@ -68,11 +70,26 @@ export function longestNotifyMs(providerTimeoutMs: number): number {
 }
 
 /** A transactional SMS or e-mail (spec 4.4), with the checks in the order of design 5. */
-export async function notify(ports: NotifyPorts, context: RequestContext, body: Body): Promise<Notified> {
+export function notify(ports: NotifyPorts, context: RequestContext, body: Body): Promise<Notified> {
   context.operation = 'notify'
+  const key = idempotencyKeyOf<Notified>(ports, context, body, {
+    windowMs: dayMs,
+    longestMs: longestNotifyMs(ports.providerTimeoutMs),
+    kept: ['notification_failed', 'internal_error'],
+  })
+  const notified = send(ports, context, body, key)
+  return key ? key.ended(notified) : notified
+}
+
+async function send(
+  ports: NotifyPorts,
+  context: RequestContext,
+  body: Body,
+  key: IdempotencyKey<Notified> | undefined,
+): Promise<Notified> {
   const appId = await authenticate(ports, context, body)
   const policy = await ports.policy()
-  const by = { app: permitted(policy, appId, 'notify'), policy }
+  const by = { app: permitted(policy, appId, 'notify'), policy, key }
   return parseChannel(body.channel) === 'SMS'
     ? notifyBySms(ports, context, body, by)
     : notifyByMail(ports, context, body, by)
@@ -82,14 +99,20 @@ type Handler = (
   ports: NotifyPorts,
   context: RequestContext,
   body: Body,
-  by: { readonly app: AppScope; readonly policy: Policy },
+  by: {
+    readonly app: AppScope
+    readonly policy: Policy
+    readonly key: IdempotencyKey<Notified> | undefined
+  },
 ) => Promise<Notified>
 
-const notifyBySms: Handler = async (ports, context, body, { app, policy }) => {
+const notifyBySms: Handler = async (ports, context, body, { app, policy, key }) => {
   context.channel = 'SMS'
   const variables = isObject(body.variables) ? body.variables : {}
   const brand = await notifyBrand(ports.brands, context, body.brandId, variables.businessName, app)
   refuseDisabledTemplate(body, brand)
+  const kept = key && (await key.keptAnswer())
+  if (kept) return kept.result
   const global = globalLimit(ports.limits, app)
   const order = judged(() => readSmsOrder(ports, context, body, { brand, policy, variables }))
   if (order instanceof Failure) {
@@ -104,7 +127,7 @@ const notifyBySms: Handler = async (ports, context, body, { app, policy }) => {
   const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...content }
   const charge = new Charge(policy, { app: app.appId, brand: brandSlug }, context, ports)
   const messages = recipients.map((to) => ({ ...to, charging: charge.add(to.priced, to.steps) }))
-  const grants = await claim(ports, context, [global, ...charge.claims()])
+  const grants = await claim(ports, context, [global, ...charge.claims()], key)
   try {
     await deliverToAll(ports, context, 'SMS', policy, messages, (to, subject, position) => {
       const { senderId, priced, steps, charging } = to
@@ -145,8 +168,10 @@ function readSmsOrder(
   return { content, recipients }
 }
 
-const notifyByMail: Handler = async (ports, context, body, { app, policy }) => {
-  await claim(ports, context, [globalLimit(ports.limits, app)])
+const notifyByMail: Handler = async (ports, context, body, { app, policy, key }) => {
+  const kept = key && (await key.keptAnswer())
+  if (kept) return kept.result
+  await claim(ports, context, [globalLimit(ports.limits, app)], key)
   if (!isGiven(body.channel) || body.channel === '') throw invalid('`channel` is required: SMS or EMAIL.')
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
   context.channel = 'EMAIL'

@@ -1,7 +1,9 @@
+import type { Effect } from '../effects.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { GuardReason, GuardVerdict } from '../guard/guard.ts'
 import type { Clock } from '../time.ts'
+import { claimWithKey, type IdempotencyKey } from './idempotency-key.ts'
 import {
   type Claim,
   type Grant,
@@ -13,14 +15,23 @@ import {
 } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
-/** Takes all claims, or throws the failure of the first exhausted limit and takes none. */
+/**
+ * Takes all claims, or throws the failure of the first exhausted limit and takes none.
+ * @param key is claimed before them
+ * @param effects are written with the claims
+ */
 export async function claim(
   ports: { readonly store: Pick<OtpStore, 'admit'>; readonly now: Clock },
   context: RequestContext,
   claims: readonly Claim[],
+  key?: IdempotencyKey<object>,
+  effects?: readonly Effect[],
 ): Promise<readonly Grant[]> {
   if (claims.length === 0) return []
-  return granted(context, claims, await ports.store.admit(claims.map(stored), ports.now()))
+  const { store, now } = ports
+  const step = (all: readonly StoredClaim[], written?: readonly Effect[]) => store.admit(all, now(), written)
+  const decision = await claimWithKey(key, claims.map(stored), step, effects)
+  return granted(context, claims, decision)
 }
 
 /** Without what only this process needs, since claims may cross to a thread. */

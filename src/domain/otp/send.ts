@@ -36,6 +36,12 @@ import type { Secrets } from '../ports.ts'
 import { claim, granted, guardRefusal, isSame, stored, uncounted } from './claims.ts'
 import { authenticate, type CredentialPorts, permitted } from './credentials.ts'
 import {
+  claimWithKey,
+  type IdempotencyKey,
+  type IdempotencyPorts,
+  idempotencyKeyOf,
+} from './idempotency-key.ts'
+import {
   type Claim,
   cooldownOf,
   furtherAttempt,
@@ -47,7 +53,7 @@ import {
 } from './limits.ts'
 import type { NewCode, OtpStore } from './store.ts'
 
-export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, DestinationPorts {
+export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, DestinationPorts, IdempotencyPorts {
   readonly brands: Brands
   readonly store: OtpStore
   readonly secrets: Secrets
@@ -66,18 +72,39 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, Destinatio
 }
 
 /** Send and resend (spec 4.1, 4.2). Returns the seconds until the code expires. */
-export async function sendOtp(
+export function sendOtp(
   ports: SendOtpPorts,
   context: RequestContext,
   body: Body,
   { isResend }: { readonly isResend: boolean },
-): Promise<{ expiresIn: number }> {
+): Promise<Sent> {
   context.operation = isResend ? 'resend' : 'send'
+  const key = idempotencyKeyOf<Sent>(ports, context, body, {
+    windowMs: ports.otpTtlSeconds * 1000,
+    longestMs: longestDeliveryMs(ports.providerTimeoutMs),
+    kept: [],
+  })
+  const sent = send(ports, context, body, { isResend, key })
+  return key ? key.ended(sent) : sent
+}
+
+interface Sent {
+  readonly expiresIn: number
+}
+
+async function send(
+  ports: SendOtpPorts,
+  context: RequestContext,
+  body: Body,
+  { isResend, key }: { readonly isResend: boolean; readonly key: IdempotencyKey<Sent> | undefined },
+): Promise<Sent> {
   const appId = await authenticate(ports, context, body)
   const policy = await ports.policy()
   const app = permitted(policy, appId, 'otp')
   const brand = await approvedBrand(ports.brands, context, body, app)
   const to = readAddressee(ports, context, body)
+  const kept = key && (await key.keptAnswer())
+  if (kept) return { expiresIn: Math.ceil((kept.expiresAt - ports.now()) / 1000) }
   const order = judged(() => readOrder(ports, context, body, { brand, to, policy }))
   const global = globalLimit(ports.limits, app)
   const limits = to ? limitsOf(ports, brand, to) : []
@@ -98,10 +125,12 @@ export async function sendOtp(
   const pass = sms && (await enterGuard(ports, context, order, [...limits, global]))
   const claims = [...limits, global, ...charge.claims()]
   // The code is active from here on: a concurrent verify succeeds (design D15).
-  const { grants, lastProvider } = await beginSend(ports, context, claims, record).catch((error: unknown) => {
-    pass?.undo()
-    throw error
-  })
+  const { grants, lastProvider } = await beginSend(ports, context, claims, { record, key }).catch(
+    (error: unknown) => {
+      pass?.undo()
+      throw error
+    },
+  )
   if (pass) confirm(context, pass)
   ports.eventLog.note(context)
   const hasWebhook = policy.webhooks.has(appId)
@@ -168,9 +197,11 @@ async function beginSend(
   { store, now }: SendOtpPorts,
   context: RequestContext,
   claims: readonly Claim[],
-  record: NewCode,
+  { record, key }: { readonly record: NewCode; readonly key: IdempotencyKey<Sent> | undefined },
 ): Promise<{ readonly grants: readonly Grant[]; readonly lastProvider: string | null }> {
-  const decision = await store.beginSend(claims.map(stored), record, now())
+  const decision = await claimWithKey(key, claims.map(stored), (all, effects) =>
+    store.beginSend(all, record, now(), effects),
+  )
   const grants = granted(context, claims, decision)
   return { grants, lastProvider: decision.allowed ? decision.lastProvider : null }
 }

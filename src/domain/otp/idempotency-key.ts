@@ -1,0 +1,209 @@
+import { type Body, isObject } from '../body.ts'
+import type { Effect } from '../effects.ts'
+import { noteFlag, type RequestContext } from '../events/request-context.ts'
+import { Failure, type FailureKind, invalid } from '../failures.ts'
+import { type IdempotencyKeys, keyLimitName, type StoredKey } from '../idempotency.ts'
+import type { Secrets } from '../ports.ts'
+import type { Clock, EpochMs } from '../time.ts'
+import type { Grant, LimitDecision, StoredClaim, Subject } from './limits.ts'
+import type { OtpStore } from './store.ts'
+
+export interface IdempotencyPorts {
+  readonly store: Pick<OtpStore, 'giveBack'>
+  readonly secrets: Pick<Secrets, 'subjects'>
+  readonly now: Clock
+  readonly idempotencyKeys: IdempotencyKeys
+  /** Names this process. */
+  readonly owner: string
+  /** Whether the process of an owner has certainly ended. False for a process of another machine. */
+  readonly hasEnded: (owner: string) => boolean
+}
+
+interface KeySettings {
+  /** From the claim until the key can be used for another request. */
+  readonly windowMs: number
+  /** The longest time that a request takes. */
+  readonly longestMs: number
+  /** Failures with status 500 that are repeated instead of tried again. */
+  readonly kept: readonly FailureKind[]
+}
+
+export interface KeptAnswer<Result> {
+  readonly result: Result
+  readonly expiresAt: EpochMs
+}
+
+/** A step of `OtpStore` that takes claims. */
+type ClaimStep<Decision> = (claims: readonly StoredClaim[], effects?: readonly Effect[]) => Promise<Decision>
+
+/** Undefined: the request has no Idempotency-Key. */
+export function idempotencyKeyOf<Result extends object>(
+  ports: IdempotencyPorts,
+  context: RequestContext,
+  body: Body,
+  settings: KeySettings,
+): IdempotencyKey<Result> | undefined {
+  const { idempotencyKey } = context
+  return idempotencyKey === undefined
+    ? undefined
+    : new IdempotencyKey(ports, context, body, idempotencyKey, settings)
+}
+
+/** Runs the step, with the claim of the key first if there is one. */
+export function claimWithKey<Decision extends LimitDecision>(
+  key: IdempotencyKey<object> | undefined,
+  claims: readonly StoredClaim[],
+  step: ClaimStep<Decision>,
+  effects?: readonly Effect[],
+): Promise<Decision> {
+  return key ? key.claim(claims, step, effects) : step(claims, effects)
+}
+
+/**
+ * The Idempotency-Key of a request (design D43). Its limit of one makes it unique, on every store and node: the request that
+ * takes it is the only one with the key until it ends or the key expires.
+ */
+export class IdempotencyKey<Result extends object> {
+  private subject: Subject | undefined
+  /** While the request is in progress. */
+  private grant: Grant | undefined
+  private answer: { readonly status: number; readonly value: object } | undefined
+
+  constructor(
+    private readonly ports: IdempotencyPorts,
+    private readonly context: RequestContext,
+    private readonly body: Body,
+    private readonly key: string,
+    private readonly settings: KeySettings,
+  ) {}
+
+  /**
+   * After the checks of credentials, scope and brand, before all limits. Undefined: the request must be carried out.
+   * @throws Failure a kept failure, `idempotency_in_progress`, `idempotency_key_reused`, or `validation_error` for a bad key
+   */
+  async keptAnswer(): Promise<KeptAnswer<Result> | undefined> {
+    const { app, operation } = this.context
+    if (!/^[!-~]{1,255}$/.test(this.key))
+      throw invalid('The `Idempotency-Key` header must be one value of 1 to 255 visible ASCII characters.')
+    this.subject = this.ports.secrets.subjects('idempotency-key', JSON.stringify([app, operation, this.key]))
+    const row = await this.ports.idempotencyKeys.find(this.subject)
+    if (!row) return undefined
+    if (this.isAbandoned(row)) {
+      await this.ports.idempotencyKeys.release(row)
+      return undefined
+    }
+    this.requireSameBody(row)
+    const { status, answer, requestId, expiresAt } = row
+    if (status === null || answer === null) throw inProgress()
+    this.context.replayOf = requestId
+    noteFlag(this.context, 'replayed')
+    const value: unknown = JSON.parse(answer)
+    if (status < 400) return { result: value as Result, expiresAt }
+    const { kind, message, details } = value as Failure
+    throw new Failure(kind, message, details)
+  }
+
+  /** The answer is known before the claim, and is stored with it. */
+  answerWithClaim(status: number, result: Result): void {
+    this.answer = { status, value: result }
+  }
+
+  /** @throws Failure if another request with the key was first */
+  async claim<Decision extends LimitDecision>(
+    claims: readonly StoredClaim[],
+    step: ClaimStep<Decision>,
+    effects: readonly Effect[] = [],
+  ): Promise<Decision> {
+    const { ports, subject, answer } = this
+    if (subject === undefined) throw new Error('keptAnswer must come first')
+    const { windowMs } = this.settings
+    const own: StoredClaim = { subject, name: keyLimitName, max: 1, windowMs, counted: true }
+    const [hash] = subject
+    const { requestId } = this.context
+    const { owner } = ports
+    const expiresAt = ports.now() + windowMs
+    const key = { hash, requestId, bodyHash: this.bodyHashes()[0], owner, expiresAt }
+    const first: Effect[] = [{ kind: 'key', key }]
+    if (answer) first.push(this.keep(answer.status, answer.value, expiresAt))
+    const decision = await step([own, ...claims], [...first, ...effects])
+    if (!decision.allowed) {
+      if (decision.refusedBy > 0) return { ...decision, refusedBy: decision.refusedBy - 1 }
+      const row = await ports.idempotencyKeys.find(subject)
+      if (row) this.requireSameBody(row)
+      throw inProgress()
+    }
+    const [count, ...counts] = decision.counts
+    if (count && !answer) this.grant = { subject, name: keyLimitName, ...count }
+    return { ...decision, counts }
+  }
+
+  /** Resolves or rejects as `work` does, once its answer is stored or the key is free again. */
+  async ended(work: Promise<Result>): Promise<Result> {
+    try {
+      const result = await work
+      await this.end((grant) => [[], [this.keep(200, result, grant.expiresAt)]])
+      return result
+    } catch (error) {
+      const { kind, message, details }: Failure =
+        error instanceof Failure ? error : new Failure('internal_error')
+      await this.end((grant) => {
+        if (!this.settings.kept.includes(kind)) return [[grant], [this.free()]]
+        const failure = { kind, message, details: { ...details, cause: undefined } }
+        return [[], [this.keep(500, failure, grant.expiresAt)]]
+      })
+      throw error
+    }
+  }
+
+  /** The result of the request does not change if the store fails. The key is then free once the request counts as abandoned. */
+  private async end(
+    change: (grant: Grant) => [grants: readonly Grant[], effects: readonly Effect[]],
+  ): Promise<void> {
+    const { grant, ports, context } = this
+    if (!grant) return
+    this.grant = undefined
+    const [grants, effects] = change(grant)
+    await ports.store.giveBack(grants, ports.now(), effects).catch((error: unknown) => {
+      context.fault = error
+    })
+  }
+
+  private keep(status: number, value: object, expiresAt: EpochMs): Effect {
+    return { kind: 'answer', ...this.row(), status, answer: JSON.stringify(value), expiresAt }
+  }
+
+  private free(): Effect {
+    return { kind: 'free-key', ...this.row() }
+  }
+
+  private row(): Pick<StoredKey, 'hash' | 'requestId'> {
+    return { hash: this.subject?.[0] ?? '', requestId: this.context.requestId }
+  }
+
+  /** Its process has ended or, on another machine, did not end it in twice the longest time. */
+  private isAbandoned({ status, owner, expiresAt }: StoredKey): boolean {
+    const { windowMs, longestMs } = this.settings
+    if (status !== null) return false
+    return this.ports.hasEnded(owner) || expiresAt - windowMs + 2 * longestMs <= this.ports.now()
+  }
+
+  private requireSameBody({ bodyHash }: StoredKey): void {
+    if (!this.bodyHashes().includes(bodyHash)) throw new Failure('idempotency_key_reused')
+  }
+
+  /** Under each secret key. */
+  private bodyHashes(): Subject {
+    return this.ports.secrets.subjects('idempotency-body', canonical(this.body))
+  }
+}
+
+function inProgress(): Failure {
+  return new Failure('idempotency_in_progress', undefined, { retryAfterSeconds: 1 })
+}
+
+/** JSON with sorted keys, without `apiKey`, which may be rotated between two requests. */
+function canonical(body: Body): string {
+  return JSON.stringify({ ...body, apiKey: undefined }, (_, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  )
+}
