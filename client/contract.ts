@@ -103,6 +103,10 @@ export interface SendErrors {
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
+  /** 409: The first request with this Idempotency-Key has no answer yet. */
+  readonly idempotency_in_progress: object
+  /** 422: The Idempotency-Key was used with another body. A new request needs a new key. */
+  readonly idempotency_key_reused: object
   /**
    * 429: A limit of the phone, the mailbox, the application or the IP address is exhausted, or the
    * recipient had too many wrong codes within a day.
@@ -136,6 +140,10 @@ export interface ResendErrors {
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
+  /** 409: The first request with this Idempotency-Key has no answer yet. */
+  readonly idempotency_in_progress: object
+  /** 422: The Idempotency-Key was used with another body. A new request needs a new key. */
+  readonly idempotency_key_reused: object
   /**
    * 429: A limit of the phone, the mailbox, the application or the IP address is exhausted, or the
    * recipient had too many wrong codes within a day.
@@ -484,6 +492,10 @@ export interface NotifyErrors {
   readonly brand_suspended: object
   /** 403: SMS: the brand has not enabled this template. */
   readonly template_not_allowed: object
+  /** 409: The first request with this Idempotency-Key has no answer yet. */
+  readonly idempotency_in_progress: object
+  /** 422: The Idempotency-Key was used with another body. A new request needs a new key. */
+  readonly idempotency_key_reused: object
   /** 429: A limit of the application or the IP address is exhausted. */
   readonly rate_limited: object
   /** 500: At least one message was not accepted by a provider. message has the counts. */
@@ -507,6 +519,8 @@ export const operations = {
       'forbidden',
       'brand_not_approved',
       'brand_suspended',
+      'idempotency_in_progress',
+      'idempotency_key_reused',
       'rate_limited',
       'cooldown_active',
       'internal_error',
@@ -523,6 +537,8 @@ export const operations = {
       'forbidden',
       'brand_not_approved',
       'brand_suspended',
+      'idempotency_in_progress',
+      'idempotency_key_reused',
       'rate_limited',
       'cooldown_active',
       'internal_error',
@@ -566,6 +582,8 @@ export const operations = {
       'brand_not_approved',
       'brand_suspended',
       'template_not_allowed',
+      'idempotency_in_progress',
+      'idempotency_key_reused',
       'rate_limited',
       'notification_failed',
       'internal_error',

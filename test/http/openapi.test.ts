@@ -695,8 +695,8 @@ function problemsOf(httpRequest: HttpRequest): string[] {
     const fits = ajv.getSchema<unknown>(`openapi${$ref}/schema`)
     if (!fits?.(name === 'Retry-After' ? Number(value) : value)) problems.push(problem(`${name}: ${value}`))
   }
-  if (answer.headers.has('retry-after') !== (answer.status === 429)) {
-    problems.push(problem('Retry-After belongs to 429 and to nothing else'))
+  if (answer.headers.has('retry-after') !== [409, 429].includes(answer.status)) {
+    problems.push(problem('Retry-After belongs to 409 and 429 and to nothing else'))
   }
   return problems
 }

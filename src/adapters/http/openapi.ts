@@ -57,6 +57,12 @@ export function openApi(version: string, withOutbox: boolean) {
         RetryAfterOrExpiry: retryAfter(
           'With `rate_limited`: seconds until the exhausted limit resets. With `max_attempts`: seconds until the locked code expires. No verification of that code succeeds, before or after. A new code can be sent earlier.',
         ),
+        RetryAfterRequest: retryAfter('Seconds to wait. The first request is then usually answered.'),
+        IdempotencyReplayed: {
+          description:
+            '`true`: the first answer to this Idempotency-Key again, with the requestId of the first request. Otherwise absent.',
+          schema: { type: 'string', const: 'true' },
+        },
         WwwAuthenticate: { description: 'The scheme `Bearer`.', required: true, schema: { type: 'string' } },
       },
       securitySchemes: {
@@ -88,6 +94,10 @@ can send. \`/otp/*\` and SMS on \`/notify\` require a brand; e-mail on \`/notify
 **Errors** are \`{"success": false, "error", "message", "requestId"}\`. Use \`error\` in programs; \`message\` is for people
 and may change. An unknown path answers 404 \`not_found\`, a wrong method 405 \`method_not_allowed\` with \`Allow\`.
 
+**Safe retries.** Send, resend and notify take the header \`Idempotency-Key\`. Repeat a request that had no answer with the same
+key and body: if the first one succeeded, its answer comes again, with \`Idempotency-Replayed: true\` and the \`requestId\` of the
+first request, and nothing is sent twice. The key is valid for 24 hours, on send and resend until the code expires.
+
 **Limits.** Unless the operator chose others: 10 calls a minute for an application, 3 SMS codes a minute and 10 an hour
 for a phone over all brands, 30 seconds between two SMS codes for a brand and phone, 30 codes by e-mail an hour for a
 mailbox, 3 attempts at a code, 300 seconds until a code expires. \`GET /integrations/catalog\` returns the limits of this server.
@@ -104,6 +114,7 @@ resets, or with \`max_attempts\` until the locked code expires.
 | \`max_attempts\`, \`not_found\` on verify | Resend. |
 | \`notification_failed\` | At least one recipient got no message, others may have. Sending to all again may repeat messages. |
 | \`internal_error\` | Try again later. Report the \`requestId\` to the operator. |
+| \`idempotency_in_progress\` | Repeat the request with the same key after \`Retry-After\`. |
 | all others | The request is invalid or not allowed. Do not retry it unchanged. |
 `.trim()
 
@@ -130,6 +141,19 @@ const branded: Failures = {
   brand_id_required: 'brandId is missing.',
   brand_not_approved: 'The brand is unknown or pending, or the app may not use it.',
   brand_suspended: 'The brand is suspended.',
+}
+
+const keyed: Failures = {
+  idempotency_in_progress: 'The first request with this Idempotency-Key has no answer yet.',
+  idempotency_key_reused: 'The Idempotency-Key was used with another body. A new request needs a new key.',
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Unique for this request of your application, such as a UUID. A repetition with the same key and body gets the first answer. Failures with status 4xx and 502 are not kept: the key can be used again.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 }
 
 const tooManyHeaders = {
@@ -163,6 +187,7 @@ function sendOperation(verb: 'send' | 'resend') {
         ],
       },
     },
+    parameters: [idempotencyKey],
     answers: {
       200: success('OtpSent', {
         message: verb === 'send' ? 'OTP sent successfully' : 'OTP resent successfully',
@@ -172,6 +197,7 @@ function sendOperation(verb: 'send' | 'resend') {
     failures: {
       ...protectedCall,
       ...branded,
+      ...keyed,
       cooldown_active: 'The SMS cooldown for this brand and phone is active.',
       rate_limited:
         'A limit of the phone, the mailbox, the application or the IP address is exhausted, or the recipient had too many wrong codes within a day.',
@@ -264,6 +290,7 @@ const notifyOperation = operation({
       ],
     },
   },
+  parameters: [idempotencyKey],
   answers: {
     200: answered('Notified', {
       template: ['Template SMS', { ...notified, channel: 'SMS', templateKey: 'ORDER_DELIVERED' }],
@@ -273,6 +300,7 @@ const notifyOperation = operation({
   failures: {
     ...protectedCall,
     ...branded,
+    ...keyed,
     brand_id_required: 'SMS: neither brandId nor variables.businessName.',
     brand_not_approved: 'SMS: the brand is unknown or pending, or the app may not use it.',
     brand_suspended: 'SMS: the brand is suspended.',
@@ -606,6 +634,9 @@ function answered(schema: SchemaName, examples: Examples): Success {
 function operation({ tag, id, summary, description, answers, failures, ...optional }: Operation) {
   const { parameters, body, security } = optional
   const failed = failureResponses(failures, security !== undefined)
+  const replays: Record<string, string> = parameters?.includes(idempotencyKey)
+    ? { 'Idempotency-Replayed': 'IdempotencyReplayed' }
+    : {}
   return {
     tags: [tag],
     operationId: id,
@@ -615,7 +646,9 @@ function operation({ tag, id, summary, description, answers, failures, ...option
     ...(parameters ? { parameters } : {}),
     ...(body ? { requestBody: { required: true, content: json(ref(body.schema), body.examples) } } : {}),
     responses: {
-      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseOf(answer)])),
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [status, responseOf(answer, replays)]),
+      ),
       ...failed,
       // Every operation can have it. Only these have no other status 4xx, which linters require.
       ...(Object.keys(failed).some((status) => status.startsWith('4')) ? {} : { 431: tooManyHeaders }),
@@ -623,10 +656,10 @@ function operation({ tag, id, summary, description, answers, failures, ...option
   }
 }
 
-function responseOf(answer: Success | TextSuccess) {
+function responseOf(answer: Success | TextSuccess, headers: Readonly<Record<string, string>>) {
   if ('schema' in answer) {
     const { schema, examples } = answer
-    return response(schemas[schema].description ?? '', json(ref(schema), examples))
+    return response(schemas[schema].description ?? '', json(ref(schema), examples), headers)
   }
   const { text, description, example } = answer
   return response(description, { [text]: { schema: { type: 'string' }, example } })
@@ -649,6 +682,8 @@ function failureResponses(failures: Failures, hasToken: boolean) {
       if (status === '429') {
         headers['Retry-After'] = codes.includes('max_attempts') ? 'RetryAfterOrExpiry' : 'RetryAfter'
       }
+      if (status === '409') headers['Retry-After'] = 'RetryAfterRequest'
+      if (codes.includes('notification_failed')) headers['Idempotency-Replayed'] = 'IdempotencyReplayed'
       if (status === '401' && hasToken) headers['WWW-Authenticate'] = 'WwwAuthenticate'
       return [status, response(description, json(errorOf(codes), Object.fromEntries(examples)), headers)]
     }),

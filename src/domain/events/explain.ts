@@ -118,7 +118,10 @@ function checks(trace: RequestTrace): string[] {
   if (failed === 'limits' && !isDenied) return lines
   if (failed === 'fields') return refused(`fields: ${why}`)
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
-  lines.push('passed    fields', ...flags.flatMap((flag) => (flag === 'replayed' ? [] : flagLine(flag, isDenied))))
+  lines.push(
+    'passed    fields',
+    ...flags.flatMap((flag) => (flag === 'replayed' ? [] : flagLine(flag, isDenied))),
+  )
   if (isDenied) return lines
   if (failed === 'code') return refused(why)
   if (operation === 'verify' && end !== null) lines.push('passed    the code was correct and is consumed')
