@@ -219,9 +219,11 @@ export function meaningOf(failure: Failure<SendErrors>): string {
     case 'forbidden':
     case 'brand_not_approved':
     case 'brand_suspended':
+    case 'idempotency_key_reused':
       return 'the call is wrong'
     case 'rate_limited':
     case 'cooldown_active':
+    case 'idempotency_in_progress':
       return 'later'
     case 'internal_error':
     case 'sms_failed':

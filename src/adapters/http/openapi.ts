@@ -47,7 +47,8 @@ export function openApi(version: string, withOutbox: boolean) {
       schemas: { ...schemas, Error: { title: 'Error', ...errorSchema(allCodes()) } },
       headers: {
         RequestId: {
-          description: 'The requestId of the body.',
+          description:
+            'The id of this request. The body has it as requestId, unless `Idempotency-Replayed` is `true`.',
           required: true,
           schema: { type: 'string', format: 'uuid' },
         },

@@ -1,0 +1,383 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { processOwner } from '../../src/adapters/process-owner.ts'
+import { explain } from '../../src/domain/events/explain.ts'
+import type { Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import { issueApp, rotateApp } from '../../src/domain/operator/operator.ts'
+import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { tester } from '../support/operator.ts'
+import { freshEmail, freshPhone, logged } from '../support/rows.ts'
+
+// Idempotency-Key (design D43).
+
+let app: TestApp
+let sent: Sms[]
+let outcome: (sms: Sms) => Outcome | Promise<Outcome>
+
+beforeEach(() => {
+  sent = []
+  outcome = () => ({ kind: 'accepted' })
+})
+afterEach(() => app.close())
+
+const gateway = {
+  name: 'gateway',
+  send: async (sms: Sms) => {
+    sent.push(sms)
+    return outcome(sms)
+  },
+}
+
+async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+  app = await createTestApp(
+    { APP_CREDENTIALS: JSON.stringify({ shop: 'key-of-the-shop', cafe: 'key-of-the-cafe' }), ...env },
+    { smsRoutes: { plain: [gateway] } },
+  )
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function post(path: string, fields: Fields, key: string | readonly string[] = 'key-1'): Promise<Answer> {
+  const brand = path === '/otp/send' || path === '/otp/resend' ? { brandId: 'acme' } : {}
+  const headers = new Headers({ 'content-type': 'application/json' })
+  for (const each of [key].flat()) headers.append('idempotency-key', each)
+  return app.request('POST', path, { headers, body: JSON.stringify({ ...credentials, ...brand, ...fields }) })
+}
+
+const notifySms = (phone: string) => ({ channel: 'SMS', brandId: 'acme', to: [phone], message: 'Hello' })
+const notifyMail = (email: string) => ({ channel: 'EMAIL', to: [email], subject: 'Hello', template: 'Hello' })
+
+const verdict = ({ status, body }: Answer) =>
+  body.error === undefined ? `${status}` : `${status} ${body.error}`
+
+/** A delivery that waits until it is released. */
+function heldDelivery() {
+  const begun = Promise.withResolvers<void>()
+  const end = Promise.withResolvers<Outcome>()
+  outcome = () => {
+    begun.resolve()
+    return end.promise
+  }
+  return { begun: begun.promise, end: end.resolve }
+}
+
+function expectReplay(answer: Answer, first: Answer, fields: Fields = {}): void {
+  expect(answer.body).toEqual({ ...first.body, ...fields })
+  expect(answer.status).toBe(first.status)
+  expect(answer.headers.get('idempotency-replayed')).toBe('true')
+  expect(answer.headers.get('x-request-id')).not.toBe(first.body.requestId)
+  expect(first.headers.has('idempotency-replayed')).toBe(false)
+}
+
+describe('a repeated request', () => {
+  test.each(['/otp/send', '/otp/resend'])('%s gets the first answer until the code expires', async (path) => {
+    await start({ PHONE_LIMIT_PER_MINUTE: '1', PHONE_LIMIT_PER_HOUR: '1', GLOBAL_LIMIT_PER_MINUTE: '1' })
+    const request = { phone: freshPhone() }
+    const first = await post(path, request)
+    expect(first.body.expiresIn).toBe(300)
+    expectReplay(await post(path, request), first)
+    app.advance(10.5)
+    expectReplay(await post(path, request), first, { expiresIn: 290 })
+    app.advance(289.4)
+    expectReplay(await post(path, request), first, { expiresIn: 1 })
+    expect(sent).toHaveLength(1)
+    app.advance(0.1)
+    expect(verdict(await post(path, request))).toBe('429 rate_limited')
+    app.advance(3600)
+    expect(verdict(await post(path, request))).toBe('200')
+    expect(sent).toHaveLength(2)
+  })
+
+  test('of /notify gets the first answer for 24 hours', async () => {
+    await start({ GLOBAL_LIMIT_PER_MINUTE: '2' })
+    const [sms, mail] = [notifySms(freshPhone()), notifyMail(freshEmail())]
+    const first = [await post('/notify', sms, 'a'), await post('/notify', mail, 'b')] as const
+    expect(first.map(verdict)).toEqual(['200', '200'])
+    expectReplay(await post('/notify', sms, 'a'), first[0])
+    app.advance(86_399)
+    expectReplay(await post('/notify', sms, 'a'), first[0])
+    expectReplay(await post('/notify', mail, 'b'), first[1])
+    expect(sent).toHaveLength(1)
+    app.advance(1)
+    const next = await post('/notify', sms, 'a')
+    expect(next.headers.has('idempotency-replayed')).toBe(false)
+    expect(sent).toHaveLength(2)
+  })
+
+  test('repeats a failure of /notify after its claims, and of nothing else', async () => {
+    await start()
+    outcome = () => ({ kind: 'retryable', reason: 'HTTP 503' })
+    const request = notifySms(freshPhone())
+    const first = await post('/notify', request)
+    expect(verdict(first)).toBe('500 notification_failed')
+    outcome = () => ({ kind: 'accepted' })
+    expectReplay(await post('/notify', request), first)
+    expect(sent).toHaveLength(1)
+
+    const mail = notifyMail(freshEmail())
+    const { bySlug } = app.app.context.brands
+    Object.assign(app.app.context.brands, { bySlug: () => Promise.reject(new Error('no brands')) })
+    const fault = await post('/notify', { ...mail, brandId: 'acme' }, 'fault')
+    Object.assign(app.app.context.brands, { bySlug })
+    expect(verdict(fault)).toBe('500 internal_error')
+    expectReplay(await post('/notify', { ...mail, brandId: 'acme' }, 'fault'), fault)
+  })
+
+  test('is one with the same JSON, with another API key and order of fields', async () => {
+    await start()
+    const acting = app.app.context.acting(tester)
+    const { key } = await issueApp(acting, 'site')
+    const second = await rotateApp(acting, 'site')
+    const to = [freshEmail()]
+    const data = { b: [1, { d: 1, c: null }], a: 'é' }
+    const first = { appId: 'site', apiKey: key, channel: 'EMAIL', to, subject: 'x', template: '{{a}}', data }
+    const again = {
+      data: { a: 'é', b: [1, { c: null, d: 1 }] },
+      template: '{{a}}',
+      subject: 'x',
+      to,
+      channel: 'EMAIL',
+      apiKey: second,
+      appId: 'site',
+    }
+    const answer = await post('/notify', first)
+    expect(verdict(answer)).toBe('200')
+    expectReplay(await post('/notify', again), answer)
+    for (const other of [
+      { ...again, data: { ...data, a: 'e' } },
+      { ...again, reference: 'x' },
+      { ...again, data: { ...data, b: [{ d: 1, c: null }, 1] } },
+    ]) {
+      expect(verdict(await post('/notify', other))).toBe('422 idempotency_key_reused')
+    }
+  })
+
+  test('is another request with another app, path or key', async () => {
+    await start()
+    const request = { channel: 'EMAIL', email: freshEmail() }
+    const cafe = { appId: 'cafe', apiKey: 'key-of-the-cafe' }
+    const answers = [
+      await post('/otp/send', request),
+      await post('/otp/send', { ...request, ...cafe }),
+      await post('/otp/resend', request),
+      await post('/otp/send', request, 'key-2'),
+      await post('/otp/send', request, 'KEY-1'),
+    ]
+    expect(answers.map(verdict)).toEqual(['200', '200', '200', '200', '200'])
+    expect(answers.filter(({ headers }) => headers.has('idempotency-replayed'))).toEqual([])
+  })
+
+  test('is not carried out while the first is in progress', async () => {
+    await start()
+    const request = { phone: freshPhone() }
+    const delivery = heldDelivery()
+    const first = post('/otp/send', request)
+    await delivery.begun
+    const second = await post('/otp/send', request)
+    expect(verdict(second)).toBe('409 idempotency_in_progress')
+    expect(second.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    expect(verdict(await post('/otp/send', { phone: freshPhone() }))).toBe('422 idempotency_key_reused')
+    delivery.end({ kind: 'accepted' })
+    const answer = await first
+    expectReplay(await post('/otp/send', request), answer)
+    expect(sent).toHaveLength(1)
+  })
+
+  test.each(['/otp/send', '/notify'])(
+    '30 parallel requests %s with one key send one message',
+    async (path) => {
+      await start()
+      const phone = freshPhone()
+      const request = path === '/notify' ? notifySms(phone) : { phone }
+      const answers = await Promise.all(Array.from({ length: 30 }, () => post(path, request)))
+      expect(sent).toHaveLength(1)
+      const isReplay = ({ headers }: Answer) => headers.has('idempotency-replayed')
+      const first = answers.filter((answer) => answer.status === 200 && !isReplay(answer))
+      expect(first).toHaveLength(1)
+      for (const answer of answers) {
+        if (!first.includes(answer) && !isReplay(answer))
+          expect(verdict(answer)).toBe('409 idempotency_in_progress')
+      }
+    },
+  )
+})
+
+describe('a key is free again', () => {
+  test('after failures of send, and its limits are those of a request without a key', async () => {
+    await start({ PHONE_LIMIT_PER_HOUR: '2' })
+    const request = { phone: freshPhone() }
+    expect(verdict(await post('/otp/send', { phone: 'x' }))).toBe('400 validation_error')
+    outcome = () => ({ kind: 'retryable', reason: 'HTTP 503' })
+    expect(verdict(await post('/otp/send', request))).toBe('502 sms_failed')
+    const { store } = app.app.context
+    const { abandonSend } = store
+    Object.assign(store, { abandonSend: () => Promise.reject(new Error('no database')) })
+    const fault = { phone: freshPhone() }
+    expect(verdict(await post('/otp/send', fault, 'fault'))).toBe('500 internal_error')
+    Object.assign(store, { abandonSend })
+    outcome = () => ({ kind: 'accepted' })
+    expect(verdict(await post('/otp/send', request))).toBe('200')
+    expect(verdict(await post('/otp/send', { phone: freshPhone() }, 'fault'))).toBe('200')
+    expect(verdict(await post('/otp/resend', request))).toBe('429 cooldown_active')
+    app.advance(30)
+    expect(verdict(await post('/otp/resend', request))).toBe('200')
+  })
+
+  test('after 4xx of /notify, also after its global claim', async () => {
+    await start({ GLOBAL_LIMIT_PER_MINUTE: '3' })
+    const mail = notifyMail(freshEmail())
+    expect(verdict(await post('/notify', { ...mail, subject: '' }))).toBe('400 validation_error')
+    expect(verdict(await post('/notify', { ...mail, template: '{{x}}' }))).toBe('400 missing_variable')
+    expect(verdict(await post('/notify', mail))).toBe('200')
+    expect(verdict(await post('/notify', mail, 'key-2'))).toBe('429 rate_limited')
+    app.advance(60)
+    expect(verdict(await post('/notify', mail, 'key-2'))).toBe('200')
+  })
+
+  test('after a validation error beside a request in progress, which keeps it', async () => {
+    await start()
+    const request = notifySms(freshPhone())
+    const delivery = heldDelivery()
+    const first = post('/notify', request)
+    await delivery.begun
+    expect(verdict(await post('/notify', { ...request, to: [] }))).toBe('422 idempotency_key_reused')
+    expect(verdict(await post('/notify', request))).toBe('409 idempotency_in_progress')
+    delivery.end({ kind: 'accepted' })
+    expect(verdict(await first)).toBe('200')
+  })
+
+  test('when the process that used it has ended', async () => {
+    await start()
+    const request = notifySms(freshPhone())
+    const [machine] = processOwner().split(' ')
+    for (const owner of [`${machine} 999999999 1`, processOwner(), 'another-machine 1 1']) {
+      const delivery = heldDelivery()
+      const first = post('/notify', request, owner.replaceAll(' ', '-').slice(-20))
+      await delivery.begun
+      await app.database.query(`UPDATE idempotency_keys SET owner = '${owner}' WHERE status IS NULL`)
+      outcome = () => ({ kind: 'accepted' })
+      const again = () => post('/notify', request, owner.replaceAll(' ', '-').slice(-20))
+      const isEnded = owner.includes('999999999')
+      expect(verdict(await again())).toBe(isEnded ? '200' : '409 idempotency_in_progress')
+      // Longer than twice the longest request.
+      app.advance(2 * 13 * 8)
+      const second = await again()
+      expect(verdict(second)).toBe('200')
+      expect(second.headers.has('idempotency-replayed')).toBe(isEnded)
+      // The answer of the first does not replace that of the second.
+      delivery.end({ kind: 'accepted' })
+      await first
+      expect((await again()).body.requestId).toBe(second.body.requestId)
+    }
+  })
+
+  test('with its expiry, and its row is deleted', async () => {
+    await start()
+    const rows = () => app.database.query('SELECT hash FROM idempotency_keys')
+    await post('/otp/send', { phone: freshPhone() })
+    expect(await rows()).toHaveLength(1)
+    app.advance(300)
+    await app.app.context.sweep({ eventLog: 30, audit: 30, requests: 30 })
+    expect(await rows()).toEqual([])
+  })
+})
+
+test('the key is looked up after credentials, scope and brand', async () => {
+  await start()
+  const request = notifySms(freshPhone())
+  await post('/notify', request)
+  expect(verdict(await post('/notify', { ...request, apiKey: 'wrong' }))).toBe('403 forbidden')
+  await app.brand('acme', { displayName: 'Acme', status: 'suspended' })
+  expect(verdict(await post('/notify', request))).toBe('403 brand_suspended')
+  await app.brand('acme', { displayName: 'Acme' })
+  expect(verdict(await post('/notify', request))).toBe('200')
+  expect(sent).toHaveLength(1)
+})
+
+test('a key of another form is a validation error', async () => {
+  await start()
+  const request = { channel: 'EMAIL', email: freshEmail() }
+  const wrong = ['', 'a'.repeat(256), 'a b', 'a\tb', 'clé', 'a\u007f', ['a', 'b']]
+  for (const key of wrong) {
+    for (const path of ['/otp/send', '/otp/resend', '/notify']) {
+      const answer = await post(path, path === '/notify' ? notifyMail('a@b.example') : request, key)
+      expect(verdict(answer)).toBe('400 validation_error')
+      expect(answer.body.message).toContain('Idempotency-Key')
+    }
+  }
+  for (const key of ['!', '~'.repeat(255), '"8e03978e-40d5-43dd-bc93-6894a57f9324"', "a'%_\\"])
+    expect(verdict(await post('/otp/send', request, key))).toBe('200')
+})
+
+test('a replay is found under each secret key', async () => {
+  const database = await openTestDatabase()
+  const [old, fresh] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
+  const request = notifySms(freshPhone())
+  await start({ ...database.env, SECRET_KEY: old })
+  const first = await post('/notify', request)
+  await app.close()
+  await start({ ...database.env, SECRET_KEY: `${fresh},${old}` })
+  expectReplay(await post('/notify', request), first)
+  expect(verdict(await post('/notify', { ...request, message: 'Bye' }))).toBe('422 idempotency_key_reused')
+  await app.close()
+  await start({ ...database.env, SECRET_KEY: `${old},${fresh}` })
+  expectReplay(await post('/notify', request), first)
+  expect(sent).toHaveLength(1)
+  await database.remove()
+})
+
+test('a replay is one in the log, the request trace and the statistics', async () => {
+  await start({ METRICS_TOKEN: 'token' })
+  const request = { phone: freshPhone() }
+  const first = await post('/otp/send', request)
+  const second = await post('/otp/send', request)
+  const own = { body: { requestId: second.headers.get('x-request-id') } }
+  const { trace, deliveries } = await app.eventsOf(own)
+  expect(trace).toMatchObject({ flags: ['replayed'], limits: [], end: { status: 200, error: null } })
+  expect(trace && explain(trace, deliveries).join('\n')).toContain(`that of request ${first.body.requestId}`)
+  await logged()
+  expect(app.lines).toContainEqual(
+    expect.objectContaining({ requestId: own.body.requestId, replayOf: first.body.requestId }),
+  )
+  const { totals } = await app.app.context.eventLog.statistics('hour', app.clock.now)
+  expect(totals).toMatchObject({ sends: 1, accepted: 1 })
+  expect(await app.app.context.eventLog.guarded(10)).toEqual([])
+  const { body } = await app.request('GET', '/metrics', { headers: { authorization: 'Bearer token' } })
+  expect(body).toContain('otpost_codes_sent_total{operation="send",channel="SMS"} 1\n')
+  const stored = (await app.database.values()).map(String).join('\n')
+  expect(stored).not.toContain('key-1')
+  expect(stored).not.toContain('"expiresIn":300,"code')
+})
+
+test('the guard, budgets and limits do not count replays', async () => {
+  await start({ GUARD: 'deny', PHONE_LIMIT_PER_MINUTE: '9', PHONE_LIMIT_PER_HOUR: '9' })
+  const request = { phone: freshPhone(), clientIp: '192.0.2.7' }
+  const first = await post('/otp/send', request)
+  for (let time = 0; time < 20; time++) expectReplay(await post('/otp/send', request), first)
+  app.advance(31)
+  const next = await post('/otp/send', request, 'key-2')
+  expect(verdict(next)).toBe('200')
+})
+
+test('any body is compared with itself and with a changed copy', async () => {
+  await start()
+  let keys = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })),
+      fc.string(),
+      async (data, extra) => {
+        const key = `p${keys++}`
+        const body = { ...notifyMail('a@b.example'), data }
+        const first = await post('/notify', body, key)
+        expect(first.status).toBe(200)
+        expectReplay(await post('/notify', Object.fromEntries(Object.entries(body).reverse()), key), first)
+        const changed = { ...body, data: { ...data, [`x${extra}`]: extra } }
+        if (JSON.stringify(changed) === JSON.stringify(body)) return
+        expect(verdict(await post('/notify', changed, key))).toBe('422 idempotency_key_reused')
+      },
+    ),
+    { numRuns: 30 },
+  )
+})
