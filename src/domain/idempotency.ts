@@ -18,7 +18,7 @@ export interface StoredKey extends NewKey {
   readonly answer: string | null
 }
 
-/** The name of the limit that makes a key unique. */
+/** The name of the limit of one that each key has. */
 export const keyLimitName = 'key'
 
 export interface IdempotencyKeys {
