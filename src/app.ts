@@ -4,6 +4,7 @@ import { consoleRoutes } from './adapters/console/routes.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
+import { hostKind } from './adapters/events/host-kind.ts'
 import { ipIdentity } from './adapters/http/client-ip.ts'
 import { HttpRequests } from './adapters/http/http-request.ts'
 import { knownHosts } from './adapters/http/known-hosts.ts'
@@ -174,6 +175,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     isCountry: isRegion,
     destinationOf,
     formatPhone,
+    hostKind,
     formatPrefix,
     countryOfPrefix,
     segmentsOf,

@@ -17,6 +17,7 @@ import { guardPage } from '../../src/adapters/console/pages/guard.tsx'
 import { keyPage } from '../../src/adapters/console/pages/key.tsx'
 import { moneyPage } from '../../src/adapters/console/pages/money.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
+import { webhookPage, webhookSecretPage } from '../../src/adapters/console/pages/webhook.tsx'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
 import type { Brand } from '../../src/domain/brands/brand.ts'
@@ -161,6 +162,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     apps: [{ appId: 'shop', createdAt: now - 9_000_000, revokedAt: null, keys: [appKey] }],
     configured: ['legacy'],
     scopeOf: unscoped,
+    webhookOf: () => undefined,
     appId: '',
     scope: {
       form: { anyBrand: true, brands: [], operations: ['otp', 'notify'], perMinute: '' },
@@ -467,6 +469,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           ],
           configured: [hostile],
           scopeOf: (appId) => ({ ...unscoped(appId), brands: [hostile] }),
+          webhookOf: () => undefined,
           appId: hostile,
           scope: hostileScope,
           problem: hostile,
@@ -476,6 +479,20 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       'the scope of an app',
       (around) => appScopePage(around, { appId: hostile, scope: hostileScope, problem: hostile }),
     ],
+    [
+      'the webhook of an app',
+      (around) =>
+        webhookPage(around, {
+          appId: hostile,
+          webhook: {
+            ...{ appId: hostile, url: hostile, secret: 'whsec_secret', eventTypes: [], createdAt: now },
+            disabledAt: now,
+          },
+          form: { url: hostile, eventTypes: [hostile] },
+          problem: hostile,
+        }),
+    ],
+    ['the secret of a webhook', (around) => webhookSecretPage(around, { appId: hostile, secret: hostile })],
     [
       'deliveries',
       (around) =>

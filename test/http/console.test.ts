@@ -1021,6 +1021,48 @@ describe('an operator', () => {
     expect((await visitor.post(path, { ...form, csrf: 'guessed' })).status).toBe(403)
   })
 
+  test('sets and ends the webhook of an app, as the command does', async () => {
+    const { context } = app.app
+    const path = '/admin/apps/webhook'
+    const shown = await visitor.get(`${path}?app=shop`)
+    expect(shown.html).toContain('Webhook of shop')
+    const events = ['message.delivered', 'message.failed', 'otp.verified', 'otp.locked']
+    const url = 'http://localhost:3002/otpost/events?token=secret-1'
+    for (const [fields, problem] of [
+      [{ url, events: [] }, 'Select at least one event.'],
+      [{ url: 'http://shop.example', events }, 'The URL must begin with https://'],
+      [{ url, events: ['sent'] }, 'event'],
+    ] as const) {
+      const refused = await visitor.post(path, { appId: 'shop', ...fields })
+      expect([refused.status, refused.html.includes(problem)]).toEqual([409, true])
+      expect(refused.html).toContain(`value="${fields.url}"`)
+    }
+    expect((await context.policy.rows()).webhooks).toEqual([])
+
+    const saved = await visitor.post(path, { appId: 'shop', url, events })
+    const [webhook] = (await context.policy.rows()).webhooks
+    expect(webhook).toMatchObject({ appId: 'shop', url, eventTypes: [], disabledAt: null })
+    expect(saved.html).toContain(webhook?.secret ?? 'none')
+    const again = await visitor.get(`${path}?app=shop`)
+    for (const secret of [webhook?.secret ?? 'none', 'secret-1']) expect(again.html).not.toContain(secret)
+    expect((await visitor.get('/admin/apps')).html).toContain('>on<')
+    await visitor.post(path, { appId: 'shop', url: 'https://shop.example/e', events: ['otp.locked'] })
+    expect((await context.policy.rows()).webhooks).toMatchObject([{ eventTypes: ['otp.locked'] }])
+    expect((await visitor.get(`${path}?app=shop`)).html).toContain('value="https://shop.example/e"')
+
+    expect((await visitor.post(`${path}/off`, { appId: 'shop', csrf: 'guessed' })).status).toBe(403)
+    expect((await visitor.post(`${path}/off`, { appId: 'shop' })).status).toBe(303)
+    expect((await visitor.post(`${path}/off`, { appId: 'shop' })).status).toBe(409)
+    expect((await context.policy.rows()).webhooks).toEqual([])
+    expect((await context.audit.list({ limit: 3 })).map(({ action }) => action)).toEqual([
+      'app.webhook-removed',
+      'app.webhook-set',
+      'app.webhook-set',
+    ])
+    expect((await visitor.get(`${path}?app=nobody`)).status).toBe(404)
+    expect((await visitor.post(path, { appId: 'nobody', url, events })).status).toBe(404)
+  })
+
   test('finds deliveries by recipient, page by page, without the recipient in any URL', async () => {
     for (let index = 0; index < 120; index++) {
       await app.post('/notify', { channel: 'SMS', brandId: 'acme', to: ['12025550143'], message: `${index}` })

@@ -2,6 +2,7 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus } from '../../domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
+import type { Webhook } from '../../domain/events/webhook-events.ts'
 import type { CountryCodes, GuardStatus } from '../../domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
@@ -121,6 +122,7 @@ export interface AppsModel {
   readonly apps: readonly IssuedApp[]
   readonly configured: readonly string[]
   readonly scopeOf: (appId: string) => AppScope
+  readonly webhookOf: (appId: string) => Webhook | undefined
   /** Of the form for a new app. */
   readonly appId: string
   readonly scope: ScopeModel
@@ -131,6 +133,18 @@ export interface AppScopeModel {
   readonly appId: string
   readonly scope: ScopeModel
   readonly problem: string | null
+}
+
+export interface WebhookModel {
+  readonly appId: string
+  readonly webhook: Webhook | null
+  readonly form: { readonly url: string; readonly eventTypes: readonly string[] }
+  readonly problem: string | null
+}
+
+export interface WebhookSecretModel {
+  readonly appId: string
+  readonly secret: string
 }
 
 export interface DestinationForm {

@@ -11,6 +11,7 @@ import type {
   ProviderHealth,
   Statistics,
 } from '../../domain/events/statistics.ts'
+import type { HostKindOf } from '../../domain/events/webhook-url.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { GuardMode } from '../../domain/guard/guard.ts'
 import type { CountryCodes, GuardReader } from '../../domain/guard/status.ts'
@@ -75,6 +76,8 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly publicUrl: string | undefined
   /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */
   readonly ownUrl: () => string
+  readonly isProduction: boolean
+  readonly hostKind: HostKindOf
   readonly hasOutbox: boolean
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]

@@ -9,6 +9,7 @@ import { moneyRoutes } from './routes/money.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
 
 /** Without a password and a session, every page except `/admin/link` answers 404. */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
@@ -17,6 +18,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   requestRoutes(pageHandler)
   brandRoutes(pageHandler)
   appRoutes(pageHandler)
+  webhookRoutes(pageHandler)
   deliveryRoutes(pageHandler)
   moneyRoutes(pageHandler)
   destinationRoutes(pageHandler)

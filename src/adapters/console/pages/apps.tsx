@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { Webhook } from '../../../domain/events/webhook-events.ts'
 import type { IssuedApp } from '../../../domain/operator/operator.ts'
 import type { AppScope } from '../../../domain/operator/scope.ts'
 import {
@@ -16,12 +17,13 @@ import {
 import { count } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import type { AppScopeModel, AppsModel, PageContext, ScopeModel } from '../models.ts'
+import { WebhookState } from './webhook.tsx'
 
 type Key = IssuedApp['keys'][number]
 
 export function appsPage(
   pageContext: PageContext,
-  { apps, configured, scopeOf, appId, scope, problem }: AppsModel,
+  { apps, configured, scopeOf, webhookOf, appId, scope, problem }: AppsModel,
 ): string {
   const working = apps.filter(({ revokedAt }) => revokedAt === null)
   const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
@@ -39,7 +41,7 @@ export function appsPage(
           </Card>
         )}
         {working.map((app) => (
-          <App key={app.appId} app={app} scope={scopeOf(app.appId)} />
+          <App key={app.appId} app={app} scope={scopeOf(app.appId)} webhook={webhookOf(app.appId)} />
         ))}
         {revoked.length > 0 && (
           <Card
@@ -97,7 +99,7 @@ export function appsPage(
                 <h3>
                   <bdi class="breaks">{id}</bdi>
                 </h3>
-                <Scope scope={scopeOf(id)} />
+                <Scope scope={scopeOf(id)} webhook={webhookOf(id)} />
               </section>
             ))}
           </Card>
@@ -173,7 +175,7 @@ function ScopeFields({ model: { form, brands } }: { model: ScopeModel }) {
   )
 }
 
-function Scope({ scope }: { scope: AppScope }) {
+function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefined }) {
   const { appId, brands, allowsOtp, allowsNotify, perMinute } = scope
   return (
     <>
@@ -194,18 +196,28 @@ function Scope({ scope }: { scope: AppScope }) {
           Operations: [allowsOtp && 'codes', allowsNotify && 'notifications'].filter(Boolean).join(', '),
           'Calls per minute':
             perMinute === null ? rich('default, `GLOBAL_LIMIT_PER_MINUTE`') : count(perMinute),
+          Webhook: webhook ? <WebhookState webhook={webhook} /> : 'none',
         }}
       />
       <p>
         <LinkButton href={`/admin/apps/scope?app=${encodeURIComponent(appId)}`} small>
           Change scope
+        </LinkButton>{' '}
+        <LinkButton href={`/admin/apps/webhook?app=${encodeURIComponent(appId)}`} small>
+          Webhook<span class="sr-only"> of {appId}</span>
         </LinkButton>
       </p>
     </>
   )
 }
 
-function App({ app, scope }: { app: IssuedApp; scope: AppScope }) {
+interface AppProps {
+  readonly app: IssuedApp
+  readonly scope: AppScope
+  readonly webhook: Webhook | undefined
+}
+
+function App({ app, scope, webhook }: AppProps) {
   const { appId, keys, createdAt } = app
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
   return (
@@ -240,7 +252,7 @@ function App({ app, scope }: { app: IssuedApp; scope: AppScope }) {
         rows={keys.map((key) => keyRow(appId, key, live.length))}
         empty="No keys."
       />
-      <Scope scope={scope} />
+      <Scope scope={scope} webhook={webhook} />
     </Card>
   )
 }

@@ -69,11 +69,12 @@ export function appRoutes({ get, post, ports, pageContextOf, showKey, missing }:
     pageContext: PageContext,
     { appId = '', form, problem: text = null }: Entered = {},
   ): Promise<Response> {
-    const [apps, { scopes }] = await Promise.all([ports.apps.list(), ports.policy.rows()])
+    const [apps, { scopes, webhooks }] = await Promise.all([ports.apps.list(), ports.policy.rows()])
     const model = {
       apps,
       configured: ports.apps.configured,
       scopeOf: (appId: string) => scopeIn(scopes, appId),
+      webhookOf: (appId: string) => webhooks.find((webhook) => webhook.appId === appId),
       appId,
       scope: await scopeModel(unscoped(appId), form),
       problem: text,

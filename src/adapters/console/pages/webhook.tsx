@@ -1,0 +1,110 @@
+/** @jsxImportSource preact */
+import { eventTypes, type Webhook } from '../../../domain/events/webhook-events.ts'
+import { shownUrl } from '../../../domain/operator/webhooks.ts'
+import { Badge, Button, Choice, Facts, Field, FieldGroup, LinkButton, Time } from '../../pages/components.tsx'
+import { Card, consolePage, Form, Problem } from '../components.tsx'
+import type { PageContext, WebhookModel, WebhookSecretModel } from '../models.ts'
+
+const parentOf = (appId: string) => ({
+  title: `Webhook of ${appId}`,
+  href: `/admin/apps/webhook?app=${encodeURIComponent(appId)}`,
+})
+
+export function webhookPage(pageContext: PageContext, model: WebhookModel): string {
+  const { appId, webhook, form, problem } = model
+  return consolePage(
+    pageContext,
+    { title: `Webhook of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
+    <>
+      {webhook && (
+        <Card
+          title="Webhook"
+          actions={
+            <Form
+              action="/admin/apps/webhook/off"
+              confirm={`End the webhook of ${appId}? Events that wait are deleted.`}
+              hidden={{ appId }}
+            >
+              <Button kind="danger" small>
+                End
+              </Button>
+            </Form>
+          }
+        >
+          <Facts
+            entries={{
+              URL: <code class="breaks">{shownUrl(webhook.url)}</code>,
+              Events: webhook.eventTypes.join(', ') || 'all',
+              State: <WebhookState webhook={webhook} />,
+            }}
+          />
+          {webhook.disabledAt !== null && (
+            <p class="hint">An event failed at its last try. To switch the webhook on, save it again.</p>
+          )}
+        </Card>
+      )}
+      <Card
+        title={webhook ? 'Change the webhook' : 'Set a webhook'}
+        hint="The next page shows a new secret once. A previous secret ends."
+      >
+        <Problem text={problem} />
+        <Form action="/admin/apps/webhook" hidden={{ appId }} submit="Save">
+          <Field
+            label="URL"
+            name="url"
+            required
+            isCode
+            value={form.url}
+            hint="https, and a host with a public IP address. Without `NODE_ENV=production` also http to a loopback address."
+          />
+          <FieldGroup legend="Events">
+            {eventTypes.map((type) => (
+              <Choice
+                key={type}
+                id={`event-${type}`}
+                label={<code>{type}</code>}
+                name="events"
+                value={type}
+                checked={form.eventTypes.includes(type)}
+              />
+            ))}
+          </FieldGroup>
+        </Form>
+      </Card>
+    </>,
+  )
+}
+
+export function WebhookState({ webhook: { disabledAt } }: { webhook: Webhook }) {
+  if (disabledAt === null) return <Badge tone="good">on</Badge>
+  return (
+    <span>
+      <Badge tone="bad">switched off</Badge> <Time at={disabledAt} />
+    </span>
+  )
+}
+
+/** The only page with the secret of a webhook. */
+export function webhookSecretPage(pageContext: PageContext, { appId, secret }: WebhookSecretModel): string {
+  const parent = parentOf(appId)
+  return consolePage(
+    pageContext,
+    { title: `Webhook secret of ${appId}`, section: 'apps', parent },
+    <section class="key" aria-labelledby="key-title">
+      <h2 id="key-title">New webhook secret</h2>
+      <p class="key-value">
+        <code>{secret}</code>
+      </p>
+      <p class="key-warning">
+        <strong>This secret is shown only once.</strong> The receiver of the events verifies their signature
+        with it. If you lose it, save the webhook again to create another one.
+      </p>
+      <p class="buttons">
+        <button type="button" class="button primary" data-copy={secret}>
+          Copy secret
+        </button>
+        <LinkButton href={parent.href}>Done: go to the webhook</LinkButton>
+      </p>
+    </section>,
+  )
+}
