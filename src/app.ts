@@ -50,6 +50,7 @@ export interface Overrides extends ContextOverrides {
   /** Monotonic milliseconds. */
   readonly stopwatch?: () => number
   readonly demo?: Demo
+  readonly pause?: (ms: number) => Promise<void>
   /** Of requests and jobs in progress. */
   readonly owner?: string
   readonly tracing?: Tracing | undefined
@@ -131,6 +132,9 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     providers,
     conversionFeedback,
     deliveryReports: context.eventLog,
+    messages: context.eventLog.messages,
+    runningRequest: (requestId) => httpRequests.find(requestId),
+    pause: overrides.pause ?? ((ms) => pause(ms)),
     reportReceived: metrics?.reportReceived,
     eventLog,
     policy,

@@ -119,7 +119,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
-  const { saveEntries, saveReports, trace, deliveries, guarded } = eventLog
+  const { saveEntries, saveReports, trace, deliveries, messages, guarded } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -146,6 +146,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     saveReports,
     trace: flushed(trace),
     deliveries: flushed(deliveries),
+    messages: flushed(messages),
     guarded: flushed(guarded),
   }
 }

@@ -1,3 +1,5 @@
+import type { MessageStatus } from './messages/providers.ts'
+
 /** The codes and the start of each message are the contract: spec section 7, then three of design section 5. */
 export const failureMessages = {
   validation_error: 'Invalid request.',
@@ -41,8 +43,16 @@ export interface FailureDetails {
   readonly retryAfterSeconds?: number
   /** On notification_failed (spec 4.4, rule 11). */
   readonly channel?: 'SMS' | 'EMAIL'
+  /** On notification_failed: every recipient, in the order of `to` (design D12). */
+  readonly recipients?: readonly RecipientStatus[]
   /** For the log, never for the caller. */
   readonly cause?: unknown
+}
+
+export interface RecipientStatus {
+  /** In `to`, from 0. */
+  readonly index: number
+  readonly status: MessageStatus
 }
 
 /** `http/errors.ts` converts it to the error envelope. Not an Error, whose stack trace takes longer than the checks. */

@@ -15,7 +15,14 @@ import {
   retryAfter,
 } from '../support/rows.ts'
 
-const paths = ['/otp/send', '/otp/resend', '/otp/verify', '/notify', '/integrations/requests'] as const
+const paths = [
+  '/otp/send',
+  '/otp/resend',
+  '/otp/verify',
+  '/notify',
+  '/messages/status',
+  '/integrations/requests',
+] as const
 const json = { 'content-type': 'application/json' }
 
 let app: TestApp
@@ -36,6 +43,8 @@ function rightBody(path: (typeof paths)[number]): Readonly<Record<string, unknow
       return { ...credentials, brandId: 'acme', phone: freshPhone(), otp: '123456' }
     case '/notify':
       return { ...credentials, channel: 'SMS', brandId: 'acme', to: [freshPhone()], message: 'Hello' }
+    case '/messages/status':
+      return { ...credentials, messageRequestId: crypto.randomUUID() }
     case '/integrations/requests':
       return { companyName: 'x', contactName: 'x', contactEmail: 'x@example.com', brandName: 'x' }
   }

@@ -27,7 +27,7 @@ export async function createTestApp(
   {
     smsRoutes,
     ...overrides
-  }: Pick<Overrides, 'stopwatch'> & {
+  }: Pick<Overrides, 'stopwatch' | 'pause'> & {
     readonly smsRoutes?: Partial<Readonly<Record<SmsRoute, readonly SmsProvider[]>>>
   } = {},
 ) {
@@ -49,6 +49,7 @@ export async function createTestApp(
   const app = await createApp(routes ? { ...config, smsRoutes: routes } : config, {
     now: () => clock.now,
     log: { info: log, warn: log, error: log },
+    pause: async () => {},
     ...overrides,
   })
 

@@ -25,12 +25,13 @@ export const successFields: Readonly<Record<string, readonly string[]>> = {
   '/otp/resend': ['expiresIn'],
   '/otp/verify': [],
   '/notify': ['channel'],
+  '/messages/status': ['request', 'recipients'],
 }
 
 /** A refusal or failure: status, code, the error envelope with exactly its fields, and Retry-After on a 429. */
 export function expectError(answer: Answer, status: number, error: string): void {
   expect({ status: answer.status, error: answer.body.error }).toEqual({ status, error })
-  const channel = error === 'notification_failed' ? ['channel'] : []
+  const channel = error === 'notification_failed' ? ['channel', 'recipients'] : []
   expectKeys(answer, ['success', 'error', 'message', 'requestId', ...channel])
   expect(answer.body.success).toBe(false)
   expectCommon(answer)

@@ -36,6 +36,7 @@ export const periodWords: Readonly<Record<Period, string>> = {
 
 export const limitNames: Readonly<Record<LimitName, string>> = {
   'app-minute': 'Calls per minute for an app',
+  'status-minute': 'Status requests per minute for an app',
   cooldown: 'Cooldown between codes',
   'phone-minute': 'Codes per minute to a phone number',
   'recipient-hour': 'Codes per hour to a recipient',

@@ -1,4 +1,4 @@
-import { Failure, type FailureKind } from '../../domain/failures.ts'
+import { Failure, type FailureKind, type RecipientStatus } from '../../domain/failures.ts'
 
 const statuses: Readonly<Record<FailureKind, number>> = {
   validation_error: 400,
@@ -48,6 +48,7 @@ export interface ErrorAnswer {
     readonly error: string
     readonly message: string
     readonly channel?: 'SMS' | 'EMAIL'
+    readonly recipients?: readonly RecipientStatus[]
     readonly requestId: string
   }
 }
@@ -55,7 +56,7 @@ export interface ErrorAnswer {
 /** The error envelope (spec 2.4). The text of an unexpected error goes only to the log. */
 export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
   const failure = failureOf(error)
-  const { retryAfterSeconds, channel } = failure.details
+  const { retryAfterSeconds, channel, recipients } = failure.details
   return {
     status: statuses[failure.kind],
     headers: retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) },
@@ -64,6 +65,7 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
       error: codeOf(failure),
       message: failure.message,
       ...(channel === undefined ? {} : { channel }),
+      ...(recipients === undefined ? {} : { recipients }),
       requestId,
     },
   }

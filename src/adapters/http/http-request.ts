@@ -79,6 +79,11 @@ export class HttpRequests {
     this.ignored(network)
   }
 
+  /** A request in progress. Only for rare requests, since it compares with each. */
+  find(requestId: string): HttpRequest | undefined {
+    return this.underWay.values().find((each) => each.requestId === requestId)
+  }
+
   received(httpRequest: HttpRequest): void {
     this.underWay.add(httpRequest)
   }

@@ -6,6 +6,7 @@ import type { RequestListener } from '../../domain/events/request-ended.ts'
 import { Failure } from '../../domain/failures.ts'
 import { catalog, type IntegrationPorts, requestIntegration } from '../../domain/integration/integration.ts'
 import type { CallbackPorts } from '../../domain/messages/delivery-reports.ts'
+import { type MessageQueryPorts, queryMessages } from '../../domain/messages/message-query.ts'
 import { type NotifyPorts, notify } from '../../domain/messages/notify.ts'
 import { type SendOtpPorts, sendOtp } from '../../domain/otp/send.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
@@ -23,6 +24,7 @@ export interface HttpPorts
   extends SendOtpPorts,
     VerifyOtpPorts,
     NotifyPorts,
+    MessageQueryPorts,
     IntegrationPorts,
     CallbackPorts {
   readonly store: OtpStore
@@ -105,6 +107,13 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       ...call('/notify', async (ports, context, body) => {
         const notified = await notify(ports, context, body)
         return { message: 'Notification sent successfully', ...notified }
+      }),
+    )
+    .post(
+      ...call('/messages/status', async (ports, context, body) => {
+        // The event log then has every request whose answer the caller may have.
+        endAnswered()
+        return { message: 'Message status retrieved', ...(await queryMessages(ports, context, body)) }
       }),
     )
     .post(

@@ -3,6 +3,8 @@ import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/event
 import { otherFlags } from '../../domain/events/request-context.ts'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
+import type { ReadMessages } from '../../domain/messages/message-query.ts'
+import type { NotifyOrder } from '../../domain/messages/queue.ts'
 import type { StoreDatabase } from './database.ts'
 import {
   type AttemptRow,
@@ -13,7 +15,11 @@ import {
   traceOf,
 } from './event-rows.ts'
 
-export interface EventLogStore extends EventLogReader, EventLogWriter {}
+export interface EventLogStore extends StoredEventLog, EventLogWriter {}
+
+export interface StoredEventLog extends EventLogReader {
+  readonly messages: ReadMessages
+}
 
 export interface EventLogWriter extends DeliveryReportStore {
   /** Atomic; saves each request at most once. An entry never removes known values. */
@@ -25,9 +31,9 @@ const mostSearched = 20_000
 
 export function createEventLogReader({
   orm,
-  tables: { requests, attempts, deliveryReports },
+  tables: { requests, attempts, deliveryReports, notifyOrders, notifyJobs },
   ofRecipient,
-}: Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient'>): EventLogReader {
+}: Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient'>): StoredEventLog {
   async function read(
     ofRequests: SQL | undefined,
     ofAttempts: SQL | undefined,
@@ -50,6 +56,10 @@ export function createEventLogReader({
     const rows = [...first.flatMap((row) => firstAttemptOf(row) ?? []), ...further]
       .sort(byPlace)
       .slice(-limit)
+    return withReports(rows)
+  }
+
+  async function withReports(rows: readonly AttemptRow[]): Promise<readonly Delivery[]> {
     const keys = rows.flatMap(({ reportKey }) => reportKey ?? [])
     const reports =
       keys.length === 0
@@ -74,6 +84,27 @@ export function createEventLogReader({
     trace: async (requestId) => {
       const [row] = await orm.select().from(requests).where(eq(requests.requestId, requestId))
       return row && traceOf(row)
+    },
+    messages: async (requestId) => {
+      const { appId, brandSlug, channel, reference, createdAt } = notifyOrders
+      const { position, masked, state, updatedAt } = notifyJobs
+      const [[row], further, [order], jobs] = await Promise.all([
+        orm.select().from(requests).where(eq(requests.requestId, requestId)),
+        orm.select().from(attempts).where(eq(attempts.requestId, requestId)).orderBy(attempts.attempt),
+        orm
+          .select({ appId, brandSlug, channel, reference, createdAt })
+          .from(notifyOrders)
+          .where(eq(notifyOrders.requestId, requestId)),
+        orm
+          .select({ position, masked, state, updatedAt })
+          .from(notifyJobs)
+          .where(eq(notifyJobs.requestId, requestId)),
+      ])
+      // A crash can lose the entry of the event log, but not the order.
+      const request = row ? traceOf(row) : order && orderedRequest(requestId, order, jobs.length)
+      if (!request) return undefined
+      const first = row && firstAttemptOf(row)
+      return { request, deliveries: await withReports(first ? [first, ...further] : further), jobs }
     },
     deliveries: (query) => {
       const { before } = query
@@ -101,6 +132,17 @@ export function createEventLogReader({
       return rows.map(traceOf)
     },
   }
+}
+
+function orderedRequest(
+  requestId: string,
+  order: Pick<NotifyOrder, 'appId' | 'brandSlug' | 'channel' | 'reference' | 'createdAt'>,
+  recipients: number,
+) {
+  const { appId: app, brandSlug: brand, channel, reference, createdAt: at } = order
+  const end = { status: 202, error: null, message: null, durationMs: 0 }
+  const operation = 'notify' as const
+  return { requestId, at, operation, app, brand, channel, recipient: null, recipients, reference, end }
 }
 
 type Place = Pick<AttemptRow, 'requestId' | 'attempt'>

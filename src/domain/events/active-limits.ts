@@ -12,10 +12,11 @@ export class ActiveLimits {
     const refusal = context.limits.find(({ refused }) => refused)
     if (!refusal || refusal.endsAt === null) return
     const { app = null, brand = null, recipient = null } = context
+    const isOfApp = refusal.limit === 'app-minute' || refusal.limit === 'status-minute'
     const about = {
-      app: refusal.limit === 'app-minute' ? app : null,
+      app: isOfApp ? app : null,
       brand: refusal.limit === 'cooldown' ? brand : null,
-      recipient: refusal.limit === 'app-minute' || refusal.budget ? null : recipient,
+      recipient: isOfApp || refusal.budget ? null : recipient,
     }
     // Different recipients may have the same mask.
     const recipientKey = about.recipient && (context.recipientSubject ?? about.recipient)

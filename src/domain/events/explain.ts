@@ -177,6 +177,7 @@ const limitWords: Readonly<Record<LimitName, string>> = {
   'recipient-hour': 'codes per hour for this recipient',
   failures: 'wrong codes per day for this recipient',
   'app-minute': 'requests per minute for this app',
+  'status-minute': 'status requests per minute for this app',
   credentials: 'requests with wrong credentials per minute for this IP address',
   'integration-requests': 'integration requests per hour for this IP address',
   'console-logins': 'console sign-in attempts',

@@ -20,6 +20,8 @@ export interface RequestContext {
   recipient?: string
   recipientSubject?: string
   recipients?: number
+  /** Of several recipients: each, masked, with its number in `to` from 1. */
+  addressees?: readonly { readonly position: number; readonly masked: string }[]
   /** Of the only recipient. */
   country?: string
   /** The caller's. */
@@ -133,7 +135,7 @@ export interface Attempt {
   readonly country: string | null
   /** Null: certainly not sent, or e-mail. */
   readonly cost: Cost | null
-  /** `skipped`: not called, because the circuit was open, too little time was left or a budget was exhausted. */
+  /** `skipped`: not called, because the circuit was open, too little time was left, a budget was exhausted, or there is none. */
   readonly outcome: Outcome['kind'] | 'skipped'
   readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null
   readonly reason: string | null

@@ -48,6 +48,15 @@ export interface Step {
   readonly segments: Segments
 }
 
+interface AttemptedStep {
+  readonly route: SmsRoute | null
+  readonly provider: { readonly name: string }
+  readonly segments: Segments | null
+}
+
+/** In the event log, of a message without steps. */
+const noStep: AttemptedStep = { route: null, provider: { name: 'none' }, segments: null }
+
 /** The routes of a message to a destination, whose rule may choose one (design D14, D40). */
 export function routingOf(
   { smsMode, isTemplate, dltEnabled }: { smsMode: SmsMode; isTemplate: boolean; dltEnabled: boolean },
@@ -125,6 +134,7 @@ export async function deliverSms(
   let waiting = orderedSteps(ports, steps, avoid)
   const unknown: Step[] = []
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
+  if (steps.length === 0) saveSkipped(ports, context, message, noStep, 'no provider')
   for (let step = waiting[0]; step; step = waiting[0]) {
     waiting = waiting.slice(1)
     const { route, provider } = step
@@ -188,8 +198,8 @@ function saveSkipped(
   ports: DeliveryPorts,
   context: RequestContext,
   message: SmsMessage,
-  step: Step,
-  reason: 'keeps failing' | 'no time left' | 'budget exhausted',
+  step: AttemptedStep,
+  reason: 'keeps failing' | 'no time left' | 'budget exhausted' | 'no provider',
 ): void {
   const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
   const result = { ...about, at: ports.now(), durationMs: 0 }
@@ -201,7 +211,7 @@ function saveSmsAttempt(
   ports: DeliveryPorts,
   context: RequestContext,
   { template, to, country, position, subject }: SmsMessage,
-  { route, provider, segments }: Step,
+  { route, provider, segments }: AttemptedStep,
   {
     attempt,
     reportKey,

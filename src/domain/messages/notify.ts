@@ -12,7 +12,7 @@ import { type DestinationPorts, decideDestination } from '../destinations/decide
 import type { Effect } from '../effects.ts'
 import { messageFailed } from '../events/message-events.ts'
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure, failureMessages, invalid } from '../failures.ts'
+import { Failure, failureMessages, invalid, type RecipientStatus } from '../failures.ts'
 import { Charge } from '../money/charge.ts'
 import { type AppScope, mayUseBrand } from '../operator/scope.ts'
 import { claim } from '../otp/claims.ts'
@@ -34,6 +34,7 @@ import {
   withoutProvider,
 } from './delivery.ts'
 import { mailRoom, renderMail } from './emails.ts'
+import { messageStatus, recipientIndex } from './message-status.ts'
 import type { Mail, Outcome, SmsMessage } from './providers.ts'
 import { notifyTemplateKeys, render, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
@@ -65,8 +66,8 @@ export const mailFields = ['subject', 'html', 'template', 'data'] as const
 /** Concurrent messages per request (design D12). */
 const concurrency = 8
 
-export function longestNotifyMs(providerTimeoutMs: number): number {
-  return Math.ceil(notifySizes.to / concurrency) * longestDeliveryMs(providerTimeoutMs)
+export function longestNotifyMs(providerTimeoutMs: number, recipients: number = notifySizes.to): number {
+  return Math.ceil(recipients / concurrency) * longestDeliveryMs(providerTimeoutMs)
 }
 
 /** A transactional SMS or e-mail (spec 4.4), with the checks in the order of design 5. */
@@ -150,7 +151,7 @@ function readSmsOrder(
   context.reference = readReference(body)
   if ('message' in fields) refuseOtherBusiness(variables.businessName, brand)
   const content =
-    'message' in fields ? { text: fields.message, template: null } : templateSms(ports, fields, brand)
+    'message' in fields ? { text: fields.message, template: null } : templateSms(ports, to, fields, brand)
   const about = {
     smsMode: ports.smsMode,
     isTemplate: content.template !== null,
@@ -229,7 +230,8 @@ function readSms(
 
 /** Spec 4.4 rules 5 to 7, in the order of design 5. */
 function templateSms(
-  { isTopLevelDomain }: NotifyPorts,
+  { isTopLevelDomain, contacts }: NotifyPorts,
+  to: readonly string[],
   content: { templateKey: string; variables: Body },
   brand: Brand,
 ): Pick<SmsMessage, 'text' | 'template'> {
@@ -245,7 +247,10 @@ function templateSms(
     const { text, variables } = render(template, { ...values, businessName: brand.displayName })
     return { text, template: { key, text, variables, registration: registrationOf(brand, key) } }
   } catch (cause) {
-    throw new Failure('notification_failed', undefined, { channel: 'SMS', cause })
+    const recipients = recipientsOf(to, 'SMS', contacts.phone).map(
+      ({ position }) => ({ index: recipientIndex(position), status: 'failed' }) as const,
+    )
+    throw new Failure('notification_failed', undefined, { channel: 'SMS', recipients, cause })
   }
 }
 
@@ -363,6 +368,8 @@ async function deliverToAll<To extends Addressee>(
   if (only) {
     context.recipient = mask(only)
     context.recipientSubject = subjectOf(only)
+  } else {
+    context.addressees = recipients.map(({ recipient, position }) => ({ position, masked: mask(recipient) }))
   }
   ports.eventLog.note(context)
   const hasWebhook = context.app !== undefined && policy.webhooks.has(context.app)
@@ -383,7 +390,20 @@ async function deliverToAll<To extends Addressee>(
   if (hasWebhook) await writeFailures(ports, context, failed)
   const which = recipients.length === 1 ? 'the message' : `${failed.length} of ${recipients.length} messages`
   const message = `${failureMessages.notification_failed} No provider accepted ${which}.`
-  throw new Failure('notification_failed', message, { channel })
+  throw new Failure('notification_failed', message, { channel, recipients: statusesOf(context, recipients) })
+}
+
+function statusesOf(
+  { attempts, at }: RequestContext,
+  recipients: readonly Addressee[],
+): readonly RecipientStatus[] {
+  const of = Map.groupBy(attempts, ({ position }) => recipientIndex(position))
+  const request = { state: 'failed', at } as const
+  return recipients.map(({ position }) => {
+    const index = recipientIndex(position)
+    const { status } = messageStatus({ attempts: of.get(index) ?? [], job: null, request })
+    return { index, status }
+  })
 }
 
 /** `message.failed` for each of these recipients (design D45). A fault of the store does not change the answer. */

@@ -69,6 +69,10 @@ export type Outcome =
   | { readonly kind: 'retryable'; readonly reason: string; readonly notCalled?: true }
   | { readonly kind: 'unknown'; readonly reason: string; readonly providerMessageId?: string }
 
+/** What became of a message to one recipient (design D44). */
+export const messageStatuses = ['queued', 'accepted', 'delivered', 'failed', 'unknown'] as const
+export type MessageStatus = (typeof messageStatuses)[number]
+
 export type RejectionScope = 'recipient' | 'content' | 'account'
 
 /** `send` and `reportConversion` resolve within `timeoutMs` and never throw. */

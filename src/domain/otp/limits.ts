@@ -6,6 +6,7 @@ import { type CalendarPeriod, dayMs, type EpochMs, hourMs, minuteMs, periodOf } 
 
 export const limitNames = [
   'app-minute',
+  'status-minute',
   'cooldown',
   'phone-minute',
   'recipient-hour',
@@ -154,6 +155,12 @@ export function globalLimit(
 ): Claim {
   const max = perMinute ?? settings.globalPerMinute
   return rateLimit('app-minute', [`app:${appId}`], 'minute', max, minuteMs, 'per minute for this app')
+}
+
+/** Of /messages/status, apart from the limit of all other requests (design D44). */
+export function statusLimit(appId: string): Claim {
+  const scope = 'status requests per minute for this app'
+  return rateLimit('status-minute', [`app:${appId}`], 'status-minute', 60, minuteMs, scope)
 }
 
 /** Spec 4.1, design D23 and D24. The cooldown starts as a lease of `leaseMs`, longer than any delivery. */
