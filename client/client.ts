@@ -1,4 +1,7 @@
 import {
+  type MessageStatus,
+  type MessageStatusErrors,
+  type MessageStatusRequest,
   type Notified,
   type NotifyErrors,
   type NotifyRequest,
@@ -17,6 +20,9 @@ import {
 
 export type {
   HtmlEmailRequest,
+  MessageStatus,
+  MessageStatusErrors,
+  MessageStatusRequest,
   Notified,
   NotifyErrors,
   NotifyRequest,
@@ -167,13 +173,17 @@ export type SendResult = (OtpSent & Replayable) | Failure<SendErrors>
 export type ResendResult = (OtpSent & Replayable) | Failure<ResendErrors>
 export type VerifyResult = OtpVerified | Failure<VerifyErrors>
 export type NotifyResult = (Notified & Replayable) | Failure<NotifyErrors>
+export type MessageStatusResult = MessageStatus | Failure<MessageStatusErrors>
 
 interface Results {
   readonly send: SendResult
   readonly resend: ResendResult
   readonly verify: VerifyResult
   readonly notify: NotifyResult
+  readonly messageStatus: MessageStatusResult
 }
+
+type AnyResult = Results[keyof Results]
 
 /**
  * Every method resolves to a result: check `success`, and `error` of a failure. Error answers and network failures are
@@ -192,6 +202,8 @@ export interface OtpostClient {
    * is sent for that one, not for the client's own.
    */
   notify(request: NotifyRequest, options?: SendOptions): Promise<NotifyResult>
+  /** What became of the message to each recipient of a send, resend or notify. The client repeats it like a call with a key. */
+  messageStatus(request: MessageStatusRequest, options?: CallOptions): Promise<MessageStatusResult>
 }
 
 /**
@@ -219,10 +231,13 @@ export function createClient(client: ClientOptions): OtpostClient {
     let leftMs = policy.maxWaitMs
     for (let attempt = 1; ; attempt++) {
       const result = resultOf(method, await exchange(send, url, body, key, limitMs, signal))
-      if (result.success || attempt >= policy.maxAttempts) return result
-      if (!isRepeatable(result, key !== undefined)) return result
-      const delayMs = delayBefore(attempt, result.retryAfterSeconds, policy, leftMs, client.random)
-      if (delayMs === undefined) return result
+      const isLast = result.success || attempt >= policy.maxAttempts
+      const isSafe = key !== undefined || method === 'messageStatus'
+      const delayMs =
+        isLast || !isRepeatable(result, isSafe)
+          ? undefined
+          : delayBefore(attempt, result.retryAfterSeconds, policy, leftMs, client.random)
+      if (delayMs === undefined) return result as Results[Method]
       await wait(delayMs, signal)
       leftMs -= delayMs
     }
@@ -233,6 +248,7 @@ export function createClient(client: ClientOptions): OtpostClient {
     resend: (request, options) => call('resend', request, options),
     verify: (request, options) => call('verify', request, options),
     notify: (request, options) => call('notify', request, options),
+    messageStatus: (request, options) => call('messageStatus', request, options),
   }
 }
 
@@ -265,9 +281,9 @@ function bodyOf({ appId, apiKey, brandId }: ClientOptions, request: object): obj
   return { ...request, brandId: own ?? (variables?.businessName ? undefined : brandId), appId, apiKey }
 }
 
-/** The idempotency key of a call. The key of a verify would have no effect. */
+/** The idempotency key of a call. The key of a verify or a status request would have no effect. */
 function keyOf(method: keyof Results, request: object, given: string | undefined): string | undefined {
-  if (method === 'verify') return undefined
+  if (method === 'verify' || method === 'messageStatus') return undefined
   if (given !== undefined) {
     // The message does not repeat the key: a key may contain the name of a person.
     if (/^[!-~]{1,255}$/.test(given)) return given
@@ -333,10 +349,13 @@ function within(name: string, value: number, least: number, most: number): numbe
 /** What decides whether a failed attempt is repeated. */
 type Failed = Pick<ServiceFailure<string> | NoAnswer | UnexpectedAnswer, 'error' | 'status' | 'requestId'>
 
-/** A limit rejects before anything is done. With a key, the service does not handle the call twice. */
-function isRepeatable({ error, status, requestId }: Failed, hasKey: boolean): boolean {
+/**
+ * A limit rejects before anything is done. With a key, the service does not handle the call twice.
+ * @param isSafe whether the call has a key, or changes nothing
+ */
+function isRepeatable({ error, status, requestId }: Failed, isSafe: boolean): boolean {
   if (error === 'rate_limited') return true
-  if (!hasKey) return false
+  if (!isSafe) return false
   if (error === 'timeout' || error === 'unreachable' || error === 'idempotency_in_progress') return true
   // Of a proxy that the service did not answer.
   return error === 'unexpected_answer' && requestId === undefined && [502, 503, 504].includes(status ?? 0)
@@ -470,20 +489,20 @@ function nameOf(error: unknown): string {
 // --- Answers --------------------------------------------------------------------------------------------------------
 
 /** What an answer means to the caller of a method. */
-function resultOf<Method extends keyof Results>(method: Method, answer: Answer | NoAnswer): Results[Method] {
+function resultOf(method: keyof Results, answer: Answer | NoAnswer): AnyResult {
   const { fields, errors } = operations[method]
   if ('success' in answer) return answer
   const { ok, status } = answer
   const body = parsed(answer.text)
   const replayed = answer.isReplay ? { replayed: true } : {}
   if (ok && body?.success === true && hasAll(body, fields)) {
-    return { ...body, ...replayed } as unknown as Results[Method]
+    return { ...body, ...replayed } as unknown as AnyResult
   }
   const later = retryAfterOf(answer)
   if (!ok && body?.success === false && hasAll(body, envelope)) {
     const { error, message, requestId } = body as { [Name in keyof typeof envelope]: string }
     if ((errors as readonly string[]).includes(error)) {
-      return { ...body, status, ...later, ...replayed } as unknown as Results[Method]
+      return { ...body, status, ...later, ...replayed } as unknown as AnyResult
     }
     return {
       success: false,

@@ -498,8 +498,86 @@ export interface NotifyErrors {
   readonly idempotency_key_reused: object
   /** 429: A limit of the application or the IP address is exhausted. */
   readonly rate_limited: object
-  /** 500: At least one message was not accepted by a provider. message has the counts. */
-  readonly notification_failed: { readonly channel: 'SMS' | 'EMAIL' }
+  /** 500: At least one message was not accepted by a provider. recipients has the status of each. */
+  readonly notification_failed: {
+    readonly channel: 'SMS' | 'EMAIL'
+    /** Every recipient, in the order of to. */
+    readonly recipients: readonly {
+      /** The position of the recipient in to, from 0. A recipient that appears twice has the first. */
+      readonly index: number
+      /** `unknown`: the provider did not answer, and may or may not send the message. */
+      readonly status: 'accepted' | 'failed' | 'unknown'
+    }[]
+  }
+  /** 500: An unexpected error occurred. */
+  readonly internal_error: object
+}
+
+/** The request whose messages you ask about. */
+export interface MessageStatusRequest {
+  /** The requestId in the answer to a send, resend or notify of this application. */
+  readonly messageRequestId: string
+}
+
+/** The status of each message of the request. */
+export interface MessageStatus {
+  readonly success: true
+  /** Text for people. Its wording may change. */
+  readonly message: string
+  readonly request: {
+    /** The messageRequestId of the request. */
+    readonly requestId: string
+    readonly operation: 'send' | 'resend' | 'notify'
+    readonly channel: 'SMS' | 'EMAIL'
+    /** Null for an e-mail without a brand. */
+    readonly brandId: string | null
+    readonly createdAt: string
+    /** The reference of the request; null without one. */
+    readonly reference: string | null
+  }
+  /** Every recipient, in the order of to. */
+  readonly recipients: readonly {
+    /** The position of the recipient in to, from 0. A recipient that appears twice has the first. */
+    readonly index: number
+    /** The recipient, masked. */
+    readonly to: string
+    /**
+     * `queued`: not sent yet. `accepted`: a provider accepted the message. `delivered`: a provider
+     * reported the delivery. `failed`: not sent, or a provider reported a failure. `unknown`: it may or
+     * may not have been sent.
+     */
+    readonly status: 'queued' | 'accepted' | 'delivered' | 'failed' | 'unknown'
+    /** Since when it has this status. */
+    readonly updatedAt: string
+  }[]
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
+  readonly requestId: string
+}
+
+/** Why messageStatus fails: each code of the service with the fields that come with it alone. */
+export interface MessageStatusErrors {
+  /**
+   * 400: messageRequestId is not a UUID, or the body is not a JSON object. 413: The body is larger than
+   * 256 KiB.
+   */
+  readonly validation_error: object
+  /** 401: appId or apiKey is missing. */
+  readonly unauthorized: object
+  /**
+   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
+   * retry.
+   */
+  readonly forbidden: object
+  /**
+   * 404: No request of this application has this requestId, the request was rejected, or the event log
+   * no longer has it.
+   */
+  readonly not_found: object
+  /**
+   * 429: This application sent 60 status requests within a minute, or a limit of the IP address is
+   * exhausted.
+   */
+  readonly rate_limited: object
   /** 500: An unexpected error occurred. */
   readonly internal_error: object
 }
@@ -588,5 +666,10 @@ export const operations = {
       'notification_failed',
       'internal_error',
     ],
+  },
+  messageStatus: {
+    path: '/messages/status',
+    fields: { message: 'string', request: 'object', recipients: 'object', requestId: 'string' },
+    errors: ['validation_error', 'unauthorized', 'forbidden', 'not_found', 'rate_limited', 'internal_error'],
   },
 } as const

@@ -12,6 +12,7 @@ const methods = {
   resend: '/otp/resend',
   verify: '/otp/verify',
   notify: '/notify',
+  messageStatus: '/messages/status',
 } as const
 
 /** Fields that the client adds to each request. */
@@ -62,13 +63,13 @@ export function currentDescription(): Description {
 export async function contract(description: Description = currentDescription()): Promise<string> {
   const { paths } = withoutReferences(description)
   const types = new Map<string, string>()
-  const declare = (schema: Schema, rivals: readonly Schema[] = []) => {
+  const declare = (schema: Schema, rivals: readonly Schema[] = [], isAnswer = false) => {
     const name = nameOf(schema)
     const { anyOf, description } = schema
     if (anyOf) {
       const names = anyOf.map((member, _, members) => declare(member, members))
       types.set(name, `${comment(description ?? '')}export type ${name} = ${names.join(' | ')}`)
-    } else types.set(name, declaration(name, schema, rivals.flatMap(shapesOf)))
+    } else types.set(name, declaration(name, schema, rivals.flatMap(shapesOf), isAnswer))
     return name
   }
   const table: string[] = []
@@ -80,7 +81,7 @@ export async function contract(description: Description = currentDescription()):
     const { 200: success, ...failures } = operation.responses
     if (success === undefined) throw new Error(`${path} has no answer 200`)
     const answer = success.content['application/json'].schema
-    declare(answer)
+    declare(answer, [], true)
     const errors = errorsOf(failures)
     types.set(`${method} errors`, errorsDeclaration(method, errors))
     table.push(
@@ -114,7 +115,8 @@ async function formatted(text: string): Promise<string> {
 interface ErrorCode {
   /** When each status is returned. */
   readonly conditions: string[]
-  readonly channel: Schema | undefined
+  /** Those of this code alone. */
+  readonly fields: Readonly<Record<string, Schema>>
 }
 
 function errorsOf(failures: Readonly<Record<string, Response>>): Map<string, ErrorCode> {
@@ -126,10 +128,10 @@ function errorsOf(failures: Readonly<Record<string, Response>>): Map<string, Err
         return [code, condition]
       }),
     )
-    for (const { code, channel } of codesOf(response.content['application/json'].schema)) {
+    for (const { code, fields } of codesOf(response.content['application/json'].schema)) {
       const condition = conditions.get(code)
       if (!condition) throw new Error(`status ${status} does not say when ${code} comes`)
-      const error = errors.get(code) ?? { conditions: [], channel }
+      const error = errors.get(code) ?? { conditions: [], fields }
       error.conditions.push(`${status}: ${condition}`)
       errors.set(code, error)
     }
@@ -137,20 +139,25 @@ function errorsOf(failures: Readonly<Record<string, Response>>): Map<string, Err
   return errors
 }
 
-function codesOf(schema: Schema): { code: string; channel: Schema | undefined }[] {
-  const { anyOf, allOf, properties: { error, channel } = {} } = resolved(schema)
+function codesOf(schema: Schema): { code: string; fields: Readonly<Record<string, Schema>> }[] {
+  const {
+    anyOf,
+    allOf,
+    properties: { error, success, message, requestId, ...fields } = {},
+  } = resolved(schema)
   if (anyOf) return anyOf.flatMap(codesOf)
   // The last one has the codes of this answer.
   const last = allOf?.at(-1)
   if (last) return codesOf(last)
   if (!error) throw new Error(`no codes in ${JSON.stringify(schema)}`)
-  return valuesOf(error).map((code) => ({ code: String(code), channel }))
+  return valuesOf(error).map((code) => ({ code: String(code), fields }))
 }
 
 function errorsDeclaration(method: string, errors: ReadonlyMap<string, ErrorCode>): string {
-  const members = [...errors].map(([code, { conditions, channel }]) => {
-    const fields = channel ? `{ readonly channel: ${typeOf(channel)} }` : 'object'
-    return `${comment(conditions.join(' '))}readonly ${code}: ${fields}`
+  const members = [...errors].map(([code, { conditions, fields }]) => {
+    const own = { properties: fields, required: Object.keys(fields) }
+    const type = own.required.length === 0 ? 'object' : bodyOf(own, [], [], true)
+    return `${comment(conditions.join(' '))}readonly ${code}: ${type}`
   })
   const about = `Why ${method} fails: each code of the service with the fields that come with it alone.`
   return `${comment(about)}export interface ${capital(method)}Errors {\n${members.join('\n')}\n}`
@@ -160,7 +167,9 @@ function fieldsOf(schema: Schema | undefined): string {
   const fields = (schema?.required ?? []).flatMap((name) => {
     const field = schema?.properties?.[name]
     if (!field || name === 'success') return []
-    return [`${name}: '${typeOf(field) === 'number' ? 'number' : 'string'}'`]
+    const [type] = [resolved(field).type].flat()
+    const kind = type === 'integer' ? 'number' : type === 'array' || type === 'object' ? 'object' : 'string'
+    return [`${name}: '${kind}'`]
   })
   return `{ ${fields.join(', ')} }`
 }
@@ -194,10 +203,10 @@ function both(one: Shape, other: Shape): Shape {
 }
 
 /** @param rivals the other modes of the same operation. The service ignores or rejects the fields that only they have. */
-function declaration(name: string, schema: Schema, rivals: readonly Shape[]): string {
+function declaration(name: string, schema: Schema, rivals: readonly Shape[], isAnswer: boolean): string {
   const doc = comment(schema.description ?? '')
   const shapes = shapesOf(schema)
-  const [only, ...more] = shapes.map((shape) => bodyOf(shape, shapes, rivals))
+  const [only, ...more] = shapes.map((shape) => bodyOf(shape, shapes, rivals, isAnswer))
   return more.length === 0
     ? `${doc}export interface ${name} ${only}`
     : `${doc}export type ${name} = ${[only, ...more].join(' | ')}`
@@ -207,13 +216,14 @@ function bodyOf(
   { properties, required }: Shape,
   siblings: readonly Shape[],
   rivals: readonly Shape[] = [],
+  isAnswer = false,
 ): string {
   const unknown = required.filter((name) => properties[name] === undefined)
   if (unknown.length > 0) throw new Error(`a required field has no schema: ${unknown}`)
   const isAbsent = (name: string) => properties[name] === undefined || properties[name].type === 'null'
   const fields = Object.entries(properties).flatMap(([name, property]) => {
     if (isAbsent(name) || name === 'appId' || name === 'apiKey') return []
-    const isAdded = name === 'brandId'
+    const isAdded = name === 'brandId' && !isAnswer
     // A field with one value needs no description.
     const doc =
       valuesOf(property).length === 1
@@ -221,15 +231,20 @@ function bodyOf(
         : `${property.description ?? ''}${sizeOf(property)}${isAdded ? ' Without it, that of the client.' : ''}`
     const isRequired = required.includes(name) && !isAdded
     const own = siblings.flatMap(({ properties: { [name]: rival } }) => (rival ? shapesOf(rival) : []))
-    return [`${comment(doc)}readonly ${name}${isRequired ? '' : '?'}: ${typeOf(property, own)}`]
+    return [`${comment(doc)}readonly ${name}${isRequired ? '' : '?'}: ${typeOf(property, own, isAnswer)}`]
   })
   const names = new Set([...siblings, ...rivals].flatMap((rival) => Object.keys(rival.properties)))
   const absent = [...names, ...Object.keys(properties)].filter(isAbsent)
   return `{\n${[...fields, ...[...new Set(absent)].map((name) => `readonly ${name}?: never`)].join('\n')}\n}`
 }
 
-function typeOf(schema: Schema, siblings: readonly Shape[] = []): string {
-  const declared = resolved(schema)
+/** Null counts as absent in a request; an answer has it. */
+function typeOf(schema: Schema, siblings: readonly Shape[], isAnswer: boolean): string {
+  const type = typeWithoutNull(resolved(schema), siblings, isAnswer)
+  return isAnswer && [schema.type].flat().includes('null') ? `${type} | null` : type
+}
+
+function typeWithoutNull(declared: Schema, siblings: readonly Shape[], isAnswer: boolean): string {
   const values = valuesOf(declared)
   if (values.length > 0) return values.map(literal).join(' | ')
   const { type, items } = declared
@@ -240,16 +255,16 @@ function typeOf(schema: Schema, siblings: readonly Shape[] = []): string {
     case 'integer':
       return 'number'
     case 'array':
-      if (items) return `readonly ${typeOf(items)}[]`
+      if (items) return `readonly ${typeOf(items, [], isAnswer)}[]`
       break
     case 'object': {
       const shapes = shapesOf(declared)
       if (shapes.every(({ properties }) => Object.keys(properties).length === 0))
         return 'Readonly<Record<string, unknown>>'
-      return shapes.map((shape) => bodyOf(shape, [...siblings, ...shapes])).join(' | ')
+      return shapes.map((shape) => bodyOf(shape, [...siblings, ...shapes], [], isAnswer)).join(' | ')
     }
   }
-  throw new Error(`this form of schema is not known: ${JSON.stringify(schema)}`)
+  throw new Error(`this form of schema is not known: ${JSON.stringify(declared)}`)
 }
 
 /** The values that a schema lists, without null and without other spellings of the same value. */

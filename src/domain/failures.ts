@@ -25,6 +25,7 @@ export const failureMessages = {
   idempotency_key_reused:
     'The Idempotency-Key was used with another request body. Use a new key for each new request.',
   not_found: 'No active OTP for this contact. Request a new code.',
+  message_not_found: 'This app has no message with this `messageRequestId`.',
   rate_limited: 'Too many requests. Please try again later.',
   cooldown_active: 'Please wait before requesting another OTP.',
   max_attempts: 'Too many failed attempts. Request a new code.',

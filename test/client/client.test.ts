@@ -75,14 +75,27 @@ test.each(codes)('%s returns %s with its message, status and requestId', async (
   expect(await call(client, method, { phone })).toMatchObject(told)
 })
 
-test('notification_failed names the channel', async () => {
+test('notification_failed names the channel and the recipients, as messageStatus does', async () => {
   const receiver = startReceiver(() => new Response(null, { status: 500 }))
   const app = await createTestApp({ ...receiver.env, SMS_PLAIN: 'webhook' })
-  expect(await clientOf(app).client.notify({ channel: 'SMS', to: [phone], message: 'Hello' })).toMatchObject({
+  const { client } = clientOf(app)
+  const failed = await client.notify({ channel: 'SMS', to: [phone], message: 'Hello' })
+  expect(failed).toMatchObject({
     success: false,
     error: 'notification_failed',
     channel: 'SMS',
+    recipients: [{ index: 0, status: 'failed' }],
     status: 500,
+  })
+  const messageRequestId = failed.requestId ?? ''
+  expect(await client.messageStatus({ messageRequestId })).toMatchObject({
+    success: true,
+    request: { requestId: messageRequestId, operation: 'notify', brandId: 'acme' },
+    recipients: [{ index: 0, status: 'failed' }],
+  })
+  expect(await client.messageStatus({ messageRequestId: crypto.randomUUID() })).toMatchObject({
+    success: false,
+    error: 'not_found',
   })
   await app.close()
   await receiver.stop()

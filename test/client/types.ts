@@ -8,6 +8,9 @@ import {
 } from 'otpost/client'
 import type {
   HtmlEmailRequest,
+  MessageStatus,
+  MessageStatusErrors,
+  MessageStatusRequest,
   Notified,
   NotifyErrors,
   OtpSendRequest,
@@ -61,6 +64,8 @@ export type _Answers = Claims<
     Same<keyof OtpSent, keyof Described['OtpSent']>,
     Same<keyof OtpVerified, keyof Described['OtpVerified']>,
     Same<keyof Notified, keyof Described['Notified']>,
+    MessageStatus extends Frozen<Described['MessageStatus']> ? true : false,
+    Same<keyof MessageStatus, keyof Described['MessageStatus']>,
   ]
 >
 
@@ -68,6 +73,7 @@ export type _Requests = Claims<
   [
     Same<Fields<OtpSendRequest>, DescribedFields<'OtpSendRequest'>>,
     Same<Fields<OtpVerifyRequest>, DescribedFields<'OtpVerifyRequest'>>,
+    Same<Fields<MessageStatusRequest>, DescribedFields<'MessageStatusRequest'>>,
     Same<Fields<TextSmsRequest>, DescribedFields<'TextSmsRequest'>>,
     Same<Fields<TemplateSmsRequest>, DescribedFields<'TemplateSmsRequest'>>,
     Same<Fields<HtmlEmailRequest>, DescribedFields<'HtmlEmailRequest'>>,
@@ -81,9 +87,14 @@ export type _Requests = Claims<
 >
 
 /** Failures of the service that no operation of the client has: they have another code there, or are never returned. */
-type OutsideOperations = 'route_not_found' | 'method_not_allowed' | 'body_too_large'
+type OutsideOperations = 'message_not_found' | 'route_not_found' | 'method_not_allowed' | 'body_too_large'
 
-type AnyError = keyof SendErrors | keyof ResendErrors | keyof VerifyErrors | keyof NotifyErrors
+type AnyError =
+  | keyof SendErrors
+  | keyof ResendErrors
+  | keyof VerifyErrors
+  | keyof NotifyErrors
+  | keyof MessageStatusErrors
 
 /** The codes of an operation that the client knows at run time. */
 type Known<Method extends keyof typeof operations> = (typeof operations)[Method]['errors'][number]
@@ -95,6 +106,7 @@ export type _Failures = Claims<
     Same<Known<'resend'>, keyof ResendErrors>,
     Same<Known<'verify'>, keyof VerifyErrors>,
     Same<Known<'notify'>, keyof NotifyErrors>,
+    Same<Known<'messageStatus'>, keyof MessageStatusErrors>,
   ]
 >
 
@@ -195,7 +207,10 @@ export function results(sent: SendResult, verified: VerifyResult, notified: Noti
   }
   if (!notified.success && notified.error === 'notification_failed') {
     const channel: 'SMS' | 'EMAIL' = notified.channel
-    void channel
+    const failed: number[] = notified.recipients
+      .filter(({ status }) => status === 'failed')
+      .map(({ index }) => index)
+    void [channel, failed]
   }
 }
 

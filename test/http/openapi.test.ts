@@ -279,8 +279,8 @@ describe('a request example', () => {
   async function disagreements(changesOf: (body: Json, operation: string) => readonly Json[]) {
     const found: object[] = []
     for (const [operation, { requestBody }] of operations()) {
-      // Verify needs a code that was sent; its bodies are part of the tour.
-      if (!requestBody || operation === 'POST /otp/verify') continue
+      // They need an earlier request; their bodies are part of the tour.
+      if (!requestBody || /verify|status/.test(operation)) continue
       const fits = compile(operation, 'requestBody')
       for (const { value } of Object.values(requestBody.content[json]?.examples ?? {})) {
         for (const body of changesOf(value, operation)) {
@@ -542,7 +542,25 @@ async function atWork(app: TestApp): Promise<void> {
     ['/notify', { ...template, templateKey: 'ORDER_DELIVERED' }, '403 template_not_allowed'],
   ])
 
-  for (const path of ['/otp/send', '/otp/resend', '/otp/verify', '/notify', '/integrations/requests']) {
+  const { requestId: messageRequestId } = (await app.post('/notify', { ...sms, message: 'Hello' })).body
+  await walk(app, [
+    ['/messages/status', { messageRequestId }, '200'],
+    ['/messages/status', { messageRequestId: 'x' }, '400 validation_error'],
+    ['/messages/status', { messageRequestId: null }, '400 validation_error'],
+    ['/messages/status', { appId: undefined, messageRequestId }, '401 unauthorized'],
+    ['/messages/status', { apiKey: 'wrong', messageRequestId }, '403 forbidden'],
+    ['/messages/status', { messageRequestId: crypto.randomUUID() }, '404 not_found'],
+  ])
+
+  const paths = [
+    '/otp/send',
+    '/otp/resend',
+    '/otp/verify',
+    '/notify',
+    '/messages/status',
+    '/integrations/requests',
+  ]
+  for (const path of paths) {
     keep(`POST ${path}`, await app.postRaw(path, '{'), '400 validation_error')
     keep(`POST ${path}`, await app.postRaw(path, tooLarge), '413 validation_error')
   }
@@ -579,6 +597,9 @@ async function limited(app: TestApp): Promise<void> {
     ['/otp/verify', { phone: smsPhone, otp: '123456' }, '429 rate_limited'],
     ['/notify', { ...sms, message: 'Hello' }, '429 rate_limited'],
   ])
+  const messageRequestId = crypto.randomUUID()
+  for (let count = 0; count < 60; count++) await app.post('/messages/status', { messageRequestId })
+  await walk(app, [['/messages/status', { messageRequestId }, '429 rate_limited']])
 }
 
 async function withoutProviders(app: TestApp): Promise<void> {
@@ -600,6 +621,7 @@ async function withoutTables(app: TestApp): Promise<void> {
     ['/otp/resend', { phone: smsPhone }, '500 internal_error'],
     ['/otp/verify', { phone: smsPhone, otp: '123456' }, '500 internal_error'],
     ['/notify', { ...sms, message: 'Hello' }, '500 internal_error'],
+    ['/messages/status', { messageRequestId: crypto.randomUUID() }, '500 internal_error'],
   ])
   await ask(app, wanted, '500 internal_error')
   await look(app, [

@@ -21,6 +21,7 @@ const statuses: Readonly<Record<FailureKind, number>> = {
   idempotency_in_progress: 409,
   idempotency_key_reused: 422,
   not_found: 404,
+  message_not_found: 404,
   rate_limited: 429,
   cooldown_active: 429,
   max_attempts: 429,
@@ -34,6 +35,7 @@ const statuses: Readonly<Record<FailureKind, number>> = {
 
 /** The codes that differ from the name of the failure (design 5). */
 const codes: Partial<Record<FailureKind, string>> = {
+  message_not_found: 'not_found',
   route_not_found: 'not_found',
   body_too_large: 'validation_error',
 }

@@ -32,6 +32,7 @@ export function openApi(version: string, withOutbox: boolean) {
       '/otp/resend': { post: sendOperation('resend') },
       '/otp/verify': { post: verifyOperation },
       '/notify': { post: notifyOperation },
+      '/messages/status': { post: statusOperation },
       '/integrations/catalog': { get: catalogOperation },
       '/integrations/requests': { post: requestOperation },
       '/platform/brands': { get: brandsOperation },
@@ -113,7 +114,7 @@ resets, or with \`max_attempts\` until the locked code expires.
 | \`cooldown_active\` | Wait for \`Retry-After\` before the next code. |
 | \`sms_failed\` | The code is revoked. Offer the recipient a new code. |
 | \`max_attempts\`, \`not_found\` on verify | Resend. |
-| \`notification_failed\` | At least one recipient got no message, others may have. Sending to all again may repeat messages. |
+| \`notification_failed\` | Send again to the recipients whose status is \`failed\`. Those with \`unknown\` may have the message. |
 | \`internal_error\` | Try again later. Report the \`requestId\` to the operator. |
 | \`idempotency_in_progress\` | Repeat the request with the same key after \`Retry-After\`. |
 | all others | The request is invalid or not allowed. Do not retry it unchanged. |
@@ -166,6 +167,13 @@ const demo = { appId: 'demo', apiKey: 'otp_example_key', brandId: 'acme' } as co
 const { brandId: _, ...demoApp } = demo
 const somePhone = '+1 202 555 0143'
 const someRequestId = '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7'
+const notificationFailure = {
+  channel: 'SMS',
+  recipients: [
+    { index: 0, status: 'accepted' },
+    { index: 1, status: 'failed' },
+  ],
+} as const
 
 function sendOperation(verb: 'send' | 'resend') {
   return operation({
@@ -312,7 +320,45 @@ const notifyOperation = operation({
     unsupported_business: 'SMS: variables.businessName is not the brand of brandId.',
     missing_variable: 'A variable of the template, or the data of a placeholder, is missing.',
     rate_limited: 'A limit of the application or the IP address is exhausted.',
-    notification_failed: 'At least one message was not accepted by a provider. message has the counts.',
+    notification_failed:
+      'At least one message was not accepted by a provider. recipients has the status of each.',
+  },
+})
+
+const statusOperation = operation({
+  tag: 'Notifications',
+  id: 'getMessageStatus',
+  summary: 'Get the status of messages',
+  description:
+    'What became of the message to each recipient of an earlier send, resend or notify of this application. At most 60 requests a minute, which do not count for the other endpoints. The limit of the application does not apply.',
+  body: {
+    schema: 'MessageStatusRequest',
+    examples: { request: ['A request', { ...demoApp, messageRequestId: someRequestId }] },
+  },
+  answers: {
+    200: success('MessageStatus', {
+      message: 'Message status retrieved',
+      request: {
+        requestId: someRequestId,
+        operation: 'notify',
+        channel: 'SMS',
+        brandId: 'acme',
+        createdAt: '2026-03-14T15:09:26.535Z',
+        reference: 'table-7',
+      },
+      recipients: [
+        { index: 0, to: '12*******43', status: 'delivered', updatedAt: '2026-03-14T15:09:31.220Z' },
+        { index: 1, to: '12*******44', status: 'accepted', updatedAt: '2026-03-14T15:09:26.918Z' },
+      ],
+    }),
+  },
+  failures: {
+    ...protectedCall,
+    validation_error: 'messageRequestId is not a UUID, or the body is not a JSON object.',
+    message_not_found:
+      'No request of this application has this requestId, the request was rejected, or the event log no longer has it.',
+    rate_limited:
+      'This application sent 60 status requests within a minute, or a limit of the IP address is exhausted.',
   },
 })
 
@@ -693,7 +739,7 @@ function failureResponses(failures: Failures, hasToken: boolean) {
 
 /** Uses the real error handler. */
 function answerOf(kind: FailureKind) {
-  const details = kind === 'notification_failed' ? ({ channel: 'SMS' } as const) : {}
+  const details = kind === 'notification_failed' ? notificationFailure : {}
   const { status, envelope } = errorAnswer(new Failure(kind, undefined, details), someRequestId)
   return { status, code: envelope.error, envelope }
 }

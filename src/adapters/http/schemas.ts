@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { EventType } from '../../domain/events/webhook-events.ts'
 import { requestSizes } from '../../domain/integration/integration.ts'
 import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
+import { messageStatuses } from '../../domain/messages/providers.ts'
 import {
   notifyTemplateKeys,
   notifyTemplates,
@@ -300,6 +301,17 @@ const templateEmailRequest = Type.Object(
   { description: 'An e-mail from a text template, in a simple HTML frame with the subject as heading.' },
 )
 
+const messageStatusRequest = Type.Object(
+  {
+    ...credentials,
+    messageRequestId: Type.String({
+      format: 'uuid',
+      description: 'The requestId in the answer to a send, resend or notify of this application.',
+    }),
+  },
+  { description: 'The request whose messages you ask about.' },
+)
+
 const integrationRequest = Type.Object(
   {
     companyName: Type.String({ minLength: 1, maxLength: requestSizes.companyName }),
@@ -439,6 +451,39 @@ const catalog = succeeded(
   'The channels, templates and limits.',
 )
 
+const recipientIndex = Type.Integer({
+  minimum: 0,
+  description: 'The position of the recipient in to, from 0. A recipient that appears twice has the first.',
+})
+
+const messageStatus = confirmed(
+  {
+    request: Type.Object({
+      requestId: Type.String({ format: 'uuid', description: 'The messageRequestId of the request.' }),
+      operation: oneOf(['send', 'resend', 'notify']),
+      channel,
+      brandId: orNull(Type.String(), 'Null for an e-mail without a brand.'),
+      createdAt: Type.String({ format: 'date-time' }),
+      reference: orNull(Type.String(), 'The reference of the request; null without one.'),
+    }),
+    recipients: Type.Array(
+      Type.Object({
+        index: recipientIndex,
+        to: Type.String({ description: 'The recipient, masked.' }),
+        status: oneOf(messageStatuses, {
+          description:
+            '`queued`: not sent yet. `accepted`: a provider accepted the message. `delivered`: a provider ' +
+            'reported the delivery. `failed`: not sent, or a provider reported a failure. `unknown`: it may or ' +
+            'may not have been sent.',
+        }),
+        updatedAt: Type.String({ format: 'date-time', description: 'Since when it has this status.' }),
+      }),
+      { description: 'Every recipient, in the order of to.' },
+    ),
+  },
+  'The status of each message of the request.',
+)
+
 const integrationReceived = confirmed(
   {
     integrationRequestId: Type.String({
@@ -530,6 +575,15 @@ const notificationFailed = answer(
     error: Type.Literal('notification_failed'),
     message: Type.String({ description: 'Text for people. Its wording may change: do not parse it.' }),
     channel,
+    recipients: Type.Array(
+      Type.Object({
+        index: recipientIndex,
+        status: oneOf(['accepted', 'failed', 'unknown'], {
+          description: '`unknown`: the provider did not answer, and may or may not send the message.',
+        }),
+      }),
+      { description: 'Every recipient, in the order of to.' },
+    ),
   },
   'At least one message of a notification was not accepted by a provider.',
 )
@@ -570,11 +624,13 @@ const named = {
   SmsBrand: smsBrand,
   SmsChannel: spellingsOf('SMS'),
   EmailChannel: spellingsOf('EMAIL'),
+  MessageStatusRequest: messageStatusRequest,
   IntegrationRequest: integrationRequest,
   OtpSent: otpSent,
   OtpVerified: otpVerified,
   Notified: notified,
   NotificationFailed: notificationFailed,
+  MessageStatus: messageStatus,
   Health: health('ok', 'The service works.'),
   Unhealthy: health('unavailable', 'The database cannot be used, so no other request works.'),
   Root: root,

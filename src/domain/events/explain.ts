@@ -84,6 +84,7 @@ const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: s
   invalid_otp_format: ['fields', 'the code does not have six digits'],
   mismatch: ['code', 'the code was wrong'],
   not_found: ['code', 'there was no active code: never sent, expired, used, or replaced'],
+  message_not_found: ['inside'],
   max_attempts: ['code', 'the code is locked after three wrong attempts'],
   sms_failed: ['delivery'],
   notification_failed: ['delivery'],

@@ -75,7 +75,7 @@ export async function queryMessages(
   const appId = await authenticate(ports, context, body)
   await claim(ports, context, [statusLimit(appId)])
   const found = await find(ports, readRequestId(body))
-  if (found?.request.app !== appId) throw noMessage()
+  if (found?.request.app !== appId) throw new Failure('message_not_found')
   const { request } = found
   const running = ports.runningRequest(request.requestId)
   const progress = progressOf(found, ports, running !== undefined)
@@ -83,7 +83,7 @@ export async function queryMessages(
     const { status, updatedAt } = messageStatus({ attempts, job, request: progress })
     return { index, to, status, updatedAt: new Date(updatedAt).toISOString() }
   })
-  if (!hasMessages(found, recipients.length)) throw noMessage()
+  if (!hasMessages(found, recipients.length)) throw new Failure('message_not_found')
   const { requestId, operation, channel, brand, at, reference } = request
   const createdAt = new Date(at).toISOString()
   return { request: { requestId, operation, channel, brandId: brand, createdAt, reference }, recipients }
@@ -109,10 +109,6 @@ function readRequestId({ messageRequestId }: Body): string {
   const requestId = typeof messageRequestId === 'string' ? messageRequestId.toLowerCase() : ''
   if (uuid.test(requestId)) return requestId
   throw invalid('`messageRequestId` must be the `requestId` of a send, resend or notify, which is a UUID.')
-}
-
-function noMessage(): Failure {
-  return new Failure('not_found', 'This app has no message with this `messageRequestId`.')
 }
 
 function progressOf(
