@@ -68,9 +68,11 @@ const statusesOf = ({ body }: Answer) =>
 const notify = (to: readonly string[], fields: Readonly<Record<string, unknown>> = {}) =>
   app.post('/notify', { channel: 'SMS', brandId: 'acme', to, message: 'Hello', ...fields })
 const report = ({ body }: Answer, status: 'delivered' | 'failed', attempt = 1) =>
-  app.app.context.eventLog.saveReports('one', [
-    { key: attemptKey(body.requestId, attempt), status, reason: null, at: app.clock.now },
-  ])
+  app.app.context.eventLog.saveReports(
+    'one',
+    [{ key: attemptKey(body.requestId, attempt), status, reason: null, at: app.clock.now }],
+    false,
+  )
 
 /** A provider that answers once the test says so. */
 function held(outcome: Outcome) {

@@ -29,8 +29,8 @@ export interface DatedStatus {
 }
 
 /**
- * The status of a message from everything that is known of it. Proof of delivery outranks all else, whichever attempt it is
- * for. A message is `failed` only if no attempt may have reached the recipient.
+ * The status of a message from everything that is known of it. Proof of delivery of any attempt outranks all else. A
+ * message is `failed` only if no attempt may have reached the recipient.
  */
 export function messageStatus({ attempts, job, request }: MessageFacts): DatedStatus {
   const delivered = attempts.find(({ report }) => report?.status === 'delivered')?.report
