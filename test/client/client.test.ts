@@ -372,6 +372,38 @@ describe('an idempotency key', () => {
     expect(keys).toHaveLength(2)
   })
 
+  test('makes one message, whether the answer is lost or does not come in time', async () => {
+    const app = await createTestApp()
+    await app.brand('acme', { displayName: 'Acme' })
+    for (const [index, lose] of [lost, () => new Promise<Response>(() => {})].entries()) {
+      let attempts = 0
+      const { client } = clientOf(app, {
+        fetch: async (url, init) => {
+          const answer = await app.app.handle(new Request(url, init))
+          return ++attempts < 3 ? lose() : answer
+        },
+      })
+      const to = `pat-${index}@example.com`
+      const options = { timeoutMs: 200 }
+      expect(await client.notify({ ...mail, to: [to] }, options)).toMatchObject({
+        success: true,
+        replayed: true,
+      })
+      expect(await app.outbox(to)).toHaveLength(1)
+      attempts = 0
+      const code = { channel: 'EMAIL', email: `code-${to}` } as const
+      expect(await client.send(code, options)).toMatchObject({
+        success: true,
+        replayed: true,
+      })
+      expect(await app.outbox(code.email)).toHaveLength(1)
+      expect(await client.verify({ email: code.email, otp: await app.lastCode(code.email) })).toMatchObject({
+        success: true,
+      })
+    }
+    await app.close()
+  })
+
   test('makes a replay of a success and of a failure recognizable', async () => {
     const headers = { 'idempotency-replayed': 'true' }
     const failure = { ...envelope('notification_failed'), channel: 'EMAIL' }
