@@ -73,6 +73,10 @@ describe('the thread of a database', () => {
     expect(scene.answered()).toBeGreaterThan(0)
   })
 
+  test('gets no null for a last argument that is undefined', async () => {
+    expect((await scene.work.admit([claim], 1, undefined)).allowed).toBe(true)
+  })
+
   test('rejects with the message and the code of the original error', async () => {
     const write = { sql: 'INSERT INTO brands (slug) VALUES (?)', params: ['acme'] }
     const error = await scene.work.write([write]).catch((thrown: unknown) => thrown)
