@@ -41,6 +41,8 @@ import { ConversionFeedback } from './domain/messages/conversion-feedback.ts'
 import { callbackUrls } from './domain/messages/delivery-reports.ts'
 import { longestNotifyMs } from './domain/messages/notify.ts'
 import { providerHealth } from './domain/messages/provider-health.ts'
+import { mostWaitingJobs } from './domain/messages/queue.ts'
+import { QueueWorker } from './domain/messages/queue-worker.ts'
 import { Alerts } from './domain/money/alerts.ts'
 import { routeSettings } from './domain/operator/destinations.ts'
 import { CredentialRejections } from './domain/otp/credentials.ts'
@@ -53,6 +55,8 @@ export interface Overrides extends ContextOverrides {
   readonly pause?: (ms: number) => Promise<void>
   /** Of requests and jobs in progress. */
   readonly owner?: string
+  /** Of asynchronous notifications. */
+  readonly mostWaitingJobs?: number
   readonly tracing?: Tracing | undefined
 }
 
@@ -120,15 +124,35 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const guard = new Guard({ store: context.guardStore, now, log, mode: config.guard, node: secrets.newId() })
   await guard.sync()
 
-  const ports: HttpPorts = {
+  const delivery = {
     ...context,
     ...config,
     mailer,
     smsRoutes,
     breakers,
-    rejections: new CredentialRejections(),
     segmentsOf,
     callbackUrl: callbackUrls(secrets, publicUrl),
+    eventLog,
+    policy,
+    destinationOf,
+    stopwatch,
+    owner,
+    hasEnded,
+  }
+  const queue = new QueueWorker({
+    ...delivery,
+    tried: (tried) => {
+      eventLog.tried(tried)
+      alerts.charged(tried)
+      metrics?.tried(tried)
+    },
+    log,
+    mostWaiting: overrides.mostWaitingJobs ?? mostWaitingJobs,
+  })
+  const ports: HttpPorts = {
+    ...delivery,
+    queue,
+    rejections: new CredentialRejections(),
     providers,
     conversionFeedback,
     deliveryReports: context.eventLog,
@@ -136,17 +160,11 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     runningRequest: (requestId) => httpRequests.find(requestId),
     pause: overrides.pause ?? ((ms) => pause(ms)),
     reportReceived: metrics?.reportReceived,
-    eventLog,
-    policy,
     guard,
     isVerifiedNumber: context.guardStore.isVerified,
-    destinationOf,
     ipIdentity,
     textOf,
     isTopLevelDomain,
-    stopwatch,
-    owner,
-    hasEnded,
   }
 
   const httpRequests = new HttpRequests(config.trustedProxies, now, (network) => {
@@ -224,6 +242,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     providers: ports.providers,
     alerts,
     guard,
+    queue,
     handle: (request: Request): Promise<Response> => http.handle(request),
 
     /** @throws if the port is in use or not permitted */
@@ -231,9 +250,11 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       metricsListener?.listen(config.reusePort)
       const url = listen(http, config)
       alerts.tick()
+      queue.tick()
       const ticking = setInterval(() => {
         alerts.tick()
         guard.tick()
+        queue.tick()
       }, 1000)
       stopping.signal.addEventListener('abort', () => clearInterval(ticking))
       void runExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)
@@ -252,6 +273,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       await closeConnections(http, httpRequests)
       stopping.abort()
       await drain(http, httpRequests, longestNotifyMs(providerTimeoutMs))
+      await queue.stop()
       await metricsListener?.stop()
       metrics?.stop()
       await alerts.idle()

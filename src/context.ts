@@ -74,6 +74,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     prices: storage.prices,
     budgets: storage.budgets,
     alerts: storage.alerts,
+    jobs: storage.jobs,
     /** What operators see of the guard. */
     guardReader: { ...storage.guard, countries: eventLog.countries, guardCounts: eventLog.guardCounts },
     acting: (actor: Actor) => ({ operator, policy, secrets, now, actor }),

@@ -140,7 +140,7 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
 
 function aboutForgotten({ erased, possibleRequests, traces }: Forgotten): readonly string[] {
   return [
-    `Erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}.`,
+    `Erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.jobs, 'queued or ended asynchronous message')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}.`,
     ...(possibleRequests > 0
       ? [
           `Not erased: ${counted(possibleRequests, 'request')} with the same masked recipient and no stored identity (a /notify that sent nothing, or a request from an earlier version). They expire after DELIVERY_LOG_DAYS.`,

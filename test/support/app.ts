@@ -27,7 +27,7 @@ export async function createTestApp(
   {
     smsRoutes,
     ...overrides
-  }: Pick<Overrides, 'stopwatch' | 'pause'> & {
+  }: Pick<Overrides, 'stopwatch' | 'pause' | 'owner' | 'mostWaitingJobs'> & {
     readonly smsRoutes?: Partial<Readonly<Record<SmsRoute, readonly SmsProvider[]>>>
   } = {},
 ) {

@@ -106,6 +106,10 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
     .post(
       ...call('/notify', async (ports, context, body) => {
         const notified = await notify(ports, context, body)
+        if ('recipients' in notified) {
+          context.status = 202
+          return { message: 'Notification accepted', ...notified }
+        }
         return { message: 'Notification sent successfully', ...notified }
       }),
     )

@@ -13,6 +13,7 @@ export function startMetrics(sources: MetricSources): Metrics {
   }
   return {
     ended: (ended) => withMetrics((metrics) => metrics.ended(ended)),
+    tried: (context) => withMetrics((metrics) => metrics.tried(context)),
     reportReceived: (provider, status) => withMetrics((metrics) => metrics.reportReceived(provider, status)),
     feedbackReported: (result) => withMetrics((metrics) => metrics.feedbackReported(result)),
     scrape: async () => (await loading).scrape(),

@@ -257,6 +257,7 @@ export function createMetrics(sources: MetricSources): Metrics {
         codesSent.inc({ operation, channel })
       }
     },
+    tried: ({ attempts }) => attempts.forEach(observeAttempt),
     reportReceived: (provider, status) => deliveryReports.inc({ provider, status }),
     feedbackReported: ({ provider, outcome }) => feedback.inc({ provider, outcome }),
     // Simultaneous scrapes share a result.

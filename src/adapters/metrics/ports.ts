@@ -1,4 +1,5 @@
 import type { Distribution } from '../../domain/events/distribution.ts'
+import type { RequestContext } from '../../domain/events/request-context.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
 import type { Breakers } from '../../domain/messages/breaker.ts'
 import type { FeedbackResult } from '../../domain/messages/conversion-feedback.ts'
@@ -43,6 +44,8 @@ export interface Scrape {
 
 export interface Metrics {
   readonly ended: RequestListener
+  /** After a try of a job. */
+  readonly tried: (context: RequestContext) => void
   readonly reportReceived: (provider: string, status: DeliveryReportState['status']) => void
   readonly feedbackReported: (result: FeedbackResult) => void
   /** In Prometheus text format. A database that does not answer is reported as down, within a time limit. */

@@ -17,7 +17,7 @@ import { verifiedIn, verifiedRenewalMs } from '../store/verified-numbers.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
 import * as tables from './schema.ts'
-import { asJson } from './text.ts'
+import { asJson, jsonElements } from './text.ts'
 
 const { attempts, deliveryReports, requests, stats, verifiedNumbers } = tables
 
@@ -39,7 +39,7 @@ export function createEventLogWriter(
       pool.transaction(async (connection) => {
         await write.requests(
           connection,
-          entries.map(({ request }) => request),
+          entries.flatMap(({ isJob, request }) => (isJob ? [] : request)),
         )
         await write.attempts(
           connection,
@@ -57,7 +57,12 @@ export function createEventLogWriter(
         await addStats(connection, reportCounts(provider, saved))
         if (!writesEvents) return
         for (const effect of reportEvents(saved))
-          for (const statement of effectStatements(inside as unknown as StoreOrm, tables, effect))
+          for (const statement of effectStatements(
+            inside as unknown as StoreOrm,
+            tables,
+            effect,
+            jsonElements,
+          ))
             await statement
       }),
   }

@@ -7,6 +7,7 @@ import type { Orm } from '../store/statements.ts'
 import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
 import * as tables from './schema.ts'
+import { jsonElements } from './text.ts'
 
 // Two round trips: BEGIN, lock and read all rows; then write and COMMIT. Rows that do not exist can't be
 // locked: a transaction is retried if a row that it inserts or reads was inserted by another one after its
@@ -171,7 +172,7 @@ export function sendChanges(
     deleteRows.send(connection, { subjects, names: deletes.map(({ name }) => name) })
   }
   for (const effect of effects) {
-    for (const statement of effectStatements(orm as unknown as Orm, tables, effect)) {
+    for (const statement of effectStatements(orm as unknown as Orm, tables, effect, jsonElements)) {
       const { sql: text, params } = statement.toSQL()
       connection.send({ name: `otpost_effect_${Bun.hash(text).toString(36)}`, text }, params)
     }

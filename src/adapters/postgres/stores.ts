@@ -5,7 +5,7 @@ import { raiseRevision } from './changes.ts'
 import { type Database, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
 import * as tables from './schema.ts'
-import { storableRow } from './text.ts'
+import { jsonElements, storableRow } from './text.ts'
 
 export function storeDatabase({
   pool,
@@ -43,7 +43,7 @@ export function storeDatabase({
         return runAll(steps(inside as unknown as Orm))
       }),
     ofRecipient: ({ recipientHash }, hashes) => inArray(recipientHash, [...hashes]),
-    jsonElements: (json) => sql`jsonb_array_elements(${json}::jsonb) AS given (value)`,
+    jsonElements,
     saveMessage: async (row) => {
       await orm.execute(messageInsert(orm, storableRow(row)))
     },

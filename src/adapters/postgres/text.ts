@@ -1,3 +1,5 @@
+import { type SQL, sql } from 'drizzle-orm'
+
 // PostgreSQL stores neither NUL nor unpaired surrogates: each becomes U+FFFD.
 
 export function asJson(value: unknown): string {
@@ -18,4 +20,9 @@ export function storableRow<Row extends object>(row: Row): Row {
       value !== null && typeof value === 'object' ? JSON.parse(asJson(value)) : storable(value),
     ]),
   ) as Row
+}
+
+/** As in `StoreDatabase`. */
+export function jsonElements(json: string): SQL {
+  return sql`jsonb_array_elements(${json}::jsonb) AS given (value)`
 }

@@ -25,7 +25,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
   return {
     saveEntries: (entries, counts) =>
       writer.write(() => {
-        write.requests(entries.map(({ request }) => request))
+        write.requests(entries.flatMap(({ isJob, request }) => (isJob ? [] : request)))
         write.attempts(entries.flatMap((entry) => entry.attempts))
         recipientIndex.addLate(entries)
         for (const number of verifiedIn(entries)) write.verified.run(number)

@@ -32,6 +32,11 @@ export function placeholders<Given extends Table>(table: Given) {
   }
 }
 
+/** As in `StoreDatabase`. */
+export function jsonElements(json: string): SQL {
+  return sql`json_each(${json})`
+}
+
 /** More rows save no time. */
 const mostRows = 8
 

@@ -14,6 +14,7 @@ import {
 import { dirname, resolve } from 'node:path'
 import Driver from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
+import { keptAfterEndMs } from '../../domain/messages/queue.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import { OperatorError } from '../../domain/operator/operator.ts'
 import { auditRow } from '../store/audit.ts'
@@ -198,6 +199,13 @@ function takeOut(
       (sum, table) => sum + draft.prepare(`DELETE FROM ${table}`).run().changes,
       0,
     )
+    // They may have been sent after the backup.
+    draft
+      .prepare(
+        `UPDATE notify_jobs SET state = 'unknown', owner = NULL, reason = 'restored', due_at = ?, updated_at = ?
+         WHERE state IN ('queued', 'sending')`,
+      )
+      .run(now + keptAfterEndMs, now)
     const droppedAlerts = draft.prepare('DELETE FROM alert_deliveries').run().changes
     const knowsSpent = keepSpent(present, draft)
     const lastRequest = draft.prepare<[], string | null>('SELECT max(request_id) FROM requests').pluck().get()

@@ -5,6 +5,7 @@ import type { Clock } from '../../domain/time.ts'
 import type { Changes, StoreDatabase } from '../store/database.ts'
 import { type Orm, run, type Statement, type Steps } from '../store/statements.ts'
 import type { Database } from './database.ts'
+import { jsonElements } from './prepared.ts'
 import { ofRecipient } from './recipient-index.ts'
 import * as tables from './schema.ts'
 import type { DatabaseWork } from './thread.ts'
@@ -39,7 +40,7 @@ export function storeDatabase(
         return yield* steps(inside)
       }),
     ofRecipient,
-    jsonElements: (json) => sql`json_each(${json})`,
+    jsonElements,
     saveMessage: async (row) => {
       await write(toText([orm.insert(tables.outbox).values(row)]))
     },

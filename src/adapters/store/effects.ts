@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Effect } from '../../domain/effects.ts'
-import type { Tables } from './database.ts'
-import { type Orm, replacing, type Statement } from './statements.ts'
+import type { StoreDatabase, Tables } from './database.ts'
+import { givenRows, type Orm, replacing, type Statement } from './statements.ts'
 
 type EffectTables = Pick<Tables, 'events' | 'idempotencyKeys' | 'notifyOrders' | 'notifyJobs'>
 
@@ -10,6 +10,7 @@ export function effectStatements(
   orm: Orm,
   { events, idempotencyKeys, notifyOrders, notifyJobs }: EffectTables,
   effect: Effect,
+  jsonElements: StoreDatabase['jsonElements'],
 ): readonly Statement<unknown>[] {
   /** Another request may have the key by now. */
   const isOf = ({ hash, requestId }: { readonly hash: string; readonly requestId: string }) =>
@@ -35,7 +36,9 @@ export function effectStatements(
     case 'queue':
       return [
         orm.insert(notifyOrders).values(effect.order),
-        ...effect.jobs.map((job) => orm.insert(notifyJobs).values(job)),
+        orm
+          .insert(notifyJobs)
+          .select(givenRows(jsonElements, notifyJobs, effect.jobs, [notifyJobs.position])),
       ]
   }
 }

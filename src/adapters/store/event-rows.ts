@@ -76,6 +76,8 @@ export interface EventLogEntry {
   /** The number whose code was verified. */
   readonly verified?: VerifiedNumber
   readonly request: NewRow<RequestRow>
+  /** Only the attempts are saved. */
+  readonly isJob?: boolean | undefined
   readonly attempts: readonly NewRow<AttemptRow>[]
 }
 
@@ -87,6 +89,7 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
   const { verified, channel, recipientSubject: subject } = request
   return {
     ...(verified && channel === 'SMS' && subject && { verified: { subject, verifiedAt: request.at } }),
+    isJob: request.isJob,
     request: {
       requestId,
       at: request.at,

@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
+import { erasedAt } from '../../domain/messages/queue.ts'
+import { longestLifetimeMs } from '../../domain/messages/queue-body.ts'
 import type { Log } from '../../domain/ports.ts'
 import { dayMs } from '../../domain/time.ts'
 import { firstIdOf } from './event-rows.ts'
@@ -35,6 +37,7 @@ const alertRetentionMs = 90 * dayMs
  */
 export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: number, lock = sql``): SQL[] {
   const before = firstIdOf(retainAfter.eventLog)
+  const beforeJobs = firstIdOf(Math.min(retainAfter.eventLog, now - 2 * longestLifetimeMs))
   const limit = sql.raw(`LIMIT ${batch}`)
   return [
     sql`DELETE FROM outbox WHERE id IN
@@ -46,6 +49,12 @@ export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: n
        ORDER BY request_id, attempt ${limit} ${lock})`,
     sql`DELETE FROM delivery_reports WHERE key IN
       (SELECT key FROM delivery_reports WHERE at < ${retainAfter.eventLog} ORDER BY at ${limit} ${lock})`,
+    sql`DELETE FROM notify_jobs WHERE (request_id, position) IN
+      (SELECT request_id, position FROM notify_jobs WHERE request_id < ${beforeJobs}
+       ORDER BY request_id, position ${limit} ${lock})`,
+    sql`DELETE FROM notify_orders WHERE request_id IN
+      (SELECT request_id FROM notify_orders WHERE request_id < ${beforeJobs} ORDER BY request_id ${limit} ${lock})`,
+    ...erasures(now, limit, lock),
     // IDs are in order of time.
     sql`DELETE FROM audit WHERE id IN
       (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${limit}) AS oldest WHERE at < ${retainAfter.audit})`,
@@ -65,5 +74,25 @@ export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: n
       (SELECT hash FROM idempotency_keys WHERE expires_at <= ${now} ORDER BY expires_at ${limit} ${lock})`,
     sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
     sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
+  ]
+}
+
+/** An end of a job is committed within this time. */
+const committedMs = 10_000
+
+/**
+ * Of asynchronous notifications: the content that no other job needs, and the recipients. A recipient that is erased here was
+ * seen by the statement before it.
+ */
+function erasures(now: number, limit: SQL, lock: SQL): SQL[] {
+  const ended = sql.raw("('accepted', 'failed', 'unknown', 'cancelled')")
+  const due = (columns: string, at: number) =>
+    sql`SELECT ${sql.raw(columns)} FROM notify_jobs WHERE state IN ${ended} AND due_at <= ${at} ORDER BY due_at ${limit}`
+  return [
+    sql`UPDATE notify_orders SET content = '' WHERE content <> '' AND request_id IN (${due('request_id', now)})
+      AND NOT EXISTS (SELECT 1 FROM notify_jobs AS other WHERE other.request_id = notify_orders.request_id
+        AND other.recipient IS NOT NULL AND NOT (other.state IN ${ended} AND other.due_at <= ${now}))`,
+    sql`UPDATE notify_jobs SET recipient = NULL, due_at = ${sql.raw(String(erasedAt))}
+      WHERE (request_id, position) IN (${due('request_id, position', now - committedMs)} ${lock})`,
   ]
 }

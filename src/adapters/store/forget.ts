@@ -1,4 +1,4 @@
-import { and, type Column, count, gt, inArray, isNull, lte, type SQL, type Table } from 'drizzle-orm'
+import { and, type Column, count, gt, inArray, isNull, lte, type SQL, sql, type Table } from 'drizzle-orm'
 import { mask, type Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import { auditRow } from './audit.ts'
@@ -27,6 +27,7 @@ export async function forgetRecipient(
     ...events,
     codesAndLimits: await ofSubjects(codesAndLimits),
     verifiedNumbers: await ofSubjects(verifiedNumbers),
+    jobs: await eraseJobs(database, subjects),
     messages: await deleteWhere(database, outbox, outbox.id, inArray(outbox.identity, identities)),
     integrationRequests: await eraseIntegrationRequests(database, identities),
   }
@@ -141,6 +142,35 @@ const noAttempt = {
   reportKey: null,
   country: null,
 } as const satisfies Partial<RequestRow>
+
+/** With the content of orders that have no other recipient. */
+async function eraseJobs({ tables, transaction }: StoreDatabase, hashes: readonly string[]): Promise<number> {
+  const { notifyJobs: jobs, notifyOrders: orders } = tables
+  const isOwn = inArray(jobs.recipientHash, [...hashes])
+  const { requestId } = jobs
+  for (let erased = 0; ; ) {
+    const rows = await transaction(function* (orm) {
+      const some = yield* run(orm.select({ requestId }).from(jobs).where(isOwn).limit(batch))
+      const ids = some.map((row) => row.requestId)
+      const removed = yield* run(
+        orm
+          .delete(jobs)
+          .where(and(inArray(requestId, ids), isOwn))
+          .returning({ requestId }),
+      )
+      const isOther = sql`SELECT 1 FROM ${jobs} WHERE ${requestId} = ${orders.requestId} AND ${jobs.recipient} IS NOT NULL`
+      yield* run(
+        orm
+          .update(orders)
+          .set({ content: '' })
+          .where(and(inArray(orders.requestId, ids), sql`NOT EXISTS (${isOther})`)),
+      )
+      return removed.length
+    })
+    if (rows === 0) return erased
+    erased += rows
+  }
+}
 
 async function eraseIntegrationRequests(
   database: StoreDatabase,

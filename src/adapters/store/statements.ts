@@ -73,7 +73,7 @@ export function* run<Result>(statement: Statement<Result>): Steps<Result> {
 
 /**
  * A SELECT of rows that are one JSON parameter, since Drizzle takes milliseconds for 1,000 rows of values. In the order of the
- * key, so that no two servers wait for each other. Columns must be texts and numbers without nulls.
+ * key, so that no two servers wait for each other. Columns must be texts and numbers.
  * @param source the elements of a JSON array as a column `value`
  */
 export function givenRows<Row>(

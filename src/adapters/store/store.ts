@@ -49,6 +49,8 @@ export interface Erased {
   readonly deliveryReports: number
   readonly codesAndLimits: number
   readonly verifiedNumbers: number
+  /** Of asynchronous notifications. Queued ones are not sent. */
+  readonly jobs: number
   readonly messages: number
   readonly integrationRequests: number
 }

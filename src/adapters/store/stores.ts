@@ -8,6 +8,7 @@ import { createGuardStore } from './guard.ts'
 import { createIdempotencyKeys } from './idempotency-keys.ts'
 import { createIntegrationRequestStore } from './integration-requests.ts'
 import { createKeyStore } from './keys.ts'
+import { createNotifyJobStore } from './notify-jobs.ts'
 import { createOperatorStore } from './operator.ts'
 import { createOutbox } from './outbox.ts'
 import { createPolicyStore } from './policy.ts'
@@ -28,6 +29,7 @@ export function createStores(database: StoreDatabase) {
     prices: createPriceStore(database),
     budgets: createBudgetCounters(database),
     alerts: createAlertStore(database),
+    jobs: createNotifyJobStore(database),
     requests: createIntegrationRequestStore(database),
     audit: createAuditReader(database),
     sessions: createConsoleStore(database),

@@ -31,11 +31,11 @@ export interface EventLogSink {
   readonly flush: EventLog['flush']
 }
 
-export function createEventLog({
-  add: save,
-  count,
-  flush,
-}: EventLogSink): EventLog & { readonly ended: RequestListener } {
+export function createEventLog({ add: save, count, flush }: EventLogSink): EventLog & {
+  readonly ended: RequestListener
+  /** After a try of a job. */
+  readonly tried: (context: RequestContext) => void
+} {
   const refusals = new Map<string, number>()
   let minute = 0
 
@@ -52,11 +52,20 @@ export function createEventLog({
     return count > savedRefusals
   }
 
+  function countAttempts({ at, attempts, app = '', brand }: RequestContext): void {
+    for (const attempt of attempts) {
+      count(at, attemptStat(attempt, brand))
+      const { cost, provider, country } = attempt
+      if (cost) count(at, spendStat({ ...cost, country, app, brand: brand ?? '', provider }), cost.micros)
+    }
+  }
+
   return {
     note: (context) => {
       if (isSaved(context)) save(context)
     },
     flush,
+    tried: countAttempts,
     ended: (ended) => {
       const { context } = ended
       if (!isSaved(context)) return
@@ -66,12 +75,7 @@ export function createEventLog({
         save(context)
       }
       for (const statKey of requestStats(context, ended.error)) count(context.at, statKey)
-      for (const attempt of context.attempts) {
-        count(context.at, attemptStat(attempt, context.brand))
-        const { cost, provider, country } = attempt
-        const { app, brand = '' } = context
-        if (cost) count(context.at, spendStat({ ...cost, country, app, brand, provider }), cost.micros)
-      }
+      countAttempts(context)
       const country = countryStatOf(context)
       if (country) count(context.at, country)
       const guarded = guardStat(context, ended.error)

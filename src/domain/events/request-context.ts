@@ -12,6 +12,8 @@ export interface RequestContext {
   readonly requestId: string
   readonly at: EpochMs
   readonly clientIp: string
+  /** A try of a job of an asynchronous notification. Only its attempts are saved. */
+  isJob?: boolean
   traceId?: string
   operation?: Operation
   app?: string

@@ -66,7 +66,7 @@ export function callbackUrls(
 
 export function attemptPathLength(provider: string): number {
   const [idLength, tokenLength] = [32, 16]
-  return `/receipts/${provider}/`.length + idLength + '.9999.'.length + tokenLength
+  return `/receipts/${provider}/`.length + idLength + '.9999999.'.length + tokenLength
 }
 
 /** For all messages of a provider; entered in the provider's console. */

@@ -70,7 +70,7 @@ export function routingOf(
 /** In the order of the settings. */
 export function smsSteps(
   { smsRoutes, segmentsOf }: Pick<DeliveryPorts, 'smsRoutes' | 'segmentsOf'>,
-  { text, template }: Pick<SmsMessage, 'text' | 'template'>,
+  { text, template }: { readonly text: string; readonly template: { readonly text: string } | null },
   { routes, providers }: Routing,
 ): readonly Step[] {
   return routes.flatMap((route) => {

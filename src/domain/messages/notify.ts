@@ -1,5 +1,5 @@
 import { type Body, isGiven, isObject, judged, readReference, text } from '../body.ts'
-import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from '../brands/brand.ts'
+import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand } from '../brands/brand.ts'
 import {
   type Channel,
   type Contacts,
@@ -8,34 +8,36 @@ import {
   type Recipient,
   recipientProblem,
 } from '../contact.ts'
-import { type DestinationPorts, decideDestination } from '../destinations/decide.ts'
+import type { DestinationPorts } from '../destinations/decide.ts'
 import type { Effect } from '../effects.ts'
 import { messageFailed } from '../events/message-events.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid, type RecipientStatus } from '../failures.ts'
 import { Charge } from '../money/charge.ts'
 import { type AppScope, mayUseBrand } from '../operator/scope.ts'
-import { claim } from '../otp/claims.ts'
+import { claim, uncounted } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts, permitted } from '../otp/credentials.ts'
 import { type IdempotencyKey, type IdempotencyPorts, idempotencyKeyOf } from '../otp/idempotency-key.ts'
-import { type Grant, globalLimit, type LimitSettings } from '../otp/limits.ts'
+import { type Claim, globalLimit, type LimitSettings } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
 import { dayMs } from '../time.ts'
-import {
-  type DeliveryPorts,
-  deliverMail,
-  deliverSms,
-  longestDeliveryMs,
-  routingOf,
-  type SmsMode,
-  smsSteps,
-  withoutProvider,
-} from './delivery.ts'
+import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
 import { mailRoom, renderMail } from './emails.ts'
 import { messageStatus, recipientIndex } from './message-status.ts'
-import type { Mail, Outcome, SmsMessage } from './providers.ts'
+import {
+  giveBackUnspent,
+  type MailContent,
+  type SmsContent,
+  sendMail,
+  sendSms,
+  smsParts,
+  smsWay,
+} from './notify-message.ts'
+import type { Outcome } from './providers.ts'
+import type { JobQueue } from './queue.ts'
+import { type Deferral, readDeferral } from './queue-body.ts'
 import { notifyTemplateKeys, render, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
 
@@ -49,11 +51,19 @@ export interface NotifyPorts extends CredentialPorts, DeliveryPorts, Destination
   readonly contacts: Contacts
   readonly textOf: (html: string, maxBytes: number) => string
   readonly isTopLevelDomain: IsTopLevelDomain
+  readonly queue: JobQueue
 }
 
 export interface Notified {
   readonly channel: Channel
   readonly templateKey?: string
+}
+
+/** Of an asynchronous notification (design D46). */
+export interface Accepted {
+  readonly channel: Channel
+  /** How many jobs were stored. */
+  readonly recipients: number
 }
 
 /** Design D4 and D11, in characters and elements. */
@@ -71,9 +81,13 @@ export function longestNotifyMs(providerTimeoutMs: number, recipients: number = 
 }
 
 /** A transactional SMS or e-mail (spec 4.4), with the checks in the order of design 5. */
-export function notify(ports: NotifyPorts, context: RequestContext, body: Body): Promise<Notified> {
+export function notify(
+  ports: NotifyPorts,
+  context: RequestContext,
+  body: Body,
+): Promise<Notified | Accepted> {
   context.operation = 'notify'
-  const key = idempotencyKeyOf<Notified>(ports, context, body, {
+  const key = idempotencyKeyOf<Notified | Accepted>(ports, context, body, {
     windowMs: dayMs,
     longestMs: longestNotifyMs(ports.providerTimeoutMs),
     kept: ['notification_failed', 'internal_error'],
@@ -86,8 +100,8 @@ async function send(
   ports: NotifyPorts,
   context: RequestContext,
   body: Body,
-  key: IdempotencyKey<Notified> | undefined,
-): Promise<Notified> {
+  key: IdempotencyKey<Notified | Accepted> | undefined,
+): Promise<Notified | Accepted> {
   const appId = await authenticate(ports, context, body)
   const policy = await ports.policy()
   const by = { app: permitted(policy, appId, 'notify'), policy, key }
@@ -103,9 +117,9 @@ type Handler = (
   by: {
     readonly app: AppScope
     readonly policy: Policy
-    readonly key: IdempotencyKey<Notified> | undefined
+    readonly key: IdempotencyKey<Notified | Accepted> | undefined
   },
-) => Promise<Notified>
+) => Promise<Notified | Accepted>
 
 const notifyBySms: Handler = async (ports, context, body, { app, policy, key }) => {
   context.channel = 'SMS'
@@ -121,20 +135,20 @@ const notifyBySms: Handler = async (ports, context, body, { app, policy, key }) 
     throw order
   }
 
-  const { content, recipients } = order
+  const { content, recipients, deferral } = order
+  const charge = new Charge(policy, { app: app.appId, brand: brand.slug }, context, ports)
+  const messages = recipients.map((to) => ({ ...to, charging: charge.add(to.way.priced, to.way.steps) }))
+  if (deferral) {
+    const claims = [global, ...uncounted(charge.claims())]
+    return enqueue(ports, context, { channel: 'SMS', brand, content, recipients, deferral, claims }, key)
+  }
   context.recipients = recipients.length
-  const { slug: brandSlug, displayName: brandName } = brand
-  const unlimited = { validitySeconds: null, expectsFeedback: false }
-  const common = { requestId: context.requestId, brandSlug, brandName, ...unlimited, ...content }
-  const charge = new Charge(policy, { app: app.appId, brand: brandSlug }, context, ports)
-  const messages = recipients.map((to) => ({ ...to, charging: charge.add(to.priced, to.steps) }))
+  const parts = smsParts(context.requestId, brand, content)
   const grants = await claim(ports, context, [global, ...charge.claims()], key)
   try {
-    await deliverToAll(ports, context, 'SMS', policy, messages, (to, subject, position) => {
-      const { senderId, priced, steps, charging } = to
-      const sms = { ...common, ...priced, id: ports.secrets.newId(), senderId, subject, position }
-      return deliverSms(ports, context, sms, steps, { charging })
-    })
+    await deliverToAll(ports, context, 'SMS', policy, messages, ({ way, charging }, subject, position) =>
+      sendSms(ports, context, { id: ports.secrets.newId(), parts, way, subject, position }, charging),
+    )
   } finally {
     await giveBackUnspent(ports, context, charge.unspent(grants))
   }
@@ -149,52 +163,53 @@ function readSmsOrder(
 ) {
   const { to, ...fields } = readSms(body)
   context.reference = readReference(body)
+  const deferral = readDeferral(body, ports.now())
   if ('message' in fields) refuseOtherBusiness(variables.businessName, brand)
   const content =
     'message' in fields ? { text: fields.message, template: null } : templateSms(ports, to, fields, brand)
-  const about = {
-    smsMode: ports.smsMode,
-    isTemplate: content.template !== null,
-    dltEnabled: brand.dltEnabled,
-  }
   const recipients = recipientsOf(to, 'SMS', ports.contacts.phone).map(({ recipient, position }) => {
     const field = `to[${position - 1}]`
-    const { country, rule } = decideDestination(ports, context, recipient, { field, brand, policy })
-    const steps = smsSteps(ports, content, routingOf(about, rule))
-    if (steps.length === 0) context.fault = withoutProvider(rule)
-    const priced = { to: recipient.identity, country }
-    return { recipient, position, senderId: rule?.sender ?? null, priced, steps }
+    return { recipient, position, way: smsWay(ports, context, recipient, { field, brand, policy, content }) }
   })
   if (recipients.length > 1) delete context.country
-  return { content, recipients }
+  return { content, recipients, deferral }
 }
 
 const notifyByMail: Handler = async (ports, context, body, { app, policy, key }) => {
   const kept = key && (await key.keptAnswer())
   if (kept) return kept.result
-  await claim(ports, context, [globalLimit(ports.limits, app)], key)
+  const global = globalLimit(ports.limits, app)
+  // An asynchronous notification is stored with the claim. Any other request that the limit rejects is not read.
+  const isRead = body.async === true
+  if (!isRead) await claim(ports, context, [global], key)
+  const order = judged(() => readMailOrder(ports, context, body))
+  if (order instanceof Failure) {
+    if (isRead) await claim(ports, context, [global])
+    throw order
+  }
+
+  const { content, recipients, deferral } = order
+  const brand = await senderBrand(ports.brands, body.brandId, app)
+  if (brand) context.brand = brand.slug
+  if (deferral) {
+    const claims = [global]
+    return enqueue(ports, context, { channel: 'EMAIL', brand, content, recipients, deferral, claims }, key)
+  }
+  await deliverToAll(ports, context, 'EMAIL', policy, recipients, ({ recipient }, subject, position) =>
+    sendMail(ports, context, { brand, content, to: recipient.identity, subject, position }),
+  )
+  return { channel: 'EMAIL' }
+}
+
+function readMailOrder(ports: NotifyPorts, context: RequestContext, body: Body) {
   if (!isGiven(body.channel) || body.channel === '') throw invalid('`channel` is required: SMS or EMAIL.')
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
   context.channel = 'EMAIL'
   const to = readTo(body.to)
   const content = readMail(body, ports.textOf)
   context.reference = readReference(body)
-  const recipients = recipientsOf(to, 'EMAIL', ports.contacts.email)
-
-  const brand = await senderBrand(ports.brands, body.brandId, app)
-  if (brand) context.brand = brand.slug
-  const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
-  const common = { requestId: context.requestId, brandSlug, brandName, template: null, ...content }
-  await deliverToAll(
-    ports,
-    context,
-    'EMAIL',
-    policy,
-    recipients,
-    ({ recipient }, recipientSubject, position) =>
-      deliverMail(ports, context, { ...common, to: recipient.identity, recipientSubject, position }),
-  )
-  return { channel: 'EMAIL' }
+  const deferral = readDeferral(body, ports.now())
+  return { content, recipients: recipientsOf(to, 'EMAIL', ports.contacts.email), deferral }
 }
 
 function refuseDisabledTemplate(body: Body, brand: Brand): void {
@@ -234,7 +249,7 @@ function templateSms(
   to: readonly string[],
   content: { templateKey: string; variables: Body },
   brand: Brand,
-): Pick<SmsMessage, 'text' | 'template'> {
+): SmsContent {
   const template = notifyTemplate(content.templateKey)
   refuseOtherBusiness(content.variables.businessName, brand)
   const values = templateVariables(template, content.variables, isTopLevelDomain)
@@ -245,7 +260,7 @@ function templateSms(
   const { key } = template
   try {
     const { text, variables } = render(template, { ...values, businessName: brand.displayName })
-    return { text, template: { key, text, variables, registration: registrationOf(brand, key) } }
+    return { text, template: { key, text, variables } }
   } catch (cause) {
     const recipients = recipientsOf(to, 'SMS', contacts.phone).map(
       ({ position }) => ({ index: recipientIndex(position), status: 'failed' }) as const,
@@ -275,7 +290,7 @@ function notifyTemplate(templateKey: string): Template {
   return template
 }
 
-function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subject' | 'html' | 'text'> {
+function readMail(body: Body, textOf: NotifyPorts['textOf']): MailContent {
   refuseFields(body, smsFields, 'SMS')
   refuseOtp(body)
   const subject = text('subject', body.subject, { max: notifySizes.subject })
@@ -340,16 +355,83 @@ async function senderBrand(brands: Brands, brandId: unknown, app: AppScope): Pro
   return brand?.status === 'active' && mayUseBrand(app, brand.slug) ? brand : undefined
 }
 
-/** The messages are sent, so a fault of the store does not change the answer. */
-async function giveBackUnspent(
-  { store, now }: NotifyPorts,
+interface NewOrder {
+  readonly channel: Channel
+  readonly brand: Brand | undefined
+  readonly content: SmsContent | MailContent
+  readonly recipients: readonly Addressee[]
+  readonly deferral: Deferral
+  readonly claims: readonly Claim[]
+}
+
+/** Stores a job for each recipient with the claims (design D46). */
+async function enqueue(
+  ports: NotifyPorts,
   context: RequestContext,
-  unspent: readonly Grant[],
-): Promise<void> {
-  if (unspent.length === 0) return
-  await store.giveBack(unspent, now()).catch((error: unknown) => {
-    context.fault = error
-  })
+  order: NewOrder,
+  key: IdempotencyKey<Notified | Accepted> | undefined,
+): Promise<Accepted> {
+  const { channel, recipients } = order
+  await ports.queue.refuseIfFull(recipients.length)
+  noteRecipients(ports, context, channel, recipients)
+  const accepted = { channel, recipients: recipients.length }
+  key?.answerWithClaim(202, accepted)
+  await claim(ports, context, order.claims, key, [queueEffect(ports, context, order)])
+  ports.eventLog.note(context)
+  // The request is in the event log before its first attempt.
+  await ports.eventLog.flush()
+  ports.queue.wake()
+  return accepted
+}
+
+function queueEffect(
+  ports: NotifyPorts,
+  { requestId, app = '', reference }: RequestContext,
+  { channel, brand, content, recipients, deferral: { expiresAt } }: NewOrder,
+): Effect {
+  const createdAt = ports.now()
+  const brandSlug = brand?.slug ?? null
+  const named = { brandSlug, reference: reference ?? null }
+  const about = { requestId, appId: app, ...named, channel, createdAt, expiresAt }
+  const jobs = recipients.map(({ recipient, position }) => ({
+    requestId,
+    position,
+    state: 'queued' as const,
+    recipient: recipient.identity,
+    recipientHash: subjectOf(ports, recipient),
+    masked: mask(recipient),
+    tries: 0,
+    attempts: 0,
+    dueAt: createdAt,
+    owner: null,
+    updatedAt: createdAt,
+    reason: null,
+  }))
+  return { kind: 'queue', order: { ...about, content: JSON.stringify(content) }, jobs }
+}
+
+function subjectOf({ secrets }: NotifyPorts, { channel, identity }: Recipient): string {
+  return secrets.subjects(channel, identity)[0]
+}
+
+/** @returns the only recipient */
+function noteRecipients(
+  ports: NotifyPorts,
+  context: RequestContext,
+  channel: Channel,
+  recipients: readonly Addressee[],
+): Recipient | undefined {
+  context.channel = channel
+  context.recipients = recipients.length
+  const [first] = recipients
+  const only = first && recipients.length === 1 ? first.recipient : undefined
+  if (only) {
+    context.recipient = mask(only)
+    context.recipientSubject = subjectOf(ports, only)
+  } else {
+    context.addressees = recipients.map(({ recipient, position }) => ({ position, masked: mask(recipient) }))
+  }
+  return only
 }
 
 /** Tries every recipient, then throws notification_failed if any failed (design D12). */
@@ -361,16 +443,7 @@ async function deliverToAll<To extends Addressee>(
   recipients: readonly To[],
   deliver: (to: To, subject: string, position: number | null) => Promise<Outcome>,
 ): Promise<void> {
-  const subjectOf = ({ identity }: Recipient) => ports.secrets.subjects(channel, identity)[0]
-  context.recipients = recipients.length
-  const [first] = recipients
-  const only = first && recipients.length === 1 ? first.recipient : undefined
-  if (only) {
-    context.recipient = mask(only)
-    context.recipientSubject = subjectOf(only)
-  } else {
-    context.addressees = recipients.map(({ recipient, position }) => ({ position, masked: mask(recipient) }))
-  }
+  const only = noteRecipients(ports, context, channel, recipients)
   ports.eventLog.note(context)
   const hasWebhook = context.app !== undefined && policy.webhooks.has(context.app)
   // Events get the app and the recipients from the event log.
@@ -379,7 +452,7 @@ async function deliverToAll<To extends Addressee>(
   const failed: (number | null)[] = []
   const work = async () => {
     for (const to of waiting) {
-      const subject = context.recipientSubject ?? subjectOf(to.recipient)
+      const subject = context.recipientSubject ?? subjectOf(ports, to.recipient)
       const position = only ? null : to.position
       const outcome = await deliver(to, subject, position)
       if (outcome.kind !== 'accepted') failed.push(position)

@@ -1,5 +1,7 @@
 import type { Channel } from '../contact.ts'
-import type { EpochMs } from '../time.ts'
+import type { NewEvent } from '../events/webhook-events.ts'
+import type { Actor, AuditEntry } from '../operator/audit.ts'
+import { dayMs, type EpochMs } from '../time.ts'
 
 /** What the jobs of an asynchronous notification send (design D46). */
 export interface NotifyOrder {
@@ -25,16 +27,112 @@ export interface NotifyJob {
   /** Of the recipient in `to`, from 1. */
   readonly position: number
   readonly state: JobState
-  /** Readable, to send to. Null once it is not needed. */
+  /** Readable, to send to. Null once the job was accepted or cancelled, and 24 hours after it failed. */
   readonly recipient: string | null
   readonly recipientHash: string
   readonly masked: string
   readonly tries: number
   /** Attempts at providers so far. */
   readonly attempts: number
+  /**
+   * `queued`: of the next try. `sending`: when the lease of its owner ends. Any other state: when the cleanup deletes
+   * recipient and content; `erasedAt` once it did.
+   */
   readonly dueAt: EpochMs
   /** The process that sends it. */
   readonly owner: string | null
   readonly updatedAt: EpochMs
   readonly reason: string | null
+}
+
+/** How long recipient and content of a failed or unknown job are kept for `otpost queue retry`. */
+export const keptAfterEndMs = dayMs
+
+/** `dueAt` of a job without recipient and content. */
+export const erasedAt = Number.MAX_SAFE_INTEGER
+
+/** Attempt numbers of a recipient, so that the jobs of a request do not share numbers. */
+export const attemptsPerJob = 10_000
+
+/** A crash may leave attempts of a try in the event log that its job does not count. */
+export const attemptsOfLostTry = 50
+
+/** Design D46. */
+export const mostWaitingJobs = 100_000
+
+/** What /notify needs of the queue. */
+export interface JobQueue {
+  /** @throws Failure `rate_limited` if too many jobs are queued */
+  refuseIfFull(jobs: number): Promise<void>
+  /** Jobs may be due. Never throws. */
+  wake(): void
+}
+
+export interface DueJob {
+  readonly order: NotifyOrder
+  readonly job: NotifyJob & { readonly recipient: string; readonly owner: string }
+}
+
+export type JobChange = Pick<NotifyJob, 'state' | 'recipient' | 'attempts' | 'dueAt' | 'updatedAt' | 'reason'>
+
+export type ListedJob = Omit<NotifyJob, 'recipient' | 'recipientHash' | 'owner'> &
+  Pick<NotifyOrder, 'appId' | 'brandSlug' | 'channel' | 'reference' | 'createdAt' | 'expiresAt'> & {
+    /** Whether it can be sent again. */
+    readonly hasContent: boolean
+  }
+
+export interface QueueStatus {
+  /** Queued or in flight. */
+  readonly waiting: number
+  /** When the oldest of them was accepted. Null: none. */
+  readonly oldestAt: EpochMs | null
+}
+
+/** What an operator changes in a job of a request. */
+export interface OperatorChange extends Pick<NotifyJob, 'position'> {
+  readonly change: Partial<NotifyJob>
+  readonly event?: NewEvent | undefined
+}
+
+export interface JobsDecision {
+  readonly changes: readonly OperatorChange[]
+  /** Of the order. Undefined: as before. */
+  readonly expiresAt?: EpochMs | undefined
+  readonly action: AuditEntry['action']
+}
+
+export interface NotifyJobStore {
+  status(): Promise<QueueStatus>
+  /** Marks due jobs as `sending` by `owner`, oldest first, and counts a try of each. No other process gets them. */
+  take(by: {
+    readonly owner: string
+    readonly now: EpochMs
+    readonly leaseMs: number
+    readonly limit: number
+  }): Promise<readonly DueJob[]>
+  /** Ends a try. False: the job is not in flight by this owner any more. Then nothing is written. */
+  end(
+    job: Pick<DueJob['job'], 'requestId' | 'position' | 'owner'>,
+    change: JobChange,
+    event: NewEvent | undefined,
+  ): Promise<boolean>
+  /** Makes jobs in flight `unknown` whose owner ended or lost its lease. Returns how many. */
+  abandon(
+    isOver: (job: Pick<NotifyJob, 'owner' | 'dueAt'>) => boolean,
+    now: EpochMs,
+    eventOf: (job: Pick<NotifyJob, 'requestId' | 'position'>) => NewEvent | undefined,
+  ): Promise<number>
+  /** By position. */
+  ofRequest(requestId: string): Promise<readonly ListedJob[]>
+  /** Not accepted and not erased, oldest request first. */
+  list(query: { readonly appId?: string | undefined; readonly limit: number }): Promise<readonly ListedJob[]>
+  /**
+   * Atomic. Changes the jobs that nothing else changed meanwhile, and returns how many. `decide` must be synchronous and may
+   * run twice; if it throws, nothing is stored.
+   */
+  change(
+    requestId: string,
+    by: { readonly actor: Actor; readonly now: number },
+    decide: (jobs: readonly ListedJob[]) => JobsDecision,
+  ): Promise<number>
 }

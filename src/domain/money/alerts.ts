@@ -1,3 +1,4 @@
+import type { RequestContext } from '../events/request-context.ts'
 import type { RequestListener } from '../events/request-ended.ts'
 import type { Outcome } from '../messages/providers.ts'
 import type { Log } from '../ports.ts'
@@ -104,7 +105,10 @@ export class Alerts {
   constructor(private readonly ports: AlertPorts) {}
 
   /** For each request: a claim of a budget may have reached a threshold, which a check then finds. */
-  readonly ended: RequestListener = ({ context }) => {
+  readonly ended: RequestListener = ({ context }) => this.charged(context)
+
+  /** After a request, or a try of a job. */
+  readonly charged = (context: RequestContext): void => {
     for (const { budget, used, refused } of context.limits) {
       if (!budget) continue
       // A request with many messages may cost more than is left of a budget that still allows one.

@@ -24,6 +24,8 @@ export type AuditAction =
   | 'budget.set'
   | 'budget.lifted'
   | 'budget.removed'
+  | 'queue.retried'
+  | 'queue.cancelled'
   | 'request.approved'
   | 'request.rejected'
   | 'console.link'

@@ -24,6 +24,8 @@ const actions: Readonly<Record<AuditAction, string>> = {
   'budget.set': 'Budget set',
   'budget.lifted': 'Budget lifted',
   'budget.removed': 'Budget removed',
+  'queue.retried': 'Queued messages retried',
+  'queue.cancelled': 'Queued messages cancelled',
   'request.approved': 'Request approved',
   'request.rejected': 'Request rejected',
   'console.link': 'Sign-in link created',

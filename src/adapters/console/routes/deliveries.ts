@@ -68,6 +68,6 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 function cursorOf(text: string | null): { requestId: string; attempt: number } | undefined {
-  const [, requestId = '', attempt = ''] = /^([0-9a-f-]{36})\.([0-9]{1,6})$/.exec(text ?? '') ?? []
+  const [, requestId = '', attempt = ''] = /^([0-9a-f-]{36})\.([0-9]{1,7})$/.exec(text ?? '') ?? []
   return requestId === '' ? undefined : { requestId, attempt: Number(attempt) }
 }

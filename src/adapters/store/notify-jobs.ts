@@ -1,0 +1,194 @@
+import { and, asc, count, eq, inArray, isNotNull, lte, min, or, sql } from 'drizzle-orm'
+import type { NewEvent } from '../../domain/events/webhook-events.ts'
+import {
+  attemptsOfLostTry,
+  type DueJob,
+  keptAfterEndMs,
+  type ListedJob,
+  type NotifyJob,
+  type NotifyJobStore,
+  type NotifyOrder,
+} from '../../domain/messages/queue.ts'
+import { auditRow } from './audit.ts'
+import type { StoreDatabase, Tables } from './database.ts'
+import { timeOfId } from './event-rows.ts'
+import { type Orm, run, type Statement } from './statements.ts'
+
+type JobKey = Pick<NotifyJob, 'requestId' | 'position'>
+
+export function createNotifyJobStore({
+  orm,
+  tables,
+  writeCounted,
+  transaction,
+}: StoreDatabase): NotifyJobStore {
+  const { audit, events, notifyJobs: jobs, notifyOrders: orders } = tables
+  const isWaiting = inArray(jobs.state, ['queued', 'sending'])
+  const isJob = ({ requestId, position }: JobKey) =>
+    and(eq(jobs.requestId, requestId), eq(jobs.position, position))
+  const returned = { requestId: jobs.requestId }
+
+  function ordersOf(inside: Orm, rows: readonly JobKey[]): Statement<NotifyOrder[]> {
+    const ids = [...new Set(rows.map(({ requestId }) => requestId))]
+    return inside.select().from(orders).where(inArray(orders.requestId, ids))
+  }
+
+  return {
+    status: async () => {
+      const [row] = await orm
+        .select({ waiting: count(), oldest: min(jobs.requestId) })
+        .from(jobs)
+        .where(isWaiting)
+      const { waiting = 0, oldest = null } = row ?? {}
+      return { waiting, oldestAt: oldest === null ? null : timeOfId(oldest) }
+    },
+    /** One process takes each job: the update requires the state that was read. */
+    take: async ({ owner, now, leaseMs, limit }) => {
+      const due = await orm
+        .select()
+        .from(jobs)
+        .where(and(eq(jobs.state, 'queued'), lte(jobs.dueAt, now)))
+        .orderBy(asc(jobs.dueAt), asc(jobs.requestId), asc(jobs.position))
+        .limit(limit)
+      if (due.length === 0) return []
+      const found = new Map((await ordersOf(orm, due)).map((order) => [order.requestId, order]))
+      // In one order on all servers, so that no two wait for each other.
+      const rows = due.toSorted(byKey)
+      const counts = await writeCounted(
+        ...rows.map((job) =>
+          orm
+            .update(jobs)
+            .set({ state: 'sending', owner, tries: job.tries + 1, dueAt: now + leaseMs, updatedAt: now })
+            .where(and(isJob(job), eq(jobs.state, 'queued'), eq(jobs.tries, job.tries)))
+            .returning(returned),
+        ),
+      )
+      return rows.flatMap((job, index): DueJob[] => {
+        const order = found.get(job.requestId)
+        const { recipient } = job
+        if (counts[index] !== 1 || !order || recipient === null) return []
+        return [{ order, job: { ...job, tries: job.tries + 1, recipient, owner } }]
+      })
+    },
+    end: async (job, change, event) => {
+      const isOwn = and(isJob(job), eq(jobs.state, 'sending'), eq(jobs.owner, job.owner))
+      const ended = (inside: Orm) =>
+        inside
+          .update(jobs)
+          .set({ ...change, owner: null })
+          .where(isOwn)
+          .returning(returned)
+      if (!event) return (await writeCounted(ended(orm)))[0] === 1
+      return transaction(function* (inside) {
+        const [row] = yield* run(ended(inside))
+        if (row) yield* run(eventInsert(inside, events, event))
+        return row !== undefined
+      })
+    },
+    abandon: async (isOver, now, eventOf) => {
+      const inFlight = await orm.select().from(jobs).where(eq(jobs.state, 'sending'))
+      const lost = inFlight.filter(isOver).toSorted(byKey)
+      if (lost.length === 0) return 0
+      return transaction(function* (inside) {
+        let abandoned = 0
+        for (const job of lost) {
+          const isSame = and(isJob(job), eq(jobs.state, 'sending'), eq(jobs.tries, job.tries))
+          const change = {
+            state: 'unknown',
+            reason: 'process ended',
+            attempts: job.attempts + attemptsOfLostTry,
+            owner: null,
+            dueAt: now + keptAfterEndMs,
+            updatedAt: now,
+          } as const
+          const rows = yield* run(inside.update(jobs).set(change).where(isSame).returning(returned))
+          if (rows.length === 0) continue
+          abandoned++
+          const event = eventOf(job)
+          if (event) yield* run(eventInsert(inside, events, event))
+        }
+        return abandoned
+      })
+    },
+    ofRequest: async (requestId) => {
+      const [[order], rows] = await Promise.all([
+        orm.select().from(orders).where(eq(orders.requestId, requestId)),
+        orm.select().from(jobs).where(eq(jobs.requestId, requestId)).orderBy(asc(jobs.position)),
+      ])
+      return order ? rows.map((job) => listed(job, order)) : []
+    },
+    list: async ({ appId, limit }) => {
+      const ofApp =
+        appId === undefined
+          ? undefined
+          : sql`EXISTS (SELECT 1 FROM ${orders} WHERE ${orders.requestId} = ${jobs.requestId} AND ${eq(orders.appId, appId)})`
+      const isKept = and(inArray(jobs.state, ['failed', 'unknown']), isNotNull(jobs.recipient))
+      const rows = await orm
+        .select()
+        .from(jobs)
+        .where(and(or(isWaiting, isKept), ofApp))
+        .orderBy(asc(jobs.requestId), asc(jobs.position))
+        .limit(limit)
+      const found = new Map((await ordersOf(orm, rows)).map((order) => [order.requestId, order]))
+      return rows.flatMap((job) => {
+        const order = found.get(job.requestId)
+        return order ? [listed(job, order)] : []
+      })
+    },
+    change: (requestId, { actor, now }, decide) =>
+      transaction(function* (inside) {
+        const isRequest = eq(orders.requestId, requestId)
+        const [order] = yield* run(inside.select().from(orders).where(isRequest))
+        const all = yield* run(
+          inside.select().from(jobs).where(eq(jobs.requestId, requestId)).orderBy(asc(jobs.position)),
+        )
+        const { changes, expiresAt, action } = decide(order ? all.map((job) => listed(job, order)) : [])
+        let changed = 0
+        for (const { position, change, event } of changes) {
+          const job = all.find((each) => each.position === position)
+          if (!job) continue
+          const isSame = and(isJob(job), eq(jobs.state, job.state), eq(jobs.tries, job.tries))
+          const rows = yield* run(inside.update(jobs).set(change).where(isSame).returning(returned))
+          if (rows.length === 0) continue
+          changed++
+          if (event) yield* run(eventInsert(inside, events, event))
+        }
+        if (changed === 0) return 0
+        if (expiresAt !== undefined) yield* run(inside.update(orders).set({ expiresAt }).where(isRequest))
+        const details = { jobs: String(changed) }
+        yield* run(
+          inside.insert(audit).values(auditRow({ at: now, actor, action, target: requestId, details })),
+        )
+        return changed
+      }),
+  }
+}
+
+function eventInsert(orm: Orm, events: Tables['events'], event: NewEvent): Statement<unknown> {
+  return orm.insert(events).values({ ...event, state: 'new', tries: 0, dueAt: event.at })
+}
+
+function listed(job: NotifyJob, order: NotifyOrder): ListedJob {
+  const { requestId, position, state, masked, tries, attempts, dueAt, updatedAt, reason } = job
+  const { appId, brandSlug, channel, reference, createdAt, expiresAt, content } = order
+  const about = { appId, brandSlug, channel, reference, createdAt, expiresAt }
+  const hasContent = job.recipient !== null && content !== ''
+  return {
+    requestId,
+    position,
+    state,
+    masked,
+    tries,
+    attempts,
+    dueAt,
+    updatedAt,
+    reason,
+    ...about,
+    hasContent,
+  }
+}
+
+function byKey(a: JobKey, b: JobKey): number {
+  if (a.requestId !== b.requestId) return a.requestId < b.requestId ? -1 : 1
+  return a.position - b.position
+}

@@ -1,0 +1,259 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import type { Outcome } from '../../src/domain/messages/providers.ts'
+import type { ListedJob } from '../../src/domain/messages/queue.ts'
+import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { accepted, policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
+import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
+import { html, legacy, notifyBrands, placed } from '../tables/notify.ts'
+
+// Asynchronous notifications (design D46), through the HTTP API.
+
+let app: TestApp
+let gateway: ReturnType<typeof testProvider>
+
+async function start(
+  env: Readonly<Record<string, string>> = {},
+  options: Parameters<typeof createTestApp>[1] = {},
+): Promise<void> {
+  gateway = testProvider('gateway')
+  app = await createTestApp(env, { smsRoutes: { plain: [gateway], template: [gateway] }, ...options })
+  for (const [slug, properties] of Object.entries(notifyBrands)) await app.brand(slug, properties)
+}
+afterEach(() => app.close())
+
+function notifyLater(fields: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+  return app.post('/notify', { ...legacy, to: [freshPhone()], async: true, ...fields })
+}
+
+/** The jobs after everything due was tried. */
+async function jobsOf({ body: { requestId } }: Answer): Promise<readonly ListedJob[]> {
+  app.app.queue.tick()
+  await app.app.queue.idle()
+  return app.app.context.jobs.ofRequest(requestId)
+}
+
+describe('the answer', () => {
+  const rows: readonly (readonly [string, Readonly<Record<string, unknown>>, number])[] = [
+    ['an SMS', legacy, 1],
+    ['several recipients, one twice', { ...legacy, to: ['+12025550143', '12025550143', '+12025550144'] }, 2],
+    ['a template, without its key', placed, 1],
+    ['an e-mail', html, 1],
+    ['expiresAt with an offset', { ...legacy, expiresAt: '2026-01-01T18:00:00.5+05:30' }, 1],
+    ['expiresAt in 24 hours', { ...legacy, expiresAt: '2026-01-02T12:00Z' }, 1],
+  ]
+  test.each(rows)('is 202 for %s', async (_, body, recipients) => {
+    await start()
+    const answer = await app.post('/notify', { ...body, async: true })
+    expectSuccess(answer, ['channel', 'recipients'], 202)
+    expect(answer.body.recipients).toBe(recipients)
+  })
+
+  const wrong: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+    ['async is a text', { async: 'true' }],
+    ['async is a number', { async: 1 }],
+    ['expiresAt without async', { async: null, expiresAt: '2026-01-01T12:30:00Z' }],
+    ['expiresAt with async false', { async: false, expiresAt: '2026-01-01T12:30:00Z' }],
+    ['expiresAt without a time zone', { expiresAt: '2026-01-01T12:30:00' }],
+    ['expiresAt without a time', { expiresAt: '2026-01-01' }],
+    ['expiresAt of a date that does not exist', { expiresAt: '2025-02-30T12:30:00Z' }],
+    ['expiresAt as a number', { expiresAt: 1_767_272_400_000 }],
+    ['expiresAt now', { expiresAt: '2026-01-01T12:00:00Z' }],
+    ['expiresAt in more than 24 hours', { expiresAt: '2026-01-02T12:00:01Z' }],
+  ]
+  test.each(wrong)('is 400 if %s', async (_, fields) => {
+    await start()
+    for (const body of [legacy, html]) {
+      expectError(await app.post('/notify', { ...body, async: true, ...fields }), 400, 'validation_error')
+    }
+    expect(await app.app.context.jobs.status()).toEqual({ waiting: 0, oldestAt: null })
+  })
+
+  test('is that of a synchronous request for every rejection, and stores no job', async () => {
+    await start({ GLOBAL_LIMIT_PER_MINUTE: '3' })
+    expectError(await notifyLater({ brandId: 'nobody' }), 403, 'brand_not_approved')
+    expectError(await notifyLater({ to: ['call me'] }), 400, 'validation_error')
+    expectError(await app.post('/notify', { ...html, async: true, subject: 7 }), 400, 'validation_error')
+    expectSuccess(await notifyLater(), ['channel', 'recipients'], 202)
+    expectError(await notifyLater(), 429, 'rate_limited')
+    expectError(await app.post('/notify', { ...html, async: true, channel: 'FAX' }), 429, 'rate_limited')
+    await app.app.queue.idle()
+    expect(gateway.sent).toHaveLength(1)
+  })
+
+  test('is repeated for the same Idempotency-Key, without other jobs', async () => {
+    await start()
+    const body = { ...credentials, ...legacy, to: [freshPhone()], async: true }
+    const send = () =>
+      app.request('POST', '/notify', {
+        headers: { 'content-type': 'application/json', 'idempotency-key': 'order-7' },
+        body: JSON.stringify(body),
+      })
+    const [first, again] = [await send(), await send()]
+    expectSuccess(first, ['channel', 'recipients'], 202)
+    expect(again.status).toBe(202)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(again.body).toEqual(first.body)
+    expect(await jobsOf(first)).toHaveLength(1)
+    expect(gateway.sent).toHaveLength(1)
+  })
+
+  test('is 429 while the queue is full', async () => {
+    let stopwatch = 0
+    await start({}, { mostWaitingJobs: 3, stopwatch: () => stopwatch })
+    gateway.answer(() => temporary)
+    expectSuccess(await notifyLater({ to: [freshPhone(), freshPhone()] }), ['channel', 'recipients'], 202)
+    const rejected = await notifyLater({ to: [freshPhone(), freshPhone()] })
+    expectError(rejected, 429, 'rate_limited')
+    expectSuccess(await notifyLater(), ['channel', 'recipients'], 202)
+    await app.app.queue.idle()
+    gateway.answer(() => accepted)
+    app.advance(5)
+    app.app.queue.tick()
+    await app.app.queue.idle()
+    stopwatch += 1000
+    expectSuccess(await notifyLater({ to: [freshPhone(), freshPhone()] }), ['channel', 'recipients'], 202)
+    // A synchronous request needs no room.
+    expectSuccess(await app.post('/notify', { ...legacy, to: [freshPhone()] }), ['channel'])
+  })
+})
+
+describe('a job', () => {
+  test('is sent as a synchronous request sends, and ends without recipient and content', async () => {
+    await start()
+    const to = [freshPhone(), freshPhone()]
+    const answer = await notifyLater({ to, reference: 'order 7' })
+    expect(await jobsOf(answer)).toMatchObject([
+      { position: 1, state: 'accepted', tries: 1, attempts: 1, reason: null, hasContent: false },
+      { position: 2, state: 'accepted', tries: 1, attempts: 1, reason: null, hasContent: false },
+    ])
+    expect(gateway.sent.map((sms) => sms.to).sort()).toEqual(to.toSorted())
+    const { trace, deliveries } = await app.eventsOf(answer)
+    expect(trace).toMatchObject({ end: { status: 202 }, recipients: 2, reference: 'order 7' })
+    expect(deliveries.map(({ attempt, position, outcome }) => [attempt, position, outcome])).toEqual([
+      [10_001, 1, 'accepted'],
+      [20_001, 2, 'accepted'],
+    ])
+    await app.app.context.sweep({ eventLog: 30, audit: 30, requests: 30 })
+    const left = await app.database.values()
+    expect(left.map(String).join()).not.toContain(to[0])
+    expect(left.map(String).join()).not.toContain(legacy.message)
+  })
+
+  test('is 100 times one request: each recipient gets one message', async () => {
+    await start()
+    const to = Array.from({ length: 100 }, () => freshPhone())
+    const jobs = await jobsOf(await notifyLater({ to }))
+    expect(jobs.filter(({ state }) => state === 'accepted')).toHaveLength(100)
+    expect(new Set(gateway.sent.map((sms) => sms.to))).toEqual(new Set(to))
+    expect(gateway.sent).toHaveLength(100)
+  })
+
+  test('of a mail is sent', async () => {
+    await start()
+    const answer = await app.post('/notify', { ...html, async: true })
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'accepted' }])
+    expect((await app.outbox()).at(-1)).toMatchObject({ channel: 'EMAIL', html: html.html })
+  })
+
+  test('is retried after 5 s, doubling to 5 min, with the same message ID, until the provider works', async () => {
+    await start()
+    gateway.answer(() => temporary)
+    const answer = await notifyLater()
+    const gaps: number[] = []
+    for (let tries = 1; tries <= 8; tries++) {
+      const [job] = await jobsOf(answer)
+      expect(job).toMatchObject({ state: 'queued', tries, reason: 'HTTP 503' })
+      gaps.push(((job?.dueAt ?? 0) - app.clock.now) / 1000)
+      app.advance((gaps.at(-1) ?? 0) - 0.001)
+      await jobsOf(answer)
+      expect(gateway.sent).toHaveLength(tries)
+      app.advance(0.001)
+    }
+    expect(gaps).toEqual([5, 10, 20, 40, 80, 160, 300, 300])
+    gateway.answer(() => accepted)
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'accepted', tries: 9, attempts: 9 }])
+    expect(new Set(gateway.sent.map(({ id }) => id)).size).toBe(1)
+  })
+
+  test('that expires has failed, with the last reason', async () => {
+    await start()
+    gateway.answer(() => temporary)
+    const answer = await notifyLater({ expiresAt: new Date(app.clock.now + 12_000).toISOString() })
+    for (const seconds of [0, 5, 6.999]) {
+      app.advance(seconds)
+      expect(await jobsOf(answer)).toMatchObject([{ state: 'queued' }])
+    }
+    app.advance(0.001)
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'failed', reason: 'expired: HTTP 503', tries: 3 }])
+    expect(gateway.sent).toHaveLength(2)
+  })
+
+  const ends: readonly (readonly [string, Outcome, Partial<ListedJob>])[] = [
+    ['a rejected number fails at once', rejected, { state: 'failed', reason: 'no such number' }],
+    [
+      'a rejected account is retried',
+      { kind: 'rejected', scope: 'account', reason: '401' },
+      { state: 'queued', reason: '401' },
+    ],
+    [
+      'rejected content is retried',
+      { kind: 'rejected', scope: 'content', reason: 'sender' },
+      { state: 'queued', reason: 'sender' },
+    ],
+    ['a time-out is final', unknown, { state: 'unknown', reason: 'time-out' }],
+  ]
+  test.each(ends)('%s', async (_, outcome, expected) => {
+    await start()
+    gateway.answer(() => outcome)
+    expect(await jobsOf(await notifyLater())).toMatchObject([expected])
+  })
+
+  test('that may have been sent on a route is not retried, even if the next route rejects it', async () => {
+    const [first, next] = [testProvider('first', () => unknown), testProvider('next', () => temporary)]
+    await start({ OTP_SMS_MODE: 'hybrid' }, { smsRoutes: { template: [first], plain: [next] } })
+    await app.brand('dlt', { dltEnabled: true, notifyTemplates: ['ORDER_PLACED'] })
+    const answer = await app.post('/notify', { ...placed, brandId: 'dlt', async: true })
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'unknown', reason: 'time-out', attempts: 2 }])
+    expect([first.sent.length, next.sent.length]).toEqual([1, 1])
+  })
+
+  test('waits for its brand, its destination and its budget', async () => {
+    await start()
+    const policy = policyOf(app)
+    gateway.answer(() => temporary)
+    const answer = await notifyLater({ to: ['+447400123456'] })
+    const retried = async (seconds: number) => {
+      app.advance(seconds)
+      const [job] = await jobsOf(answer)
+      return `${job?.state} ${job?.reason}`
+    }
+    expect(await retried(0)).toBe('queued HTTP 503')
+    gateway.answer(() => accepted)
+    await app.brand('store', { ...notifyBrands.store, status: 'suspended' })
+    expect(await retried(5)).toBe('queued brand not active')
+    await app.brand('store', { ...notifyBrands.store })
+    await policy.rule('GB', 'block')
+    expect(await retried(10)).toBe('queued destination blocked')
+    await policy.removeRule('GB')
+    await policy.budget('app:shop', '0.5')
+    expect(await retried(20)).toBe('queued budget exhausted')
+    expect(gateway.sent).toHaveLength(1)
+    await policy.removeBudget('app:shop')
+    expect(await retried(40)).toBe('accepted null')
+    expect(gateway.sent).toHaveLength(2)
+  })
+
+  test('costs its budget once, when it is sent', async () => {
+    await start()
+    await policyOf(app).budget('app:shop', '2')
+    gateway.answer(() => temporary)
+    const [first, second] = [await notifyLater(), await notifyLater({ to: [freshPhone(), freshPhone()] })]
+    expectError(await notifyLater({ to: [freshPhone(), freshPhone(), freshPhone()] }), 429, 'rate_limited')
+    await jobsOf(second)
+    gateway.answer(() => accepted)
+    app.advance(5)
+    const jobs = [...(await jobsOf(first)), ...(await jobsOf(second))]
+    expect(jobs.map(({ state }) => state).sort()).toEqual(['accepted', 'accepted', 'queued'])
+    expect(jobs.find(({ state }) => state === 'queued')?.reason).toBe('budget exhausted')
+  })
+})
