@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../support/folder.ts'
 import { startPrism } from '../support/prism.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
+import { rightBodies, wrongBodies } from './bodies.ts'
 import { type ApiRequest, requests } from './requests.ts'
-import { wrongBodies } from './wrong-bodies.ts'
 
 // Tries the served API description with linters, generators and a validating proxy. They are too large to be
 // dependencies of the service.
@@ -132,7 +132,7 @@ const generators = [
 ]
 
 describe.skipIf(!isInstalled).each(generators)('$program', ({ program, args, header, bodyOf }) => {
-  test('generates code that compiles, accepts every example and rejects every wrong body', async () => {
+  test('generates code that compiles, accepts every right body and rejects every wrong body', async () => {
     const made = await run(program, ...args(join(folder.path, program)))
     expect(made).toMatchObject({ code: 0 })
     const lines: string[] = []
@@ -141,7 +141,8 @@ describe.skipIf(!isInstalled).each(generators)('$program', ({ program, args, hea
       const wrong = wrongBodies[operationId] ?? {}
       expect({ operationId, wrong: Object.keys(wrong).length }).not.toEqual({ operationId, wrong: 0 })
       const right = Object.values(requestBody.content['application/json'].examples).map(({ value }) => value)
-      for (const body of [...right, ...right.map(withNulls)]) lines.push(constant(operationId, body))
+      for (const body of [...right, ...(rightBodies[operationId] ?? [])])
+        lines.push(constant(operationId, body))
       for (const [why, body] of Object.entries(wrong)) {
         lines.push(`// @ts-expect-error ${why}`, constant(operationId, body))
       }
@@ -158,20 +159,13 @@ describe.skipIf(!isInstalled).each(generators)('$program', ({ program, args, hea
   })
 })
 
-/** With null for a field that no request requires, and the channel in lower case. */
-function withNulls(body: Readonly<Record<string, unknown>>): object {
-  const { channel } = body
-  const spelled = typeof channel === 'string' ? { channel: channel.toLowerCase() } : {}
-  const optional = 'otp' in body ? {} : 'companyName' in body ? { website: null } : { reference: null }
-  return { ...body, ...optional, ...spelled }
-}
-
 /** What Prism says of a request or a response that does not match; else undefined. */
-async function send(url: string, { method, path, body, token }: ApiRequest) {
+async function send(url: string, { method, path, body, key, token }: ApiRequest) {
   const response = await fetch(url + path, {
     method,
     headers: {
       ...(body ? { 'content-type': 'application/json' } : {}),
+      ...(key ? { 'idempotency-key': key } : {}),
       ...(token ? { authorization: `Bearer ${tokens[token]}` } : {}),
     },
     body: body ? JSON.stringify(body) : null,
@@ -181,7 +175,7 @@ async function send(url: string, { method, path, body, token }: ApiRequest) {
   return { status: response.status, text, violation: isViolation ? JSON.parse(text).type : undefined }
 }
 
-/** The code in the last message to a recipient of a verification; a wrong one if there is none. */
+/** The code in the latest message to a recipient; a wrong one if there is none. */
 async function codeFor({ phone, email }: Readonly<Record<string, unknown>>): Promise<string> {
   const to = encodeURIComponent(String(phone ?? email))
   const { body } = await server.request('GET', `/outbox/messages?to=${to}`, {
@@ -195,11 +189,14 @@ describe.skipIf(!isInstalled)("Prism's validating proxy", () => {
     const prism = await startPrism(packages, 'proxy', [file, server.url.origin])
     const violations: object[] = []
     const seen = new Set<string>()
+    let latestId = crypto.randomUUID()
     for (const request of requests) {
-      const { body } = request
-      const actual =
-        body?.otp === 'latest' ? { ...request, body: { ...body, otp: await codeFor(body) } } : request
+      const { body = {} } = request
+      const actual = { ...request }
+      if (body.otp === 'latest') actual.body = { ...body, otp: await codeFor(body) }
+      if (body.messageRequestId === 'latest') actual.body = { ...body, messageRequestId: latestId }
       const { status, text, violation } = await send(prism.url, actual)
+      if (/^.(otp.(send|resend)|notify)$/.test(request.path)) latestId = JSON.parse(text).requestId
       seen.add(`${request.method} ${request.path.replace(/\?.*/, '')} ${status}`)
       if (violation !== undefined) violations.push({ ...actual, text })
     }
@@ -215,11 +212,14 @@ describe.skipIf(!isInstalled)("Prism's validating proxy", () => {
       expect.arrayContaining([
         ...accepted,
         'POST /otp/send 403',
+        'POST /otp/send 422',
         'POST /otp/send 429',
         'POST /otp/verify 401',
         'POST /otp/verify 404',
+        'POST /messages/status 404',
         'POST /notify 400',
         'POST /notify 403',
+        'POST /notify 422',
         'POST /integrations/requests 429',
       ]),
     )

@@ -3,13 +3,16 @@ import fc from 'fast-check'
 export interface ApiRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
-  readonly body?: Readonly<Record<string, unknown>>
+  body?: Readonly<Record<string, unknown>>
+  /** The header Idempotency-Key. */
+  readonly key?: string
   /** The setting whose value the request has as bearer token. */
   readonly token?: 'METRICS_TOKEN' | 'OUTBOX_TOKEN'
 }
 
 // The requests match the description. The server accepts most; the others have a wrong key, a brand that may not send,
-// a wrong code, an exhausted limit or a template that the brand has not enabled.
+// a wrong code, an exhausted limit or a template that the brand has not enabled, or
+// the Idempotency-Key of another request.
 
 const phone = fc
   .tuple(
@@ -49,6 +52,14 @@ function post(path: string, required: Fields, optional: Fields = {}): fc.Arbitra
     .map((body) => ({ method: 'POST', path, body }))
 }
 
+/** The same requests, some of which have an Idempotency-Key. Another request may have the same one. */
+function keyed(request: fc.Arbitrary<ApiRequest>): fc.Arbitrary<ApiRequest> {
+  const key = fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined })
+  return fc
+    .tuple(request, key)
+    .map(([one, number]) => (number === undefined ? one : { ...one, key: `key-${number}` }))
+}
+
 function get(path: string, token?: 'METRICS_TOKEN' | 'OUTBOX_TOKEN'): ApiRequest {
   return { method: 'GET', path, ...(token ? { token } : {}) }
 }
@@ -64,6 +75,7 @@ const sends = ['/otp/send', '/otp/resend'].flatMap((path) => [
   post(path, { ...credentials, brandId, channel: emailChannel, email }, ofCode),
 ])
 
+/** `latest` is replaced by the code in the latest message. */
 const otp = fc.constantFrom('latest', '000000')
 const verifications = [
   post('/otp/verify', { ...credentials, brandId, phone, otp }, { email: fc.constant(null) }),
@@ -111,6 +123,12 @@ const notifications = [
   ),
 ]
 
+/** `latest` is replaced by the requestId of the latest answer. */
+const status = post('/messages/status', {
+  ...credentials,
+  messageRequestId: fc.constantFrom('latest', '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7'),
+})
+
 const integration = post(
   '/integrations/requests',
   {
@@ -139,9 +157,10 @@ const queries = [
 ]
 
 const any = fc.oneof(
-  { weight: 8, arbitrary: fc.oneof(...sends) },
+  { weight: 8, arbitrary: keyed(fc.oneof(...sends)) },
   { weight: 6, arbitrary: fc.oneof(...verifications) },
-  { weight: 8, arbitrary: fc.oneof(...notifications) },
+  { weight: 8, arbitrary: keyed(fc.oneof(...notifications)) },
+  { weight: 2, arbitrary: status },
   { weight: 2, arbitrary: integration },
 )
 

@@ -546,7 +546,7 @@ function event(type: EventType, status: TSchema, description: string) {
         brandId: orNull(Type.String(), 'Null for an e-mail without a brand.'),
         channel,
         to: Type.String({ description: 'The recipient, masked.' }),
-        index: Type.Integer({ minimum: 0, description: 'The position of the recipient in to, from 0.' }),
+        index: recipientIndex,
         status,
         reason: orNull(
           Type.String(),
@@ -558,12 +558,14 @@ function event(type: EventType, status: TSchema, description: string) {
   )
 }
 
+const errorText = Type.String({ description: 'Text for people. Its wording may change: do not parse it.' })
+
 export function errorSchema(codes: readonly string[]) {
   return answer(
     {
       success: Type.Literal(false),
       error: oneOf(codes, { description: 'The error code, for programs. Codes are stable.' }),
-      message: Type.String({ description: 'Text for people. Its wording may change: do not parse it.' }),
+      message: errorText,
     },
     'The body of every error.',
   )
@@ -573,7 +575,7 @@ const notificationFailed = answer(
   {
     success: Type.Literal(false),
     error: Type.Literal('notification_failed'),
-    message: Type.String({ description: 'Text for people. Its wording may change: do not parse it.' }),
+    message: errorText,
     channel,
     recipients: Type.Array(
       Type.Object({

@@ -23,6 +23,23 @@ const send: Readonly<Record<string, object>> = {
 
 const request = { companyName: 'Acme', contactName: 'Sam', contactEmail: email, brandName: 'Acme' }
 
+const lower = { ...caller, channel: 'sms', phone, loginId: null, reference: null }
+
+/** Bodies that the service accepts, beside the examples of the description: null for absent fields, other spellings. */
+export const rightBodies: Readonly<Record<string, readonly object[]>> = {
+  sendOtp: [lower, { ...caller, channel: 'eMail', email, clientIp: null }],
+  resendOtp: [lower, { ...caller, channel: null, phone }],
+  verifyOtp: [{ ...caller, phone, email: null, otp: '123456' }],
+  notify: [
+    { ...text, channel: 'Sms', reference: null, html: null, variables: null },
+    { ...withoutBrand, brandId: null, variables: { businessName: 'Acme' } },
+    { ...template, variables: { ...order, businessName: null }, message: null },
+    { ...html, channel: 'email', template: null, brandId: null },
+    { ...withoutSubject, subject: 'Hello', html: null, template: 'Hi', data: null },
+  ],
+  requestIntegration: [{ ...request, channels: ['sms', 'Email'], website: null, useCase: null }],
+}
+
 /** Bodies that the service rejects and a generated type must reject too, by operation and reason. */
 export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   sendOtp: send,
@@ -52,6 +69,11 @@ export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object
       data: 'Pat',
     },
     'a code': { ...text, otp: '123456' },
+  },
+  getMessageStatus: {
+    'no id': credentials,
+    'an id that is a number': { ...credentials, messageRequestId: 1 },
+    'no credentials': { messageRequestId: '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7' },
   },
   requestIntegration: {
     'no e-mail address': { ...request, contactEmail: undefined },
