@@ -5,6 +5,7 @@ import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
 import { hostKind } from './adapters/events/host-kind.ts'
+import { createEventSender } from './adapters/events/sender.ts'
 import { ipIdentity } from './adapters/http/client-ip.ts'
 import { HttpRequests } from './adapters/http/http-request.ts'
 import { knownHosts } from './adapters/http/known-hosts.ts'
@@ -33,6 +34,7 @@ import type { Tracing } from './adapters/tracing/tracing.ts'
 import { type Config, localUrl } from './config/config.ts'
 import { type ContextOverrides, openContext, silent } from './context.ts'
 import { ActiveLimits } from './domain/events/active-limits.ts'
+import { EventDelivery, eventTimeoutMs } from './domain/events/event-delivery.ts'
 import { createEventLog } from './domain/events/event-log-writer.ts'
 import { ignoredForwardedStat } from './domain/events/stats.ts'
 import { Guard } from './domain/guard/guard.ts'
@@ -45,6 +47,7 @@ import { mostWaitingJobs } from './domain/messages/queue.ts'
 import { QueueWorker } from './domain/messages/queue-worker.ts'
 import { Alerts } from './domain/money/alerts.ts'
 import { routeSettings } from './domain/operator/destinations.ts'
+import { webhookSwitch } from './domain/operator/webhooks.ts'
 import { CredentialRejections } from './domain/otp/credentials.ts'
 import { version } from './version.ts'
 
@@ -104,9 +107,18 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     now,
     log,
   })
+  const sendEvent = createEventSender({ isProduction: config.isProduction, timeoutMs: eventTimeoutMs })
+  const events = new EventDelivery({
+    events: context.events,
+    policy,
+    send: (webhook, id, body) => sendEvent(webhook, id, body, now()),
+    ...webhookSwitch({ policy: context.policy, alerts, now }),
+    now,
+    log,
+  })
   const metrics =
     config.metrics &&
-    startMetrics({ ...config, alerts, build, smsRoutes, mailer, breakers, checkDatabase, stats })
+    startMetrics({ ...config, alerts, events, build, smsRoutes, mailer, breakers, checkDatabase, stats })
   const listeners = [requestLog(log), limited.ended, eventLog.ended, alerts.ended]
   if (metrics) listeners.push(metrics.ended)
   if (tracing) listeners.push(tracing.ended)
@@ -241,6 +253,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     context,
     providers: ports.providers,
     alerts,
+    events,
     guard,
     queue,
     handle: (request: Request): Promise<Response> => http.handle(request),
@@ -253,6 +266,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       queue.tick()
       const ticking = setInterval(() => {
         alerts.tick()
+        events.tick()
         guard.tick()
         queue.tick()
       }, 1000)
@@ -276,6 +290,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       await queue.stop()
       await metricsListener?.stop()
       metrics?.stop()
+      await events.stop()
       await alerts.idle()
       smtp?.close()
       await guard.sync()

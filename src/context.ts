@@ -75,6 +75,8 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     budgets: storage.budgets,
     alerts: storage.alerts,
     jobs: storage.jobs,
+    /** Of webhooks (design D45). */
+    events: storage.events,
     /** What operators see of the guard. */
     guardReader: { ...storage.guard, countries: eventLog.countries, guardCounts: eventLog.guardCounts },
     acting: (actor: Actor) => ({ operator, policy, secrets, now, actor }),

@@ -1,9 +1,11 @@
+import { hostKind } from '../../src/adapters/events/host-kind.ts'
 import { isRegion } from '../../src/adapters/phone/e164.ts'
 import type { DestinationRule } from '../../src/domain/destinations/destination.ts'
 import type { Outcome, Sms, SmsProvider } from '../../src/domain/messages/providers.ts'
 import { parseMicros } from '../../src/domain/money/amounts.ts'
 import { liftBudget, removeBudget, setBudget, storePrices } from '../../src/domain/operator/money.ts'
-import type { TestApp } from './app.ts'
+import { removeWebhook, setWebhook } from '../../src/domain/operator/webhooks.ts'
+import { credentials, type TestApp } from './app.ts'
 import { tester } from './operator.ts'
 
 /** Rules, prices and budgets of a running service, as operators set them. */
@@ -27,6 +29,9 @@ export function policyOf({ app: { context } }: { readonly app: Pick<TestApp['app
         removeRules: [{ rule, brandSlug: null }],
         entry,
       })),
+    webhook: (url: string, eventTypes: readonly string[] = [], appId: string = credentials.appId) =>
+      setWebhook({ ...ports, isProduction: false, hostKind }, { appId, url, eventTypes }),
+    removeWebhook: (appId: string = credentials.appId) => removeWebhook(ports, appId),
     budget: (scope: string, amount: string, { period = 'day', alertAt = '80,100', stops = true } = {}) =>
       setBudget(ports, { scope, period, amount, alertAt, stops }),
     lift: (scope: string, duration: string) => liftBudget(ports, scope, duration),

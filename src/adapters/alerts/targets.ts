@@ -4,8 +4,8 @@ import type { Mailer, Outcome } from '../../domain/messages/providers.ts'
 import {
   type Alert,
   type AlertTarget,
+  alertData,
   alertTimeoutMs,
-  budgetAlertOf,
   meaningOf,
 } from '../../domain/money/alerts.ts'
 import type { Clock } from '../../domain/time.ts'
@@ -16,9 +16,8 @@ export function alertMail(mailer: Mailer, to: string): AlertTarget {
     channel: 'email',
     send(alert, tries) {
       const { title: subject } = alert
-      const data = budgetAlertOf(alert)
       const about = { brandSlug: null, brandName: null, recipientSubject: '', template: null, position: null }
-      const content = renderMail(subject, meaningOf(data), { ...data })
+      const content = renderMail(subject, meaningOf(alert), { ...alertData(alert) })
       const mail = { ...about, ...content, subject, to, requestId: idOf(alert) }
       return mailer.send(mail, tries, alertTimeoutMs)
     },
@@ -45,7 +44,7 @@ export function alertWebhook(
     channel: 'webhook',
     async send(alert) {
       const timestamp = new Date(alert.at).toISOString()
-      const body = JSON.stringify({ type: alert.kind, timestamp, data: budgetAlertOf(alert) })
+      const body = JSON.stringify({ type: alert.kind, timestamp, data: alertData(alert) })
       const headers = signedHeaders(key, idOf(alert), body, now())
       const result = await post(url, { headers, body }, alertTimeoutMs, 'status')
       if (!result.answered) return result.outcome

@@ -147,6 +147,16 @@ export function createMetrics(sources: MetricSources): Metrics {
     'Spent part of a budget in its present period: 1 is the whole amount. At most 30 seconds old.',
     'scope',
   )
+  const eventsTotal = new Counter({
+    name: 'otpost_events_total',
+    help: 'Tries to deliver events to webhooks, and events that were dropped, by result.',
+    labelNames: ['result'],
+    registers,
+  })
+  const eventsWaiting = gauge(
+    'otpost_events_waiting',
+    'Events that wait for their delivery to a webhook. At most 10 seconds old.',
+  )
 
   const inUse = Object.values(smsRoutes).flat()
   const providers = new Set(inUse.map(({ name }) => name))
@@ -300,6 +310,9 @@ export function createMetrics(sources: MetricSources): Metrics {
     setBreakers()
     alertsTotal.reset()
     for (const [kind, count] of sources.alerts.counts) alertsTotal.inc({ kind }, count)
+    eventsTotal.reset()
+    for (const [result, count] of sources.events.counts) eventsTotal.inc({ result }, count)
+    eventsWaiting.set(sources.events.waiting)
     spentRatio.reset()
     for (const { scope, ratio } of sources.alerts.shares) spentRatio.set({ scope }, ratio)
     const pool = stats.pool()

@@ -17,6 +17,8 @@ export interface MetricSources {
     readonly counts: ReadonlyMap<string, number>
     readonly shares: readonly { readonly scope: string; readonly ratio: number }[]
   }
+  /** Of webhooks. `counts`: by result, of this server. */
+  readonly events: { readonly counts: ReadonlyMap<string, number>; readonly waiting: number }
   readonly checkDatabase: () => Promise<void>
   readonly stats: {
     queueLength(): number

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { erasedAt } from '../../domain/messages/queue.ts'
 import { longestLifetimeMs } from '../../domain/messages/queue-body.ts'
 import type { Log } from '../../domain/ports.ts'
-import { dayMs } from '../../domain/time.ts'
+import { dayMs, hourMs } from '../../domain/time.ts'
 import { firstIdOf } from './event-rows.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 
@@ -29,6 +29,8 @@ export async function runExpiryCleanup(
 const outboxRetentionMs = dayMs
 const bucketRetentionMs = 2 * dayMs
 const prefixRetentionMs = 7 * dayMs
+const eventRetentionMs = 7 * dayMs
+const unresolvedRetentionMs = hourMs
 const alertRetentionMs = 90 * dayMs
 
 /**
@@ -66,6 +68,11 @@ export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: n
        ORDER BY updated_at ${limit} ${lock})`,
     sql`DELETE FROM guard_prefixes WHERE (prefix, by) IN
       (SELECT prefix, by FROM guard_prefixes WHERE expires_at <= ${now - prefixRetentionMs} ${limit} ${lock})`,
+    sql`DELETE FROM events WHERE id IN
+      (SELECT id FROM events WHERE id < ${firstIdOf(now - eventRetentionMs)} ORDER BY id ${limit} ${lock})`,
+    // A server without webhooks reads no events.
+    sql`DELETE FROM events WHERE id IN
+      (SELECT id FROM events WHERE state = 'new' AND due_at < ${now - unresolvedRetentionMs} ${limit} ${lock})`,
     sql`DELETE FROM alerts WHERE key IN
       (SELECT key FROM alerts WHERE at < ${now - alertRetentionMs} ${limit} ${lock})`,
     sql`DELETE FROM alert_deliveries WHERE (key, channel) IN

@@ -4,6 +4,7 @@ import { createBrandStore } from './brands.ts'
 import { createBudgetCounters } from './budgets.ts'
 import type { StoreDatabase } from './database.ts'
 import { createEventLogReader } from './event-log.ts'
+import { createEventStore } from './events.ts'
 import { createGuardStore } from './guard.ts'
 import { createIdempotencyKeys } from './idempotency-keys.ts'
 import { createIntegrationRequestStore } from './integration-requests.ts'
@@ -30,6 +31,7 @@ export function createStores(database: StoreDatabase) {
     budgets: createBudgetCounters(database),
     alerts: createAlertStore(database),
     jobs: createNotifyJobStore(database),
+    events: createEventStore(database),
     requests: createIntegrationRequestStore(database),
     audit: createAuditReader(database),
     sessions: createConsoleStore(database),

@@ -25,6 +25,12 @@ export function attemptKey(requestId: string, attempt: number): string {
   return `${requestId.replaceAll('-', '')}.${attempt}`
 }
 
+/** Undefined: a key of `providerReportKey`. */
+export function requestIdOfKey(key: string): string | undefined {
+  const groups = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})\.\d+$/.exec(key)
+  return groups ? groups.slice(1).join('-') : undefined
+}
+
 export function providerReportKey(provider: string, providerMessageId: string): string {
   return `${provider}:${providerMessageId}`
 }

@@ -14,11 +14,20 @@ export interface Alert {
   readonly kind: string
   /** One line. */
   readonly title: string
-  /** For kind `budget.threshold`: `BudgetAlert` as JSON. */
+  /** The `data` of the webhook as JSON: for kind `budget.threshold` a `BudgetAlert`, for the others a `WebhookAlert`. */
   readonly text: string
 }
 
 const budgetKind = 'budget.threshold'
+
+/** About the webhook of an app (design D45). */
+export interface WebhookAlert {
+  readonly appId: string
+  /** Without its query. */
+  readonly url: string
+  /** Why the last try failed. Null: events are dropped, since too many wait. */
+  readonly reason: string | null
+}
 
 /** Amounts in the currency, as in JSON for receivers. */
 export interface BudgetAlert {
@@ -88,7 +97,11 @@ export interface AlertPorts {
  */
 export class Alerts {
   /** Alerts stored by this process, by kind. */
-  readonly counts = new Map<Alert['kind'], number>([[budgetKind, 0]])
+  readonly counts = new Map<Alert['kind'], number>([
+    [budgetKind, 0],
+    ['webhook.disabled', 0],
+    ['webhook.dropping', 0],
+  ])
   /** Of the latest check. */
   shares: readonly { readonly scope: string; readonly ratio: number }[] = []
   /** Keys of stored alerts. */
@@ -173,16 +186,44 @@ export class Alerts {
   private async add(budget: Budget, percent: number, spentMicros: Micros, at: number): Promise<void> {
     const key = keyOf(budget, percent, at)
     if (this.known.has(key)) return
-    const { alerts, targets, now, log } = this.ports
     const data = alertOf(budget, percent, spentMicros, at)
-    const alert = { key, at: now(), kind: budgetKind, title: titleOf(data), text: JSON.stringify(data) }
+    await this.store(key, budgetKind, titleOf(data), data, 'a budget reached a threshold')
+  }
+
+  /**
+   * Sends an alert about a webhook, unless one with this key was sent.
+   * @param kind `webhook.disabled` or `webhook.dropping`
+   */
+  async webhook(key: string, kind: string, data: WebhookAlert): Promise<void> {
+    const [title, message] =
+      data.reason === null
+        ? [
+            `Events of app ${data.appId} are dropped`,
+            'too many events wait for a webhook; later ones are dropped',
+          ]
+        : [`The webhook of app ${data.appId} is switched off`, 'a webhook was switched off']
+    await this.store(key, kind, title, data, message)
+    this.retriesAt = [...this.retriesAt, this.ports.now()]
+    this.tick()
+  }
+
+  private async store(
+    key: string,
+    kind: string,
+    title: string,
+    data: BudgetAlert | WebhookAlert,
+    message: string,
+  ): Promise<void> {
+    if (this.known.has(key)) return
+    const { alerts, targets, now, log } = this.ports
+    const alert = { key, at: now(), kind, title, text: JSON.stringify(data) }
     const channels = targets.map(({ channel }) => channel)
     const isNew = await alerts.add(alert, channels)
     if (this.known.size >= mostKnown) this.known.clear()
     this.known.add(key)
     if (!isNew) return
     this.counts.set(alert.kind, (this.counts.get(alert.kind) ?? 0) + 1)
-    log.warn(data, 'a budget reached a threshold')
+    log.warn(data, message)
   }
 
   private async deliver(): Promise<void> {
@@ -243,8 +284,20 @@ export function budgetAlertOf({ text }: Alert): BudgetAlert {
   return JSON.parse(text)
 }
 
+/** What the `data` of the webhook has. */
+export function alertData({ text }: Alert): Readonly<Record<string, unknown>> {
+  return JSON.parse(text)
+}
+
 /** For people, without the figures of the alert. */
-export function meaningOf({ resetsAt, stops }: BudgetAlert): string {
+export function meaningOf(alert: Alert): string {
+  if (alert.kind !== budgetKind) {
+    const { reason }: WebhookAlert = JSON.parse(alert.text)
+    return reason === null
+      ? 'Too many events wait for the webhook of this app, so otpost drops later ones. Check the receiver.'
+      : 'An event failed at its last try, so otpost sends no more events to this webhook. Correct the receiver, then run otpost app webhook with the URL. The events of the last 7 days wait until then.'
+  }
+  const { resetsAt, stops } = budgetAlertOf(alert)
   return stops
     ? `When the amount is spent, requests that cost more than what is left are rejected with 429 rate_limited until ${resetsAt}. To send more before, set a larger amount (otpost budget set) or lift the budget for a time (otpost budget lift).`
     : 'This budget only sends alerts. It rejects no messages.'

@@ -1,10 +1,15 @@
-import { type EventType, eventTypes, type Webhook } from '../events/webhook-events.ts'
+import type { EventDeliveryPorts } from '../events/event-delivery.ts'
+import type { EventReader } from '../events/event-store.ts'
+import { type EventType, eventTypes, type Webhook, whileOff } from '../events/webhook-events.ts'
 import { type HostKindOf, webhookUrlProblem } from '../events/webhook-url.ts'
+import type { Alerts } from '../money/alerts.ts'
 import type { Secrets } from '../ports.ts'
+import type { Clock } from '../time.ts'
+import type { Actor } from './audit.ts'
 import { oneOf } from './destinations.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
 import { OperatorError } from './operator.ts'
-import type { PolicyPorts } from './policy.ts'
+import type { PolicyPorts, PolicyStore } from './policy.ts'
 
 export interface WebhookPorts extends PolicyPorts {
   readonly apps: MoneyPorts['apps']
@@ -12,6 +17,14 @@ export interface WebhookPorts extends PolicyPorts {
   /** NODE_ENV=production. */
   readonly isProduction: boolean
   readonly hostKind: HostKindOf
+}
+
+export interface EventPorts extends Pick<PolicyPorts, 'actor' | 'now'> {
+  readonly events: EventReader
+}
+
+interface TestEventSecrets {
+  readonly secrets: Pick<Secrets, 'newEventId' | 'newId'>
 }
 
 /** Fields as operators write them. */
@@ -68,6 +81,47 @@ export async function removeWebhook(ports: PolicyPorts, appId: string): Promise<
   return webhook
 }
 
+/** An event of the app again, with all its tries. @throws OperatorError */
+export async function sendEventAgain(
+  { events, actor, now }: EventPorts,
+  { appId, id }: { readonly appId: string; readonly id: string },
+): Promise<void> {
+  if (await events.sendAgain({ appId, id }, { actor, now: now() })) return
+  throw new OperatorError(`App ${appId} has no event ${id}. otpost keeps events for 7 days.`)
+}
+
+/** A signed `message.delivered` that no message caused, also if the app does not receive that type. @throws OperatorError */
+export async function sendTestEvent(
+  { events, policy, secrets, actor, now }: EventPorts & Pick<PolicyPorts, 'policy'> & TestEventSecrets,
+  appId: string,
+): Promise<void> {
+  const webhook = (await policy.rows()).webhooks.find((each) => each.appId === appId)
+  if (!webhook) throw new OperatorError(`App ${appId} has no webhook.`)
+  const at = now()
+  const event = {
+    id: secrets.newEventId(at),
+    at,
+    type: 'message.delivered',
+    requestId: secrets.newId(),
+    reportKey: null,
+    position: null,
+    status: 'delivered',
+    reason: 'test event',
+    state: 'waiting',
+    appId,
+    brand: null,
+    channel: 'SMS',
+    recipient: '00********00',
+    reference: null,
+    tries: 0,
+    dueAt: webhook.disabledAt === null ? at : whileOff,
+    httpStatus: null,
+    error: null,
+    endedAt: null,
+  } as const
+  await events.add(event, { actor, now: at })
+}
+
 /** Each once, in the order of `eventTypes`. @throws OperatorError */
 export function eventTypesIn(names: readonly string[]): readonly EventType[] {
   const given = names.map((name) => oneOf('event', eventTypes, name))
@@ -78,3 +132,35 @@ export function eventTypesIn(names: readonly string[]): readonly EventType[] {
 export function shownUrl(url: string): string {
   return url.replace(/\?.*$/, '?…')
 }
+
+/** What the deliveries of events do to webhooks that fail (design D45). */
+export function webhookSwitch({
+  policy,
+  alerts,
+  now,
+}: {
+  readonly policy: Pick<PolicyStore, 'change'>
+  readonly alerts: Pick<Alerts, 'webhook'>
+  readonly now: Clock
+}): Pick<EventDeliveryPorts, 'switchOff' | 'dropping'> {
+  return {
+    switchOff: async ({ appId, url, createdAt }, reason) => {
+      const key = `webhook ${appId} disabled since ${createdAt}`
+      // First, since a crash in between switches it off with the next event.
+      await alerts.webhook(key, 'webhook.disabled', { appId, url: shownUrl(url), reason })
+      await policy.change({ actor: server, now: now() }, ({ webhooks }) => {
+        const present = webhooks.find((each) => each.appId === appId && each.createdAt === createdAt)
+        if (!present || present.disabledAt !== null) return { entry: null }
+        return { saveWebhooks: [{ ...present, disabledAt: now() }], entry: null }
+      })
+    },
+    dropping: ({ appId, url }) => {
+      const day = new Date(now()).toISOString().slice(0, 10)
+      const data = { appId, url: shownUrl(url), reason: null }
+      return alerts.webhook(`webhook ${appId} dropping ${day}`, 'webhook.dropping', data)
+    },
+  }
+}
+
+/** Without an audit entry, since no operator did it. */
+const server: Actor = { by: 'command', name: 'serve' }

@@ -1,0 +1,232 @@
+import { and, asc, count, desc, eq, gte, inArray, lt, lte, ne, type SQL, sql } from 'drizzle-orm'
+import { resolveWithinMs } from '../../domain/events/event-delivery.ts'
+import type { EventMessage, EventReader, EventStore } from '../../domain/events/event-store.ts'
+import type { NewEvent, StoredEvent } from '../../domain/events/webhook-events.ts'
+import { requestIdOfKey } from '../../domain/messages/delivery-reports.ts'
+import type { NotifyJob } from '../../domain/messages/queue.ts'
+import { clockToleranceMs } from '../../domain/ports.ts'
+import { dayMs, minuteMs } from '../../domain/time.ts'
+import { auditRow } from './audit.ts'
+import type { StoreDatabase } from './database.ts'
+import { type AttemptRow, deliveryOf, firstAttemptOf, firstIdOf, type RequestRow } from './event-rows.ts'
+import { run } from './statements.ts'
+
+/** The event log has no index by report key. Most reports arrive within minutes; late ones are searched in more windows, once. */
+const searchWindowsMs = {
+  early: Array.from({ length: 5 }, () => 2 * minuteMs),
+  late: Array.from({ length: (3 * dayMs) / (10 * minuteMs) }, () => 10 * minuteMs),
+}
+
+export function createEventStore({
+  orm,
+  tables: { attempts, audit, deliveryReports, events, notifyJobs, requests },
+  write,
+  writeCounted,
+  transaction,
+}: Pick<StoreDatabase, 'orm' | 'tables' | 'write' | 'writeCounted' | 'transaction'>): EventStore &
+  EventReader {
+  /** The request IDs of these report keys. */
+  async function search(
+    keys: Set<string>,
+    now: number,
+    windowsMs: readonly number[],
+  ): Promise<Map<string, string>> {
+    const found = new Map<string, string>()
+    let before = now + clockToleranceMs
+    for (const windowMs of windowsMs) {
+      if (keys.size === 0) break
+      const [from, end] = [firstIdOf(before - windowMs), firstIdOf(before)]
+      for (const table of [requests, attempts]) {
+        const { requestId, reportKey } = table
+        const isIn = and(gte(requestId, from), lt(requestId, end), inArray(reportKey, [...keys]))
+        for (const row of await orm.select({ requestId, reportKey }).from(table).where(isIn)) {
+          if (row.reportKey === null) continue
+          found.set(row.reportKey, row.requestId)
+          keys.delete(row.reportKey)
+        }
+      }
+      before -= windowMs
+    }
+    return found
+  }
+
+  async function requestIdsOf(given: readonly NewEvent[], now: number): Promise<ReadonlyMap<string, string>> {
+    const early = new Set<string>()
+    const late = new Set<string>()
+    for (const { at, requestId, reportKey } of given) {
+      if (requestId !== null || reportKey === null || requestIdOfKey(reportKey) !== undefined) continue
+      if (now - at > resolveWithinMs) late.add(reportKey)
+      else early.add(reportKey)
+    }
+    const found = new Map([
+      ...(await search(early, now, searchWindowsMs.early)),
+      ...(await search(late, now, searchWindowsMs.late)),
+    ])
+    return new Map(
+      given.flatMap(({ id, requestId, reportKey }) => {
+        const known = requestId ?? requestIdOfKey(reportKey ?? '') ?? found.get(reportKey ?? '')
+        return known === undefined ? [] : [[id, known]]
+      }),
+    )
+  }
+
+  const isTaken = ({ id, tries }: StoredEvent) =>
+    and(eq(events.id, id), eq(events.state, 'waiting'), eq(events.tries, tries))
+  const isNew = (id: string) => and(eq(events.id, id), eq(events.state, 'new'))
+
+  return {
+    unresolved: async (now, limit) =>
+      orm
+        .select()
+        .from(events)
+        .where(and(eq(events.state, 'new'), lte(events.dueAt, now)))
+        .orderBy(asc(events.dueAt), asc(events.id))
+        .limit(limit),
+    messagesOf: async (given, now) => {
+      const requestIds = await requestIdsOf(given, now)
+      const ids = [...new Set(requestIds.values())]
+      if (ids.length === 0) return new Map()
+      const [rows, further, jobs] = await Promise.all([
+        orm.select().from(requests).where(inArray(requests.requestId, ids)),
+        orm.select().from(attempts).where(inArray(attempts.requestId, ids)),
+        orm.select().from(notifyJobs).where(inArray(notifyJobs.requestId, ids)),
+      ])
+      const ofRequest = Map.groupBy(
+        [...rows.flatMap((row) => firstAttemptOf(row) ?? []), ...further],
+        ({ requestId }) => requestId,
+      )
+      const keys = ofRequest.values().flatMap((all) => all.flatMap(({ reportKey }) => reportKey ?? []))
+      const reports = await orm
+        .select()
+        .from(deliveryReports)
+        .where(inArray(deliveryReports.key, [...keys]))
+      const reportOf = new Map(reports.map((report) => [report.key, report]))
+      return new Map(
+        given.flatMap((event) => {
+          const row = rows.find(({ requestId }) => requestId === requestIds.get(event.id))
+          if (!row) return []
+          const message = messageOf(event, row, ofRequest.get(row.requestId) ?? [], jobs)
+          if (!message) return []
+          const deliveries = message.attempts.map((each) =>
+            deliveryOf(each, reportOf.get(each.reportKey ?? '')),
+          )
+          return [[event.id, { ...message, attempts: deliveries }]]
+        }),
+      )
+    },
+    resolve: async ({ resolved, dropped, later }) => {
+      const statements = [
+        ...resolved.flatMap(({ id, type, app: appId, ...message }) => [
+          orm
+            .update(events)
+            .set({ ...message, appId, state: 'waiting' })
+            .where(and(isNew(id), isFirst(message.requestId, message.position, type))),
+          orm.delete(events).where(isNew(id)),
+        ]),
+        ...later.map(({ id, dueAt }) => orm.update(events).set({ dueAt }).where(isNew(id))),
+        ...dropped.map((id) => orm.delete(events).where(isNew(id))),
+      ]
+      if (statements.length > 0) await write(...statements)
+    },
+    take: async (turns, now, leaseMs) => {
+      const most = turns.values().reduce((sum, each) => sum + each, 0)
+      const { state, dueAt, appId, id } = events
+      const due = await orm
+        .select()
+        .from(events)
+        .where(and(eq(state, 'waiting'), lte(dueAt, now), inArray(appId, [...turns.keys()]), isNext))
+        .orderBy(asc(dueAt), asc(id))
+        .limit(most)
+      const left = new Map(turns)
+      const chosen = due.filter((event) => {
+        const turn = left.get(event.appId ?? '') ?? 0
+        left.set(event.appId ?? '', turn - 1)
+        return turn > 0
+      })
+      if (chosen.length === 0) return []
+      const counts = await writeCounted(
+        ...chosen.map((event) =>
+          orm
+            .update(events)
+            .set({ tries: event.tries + 1, dueAt: now + leaseMs })
+            .where(and(isTaken(event), eq(dueAt, event.dueAt)))
+            .returning({ id }),
+        ),
+      )
+      return chosen
+        .filter((_, index) => counts[index] === 1)
+        .map((event) => ({ ...event, tries: event.tries + 1 }))
+    },
+    retryAt: (event, dueAt, result) =>
+      write(
+        orm
+          .update(events)
+          .set({ ...result, dueAt })
+          .where(isTaken(event)),
+      ),
+    end: (event, state, endedAt, result) =>
+      write(
+        orm
+          .update(events)
+          .set({ ...result, state, endedAt })
+          .where(isTaken(event)),
+      ),
+    waiting: async () => {
+      const { appId, state } = events
+      const rows = await orm
+        .select({ appId, rows: count() })
+        .from(events)
+        .where(eq(state, 'waiting'))
+        .groupBy(appId)
+      return new Map(rows.flatMap((row) => (row.appId === null ? [] : [[row.appId, row.rows]])))
+    },
+    latest: async (appId, limit) =>
+      orm.select().from(events).where(eq(events.appId, appId)).orderBy(desc(events.id)).limit(limit),
+    sendAgain: ({ appId, id }, { actor, now }) =>
+      transaction(function* (inside) {
+        const change = { state: 'waiting', tries: 0, dueAt: now, endedAt: null } as const
+        const isOwn = and(eq(events.id, id), eq(events.appId, appId), ne(events.state, 'new'))
+        const changed = yield* run(
+          inside.update(events).set(change).where(isOwn).returning({ id: events.id }),
+        )
+        if (changed.length === 0) return false
+        const details = { event: id }
+        const entry = auditRow({ at: now, actor, action: 'app.event-sent', target: appId, details })
+        yield* run(inside.insert(audit).values(entry))
+        return true
+      }),
+    add: (event, { actor, now }) => {
+      const details = { event: event.id, test: 'yes' }
+      const entry = auditRow({ at: now, actor, action: 'app.event-sent', target: event.appId, details })
+      return write(orm.insert(events).values(event), orm.insert(audit).values(entry))
+    },
+  }
+}
+
+/** Whether the message has no event of this type. */
+function isFirst(requestId: string, position: number | null, type: NewEvent['type']): SQL {
+  return sql`NOT EXISTS (SELECT 1 FROM events AS other WHERE other.request_id = ${requestId}
+    AND coalesce(other.position, 0) = ${position ?? 0} AND other.type = ${type} AND other.state <> 'new')`
+}
+
+/** In order per message. Two nodes may have resolved two events of one type at the same time; the later one is never due. */
+const isNext = sql`NOT EXISTS (SELECT 1 FROM events AS earlier WHERE earlier.request_id = events.request_id
+  AND coalesce(earlier.position, 0) = coalesce(events.position, 0) AND earlier.id < events.id
+  AND (earlier.state IN ('new', 'waiting') OR earlier.type = events.type))`
+
+/** Undefined: the attempt is not in the event log yet. */
+function messageOf(
+  { position: given, reportKey }: NewEvent,
+  { requestId, app, brand, channel, recipient, reference }: RequestRow,
+  attempts: readonly AttemptRow[],
+  jobs: readonly NotifyJob[],
+): (Omit<EventMessage, 'attempts'> & { readonly attempts: readonly AttemptRow[] }) | undefined {
+  const own = attempts.find((attempt) => reportKey !== null && attempt.reportKey === reportKey)
+  if (channel === null || (reportKey !== null && !own)) return undefined
+  const position = own ? own.position : given
+  const ofRecipient = attempts.filter((attempt) => attempt.position === position)
+  const job = jobs.find((each) => each.requestId === requestId && each.position === (position ?? 1))
+  const masked = ofRecipient[0]?.recipient ?? job?.masked ?? (position === null ? recipient : null)
+  if (masked === null) return undefined
+  return { requestId, app, brand, channel, reference, position, recipient: masked, attempts: ofRecipient }
+}

@@ -1,0 +1,280 @@
+import type { ReadPolicy } from '../policy.ts'
+import type { Log } from '../ports.ts'
+import { type Clock, type EpochMs, hourMs, minuteMs } from '../time.ts'
+import { statusOf } from './event-log.ts'
+import type { EventMessage, EventStore, Resolution, ResolvedEvent, TryResult } from './event-store.ts'
+import { eventBody } from './message-events.ts'
+import { mayBeSent } from './request-context.ts'
+import { type NewEvent, type StoredEvent, type Webhook, whileOff } from './webhook-events.ts'
+
+/** Between tries (design D45). */
+export const eventRetryDelaysMs: readonly number[] = [
+  5000,
+  5 * minuteMs,
+  30 * minuteMs,
+  2 * hourMs,
+  5 * hourMs,
+  10 * hourMs,
+  10 * hourMs,
+]
+
+export const eventTimeoutMs = 10_000
+
+/** After a crash, another process tries again. */
+const leaseMs = minuteMs
+
+/** For each app. Later events are dropped. */
+export const mostWaiting = 100_000
+
+/** In flight. A webhook whose latest try failed gets one turn, and all such webhooks at most half of all turns. */
+const turnsOfOne = 4
+const turnsOfAll = 64
+
+const resolveBatch = 200
+
+/** An event whose message does not appear in the event log is dropped. */
+export const resolveWithinMs = minuteMs
+
+/** Between counts of the events that wait. */
+const countEveryMs = 10_000
+
+export const eventResults = ['delivered', 'retried', 'failed', 'dropped'] as const
+export type EventResult = (typeof eventResults)[number]
+
+export interface EventDeliveryPorts {
+  readonly events: EventStore
+  readonly policy: ReadPolicy
+  /** One signed POST. Never throws, and resolves within `eventTimeoutMs`. An error of null: accepted. */
+  readonly send: (webhook: Webhook, id: string, body: string) => Promise<TryResult>
+  /** Switches off this webhook and sends an alert, unless it was set again. */
+  readonly switchOff: (webhook: Webhook, reason: string) => Promise<void>
+  /** `mostWaiting` events of its app wait, and a later one is dropped. */
+  readonly dropping: (webhook: Webhook) => Promise<void>
+  readonly now: Clock
+  readonly log: Log
+}
+
+/**
+ * Delivers events to webhooks (design D45): gives each new event its app and recipient from the event log, then tries it until it is
+ * accepted. Everything is stored first, so that a restart or another process continues.
+ */
+export class EventDelivery {
+  /** Of this process. */
+  readonly counts = new Map<EventResult, number>(eventResults.map((result) => [result, 0]))
+  /** As of the latest count, and of what this process did since. */
+  private waitingByApp = new Map<string, number>()
+  private countedAt = Number.NEGATIVE_INFINITY
+  /** By app. */
+  private readonly inFlight = new Map<string, number>()
+  private readonly failing = new Set<string>()
+  private readonly tries = new Set<Promise<void>>()
+  private run: Promise<void> | undefined
+  /** Whether a step must follow the present one. */
+  private isAwaited = false
+  private isStopped = false
+
+  constructor(private readonly ports: EventDeliveryPorts) {}
+
+  get waiting(): number {
+    return this.waitingByApp.values().reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Call it at start and every second. It works in the background if an app has a webhook. */
+  readonly tick = (): void => {
+    this.isAwaited = this.run !== undefined
+    if (this.run || this.isStopped) return
+    this.run = this.step()
+      .catch((err: unknown) =>
+        this.ports.log.error({ err }, 'events could not be read or delivered; otpost will try again'),
+      )
+      .finally(() => {
+        this.run = undefined
+        if (this.isAwaited) this.tick()
+      })
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.run || this.tries.size > 0) await Promise.all([this.run, ...this.tries])
+  }
+
+  /** Starts no further try, and waits for those under way. */
+  async stop(): Promise<void> {
+    this.isStopped = true
+    await this.idle()
+  }
+
+  private async step(): Promise<void> {
+    const { webhooks } = await this.ports.policy()
+    if (webhooks.size === 0) {
+      this.waitingByApp.clear()
+      return
+    }
+    await this.count()
+    await this.resolveAll(webhooks)
+    await this.startAll(webhooks)
+  }
+
+  private async count(): Promise<void> {
+    const now = this.ports.now()
+    if (Math.abs(now - this.countedAt) < countEveryMs) return
+    this.countedAt = now
+    this.waitingByApp = new Map(await this.ports.events.waiting())
+  }
+
+  private async resolveAll(webhooks: ReadonlyMap<string, Webhook>): Promise<void> {
+    const { events, now } = this.ports
+    for (let isFull = true; isFull && !this.isStopped; ) {
+      const fresh = await events.unresolved(now(), resolveBatch)
+      isFull = fresh.length === resolveBatch
+      if (fresh.length === 0) return
+      const messages = await events.messagesOf(fresh, now())
+      const full = new Set<Webhook>()
+      const resolution = this.decide(fresh, messages, webhooks, full)
+      await events.resolve(resolution)
+      for (const { app } of resolution.resolved) this.changeWaiting(app, 1)
+      for (const webhook of full) await this.ports.dropping(webhook)
+    }
+  }
+
+  /** @param full receives the webhooks for which too many events wait */
+  private decide(
+    fresh: readonly NewEvent[],
+    messages: ReadonlyMap<string, EventMessage>,
+    webhooks: ReadonlyMap<string, Webhook>,
+    full: Set<Webhook>,
+  ): Resolution {
+    const now = this.ports.now()
+    const resolved: ResolvedEvent[] = []
+    const dropped: string[] = []
+    const later: { id: string; dueAt: EpochMs }[] = []
+    const room = new Map<string, number>()
+    for (const event of fresh) {
+      const { id, type, at } = event
+      const message = messages.get(id)
+      if (!message) {
+        const ageMs = now - at
+        if (ageMs > resolveWithinMs) dropped.push(id)
+        else later.push({ id, dueAt: now + Math.max(1000, ageMs) })
+        continue
+      }
+      const { app } = message
+      const webhook = webhooks.get(app)
+      if (!webhook || !isSubscribed(webhook, event) || isSuperseded(event, message)) {
+        dropped.push(id)
+        continue
+      }
+      const left = room.get(app) ?? mostWaiting - (this.waitingByApp.get(app) ?? 0)
+      room.set(app, left - 1)
+      if (left <= 0) {
+        dropped.push(id)
+        full.add(webhook)
+        this.countResult('dropped')
+        continue
+      }
+      const { requestId, brand, channel, position, recipient, reference } = message
+      const dueAt = webhook.disabledAt === null ? now : whileOff
+      resolved.push({ id, type, requestId, app, brand, channel, position, recipient, reference, dueAt })
+    }
+    return { resolved, dropped, later }
+  }
+
+  /** Takes turns until nothing is due or every turn is in use. */
+  private async startAll(webhooks: ReadonlyMap<string, Webhook>): Promise<void> {
+    const { events, now } = this.ports
+    while (!this.isStopped) {
+      const turns = this.freeTurns(webhooks)
+      if (turns.size === 0) return
+      const taken = await events.take(turns, now(), leaseMs)
+      if (taken.length === 0) return
+      for (const event of taken) this.start(event, webhooks)
+    }
+  }
+
+  private freeTurns(webhooks: ReadonlyMap<string, Webhook>): ReadonlyMap<string, number> {
+    const turns = new Map<string, number>()
+    const sum = (apps: Iterable<string>) =>
+      [...apps].reduce((total, appId) => total + (this.inFlight.get(appId) ?? 0), 0)
+    let free = turnsOfAll - sum(this.inFlight.keys())
+    let freeOfFailing = turnsOfAll / 2 - sum(this.failing)
+    for (const [appId, { disabledAt }] of webhooks) {
+      const isFailing = this.failing.has(appId)
+      const own = (isFailing ? 1 : turnsOfOne) - (this.inFlight.get(appId) ?? 0)
+      const count = Math.min(own, free, isFailing ? freeOfFailing : free)
+      if (disabledAt !== null || count <= 0) continue
+      turns.set(appId, count)
+      free -= count
+      if (isFailing) freeOfFailing -= count
+    }
+    return turns
+  }
+
+  private start(event: StoredEvent, webhooks: ReadonlyMap<string, Webhook>): void {
+    const webhook = webhooks.get(event.appId ?? '')
+    if (!webhook) return
+    const { appId } = webhook
+    this.inFlight.set(appId, (this.inFlight.get(appId) ?? 0) + 1)
+    const trying = this.try(webhook, event)
+      .catch((err: unknown) =>
+        this.ports.log.error({ err, event: event.id }, 'the result of an event could not be stored'),
+      )
+      .finally(() => {
+        this.tries.delete(trying)
+        const left = (this.inFlight.get(appId) ?? 1) - 1
+        if (left > 0) this.inFlight.set(appId, left)
+        else this.inFlight.delete(appId)
+        this.tick()
+      })
+    this.tries.add(trying)
+  }
+
+  private async try(webhook: Webhook, event: StoredEvent): Promise<void> {
+    const { events, now, log } = this.ports
+    const { appId } = webhook
+    const result = await this.ports.send(webhook, event.id, eventBody(event))
+    if (result.error === null) {
+      this.failing.delete(appId)
+      await events.end(event, 'delivered', now(), result)
+      this.ended(appId, 'delivered')
+      return
+    }
+    this.failing.add(appId)
+    const about = { app: appId, event: event.id, tries: event.tries, reason: result.error }
+    const delayMs = eventRetryDelaysMs[event.tries - 1]
+    if (delayMs !== undefined) {
+      log.warn(about, 'an event could not be delivered; it will be retried')
+      await events.retryAt(event, now() + delayMs, result)
+      this.countResult('retried')
+      return
+    }
+    await events.end(event, 'failed', now(), result)
+    this.ended(appId, 'failed')
+    log.error(about, 'an event could not be delivered; its webhook is switched off')
+    await this.ports.switchOff(webhook, result.error)
+  }
+
+  private ended(appId: string, result: 'delivered' | 'failed'): void {
+    this.changeWaiting(appId, -1)
+    this.countResult(result)
+  }
+
+  private changeWaiting(appId: string, by: number): void {
+    this.waitingByApp.set(appId, Math.max(0, (this.waitingByApp.get(appId) ?? 0) + by))
+  }
+
+  private countResult(result: EventResult): void {
+    this.counts.set(result, (this.counts.get(result) ?? 0) + 1)
+  }
+}
+
+function isSubscribed({ eventTypes }: Webhook, { type }: NewEvent): boolean {
+  return eventTypes.length === 0 || eventTypes.includes(type)
+}
+
+/** A report that an attempt failed says nothing about a message that another attempt may have delivered. */
+function isSuperseded({ type, reportKey }: NewEvent, { attempts }: EventMessage): boolean {
+  if (type !== 'message.failed' || reportKey === null) return false
+  return attempts.some(
+    (other) => other.reportKey !== reportKey && mayBeSent(other) && statusOf(other) !== 'failed',
+  )
+}

@@ -1,0 +1,320 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { eventRetryDelaysMs, mostWaiting } from '../../src/domain/events/event-delivery.ts'
+import { attemptPath, providerPath } from '../../src/domain/messages/delivery-reports.ts'
+import type { CallbackRequest } from '../../src/domain/messages/providers.ts'
+import { issueApp } from '../../src/domain/operator/operator.ts'
+import { sendEventAgain, sendTestEvent } from '../../src/domain/operator/webhooks.ts'
+import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
+import { accepted, policyOf, testProvider } from '../support/policy.ts'
+import { held, startReceiver } from '../support/receiver.ts'
+import { freshEmail, freshPhone } from '../support/rows.ts'
+
+let api: TestApp
+let receiver: ReturnType<typeof startReceiver>
+let secret = ''
+
+afterEach(async () => {
+  await api.close()
+  receiver.stop()
+})
+
+const failing = { kind: 'retryable', reason: 'HTTP 500' } as const
+
+/** An app with a webhook, and a provider that answers as the test says. */
+async function start(eventTypes: readonly string[] = []) {
+  receiver = startReceiver()
+  const provider = testProvider('one')
+  api = await createTestApp(
+    { PUBLIC_URL: 'https://otp.example', DELIVERY_LOG_DAYS: '30' },
+    { smsRoutes: { plain: [provider] } },
+  )
+  ;({ secret } = (await policyOf(api).webhook(receiver.url, eventTypes)).webhook)
+  return provider
+}
+
+/** Lets everything that is due happen. */
+async function settle(app: TestApp = api): Promise<void> {
+  await app.app.context.eventLog.flush()
+  app.app.events.tick()
+  await app.app.events.idle()
+}
+
+const bodies = () => receiver.received.map(({ body }) => body)
+const types = () => bodies().map(({ type }) => type)
+
+describe('an event', () => {
+  test('has exactly the fields of the design, and a signature of Standard Webhooks', async () => {
+    const provider = await start()
+    provider.answer(() => failing)
+    const phone = freshPhone()
+    const { status, body } = await api.post('/otp/send', { phone, reference: 'order-1' })
+    expect(status).toBe(502)
+    await settle()
+    expect(bodies()).toEqual([
+      {
+        type: 'message.failed',
+        timestamp: '2026-01-01T12:00:00.000Z',
+        data: {
+          requestId: body.requestId,
+          reference: 'order-1',
+          brandId: 'acme',
+          channel: 'SMS',
+          to: expect.stringMatching(/^\d\d\*+\d\d$/),
+          index: 0,
+          status: 'failed',
+          reason: 'HTTP 500',
+        },
+      },
+    ])
+    const [call] = receiver.received
+    const id = call?.headers.get('webhook-id') ?? ''
+    const sentAt = new Date(Number(call?.headers.get('webhook-timestamp')) * 1000)
+    expect(call?.headers.get('webhook-signature')).toBe(new Webhook(secret).sign(id, sentAt, call?.raw ?? ''))
+  })
+
+  test('of a code names the request that sent it, and contains no code', async () => {
+    await start()
+    const email = freshEmail()
+    const sent = await api.post('/otp/send', { channel: 'EMAIL', email, reference: 'r' })
+    const otp = await api.lastCode(email)
+    for (let time = 0; time < 3; time++) await api.post('/otp/verify', { email, otp: otherThan(otp) })
+    await api.post('/otp/verify', { email, otp })
+    const again = await api.post('/otp/resend', { channel: 'EMAIL', email })
+    await api.post('/otp/verify', { email, otp: await api.lastCode(email) })
+    await settle()
+    const about = { status: null, reason: null, index: 0, brandId: 'acme', channel: 'EMAIL' }
+    expect(bodies()).toMatchObject([
+      { type: 'otp.locked', data: { ...about, requestId: sent.body.requestId, reference: 'r' } },
+      { type: 'otp.verified', data: { ...about, requestId: again.body.requestId, reference: null } },
+    ])
+    expect(receiver.received.map(({ raw }) => raw).join()).not.toContain(otp)
+  })
+
+  test('names each recipient of a notification that failed by its index', async () => {
+    const provider = await start()
+    const [good, bad, slow] = [freshPhone(), freshPhone(), freshPhone()]
+    provider.answer(({ to }) =>
+      to === digits(bad) ? failing : to === digits(slow) ? { kind: 'unknown', reason: 'time-out' } : accepted,
+    )
+    const to = [good, bad, good, slow]
+    const { status } = await api.post('/notify', { channel: 'SMS', brandId: 'acme', to, message: 'Hello' })
+    expect(status).toBe(500)
+    await settle()
+    expect(bodies().map(({ data: { index, status, reason } }) => [index, status, reason])).toEqual([
+      [1, 'failed', 'HTTP 500'],
+      [3, 'unknown', 'time-out'],
+    ])
+  })
+
+  test.each(['attempt', 'providerMessageId'] as const)(
+    'is written with a delivery report, named by %s, that changes the status of a message',
+    async (namedBy) => {
+      const provider = await start()
+      provider.answer(() => ({ kind: 'accepted', providerMessageId: 'M1' }))
+      const read = ({ fields: { status } }: CallbackRequest) => {
+        if (status !== 'delivered' && status !== 'failed') return []
+        return [{ providerMessageId: 'M1', status, reason: status === 'failed' ? '30003' : null }]
+      }
+      Object.assign(provider, { deliveryReports: { namedBy, read } })
+      const sent = api.post('/otp/send', { phone: freshPhone() })
+      const { requestId } = (await sent).body
+      const { secrets } = api.app.context
+      const path =
+        namedBy === 'attempt' ? attemptPath(secrets, 'one', requestId, 1) : providerPath(secrets, 'one')
+      for (const status of ['failed', 'failed', 'delivered', 'delivered'])
+        expect((await api.get(`${path}?status=${status}`)).status).toBe(200)
+      await settle()
+      expect(bodies()).toMatchObject([
+        { type: 'message.failed', data: { requestId, status: 'failed', reason: '30003' } },
+        { type: 'message.delivered', data: { requestId, status: 'delivered', reason: null } },
+      ])
+    },
+  )
+
+  test('of a report that arrives days later is found; that of an unknown message is dropped', async () => {
+    const provider = await start()
+    provider.answer(() => ({ kind: 'accepted', providerMessageId: 'M2' }))
+    Object.assign(provider, { deliveryReports: { namedBy: 'providerMessageId', read: () => [] } })
+    await api.post('/otp/send', { phone: freshPhone() })
+    api.advance(2 * 86_400)
+    const { eventLog, events, now } = api.app.context
+    const reports = ['M2', 'M3'].map(
+      (id) => ({ key: `one:${id}`, status: 'delivered', reason: null, at: now() }) as const,
+    )
+    await eventLog.saveReports('one', reports, true)
+    for (let second = 0; second < 70; second++) {
+      await settle()
+      api.advance(1)
+    }
+    expect(types()).toEqual(['message.delivered'])
+    api.advance(600)
+    expect(await events.unresolved(now(), 10)).toEqual([])
+  })
+
+  test('is not written for another app, and not for a type that the webhook does not receive', async () => {
+    const provider = await start(['otp.verified'])
+    provider.answer(() => failing)
+    await api.post('/otp/send', { phone: freshPhone() })
+    const email = freshEmail()
+    await api.post('/otp/send', { channel: 'EMAIL', email })
+    await api.post('/otp/verify', { email, otp: await api.lastCode(email) })
+    await settle()
+    expect(types()).toEqual(['otp.verified'])
+    await policyOf(api).removeWebhook()
+    await api.post('/otp/send', { phone: freshPhone() })
+    expect((await api.app.context.events.unresolved(api.clock.now, 10)).length).toBe(0)
+  })
+})
+
+describe('a receiver', () => {
+  test('that fails for an hour gets every event once it is back, in order per message', async () => {
+    await start()
+    const downUntil = api.clock.now + 3_600_000
+    receiver.answer(() => new Response(null, { status: api.clock.now < downUntil ? 500 : 200 }))
+    const delivered: string[] = []
+    const emails = Array.from({ length: 5 }, freshEmail)
+    const requestIds: string[] = []
+    for (const email of emails) {
+      const { body } = await api.post('/otp/send', { channel: 'EMAIL', email })
+      requestIds.push(body.requestId)
+      for (let time = 0; time < 3; time++)
+        await api.post('/otp/verify', { email, otp: otherThan(await api.lastCode(email)) })
+      // Another event of the same message.
+      const event = {
+        id: api.app.context.secrets.newEventId(api.clock.now + 1),
+        at: api.clock.now,
+        ...delivery(body.requestId),
+      }
+      await api.app.context.store.giveBack([], api.clock.now, [{ kind: 'event', event }])
+      await settle()
+      api.advance(600)
+    }
+    for (let minutes = 0; minutes < 8 * 60; minutes += 5) {
+      api.advance(300)
+      const before = receiver.received.length
+      await settle()
+      if (api.clock.now >= downUntil)
+        delivered.push(
+          ...receiver.received.slice(before).map(({ body }) => `${body.data.requestId} ${body.type}`),
+        )
+    }
+    const expected = requestIds.flatMap((id) => [`${id} otp.locked`, `${id} message.delivered`])
+    expect(delivered.toSorted()).toEqual(expected.toSorted())
+    for (const id of requestIds)
+      expect(delivered.indexOf(`${id} otp.locked`)).toBeLessThan(delivered.indexOf(`${id} message.delivered`))
+    // Each retry has the same ID.
+    expect(new Set(receiver.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(10)
+    expect(api.app.events.waiting).toBe(0)
+  })
+
+  test('that fails eight times is switched off with an alert; setting the webhook again sends what waits', async () => {
+    await start()
+    receiver.answer(() => new Response(null, { status: 410 }))
+    const email = freshEmail()
+    await api.post('/otp/send', { channel: 'EMAIL', email })
+    await api.post('/otp/verify', { email, otp: await api.lastCode(email) })
+    await settle()
+    for (const delayMs of eventRetryDelaysMs) {
+      api.clock.now += delayMs - 1
+      await settle()
+      const before = receiver.received.length
+      api.clock.now += 1
+      await settle()
+      expect(receiver.received.length).toBe(before + 1)
+    }
+    expect(receiver.received.length).toBe(8)
+    await api.app.alerts.idle()
+    const { webhooks } = await api.app.context.policy.rows()
+    expect(webhooks).toMatchObject([{ appId: 'shop', disabledAt: api.clock.now }])
+    const [alert, ...others] = await api.app.context.alerts.latest(5)
+    expect([alert?.kind, alert?.title, others.length]).toEqual([
+      'webhook.disabled',
+      'The webhook of app shop is switched off',
+      0,
+    ])
+    expect(JSON.parse(alert?.text ?? '')).toEqual({ appId: 'shop', url: receiver.url, reason: 'HTTP 410' })
+
+    // An event while it is off waits.
+    await api.post('/otp/resend', { channel: 'EMAIL', email })
+    await api.post('/otp/verify', { email, otp: await api.lastCode(email) })
+    api.advance(86_400)
+    await settle()
+    expect(receiver.received.length).toBe(8)
+    receiver.answer(() => new Response())
+    await policyOf(api).webhook(receiver.url)
+    await settle()
+    expect(receiver.received.length).toBe(9)
+    // The failed event is sent again by hand.
+    const [, failed] = await api.app.context.events.latest('shop', 5)
+    expect([failed?.state, failed?.error, failed?.tries]).toEqual(['failed', 'HTTP 410', 8])
+    const ports = { events: api.app.context.events, now: api.app.context.now, actor: tester }
+    await sendEventAgain(ports, { appId: 'shop', id: failed?.id ?? '' })
+    await settle()
+    expect(receiver.received.at(-1)?.headers.get('webhook-id')).toBe(failed?.id ?? '')
+    await expect(sendEventAgain(ports, { appId: 'other', id: failed?.id ?? '' })).rejects.toThrow(
+      'has no event',
+    )
+  })
+
+  test('that hangs delays no other webhook, and has at most four tries in flight, then one', async () => {
+    const held1 = held()
+    await start()
+    receiver.answer(() => held1.promise)
+    const other = startReceiver()
+    await issueApp(api.app.context.acting(tester), 'second', {})
+    await policyOf(api).webhook(other.url, [], 'second')
+    const { context, events } = api.app
+    const add = (appId: string) => sendTestEvent({ ...context.acting(tester), events: context.events }, appId)
+    for (let time = 0; time < 8; time++) await add('shop')
+    await add('second')
+    events.tick()
+    while (other.received.length < 1) await new Promise((resolve) => setImmediate(resolve))
+    expect(receiver.received.length).toBe(4)
+    held1.release(new Response(null, { status: 500 }))
+    await events.idle()
+    expect(new Set(receiver.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(8)
+    other.stop()
+  })
+
+  test('gets a test event that is marked', async () => {
+    await start(['otp.locked'])
+    const { context } = api.app
+    await sendTestEvent({ ...context.acting(tester), events: context.events }, 'shop')
+    await settle()
+    expect(bodies()).toMatchObject([
+      { type: 'message.delivered', data: { reason: 'test event', status: 'delivered' } },
+    ])
+    expect((await context.audit.list({ limit: 1 })).map(({ action }) => action)).toEqual(['app.event-sent'])
+  })
+})
+
+test('with 100,000 waiting events, later ones are dropped and counted, with an alert', async () => {
+  const provider = await start()
+  provider.answer(() => failing)
+  const { events } = api.app.context
+  api.app.context.events.waiting = async () => new Map([['shop', mostWaiting - 1]])
+  receiver.answer(() => new Response(null, { status: 500 }))
+  for (let time = 0; time < 3; time++) await api.post('/otp/send', { phone: freshPhone() })
+  await settle()
+  expect([receiver.received.length, api.app.events.counts.get('dropped')]).toEqual([1, 2])
+  await api.app.alerts.idle()
+  expect((await api.app.context.alerts.latest(5)).map(({ kind }) => kind)).toEqual(['webhook.dropping'])
+  expect((await events.latest('shop', 5)).length).toBe(1)
+})
+
+function digits(phone: string): string {
+  return phone.replaceAll(/\D/g, '')
+}
+
+function delivery(requestId: string) {
+  return {
+    type: 'message.delivered',
+    requestId,
+    reportKey: null,
+    position: null,
+    status: 'delivered',
+    reason: null,
+  } as const
+}
