@@ -23,6 +23,7 @@ const calls: readonly { path: string; body: Readonly<Record<string, unknown>> }[
     path: '/notify',
     body: { channel: 'EMAIL', to: ['a@example.com'], subject: 'Hello', html: '<p>Hello</p>' },
   },
+  { path: '/messages/status', body: { messageRequestId: crypto.randomUUID() } },
 ]
 const { appId, apiKey } = credentials
 

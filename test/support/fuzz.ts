@@ -138,6 +138,14 @@ const routes: ReadonlyMap<string, Route> = new Map([
     ),
   ],
   [
+    '/messages/status',
+    route(
+      'POST',
+      ['success', 'message', 'request', 'recipients'],
+      ['200 ok', ...bodyCodes, ...credentialCodes, '404 not_found', '429 rate_limited'],
+    ),
+  ],
+  [
     '/integrations/requests',
     route(
       'POST',
@@ -349,6 +357,7 @@ function drawCall(draw: Draw): Shot {
     '/otp/resend': 12,
     '/otp/verify': 28,
     '/notify': 30,
+    '/messages/status': 3,
     '/integrations/requests': 4,
   })
   const fields = rightFields(draw, target)
@@ -357,7 +366,7 @@ function drawCall(draw: Draw): Shot {
     right: 30,
     field: 32,
     credentials: guarded ? 8 : 0,
-    brand: guarded ? 8 : 0,
+    brand: guarded && target !== '/messages/status' ? 8 : 0,
     missing: 6,
     extra: 5,
     duplicate: 4,
@@ -482,6 +491,8 @@ function rightFields(draw: Draw, target: string): Fields {
       return rightVerification(draw, caller, brandId)
     case '/notify':
       return rightNotification(draw, { ...caller, brandId })
+    case '/messages/status':
+      return fieldsOf({ ...caller, messageRequestId: '0f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7' })
     default:
       return fieldsOf({
         companyName: `${storedFingerprint} Ltd`,

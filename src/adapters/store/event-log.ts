@@ -142,7 +142,19 @@ function orderedRequest(
   const { appId: app, brandSlug: brand, channel, reference, createdAt: at } = order
   const end = { status: 202, error: null, message: null, durationMs: 0 }
   const operation = 'notify' as const
-  return { requestId, at, operation, app, brand, channel, recipient: null, recipients, reference, end }
+  return {
+    requestId,
+    at,
+    operation,
+    app,
+    brand,
+    channel,
+    recipient: null,
+    recipients,
+    reference,
+    flags: [],
+    end,
+  }
 }
 
 type Place = Pick<AttemptRow, 'requestId' | 'attempt'>

@@ -25,6 +25,7 @@ export interface RequestMessages {
     | 'recipient'
     | 'recipients'
     | 'reference'
+    | 'flags'
     | 'end'
   >
   /** In the order of the attempts. */
@@ -126,12 +127,12 @@ function progressOf(
   return { state: end.status < 300 ? 'succeeded' : 'failed', at: answeredAt }
 }
 
-/** A rejected request has no messages, and neither has a verify. */
+/** A rejected request has no messages, and neither has a verify. Those of a replay are of the first request. */
 function hasMessages(
-  { request: { operation, end, recipients }, deliveries, jobs }: RequestMessages,
+  { request: { operation, flags, end, recipients }, deliveries, jobs }: RequestMessages,
   known: number,
 ): boolean {
-  if (operation === 'verify') return false
+  if (operation === 'verify' || flags.includes('replayed')) return false
   if (deliveries.length > 0 || jobs.length > 0) return true
   if (!end) return known > 0 || (recipients ?? 0) > 0
   return known > 0 && (end.status < 300 || end.error === 'sms_failed' || end.error === 'notification_failed')
