@@ -250,6 +250,27 @@ describe('every recipient of a notification is listed', () => {
     expect(statusesOf(await ask(requestId))).toEqual(to.map((_, index) => `${index} accepted`))
   })
 
+  test('of an asynchronous notification, as its jobs go on', async () => {
+    await start()
+    byNumber({ [b]: temporary, [c]: unknown, [d]: rejected })
+    const { status, body } = await notify([a, a, b, c, d], { async: true })
+    expect(status).toBe(202)
+    app.app.queue.tick()
+    await app.app.queue.idle()
+    const statuses = () => ask(body.requestId).then(statusesOf)
+    expect(await statuses()).toEqual(['0 accepted', '2 queued', '3 unknown', '4 failed'])
+    byNumber({})
+    app.advance(5)
+    app.app.queue.tick()
+    await app.app.queue.idle()
+    expect(await statuses()).toEqual(['0 accepted', '2 accepted', '3 unknown', '4 failed'])
+    const { deliveries } = await app.eventsOf({ body })
+    const { reportKey } = deliveries.find(({ position }) => position === 4) ?? {}
+    const late = { key: reportKey ?? '', status: 'delivered', reason: null, at: app.clock.now } as const
+    await app.app.context.eventLog.saveReports('one', [late], false)
+    expect(await statuses()).toEqual(['0 accepted', '2 accepted', '3 delivered', '4 failed'])
+  })
+
   test('of a job, also if the event log lost the request', async () => {
     await start()
     const requestId = randomUUID()
@@ -299,6 +320,25 @@ describe('every recipient of a notification is listed', () => {
       updatedAt: new Date(at + 3).toISOString(),
     })
   })
+})
+
+test('a replay of notification_failed has the recipients and the status of the first request', async () => {
+  await start()
+  one.answer(({ to }) => (to.endsWith('1') ? rejected : accepted))
+  const body = { ...credentials, channel: 'SMS', brandId: 'acme', to: ['447400123451', '447400123452'] }
+  const init = {
+    headers: { 'content-type': 'application/json', 'idempotency-key': 'order-7' },
+    body: JSON.stringify({ ...body, message: 'Hello' }),
+  }
+  const first = await app.request('POST', '/notify', init)
+  const again = await app.request('POST', '/notify', init)
+  expect(again.body).toEqual(first.body)
+  expect(first.body.recipients).toEqual([
+    { index: 0, status: 'failed' },
+    { index: 1, status: 'accepted' },
+  ])
+  expect(statusesOf(await ask(again.body.requestId))).toEqual(['0 failed', '1 accepted'])
+  expectError(await ask(again.headers.get('x-request-id')), 404, 'not_found')
 })
 
 describe('a request without messages is not found', () => {
