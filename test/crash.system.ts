@@ -262,6 +262,42 @@ test.concurrent.each(crashPoints)('a server is killed in the middle of a send: $
   expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
 })
 
+test('a server is killed in the middle of a request with an Idempotency-Key: the key is free, and a kept answer stays', async () => {
+  await using trace = await scene()
+  const { received } = trace.receiver
+  const requests = [
+    ['/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: 'Hello' }],
+    ['/otp/send', { phone }],
+  ] as const
+  const arrived = Promise.withResolvers<void>()
+  trace.receiver.answer(() => {
+    if (received.length === requests.length) arrived.resolve()
+    return held().promise
+  })
+  const withKey = (server: TestServer) =>
+    requests.map(([path, fields]) => server.post(path, fields, { 'idempotency-key': 'key-1' }))
+  const killed = await trace.start({ SMS_COOLDOWN_SECONDS: '0' })
+  const lost = withKey(killed).map((answer) => answer.then(verdict, () => 'no answer'))
+  await arrived.promise
+  const inProgress = await Promise.all(withKey(killed))
+  expect(inProgress.map(verdict)).toEqual(Array(2).fill('409 idempotency_in_progress'))
+  await killed.stop('SIGKILL')
+  expect(await Promise.all(lost)).toEqual(['no answer', 'no answer'])
+
+  trace.receiver.answer(() => new Response())
+  const second = await trace.start()
+  const answers = await Promise.all(withKey(second))
+  // The cooldown of the killed send is active.
+  expect(answers.map(verdict)).toEqual(['200', '429 cooldown_active'])
+  expect(received).toHaveLength(3)
+  await second.stop('SIGKILL')
+
+  const [again] = await Promise.all(withKey(await trace.start()))
+  expect(again?.body).toEqual(answers[0]?.body)
+  expect(again?.headers.get('idempotency-replayed')).toBe('true')
+  expect(received).toHaveLength(3)
+})
+
 test('a server is killed as the gateway answers: a delivered code verifies once and is not sent again', async () => {
   await using trace = await scene({ SMS_COOLDOWN_SECONDS: '60' })
   // The gateway answers half of the sends first, so that the code is warm for the others. Then each round kills the

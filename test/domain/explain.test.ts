@@ -410,6 +410,21 @@ describe('an error is described in words, once', () => {
     expect(told.slice(told.indexOf('What to do') + 1)).toEqual([expect.stringContaining('SMS_COUNTRIES')])
   })
 
+  test('a replay has the request whose answer it got, also a failure', () => {
+    const first = '019b796d-d600-7256-a391-000000000000'
+    for (const answered of [trace, refused(500, 'internal_error'), refused(500, 'notification_failed')]) {
+      const end = { status: 200, error: null, durationMs: 5, ...answered.end, message: first }
+      const told = explain({ ...answered, flags: ['replayed'], end }, [])
+      const line = `  replayed  the Idempotency-Key is that of request ${first}, whose answer was sent again; no limit counted it`
+      expect(told.slice(told.indexOf('Checks') + 3)).toEqual([
+        line,
+        '',
+        'Delivery',
+        '  no provider was called',
+      ])
+    }
+  })
+
   test('repeated advice is given once', () => {
     const failing = { ...delivery, outcome: 'rejected', errorClass: 'account', reason: 'no credit' } as const
     const lines = explain(trace, [failing, { ...failing, attempt: 2 }])

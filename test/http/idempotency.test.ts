@@ -247,6 +247,22 @@ describe('a key is free again', () => {
     expect(verdict(await first)).toBe('200')
   })
 
+  test('after a claim whose answer from the database was lost', async () => {
+    await start()
+    const { store } = app.app.context
+    const { beginSend } = store
+    Object.assign(store, {
+      beginSend: async (...step: Parameters<typeof beginSend>) => {
+        await beginSend(...step)
+        throw new Error('the connection was lost')
+      },
+    })
+    const request = { channel: 'EMAIL', email: freshEmail() }
+    expect(verdict(await post('/otp/send', request))).toBe('500 internal_error')
+    Object.assign(store, { beginSend })
+    expect(verdict(await post('/otp/send', request))).toBe('200')
+  })
+
   test('when the process that used it has ended', async () => {
     await start()
     const request = notifySms(freshPhone())
@@ -358,6 +374,19 @@ test('the guard, budgets and limits do not count replays', async () => {
   app.advance(31)
   const next = await post('/otp/send', request, 'key-2')
   expect(verdict(next)).toBe('200')
+})
+
+test('a body that is nested too deeply is a validation error', async () => {
+  await start()
+  for (const [depth, expected] of [
+    [1000, '200'],
+    [120_000, '400 validation_error'],
+  ] as const) {
+    const body = JSON.stringify({ ...credentials, ...notifyMail(freshEmail()), extra: 0 })
+    const headers = { 'content-type': 'application/json', 'idempotency-key': `depth-${depth}` }
+    const deep = body.replace('"extra":0', `"extra":${'['.repeat(depth)}${']'.repeat(depth)}`)
+    expect(verdict(await app.request('POST', '/notify', { headers, body: deep }))).toBe(expected)
+  }
 })
 
 test('any body is compared with itself and with a changed copy', async () => {

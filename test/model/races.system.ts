@@ -33,7 +33,11 @@ const address = 'ann@example.com'
 const mailbox = { channel: 'EMAIL', email: address }
 const refusedByProvider = () => new Response(null, { status: 500 })
 
-type Post = (path: string, fields: Readonly<Record<string, unknown>>) => Promise<Answer>
+type Post = (
+  path: string,
+  fields: Readonly<Record<string, unknown>>,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Answer>
 
 /** Sends this many requests at once. */
 function atOnce(count: number, request: (index: number) => Promise<Answer>): Promise<Answer[]> {
@@ -361,10 +365,10 @@ describe.each(processes)('%d server processes on one database', (count) => {
 
   /** Requests are distributed to them in turn. */
   let turn = 0
-  const post: Post = (path, fields) => {
+  const post: Post = (path, fields, headers) => {
     const server = servers[turn++ % servers.length]
     if (!server) throw new Error('the servers are not started')
-    return server.post(path, fields)
+    return server.post(path, fields, headers)
   }
   const codesOf = (to: string) =>
     receiver.received.filter(({ body }) => body.to === to).map(({ body }) => codeIn(body.text))
@@ -409,6 +413,27 @@ describe.each(processes)('%d server processes on one database', (count) => {
     }
     for (const to of phones(3)) expect(codesOf(to)).toHaveLength(1)
   })
+
+  test.each(['/otp/send', '/notify'])(
+    'of 30 requests %s with one Idempotency-Key for each of six phones one is delivered',
+    async (path) => {
+      const mostly = phones(path === '/notify' ? 6 : 7)
+      const sending = mostly.map((to) => {
+        const fields =
+          path === '/notify' ? { channel: 'SMS', brandId: 'acme', to: [to], message: 'Hello' } : { phone: to }
+        return atOnce(30, () => post(path, fields, { 'idempotency-key': to }))
+      })
+      for (const answers of await Promise.all(sending)) {
+        const [first, ...others] = answers.filter(({ status }) => status === 200)
+        for (const { body } of others) expect(body.requestId).toBe(first?.body.requestId)
+        const replays = answers.filter(({ headers }) => headers.has('idempotency-replayed'))
+        expect(replays).toHaveLength(others.length)
+        const { '200': _, ...failures } = statKey(answers)
+        expect(Object.keys(failures)).toBeOneOf([[], ['409 idempotency_in_progress']])
+      }
+      for (const to of mostly) expect(receiver.received.filter(({ body }) => body.to === to)).toHaveLength(1)
+    },
+  )
 
   test('a phone gets no more than three codes a minute for all brands together', async () => {
     const to = '12025550104'

@@ -91,9 +91,13 @@ export async function startServer(
     request,
     get: (path: string) => request('GET', path),
     /** A POST with the shop's credentials, and with brand `acme` on /otp/*. */
-    post: (path: string, fields: Readonly<Record<string, unknown>> = {}) =>
+    post: (
+      path: string,
+      fields: Readonly<Record<string, unknown>> = {},
+      headers: Readonly<Record<string, string>> = {},
+    ) =>
       request('POST', path, {
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify({
           ...credentials,
           ...(path.startsWith('/otp/') ? { brandId: 'acme' } : {}),

@@ -1,3 +1,4 @@
+import type { IdempotencyKeys } from '../../domain/idempotency.ts'
 import type { IntegrationRequests } from '../../domain/integration/integration.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
 import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
@@ -27,13 +28,14 @@ export interface TracedPorts {
   readonly store: OtpStore
   readonly requests: IntegrationRequests
   readonly deliveryReports: DeliveryReportStore
+  readonly idempotencyKeys: IdempotencyKeys
   readonly checkDatabase: () => Promise<void>
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
 }
 
 export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): Ports {
-  const { store, requests, deliveryReports, checkDatabase, smsRoutes, mailer } = ports
+  const { store, requests, deliveryReports, idempotencyKeys, checkDatabase, smsRoutes, mailer } = ports
   const stored = <T>(name: string, work: () => Promise<T>) => step({ name: `store ${name}` }, work)
   const sending = <P extends SmsProvider | Mailer>(provider: P, route: Attributes): P => {
     const attributes = { 'otpost.provider': provider.name, ...route }
@@ -47,6 +49,7 @@ export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): P
     store: withMethods(store, stored),
     requests: withMethods(requests, (name, work) => stored(name === 'add' ? 'saveRequest' : name, work)),
     deliveryReports: withMethods(deliveryReports, stored),
+    idempotencyKeys: withMethods(idempotencyKeys, (name, work) => stored(`${name}Key`, work)),
     checkDatabase: () => stored('checkDatabase', checkDatabase),
     smsRoutes: { plain: route('plain'), template: route('template') },
     mailer: sending(mailer, {}),

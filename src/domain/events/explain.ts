@@ -291,6 +291,9 @@ const advice: Readonly<Partial<Record<FailureKind, string>>> = {
   brand_suspended: 'To activate the brand, run `otpost brand status SLUG active`.',
   template_not_allowed:
     'To enable the template, run `otpost brand put SLUG --notify KEY,KEY` with every template of the brand.',
+  idempotency_in_progress:
+    'The client must repeat the request with the same key after the seconds in Retry-After.',
+  idempotency_key_reused: 'The client must create a new key for each new request.',
   max_attempts: 'The client must request a new code with POST /otp/resend.',
   cooldown_active: 'The client can try again after the seconds in Retry-After.',
   rate_limited:

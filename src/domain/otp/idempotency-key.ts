@@ -65,6 +65,8 @@ export function claimWithKey<Decision extends LimitDecision>(
  */
 export class IdempotencyKey<Result extends object> {
   private subject: Subject | undefined
+  /** Under each secret key. */
+  private bodyHashes: Subject | undefined
   /** While the request is in progress. */
   private grant: Grant | undefined
   private answer: { readonly status: number; readonly value: object } | undefined
@@ -86,6 +88,7 @@ export class IdempotencyKey<Result extends object> {
     if (!/^[!-~]{1,255}$/.test(this.key))
       throw invalid('The `Idempotency-Key` header must be one value of 1 to 255 visible ASCII characters.')
     this.subject = this.ports.secrets.subjects('idempotency-key', JSON.stringify([app, operation, this.key]))
+    this.bodyHashes = this.ports.secrets.subjects('idempotency-body', canonical(this.body))
     const row = await this.ports.idempotencyKeys.find(this.subject)
     if (!row) return undefined
     if (this.isAbandoned(row)) {
@@ -114,18 +117,22 @@ export class IdempotencyKey<Result extends object> {
     step: ClaimStep<Decision>,
     effects: readonly Effect[] = [],
   ): Promise<Decision> {
-    const { ports, subject, answer } = this
-    if (subject === undefined) throw new Error('keptAnswer must come first')
+    const { ports, subject, bodyHashes, answer } = this
+    if (!subject || !bodyHashes) throw new Error('keptAnswer must come first')
     const { windowMs } = this.settings
     const own: StoredClaim = { subject, name: keyLimitName, max: 1, windowMs, counted: true }
     const [hash] = subject
     const { requestId } = this.context
     const { owner } = ports
     const expiresAt = ports.now() + windowMs
-    const key = { hash, requestId, bodyHash: this.bodyHashes()[0], owner, expiresAt }
+    const key = { hash, requestId, bodyHash: bodyHashes[0], owner, expiresAt }
     const first: Effect[] = [{ kind: 'key', key }]
     if (answer) first.push(this.keep(answer.status, answer.value, expiresAt))
-    const decision = await step([own, ...claims], [...first, ...effects])
+    const decision = await step([own, ...claims], [...first, ...effects]).catch(async (error: unknown) => {
+      // The step happened if the connection was lost at its commit.
+      await ports.idempotencyKeys.release(key).catch(() => {})
+      throw error
+    })
     if (!decision.allowed) {
       if (decision.refusedBy > 0) return { ...decision, refusedBy: decision.refusedBy - 1 }
       const row = await ports.idempotencyKeys.find(subject)
@@ -188,12 +195,7 @@ export class IdempotencyKey<Result extends object> {
   }
 
   private requireSameBody({ bodyHash }: StoredKey): void {
-    if (!this.bodyHashes().includes(bodyHash)) throw new Failure('idempotency_key_reused')
-  }
-
-  /** Under each secret key. */
-  private bodyHashes(): Subject {
-    return this.ports.secrets.subjects('idempotency-body', canonical(this.body))
+    if (!this.bodyHashes?.includes(bodyHash)) throw new Failure('idempotency_key_reused')
   }
 }
 
@@ -203,7 +205,14 @@ function inProgress(): Failure {
 
 /** JSON with sorted keys, without `apiKey`, which may be rotated between two requests. */
 function canonical(body: Body): string {
-  return JSON.stringify({ ...body, apiKey: undefined }, (_, value: unknown) =>
-    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
-  )
+  try {
+    return JSON.stringify({ ...body, apiKey: undefined }, (_, value: unknown) =>
+      isObject(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
+    )
+  } catch {
+    // A RangeError. The parser accepts deeper JSON than this.
+    throw invalid('With an Idempotency-Key, the request body must not be nested this deeply.')
+  }
 }
