@@ -290,6 +290,52 @@ describe('a receiver', () => {
   })
 })
 
+describe('two servers on one database', () => {
+  test('deliver each event once', async () => {
+    await start()
+    const second = await createTestApp({ ...api.database.env })
+    const { context } = api.app
+    for (let time = 0; time < 40; time++)
+      await sendTestEvent({ ...context.acting(tester), events: context.events }, 'shop')
+    // Events that are not resolved yet.
+    for (let time = 0; time < 10; time++) {
+      const email = freshEmail()
+      await api.post('/otp/send', { channel: 'EMAIL', email })
+      await api.post('/otp/verify', { email, otp: await api.lastCode(email) })
+    }
+    await Promise.all([settle(), settle(second)])
+    await settle()
+    const ids = receiver.received.map(({ headers }) => headers.get('webhook-id'))
+    expect([ids.length, new Set(ids).size]).toEqual([50, 50])
+    await second.close()
+  })
+
+  test('deliver the events of one that ended during a try, after its lease; its late result changes nothing', async () => {
+    await start()
+    const { promise, release } = held()
+    receiver.answer(() => promise)
+    const { context, events } = api.app
+    await sendTestEvent({ ...context.acting(tester), events: context.events }, 'shop')
+    events.tick()
+    while (receiver.received.length < 1) await new Promise((resolve) => setImmediate(resolve))
+    const second = await createTestApp({ ...api.database.env })
+    receiver.answer(() => new Response())
+    second.advance(59)
+    await settle(second)
+    expect(receiver.received.length).toBe(1)
+    second.advance(1)
+    await settle(second)
+    release(new Response(null, { status: 500 }))
+    await events.idle()
+    const ids = receiver.received.map(({ headers }) => headers.get('webhook-id'))
+    expect([ids.length, new Set(ids).size]).toEqual([2, 1])
+    expect(await context.events.latest('shop', 5)).toMatchObject([
+      { state: 'delivered', tries: 2, httpStatus: 200 },
+    ])
+    await second.close()
+  })
+})
+
 test('with 100,000 waiting events, later ones are dropped and counted, with an alert', async () => {
   const provider = await start()
   provider.answer(() => failing)

@@ -233,16 +233,16 @@ export class EventDelivery {
     const { appId } = webhook
     const result = await this.ports.send(webhook, event.id, eventBody(event))
     if (result.error === null) {
-      this.failing.delete(appId)
+      if (this.failing.delete(appId)) log.info({ app: appId }, 'a webhook accepts events again')
       await events.end(event, 'delivered', now(), result)
       this.ended(appId, 'delivered')
       return
     }
-    this.failing.add(appId)
     const about = { app: appId, event: event.id, tries: event.tries, reason: result.error }
+    if (!this.failing.has(appId)) log.warn(about, 'a webhook did not accept an event; otpost will try again')
+    this.failing.add(appId)
     const delayMs = eventRetryDelaysMs[event.tries - 1]
     if (delayMs !== undefined) {
-      log.warn(about, 'an event could not be delivered; it will be retried')
       await events.retryAt(event, now() + delayMs, result)
       this.countResult('retried')
       return
