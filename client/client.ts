@@ -2,6 +2,7 @@ import {
   type MessageStatus,
   type MessageStatusErrors,
   type MessageStatusRequest,
+  type NotificationAccepted,
   type Notified,
   type NotifyErrors,
   type NotifyRequest,
@@ -23,6 +24,7 @@ export type {
   MessageStatus,
   MessageStatusErrors,
   MessageStatusRequest,
+  NotificationAccepted,
   Notified,
   NotifyErrors,
   NotifyRequest,
@@ -172,7 +174,8 @@ export type Failure<Errors> =
 export type SendResult = (OtpSent & Replayable) | Failure<SendErrors>
 export type ResendResult = (OtpSent & Replayable) | Failure<ResendErrors>
 export type VerifyResult = OtpVerified | Failure<VerifyErrors>
-export type NotifyResult = (Notified & Replayable) | Failure<NotifyErrors>
+/** With `async: true` it has `recipients`, how many messages are stored. */
+export type NotifyResult = ((Notified | NotificationAccepted) & Replayable) | Failure<NotifyErrors>
 export type MessageStatusResult = MessageStatus | Failure<MessageStatusErrors>
 
 interface Results {

@@ -254,6 +254,16 @@ export interface TextSmsRequest {
   /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
   readonly brandId?: string
   /**
+   * true: the service stores the messages, answers 202, and sends them after that. It sends a message
+   * that was certainly not sent again until expiresAt.
+   */
+  readonly async?: boolean
+  /**
+   * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
+   * hour from now. No try begins later.
+   */
+  readonly expiresAt?: string
+  /**
    * The text of the SMS. No invisible characters other than U+200C, U+200D and U+FE00 to U+FE0F. 1 to
    * 1600 characters.
    */
@@ -287,6 +297,16 @@ export type TemplateSmsRequest =
       readonly reference?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
+      /**
+       * true: the service stores the messages, answers 202, and sends them after that. It sends a message
+       * that was certainly not sent again until expiresAt.
+       */
+      readonly async?: boolean
+      /**
+       * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
+       * hour from now. No try begins later.
+       */
+      readonly expiresAt?: string
       readonly templateKey: 'ORDER_PLACED'
       /**
        * ORDER_PLACED requires customerName, orderId, orderDate. Other variables are ignored; otp is
@@ -325,6 +345,16 @@ export type TemplateSmsRequest =
       readonly reference?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
+      /**
+       * true: the service stores the messages, answers 202, and sends them after that. It sends a message
+       * that was certainly not sent again until expiresAt.
+       */
+      readonly async?: boolean
+      /**
+       * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
+       * hour from now. No try begins later.
+       */
+      readonly expiresAt?: string
       readonly templateKey: 'OUT_FOR_DELIVERY'
       /** OUT_FOR_DELIVERY requires customerName, orderId. Other variables are ignored; otp is rejected. */
       readonly variables: {
@@ -359,6 +389,16 @@ export type TemplateSmsRequest =
       readonly reference?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
+      /**
+       * true: the service stores the messages, answers 202, and sends them after that. It sends a message
+       * that was certainly not sent again until expiresAt.
+       */
+      readonly async?: boolean
+      /**
+       * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
+       * hour from now. No try begins later.
+       */
+      readonly expiresAt?: string
       readonly templateKey: 'ORDER_DELIVERED'
       /**
        * ORDER_DELIVERED requires customerName, orderId, deliveryDateTime. Other variables are ignored; otp
@@ -404,6 +444,16 @@ export interface HtmlEmailRequest {
   readonly brandId?: string
   /** No line breaks, no invisible characters. 1 to 255 characters. */
   readonly subject: string
+  /**
+   * true: the service stores the messages, answers 202, and sends them after that. It sends a message
+   * that was certainly not sent again until expiresAt.
+   */
+  readonly async?: boolean
+  /**
+   * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
+   * hour from now. No try begins later.
+   */
+  readonly expiresAt?: string
   /** The HTML of the e-mail. 1 to 200000 characters. */
   readonly html: string
   readonly otp?: never
@@ -432,6 +482,16 @@ export interface TemplateEmailRequest {
   /** No line breaks, no invisible characters. 1 to 255 characters. */
   readonly subject: string
   /**
+   * true: the service stores the messages, answers 202, and sends them after that. It sends a message
+   * that was certainly not sent again until expiresAt.
+   */
+  readonly async?: boolean
+  /**
+   * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
+   * hour from now. No try begins later.
+   */
+  readonly expiresAt?: string
+  /**
    * Plain text. `{{name}}` is replaced by that value of data. The rendered e-mail must have at most 256
    * KiB. 1 to 10000 characters.
    */
@@ -456,6 +516,18 @@ export interface Notified {
   readonly channel: 'SMS' | 'EMAIL'
   /** Only for a template SMS. */
   readonly templateKey?: 'ORDER_PLACED' | 'OUT_FOR_DELIVERY' | 'ORDER_DELIVERED'
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
+  readonly requestId: string
+}
+
+/** The messages are stored. POST /messages/status has their status. */
+export interface NotificationAccepted {
+  readonly success: true
+  /** Text for people. Its wording may change. */
+  readonly message: string
+  readonly channel: 'SMS' | 'EMAIL'
+  /** How many messages are stored. */
+  readonly recipients: number
   /** The id of this request, also in the header X-Request-Id and in the server log. */
   readonly requestId: string
 }
@@ -496,7 +568,7 @@ export interface NotifyErrors {
   readonly idempotency_in_progress: object
   /** 422: The Idempotency-Key was used with another body. A new request needs a new key. */
   readonly idempotency_key_reused: object
-  /** 429: A limit of the application or the IP address is exhausted. */
+  /** 429: A limit of the application or the IP address is exhausted. With async: too many messages wait. */
   readonly rate_limited: object
   /** 500: At least one message was not accepted by a provider. recipients has the status of each. */
   readonly notification_failed: {

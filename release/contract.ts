@@ -78,10 +78,11 @@ export async function contract(description: Description = currentDescription()):
     if (operation === undefined) throw new Error(`the description has no POST ${path}`)
     const request = operation.requestBody.content['application/json'].schema
     declare(request)
-    const { 200: success, ...failures } = operation.responses
+    const { 200: success, 202: accepted, ...failures } = operation.responses
     if (success === undefined) throw new Error(`${path} has no answer 200`)
     const answer = success.content['application/json'].schema
     declare(answer, [], true)
+    if (accepted) declare(accepted.content['application/json'].schema, [], true)
     const errors = errorsOf(failures)
     types.set(`${method} errors`, errorsDeclaration(method, errors))
     table.push(
@@ -254,6 +255,8 @@ function typeWithoutNull(declared: Schema, siblings: readonly Shape[], isAnswer:
       return 'string'
     case 'integer':
       return 'number'
+    case 'boolean':
+      return 'boolean'
     case 'array':
       if (items) return `readonly ${typeOf(items, [], isAnswer)}[]`
       break

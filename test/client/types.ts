@@ -11,6 +11,7 @@ import type {
   MessageStatus,
   MessageStatusErrors,
   MessageStatusRequest,
+  NotificationAccepted,
   Notified,
   NotifyErrors,
   OtpSendRequest,
@@ -64,6 +65,7 @@ export type _Answers = Claims<
     Same<keyof OtpSent, keyof Described['OtpSent']>,
     Same<keyof OtpVerified, keyof Described['OtpVerified']>,
     Same<keyof Notified, keyof Described['Notified']>,
+    Same<NotificationAccepted, Described['NotificationAccepted']>,
     MessageStatus extends Frozen<Described['MessageStatus']> ? true : false,
     Same<keyof MessageStatus, keyof Described['MessageStatus']>,
   ]
@@ -158,6 +160,9 @@ export function calls(): void {
 
   const order = { customerName: 'Pat', orderId: 'A-1' }
   otpost.notify({ channel: 'SMS', to, message: 'Hello' })
+  otpost.notify({ channel: 'SMS', to, message: 'Hello', async: true, expiresAt: '2026-03-14T15:09Z' })
+  // @ts-expect-error a boolean
+  otpost.notify({ channel: 'SMS', to, message: 'Hello', async: 'true' })
   otpost.notify({ channel: 'SMS', to, templateKey: 'OUT_FOR_DELIVERY', variables: order })
   otpost.notify({ channel: 'EMAIL', to, subject: 'Hello', html: '<p>Hello' })
   otpost.notify({
@@ -205,6 +210,7 @@ export function results(sent: SendResult, verified: VerifyResult, notified: Noti
     // @ts-expect-error a code of send
     if (verified.error === 'cooldown_active') return
   }
+  if (notified.success && 'recipients' in notified) notified.recipients.toFixed()
   if (!notified.success && notified.error === 'notification_failed') {
     const channel: 'SMS' | 'EMAIL' = notified.channel
     const failed: number[] = notified.recipients

@@ -518,6 +518,10 @@ async function atWork(app: TestApp): Promise<void> {
   const template = { ...sms, templateKey: 'ORDER_PLACED', variables: order }
   await walk(app, [
     ['/notify', { ...sms, message: 'Your table is ready.' }, '200'],
+    ['/notify', { ...sms, message: 'Your table is ready.', async: true }, '202'],
+    ['/notify', { ...mail, html: '<p>Hello</p>', async: true, expiresAt: '2026-01-01T19:00Z' }, '202'],
+    ['/notify', { ...sms, message: 'Hello', async: 'true' }, '400 validation_error'],
+    ['/notify', { ...sms, message: 'Hello', async: true, expiresAt: 'soon' }, '400 validation_error'],
     ['/notify', template, '200'],
     ['/notify', { ...template, brandId: undefined, variables: { ...order, businessName: 'Acme' } }, '200'],
     ['/notify', { ...mail, html: '<p>We open at nine.</p>' }, '200'],

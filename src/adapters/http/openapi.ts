@@ -252,7 +252,7 @@ const notifyOperation = operation({
   tag: 'Notifications',
   id: 'notify',
   summary: 'Send an SMS or an e-mail',
-  description: `Sends one message to each of 1 to ${notifySizes.to} recipients, in one of four modes: SMS with message, SMS with templateKey and variables, e-mail with html, e-mail with template and data. All recipients are tried, and the request succeeds only if providers accepted all messages. otp and the OTP templates are rejected: use the OTP endpoints for codes.`,
+  description: `Sends one message to each of 1 to ${notifySizes.to} recipients, in one of four modes: SMS with message, SMS with templateKey and variables, e-mail with html, e-mail with template and data. All recipients are tried, and the request succeeds only if providers accepted all messages. With async, the messages are stored and sent after the answer. otp and the OTP templates are rejected: use the OTP endpoints for codes.`,
   body: {
     schema: 'NotifyRequest',
     examples: {
@@ -264,6 +264,17 @@ const notifyOperation = operation({
           to: [somePhone],
           message: 'Your table is ready.',
           reference: 'table-7',
+        },
+      ],
+      async: [
+        'SMS, asynchronous',
+        {
+          ...demo,
+          channel: 'SMS',
+          to: [somePhone],
+          message: 'Your table is ready.',
+          async: true,
+          reference: 'table-8',
         },
       ],
       templateSms: [
@@ -305,6 +316,11 @@ const notifyOperation = operation({
       template: ['Template SMS', { ...notified, channel: 'SMS', templateKey: 'ORDER_DELIVERED' }],
       other: ['Anything else', { ...notified, channel: 'EMAIL' }],
     }),
+    202: success('NotificationAccepted', {
+      message: 'Notification accepted',
+      channel: 'SMS',
+      recipients: 1,
+    }),
   },
   failures: {
     ...protectedCall,
@@ -319,7 +335,8 @@ const notifyOperation = operation({
     invalid_template: 'SMS: the template does not exist.',
     unsupported_business: 'SMS: variables.businessName is not the brand of brandId.',
     missing_variable: 'A variable of the template, or the data of a placeholder, is missing.',
-    rate_limited: 'A limit of the application or the IP address is exhausted.',
+    rate_limited:
+      'A limit of the application or the IP address is exhausted. With async: too many messages wait.',
     notification_failed:
       'At least one message was not accepted by a provider. recipients has the status of each.',
   },

@@ -186,12 +186,29 @@ function recipients(recipient: TSchema) {
   )
 }
 
+const deferral = {
+  async: optional(
+    Type.Boolean({
+      description:
+        'true: the service stores the messages, answers 202, and sends them after that. It sends a message that was certainly not sent again until expiresAt.',
+    }),
+  ),
+  expiresAt: optional(
+    Type.String({
+      pattern: '^\\s*\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}',
+      description:
+        'Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one hour from now. No try begins later.',
+    }),
+  ),
+}
+
 const sms = {
   ...credentials,
   channel: smsChannel,
   to: recipients(phone),
   reference: optional(reference),
   brandId: optional(brandId),
+  ...deferral,
   ...without('otp', ...mailFields),
 }
 
@@ -210,6 +227,7 @@ const mail = {
     maxLength: notifySizes.subject,
     description: 'No line breaks, no invisible characters.',
   }),
+  ...deferral,
   ...without('otp', ...smsFields),
 }
 
@@ -366,6 +384,14 @@ const notified = confirmed(
     templateKey: Type.Optional(oneOf(notifyTemplateKeys, { description: 'Only for a template SMS.' })),
   },
   'A provider accepted the message to each recipient.',
+)
+
+const notificationAccepted = confirmed(
+  {
+    channel,
+    recipients: Type.Integer({ minimum: 1, description: 'How many messages are stored.' }),
+  },
+  'The messages are stored. POST /messages/status has their status.',
 )
 
 function health(state: 'ok' | 'unavailable', description: string) {
@@ -631,6 +657,7 @@ const named = {
   OtpSent: otpSent,
   OtpVerified: otpVerified,
   Notified: notified,
+  NotificationAccepted: notificationAccepted,
   NotificationFailed: notificationFailed,
   MessageStatus: messageStatus,
   Health: health('ok', 'The service works.'),
