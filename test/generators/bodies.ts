@@ -35,6 +35,8 @@ export const rightBodies: Readonly<Record<string, readonly object[]>> = {
     { ...withoutBrand, brandId: null, variables: { businessName: 'Acme' } },
     { ...template, variables: { ...order, businessName: null }, message: null },
     { ...html, channel: 'email', template: null, brandId: null },
+    { ...text, async: true, expiresAt: '2026-03-14T15:09Z' },
+    { ...html, async: false, expiresAt: null },
     { ...withoutSubject, subject: 'Hello', html: null, template: 'Hi', data: null },
   ],
   requestIntegration: [{ ...request, channels: ['sms', 'Email'], website: null, useCase: null }],
@@ -69,6 +71,8 @@ export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object
       data: 'Pat',
     },
     'a code': { ...text, otp: '123456' },
+    'async that is text': { ...text, async: 'true' },
+    'a time that is a number': { ...text, async: true, expiresAt: 1_773_500_000 },
   },
   getMessageStatus: {
     'no id': credentials,

@@ -217,6 +217,7 @@ describe.skipIf(!isInstalled)("Prism's validating proxy", () => {
         'POST /otp/verify 401',
         'POST /otp/verify 404',
         'POST /messages/status 404',
+        'POST /notify 202',
         'POST /notify 400',
         'POST /notify 403',
         'POST /notify 422',

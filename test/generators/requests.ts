@@ -101,7 +101,11 @@ const mail = {
   subject: text,
 }
 const notifications = [
-  post('/notify', { ...sms, message: text }, { reference, variables: fc.record({ businessName }) }),
+  post(
+    '/notify',
+    { ...sms, message: text },
+    { reference, async: fc.boolean(), variables: fc.record({ businessName }) },
+  ),
   post('/notify', {
     ...sms,
     templateKey: fc.constant('ORDER_PLACED'),
@@ -115,7 +119,11 @@ const notifications = [
     templateKey: fc.constant('ORDER_DELIVERED'),
     variables: fc.record({ ...order, deliveryDateTime: fc.constant('2026-03-14T15:09Z') }),
   }),
-  post('/notify', { ...mail, html: fc.constant('<p>We open at nine.</p>') }, { reference, brandId }),
+  post(
+    '/notify',
+    { ...mail, html: fc.constant('<p>We open at nine.</p>') },
+    { reference, brandId, async: fc.boolean() },
+  ),
   post(
     '/notify',
     { ...mail, template: fc.constantFrom('Hi {{name}}', 'Hi') },
