@@ -214,7 +214,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     recipients: null,
     recipientSubject: 'hash-of-a-recipient',
     country: 'US',
-    reference: null,
+    reference: 'order 17',
     flags: ['destination'],
     limits: [
       { limit: 'cooldown', max: 1, used: 1, endsAt: now, refused: false },

@@ -3,7 +3,7 @@ import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/event
 import { otherFlags } from '../../domain/events/request-context.ts'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
-import type { ReadMessages } from '../../domain/messages/message-query.ts'
+import type { ReadMessages, RecipientJob } from '../../domain/messages/message-query.ts'
 import type { NotifyOrder } from '../../domain/messages/queue.ts'
 import type { StoreDatabase } from './database.ts'
 import {
@@ -69,6 +69,22 @@ export function createEventLogReader({
     return rows.map((row) => deliveryOf(row, reportOf.get(row.reportKey ?? '')))
   }
 
+  async function orderOf(requestId: string): Promise<{ order?: OrderRow | undefined; jobs: RecipientJob[] }> {
+    const { appId, brandSlug, channel, reference, createdAt } = notifyOrders
+    const { position, masked, state, updatedAt } = notifyJobs
+    const [[order], jobs] = await Promise.all([
+      orm
+        .select({ appId, brandSlug, channel, reference, createdAt })
+        .from(notifyOrders)
+        .where(eq(notifyOrders.requestId, requestId)),
+      orm
+        .select({ position, masked, state, updatedAt })
+        .from(notifyJobs)
+        .where(eq(notifyJobs.requestId, requestId)),
+    ])
+    return { order, jobs }
+  }
+
   function matching(
     table: typeof requests | typeof attempts,
     { requestId, recipientSubjects, since }: DeliveryQuery,
@@ -86,25 +102,19 @@ export function createEventLogReader({
       return row && traceOf(row)
     },
     messages: async (requestId) => {
-      const { appId, brandSlug, channel, reference, createdAt } = notifyOrders
-      const { position, masked, state, updatedAt } = notifyJobs
-      const [[row], further, [order], jobs] = await Promise.all([
+      const [[row], further] = await Promise.all([
         orm.select().from(requests).where(eq(requests.requestId, requestId)),
         orm.select().from(attempts).where(eq(attempts.requestId, requestId)).orderBy(attempts.attempt),
-        orm
-          .select({ appId, brandSlug, channel, reference, createdAt })
-          .from(notifyOrders)
-          .where(eq(notifyOrders.requestId, requestId)),
-        orm
-          .select({ position, masked, state, updatedAt })
-          .from(notifyJobs)
-          .where(eq(notifyJobs.requestId, requestId)),
       ])
-      // A crash can lose the entry of the event log, but not the order.
-      const request = row ? traceOf(row) : order && orderedRequest(requestId, order, jobs.length)
-      if (!request) return undefined
       const first = row && firstAttemptOf(row)
-      return { request, deliveries: await withReports(first ? [first, ...further] : further), jobs }
+      // Only these may have an order. A crash can lose the entry of the event log, but not the order.
+      const isAsync = !row || row.status === null || row.status === 202
+      const [deliveries, { order, jobs }] = await Promise.all([
+        withReports(first ? [first, ...further] : further),
+        isAsync ? orderOf(requestId) : noOrder,
+      ])
+      const request = row ? traceOf(row) : order && orderedRequest(requestId, order, jobs.length)
+      return request && { request, deliveries, jobs }
     },
     deliveries: (query) => {
       const { before } = query
@@ -134,11 +144,11 @@ export function createEventLogReader({
   }
 }
 
-function orderedRequest(
-  requestId: string,
-  order: Pick<NotifyOrder, 'appId' | 'brandSlug' | 'channel' | 'reference' | 'createdAt'>,
-  recipients: number,
-) {
+type OrderRow = Pick<NotifyOrder, 'appId' | 'brandSlug' | 'channel' | 'reference' | 'createdAt'>
+
+const noOrder = { order: undefined, jobs: [] }
+
+function orderedRequest(requestId: string, order: OrderRow, recipients: number) {
   const { appId: app, brandSlug: brand, channel, reference, createdAt: at } = order
   const end = { status: 202, error: null, message: null, durationMs: 0 }
   const operation = 'notify' as const
