@@ -153,6 +153,20 @@ describe('an event', () => {
     expect(await events.unresolved(now(), 10)).toEqual([])
   })
 
+  test('is erased with its recipient', async () => {
+    const provider = await start()
+    provider.answer(() => failing)
+    const [own, other] = [freshPhone(), freshPhone()]
+    await api.post('/notify', { channel: 'SMS', brandId: 'acme', to: [other, own], message: 'Hello' })
+    await api.post('/otp/send', { phone: own })
+    await settle()
+    const { context } = api.app
+    expect((await context.events.latest('shop', 9)).length).toBe(3)
+    await context.forget([{ channel: 'SMS', identity: digits(own) }], tester)
+    const [left, ...others] = await context.events.latest('shop', 9)
+    expect([left?.position, others.length]).toEqual([1, 0])
+  })
+
   test('is not written for another app, and not for a type that the webhook does not receive', async () => {
     const provider = await start(['otp.verified'])
     provider.answer(() => failing)

@@ -24,6 +24,8 @@ export interface PolicyFacts {
   readonly budgets: readonly string[]
   readonly apps: readonly AppFacts[]
   readonly brandCount: number
+  /** The apps whose webhook is switched off. */
+  readonly failedWebhooks: readonly string[]
 }
 
 export interface AppFacts {
@@ -81,6 +83,7 @@ export const policyQueries = [
   LEFT JOIN apps ON apps.app_id = ids.app_id
   ORDER BY ids.app_id`,
   'SELECT count(*) FROM brands',
+  'SELECT app_id FROM webhooks WHERE disabled_at IS NOT NULL ORDER BY app_id',
 ]
 
 type Row = readonly unknown[]
@@ -91,12 +94,14 @@ export function policyFacts([
   budgets = [],
   apps = [],
   counts = [],
+  webhooks = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
     budgets: budgets.map(([scope]) => String(scope)),
     apps: apps.map(appOf),
     brandCount: Number(counts[0]?.[0]),
+    failedWebhooks: webhooks.map(([appId]) => String(appId)),
   }
 }
 

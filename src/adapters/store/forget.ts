@@ -27,7 +27,7 @@ export async function forgetRecipient(
     ...events,
     codesAndLimits: await ofSubjects(codesAndLimits),
     verifiedNumbers: await ofSubjects(verifiedNumbers),
-    jobs: await eraseJobs(database, subjects),
+    jobs: await eraseJobs(database, recipients, subjects),
     messages: await deleteWhere(database, outbox, outbox.id, inArray(outbox.identity, identities)),
     integrationRequests: await eraseIntegrationRequests(database, identities),
   }
@@ -55,9 +55,10 @@ async function eraseEvents(
   hashes: readonly string[],
 ): Promise<ErasedEvents & { readonly possibleRequests: number }> {
   const { requests, attempts, deliveryReports } = tables
+  const masked = recipients.map(mask)
   const isPossible = and(
     isNull(requests.recipientHash),
-    inArray(requests.recipient, recipients.map(mask)),
+    inArray(requests.recipient, masked),
     isNull(requests.outcome),
   )
   const erased = { requests: 0, deliveries: 0, deliveryReports: 0, possibleRequests: 0 }
@@ -94,6 +95,7 @@ async function eraseEvents(
       const ids = some.map((row) => row.requestId)
       const isOne = and(inArray(requestId, ids), isOwn)
       const removed = yield* run(orm.delete(attempts).where(isOne).returning({ reportKey }))
+      yield* eraseWebhookEvents(orm, tables, ids, masked)
       return { requests: 0, deliveries: removed.length, deliveryReports: yield* reportsOf(orm, removed) }
     }
   }
@@ -108,6 +110,7 @@ async function eraseEvents(
       const own = some.map((row) => row.requestId).filter((id) => !shared.includes(id))
       yield* run(orm.delete(requests).where(inArray(requestId, own)))
       yield* run(orm.update(requests).set(noAttempt).where(inArray(requestId, shared)))
+      yield* eraseWebhookEvents(orm, tables, [...own, ...shared], masked)
       return {
         requests: own.length,
         deliveries: sent.length,
@@ -143,8 +146,23 @@ const noAttempt = {
   country: null,
 } as const satisfies Partial<RequestRow>
 
+/** The events of these requests about recipients with the same masked form. */
+function eraseWebhookEvents(
+  orm: Orm,
+  { events }: Pick<Tables, 'events'>,
+  requestIds: readonly string[],
+  masked: readonly string[],
+): Steps<unknown> {
+  const isOwn = and(inArray(events.requestId, [...requestIds]), inArray(events.recipient, [...masked]))
+  return run(orm.delete(events).where(isOwn))
+}
+
 /** With the content of orders that have no other recipient. */
-async function eraseJobs({ tables, transaction }: StoreDatabase, hashes: readonly string[]): Promise<number> {
+async function eraseJobs(
+  { tables, transaction }: StoreDatabase,
+  recipients: readonly Recipient[],
+  hashes: readonly string[],
+): Promise<number> {
   const { notifyJobs: jobs, notifyOrders: orders } = tables
   const isOwn = inArray(jobs.recipientHash, [...hashes])
   const { requestId } = jobs
@@ -158,6 +176,7 @@ async function eraseJobs({ tables, transaction }: StoreDatabase, hashes: readonl
           .where(and(inArray(requestId, ids), isOwn))
           .returning({ requestId }),
       )
+      yield* eraseWebhookEvents(orm, tables, ids, recipients.map(mask))
       const isOther = sql`SELECT 1 FROM ${jobs} WHERE ${requestId} = ${orders.requestId} AND ${jobs.recipient} IS NOT NULL`
       yield* run(
         orm

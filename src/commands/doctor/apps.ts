@@ -2,6 +2,17 @@ import type { PolicyFacts } from '../../adapters/store/condition.ts'
 import { codeSettings } from '../../config/server-settings.ts'
 import { type Finding, found, ok, warn } from './finding.ts'
 
+/** Design D45. */
+export function webhookFindings({ failedWebhooks }: Pick<PolicyFacts, 'failedWebhooks'>): readonly Finding[] {
+  return failedWebhooks.map((appId) =>
+    warn(
+      'webhooks',
+      `The webhook of ${appId} is switched off, because an event failed eight times.`,
+      `Correct the receiver, then run \`otpost app webhook ${appId} --url URL\`. It creates a new secret. See docs/webhooks.md.`,
+    ),
+  )
+}
+
 /**
  * Design D38.
  * @param configured the apps in APP_CREDENTIALS

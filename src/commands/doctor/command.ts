@@ -6,7 +6,7 @@ import { ConfigError } from '../../config/settings.ts'
 import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
 import { settingWarnings } from '../../config/warnings.ts'
 import { type Env, exit, print } from '../common.ts'
-import { appFindings } from './apps.ts'
+import { appFindings, webhookFindings } from './apps.ts'
 import { budgetFindings } from './budgets.ts'
 import { clockFindings } from './clock.ts'
 import { type DatabaseFindings, forwardedFindings, secretFindings } from './database.ts'
@@ -66,6 +66,7 @@ function policyFindings(
     ...destinationFindings(policy.destinationRules, destinations),
     ...budgetFindings(policy.budgets, alerts),
     ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),
+    ...webhookFindings(policy),
   ]
 }
 

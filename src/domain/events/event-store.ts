@@ -32,7 +32,7 @@ export interface Resolution {
 
 export type TryResult = Pick<StoredEvent, 'httpStatus' | 'error'>
 
-/** The table `events` (design D45). Any process may take any step; each event is resolved once, and each try is taken once. */
+/** The table `events` (design D45). Any process may take any step; one of them resolves an event or takes a try. */
 export interface EventStore {
   /** State `new` and due, oldest first. */
   unresolved(now: EpochMs, limit: number): Promise<readonly NewEvent[]>
