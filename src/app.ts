@@ -149,7 +149,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     destinationOf,
     stopwatch,
     owner,
-    hasEnded,
+    hasEnded: (other: string) => hasEnded(other, { isLocal: config.database.kind === 'sqlite' }),
   }
   const queue = new QueueWorker({
     ...delivery,

@@ -6,10 +6,13 @@ export function processOwner(): string {
   return `${machine()} ${process.pid} ${startOf(process.pid)}`
 }
 
-/** Whether the process has certainly ended. False for a process of another machine. */
-export function hasEnded(owner: string): boolean {
-  const [ownMachine, pid, start] = owner.split(' ')
-  if (ownMachine !== machine()) return false
+/**
+ * Whether the process has certainly ended. False for a process of another machine.
+ * @param isLocal only this machine uses the database, so that processes from before its last boot have ended
+ */
+export function hasEnded(owner: string, { isLocal }: { readonly isLocal: boolean }): boolean {
+  const [ownMachine = '', pid, start] = owner.split(' ')
+  if (ownMachine !== machine()) return isLocal && bootOf(ownMachine) !== bootOf(machine())
   if (start !== unknownStart) return startOf(Number(pid)) !== start
   try {
     process.kill(Number(pid), 0)
@@ -30,6 +33,10 @@ function startOf(pid: number): string {
   } catch {
     return pid === process.pid ? unknownStart : ''
   }
+}
+
+function bootOf(machine: string): string | undefined {
+  return machine.split('/')[1]
 }
 
 /** Containers of a machine have IDs of their own. */
