@@ -118,7 +118,18 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   })
   const metrics =
     config.metrics &&
-    startMetrics({ ...config, alerts, events, build, smsRoutes, mailer, breakers, checkDatabase, stats })
+    startMetrics({
+      ...config,
+      alerts,
+      events,
+      build,
+      smsRoutes,
+      mailer,
+      breakers,
+      checkDatabase,
+      stats,
+      queue: { counts: () => queue.counts, status: context.jobs.status, now },
+    })
   const listeners = [requestLog(log), limited.ended, eventLog.ended, alerts.ended]
   if (metrics) listeners.push(metrics.ended)
   if (tracing) listeners.push(tracing.ended)

@@ -187,3 +187,10 @@ export function commaList(text: string): string[] {
     .map((word) => word.trim())
     .filter((word) => word !== '')
 }
+
+/** @throws OperatorError */
+export function requestId(text: string): string {
+  const id = text.trim().toLowerCase()
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
+  throw new OperatorError('The request id must be a UUID, as in the response and its X-Request-Id header.')
+}

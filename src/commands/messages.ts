@@ -10,12 +10,14 @@ import {
   isoTime,
   print,
   printTable,
+  requestId,
   requireDatabase,
   wholeNumber,
   wholeSeconds,
   withContext,
   withServerContext,
 } from './common.ts'
+import { jobRow } from './queue.ts'
 
 interface DeliveryOptions {
   request?: string
@@ -126,19 +128,20 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
 }
 
 async function printTrace(env: Env, id: string, options: { json?: true }): Promise<void> {
-  await withServerContext(env, async ({ eventLog }, { database }) => {
+  await withServerContext(env, async ({ eventLog, jobs: queue }, { database }) => {
     const query = { requestId: requestId(id), limit: 10_000 }
-    const [trace, deliveries] = await Promise.all([
+    const [trace, deliveries, jobs] = await Promise.all([
       eventLog.trace(query.requestId),
       eventLog.deliveries(query),
+      queue.ofRequest(query.requestId),
     ])
     if (!trace) {
       throw new OperatorError(
         `Request ${query.requestId} is not in ${database.name}. The event log has requests with valid credentials for DELIVERY_LOG_DAYS. For any other request, search the server log for this id.`,
       )
     }
-    if (options.json) print(JSON.stringify(traceRow(trace, deliveries)))
-    else for (const line of explain(trace, deliveries)) print(line)
+    if (options.json) print(JSON.stringify({ ...traceRow(trace, deliveries), jobs: jobs.map(jobRow) }))
+    else for (const line of explain(trace, deliveries, jobs)) print(line)
   })
 }
 
@@ -195,10 +198,4 @@ function traceRow(trace: RequestTrace, deliveries: readonly Delivery[]) {
     })),
     deliveries: deliveries.map(deliveryRow),
   }
-}
-
-function requestId(text: string): string {
-  const id = text.trim().toLowerCase()
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
-  throw new OperatorError('The request id must be a UUID, as in the response and its X-Request-Id header.')
 }

@@ -12,6 +12,7 @@ import { healthCommands } from './health.ts'
 import { messageCommands } from './messages.ts'
 import { moneyCommands } from './money.ts'
 import { moveCommands } from './move.ts'
+import { queueCommands } from './queue.ts'
 import { requestCommands } from './request.ts'
 import { sandboxCommands } from './sandbox.ts'
 import { serveCommands } from './serve.ts'
@@ -46,6 +47,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   adminCommands(program, env)
   moneyCommands(program, env)
   messageCommands(program, env)
+  queueCommands(program, env)
   careCommands(program, env)
   moveCommands(program, env)
   return program

@@ -40,6 +40,7 @@ const pages = [
   '/admin/brands/acme',
   '/admin/apps',
   '/admin/deliveries',
+  '/admin/queue',
   '/admin/destinations',
   '/admin/guard',
   '/admin/money',

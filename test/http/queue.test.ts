@@ -1,7 +1,12 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config/config.ts'
 import type { Outcome } from '../../src/domain/messages/providers.ts'
 import type { ListedJob } from '../../src/domain/messages/queue.ts'
+import { listJobs, retryJobs } from '../../src/domain/operator/queue.ts'
 import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { passwordHash, Visitor } from '../support/console.ts'
+import { tester } from '../support/operator.ts'
 import { accepted, policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
 import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
 import { html, legacy, notifyBrands, placed } from '../tables/notify.ts'
@@ -19,7 +24,6 @@ async function start(
   app = await createTestApp(env, { smsRoutes: { plain: [gateway], template: [gateway] }, ...options })
   for (const [slug, properties] of Object.entries(notifyBrands)) await app.brand(slug, properties)
 }
-afterEach(() => app.close())
 
 function notifyLater(fields: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
   return app.post('/notify', { ...legacy, to: [freshPhone()], async: true, ...fields })
@@ -32,7 +36,24 @@ async function jobsOf({ body: { requestId } }: Answer): Promise<readonly ListedJ
   return app.app.context.jobs.ofRequest(requestId)
 }
 
+async function statesOf({ body: { requestId } }: Answer) {
+  return (await app.app.context.jobs.ofRequest(requestId)).map(({ state }) => state)
+}
+
+/** Another server on the same database, with the same clock and gateway. */
+async function another(owner?: string) {
+  const config = readConfig({ ...app.database.env, APP_CREDENTIALS: '{"shop":"key-of-the-shop"}' })
+  const smsRoutes = { plain: [() => gateway], template: [() => gateway] }
+  return createApp({ ...config, smsRoutes }, { now: () => app.clock.now, ...(owner ? { owner } : {}) })
+}
+
+const ownerModule = `${import.meta.dir}/../../src/adapters/process-owner.ts`
+const retention = { eventLog: 30, audit: 30, requests: 30 }
+
 describe('the answer', () => {
+  beforeAll(() => start())
+  afterAll(() => app.close())
+
   const rows: readonly (readonly [string, Readonly<Record<string, unknown>>, number])[] = [
     ['an SMS', legacy, 1],
     ['several recipients, one twice', { ...legacy, to: ['+12025550143', '12025550143', '+12025550144'] }, 2],
@@ -42,7 +63,6 @@ describe('the answer', () => {
     ['expiresAt in 24 hours', { ...legacy, expiresAt: '2026-01-02T12:00Z' }, 1],
   ]
   test.each(rows)('is 202 for %s', async (_, body, recipients) => {
-    await start()
     const answer = await app.post('/notify', { ...body, async: true })
     expectSuccess(answer, ['channel', 'recipients'], 202)
     expect(answer.body.recipients).toBe(recipients)
@@ -61,12 +81,14 @@ describe('the answer', () => {
     ['expiresAt in more than 24 hours', { expiresAt: '2026-01-02T12:00:01Z' }],
   ]
   test.each(wrong)('is 400 if %s', async (_, fields) => {
-    await start()
     for (const body of [legacy, html]) {
       expectError(await app.post('/notify', { ...body, async: true, ...fields }), 400, 'validation_error')
     }
-    expect(await app.app.context.jobs.status()).toEqual({ waiting: 0, oldestAt: null })
   })
+})
+
+describe('a request', () => {
+  afterEach(() => app.close())
 
   test('is that of a synchronous request for every rejection, and stores no job', async () => {
     await start({ GLOBAL_LIMIT_PER_MINUTE: '3' })
@@ -118,6 +140,8 @@ describe('the answer', () => {
 })
 
 describe('a job', () => {
+  afterEach(() => app.close())
+
   test('is sent as a synchronous request sends, and ends without recipient and content', async () => {
     await start()
     const to = [freshPhone(), freshPhone()]
@@ -133,7 +157,7 @@ describe('a job', () => {
       [10_001, 1, 'accepted'],
       [20_001, 2, 'accepted'],
     ])
-    await app.app.context.sweep({ eventLog: 30, audit: 30, requests: 30 })
+    await app.app.context.sweep(retention)
     const left = await app.database.values()
     expect(left.map(String).join()).not.toContain(to[0])
     expect(left.map(String).join()).not.toContain(legacy.message)
@@ -255,5 +279,201 @@ describe('a job', () => {
     const jobs = [...(await jobsOf(first)), ...(await jobsOf(second))]
     expect(jobs.map(({ state }) => state).sort()).toEqual(['accepted', 'accepted', 'queued'])
     expect(jobs.find(({ state }) => state === 'queued')?.reason).toBe('budget exhausted')
+  })
+})
+
+describe('a process that ended', () => {
+  afterEach(() => app.close())
+
+  test('leaves the result of its jobs in flight unknown, and its queued ones to others', async () => {
+    await start({}, { owner: 'elsewhere 1 1' })
+    const hanging = Promise.withResolvers<Outcome>()
+    gateway.answer(() => hanging.promise)
+    const [lost, late] = [
+      await notifyLater(),
+      await notifyLater({ to: Array.from({ length: 9 }, freshPhone) }),
+    ]
+    while (gateway.sent.length < 8) await new Promise((resolve) => setImmediate(resolve))
+    const other = await another('elsewhere 2 1')
+    gateway.answer(() => accepted)
+    // On another machine: its lease, not its process, shows that it ended.
+    other.queue.tick()
+    await other.queue.idle()
+    expect(await statesOf(lost)).toEqual(['sending'])
+    expect((await statesOf(late)).sort()).toEqual([...Array(2).fill('accepted'), ...Array(7).fill('sending')])
+    app.advance(120)
+    const third = await another('elsewhere 3 1')
+    third.queue.tick()
+    await third.queue.idle()
+    expect(await statesOf(lost)).toEqual(['unknown'])
+    hanging.resolve(accepted)
+    await app.app.queue.idle()
+    expect(await statesOf(lost)).toEqual(['unknown'])
+    expect(gateway.sent).toHaveLength(10)
+    await other.close()
+    await third.close()
+  })
+
+  test('of this machine is known at the next start', async () => {
+    const dead = Bun.spawn(['bun', '-e', `console.log((await import('${ownerModule}')).processOwner())`], {
+      stdout: 'pipe',
+    })
+    const owner = (await new Response(dead.stdout).text()).trim()
+    await start({}, { owner })
+    const hanging = Promise.withResolvers<Outcome>()
+    gateway.answer(() => hanging.promise)
+    const lost = await notifyLater()
+    while (gateway.sent.length < 1) await new Promise((resolve) => setImmediate(resolve))
+    const next = await another()
+    next.queue.tick()
+    await next.queue.idle()
+    expect(await statesOf(lost)).toEqual(['unknown'])
+    expect(gateway.sent).toHaveLength(1)
+    hanging.resolve(accepted)
+    await next.close()
+  })
+
+  test('shares the queue: each job is sent once', async () => {
+    await start()
+    const other = await another()
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => notifyLater({ to: Array.from({ length: 5 }, freshPhone) })),
+    )
+    for (const each of [app.app, other]) each.queue.tick()
+    await Promise.all([app.app.queue.idle(), other.queue.idle()])
+    for (const answer of answers) expect(new Set(await statesOf(answer))).toEqual(new Set(['accepted']))
+    expect(gateway.sent).toHaveLength(100)
+    expect(new Set(gateway.sent.map(({ to }) => to)).size).toBe(100)
+    await other.close()
+  })
+})
+
+describe('an operator', () => {
+  afterEach(() => app.close())
+
+  const ports = () => ({ ...app.app.context.acting(tester), jobs: app.app.context.jobs })
+
+  test('retries failed jobs, and those with an unknown result only on confirmation', async () => {
+    await start()
+    const [number, other] = [freshPhone(), freshPhone()]
+    gateway.answer(({ to }) => (to === number ? rejected : unknown))
+    const answer = await notifyLater({ to: [number, other] })
+    expect((await jobsOf(answer)).map(({ state }) => state)).toEqual(['failed', 'unknown'])
+    const { requestId } = answer.body
+    expect((await listJobs(ports())).map(({ position }) => position)).toEqual([1, 2])
+    expect(await listJobs(ports(), { appId: 'other' })).toEqual([])
+    gateway.answer(() => accepted)
+    app.advance(2 * 3600)
+    expect(await retryJobs(ports(), requestId, { includesUnknown: false })).toBe(1)
+    expect(await statesOf(answer)).toEqual(['queued', 'unknown'])
+    expect((await jobsOf(answer)).map(({ state }) => state)).toEqual(['accepted', 'unknown'])
+    expect(retryJobs(ports(), requestId, { includesUnknown: false })).rejects.toThrow('--include-unknown')
+    expect(await retryJobs(ports(), requestId, { includesUnknown: true })).toBe(1)
+    expect((await jobsOf(answer)).map(({ state }) => state)).toEqual(['accepted', 'accepted'])
+    expect(gateway.sent.map(({ to }) => to)).toEqual([number, other, number, other])
+    const entries = await app.app.context.audit.list({ limit: 2 })
+    expect(entries.map(({ action, target }) => [action, target])).toEqual([
+      ['queue.retried', requestId],
+      ['queue.retried', requestId],
+    ])
+  })
+
+  test('cannot retry a job after 24 hours: its message and recipient are deleted', async () => {
+    await start()
+    gateway.answer(() => rejected)
+    const to = freshPhone()
+    const answer = await notifyLater({ to: [to], message: 'The secret of the day' })
+    await jobsOf(answer)
+    const isStored = async (text: string) =>
+      (await app.database.values()).some((value) => `${value}`.includes(text))
+    app.advance(86_399)
+    await app.app.context.sweep(retention)
+    expect([await isStored(to), await isStored('The secret of the day')]).toEqual([true, true])
+    app.advance(11)
+    await app.app.context.sweep(retention)
+    expect([await isStored(to), await isStored('The secret of the day')]).toEqual([false, false])
+    expect(retryJobs(ports(), answer.body.requestId, { includesUnknown: false })).rejects.toThrow(
+      'is deleted',
+    )
+    expect(await listJobs(ports())).toEqual([])
+    expect(await statesOf(answer)).toEqual(['failed'])
+    app.advance(31 * 86_400)
+    await app.app.context.sweep(retention)
+    expect(await statesOf(answer)).toEqual([])
+  })
+
+  test('cancels queued jobs in the console, and sees them there', async () => {
+    await start({ ADMIN_PASSWORD_HASH: passwordHash })
+    gateway.answer(() => temporary)
+    const answer = await notifyLater()
+    await jobsOf(answer)
+    const visitor = await new Visitor(app).enter()
+    expect((await visitor.get('/admin/queue')).html).toContain('HTTP 503')
+    expect((await visitor.get(`/admin/deliveries/${answer.body.requestId}`)).html).toContain(
+      'queued after 1 try',
+    )
+    const { requestId } = answer.body
+    expect((await visitor.post('/admin/queue/cancel', { requestId })).status).toBe(303)
+    app.advance(300)
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'cancelled', hasContent: false }])
+    expect((await visitor.get('/admin/queue')).html).toContain('No jobs.')
+    expect((await visitor.post('/admin/queue/retry', { requestId })).html).toContain(
+      'No job of this request has failed',
+    )
+    expect(gateway.sent).toHaveLength(1)
+  })
+
+  test('erases the jobs of a recipient, also queued ones', async () => {
+    await start()
+    gateway.answer(() => temporary)
+    const [gone, kept] = [freshPhone(), freshPhone()]
+    const shared = await notifyLater({ to: [gone, kept], message: 'To both' })
+    const own = await notifyLater({ to: [gone], message: 'To one' })
+    await jobsOf(own)
+    const { erased } = await app.app.context.forget([{ channel: 'SMS', identity: gone }], tester)
+    expect(erased.jobs).toBe(2)
+    expect(
+      (await app.app.context.jobs.ofRequest(shared.body.requestId)).map(({ position }) => position),
+    ).toEqual([2])
+    gateway.answer(() => accepted)
+    app.advance(5)
+    await jobsOf(own)
+    expect(gateway.sent.filter(({ to }) => to === gone)).toHaveLength(2)
+    expect(gateway.sent.filter(({ to }) => to === kept)).toHaveLength(2)
+    expect((await app.database.values()).join()).not.toContain('To one')
+  })
+})
+
+describe('an app with a webhook', () => {
+  afterEach(() => app.close())
+
+  test('gets message.failed for each job that ends without a message, once', async () => {
+    await start()
+    const { policy } = app.app.context
+    const webhook = {
+      appId: 'shop',
+      url: 'https://shop.example/events',
+      secret: 'whsec_c2VjcmV0',
+      eventTypes: [],
+    }
+    await policy.change({ actor: tester, now: 0 }, () => ({
+      saveWebhooks: [{ ...webhook, createdAt: 0, disabledAt: null }],
+      entry: null,
+    }))
+    const [number, slow, other] = [freshPhone(), freshPhone(), freshPhone()]
+    gateway.answer(({ to }) => (to === number ? rejected : to === slow ? unknown : temporary))
+    const answer = await notifyLater({ to: [number, slow, other] })
+    await jobsOf(answer)
+    app.advance(3600)
+    await jobsOf(answer)
+    const rows = await app.database.query(
+      'SELECT type, request_id, position, status, reason FROM events ORDER BY position',
+    )
+    const about = { type: 'message.failed', request_id: answer.body.requestId }
+    expect(rows).toEqual([
+      { ...about, position: 1, status: 'failed', reason: 'no such number' },
+      { ...about, position: 2, status: 'unknown', reason: 'time-out' },
+      { ...about, position: 3, status: 'failed', reason: 'expired: HTTP 503' },
+    ])
   })
 })

@@ -21,6 +21,7 @@ type Section =
   | 'brands'
   | 'apps'
   | 'deliveries'
+  | 'queue'
   | 'destinations'
   | 'guard'
   | 'money'
@@ -30,6 +31,7 @@ type Section =
 const sections: readonly { section: Section; title: string; href: string; icon: IconName }[] = [
   { section: 'overview', title: 'Overview', href: '/admin', icon: 'pulse' },
   { section: 'deliveries', title: 'Deliveries', href: '/admin/deliveries', icon: 'paper-plane' },
+  { section: 'queue', title: 'Queue', href: '/admin/queue', icon: 'clock' },
   { section: 'requests', title: 'Requests', href: '/admin/requests', icon: 'tray' },
   { section: 'brands', title: 'Brands', href: '/admin/brands', icon: 'tag' },
   { section: 'apps', title: 'Apps', href: '/admin/apps', icon: 'key' },

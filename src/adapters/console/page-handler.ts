@@ -16,6 +16,7 @@ import { Failure } from '../../domain/failures.ts'
 import type { GuardMode } from '../../domain/guard/guard.ts'
 import type { CountryCodes, GuardReader } from '../../domain/guard/status.ts'
 import type { PreviewSettings } from '../../domain/messages/preview.ts'
+import type { NotifyJobStore } from '../../domain/messages/queue.ts'
 import type { AlertStore } from '../../domain/money/alerts.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
@@ -58,6 +59,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     /** By day; `until` is exclusive. */
     spending(from: number, until: number): Promise<readonly DaySpend[]>
   }
+  readonly jobs: NotifyJobStore
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>
   readonly budgets: BudgetCounters

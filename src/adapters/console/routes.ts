@@ -6,6 +6,7 @@ import { deliveryRoutes } from './routes/deliveries.ts'
 import { destinationRoutes } from './routes/destinations.ts'
 import { guardRoutes } from './routes/guard.ts'
 import { moneyRoutes } from './routes/money.ts'
+import { queueRoutes } from './routes/queue.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -20,6 +21,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   appRoutes(pageHandler)
   webhookRoutes(pageHandler)
   deliveryRoutes(pageHandler)
+  queueRoutes(pageHandler)
   moneyRoutes(pageHandler)
   destinationRoutes(pageHandler)
   guardRoutes(pageHandler)

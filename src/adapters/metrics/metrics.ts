@@ -158,6 +158,21 @@ export function createMetrics(sources: MetricSources): Metrics {
     'Events that wait for their delivery to a webhook. At most 10 seconds old.',
   )
 
+  const queueWaiting = gauge(
+    'otpost_queue_waiting',
+    'Jobs of asynchronous notifications that are queued or in flight, of all servers.',
+  )
+  const queueOldest = gauge(
+    'otpost_queue_oldest_seconds',
+    'Age of the oldest queued job of an asynchronous notification. 0: none.',
+  )
+  const queueEnded = new Counter({
+    name: 'otpost_queue_jobs_total',
+    help: 'Jobs of asynchronous notifications that this server ended, by result.',
+    labelNames: ['result'],
+    registers,
+  })
+
   const inUse = Object.values(smsRoutes).flat()
   const providers = new Set(inUse.map(({ name }) => name))
   const breaker = gauge(
@@ -324,7 +339,23 @@ export function createMetrics(sources: MetricSources): Metrics {
       statementsWaiting.remove()
     }
 
-    const [check, written, files] = await Promise.allSettled([checkDatabase(), stats.writer(), stats.files()])
+    queueEnded.reset()
+    for (const [result, count] of sources.queue.counts()) queueEnded.inc({ result }, count)
+
+    const [check, written, files, queue] = await Promise.allSettled([
+      checkDatabase(),
+      stats.writer(),
+      stats.files(),
+      sources.queue.status(),
+    ])
+    if (queue.status === 'fulfilled') {
+      const { waiting, oldestAt } = queue.value
+      queueWaiting.set(waiting)
+      queueOldest.set(oldestAt === null ? 0 : Math.max(0, sources.queue.now() - oldestAt) / 1000)
+    } else {
+      queueWaiting.remove()
+      queueOldest.remove()
+    }
     databaseUp.set(check.status === 'fulfilled' ? 1 : 0)
     // Unknown values are left out, not repeated.
     writer = written.status === 'fulfilled' ? written.value : undefined

@@ -19,6 +19,12 @@ export interface MetricSources {
   }
   /** Of webhooks. `counts`: by result, of this server. */
   readonly events: { readonly counts: ReadonlyMap<string, number>; readonly waiting: number }
+  readonly queue: {
+    /** Ended jobs, by result. */
+    readonly counts: () => ReadonlyMap<string, number>
+    status(): Promise<{ readonly waiting: number; readonly oldestAt: number | null }>
+    readonly now: () => number
+  }
   readonly checkDatabase: () => Promise<void>
   readonly stats: {
     queueLength(): number

@@ -1,6 +1,7 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
+import { timeOfId } from './event-rows.ts'
 
 export interface DatabaseFacts {
   readonly journalMode: string
@@ -26,6 +27,8 @@ export interface PolicyFacts {
   readonly brandCount: number
   /** The apps whose webhook is switched off. */
   readonly failedWebhooks: readonly string[]
+  /** When the oldest job of the queue was accepted. Null: none is waiting. */
+  readonly oldestJobAt: number | null
 }
 
 export interface AppFacts {
@@ -84,6 +87,7 @@ export const policyQueries = [
   ORDER BY ids.app_id`,
   'SELECT count(*) FROM brands',
   'SELECT app_id FROM webhooks WHERE disabled_at IS NOT NULL ORDER BY app_id',
+  "SELECT min(request_id) FROM notify_jobs WHERE state IN ('queued', 'sending')",
 ]
 
 type Row = readonly unknown[]
@@ -95,6 +99,7 @@ export function policyFacts([
   apps = [],
   counts = [],
   webhooks = [],
+  oldest = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
@@ -102,6 +107,7 @@ export function policyFacts([
     apps: apps.map(appOf),
     brandCount: Number(counts[0]?.[0]),
     failedWebhooks: webhooks.map(([appId]) => String(appId)),
+    oldestJobAt: oldest[0]?.[0] == null ? null : timeOfId(String(oldest[0][0])),
   }
 }
 

@@ -15,6 +15,7 @@ import { fileFindings } from './files.ts'
 import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
+import { queueFindings } from './queue.ts'
 import { guardFindings, hasAddress, hostFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
@@ -65,6 +66,7 @@ function policyFindings(
   return [
     ...destinationFindings(policy.destinationRules, destinations),
     ...budgetFindings(policy.budgets, alerts),
+    ...queueFindings(policy.oldestJobAt, Date.now()),
     ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),
     ...webhookFindings(policy),
   ]

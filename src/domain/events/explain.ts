@@ -1,6 +1,7 @@
 import type { FailureKind } from '../failures.ts'
 import type { GuardReason } from '../guard/guard.ts'
 import type { RejectionScope } from '../messages/providers.ts'
+import { attemptsPerJob, type ListedJob } from '../messages/queue.ts'
 import { formatMicros } from '../money/amounts.ts'
 import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
@@ -12,12 +13,18 @@ import {
   type RequestEnd,
 } from './request-context.ts'
 
-export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
+/** @param jobs of an asynchronous notification */
+export function explain(
+  trace: RequestTrace,
+  deliveries: readonly Delivery[],
+  jobs: readonly ListedJob[] = [],
+): readonly string[] {
   return [
     ...opening(trace),
     '',
     'Checks',
     ...checks(trace).map((line) => `  ${line}`),
+    ...jobSection(jobs),
     ...deliverySection(trace, deliveries),
     ...adviceSection(trace, deliveries),
   ]
@@ -203,6 +210,26 @@ function limitStatus({ limit, max, used, endsAt, refused, budget }: LimitStatus)
   return used === null ? `passed    ${words}: below ${max}` : `passed    ${words}: ${used} of ${max}${reset}`
 }
 
+function jobSection(jobs: readonly ListedJob[]): string[] {
+  if (jobs.length === 0) return []
+  return ['', 'Queue', ...jobs.map((job) => `  recipient ${job.position}: ${jobWords(job)}`)]
+}
+
+function jobWords({ state, masked, tries, dueAt, expiresAt, updatedAt, reason }: ListedJob): string {
+  const why = reason === null ? '' : ` (${reason})`
+  const tried = tries === 1 ? '1 try' : `${tries} tries`
+  switch (state) {
+    case 'queued':
+      return `${masked} queued after ${tried}${why}, next try at ${time(dueAt)}, expires at ${time(expiresAt)}`
+    case 'sending':
+      return `${masked} in flight since ${time(updatedAt)}, ${tried}`
+    case 'unknown':
+      return `${masked} unknown since ${time(updatedAt)}, ${tried}${why}; the message may or may not have been sent`
+    default:
+      return `${masked} ${state} at ${time(updatedAt)}, ${tried}${why}`
+  }
+}
+
 function deliverySection({ operation, end }: RequestTrace, deliveries: readonly Delivery[]): string[] {
   if (operation === 'verify') return []
   if (deliveries.length > 0) return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row)}`)]
@@ -217,7 +244,9 @@ function attempt(row: Delivery): string {
   const form = [row.template, row.segments && segmentsInWords(row.segments), position]
     .filter(Boolean)
     .join(', ')
-  return `${row.attempt}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
+  // Of a job: the number within its recipient.
+  const number = row.attempt < attemptsPerJob ? row.attempt : row.attempt % attemptsPerJob
+  return `${number}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
 }
 
 function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {

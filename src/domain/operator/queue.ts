@@ -1,8 +1,7 @@
 import type { NewEvent } from '../events/webhook-events.ts'
-import { erasedAt, type ListedJob, type NotifyJobStore, type OperatorChange } from '../messages/queue.ts'
+import type { ListedJob, NotifyJobStore, OperatorChange } from '../messages/queue.ts'
 import { defaultLifetimeMs } from '../messages/queue-body.ts'
 import type { Secrets } from '../ports.ts'
-import type { EpochMs } from '../time.ts'
 import { OperatorError } from './operator.ts'
 import type { PolicyPorts } from './policy.ts'
 
@@ -70,9 +69,15 @@ export async function cancelJobs(
   return changedJobs(cancelled)
 }
 
-/** When recipient and content are deleted. Null: they are needed, or deleted. */
-export function erasureOf({ state, dueAt, hasContent }: ListedJob): EpochMs | null {
-  return state === 'queued' || state === 'sending' || dueAt === erasedAt || !hasContent ? null : dueAt
+/** The longest list for operators. */
+export const mostListedJobs = 1000
+
+/** Jobs that are queued, in flight, or can be retried; oldest request first. */
+export function listJobs(
+  { jobs }: Pick<QueueOperatorPorts, 'jobs'>,
+  { appId }: { readonly appId?: string | undefined } = {},
+): Promise<readonly ListedJob[]> {
+  return jobs.list({ appId, limit: mostListedJobs })
 }
 
 function known(requestId: string, jobs: readonly ListedJob[]): readonly ListedJob[] {

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-
 import { countryName } from '../../../domain/destinations/destination.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import type { LimitStatus } from '../../../domain/events/request-context.ts'
+import { attemptsPerJob } from '../../../domain/messages/queue.ts'
 import {
   Badge,
   Button,
@@ -202,6 +202,7 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
   const { opening, sections } = parseTrace(lines)
   const checks = sections.get('Checks') ?? []
   const delivery = sections.get('Delivery')
+  const queue = sections.get('Queue')
   const advice = sections.get('What to do') ?? []
   const span = spanOf(trace, deliveries)
   const brandAdvice = advice.some(isBrandCommand)
@@ -225,6 +226,7 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
           <Event mark={checks.some(isRefusal) ? failure : success} title="Checks">
             <Checks lines={checks} limits={trace.limits} />
           </Event>
+          {queue && <Event mark={nothing} title="Queue" lines={queue} />}
           {delivery && deliveries.length === 0 && <Event mark={nothing} title="Delivery" lines={delivery} />}
           {deliveries.map((row, index) => (
             <Event
@@ -232,7 +234,8 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
               mark={markOf(row)}
               title={
                 <>
-                  Attempt {row.attempt} <span class="hint">{row.provider}</span> <DeliveryBadge row={row} />
+                  Attempt {row.attempt % attemptsPerJob} <span class="hint">{row.provider}</span>{' '}
+                  <DeliveryBadge row={row} />
                   {row.providerMessageId && (
                     <CopyButton text={row.providerMessageId} label="Copy message ID" />
                   )}

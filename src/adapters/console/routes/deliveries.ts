@@ -50,9 +50,10 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
     return seeOther(`/admin/deliveries?recipient=${hashes}`)
   })
   get('/admin/deliveries/:requestId', async ({ params: { requestId = '' } }, pageContext) => {
-    const [trace, deliveries] = await Promise.all([
+    const [trace, deliveries, jobs] = await Promise.all([
       ports.eventLog.trace(requestId),
       ports.eventLog.deliveries({ requestId, limit: 1000 }),
+      ports.jobs.ofRequest(requestId),
     ])
     if (!trace) {
       return missing(
@@ -61,7 +62,7 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
         'The event log has requests with valid credentials from the last `DELIVERY_LOG_DAYS` days.',
       )
     }
-    return html(tracePage(pageContext, { trace, deliveries, lines: explain(trace, deliveries) }))
+    return html(tracePage(pageContext, { trace, deliveries, lines: explain(trace, deliveries, jobs) }))
   })
 }
 
