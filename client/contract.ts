@@ -86,8 +86,8 @@ export interface OtpSent {
 /** Why send fails: each code of the service with the fields that come with it alone. */
 export interface SendErrors {
   /**
-   * 400: The body is not a JSON object, or a field is missing or wrong. 413: The body is larger than
-   * 256 KiB.
+   * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
+   * visible ASCII characters. 413: The body is larger than 256 KiB.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -123,8 +123,8 @@ export interface SendErrors {
 /** Why resend fails: each code of the service with the fields that come with it alone. */
 export interface ResendErrors {
   /**
-   * 400: The body is not a JSON object, or a field is missing or wrong. 413: The body is larger than
-   * 256 KiB.
+   * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
+   * visible ASCII characters. 413: The body is larger than 256 KiB.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -535,8 +535,8 @@ export interface NotificationAccepted {
 /** Why notify fails: each code of the service with the fields that come with it alone. */
 export interface NotifyErrors {
   /**
-   * 400: The body is not a JSON object, or a field is missing or wrong. 413: The body is larger than
-   * 256 KiB.
+   * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
+   * visible ASCII characters. 413: The body is larger than 256 KiB.
    */
   readonly validation_error: object
   /** 400: SMS: neither brandId nor variables.businessName. */

@@ -146,6 +146,8 @@ const branded: Failures = {
 }
 
 const keyed: Failures = {
+  validation_error:
+    'The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255 visible ASCII characters.',
   idempotency_in_progress: 'The first request with this Idempotency-Key has no answer yet.',
   idempotency_key_reused: 'The Idempotency-Key was used with another body. A new request needs a new key.',
 }
