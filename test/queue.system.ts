@@ -1,0 +1,129 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { readConfig } from '../src/config/config.ts'
+import { openContext } from '../src/context.ts'
+import { putBrand } from '../src/domain/operator/operator.ts'
+import { openTestDatabase } from './support/database.ts'
+import { tester } from './support/operator.ts'
+import { held, startReceiver } from './support/receiver.ts'
+import { startServer, type TestServer } from './support/server.ts'
+
+// Asynchronous notifications of real processes (design D46): crashes, restarts, and several servers with one database.
+
+// Other tests use the same two cores.
+setDefaultTimeout(120_000)
+
+/** Servers that a failed test may have left running. */
+const running = new Set<TestServer>()
+afterAll(() => {
+  for (const server of running) server.child.kill('SIGKILL')
+})
+
+async function scene() {
+  const ending = new AsyncDisposableStack()
+  const database = await openTestDatabase()
+  ending.defer(() => database.remove())
+  const receiver = startReceiver()
+  ending.defer(() => receiver.stop())
+  const settings = {
+    ...database.env,
+    PROVIDER_TIMEOUT_MS: '20000',
+    SMS_PLAIN: 'webhook',
+    ...receiver.env,
+  }
+  const context = await openContext(readConfig(settings))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  ending.defer(() => context.close())
+  return {
+    receiver,
+    /** The state of each job, once none waits. */
+    async endOf(...requestIds: readonly string[]): Promise<readonly string[]> {
+      for (;;) {
+        const jobs = await Promise.all(requestIds.map((requestId) => context.jobs.ofRequest(requestId)))
+        const states = jobs.flat().map(({ state }) => state)
+        if (!states.some((state) => state === 'queued' || state === 'sending')) return states
+        await Bun.sleep(20)
+      }
+    },
+    async start(): Promise<TestServer> {
+      const server = await startServer(settings)
+      running.add(server)
+      ending.defer(async () => {
+        await server.stop('SIGKILL')
+        running.delete(server)
+      })
+      return server
+    },
+    [Symbol.asyncDispose]: () => ending.disposeAsync(),
+  }
+}
+
+function notifyLater(server: TestServer, to: readonly string[]) {
+  return server.post('/notify', { channel: 'SMS', brandId: 'acme', message: 'Hello', async: true, to })
+}
+
+const phones = (count: number) => Array.from({ length: count }, (_, index) => `1202555${1000 + index}`)
+
+test('a server that is killed while it sends leaves these results unknown, and sends each message once', async () => {
+  await using trace = await scene()
+  const { receiver } = trace
+  const hanging = held()
+  receiver.answer(() => hanging.promise)
+  const first = await trace.start()
+  const { body } = await notifyLater(first, phones(12))
+  while (receiver.received.length < 8) await Bun.sleep(5)
+  await first.stop('SIGKILL')
+  receiver.answer(() => new Response(null, { status: 204 }))
+  const second = await trace.start()
+  const statuses = await trace.endOf(body.requestId)
+  expect(statuses.toSorted()).toEqual([...Array(4).fill('accepted'), ...Array(8).fill('unknown')])
+  expect(receiver.received.map((call) => call.body.to).toSorted()).toEqual(phones(12))
+  await second.stop()
+})
+
+test('a server that is stopped ends the messages in flight, and the next one sends the others', async () => {
+  await using trace = await scene()
+  const { receiver } = trace
+  const hanging = held()
+  receiver.answer(() => hanging.promise)
+  const first = await trace.start()
+  const { body } = await notifyLater(first, phones(12))
+  while (receiver.received.length < 8) await Bun.sleep(5)
+  const stopped = first.stop()
+  receiver.answer(() => new Response(null, { status: 204 }))
+  await first.logged('stopping')
+  hanging.release(new Response(null, { status: 204 }))
+  expect(await stopped).toBe(0)
+  expect(receiver.received).toHaveLength(8)
+  const second = await trace.start()
+  expect(await trace.endOf(body.requestId)).toEqual(Array(12).fill('accepted'))
+  expect(receiver.received.map((call) => call.body.to).toSorted()).toEqual(phones(12))
+  await second.stop()
+})
+
+test('two servers with one database send each message once, also if one is killed', async () => {
+  await using trace = await scene()
+  const { receiver } = trace
+  const [one, other] = await Promise.all([trace.start(), trace.start()])
+  receiver.answer(async () => {
+    if (receiver.received.length === 150) one.child.kill('SIGKILL')
+    await Bun.sleep(5)
+    return new Response(null, { status: 204 })
+  })
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, (_, index) =>
+      notifyLater(
+        index % 2 ? one : other,
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => `1303555${1000 + 10 * index + n}`),
+      ),
+    ),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(Array(30).fill(202))
+  const statuses = await trace.endOf(...answers.map(({ body }) => body.requestId))
+  const lost = statuses.filter((status) => status === 'unknown').length
+  expect(lost).toBeWithin(0, 9)
+  expect(statuses.filter((status) => status === 'accepted')).toHaveLength(300 - lost)
+  const sent = receiver.received.map((call) => call.body.to)
+  expect(new Set(sent).size).toBe(sent.length)
+  expect(sent.length).toBeWithin(300 - lost, 301)
+  await other.stop()
+})
