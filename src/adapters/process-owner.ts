@@ -12,7 +12,10 @@ export function processOwner(): string {
  */
 export function hasEnded(owner: string, { isLocal }: { readonly isLocal: boolean }): boolean {
   const [ownMachine = '', pid, start] = owner.split(' ')
-  if (ownMachine !== machine()) return isLocal && bootOf(ownMachine) !== bootOf(machine())
+  if (ownMachine !== machine()) {
+    const boot = bootOf(ownMachine)
+    return isLocal && Boolean(boot) && boot !== bootOf(machine())
+  }
   if (start !== unknownStart) return startOf(Number(pid)) !== start
   try {
     process.kill(Number(pid), 0)

@@ -9,6 +9,8 @@ test.each([
   ['this process', own, false],
   ['a process that ended, whose ID another one uses', `${machine} ${pid} ${Number(start) - 1}`, true],
   ['a process ID that no process has', `${machine} 999999999 ${start}`, true],
+  ['a process of an unknown boot', `elsewhere//pid:[1] ${pid} 1`, false],
+  ['an owner of another form', 'elsewhere 1 1', false],
   ['a process of another container', `elsewhere/${boot}/pid:[1] ${pid} 1`, false],
 ])('%s', (_, owner, expected) => {
   for (const isLocal of [false, true]) expect(hasEnded(owner, { isLocal })).toBe(expected)
