@@ -382,6 +382,58 @@ describe.concurrent('app', () => {
     expect(text).not.toContain(key)
   })
 
+  test('webhook prints a new secret each time, which events are sent, and ends it', async () => {
+    const { env, run, ok } = await scene()
+    await ok('app', 'issue', 'shop')
+    const webhook = (...args: readonly string[]) => run('app', 'webhook', 'shop', ...args)
+    const first = await webhook(
+      '--url',
+      'https://shop.example/hook?key=1',
+      '--event',
+      'otp.locked',
+      '--event',
+      'message.failed',
+    )
+    expect([first.code, first.stderr]).toEqual([0, ''])
+    expect(first.stdout).toMatch(/^whsec_[A-Za-z0-9+/]{43}=\n$/)
+    const list = async () => JSON.parse(await ok('app', 'list', '--json'))
+    const shown = {
+      url: 'https://shop.example/hook?…',
+      events: ['message.failed', 'otp.locked'],
+      disabledAt: null,
+    }
+    expect(await list()).toMatchObject([{ appId: 'shop', webhook: shown }])
+    const second = await webhook('--url', 'http://localhost:3001/')
+    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('previous secret')])
+    expect(second.stdout).not.toBe(first.stdout)
+    expect(await list()).toMatchObject([{ webhook: { url: 'http://localhost:3001/', events: [] } }])
+    expect(await ok('app', 'list')).toMatch(/WEBHOOK\n.* on$/m)
+
+    const types = 'message.delivered, message.failed, otp.verified, otp.locked'
+    for (const [args, code, problem] of [
+      [['shop'], 1, '--url'],
+      [['shop', '--off', '--url', 'https://shop.example'], 1, '--off'],
+      [['shop', '--url', 'https://shop.example', '--event', 'otp.sent'], 2, types],
+      [['shop', '--url', 'http://shop.example'], 1, 'https://'],
+      [['ghost', '--url', 'https://shop.example'], 1, 'App ghost does not exist'],
+      [['ghost', '--off'], 1, 'App ghost has no webhook'],
+    ] as const) {
+      const refused = await run('app', 'webhook', ...args)
+      expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(problem)])
+    }
+    const production = { ...env, NODE_ENV: 'production' }
+    const local = await otpost(['app', 'webhook', 'shop', '--url', 'https://10.0.0.1/'], production)
+    expect([local.code, local.stderr]).toEqual([1, expect.stringContaining('not public')])
+
+    await ok('app', 'webhook', 'shop', '--off')
+    expect((await list())[0]).not.toHaveProperty('webhook')
+    const audit = JSON.parse(await ok('audit', '--json'))
+    const actions = audit.map(({ action }: { action: string }) => action)
+    expect(actions).toEqual(['app.issued', 'app.webhook-set', 'app.webhook-set', 'app.webhook-removed'])
+    expect(JSON.stringify(audit)).not.toContain(second.stdout.trim())
+    expect(JSON.stringify(audit)).not.toContain('key=1')
+  })
+
   test('issue and set scope an app; lists replace earlier ones, other fields stay, and the audit log has each change', async () => {
     const { env, run, ok } = await scene()
     for (const slug of ['acme', 'globex', 'initech']) await ok('brand', 'put', slug, '--name', slug)

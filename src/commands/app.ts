@@ -150,7 +150,7 @@ export function appCommands(program: Command, env: Env): void {
           ['BRANDS', (row) => row.brands.join(',') || 'any'],
           ['ALLOW', (row) => row.allow.join(',')],
           ['PER MINUTE', (row) => String(row.perMinute ?? 'default')],
-          ['WEBHOOK', (row) => webhookState(row.webhook)],
+          ...(webhooks.length === 0 ? [] : [webhookColumn]),
         ])
       }),
     )
@@ -250,10 +250,12 @@ function webhookRow({ url, eventTypes, disabledAt }: Webhook) {
   }
 }
 
-function webhookState(webhook: ReturnType<typeof webhookRow> | null): string {
-  if (webhook === null) return '-'
-  return webhook.disabledAt === null ? 'on' : 'switched off'
-}
+/** Absent if no app has one, as `webhook` is in JSON. */
+const webhookColumn = [
+  'WEBHOOK',
+  ({ webhook }: Pick<ReturnType<typeof appRows>[number], 'webhook'>) =>
+    webhook === undefined ? '-' : webhook.disabledAt === null ? 'on' : 'switched off',
+] as const
 
 /** Also the apps with a scope or a webhook and without a key here: those of APP_CREDENTIALS. */
 function appRows(issued: readonly IssuedApp[], scopes: readonly AppScope[], webhooks: readonly Webhook[]) {
@@ -269,7 +271,7 @@ function appRows(issued: readonly IssuedApp[], scopes: readonly AppScope[], webh
     revokedAt: revokedAt === null ? null : isoTime(revokedAt),
     keys: keys.map(keyRow),
     ...scopeRow(scopeOf.get(appId) ?? unscoped(appId)),
-    webhook: webhookOf.get(appId) ?? null,
+    webhook: webhookOf.get(appId),
   }))
 }
 

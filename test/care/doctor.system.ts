@@ -205,6 +205,21 @@ describe.concurrent('otpost doctor', () => {
     expect(none.of('app limits')).toEqual(['ok: Each app has its own calls per minute.'])
   })
 
+  test('warns of a webhook that is switched off', async () => {
+    using here = await kept()
+    expect((await otpost(['app', 'issue', 'till'], here.env)).code).toBe(0)
+    expect((await otpost(['app', 'webhook', 'till', '--url', 'https://till.example/'], here.env)).code).toBe(
+      0,
+    )
+    expect((await examined(here.env)).of('webhooks')).toEqual([])
+    inDatabase(here.file, (driver) => driver.exec('UPDATE webhooks SET disabled_at = created_at'))
+    expect((await examined(here.env)).of('webhooks')).toEqual([
+      expect.stringMatching(
+        /^warn: The webhook of till is switched off.* → .*otpost app webhook till --url URL/,
+      ),
+    ])
+  })
+
   test('does not change the database, even one of an older version', async () => {
     using here = await kept()
     inDatabase(here.file, (driver) => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { eventRetryDelaysMs, mostWaiting } from '../../src/domain/events/event-delivery.ts'
-import { attemptPath, providerPath } from '../../src/domain/messages/delivery-reports.ts'
+import { attemptKey, attemptPath, providerPath } from '../../src/domain/messages/delivery-reports.ts'
 import type { CallbackRequest } from '../../src/domain/messages/providers.ts'
 import { issueApp } from '../../src/domain/operator/operator.ts'
 import { sendEventAgain, sendTestEvent } from '../../src/domain/operator/webhooks.ts'
@@ -132,6 +132,24 @@ describe('an event', () => {
       ])
     },
   )
+
+  test('of a report on an attempt that a crash lost is resolved by its request', async () => {
+    const provider = await start()
+    Object.assign(provider, { deliveryReports: { namedBy: 'attempt', read: () => [] } })
+    const { requestId } = (await api.post('/otp/send', { phone: freshPhone() })).body
+    const { eventLog, now } = api.app.context
+    const report = { status: 'delivered', reason: null, at: now() } as const
+    await eventLog.saveReports('one', [{ key: attemptKey(requestId, 2), ...report }], true)
+    for (let second = 0; second < 20; second++) {
+      expect(types()).toEqual([])
+      await settle()
+      if (receiver.received.length > 0) break
+      api.advance(1)
+    }
+    expect(bodies()).toMatchObject([
+      { type: 'message.failed', data: { requestId, index: 0, reason: '30003' } },
+    ])
+  })
 
   test('of a report that arrives days later is found; that of an unknown message is dropped', async () => {
     const provider = await start()

@@ -155,7 +155,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
   const eventsWaiting = gauge(
     'otpost_events_waiting',
-    'Events that wait for their delivery to a webhook. At most 10 seconds old.',
+    'Events that wait for their delivery to a webhook. At most 30 seconds old.',
   )
 
   const queueWaiting = gauge(

@@ -105,7 +105,8 @@ export function createEventStore({
         given.flatMap((event) => {
           const row = rows.find(({ requestId }) => requestId === requestIds.get(event.id))
           if (!row) return []
-          const message = messageOf(event, row, ofRequest.get(row.requestId) ?? [], jobs)
+          const isLate = now - event.at > lateMs
+          const message = messageOf(event, row, ofRequest.get(row.requestId) ?? [], jobs, isLate)
           if (!message) return []
           const deliveries = message.attempts.map((each) =>
             deliveryOf(each, reportOf.get(each.reportKey ?? '')),
@@ -135,7 +136,8 @@ export function createEventStore({
         .select()
         .from(events)
         .where(and(eq(state, 'waiting'), lte(dueAt, now), inArray(appId, [...turns.keys()]), isNext))
-        .orderBy(asc(dueAt), asc(id))
+        // By the index alone: thousands may be due.
+        .orderBy(asc(dueAt))
         .limit(most)
       const left = new Map(turns)
       const chosen = due.filter((event) => {
@@ -214,15 +216,20 @@ const isNext = sql`NOT EXISTS (SELECT 1 FROM events AS earlier WHERE earlier.req
   AND coalesce(earlier.position, 0) = coalesce(events.position, 0) AND earlier.id < events.id
   AND (earlier.state IN ('new', 'waiting') OR earlier.type = events.type))`
 
+/** An attempt that is not in the event log after this time is not expected: a crash can lose the last ones. */
+const lateMs = 10_000
+
 /** Undefined: the attempt is not in the event log yet. */
 function messageOf(
   { position: given, reportKey }: NewEvent,
-  { requestId, app, brand, channel, recipient, reference }: RequestRow,
+  { requestId, app, brand, channel, recipient, recipients, reference }: RequestRow,
   attempts: readonly AttemptRow[],
   jobs: readonly NotifyJob[],
+  isLate: boolean,
 ): (Omit<EventMessage, 'attempts'> & { readonly attempts: readonly AttemptRow[] }) | undefined {
   const own = attempts.find((attempt) => reportKey !== null && attempt.reportKey === reportKey)
-  if (channel === null || (reportKey !== null && !own)) return undefined
+  const isOnly = (recipients ?? 1) === 1
+  if (channel === null || (reportKey !== null && !own && !(isLate && isOnly))) return undefined
   const position = own ? own.position : given
   const ofRecipient = attempts.filter((attempt) => attempt.position === position)
   const job = jobs.find((each) => each.requestId === requestId && each.position === (position ?? 1))

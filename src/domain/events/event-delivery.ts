@@ -36,7 +36,7 @@ const resolveBatch = 200
 export const resolveWithinMs = minuteMs
 
 /** Between counts of the events that wait. */
-const countEveryMs = 10_000
+const countEveryMs = 30_000
 
 export const eventResults = ['delivered', 'retried', 'failed', 'dropped'] as const
 export type EventResult = (typeof eventResults)[number]
