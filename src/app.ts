@@ -295,10 +295,12 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       isStopping = true
       const delayMs = isFault || !http.server ? 0 : config.shutdownDelaySeconds * 1000
       if (delayMs > 0) await pause(delayMs)
+      // It takes no job while requests end.
+      const queueStopped = queue.stop()
       await closeConnections(http, httpRequests)
       stopping.abort()
       await drain(http, httpRequests, longestNotifyMs(providerTimeoutMs))
-      await queue.stop()
+      await queueStopped
       await metricsListener?.stop()
       metrics?.stop()
       await events.stop()

@@ -97,7 +97,7 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
 
 function aboutRestored(restored: Restored, databaseFile: string, file: string): readonly string[] {
   const { asideFile, ownerUid, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
-  const { droppedAlerts, knowsSpent } = restored
+  const { droppedAlerts, unknownJobs, knowsSpent } = restored
   const { appIds, brands } = validAgain
   return [
     `Restored ${databaseFile} from ${file}. ${lastRequestAt === null ? 'The backup has no requests.' : `Its latest request is from ${isoTime(lastRequestAt)}.`}`,
@@ -106,6 +106,11 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
       : [`The owner of the file could not be set. Run: chown ${ownerUid} ${databaseFile}`]),
     asideFile === null ? 'There was no previous database.' : `The previous database is ${asideFile}.`,
     `Not restored: ${counted(droppedCodes, 'code')} that could have been used a second time, ${counted(droppedSessions, 'console session or link', 'console sessions or links')}, ${counted(droppedAlerts, 'undelivered alert')}.`,
+    ...(unknownJobs > 0
+      ? [
+          `${counted(unknownJobs, 'asynchronous message')} waited. They may have been sent after the backup, so they are not sent. \`otpost queue list\` shows them, and \`otpost queue retry REQUESTID --include-unknown\` sends them.`,
+        ]
+      : []),
     ...(appIds.length > 0
       ? [
           `Keys of these apps were revoked after the backup and are valid again: ${appIds.join(', ')}. Revoke them again with \`otpost app revoke-key\`.`,
@@ -140,7 +145,7 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
 
 function aboutForgotten({ erased, possibleRequests, traces }: Forgotten): readonly string[] {
   return [
-    `Erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.jobs, 'queued or ended asynchronous message')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}.`,
+    `Erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.jobs, 'asynchronous message')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}.`,
     ...(possibleRequests > 0
       ? [
           `Not erased: ${counted(possibleRequests, 'request')} with the same masked recipient and no stored identity (a /notify that sent nothing, or a request from an earlier version). They expire after DELIVERY_LOG_DAYS.`,

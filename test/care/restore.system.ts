@@ -95,6 +95,23 @@ test('what was spent of a budget after the backup stays spent, and alerts are no
   expect(counters()).toContainEqual(['budget:server', 'month:5', 40, 9e12])
 })
 
+test('asynchronous notifications that waited are not sent again', async () => {
+  using here = place()
+  await marked(here.file, 'backed')
+  const job = (position: number, state: string) =>
+    `INSERT INTO notify_jobs VALUES ('a', ${position}, '${state}', '12025550143', 'hash', '12*******43', 1, 1, 5, NULL, 5, NULL)`
+  inDatabase(
+    here.file,
+    (driver) => void driver.exec([job(1, 'queued'), job(2, 'sending'), job(3, 'failed')].join(';')),
+  )
+  await here.backUp(here.at('backup.db'))
+  expect(here.restore(here.at('backup.db'))).toMatchObject({ unknownJobs: 2 })
+  const states = inDatabase(here.file, (driver) =>
+    driver.prepare('SELECT state FROM notify_jobs ORDER BY position').pluck().all(),
+  )
+  expect(states).toEqual(['unknown', 'unknown', 'failed'])
+})
+
 test.skipIf(process.getuid?.() !== 0)(
   'as root, the database gets the owner of the existing one, or of the folder',
   async () => {
@@ -164,6 +181,7 @@ test('codes are not restored, used or not; limits, brands and the event log are'
     droppedCodes: 3,
     droppedSessions: 2,
     droppedAlerts: 0,
+    unknownJobs: 0,
     knowsSpent: true,
     lastRequestAt: before.clock.now,
     validAgain: { appIds: [], brands: [] },

@@ -49,6 +49,8 @@ export interface Restored {
   readonly droppedSessions: number
   /** Alerts that were not delivered yet at the time of the backup. */
   readonly droppedAlerts: number
+  /** Of asynchronous notifications: they waited, and may have been sent after the backup. */
+  readonly unknownJobs: number
   /** False: budgets do not count what was spent after the backup. */
   readonly knowsSpent: boolean
   /** Null: no requests. */
@@ -200,12 +202,12 @@ function takeOut(
       0,
     )
     // They may have been sent after the backup.
-    draft
+    const unknownJobs = draft
       .prepare(
         `UPDATE notify_jobs SET state = 'unknown', owner = NULL, reason = 'restored', due_at = ?, updated_at = ?
          WHERE state IN ('queued', 'sending')`,
       )
-      .run(now + keptAfterEndMs, now)
+      .run(now + keptAfterEndMs, now).changes
     const droppedAlerts = draft.prepare('DELETE FROM alert_deliveries').run().changes
     const knowsSpent = keepSpent(present, draft)
     const lastRequest = draft.prepare<[], string | null>('SELECT max(request_id) FROM requests').pluck().get()
@@ -221,6 +223,7 @@ function takeOut(
       droppedCodes,
       droppedSessions,
       droppedAlerts,
+      unknownJobs,
       knowsSpent,
       lastRequestAt: lastRequest ? timeOfId(lastRequest) : null,
       validAgain: {
