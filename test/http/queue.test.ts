@@ -47,7 +47,7 @@ async function another(owner?: string) {
   return createApp({ ...config, smsRoutes }, { now: () => app.clock.now, ...(owner ? { owner } : {}) })
 }
 
-const ownerModule = `${import.meta.dir}/../../src/adapters/process-owner.ts`
+const ownerModule = `${import.meta.dir}/../../src/process-owner.ts`
 const retention = { eventLog: 30, audit: 30, requests: 30 }
 
 describe('the answer', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { hasEnded, processOwner } from '../../src/adapters/process-owner.ts'
+import { hasEnded, processOwner } from '../src/process-owner.ts'
 
 const own = processOwner()
 const [machine = '', pid, start] = own.split(' ')
@@ -23,7 +23,7 @@ test('a process of another boot has ended if the database is of this machine alo
 })
 
 test('a process that was killed has ended', async () => {
-  const module = `${import.meta.dir}/../../src/adapters/process-owner.ts`
+  const module = `${import.meta.dir}/../src/process-owner.ts`
   const child = Bun.spawn(
     ['bun', '-e', `console.log((await import('${module}')).processOwner()); await Bun.sleep(60_000)`],
     {
