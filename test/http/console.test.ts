@@ -16,6 +16,7 @@ import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
 import { openTestDatabase, sqliteOnly } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
+import { policyOf } from '../support/policy.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 // Access to the console and the effects of its forms, without a browser. Layout is tested in test/browser.
@@ -1062,6 +1063,41 @@ describe('an operator', () => {
     ])
     expect((await visitor.get(`${path}?app=nobody`)).status).toBe(404)
     expect((await visitor.post(path, { appId: 'nobody', url, events })).status).toBe(404)
+  })
+
+  test('shows the last events of an app, sends a test event, and sends an event again', async () => {
+    const receiver = startReceiver(() => new Response(null, { status: 503 }))
+    const path = '/admin/apps/webhook'
+    const settle = async () => {
+      app.app.events.tick()
+      await app.app.events.idle()
+    }
+    await visitor.get(path)
+    expect((await visitor.post(`${path}/test`, { appId: 'shop' })).status).toBe(409)
+    await policyOf(app).webhook(receiver.url)
+    expect((await visitor.post(`${path}/test`, { appId: 'shop', csrf: 'guessed' })).status).toBe(403)
+    const sent = await visitor.post(`${path}/test`, { appId: 'shop' })
+    expect([sent.status, sent.headers.get('location')]).toEqual([303, `${path}?app=shop`])
+    await settle()
+    const waiting = (await visitor.get(`${path}?app=shop`)).html
+    for (const text of ['message.delivered', 'waiting', 'HTTP 503', 'Next try'])
+      expect(waiting).toContain(text)
+    expect(waiting).not.toContain('Send again')
+
+    receiver.answer(() => new Response(null, { status: 204 }))
+    app.advance(6)
+    await settle()
+    const { html } = await visitor.get(`${path}?app=shop`)
+    for (const text of ['delivered', 'HTTP 204', 'Send again']) expect(html).toContain(text)
+    const [event] = await app.app.context.events.latest('shop', 1)
+    const fields = { appId: 'shop', id: event?.id ?? '' }
+    expect((await visitor.post(`${path}/resend`, { ...fields, appId: 'other' })).status).toBe(409)
+    expect((await visitor.post(`${path}/resend`, { ...fields, csrf: 'guessed' })).status).toBe(403)
+    expect((await visitor.post(`${path}/resend`, fields)).status).toBe(303)
+    await settle()
+    const ids = receiver.received.map(({ headers }) => headers.get('webhook-id'))
+    expect(ids).toEqual([fields.id, fields.id, fields.id])
+    receiver.stop()
   })
 
   test('finds deliveries by recipient, page by page, without the recipient in any URL', async () => {

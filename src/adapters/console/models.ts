@@ -2,7 +2,7 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus } from '../../domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
-import type { Webhook } from '../../domain/events/webhook-events.ts'
+import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
 import type { CountryCodes, GuardStatus } from '../../domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
@@ -139,6 +139,8 @@ export interface WebhookModel {
   readonly appId: string
   readonly webhook: Webhook | null
   readonly form: { readonly url: string; readonly eventTypes: readonly string[] }
+  /** Newest first. */
+  readonly events: readonly StoredEvent[]
   readonly problem: string | null
 }
 

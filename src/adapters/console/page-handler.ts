@@ -3,6 +3,7 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Contacts } from '../../domain/contact.ts'
 import type { DestinationOf } from '../../domain/destinations/destination.ts'
 import type { EventLogReader } from '../../domain/events/event-log.ts'
+import type { EventReader } from '../../domain/events/event-store.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import type {
   ActiveLimit,
@@ -64,6 +65,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly priceCurrency: () => Promise<string>
   readonly budgets: BudgetCounters
   readonly alerts: Pick<AlertStore, 'latest'>
+  readonly events: EventReader
   readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>
   /** Requests not written to the event log since the server started. */

@@ -1,13 +1,21 @@
 import { eventTypes } from '../../../domain/events/webhook-events.ts'
 import { OperatorError } from '../../../domain/operator/operator.ts'
-import { removeWebhook, setWebhook } from '../../../domain/operator/webhooks.ts'
+import {
+  removeWebhook,
+  sendEventAgain,
+  sendTestEvent,
+  setWebhook,
+} from '../../../domain/operator/webhooks.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext, WebhookModel } from '../models.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
 import { webhookPage, webhookSecretPage } from '../pages/webhook.tsx'
 
+const latestEvents = 20
+
 export function webhookRoutes({ get, post, ports, settings, missing }: PageHandler): void {
-  const { apps, secrets } = ports
+  const { apps, secrets, events } = ports
+  const pathOf = (appId: string) => `/admin/apps/webhook?app=${encodeURIComponent(appId)}`
 
   get('/admin/apps/webhook', ({ url }, pageContext) => shown(pageContext, url.searchParams.get('app') ?? ''))
   post('/admin/apps/webhook', async ({ form, by }, pageContext) => {
@@ -27,13 +35,27 @@ export function webhookRoutes({ get, post, ports, settings, missing }: PageHandl
     const { appId } = await removeWebhook(by, field(form, 'appId'))
     return done(visit, '/admin/apps', `The webhook of ${appId} is ended.`)
   })
+  post('/admin/apps/webhook/test', async ({ visit, form, by }) => {
+    const appId = field(form, 'appId')
+    await sendTestEvent({ ...by, events, secrets }, appId)
+    return done(visit, pathOf(appId), 'A test event is sent. Reload the page to see the answer.')
+  })
+  post('/admin/apps/webhook/resend', async ({ visit, form, by }) => {
+    const [appId, id] = [field(form, 'appId'), field(form, 'id')]
+    await sendEventAgain({ ...by, events }, { appId, id })
+    return done(visit, pathOf(appId), 'The event is sent again. Reload the page to see the answer.')
+  })
 
   async function shown(
     pageContext: PageContext,
     appId: string,
     entered: Partial<Pick<WebhookModel, 'form' | 'problem'>> = {},
   ): Promise<Response> {
-    const [issued, { scopes, webhooks }] = await Promise.all([apps.list(), ports.policy.rows()])
+    const [issued, { scopes, webhooks }, latest] = await Promise.all([
+      apps.list(),
+      ports.policy.rows(),
+      events.latest(appId, latestEvents),
+    ])
     const known = [...issued, ...scopes, ...webhooks].map((app) => app.appId)
     if (![...known, ...apps.configured].includes(appId)) return missing(pageContext, 'App not found')
     const webhook = webhooks.find((each) => each.appId === appId) ?? null
@@ -42,7 +64,7 @@ export function webhookRoutes({ get, post, ports, settings, missing }: PageHandl
       url: webhook?.url.includes('?') ? '' : (webhook?.url ?? ''),
       eventTypes: webhook?.eventTypes.length ? webhook.eventTypes : eventTypes,
     }
-    const model = { appId, webhook, form, problem: null, ...entered }
+    const model = { appId, webhook, form, events: latest, problem: null, ...entered }
     return html(webhookPage(pageContext, model), model.problem === null ? 200 : 409)
   }
 }
