@@ -185,9 +185,14 @@ describe('a delivery', () => {
   })
 
   test('does not read the body of the answer', async () => {
-    const endless = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) })
+    const { promise: cancelled, resolve } = Promise.withResolvers<void>()
+    const endless = new ReadableStream({
+      pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+      cancel: () => resolve(),
+    })
     receiver.answer(() => new Response(endless, { status: 200 }))
     expect(await send(receiver.url)).toEqual({ httpStatus: 200, error: null })
+    await cancelled
   })
 
   test('to a URL that was allowed without NODE_ENV=production is refused with it', async () => {

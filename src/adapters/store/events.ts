@@ -116,17 +116,24 @@ export function createEventStore({
       )
     },
     resolve: async ({ resolved, dropped, later }) => {
-      const statements = [
-        ...resolved.flatMap(({ id, type, app: appId, ...message }) => [
-          orm
-            .update(events)
-            .set({ ...message, appId, state: 'waiting' })
-            .where(and(isNew(id), isFirst(message.requestId, message.position, type))),
-          orm.delete(events).where(isNew(id)),
-        ]),
-        ...later.map(({ id, dueAt }) => orm.update(events).set({ dueAt }).where(isNew(id))),
-        ...dropped.map((id) => orm.delete(events).where(isNew(id))),
+      const changes = [
+        ...resolved.map(({ id, type, app: appId, ...message }) => ({
+          id,
+          statements: [
+            orm
+              .update(events)
+              .set({ ...message, appId, state: 'waiting' })
+              .where(and(isNew(id), isFirst(message.requestId, message.position, type))),
+            orm.delete(events).where(isNew(id)),
+          ],
+        })),
+        ...later.map(({ id, dueAt }) => ({
+          id,
+          statements: [orm.update(events).set({ dueAt }).where(isNew(id))],
+        })),
+        ...dropped.map((id) => ({ id, statements: [orm.delete(events).where(isNew(id))] })),
       ]
+      const statements = inOneOrder(changes).flatMap((change) => change.statements)
       if (statements.length > 0) await write(...statements)
     },
     take: async (turns, now, leaseMs) => {
@@ -140,11 +147,13 @@ export function createEventStore({
         .orderBy(asc(dueAt))
         .limit(most)
       const left = new Map(turns)
-      const chosen = due.filter((event) => {
-        const turn = left.get(event.appId ?? '') ?? 0
-        left.set(event.appId ?? '', turn - 1)
-        return turn > 0
-      })
+      const chosen = inOneOrder(
+        due.filter((event) => {
+          const turn = left.get(event.appId ?? '') ?? 0
+          left.set(event.appId ?? '', turn - 1)
+          return turn > 0
+        }),
+      )
       if (chosen.length === 0) return []
       const counts = await writeCounted(
         ...chosen.map((event) =>
@@ -203,6 +212,11 @@ export function createEventStore({
       return write(orm.insert(events).values(event), orm.insert(audit).values(entry))
     },
   }
+}
+
+/** So that no two servers wait for each other. */
+function inOneOrder<Row extends { readonly id: string }>(rows: readonly Row[]): readonly Row[] {
+  return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 /** Whether the message has no event of this type. */
