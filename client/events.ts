@@ -80,7 +80,7 @@ export interface VerifyEventOptions {
  * Verifies the signature and the time of an event, and returns the event. The comparison takes constant time.
  *
  * @param rawBody the body as it was received. A body that was parsed and serialized again has another signature.
- * @param secret the `whsec_…` that `otpost app webhook` printed; several while you change it
+ * @param secret the `whsec_…` that `otpost app webhook` printed; several for the webhooks of several apps
  * @throws EventError when the request is not an event of otpost that this client knows
  * @throws TypeError when a secret is not `whsec_` with base64, RangeError when toleranceSeconds is negative
  */

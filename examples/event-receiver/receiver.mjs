@@ -6,7 +6,7 @@ import { EventError, verifyEvent } from 'otpost/client'
 
 // Receives the events of an app, and stores each once. See the README beside this file.
 
-/** Several, separated by spaces, while you change the secret. */
+/** Several, separated by spaces, for the webhooks of several apps. */
 const secrets = required('OTPOST_WEBHOOK_SECRET').split(' ')
 const file = process.env.EVENTS_FILE ?? 'events.jsonl'
 

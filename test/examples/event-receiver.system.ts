@@ -3,7 +3,9 @@ import { cpSync, mkdirSync, readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { assemblePackage } from '../../release/package.ts'
 import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-webhooks.ts'
-import { temporaryFolder } from '../support/app.ts'
+import { credentials, temporaryFolder } from '../support/app.ts'
+import { freePorts } from '../support/ports.ts'
+import { otpost, startServer } from '../support/server.ts'
 
 // The receiver of events on Node, with the package of the client.
 
@@ -19,11 +21,11 @@ afterAll(() => ending.disposeAsync())
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const nextSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`
 
-/** Starts the receiver on a free port. Resolves once it listens. */
-async function startReceiver(file: string) {
+/** Starts the receiver, on a free port unless `env` has one. Resolves once it listens. */
+async function startReceiver(file: string, env: Readonly<Record<string, string>> = {}) {
   const child = Bun.spawn([node ?? '', 'receiver.mjs'], {
     cwd: folder.path,
-    env: { PORT: '0', EVENTS_FILE: file, OTPOST_WEBHOOK_SECRET: `${nextSecret} ${secret}` },
+    env: { PORT: '0', EVENTS_FILE: file, OTPOST_WEBHOOK_SECRET: `${nextSecret} ${secret}`, ...env },
     stdout: 'pipe',
     stderr: 'inherit',
   })
@@ -38,7 +40,7 @@ async function startReceiver(file: string) {
   for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
     said += decoder.decode(chunk.value)
     const url = /^http:\S+$/m.exec(said)?.[0]
-    if (url) return { url, kill }
+    if (url) return { url, kill, reader }
   }
   throw new Error(`the receiver ended: ${said}`)
 }
@@ -100,6 +102,29 @@ describe.skipIf(node === null)(
         expect(await post(url, body, headersOf(id, body))).toBe(204)
       }
       expect(storedIn(file)).toEqual(['evt_1', 'evt_2', 'evt_3'])
+    })
+
+    test('gets the event of a server, with the secret that the command prints', async () => {
+      const env = {
+        DATABASE_URL: `file:${join(folder.path, 'data/otpost.db')}`,
+        APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
+      }
+      const PORT = String(freePorts(1)[0])
+      await otpost(['brand', 'put', 'acme', '--name', 'Acme'], env)
+      const url = `http://127.0.0.1:${PORT}/otpost/events`
+      const { stdout } = await otpost(['app', 'webhook', credentials.appId, '--url', url], env)
+      const { reader } = await startReceiver(file, { PORT, OTPOST_WEBHOOK_SECRET: stdout.trim() })
+      const server = await startServer(env)
+      ending.defer(async () => void (await server.stop()))
+      const code = { channel: 'EMAIL', email: 'pat@example.com' }
+      await server.post('/otp/send', { ...code, reference: 'login-1042' })
+      const { body } = await server.get('/outbox/messages?to=pat@example.com')
+      const otp = /\d{6}/.exec(body.messages[0]?.text)?.[0]
+      expect((await server.post('/otp/verify', { ...code, otp })).status).toBe(200)
+      // The receiver writes a line when the event is stored.
+      const { value } = await reader.read()
+      expect(new TextDecoder().decode(value)).toBe('otp.verified login-1042\n')
+      expect(storedIn(file)).toHaveLength(1)
     })
 
     test('rejects what otpost has not signed, and goes on', async () => {
