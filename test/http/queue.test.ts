@@ -282,6 +282,8 @@ describe('a job', () => {
   })
 })
 
+let stopwatch = 0
+
 describe('a process that ended', () => {
   afterEach(() => app.close())
 
@@ -331,6 +333,25 @@ describe('a process that ended', () => {
     expect(gateway.sent).toHaveLength(1)
     hanging.resolve(accepted)
     await next.close()
+  })
+
+  test('that lost the answer to taking a job sends it after the lease', async () => {
+    await start({}, { owner: 'here 1 1', stopwatch: () => stopwatch })
+    gateway.answer(() => temporary)
+    const answer = await notifyLater()
+    await jobsOf(answer)
+    // As if this process had taken it, and its connection was lost at the commit.
+    const dueAt = app.clock.now + 60_000
+    await app.database.query(
+      `UPDATE notify_jobs SET state = 'sending', owner = 'here 1 1', due_at = ${dueAt} RETURNING 1`,
+    )
+    gateway.answer(() => accepted)
+    app.advance(59)
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'sending' }])
+    app.advance(1)
+    stopwatch += 10_000
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'accepted' }])
+    expect(gateway.sent).toHaveLength(2)
   })
 
   test('shares the queue: each job is sent once', async () => {
@@ -430,7 +451,10 @@ describe('an operator', () => {
     const shared = await notifyLater({ to: [gone, kept], message: 'To both' })
     const own = await notifyLater({ to: [gone], message: 'To one' })
     await jobsOf(own)
-    const { erased } = await app.app.context.forget([{ channel: 'SMS', identity: gone }], tester)
+    // Beside the server, as the command.
+    const command = await another()
+    const { erased } = await command.context.forget([{ channel: 'SMS', identity: gone }], tester)
+    await command.close()
     expect(erased.jobs).toBe(2)
     expect(
       (await app.app.context.jobs.ofRequest(shared.body.requestId)).map(({ position }) => position),

@@ -34,6 +34,8 @@ const shiftedColumns: Partial<Record<MovedTable, readonly string[]>> = {
   guard_prefixes: ['expires_at'],
   budgets: ['lifted_until'],
   alert_deliveries: ['due_at'],
+  notify_orders: ['expires_at'],
+  notify_jobs: ['due_at'],
   codes_and_limits: ['created_at', 'expires_at'],
 }
 

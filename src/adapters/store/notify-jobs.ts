@@ -85,29 +85,26 @@ export function createNotifyJobStore({
         return row !== undefined
       })
     },
-    abandon: async (isOver, now, eventOf) => {
+    recover: async (stateOf, now, eventOf) => {
       const inFlight = await orm.select().from(jobs).where(eq(jobs.state, 'sending'))
-      const lost = inFlight.filter(isOver).toSorted(byKey)
+      const lost = inFlight.filter((job) => stateOf(job) !== 'sending').toSorted(byKey)
       if (lost.length === 0) return 0
       return transaction(function* (inside) {
-        let abandoned = 0
+        let unknown = 0
         for (const job of lost) {
           const isSame = and(isJob(job), eq(jobs.state, 'sending'), eq(jobs.tries, job.tries))
-          const change = {
-            state: 'unknown',
-            reason: 'process ended',
-            attempts: job.attempts + attemptsOfLostTry,
-            owner: null,
-            dueAt: now + keptAfterEndMs,
-            updatedAt: now,
-          } as const
+          const about = { attempts: job.attempts + attemptsOfLostTry, owner: null, updatedAt: now }
+          const isUnknown = stateOf(job) === 'unknown'
+          const change = isUnknown
+            ? ({ ...about, state: 'unknown', reason: 'process ended', dueAt: now + keptAfterEndMs } as const)
+            : ({ ...about, state: 'queued', dueAt: now } as const)
           const rows = yield* run(inside.update(jobs).set(change).where(isSame).returning(returned))
-          if (rows.length === 0) continue
-          abandoned++
+          if (rows.length === 0 || !isUnknown) continue
+          unknown++
           const event = eventOf(job)
           if (event) yield* run(eventInsert(inside, events, event))
         }
-        return abandoned
+        return unknown
       })
     },
     ofRequest: async (requestId) => {

@@ -85,12 +85,16 @@ export function sendSms(
   context: RequestContext,
   {
     parts,
-    way: { priced, senderId, steps },
-    ...message
+    way,
+    id,
+    subject,
+    position,
   }: { readonly parts: SmsParts; readonly way: SmsWay } & Pick<SmsMessage, 'id' | 'subject' | 'position'>,
   charging: Charging,
 ): Promise<Outcome> {
-  return deliverSms(ports, context, { ...parts, ...priced, ...message, senderId }, steps, { charging })
+  const { priced, senderId, steps } = way
+  const sms = { ...parts, ...priced, id, senderId, subject, position }
+  return deliverSms(ports, context, sms, steps, { charging })
 }
 
 export function sendMail(

@@ -25,6 +25,7 @@ import {
   attemptsPerJob,
   type DueJob,
   type JobChange,
+  type JobInFlight,
   type JobQueue,
   keptAfterEndMs,
   type NotifyJobStore,
@@ -83,6 +84,7 @@ export class QueueWorker implements JobQueue {
   /** Jobs that this process ended. */
   readonly counts = new Map<JobResult, number>(jobResults.map((result) => [result, 0]))
   private readonly inFlight = new Set<Promise<void>>()
+  private readonly keys = new Set<string>()
   private run: Promise<void> | undefined
   private isWoken = false
   private isStopped = false
@@ -104,6 +106,7 @@ export class QueueWorker implements JobQueue {
       this.recoveredAt = at
       this.recovery = this.recover().finally(() => {
         this.recovery = undefined
+        this.wake()
       })
     }
     this.wake()
@@ -114,6 +117,8 @@ export class QueueWorker implements JobQueue {
     if (this.isStopped) return
     this.run ??= this.takeDue().finally(() => {
       this.run = undefined
+      // Woken after the last step.
+      if (this.isWoken) this.wake()
     })
   }
 
@@ -163,9 +168,12 @@ export class QueueWorker implements JobQueue {
     }
   }
 
-  private begin(job: DueJob): void {
-    const work = this.process(job).finally(() => {
+  private begin(due: DueJob): void {
+    const key = keyOf(due.job)
+    this.keys.add(key)
+    const work = this.process(due).finally(() => {
       this.inFlight.delete(work)
+      this.keys.delete(key)
       this.wake()
     })
     this.inFlight.add(work)
@@ -176,9 +184,13 @@ export class QueueWorker implements JobQueue {
     try {
       const { webhooks } = await policy()
       const at = now()
-      const isOver = (job: { readonly owner: string | null; readonly dueAt: EpochMs }) =>
-        job.owner !== owner && (job.owner === null || job.dueAt <= at || hasEnded(job.owner))
-      const lost = await jobs.abandon(isOver, at, (job) =>
+      const stateOf = (job: JobInFlight) => {
+        const isLeaseOver = job.dueAt <= at
+        // It was taken, but this process did not learn of the commit.
+        if (job.owner === owner) return isLeaseOver && !this.keys.has(keyOf(job)) ? 'queued' : 'sending'
+        return job.owner === null || isLeaseOver || hasEnded(job.owner) ? 'unknown' : 'sending'
+      }
+      const lost = await jobs.recover(stateOf, at, (job) =>
         webhooks.size === 0 ? undefined : this.failedEvent(job, 'unknown', 'process ended'),
       )
       this.counts.set('unknown', (this.counts.get('unknown') ?? 0) + lost)
@@ -308,6 +320,10 @@ export class QueueWorker implements JobQueue {
     const about = { requestId, reportKey: null, position, status, reason: reason?.slice(0, 200) ?? null }
     return { id: this.ports.secrets.newEventId(at), at, type: 'message.failed', ...about }
   }
+}
+
+function keyOf({ requestId, position }: Pick<JobInFlight, 'requestId' | 'position'>): string {
+  return `${requestId} ${position}`
 }
 
 function contextOf({ job, order }: DueJob, at: EpochMs): RequestContext {

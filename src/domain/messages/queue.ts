@@ -49,7 +49,7 @@ export interface NotifyJob {
 export const keptAfterEndMs = dayMs
 
 /** `dueAt` of a job without recipient and content. */
-export const erasedAt = Number.MAX_SAFE_INTEGER
+export const erasedAt = Date.UTC(9999, 0, 1)
 
 /** Attempt numbers of a recipient, so that the jobs of a request do not share numbers. */
 export const attemptsPerJob = 10_000
@@ -101,6 +101,8 @@ export interface JobsDecision {
   readonly action: AuditEntry['action']
 }
 
+export type JobInFlight = Pick<NotifyJob, 'requestId' | 'position' | 'owner' | 'dueAt'>
+
 export interface NotifyJobStore {
   status(): Promise<QueueStatus>
   /** Marks due jobs as `sending` by `owner`, oldest first, and counts a try of each. No other process gets them. */
@@ -116,11 +118,11 @@ export interface NotifyJobStore {
     change: JobChange,
     event: NewEvent | undefined,
   ): Promise<boolean>
-  /** Makes jobs in flight `unknown` whose owner ended or lost its lease. Returns how many. */
-  abandon(
-    isOver: (job: Pick<NotifyJob, 'owner' | 'dueAt'>) => boolean,
+  /** Ends tries whose owner ended or lost its lease. Returns how many jobs became `unknown`. */
+  recover(
+    stateOf: (job: JobInFlight) => 'queued' | 'unknown' | 'sending',
     now: EpochMs,
-    eventOf: (job: Pick<NotifyJob, 'requestId' | 'position'>) => NewEvent | undefined,
+    eventOf: (job: JobInFlight) => NewEvent | undefined,
   ): Promise<number>
   /** By position. */
   ofRequest(requestId: string): Promise<readonly ListedJob[]>
