@@ -22,6 +22,8 @@ export interface StartOptions {
    * OTPOST_BINARY names, else `otpost` on the PATH.
    */
   readonly command?: string | readonly string[]
+  /** The URL that receives the events of the app, such as that of a server in the test. */
+  readonly webhookUrl?: string
   /** How long it may take to start, 10,000 unless given. */
   readonly startTimeoutMs?: number
 }
@@ -72,6 +74,8 @@ export interface TestOtpost {
   readonly brandIds: readonly string[]
   /** A page that shows what was sent, for people. */
   readonly outboxUrl: string
+  /** Signs the events. Undefined without `webhookUrl`. */
+  readonly webhookSecret: string | undefined
   /** A client for the first brand. */
   readonly client: OtpostClient
   /**
@@ -116,10 +120,10 @@ export class OtpostTestError extends Error {
  * @throws OtpostTestError when the program is not found, ends or says nothing before it listens, or a setting is unknown
  */
 export async function startOtpost(options: StartOptions = {}): Promise<TestOtpost> {
-  const { brandIds = ['acme'], settings = {}, startTimeoutMs = 10_000 } = options
+  const { brandIds = ['acme'], settings = {}, webhookUrl, startTimeoutMs = 10_000 } = options
   const { command = process.env.OTPOST_BINARY || 'otpost' } = options
-  const program = startProgram(command, brandIds, settings)
-  const { url, appId, apiKey, outboxUrl } = await program.listening(startTimeoutMs)
+  const program = startProgram(command, brandIds, settings, webhookUrl)
+  const { url, appId, apiKey, outboxUrl, webhookSecret } = await program.listening(startTimeoutMs)
   const [brandId] = brandIds
   const given = new Set<number>()
 
@@ -149,6 +153,7 @@ export async function startOtpost(options: StartOptions = {}): Promise<TestOtpos
     brandId,
     brandIds,
     outboxUrl,
+    webhookSecret,
     client: createClient({ url, appId, apiKey, brandId }),
     async codeFor(to, { brandId: wanted, timeoutMs = 4000 } = {}) {
       const endsAt = performance.now() + timeoutMs
@@ -221,6 +226,7 @@ interface Listening {
   readonly appId: string
   readonly apiKey: string
   readonly outboxUrl: string
+  readonly webhookSecret?: string
 }
 
 /** How much of what the program complains of is repeated in an error, in characters. */
@@ -233,9 +239,11 @@ function startProgram(
   command: string | readonly string[],
   brandIds: readonly string[],
   settings: Readonly<Partial<Record<SandboxSetting, string | number>>>,
+  webhookUrl: string | undefined,
 ) {
   const [file = '', ...before] = typeof command === 'string' ? [command] : command
   const args = [...before, 'sandbox', '--until-stdin-closes', ...brandIds.map((slug) => `--brand=${slug}`)]
+  if (webhookUrl !== undefined) args.push(`--webhook=${webhookUrl}`)
   if (file === '') throw new OtpostTestError('The option command is empty.')
   const unknown = Object.keys(settings).filter((name) => !sandboxSettingNames.some((known) => known === name))
   if (unknown.length > 0) {
@@ -336,7 +344,7 @@ function readListening(line: string): Listening {
   try {
     const said: Partial<Listening> = JSON.parse(line)
     const { url, appId, apiKey, outboxUrl } = said
-    if (url && appId && apiKey && outboxUrl) return { url, appId, apiKey, outboxUrl }
+    if (url && appId && apiKey && outboxUrl) return { ...said, url, appId, apiKey, outboxUrl }
   } catch {}
   throw new OtpostTestError('The program is not otpost, or another version: it did not print its URL.')
 }

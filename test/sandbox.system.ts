@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { type OtpostEvent, verifyEvent } from 'otpost/client'
 import { OtpostTestError, sandboxSettingNames, startOtpost, type TestOtpost } from '../client/testing.ts'
 import { sandboxSettings } from '../src/commands/sandbox.ts'
 import { otherThan, temporaryFolder } from './support/app.ts'
@@ -124,15 +125,18 @@ describe('otpost sandbox', () => {
     expect(log).not.toContain('9812345678')
   })
 
-  test('rejects invalid slugs and settings with a clear error', async () => {
-    const [slug, setting] = await Promise.all([
+  test('rejects invalid slugs, settings and URLs with a clear error', async () => {
+    const [slug, setting, url] = await Promise.all([
       command(['sandbox', '--brand', 'two words']),
       command(['sandbox'], { OTP_TTL_SECONDS: 'soon' }),
+      command(['sandbox', '--webhook', 'http://shop.example']),
     ])
     expect([slug.code, slug.stdout]).toEqual([2, ''])
     expect(slug.stderr).toContain('The slug must have')
     expect([setting.code, setting.stdout]).toEqual([78, ''])
     expect(setting.stderr).toContain('OTP_TTL_SECONDS must be')
+    expect([url.code, url.stdout]).toEqual([1, ''])
+    expect(url.stderr).toContain('The URL must begin with https://')
   })
 })
 
@@ -164,6 +168,25 @@ describe('otpost/testing', () => {
     ).toMatchObject({ success: true })
     const mailed = await otpost.codeFor('jo@EXAMPLE.com')
     expect(await client.verify({ email, otp: mailed, ...brand })).toMatchObject({ success: true })
+  })
+
+  test('sends events to a server of the test', async () => {
+    const received = Promise.withResolvers<OtpostEvent>()
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: async (request) => {
+        received.resolve(verifyEvent(await request.text(), request.headers, other.webhookSecret ?? ''))
+        return new Response()
+      },
+    })
+    await using other = await startSandbox({ webhookUrl: server.url.href })
+    await other.client.send({ phone, reference: 'login-1042' })
+    const otp = await other.codeFor(phone)
+    for (let time = 0; time < 3; time++) await other.client.verify({ phone, otp: otherThan(otp) })
+    expect(await received.promise).toMatchObject({ type: 'otp.locked', data: { reference: 'login-1042' } })
+    expect(otpost.webhookSecret).toBeUndefined()
+    await server.stop(true)
   })
 
   test('waits for the code of a resend, and returns no code twice', async () => {

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { brandProblems, nameKey } from '../domain/brands/brand.ts'
 import { notifyTemplateKeys } from '../domain/messages/templates.ts'
 import { freshBrand, putBrand } from '../domain/operator/operator.ts'
+import { setWebhook } from '../domain/operator/webhooks.ts'
 import { type Env, print } from './common.ts'
 import { serve } from './serve.ts'
 
@@ -28,6 +29,8 @@ When the server listens, it prints one line of JSON on standard output, and noth
 {"url":"http://127.0.0.1:41234","appId":"${application.appId}","apiKey":"${application.apiKey}","brandIds":["acme"],
 "outboxUrl":"http://127.0.0.1:41234/outbox"}
 
+With --webhook, the line has webhookSecret too.
+
 Each brand is active and has every template enabled. outboxUrl shows messages as a page, and
 outboxUrl/messages?to=RECIPIENT&wait=SECONDS returns them as JSON. All data is in memory and nothing is sent:
 the sandbox ignores the settings of databases and providers. SIGTERM and SIGINT stop it.
@@ -45,12 +48,17 @@ export function sandboxCommands(program: Command, env: Env): void {
     )
     .option('--brand <slug>', 'a brand to create; can be repeated (default: acme)', collectBrand)
     .option(
+      '--webhook <url>',
+      'the URL that receives the events of the app; https, or http to a loopback host',
+    )
+    .option(
       '--until-stdin-closes',
       'also stop when standard input closes, for example when the parent process exits',
     )
     .addHelpText('after', help)
-    .action(async ({ brand = ['acme'], untilStdinCloses }: SandboxOptions) => {
+    .action(async ({ brand = ['acme'], webhook: webhookUrl, untilStdinCloses }: SandboxOptions) => {
       const { readConfig } = await import('../config/config.ts')
+      const { hostKind } = await import('../adapters/events/host-kind.ts')
       const brandIds = [...new Set(brand)]
       await serve(readConfig(sandboxEnv(env)), {
         demo: { ...application, brandId: brandIds[0] ?? '' },
@@ -59,8 +67,17 @@ export function sandboxCommands(program: Command, env: Env): void {
         prepare: async ({ context }, listen) => {
           const ports = context.acting({ by: 'command', name: 'sandbox' })
           for (const slug of brandIds) await putBrand(ports, slug, brandOf(slug))
+          const { appId } = application
+          const webhook =
+            webhookUrl === undefined
+              ? undefined
+              : await setWebhook(
+                  { ...ports, apps: context.apps, isProduction: false, hostKind },
+                  { appId, url: webhookUrl, eventTypes: [] },
+                )
           const url = listen().origin
-          print(JSON.stringify({ url, ...application, brandIds, outboxUrl: `${url}/outbox` }))
+          const webhookSecret = webhook?.webhook.secret
+          print(JSON.stringify({ url, ...application, brandIds, outboxUrl: `${url}/outbox`, webhookSecret }))
         },
       })
     })
@@ -68,6 +85,7 @@ export function sandboxCommands(program: Command, env: Env): void {
 
 interface SandboxOptions {
   brand?: readonly string[]
+  webhook?: string
   untilStdinCloses?: true
 }
 
