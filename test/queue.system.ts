@@ -5,7 +5,7 @@ import { putBrand } from '../src/domain/operator/operator.ts'
 import { openTestDatabase } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { held, startReceiver } from './support/receiver.ts'
-import { startServer, type TestServer } from './support/server.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // Asynchronous notifications of real processes (design D46): crashes, restarts, and several servers with one database.
 
@@ -35,6 +35,7 @@ async function scene() {
   ending.defer(() => context.close())
   return {
     receiver,
+    settings,
     /** The state of each job, once none waits. */
     async endOf(...requestIds: readonly string[]): Promise<readonly string[]> {
       for (;;) {
@@ -98,6 +99,33 @@ test('a server that is stopped ends the messages in flight, and the next one sen
   expect(await trace.endOf(body.requestId)).toEqual(Array(12).fill('accepted'))
   expect(receiver.received.map((call) => call.body.to).toSorted()).toEqual(phones(12))
   await second.stop()
+})
+
+test('commands list and cancel jobs, and say why they cannot retry', async () => {
+  await using trace = await scene()
+  const { receiver, settings } = trace
+  receiver.answer(() => new Response(null, { status: 503 }))
+  const server = await trace.start()
+  const { body } = await notifyLater(server, phones(2))
+  const run = async (...args: readonly string[]) => {
+    const { code, stdout, stderr } = await otpost(['queue', ...args], settings)
+    return `${code} ${stdout}${stderr}`
+  }
+  const listed = async () => JSON.parse((await run('list', '--json', '--app', 'shop')).slice(2))
+  while (!(await listed()).some(({ reason }: { reason: string | null }) => reason === 'HTTP 503'));
+  expect(await listed()).toMatchObject([
+    { requestId: body.requestId, index: 0, app: 'shop', to: '12*******00', state: 'queued' },
+    { requestId: body.requestId, index: 1, app: 'shop', to: '12*******01', state: 'queued' },
+  ])
+  expect(await run('list')).toContain('HTTP 503')
+  expect(await run('retry', body.requestId)).toBe('1 otpost: No job of this request has failed.\n')
+  expect(await run('cancel', body.requestId)).toBe('0 2 jobs cancelled.\n')
+  expect(await run('cancel', body.requestId)).toBe('1 otpost: No job of this request is queued.\n')
+  expect(await listed()).toEqual([])
+  expect(await run('cancel', '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7')).toContain(
+    'has no asynchronous notification',
+  )
+  await server.stop()
 })
 
 test('two servers with one database send each message once, also if one is killed', async () => {

@@ -3,6 +3,7 @@ import type { Delivery, RequestTrace } from '../../src/domain/events/event-log.t
 import { explain } from '../../src/domain/events/explain.ts'
 import type { LimitStatus } from '../../src/domain/events/request-context.ts'
 import { type FailureKind, failureMessages } from '../../src/domain/failures.ts'
+import type { ListedJob } from '../../src/domain/messages/queue.ts'
 import type { LimitName } from '../../src/domain/otp/limits.ts'
 
 const at = Date.UTC(2026, 0, 31, 23, 59, 58, 700)
@@ -52,6 +53,53 @@ const delivery: Delivery = {
 function limitStatus(limit: LimitName, max: number, used: number | null, seconds?: number): LimitStatus {
   return { limit, max, used, endsAt: seconds === undefined ? null : at + seconds * 1000, refused: false }
 }
+
+const job: ListedJob = {
+  requestId,
+  position: 1,
+  state: 'queued',
+  masked: '12*******43',
+  tries: 1,
+  attempts: 1,
+  dueAt: at + 5000,
+  updatedAt: at,
+  reason: 'HTTP 503',
+  appId: 'shop',
+  brandSlug: 'acme',
+  channel: 'SMS',
+  reference: null,
+  createdAt: at,
+  expiresAt: at + 3_600_000,
+  hasContent: true,
+}
+
+test('an asynchronous notification has its jobs, and the attempts of each recipient', () => {
+  const accepted = {
+    ...trace,
+    operation: 'notify',
+    end: { status: 202, error: null, message: null, durationMs: 5 },
+  } as const
+  const jobs = [
+    job,
+    { ...job, position: 2, state: 'sending', tries: 2, reason: null },
+    { ...job, position: 3, state: 'unknown', reason: 'time-out' },
+    { ...job, position: 4, state: 'failed', tries: 3, reason: 'expired: HTTP 503' },
+    { ...job, position: 5, state: 'accepted', reason: null },
+  ] as const
+  const lines = explain(accepted, [{ ...delivery, attempt: 20_003, position: 2 }], jobs)
+  const start = lines.indexOf('Queue')
+  expect(lines.slice(start, start + 9)).toEqual([
+    'Queue',
+    '  recipient 1: 12*******43 queued after 1 try (HTTP 503), next try at 2026-02-01 00:00:03 UTC, expires at 2026-02-01 00:59:58 UTC',
+    '  recipient 2: 12*******43 in flight since 2026-01-31 23:59:58 UTC, 2 tries',
+    '  recipient 3: 12*******43 unknown since 2026-01-31 23:59:58 UTC, 1 try (time-out); the message may or may not have been sent',
+    '  recipient 4: 12*******43 failed at 2026-01-31 23:59:58 UTC, 3 tries (expired: HTTP 503)',
+    '  recipient 5: 12*******43 accepted at 2026-01-31 23:59:58 UTC, 1 try',
+    '',
+    'Delivery',
+    '  3. 2026-01-31 23:59:59 UTC  kannel on the plain route to 12*******43 (US) (LOGIN_OTP, 1 GSM-7 segment, recipient 2): accepted after 99 ms',
+  ])
+})
 
 const refused = (status: number, error: string, message: string | null = null) => ({
   ...trace,

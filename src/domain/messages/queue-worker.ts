@@ -186,7 +186,7 @@ export class QueueWorker implements JobQueue {
       const at = now()
       const stateOf = (job: JobInFlight) => {
         const isLeaseOver = job.dueAt <= at
-        // It was taken, but this process did not learn of the commit.
+        // This process took it, but did not learn of the commit.
         if (job.owner === owner) return isLeaseOver && !this.keys.has(keyOf(job)) ? 'queued' : 'sending'
         return job.owner === null || isLeaseOver || hasEnded(job.owner) ? 'unknown' : 'sending'
       }
@@ -293,10 +293,7 @@ export class QueueWorker implements JobQueue {
           event = this.failedEvent(job, state, change.reason)
         }
         const isOwn = await jobs.end(job, change, event)
-        if (isOwn && state !== 'queued') {
-          const ended = state as JobResult
-          this.counts.set(ended, (this.counts.get(ended) ?? 0) + 1)
-        }
+        if (isOwn) this.noteEnd(job, change)
         return
       } catch (err) {
         const { requestId, position } = job
@@ -309,6 +306,15 @@ export class QueueWorker implements JobQueue {
         await this.nextTick.promise
       }
     }
+  }
+
+  private noteEnd({ requestId, position }: DueJob['job'], { state, reason }: JobChange): void {
+    const result = jobResults.find((each) => each === state)
+    if (!result) return
+    this.counts.set(result, (this.counts.get(result) ?? 0) + 1)
+    if (result === 'accepted') return
+    const words = result === 'failed' ? 'was not sent' : 'may or may not have been sent'
+    this.ports.log.warn({ requestId, position, reason }, `an asynchronous notification ${words}`)
   }
 
   private failedEvent(
