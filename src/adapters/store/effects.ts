@@ -1,7 +1,12 @@
 import { and, eq } from 'drizzle-orm'
 import type { Effect } from '../../domain/effects.ts'
+import type { NewEvent } from '../../domain/events/webhook-events.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import { givenRows, type Orm, replacing, type Statement } from './statements.ts'
+
+export function eventInsert(orm: Orm, events: Tables['events'], event: NewEvent): Statement<unknown> {
+  return orm.insert(events).values({ ...event, state: 'new', tries: 0, dueAt: event.at })
+}
 
 type EffectTables = Pick<Tables, 'events' | 'idempotencyKeys' | 'notifyOrders' | 'notifyJobs'>
 
@@ -16,10 +21,8 @@ export function effectStatements(
   const isOf = ({ hash, requestId }: { readonly hash: string; readonly requestId: string }) =>
     and(eq(idempotencyKeys.hash, hash), eq(idempotencyKeys.requestId, requestId))
   switch (effect.kind) {
-    case 'event': {
-      const { event } = effect
-      return [orm.insert(events).values({ ...event, state: 'new', tries: 0, dueAt: event.at })]
-    }
+    case 'event':
+      return [eventInsert(orm, events, effect.event)]
     case 'key': {
       const unanswered = { ...effect.key, status: null, answer: null }
       const target = [idempotencyKeys.hash]

@@ -1,5 +1,4 @@
 import { and, asc, count, eq, inArray, isNotNull, lte, min, or, sql } from 'drizzle-orm'
-import type { NewEvent } from '../../domain/events/webhook-events.ts'
 import {
   attemptsOfLostTry,
   type DueJob,
@@ -10,7 +9,8 @@ import {
   type NotifyOrder,
 } from '../../domain/messages/queue.ts'
 import { auditRow } from './audit.ts'
-import type { StoreDatabase, Tables } from './database.ts'
+import type { StoreDatabase } from './database.ts'
+import { eventInsert } from './effects.ts'
 import { timeOfId } from './event-rows.ts'
 import { type Orm, run, type Statement } from './statements.ts'
 
@@ -159,10 +159,6 @@ export function createNotifyJobStore({
         return changed
       }),
   }
-}
-
-function eventInsert(orm: Orm, events: Tables['events'], event: NewEvent): Statement<unknown> {
-  return orm.insert(events).values({ ...event, state: 'new', tries: 0, dueAt: event.at })
 }
 
 function listed(job: NotifyJob, order: NotifyOrder): ListedJob {

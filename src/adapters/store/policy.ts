@@ -1,6 +1,6 @@
 import { and, asc, eq } from 'drizzle-orm'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
-import { whileOff } from '../../domain/events/webhook-events.ts'
+import { firstDueAt, whileOff } from '../../domain/events/webhook-events.ts'
 import type { PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
 import { type AppScope, isUnscoped } from '../../domain/operator/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy.ts'
@@ -89,7 +89,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
             const target = webhooks.appId
             yield* run(inside.insert(webhooks).values(row).onConflictDoUpdate({ target, set: row }))
             // While the webhook is off, its events are not due.
-            const dueAt = row.disabledAt === null ? now : whileOff
+            const dueAt = firstDueAt(row, now)
             const isOther = row.disabledAt === null ? eq(events.dueAt, whileOff) : undefined
             yield* run(
               inside

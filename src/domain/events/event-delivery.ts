@@ -5,7 +5,7 @@ import { statusOf } from './event-log.ts'
 import type { EventMessage, EventStore, Resolution, ResolvedEvent, TryResult } from './event-store.ts'
 import { eventBody } from './message-events.ts'
 import { mayBeSent } from './request-context.ts'
-import { type NewEvent, type StoredEvent, type Webhook, whileOff } from './webhook-events.ts'
+import { firstDueAt, type NewEvent, type StoredEvent, type Webhook } from './webhook-events.ts'
 
 /** Between tries (design D45). */
 export const eventRetryDelaysMs: readonly number[] = [
@@ -173,7 +173,7 @@ export class EventDelivery {
         continue
       }
       const { requestId, brand, channel, position, recipient, reference } = message
-      const dueAt = webhook.disabledAt === null ? now : whileOff
+      const dueAt = firstDueAt(webhook, now)
       resolved.push({ id, type, requestId, app, brand, channel, position, recipient, reference, dueAt })
     }
     return { resolved, dropped, later }

@@ -1,26 +1,28 @@
+import { recipientIndex } from '../messages/message-status.ts'
 import { type Attempt, mayBeSent } from './request-context.ts'
 import type { NewEvent, StoredEvent } from './webhook-events.ts'
 
 const longestReason = 200
 
+type FailedMessage = Pick<NewEvent, 'id' | 'at' | 'requestId' | 'position'>
+
+/** `message.failed` (design D45). */
+export function messageFailed(
+  { id, at, requestId, position }: FailedMessage,
+  status: 'failed' | 'unknown',
+  reason: string | null,
+): NewEvent {
+  const about = { position, status, reason: reason?.slice(0, longestReason) ?? null }
+  return { id, at, type: 'message.failed', requestId, reportKey: null, ...about }
+}
+
 /**
- * `message.failed` of a message that the caller's answer reports as failed (design D45).
+ * Of a message that the caller's answer reports as failed.
  * @param attempts at this recipient
  */
-export function messageFailed(
-  { id, at, requestId, position }: Pick<NewEvent, 'id' | 'at' | 'requestId' | 'position'>,
-  attempts: readonly Attempt[],
-): NewEvent {
-  return {
-    id,
-    at,
-    type: 'message.failed',
-    requestId,
-    reportKey: null,
-    position,
-    status: attempts.some(mayBeSent) ? 'unknown' : 'failed',
-    reason: (attempts.at(-1)?.reason ?? 'no provider').slice(0, longestReason),
-  }
+export function attemptsFailed(message: FailedMessage, attempts: readonly Attempt[]): NewEvent {
+  const status = attempts.some(mayBeSent) ? 'unknown' : 'failed'
+  return messageFailed(message, status, attempts.at(-1)?.reason ?? 'no provider')
 }
 
 /** The body of an event, as receivers get it (Standard Webhooks). Never a code. */
@@ -32,8 +34,7 @@ export function eventBody(event: StoredEvent): string {
     brandId: brand,
     channel,
     to: recipient,
-    // Counts from 0 in `to`.
-    index: (position ?? 1) - 1,
+    index: recipientIndex(position),
     status,
     reason,
   }

@@ -58,3 +58,8 @@ export interface StoredEvent extends NewEvent {
 
 /** `dueAt` of the events of a webhook that is switched off. */
 export const whileOff: EpochMs = Number.MAX_SAFE_INTEGER
+
+/** `dueAt` of an event that begins to wait. */
+export function firstDueAt({ disabledAt }: Pick<Webhook, 'disabledAt'>, now: EpochMs): EpochMs {
+  return disabledAt === null ? now : whileOff
+}

@@ -10,7 +10,7 @@ import {
 } from '../contact.ts'
 import type { DestinationPorts } from '../destinations/decide.ts'
 import type { Effect } from '../effects.ts'
-import { messageFailed } from '../events/message-events.ts'
+import { attemptsFailed } from '../events/message-events.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid, type RecipientStatus } from '../failures.ts'
 import { Charge } from '../money/charge.ts'
@@ -489,7 +489,7 @@ async function writeFailures(
   const at = now()
   const effects = positions.map((position): Effect => {
     const attempts = context.attempts.filter((attempt) => attempt.position === position)
-    const event = messageFailed({ id: secrets.newEventId(at), at, requestId, position }, attempts)
+    const event = attemptsFailed({ id: secrets.newEventId(at), at, requestId, position }, attempts)
     return { kind: 'event', event }
   })
   // The masked recipients are in the attempts.

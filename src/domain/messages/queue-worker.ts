@@ -1,6 +1,7 @@
 import type { Brand, Brands } from '../brands/brand.ts'
 import type { DestinationPorts } from '../destinations/decide.ts'
 import type { EventLog } from '../events/event-log.ts'
+import { messageFailed } from '../events/message-events.ts'
 import { newRequestContext, type RequestContext } from '../events/request-context.ts'
 import type { NewEvent } from '../events/webhook-events.ts'
 import { Failure } from '../failures.ts'
@@ -323,8 +324,7 @@ export class QueueWorker implements JobQueue {
     reason: string | null,
   ): NewEvent {
     const at = this.ports.now()
-    const about = { requestId, reportKey: null, position, status, reason: reason?.slice(0, 200) ?? null }
-    return { id: this.ports.secrets.newEventId(at), at, type: 'message.failed', ...about }
+    return messageFailed({ id: this.ports.secrets.newEventId(at), at, requestId, position }, status, reason)
   }
 }
 

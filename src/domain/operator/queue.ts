@@ -1,4 +1,4 @@
-import type { NewEvent } from '../events/webhook-events.ts'
+import { messageFailed } from '../events/message-events.ts'
 import type { ListedJob, NotifyJobStore, OperatorChange } from '../messages/queue.ts'
 import { defaultLifetimeMs } from '../messages/queue-body.ts'
 import type { Secrets } from '../ports.ts'
@@ -60,9 +60,9 @@ export async function cancelJobs(
     const change = { state: 'cancelled', recipient: null, dueAt: at, updatedAt: at, reason } as const
     const hasWebhook = webhooks.some((webhook) => webhook.appId === all[0]?.appId)
     const changes = queued.map(({ position }): OperatorChange => {
-      const about = { requestId, reportKey: null, position, status: 'failed', reason } as const
-      const event: NewEvent = { id: secrets.newEventId(at), at, type: 'message.failed', ...about }
-      return hasWebhook ? { position, change, event } : { position, change }
+      if (!hasWebhook) return { position, change }
+      const message = { id: secrets.newEventId(at), at, requestId, position }
+      return { position, change, event: messageFailed(message, 'failed', reason) }
     })
     return { changes, action: 'queue.cancelled' }
   })

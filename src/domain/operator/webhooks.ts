@@ -1,6 +1,6 @@
 import type { EventDeliveryPorts } from '../events/event-delivery.ts'
 import type { EventReader } from '../events/event-store.ts'
-import { type EventType, eventTypes, type Webhook, whileOff } from '../events/webhook-events.ts'
+import { type EventType, eventTypes, firstDueAt, type Webhook } from '../events/webhook-events.ts'
 import { type HostKindOf, webhookUrlProblem } from '../events/webhook-url.ts'
 import type { Alerts } from '../money/alerts.ts'
 import type { Secrets } from '../ports.ts'
@@ -114,7 +114,7 @@ export async function sendTestEvent(
     recipient: '00********00',
     reference: null,
     tries: 0,
-    dueAt: webhook.disabledAt === null ? at : whileOff,
+    dueAt: firstDueAt(webhook, at),
     httpStatus: null,
     error: null,
     endedAt: null,

@@ -10,7 +10,7 @@ import {
 } from '../contact.ts'
 import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
 import type { Effect } from '../effects.ts'
-import { messageFailed } from '../events/message-events.ts'
+import { attemptsFailed } from '../events/message-events.ts'
 import { mayBeSent, noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import type { Guard, GuardPass } from '../guard/guard.ts'
@@ -172,10 +172,11 @@ async function settle(
     const isUnused = (grant: Grant) =>
       grant === cooldown || (possiblySent.length === 0 && limits.some((each) => isSame(each, grant)))
     const at = now()
-    const about = { id: ports.secrets.newEventId(at), at, requestId: context.requestId, position: null }
-    const effects: Effect[] = hasWebhook
-      ? [{ kind: 'event', event: messageFailed(about, context.attempts) }]
-      : []
+    const effects: Effect[] = []
+    if (hasWebhook) {
+      const message = { id: ports.secrets.newEventId(at), at, requestId: context.requestId, position: null }
+      effects.push({ kind: 'event', event: attemptsFailed(message, context.attempts) })
+    }
     await store.abandonSend(record, [...grants.filter(isUnused), ...unspent], provider, at, effects)
     await countFurther(ports, limits, possiblySent.length)
     throw new Failure('sms_failed')
