@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Contacts } from '../domain/contact.ts'
+import { isRequestId } from '../domain/events/request-context.ts'
 import type { Actor } from '../domain/operator/audit.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import { parseDuration } from '../domain/time.ts'
@@ -188,9 +189,13 @@ export function commaList(text: string): string[] {
     .filter((word) => word !== '')
 }
 
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`
+}
+
 /** @throws OperatorError */
 export function requestId(text: string): string {
   const id = text.trim().toLowerCase()
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
+  if (isRequestId(id)) return id
   throw new OperatorError('The request id must be a UUID, as in the response and its X-Request-Id header.')
 }

@@ -8,6 +8,7 @@ import { OperatorError } from '../domain/operator/operator.ts'
 import {
   commandActor,
   complain,
+  counted,
   type Env,
   isoTime,
   print,
@@ -195,8 +196,4 @@ const thisProcess: DraftOwner = {
 
 function inMebibytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(1)} MiB`
-}
-
-function counted(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`
 }

@@ -4,6 +4,7 @@ import { cancelJobs, listJobs, mostListedJobs, retryJobs } from '../domain/opera
 import {
   commandActor,
   complain,
+  counted,
   type Env,
   isoTime,
   print,
@@ -58,7 +59,7 @@ export function queueCommands(program: Command, env: Env): void {
       withServerContext(env, async (context) => {
         const ports = { ...context.acting(await commandActor(env)), jobs: context.jobs }
         const includesUnknown = options.includeUnknown ?? false
-        print(`${jobsInWords(await retryJobs(ports, requestId(id), { includesUnknown }))} queued again.`)
+        print(`${counted(await retryJobs(ports, requestId(id), { includesUnknown }), 'job')} queued again.`)
       }),
     )
   queue
@@ -68,13 +69,9 @@ export function queueCommands(program: Command, env: Env): void {
     .action((id: string) =>
       withServerContext(env, async (context) => {
         const ports = { ...context.acting(await commandActor(env)), jobs: context.jobs }
-        print(`${jobsInWords(await cancelJobs(ports, requestId(id)))} cancelled.`)
+        print(`${counted(await cancelJobs(ports, requestId(id)), 'job')} cancelled.`)
       }),
     )
-}
-
-function jobsInWords(jobs: number): string {
-  return jobs === 1 ? '1 job' : `${jobs} jobs`
 }
 
 /** As in JSON. */

@@ -244,9 +244,8 @@ function attempt(row: Delivery): string {
   const form = [row.template, row.segments && segmentsInWords(row.segments), position]
     .filter(Boolean)
     .join(', ')
-  // Of a job: the number within its recipient.
-  const number = row.attempt < attemptsPerJob ? row.attempt : row.attempt % attemptsPerJob
-  return `${number}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
+  // That of a job is the number within its recipient.
+  return `${row.attempt % attemptsPerJob}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
 }
 
 function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {

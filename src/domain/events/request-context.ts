@@ -72,6 +72,10 @@ export interface RequestEnd {
 
 export type ContextOf = (request: Request) => RequestContext
 
+export function isRequestId(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
+}
+
 export function newRequestContext(
   request: Pick<RequestContext, 'requestId' | 'at' | 'clientIp'>,
 ): RequestContext {

@@ -1,7 +1,7 @@
 import type { Body } from '../body.ts'
 import type { Channel } from '../contact.ts'
 import type { Delivery, RequestTrace } from '../events/event-log.ts'
-import type { Operation, RequestContext } from '../events/request-context.ts'
+import { isRequestId, type Operation, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import { claim } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
@@ -104,11 +104,9 @@ async function find(
   return messages(requestId)
 }
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 function readRequestId({ messageRequestId }: Body): string {
   const requestId = typeof messageRequestId === 'string' ? messageRequestId.toLowerCase() : ''
-  if (uuid.test(requestId)) return requestId
+  if (isRequestId(requestId)) return requestId
   throw invalid('`messageRequestId` must be the `requestId` of a send, resend or notify, which is a UUID.')
 }
 

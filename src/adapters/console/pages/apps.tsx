@@ -17,7 +17,7 @@ import {
 import { count } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import type { AppScopeModel, AppsModel, PageContext, ScopeModel } from '../models.ts'
-import { WebhookState } from './webhook.tsx'
+import { WebhookState, webhookPath } from './webhook.tsx'
 
 type Key = IssuedApp['keys'][number]
 
@@ -203,7 +203,7 @@ function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefin
         <LinkButton href={`/admin/apps/scope?app=${encodeURIComponent(appId)}`} small>
           Change scope
         </LinkButton>{' '}
-        <LinkButton href={`/admin/apps/webhook?app=${encodeURIComponent(appId)}`} small>
+        <LinkButton href={webhookPath(appId)} small>
           Webhook<span class="sr-only"> of {appId}</span>
         </LinkButton>
       </p>

@@ -11,10 +11,9 @@ import { count } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import type { PageContext, WebhookModel, WebhookSecretModel } from '../models.ts'
 
-const parentOf = (appId: string) => ({
-  title: `Webhook of ${appId}`,
-  href: `/admin/apps/webhook?app=${encodeURIComponent(appId)}`,
-})
+export function webhookPath(appId: string): string {
+  return `/admin/apps/webhook?app=${encodeURIComponent(appId)}`
+}
 
 export function webhookPage(pageContext: PageContext, model: WebhookModel): string {
   const { appId, webhook, form, events, problem } = model
@@ -157,7 +156,7 @@ function EventStatus({ event: { state, tries, dueAt, httpStatus, error, endedAt 
 
 /** The only page with the secret of a webhook. */
 export function webhookSecretPage(pageContext: PageContext, { appId, secret }: WebhookSecretModel): string {
-  const parent = parentOf(appId)
+  const parent = { title: `Webhook of ${appId}`, href: webhookPath(appId) }
   return consolePage(
     pageContext,
     { title: `Webhook secret of ${appId}`, section: 'apps', parent },

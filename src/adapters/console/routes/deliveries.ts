@@ -1,4 +1,5 @@
 import { explain } from '../../../domain/events/explain.ts'
+import { isRequestId } from '../../../domain/events/request-context.ts'
 import { html, seeOther } from '../answers.ts'
 import { field, type PageHandler, pageLength } from '../page-handler.ts'
 import { deliveriesPage, tracePage } from '../pages/deliveries.tsx'
@@ -34,7 +35,8 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
   post('/admin/deliveries/search', async ({ form }, pageContext) => {
     const q = field(form, 'q')
     if (q === '') return seeOther('/admin/deliveries')
-    if (uuid.test(q)) return seeOther(`/admin/deliveries?request=${q.toLowerCase()}`)
+    const requestId = q.toLowerCase()
+    if (isRequestId(requestId)) return seeOther(`/admin/deliveries?request=${requestId}`)
     const recipient = settings.contacts.phone(q) ?? settings.contacts.email(q)
     if (!recipient) {
       const search = { requestId: null, recipient: null }
@@ -65,8 +67,6 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
     return html(tracePage(pageContext, { trace, deliveries, lines: explain(trace, deliveries, jobs) }))
   })
 }
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 function cursorOf(text: string | null): { requestId: string; attempt: number } | undefined {
   const [, requestId = '', attempt = ''] = /^([0-9a-f-]{36})\.([0-9]{1,7})$/.exec(text ?? '') ?? []

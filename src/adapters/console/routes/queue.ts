@@ -1,4 +1,5 @@
 import { cancelJobs, listJobs, retryJobs } from '../../../domain/operator/queue.ts'
+import { counted } from '../../pages/words.ts'
 import { done, html } from '../answers.ts'
 import { field, type PageHandler } from '../page-handler.ts'
 import { queuePage } from '../pages/queue.tsx'
@@ -12,14 +13,10 @@ export function queueRoutes({ get, post, ports }: PageHandler): void {
   post('/admin/queue/retry', async ({ visit, form, by }) => {
     const includesUnknown = field(form, 'unknown') === 'yes'
     const retried = await retryJobs({ ...by, jobs }, field(form, 'requestId'), { includesUnknown })
-    return done(visit, '/admin/queue', `${inWords(retried)} queued again.`)
+    return done(visit, '/admin/queue', `${counted(retried, 'job')} queued again.`)
   })
   post('/admin/queue/cancel', async ({ visit, form, by }) => {
     const cancelled = await cancelJobs({ ...by, secrets, jobs }, field(form, 'requestId'))
-    return done(visit, '/admin/queue', `${inWords(cancelled)} cancelled.`)
+    return done(visit, '/admin/queue', `${counted(cancelled, 'job')} cancelled.`)
   })
-}
-
-function inWords(jobs: number): string {
-  return jobs === 1 ? '1 job' : `${jobs} jobs`
 }

@@ -9,13 +9,12 @@ import {
 import { done, html } from '../answers.ts'
 import type { PageContext, WebhookModel } from '../models.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
-import { webhookPage, webhookSecretPage } from '../pages/webhook.tsx'
+import { webhookPage, webhookPath, webhookSecretPage } from '../pages/webhook.tsx'
 
 const latestEvents = 20
 
 export function webhookRoutes({ get, post, ports, settings, missing }: PageHandler): void {
   const { apps, secrets, events } = ports
-  const pathOf = (appId: string) => `/admin/apps/webhook?app=${encodeURIComponent(appId)}`
 
   get('/admin/apps/webhook', ({ url }, pageContext) => shown(pageContext, url.searchParams.get('app') ?? ''))
   post('/admin/apps/webhook', async ({ form, by }, pageContext) => {
@@ -38,12 +37,12 @@ export function webhookRoutes({ get, post, ports, settings, missing }: PageHandl
   post('/admin/apps/webhook/test', async ({ visit, form, by }) => {
     const appId = field(form, 'appId')
     await sendTestEvent({ ...by, events, secrets }, appId)
-    return done(visit, pathOf(appId), 'A test event is sent. Reload the page to see the answer.')
+    return done(visit, webhookPath(appId), 'A test event is sent. Reload the page to see the answer.')
   })
   post('/admin/apps/webhook/resend', async ({ visit, form, by }) => {
     const [appId, id] = [field(form, 'appId'), field(form, 'id')]
     await sendEventAgain({ ...by, events }, { appId, id })
-    return done(visit, pathOf(appId), 'The event is sent again. Reload the page to see the answer.')
+    return done(visit, webhookPath(appId), 'The event is sent again. Reload the page to see the answer.')
   })
 
   async function shown(
