@@ -225,10 +225,13 @@ function isFirst(requestId: string, position: number | null, type: NewEvent['typ
     AND coalesce(other.position, 0) = ${position ?? 0} AND other.type = ${type} AND other.state <> 'new')`
 }
 
-/** In order per message. Two nodes may have resolved two events of one type at the same time; the later one is never due. */
+/**
+ * In order per message. Two nodes may have resolved two events of one type at the same time; the later one is never due. With OFFSET,
+ * PostgreSQL looks up each row until it has enough, instead of joining all events.
+ */
 const isNext = sql`NOT EXISTS (SELECT 1 FROM events AS earlier WHERE earlier.request_id = events.request_id
   AND coalesce(earlier.position, 0) = coalesce(events.position, 0) AND earlier.id < events.id
-  AND (earlier.state IN ('new', 'waiting') OR earlier.type = events.type))`
+  AND (earlier.state IN ('new', 'waiting') OR earlier.type = events.type) LIMIT 1 OFFSET 0)`
 
 /** An attempt that is not in the event log after this time is not expected: a crash can lose the last ones. */
 const lateMs = 10_000

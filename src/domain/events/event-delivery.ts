@@ -72,6 +72,8 @@ export class EventDelivery {
   /** Whether a step must follow the present one. */
   private isAwaited = false
   private isStopped = false
+  /** The latest step. */
+  private hasFailed = false
 
   constructor(private readonly ports: EventDeliveryPorts) {}
 
@@ -84,9 +86,15 @@ export class EventDelivery {
     this.isAwaited = this.run !== undefined
     if (this.run || this.isStopped) return
     this.run = this.step()
-      .catch((err: unknown) =>
-        this.ports.log.error({ err }, 'events could not be read or delivered; otpost will try again'),
-      )
+      .then(() => {
+        this.hasFailed = false
+      })
+      .catch((err: unknown) => {
+        // Once, since a step follows every second.
+        if (!this.hasFailed)
+          this.ports.log.error({ err }, 'events could not be read or delivered; otpost will try again')
+        this.hasFailed = true
+      })
       .finally(() => {
         this.run = undefined
         if (this.isAwaited) this.tick()
