@@ -139,6 +139,8 @@ describe('a request', () => {
   })
 })
 
+let stopwatch = 0
+
 describe('a job', () => {
   afterEach(() => app.close())
 
@@ -241,6 +243,17 @@ describe('a job', () => {
     expect([first.sent.length, next.sent.length]).toEqual([1, 1])
   })
 
+  test('is sent at once if the clock was set back before its time', async () => {
+    await start({}, { stopwatch: () => stopwatch })
+    gateway.answer(() => temporary)
+    const answer = await notifyLater()
+    await jobsOf(answer)
+    gateway.answer(() => accepted)
+    app.advance(-600)
+    stopwatch += 10_000
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'accepted' }])
+  })
+
   test('waits for its brand, its destination and its budget', async () => {
     await start()
     const policy = policyOf(app)
@@ -281,8 +294,6 @@ describe('a job', () => {
     expect(jobs.find(({ state }) => state === 'queued')?.reason).toBe('budget exhausted')
   })
 })
-
-let stopwatch = 0
 
 describe('a process that ended', () => {
   afterEach(() => app.close())

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, isNotNull, lte, min, or, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gt, inArray, isNotNull, lte, min, or, sql } from 'drizzle-orm'
 import {
   attemptsOfLostTry,
   type DueJob,
@@ -85,7 +85,10 @@ export function createNotifyJobStore({
         return row !== undefined
       })
     },
-    recover: async (stateOf, now, eventOf) => {
+    recover: async (stateOf, { now, latestDueAt }, eventOf) => {
+      const isTooLate = and(eq(jobs.state, 'queued'), gt(jobs.dueAt, latestDueAt))
+      const [late] = await orm.select(returned).from(jobs).where(isTooLate).limit(1)
+      if (late) await writeCounted(orm.update(jobs).set({ dueAt: now }).where(isTooLate))
       const inFlight = await orm.select().from(jobs).where(eq(jobs.state, 'sending'))
       const lost = inFlight.filter((job) => stateOf(job) !== 'sending').toSorted(byKey)
       if (lost.length === 0) return 0

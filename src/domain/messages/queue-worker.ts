@@ -9,7 +9,7 @@ import { Charge } from '../money/charge.ts'
 import { claim } from '../otp/claims.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { ReadPolicy } from '../policy.ts'
-import type { Log, Secrets } from '../ports.ts'
+import { clockToleranceMs, type Log, type Secrets } from '../ports.ts'
 import { type EpochMs, minuteMs, type Stopwatch } from '../time.ts'
 import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
 import {
@@ -191,8 +191,10 @@ export class QueueWorker implements JobQueue {
         if (job.owner === owner) return isLeaseOver && !this.keys.has(keyOf(job)) ? 'queued' : 'sending'
         return job.owner === null || isLeaseOver || hasEnded(job.owner) ? 'unknown' : 'sending'
       }
-      const lost = await jobs.recover(stateOf, at, (job) =>
-        webhooks.size === 0 ? undefined : this.failedEvent(job, 'unknown', 'process ended'),
+      const lost = await jobs.recover(
+        stateOf,
+        { now: at, latestDueAt: at + longestDelayMs + clockToleranceMs },
+        (job) => (webhooks.size === 0 ? undefined : this.failedEvent(job, 'unknown', 'process ended')),
       )
       this.counts.set('unknown', (this.counts.get('unknown') ?? 0) + lost)
       if (lost > 0) {

@@ -118,10 +118,13 @@ export interface NotifyJobStore {
     change: JobChange,
     event: NewEvent | undefined,
   ): Promise<boolean>
-  /** Ends tries whose owner ended or lost its lease. Returns how many jobs became `unknown`. */
+  /**
+   * Ends tries whose owner ended or lost its lease. Returns how many jobs became `unknown`.
+   * @param latestDueAt queued jobs that are due later become due now: the clock was set back
+   */
   recover(
     stateOf: (job: JobInFlight) => 'queued' | 'unknown' | 'sending',
-    now: EpochMs,
+    { now, latestDueAt }: { readonly now: EpochMs; readonly latestDueAt: EpochMs },
     eventOf: (job: JobInFlight) => NewEvent | undefined,
   ): Promise<number>
   /** By position. */
