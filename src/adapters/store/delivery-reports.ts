@@ -1,4 +1,5 @@
 import type { Effect } from '../../domain/effects.ts'
+import { longestReason } from '../../domain/events/message-events.ts'
 import { type Counted, reportStat } from '../../domain/events/stats.ts'
 import {
   type DeliveryReportState,
@@ -34,7 +35,8 @@ export function reportEvents(saved: readonly SavedReport[]): readonly Effect[] {
     if (status === 'pending') return []
     const id = Bun.randomUUIDv7('hex', at)
     const type = `message.${status}` as const
-    const event = { id, at, type, requestId: null, reportKey, position: null, status, reason }
+    const about = { requestId: null, reportKey, position: null, status }
+    const event = { id, at, type, ...about, reason: reason?.slice(0, longestReason) ?? null }
     return [{ kind: 'event', event }]
   })
 }

@@ -2,7 +2,8 @@ import { recipientIndex } from '../messages/message-status.ts'
 import { type Attempt, mayBeSent } from './request-context.ts'
 import type { NewEvent, StoredEvent } from './webhook-events.ts'
 
-const longestReason = 200
+/** In characters: a reason may be the text of a provider. */
+export const longestReason = 200
 
 type FailedMessage = Pick<NewEvent, 'id' | 'at' | 'requestId' | 'position'>
 
