@@ -136,8 +136,7 @@ export function createEventStore({
       const statements = inOneOrder(changes).flatMap((change) => change.statements)
       if (statements.length > 0) await write(...statements)
     },
-    take: async (turns, now, leaseMs) => {
-      const most = turns.values().reduce((sum, each) => sum + each, 0)
+    take: async (turns, most, now, leaseMs) => {
       const { state, dueAt, appId, id } = events
       const due = await orm
         .select()

@@ -78,7 +78,7 @@ export class EventDelivery {
   constructor(private readonly ports: EventDeliveryPorts) {}
 
   get waiting(): number {
-    return this.waitingByApp.values().reduce((sum, count) => sum + count, 0)
+    return sum(this.waitingByApp.values())
   }
 
   /** Call it at start and every second. It works in the background if an app has a webhook. */
@@ -190,31 +190,32 @@ export class EventDelivery {
   /** Takes turns until nothing is due or every turn is in use. */
   private async startAll(webhooks: ReadonlyMap<string, Webhook>): Promise<void> {
     const { events, now } = this.ports
-    while (!this.isStopped) {
-      const turns = this.freeTurns(webhooks)
-      if (turns.size === 0) return
-      const taken = await events.take(turns, now(), leaseMs)
-      if (taken.length === 0) return
-      for (const event of taken) this.start(event, webhooks)
+    for (const ofFailing of [false, true]) {
+      while (!this.isStopped) {
+        const turns = this.freeTurns(webhooks, ofFailing)
+        const most = turnsOfAll - sum(this.inFlight.values())
+        const ofKind = ofFailing ? Math.min(most, turnsOfAll / 2 - this.inFlightOfFailing()) : most
+        if (turns.size === 0 || ofKind <= 0) break
+        const taken = await events.take(turns, ofKind, now(), leaseMs)
+        if (taken.length === 0) break
+        for (const event of taken) this.start(event, webhooks)
+      }
     }
   }
 
-  private freeTurns(webhooks: ReadonlyMap<string, Webhook>): ReadonlyMap<string, number> {
+  /** By app, of the webhooks that fail or of the others. */
+  private freeTurns(webhooks: ReadonlyMap<string, Webhook>, ofFailing: boolean): ReadonlyMap<string, number> {
     const turns = new Map<string, number>()
-    const sum = (apps: Iterable<string>) =>
-      [...apps].reduce((total, appId) => total + (this.inFlight.get(appId) ?? 0), 0)
-    let free = turnsOfAll - sum(this.inFlight.keys())
-    let freeOfFailing = turnsOfAll / 2 - sum(this.failing)
     for (const [appId, { disabledAt }] of webhooks) {
-      const isFailing = this.failing.has(appId)
-      const own = (isFailing ? 1 : turnsOfOne) - (this.inFlight.get(appId) ?? 0)
-      const count = Math.min(own, free, isFailing ? freeOfFailing : free)
-      if (disabledAt !== null || count <= 0) continue
-      turns.set(appId, count)
-      free -= count
-      if (isFailing) freeOfFailing -= count
+      if (disabledAt !== null || this.failing.has(appId) !== ofFailing) continue
+      const free = (ofFailing ? 1 : turnsOfOne) - (this.inFlight.get(appId) ?? 0)
+      if (free > 0) turns.set(appId, free)
     }
     return turns
+  }
+
+  private inFlightOfFailing(): number {
+    return sum(this.failing.values().map((appId) => this.inFlight.get(appId) ?? 0))
   }
 
   private start(event: StoredEvent, webhooks: ReadonlyMap<string, Webhook>): void {
@@ -273,6 +274,10 @@ export class EventDelivery {
   private countResult(result: EventResult): void {
     this.counts.set(result, (this.counts.get(result) ?? 0) + 1)
   }
+}
+
+function sum(counts: IteratorObject<number>): number {
+  return counts.reduce((total, count) => total + count, 0)
 }
 
 function isSubscribed({ eventTypes }: Webhook, { type }: NewEvent): boolean {

@@ -44,8 +44,14 @@ export interface EventStore {
    * Due events, oldest first, with their tries counted: a lease that ends after `leaseMs`. Without an event whose message has an
    * earlier event that is not delivered or given up, or that is of the same type.
    * @param turns how many to take at most, by app
+   * @param most how many to take at most, in all
    */
-  take(turns: ReadonlyMap<string, number>, now: EpochMs, leaseMs: number): Promise<readonly StoredEvent[]>
+  take(
+    turns: ReadonlyMap<string, number>,
+    most: number,
+    now: EpochMs,
+    leaseMs: number,
+  ): Promise<readonly StoredEvent[]>
   /** Does nothing if another process took the event after its lease. */
   retryAt(event: StoredEvent, dueAt: EpochMs, result: TryResult): Promise<void>
   end(event: StoredEvent, state: 'delivered' | 'failed', endedAt: EpochMs, result: TryResult): Promise<void>
