@@ -66,6 +66,8 @@ describe('a webhook URL', () => {
     ['https://[::]/', 'development'],
     ['https://[::ffff:8.8.8.8]/', 'development'],
     ['https://[::ffff:127.0.0.1]/', 'development'],
+    ['https://[::127.0.0.1]/', 'development'],
+    ['https://[fe00::1]/', 'development'],
     ['https://[fe80::1]/', 'development'],
     ['https://[fc00::1]/', 'development'],
     ['https://[fd00:ec2::254]/', 'development'],
