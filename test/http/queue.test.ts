@@ -137,6 +137,14 @@ describe('a request', () => {
     // A synchronous request needs no room.
     expectSuccess(await app.post('/notify', { ...legacy, to: [freshPhone()] }), ['channel'])
   })
+
+  test('concurrent requests do not exceed the bound, also if each counts the jobs', async () => {
+    let stopwatch = 0
+    await start({}, { mostWaitingJobs: 3, stopwatch: () => (stopwatch += 1000) })
+    gateway.answer(() => temporary)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => notifyLater()))
+    expect(answers.map(({ status }) => status).sort()).toEqual([202, 202, 202, 429, 429, 429, 429, 429])
+  })
 })
 
 let stopwatch = 0
@@ -210,7 +218,7 @@ describe('a job', () => {
       expect(await jobsOf(answer)).toMatchObject([{ state: 'queued' }])
     }
     app.advance(0.001)
-    expect(await jobsOf(answer)).toMatchObject([{ state: 'failed', reason: 'expired: HTTP 503', tries: 3 }])
+    expect(await jobsOf(answer)).toMatchObject([{ state: 'failed', reason: 'expired: HTTP 503', tries: 2 }])
     expect(gateway.sent).toHaveLength(2)
   })
 

@@ -372,11 +372,12 @@ async function enqueue(
   key: IdempotencyKey<Notified | Accepted> | undefined,
 ): Promise<Accepted> {
   const { channel, recipients } = order
-  await ports.queue.refuseIfFull(recipients.length)
-  noteRecipients(ports, context, channel, recipients)
   const accepted = { channel, recipients: recipients.length }
-  key?.answerWithClaim(202, accepted)
-  await claim(ports, context, order.claims, key, [queueEffect(ports, context, order)])
+  await ports.queue.accept(recipients.length, () => {
+    noteRecipients(ports, context, channel, recipients)
+    key?.answerWithClaim(202, accepted)
+    return claim(ports, context, order.claims, key, [queueEffect(ports, context, order)])
+  })
   ports.eventLog.note(context)
   // The request is in the event log before its first attempt.
   await ports.eventLog.flush()

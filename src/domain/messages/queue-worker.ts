@@ -92,6 +92,8 @@ export class QueueWorker implements JobQueue {
   private recovery: Promise<void> | undefined
   private recoveredAt = Number.NEGATIVE_INFINITY
   private counted = { at: Number.NEGATIVE_INFINITY, jobs: 0 }
+  /** Jobs of this process that `counted` may not include: all, and of these the stored ones. */
+  private readonly uncounted = { all: 0, stored: 0 }
   /** Resolves at the next tick. */
   private nextTick = Promise.withResolvers<void>()
 
@@ -124,18 +126,20 @@ export class QueueWorker implements JobQueue {
   }
 
   /** Uses a count that is at most a second old. So the bound is exceeded by at most what other processes accept in a second. */
-  async refuseIfFull(jobs: number): Promise<void> {
-    const { stopwatch, mostWaiting } = this.ports
-    const at = stopwatch()
-    if (at - this.counted.at >= countIntervalMs) {
-      this.counted = { at, jobs: this.counted.jobs }
-      this.counted.jobs = (await this.ports.jobs.status()).waiting
-    }
-    if (this.counted.jobs + jobs > mostWaiting) {
+  async accept(jobs: number, store: () => Promise<unknown>): Promise<void> {
+    await this.count()
+    if (this.counted.jobs + this.uncounted.all + jobs > this.ports.mostWaiting) {
       const message = `Too many requests. Please try again later. The queue of asynchronous notifications is full. Try again in ${fullRetrySeconds} seconds.`
       throw new Failure('rate_limited', message, { retryAfterSeconds: fullRetrySeconds })
     }
-    this.counted.jobs += jobs
+    this.uncounted.all += jobs
+    try {
+      await store()
+      this.uncounted.stored += jobs
+    } catch (error) {
+      this.uncounted.all -= jobs
+      throw error
+    }
   }
 
   /** Resolves when no job is due or in flight. */
@@ -150,6 +154,22 @@ export class QueueWorker implements JobQueue {
     this.isStopped = true
     this.nextTick.resolve()
     await this.idle()
+  }
+
+  private async count(): Promise<void> {
+    const at = this.ports.stopwatch()
+    if (at - this.counted.at < countIntervalMs) return
+    this.counted.at = at
+    // The count includes these. Others may be stored before or after it.
+    const { stored } = this.uncounted
+    this.uncounted.stored = 0
+    try {
+      this.counted.jobs = (await this.ports.jobs.status()).waiting
+      this.uncounted.all -= stored
+    } catch (error) {
+      this.uncounted.stored += stored
+      throw error
+    }
   }
 
   private async takeDue(): Promise<void> {
@@ -213,9 +233,13 @@ export class QueueWorker implements JobQueue {
     const { tried, now } = this.ports
     const at = now()
     const context = contextOf(due, at)
-    const isExpired = at >= order.expiresAt
-    const result = isExpired ? expired(job.reason) : await this.send(context, due)
-    if (!isExpired) tried(context)
+    if (at >= order.expiresAt) {
+      // `take` counted a try.
+      await this.save({ order, job: { ...job, tries: job.tries - 1 } }, context, expired(job.reason))
+      return
+    }
+    const result = await this.send(context, due)
+    tried(context)
     await this.save(due, context, result)
   }
 
@@ -369,12 +393,13 @@ function changeOf(
   now: EpochMs,
 ): JobChange {
   const attempts = attemptsBegun - job.position * attemptsPerJob
+  const { tries } = job
   if (result.kind === 'accepted') {
-    return { state: 'accepted', recipient: null, attempts, dueAt: now, updatedAt: now, reason: null }
+    return { state: 'accepted', recipient: null, tries, attempts, dueAt: now, updatedAt: now, reason: null }
   }
   const { kind, reason } = result
-  const about = { recipient: job.recipient, attempts, updatedAt: now, reason }
+  const about = { recipient: job.recipient, tries, attempts, updatedAt: now, reason }
   if (kind === 'unknown' || result.isFinal) return { ...about, state: kind, dueAt: now + keptAfterEndMs }
-  const delayMs = Math.min(firstDelayMs * 2 ** (job.tries - 1), longestDelayMs)
+  const delayMs = Math.min(firstDelayMs * 2 ** (tries - 1), longestDelayMs)
   return { ...about, state: 'queued', dueAt: Math.min(now + delayMs, order.expiresAt) }
 }

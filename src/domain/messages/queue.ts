@@ -62,8 +62,11 @@ export const mostWaitingJobs = 100_000
 
 /** What /notify needs of the queue. */
 export interface JobQueue {
-  /** @throws Failure `rate_limited` if too many jobs are queued */
-  refuseIfFull(jobs: number): Promise<void>
+  /**
+   * Stores this many jobs with `store`.
+   * @throws Failure `rate_limited` if too many jobs are queued; then `store` is not called
+   */
+  accept(jobs: number, store: () => Promise<unknown>): Promise<void>
   /** Jobs may be due. Never throws. */
   wake(): void
 }
@@ -73,7 +76,10 @@ export interface DueJob {
   readonly job: NotifyJob & { readonly recipient: string; readonly owner: string }
 }
 
-export type JobChange = Pick<NotifyJob, 'state' | 'recipient' | 'attempts' | 'dueAt' | 'updatedAt' | 'reason'>
+export type JobChange = Pick<
+  NotifyJob,
+  'state' | 'recipient' | 'tries' | 'attempts' | 'dueAt' | 'updatedAt' | 'reason'
+>
 
 export type ListedJob = Omit<NotifyJob, 'recipient' | 'recipientHash' | 'owner'> &
   Pick<NotifyOrder, 'appId' | 'brandSlug' | 'channel' | 'reference' | 'createdAt' | 'expiresAt'> & {
