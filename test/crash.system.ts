@@ -70,7 +70,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
       })
       const app = await createApp(config, { now: () => Date.now() + seconds * 1000 })
       ending.defer(() => app.close())
-      return async (path: string, fields: object): Promise<string> => {
+      const post = async (path: string, fields: object): Promise<string> => {
         const response = await app.handle(
           new Request(`http://localhost${path}`, {
             method: 'POST',
@@ -80,6 +80,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
         )
         return verdict({ status: response.status, body: await response.json() })
       }
+      return { app, post }
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   }
@@ -248,10 +249,12 @@ test.concurrent.each(crashPoints)('a server is killed in the middle of a send: $
     expect(verdict(other)).toBe('429 rate_limited')
   }
   if (point.next === '429 cooldown_active') {
-    expect(await (await trace.later(leaseSeconds - 20))('/otp/send', { phone })).toBe('429 cooldown_active')
+    expect(await (await trace.later(leaseSeconds - 20)).post('/otp/send', { phone })).toBe(
+      '429 cooldown_active',
+    )
   }
   // The user can request another code when the delivery that was under way can not arrive any more.
-  const ask =
+  const { post: ask } =
     point.next === '200' || point.delivered ? await trace.later(0) : await trace.later(leaseSeconds + 1)
   if (trace.receiver.received.length === 0) expect(await ask('/otp/send', { phone })).toBe('200')
 
@@ -336,4 +339,29 @@ test('a server is killed as the gateway answers: a delivered code verifies once 
     expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
   }
   expect(trace.receiver.received).toHaveLength(32)
+})
+
+test('a server is killed while an event is on its way: the next server delivers it, with the same webhook-id', async () => {
+  const keys = { [credentials.appId]: credentials.apiKey }
+  await using trace = await scene({ APP_CREDENTIALS: JSON.stringify(keys) })
+  const hook = startReceiver(() => held().promise)
+  await trace.operate((policy) => policy.webhook(hook.url))
+  const server = await trace.start()
+  trace.receiver.answer(() => new Response(null, { status: 500 }))
+  const { status, body } = await server.post('/otp/send', { phone })
+  expect(status).toBe(502)
+  while (hook.received.length === 0) await Bun.sleep(20)
+  server.child.kill('SIGKILL')
+  expect(await server.exited).toBe(137)
+
+  hook.answer(() => new Response())
+  const { app } = await trace.later(60)
+  app.events.tick()
+  await app.events.idle()
+  expect(hook.received.map((call) => [call.body.type, call.body.data.requestId])).toEqual([
+    ['message.failed', body.requestId],
+    ['message.failed', body.requestId],
+  ])
+  expect(new Set(hook.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(1)
+  hook.stop()
 })
