@@ -111,7 +111,7 @@ describe.concurrent('--help', () => {
     const named = Array.from(stdout.matchAll(/^ {2}([a-z]+)[ |]/gm), ([, name]) => name)
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
     const context = ['brand', 'request', 'app', 'destination', 'guard', 'budget', 'price', 'admin', 'audit']
-    const messages = ['deliveries', 'explain', 'callbacks', 'outbox']
+    const messages = ['deliveries', 'explain', 'callbacks', 'outbox', 'queue']
     const care = ['backup', 'restore', 'move', 'doctor', 'forget']
     expect(named.sort()).toEqual([...server, ...context, ...messages, ...care, 'help'].sort())
   })
@@ -403,7 +403,8 @@ describe.concurrent('app', () => {
       disabledAt: null,
     }
     expect(await list()).toMatchObject([{ appId: 'shop', webhook: shown }])
-    const second = await webhook('--url', 'http://localhost:3001/')
+    const development = { ...env, NODE_ENV: 'development' }
+    const second = await otpost(['app', 'webhook', 'shop', '--url', 'http://localhost:3001/'], development)
     expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('previous secret')])
     expect(second.stdout).not.toBe(first.stdout)
     expect(await list()).toMatchObject([{ webhook: { url: 'http://localhost:3001/', events: [] } }])

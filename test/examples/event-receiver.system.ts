@@ -106,6 +106,8 @@ describe.skipIf(node === null)(
 
     test('gets the event of a server, with the secret that the command prints', async () => {
       const env = {
+        // Events may then go to this machine.
+        NODE_ENV: 'development',
         DATABASE_URL: `file:${join(folder.path, 'data/otpost.db')}`,
         APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
       }

@@ -22,12 +22,12 @@ export interface DeliveryReportStore {
 
 /** The report key of an attempt with its own callback URL. Short, since providers limit URLs. */
 export function attemptKey(requestId: string, attempt: number): string {
-  return `${requestId.replaceAll('-', '')}.${attempt}`
+  return `${requestId.replaceAll('-', '')}.${attempt.toString(36)}`
 }
 
 /** Undefined: a key of `providerReportKey`. */
 export function requestIdOfKey(key: string): string | undefined {
-  const groups = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})\.\d+$/.exec(key)
+  const groups = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})\.[0-9a-z]+$/.exec(key)
   return groups ? groups.slice(1).join('-') : undefined
 }
 
@@ -72,7 +72,7 @@ export function callbackUrls(
 
 export function attemptPathLength(provider: string): number {
   const [idLength, tokenLength] = [32, 16]
-  return `/receipts/${provider}/`.length + idLength + '.9999999.'.length + tokenLength
+  return `/receipts/${provider}/`.length + idLength + '.zzzz.'.length + tokenLength
 }
 
 /** For all messages of a provider; entered in the provider's console. */
