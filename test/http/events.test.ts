@@ -308,6 +308,36 @@ describe('a receiver', () => {
     other.stop()
   })
 
+  test('is sent at once also beside twenty webhooks that are slow and have many events', async () => {
+    await start()
+    const slow = held()
+    receiver.answer(() => slow.promise)
+    const quick = startReceiver()
+    const { context, events } = api.app
+    const about = { secret, eventTypes: [], createdAt: 0, disabledAt: null }
+    const all = Array.from({ length: 20 }, (_, index) => `app-${index}`)
+    await context.policy.change({ actor: tester, now: 0 }, () => ({
+      saveWebhooks: [
+        ...all.map((appId) => ({ appId, url: receiver.url, ...about })),
+        { appId: 'quick', url: quick.url, ...about },
+      ],
+      entry: null,
+    }))
+    const add = (appId: string) => sendTestEvent({ ...context.acting(tester), events: context.events }, appId)
+    for (const appId of all) for (let time = 0; time < 5; time++) await add(appId)
+    events.tick()
+    while (receiver.received.length < 44) await new Promise((resolve) => setImmediate(resolve))
+    await add('quick')
+    events.tick()
+    while (quick.received.length < 1) await new Promise((resolve) => setImmediate(resolve))
+    // Four turns for each of the first eight, which are 32, then one for each of the others.
+    expect(receiver.received.length).toBe(44)
+    slow.release(new Response())
+    await events.idle()
+    expect(receiver.received.length).toBe(100)
+    quick.stop()
+  }, 5000)
+
   test('gets its events also beside many webhooks that have none', async () => {
     await start()
     const { context } = api.app

@@ -26,9 +26,14 @@ const leaseMs = minuteMs
 /** For each app. Later events are dropped. */
 export const mostWaiting = 100_000
 
-/** In flight. A webhook whose latest try failed gets one turn, and all such webhooks at most half of all turns. */
+/** In flight to one webhook. One if its latest try failed, and one while the shared turns are in use. */
 const turnsOfOne = 4
-const turnsOfAll = 64
+
+/**
+ * In flight to all webhooks whose latest try succeeded, and apart from these to those whose latest try failed. As many again are for the
+ * first event of each webhook, so that slow webhooks with many events do not delay it.
+ */
+const sharedTurns = 32
 
 const resolveBatch = 200
 
@@ -192,11 +197,13 @@ export class EventDelivery {
     const { events, now } = this.ports
     for (const ofFailing of [false, true]) {
       while (!this.isStopped) {
-        const turns = this.freeTurns(webhooks, ofFailing)
-        const most = turnsOfAll - sum(this.inFlight.values())
-        const ofKind = ofFailing ? Math.min(most, turnsOfAll / 2 - this.inFlightOfFailing()) : most
-        if (turns.size === 0 || ofKind <= 0) break
-        const taken = await events.take(turns, ofKind, now(), leaseMs)
+        const used = this.inFlightOf(ofFailing)
+        const isShared = used < sharedTurns
+        if (ofFailing && !isShared) break
+        const turns = this.freeTurns(webhooks, ofFailing, ofFailing || !isShared ? 1 : turnsOfOne)
+        const most = (isShared ? 1 : 2) * sharedTurns - used
+        if (turns.size === 0 || most <= 0) break
+        const taken = await events.take(turns, most, now(), leaseMs)
         if (taken.length === 0) break
         for (const event of taken) this.start(event, webhooks)
       }
@@ -204,18 +211,23 @@ export class EventDelivery {
   }
 
   /** By app, of the webhooks that fail or of the others. */
-  private freeTurns(webhooks: ReadonlyMap<string, Webhook>, ofFailing: boolean): ReadonlyMap<string, number> {
+  private freeTurns(
+    webhooks: ReadonlyMap<string, Webhook>,
+    ofFailing: boolean,
+    mostOfOne: number,
+  ): ReadonlyMap<string, number> {
     const turns = new Map<string, number>()
     for (const [appId, { disabledAt }] of webhooks) {
       if (disabledAt !== null || this.failing.has(appId) !== ofFailing) continue
-      const free = (ofFailing ? 1 : turnsOfOne) - (this.inFlight.get(appId) ?? 0)
+      const free = mostOfOne - (this.inFlight.get(appId) ?? 0)
       if (free > 0) turns.set(appId, free)
     }
     return turns
   }
 
-  private inFlightOfFailing(): number {
-    return sum(this.failing.values().map((appId) => this.inFlight.get(appId) ?? 0))
+  private inFlightOf(ofFailing: boolean): number {
+    const counts = this.inFlight.entries().filter(([appId]) => this.failing.has(appId) === ofFailing)
+    return sum(counts.map(([, count]) => count))
   }
 
   private start(event: StoredEvent, webhooks: ReadonlyMap<string, Webhook>): void {
