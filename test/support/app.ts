@@ -3,7 +3,7 @@ import { readConfig } from '../../src/config/config.ts'
 import type { Brand } from '../../src/domain/brands/brand.ts'
 import type { SmsProvider, SmsRoute } from '../../src/domain/messages/providers.ts'
 import type { OutboxEntry } from '../../src/domain/ports.ts'
-import { openTestDatabase, type TestDatabase } from './database.ts'
+import { migratedTestDatabase, type TestDatabase } from './database.ts'
 import { storeBrand } from './operator.ts'
 
 export { temporaryFolder } from './folder.ts'
@@ -31,7 +31,7 @@ export async function createTestApp(
     readonly smsRoutes?: Partial<Readonly<Record<SmsRoute, readonly SmsProvider[]>>>
   } = {},
 ) {
-  const database = env.DATABASE_URL === undefined ? await openTestDatabase() : undefined
+  const database = env.DATABASE_URL === undefined ? await migratedTestDatabase() : undefined
   const clock = { now: Date.UTC(2026, 0, 1, 12) }
   const lines: object[] = []
   const log = (fields: object) => void lines.push(fields)

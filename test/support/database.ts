@@ -1,7 +1,8 @@
 import { test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import Driver from 'better-sqlite3'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { temporaryFolder } from './folder.ts'
 import { type DatabaseOfATest, emptyDatabase, freshDatabase, queryOnce } from './postgres.ts'
 
@@ -44,6 +45,28 @@ const patience = { DATABASE_CONNECT_TIMEOUT_MS: '30000', DATABASE_STATEMENT_TIME
 /** The database that a test asks for: an SQLite file in a folder of its own, or a copy of a template in PostgreSQL. */
 export function openTestDatabase(): Promise<TestDatabase> {
   return store === 'postgres' ? freshDatabase().then(inPostgres) : Promise.resolve(inFile())
+}
+
+/** The same, with the schema and a secret key, since migrations take longer than the rest of a start. */
+export async function migratedTestDatabase(): Promise<TestDatabase> {
+  const database = await openTestDatabase()
+  if (store === 'postgres') return database
+  mkdirSync(dirname(database.file))
+  writeFileSync(database.file, await sqliteTemplate())
+  writeFileSync(`${database.file}.key`, secretKey, { mode: 0o600 })
+  return database
+}
+
+let template: Buffer | undefined
+
+async function sqliteTemplate(): Promise<Buffer> {
+  if (template) return template
+  const { path, remove } = temporaryFolder()
+  const file = join(path, 'otpost.db')
+  await openDatabase(file).close()
+  template = readFileSync(file)
+  remove()
+  return template
 }
 
 /** The same, but new: without the schema, which the first process to open it creates. */
