@@ -688,6 +688,8 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
       }
       return { ...row, subject: `subject-${index}`, ...(index % 2 === 0 ? ofLimit : ofCode) }
     }
+    case 'events':
+      return { ...row, id: `key-${index}`, requestId: id }
     default:
       return { ...row, [Object.keys(row)[0] ?? '']: `key-${index}` }
   }
