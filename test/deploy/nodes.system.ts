@@ -273,6 +273,8 @@ for (const [name, program] of installed) {
     const post = async (path: string, fields: object) => {
       const response = await fetch(url + path, {
         method: 'POST',
+        // nginx closes idle connections when it reloads its settings.
+        keepalive: false,
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ appId: 'shop', apiKey: 'key-of-the-shop', brandId: 'acme', ...fields }),
       })
