@@ -71,7 +71,7 @@ CREATE TABLE "webhooks" (
 	CONSTRAINT "webhooks_event_types" CHECK (jsonb_typeof("webhooks"."event_types") = 'array')
 );
 --> statement-breakpoint
-CREATE INDEX "events_by_state" ON "events" USING btree ("state","due_at");--> statement-breakpoint
+CREATE INDEX "events_by_state" ON "events" USING btree ("state","due_at","app_id");--> statement-breakpoint
 CREATE INDEX "events_by_app" ON "events" USING btree ("app_id","id");--> statement-breakpoint
 CREATE INDEX "events_by_request" ON "events" USING btree ("request_id");--> statement-breakpoint
 CREATE INDEX "idempotency_keys_by_expiry" ON "idempotency_keys" USING btree ("expires_at");--> statement-breakpoint

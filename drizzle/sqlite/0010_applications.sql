@@ -23,7 +23,7 @@ CREATE TABLE `events` (
 	CONSTRAINT "events_subject" CHECK("events"."request_id" IS NOT NULL OR "events"."report_key" IS NOT NULL)
 ) STRICT;
 --> statement-breakpoint
-CREATE INDEX `events_by_state` ON `events` (`state`,`due_at`);--> statement-breakpoint
+CREATE INDEX `events_by_state` ON `events` (`state`,`due_at`,`app_id`);--> statement-breakpoint
 CREATE INDEX `events_by_app` ON `events` (`app_id`,`id`);--> statement-breakpoint
 CREATE INDEX `events_by_request` ON `events` (`request_id`);--> statement-breakpoint
 CREATE TABLE `idempotency_keys` (

@@ -290,7 +290,7 @@ export const events = pgTable(
     endedAt: instant('ended_at'),
   },
   (table) => [
-    index('events_by_state').on(table.state, table.dueAt),
+    index('events_by_state').on(table.state, table.dueAt, table.appId),
     index('events_by_app').on(table.appId, table.id),
     index('events_by_request').on(table.requestId),
     check('events_state', sql`${table.state} IN ('new', 'waiting', 'delivered', 'failed')`),
