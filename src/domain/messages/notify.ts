@@ -22,7 +22,7 @@ import { type Claim, globalLimit, type LimitSettings } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
-import { dayMs } from '../time.ts'
+import { dayMs, type EpochMs } from '../time.ts'
 import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
 import { mailRoom, renderMail } from './emails.ts'
 import { messageStatus, recipientIndex } from './message-status.ts'
@@ -37,7 +37,7 @@ import {
 } from './notify-message.ts'
 import type { Outcome } from './providers.ts'
 import type { JobQueue } from './queue.ts'
-import { type Deferral, readDeferral } from './queue-body.ts'
+import { readExpiry } from './queue-body.ts'
 import { notifyTemplateKeys, render, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
 
@@ -135,12 +135,12 @@ const notifyBySms: Handler = async (ports, context, body, { app, policy, key }) 
     throw order
   }
 
-  const { content, recipients, deferral } = order
+  const { content, recipients, expiresAt } = order
   const charge = new Charge(policy, { app: app.appId, brand: brand.slug }, context, ports)
   const messages = recipients.map((to) => ({ ...to, charging: charge.add(to.way.priced, to.way.steps) }))
-  if (deferral) {
+  if (expiresAt !== undefined) {
     const claims = [global, ...uncounted(charge.claims())]
-    return enqueue(ports, context, { channel: 'SMS', brand, content, recipients, deferral, claims }, key)
+    return enqueue(ports, context, { channel: 'SMS', brand, content, recipients, expiresAt, claims }, key)
   }
   context.recipients = recipients.length
   const parts = smsParts(context.requestId, brand, content)
@@ -163,7 +163,7 @@ function readSmsOrder(
 ) {
   const { to, ...fields } = readSms(body)
   context.reference = readReference(body)
-  const deferral = readDeferral(body, ports.now())
+  const expiresAt = readExpiry(body, ports.now())
   if ('message' in fields) refuseOtherBusiness(variables.businessName, brand)
   const content =
     'message' in fields ? { text: fields.message, template: null } : templateSms(ports, to, fields, brand)
@@ -172,7 +172,7 @@ function readSmsOrder(
     return { recipient, position, way: smsWay(ports, context, recipient, { field, brand, policy, content }) }
   })
   if (recipients.length > 1) delete context.country
-  return { content, recipients, deferral }
+  return { content, recipients, expiresAt }
 }
 
 const notifyByMail: Handler = async (ports, context, body, { app, policy, key }) => {
@@ -188,12 +188,12 @@ const notifyByMail: Handler = async (ports, context, body, { app, policy, key })
     throw order
   }
 
-  const { content, recipients, deferral } = order
+  const { content, recipients, expiresAt } = order
   const brand = await senderBrand(ports.brands, body.brandId, app)
   if (brand) context.brand = brand.slug
-  if (deferral) {
+  if (expiresAt !== undefined) {
     const claims = [global]
-    return enqueue(ports, context, { channel: 'EMAIL', brand, content, recipients, deferral, claims }, key)
+    return enqueue(ports, context, { channel: 'EMAIL', brand, content, recipients, expiresAt, claims }, key)
   }
   await deliverToAll(ports, context, 'EMAIL', policy, recipients, ({ recipient }, subject, position) =>
     sendMail(ports, context, { brand, content, to: recipient.identity, subject, position }),
@@ -208,8 +208,8 @@ function readMailOrder(ports: NotifyPorts, context: RequestContext, body: Body) 
   const to = readTo(body.to)
   const content = readMail(body, ports.textOf)
   context.reference = readReference(body)
-  const deferral = readDeferral(body, ports.now())
-  return { content, recipients: recipientsOf(to, 'EMAIL', ports.contacts.email), deferral }
+  const expiresAt = readExpiry(body, ports.now())
+  return { content, recipients: recipientsOf(to, 'EMAIL', ports.contacts.email), expiresAt }
 }
 
 function refuseDisabledTemplate(body: Body, brand: Brand): void {
@@ -360,7 +360,7 @@ interface NewOrder {
   readonly brand: Brand | undefined
   readonly content: SmsContent | MailContent
   readonly recipients: readonly Addressee[]
-  readonly deferral: Deferral
+  readonly expiresAt: EpochMs
   readonly claims: readonly Claim[]
 }
 
@@ -388,7 +388,7 @@ async function enqueue(
 function queueEffect(
   ports: NotifyPorts,
   { requestId, app = '', reference }: RequestContext,
-  { channel, brand, content, recipients, deferral: { expiresAt } }: NewOrder,
+  { channel, brand, content, recipients, expiresAt }: NewOrder,
 ): Effect {
   const createdAt = ports.now()
   const brandSlug = brand?.slug ?? null

@@ -6,26 +6,21 @@ import { dayMs, type EpochMs, hourMs } from '../time.ts'
 export const defaultLifetimeMs = hourMs
 export const longestLifetimeMs = dayMs
 
-/** Of an asynchronous notification. */
-export interface Deferral {
-  readonly expiresAt: EpochMs
-}
-
-/** `async` and `expiresAt` of /notify. Undefined: synchronous. */
-export function readDeferral({ async, expiresAt }: Body, now: number): Deferral | undefined {
+/** `async` and `expiresAt` of /notify: when an asynchronous notification expires. Undefined: synchronous. */
+export function readExpiry({ async, expiresAt }: Body, now: number): EpochMs | undefined {
   if (isGiven(async) && typeof async !== 'boolean') throw invalid('`async` must be true or false.')
   if (async !== true) {
     if (isGiven(expiresAt)) throw invalid('`expiresAt` requires `async: true`.')
     return undefined
   }
-  if (!isGiven(expiresAt)) return { expiresAt: now + defaultLifetimeMs }
+  if (!isGiven(expiresAt)) return now + defaultLifetimeMs
   const at = instantOf(expiresAt)
   if (at === undefined) {
     throw invalid('`expiresAt` must be an ISO 8601 time with a time zone, such as 2026-11-21T14:30:00Z.')
   }
   if (at <= now) throw invalid('`expiresAt` must be in the future.')
   if (at > now + longestLifetimeMs) throw invalid('`expiresAt` must be at most 24 hours in the future.')
-  return { expiresAt: at }
+  return at
 }
 
 const instantPattern =
