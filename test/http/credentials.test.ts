@@ -274,9 +274,9 @@ describe('failed authentication (D22)', () => {
       await response.body?.cancel()
       return response.status
     }
-    const paths = ['/otp/send', '/otp/resend', '/otp/verify', '/notify'] as const
+    const paths = ['/otp/send', '/otp/resend', '/otp/verify', '/notify', '/messages/status'] as const
     const statuses = await Promise.all(
-      Array.from({ length: 320 }, (_, index) => guess('203.0.113.1', paths[index % 4] ?? '/notify')),
+      Array.from({ length: 320 }, (_, index) => guess('203.0.113.1', paths[index % 5] ?? '/notify')),
     )
     expect(statuses.filter((status) => status === 403)).toHaveLength(300)
     expect(statuses.filter((status) => status === 429)).toHaveLength(20)

@@ -221,7 +221,7 @@ describe('a receiver', () => {
       await settle()
       api.advance(600)
     }
-    for (let minutes = 0; minutes < 8 * 60; minutes += 5) {
+    for (let minutes = 0; minutes < 3 * 60; minutes += 5) {
       api.advance(300)
       const before = receiver.received.length
       await settle()

@@ -385,16 +385,6 @@ describe('a status request', () => {
     }
   })
 
-  test('requires credentials, and counts wrong ones like the other endpoints (D22)', async () => {
-    await start()
-    const id = randomUUID()
-    expectError(await ask(id, { appId: undefined }), 401, 'unauthorized')
-    expectError(await ask(id, { apiKey: null }), 401, 'unauthorized')
-    for (let count = 2; count < 300; count++) expect((await ask(id, { apiKey: 'x' })).status).toBe(403)
-    expectError(await ask(id, { apiKey: 'x' }), 429, 'rate_limited')
-    expectError(await ask(id), 404, 'not_found')
-  })
-
   test.each(['otp', 'notify'] as const)('works for an app that may only use %s', async (operation) => {
     await start()
     const acting = app.app.context.acting(tester)

@@ -156,15 +156,6 @@ describe('a job', () => {
     expect(left.map(String).join()).not.toContain(legacy.message)
   })
 
-  test('is 100 times one request: each recipient gets one message', async () => {
-    await start()
-    const to = Array.from({ length: 100 }, () => freshPhone())
-    const jobs = await jobsOf(await notifyLater({ to }))
-    expect(jobs.filter(({ state }) => state === 'accepted')).toHaveLength(100)
-    expect(new Set(gateway.sent.map((sms) => sms.to))).toEqual(new Set(to))
-    expect(gateway.sent).toHaveLength(100)
-  })
-
   test('of a mail is sent', async () => {
     await start()
     const answer = await app.post('/notify', { ...html, async: true })
@@ -362,12 +353,10 @@ describe('a process that ended', () => {
   test('shares the queue: each job is sent once', async () => {
     await start()
     const other = await another()
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => notifyLater({ to: Array.from({ length: 5 }, freshPhone) })),
-    )
+    const answer = await notifyLater({ to: Array.from({ length: 100 }, freshPhone) })
     for (const each of [app.app, other]) each.queue.tick()
     await Promise.all([app.app.queue.idle(), other.queue.idle()])
-    for (const answer of answers) expect(new Set(await statesOf(answer))).toEqual(new Set(['accepted']))
+    expect(new Set(await statesOf(answer))).toEqual(new Set(['accepted']))
     expect(gateway.sent).toHaveLength(100)
     expect(new Set(gateway.sent.map(({ to }) => to)).size).toBe(100)
     await other.close()
