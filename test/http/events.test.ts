@@ -41,6 +41,12 @@ async function settle(app: TestApp = api): Promise<void> {
   await app.app.events.idle()
 }
 
+/** An event that waits, which no message caused. */
+function addEvent(appId = 'shop'): Promise<void> {
+  const { context } = api.app
+  return sendTestEvent({ ...context.acting(tester), events: context.events }, appId)
+}
+
 const bodies = () => receiver.received.map(({ body }) => body)
 const types = () => bodies().map(({ type }) => type)
 
@@ -215,8 +221,13 @@ describe('a receiver', () => {
       const event = {
         id: api.app.context.secrets.newEventId(api.clock.now + 1),
         at: api.clock.now,
-        ...delivery(body.requestId),
-      }
+        type: 'message.delivered',
+        requestId: body.requestId,
+        reportKey: null,
+        position: null,
+        status: 'delivered',
+        reason: null,
+      } as const
       await api.app.context.store.giveBack([], api.clock.now, [{ kind: 'event', event }])
       await settle()
       api.advance(600)
@@ -295,10 +306,9 @@ describe('a receiver', () => {
     const other = startReceiver()
     await issueApp(api.app.context.acting(tester), 'second', {})
     await policyOf(api).webhook(other.url, [], 'second')
-    const { context, events } = api.app
-    const add = (appId: string) => sendTestEvent({ ...context.acting(tester), events: context.events }, appId)
-    for (let time = 0; time < 8; time++) await add('shop')
-    await add('second')
+    const { events } = api.app
+    for (let time = 0; time < 8; time++) await addEvent()
+    await addEvent('second')
     events.tick()
     while (other.received.length < 1) await new Promise((resolve) => setImmediate(resolve))
     expect(receiver.received.length).toBe(4)
@@ -323,11 +333,10 @@ describe('a receiver', () => {
       ],
       entry: null,
     }))
-    const add = (appId: string) => sendTestEvent({ ...context.acting(tester), events: context.events }, appId)
-    for (const appId of all) for (let time = 0; time < 5; time++) await add(appId)
+    for (const appId of all) for (let time = 0; time < 5; time++) await addEvent(appId)
     events.tick()
     while (receiver.received.length < 44) await new Promise((resolve) => setImmediate(resolve))
-    await add('quick')
+    await addEvent('quick')
     events.tick()
     while (quick.received.length < 1) await new Promise((resolve) => setImmediate(resolve))
     // Four turns for each of the first eight, which are 32, then one for each of the others.
@@ -348,8 +357,7 @@ describe('a receiver', () => {
       saveWebhooks: all.map((appId) => ({ appId, ...about })),
       entry: null,
     }))
-    for (const appId of all.slice(-1))
-      await sendTestEvent({ ...context.acting(tester), events: context.events }, appId)
+    await addEvent('app-39')
     await settle()
     expect(receiver.received.length).toBe(1)
   })
@@ -357,7 +365,7 @@ describe('a receiver', () => {
   test('gets a test event that is marked', async () => {
     await start(['otp.locked'])
     const { context } = api.app
-    await sendTestEvent({ ...context.acting(tester), events: context.events }, 'shop')
+    await addEvent()
     await settle()
     expect(bodies()).toMatchObject([
       { type: 'message.delivered', data: { reason: 'test event', status: 'delivered' } },
@@ -370,9 +378,7 @@ describe('two servers on one database', () => {
   test('deliver each event once', async () => {
     await start()
     const second = await createTestApp({ ...api.database.env })
-    const { context } = api.app
-    for (let time = 0; time < 40; time++)
-      await sendTestEvent({ ...context.acting(tester), events: context.events }, 'shop')
+    for (let time = 0; time < 40; time++) await addEvent()
     // Events that are not resolved yet.
     for (let time = 0; time < 10; time++) {
       const email = freshEmail()
@@ -391,7 +397,7 @@ describe('two servers on one database', () => {
     const { promise, release } = held()
     receiver.answer(() => promise)
     const { context, events } = api.app
-    await sendTestEvent({ ...context.acting(tester), events: context.events }, 'shop')
+    await addEvent()
     events.tick()
     while (receiver.received.length < 1) await new Promise((resolve) => setImmediate(resolve))
     const second = await createTestApp({ ...api.database.env })
@@ -428,15 +434,4 @@ test('with 100,000 waiting events, later ones are dropped and counted, with an a
 
 function digits(phone: string): string {
   return phone.replaceAll(/\D/g, '')
-}
-
-function delivery(requestId: string) {
-  return {
-    type: 'message.delivered',
-    requestId,
-    reportKey: null,
-    position: null,
-    status: 'delivered',
-    reason: null,
-  } as const
 }
