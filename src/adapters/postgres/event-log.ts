@@ -9,17 +9,15 @@ import {
   reportEvents,
   type SavedReport,
 } from '../store/delivery-reports.ts'
-import { effectStatements } from '../store/effects.ts'
+import { eventInsert } from '../store/effects.ts'
 import type { EventLogWriter } from '../store/event-log.ts'
 import { statRows } from '../store/stat-buffer.ts'
 import type { Orm as StoreOrm } from '../store/statements.ts'
 import { verifiedIn, verifiedRenewalMs } from '../store/verified-numbers.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
-import * as tables from './schema.ts'
-import { asJson, jsonElements } from './text.ts'
-
-const { attempts, deliveryReports, requests, stats, verifiedNumbers } = tables
+import { attempts, deliveryReports, events, requests, stats, verifiedNumbers } from './schema.ts'
+import { asJson } from './text.ts'
 
 /** @param part of the statistics, different for each process */
 export function createEventLogWriter(
@@ -56,14 +54,8 @@ export function createEventLogWriter(
         const saved = await saveBest(inside, best)
         await addStats(connection, reportCounts(provider, saved))
         if (!writesEvents) return
-        for (const effect of reportEvents(saved))
-          for (const statement of effectStatements(
-            inside as unknown as StoreOrm,
-            tables,
-            effect,
-            jsonElements,
-          ))
-            await statement
+        for (const event of reportEvents(saved))
+          await eventInsert(inside as unknown as StoreOrm, events, event)
       }),
   }
 }

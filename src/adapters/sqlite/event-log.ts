@@ -41,7 +41,8 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
           saved.push({ report, before })
         }
         stats.add(reportCounts(provider, saved))
-        if (writesEvents) for (const effect of reportEvents(saved)) writeEffect(database, effect)
+        if (writesEvents)
+          for (const event of reportEvents(saved)) writeEffect(database, { kind: 'event', event })
       }),
   }
 }

@@ -1,6 +1,6 @@
-import type { Effect } from '../../domain/effects.ts'
 import { longestReason } from '../../domain/events/message-events.ts'
 import { type Counted, reportStat } from '../../domain/events/stats.ts'
+import type { NewEvent } from '../../domain/events/webhook-events.ts'
 import {
   type DeliveryReportState,
   type MessageReport,
@@ -30,14 +30,13 @@ export interface SavedReport {
 }
 
 /** `message.delivered` and `message.failed` (design D45). */
-export function reportEvents(saved: readonly SavedReport[]): readonly Effect[] {
+export function reportEvents(saved: readonly SavedReport[]): readonly NewEvent[] {
   return saved.flatMap(({ report: { key: reportKey, status, reason, at } }) => {
     if (status === 'pending') return []
     const id = Bun.randomUUIDv7('hex', at)
     const type = `message.${status}` as const
     const about = { requestId: null, reportKey, position: null, status }
-    const event = { id, at, type, ...about, reason: reason?.slice(0, longestReason) ?? null }
-    return [{ kind: 'event', event }]
+    return [{ id, at, type, ...about, reason: reason?.slice(0, longestReason) ?? null }]
   })
 }
 

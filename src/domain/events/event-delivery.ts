@@ -43,8 +43,8 @@ export const resolveWithinMs = minuteMs
 /** Between counts of the events that wait. */
 const countEveryMs = 30_000
 
-export const eventResults = ['delivered', 'retried', 'failed', 'dropped'] as const
-export type EventResult = (typeof eventResults)[number]
+const eventResults = ['delivered', 'retried', 'failed', 'dropped'] as const
+type EventResult = (typeof eventResults)[number]
 
 export interface EventDeliveryPorts {
   readonly events: EventStore

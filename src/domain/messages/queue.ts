@@ -18,8 +18,7 @@ export interface NotifyOrder {
   readonly expiresAt: EpochMs
 }
 
-export const jobStates = ['queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled'] as const
-export type JobState = (typeof jobStates)[number]
+export type JobState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown' | 'cancelled'
 
 /** One recipient of an asynchronous notification. */
 export interface NotifyJob {

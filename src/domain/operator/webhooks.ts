@@ -123,7 +123,7 @@ export async function sendTestEvent(
 }
 
 /** Each once, in the order of `eventTypes`. @throws OperatorError */
-export function eventTypesIn(names: readonly string[]): readonly EventType[] {
+function eventTypesIn(names: readonly string[]): readonly EventType[] {
   const given = names.map((name) => oneOf('event', eventTypes, name))
   return eventTypes.filter((type) => given.includes(type))
 }
