@@ -143,10 +143,12 @@ describe('an older database', () => {
       .filter(({ status }) => status === 'active')
       .map(({ brandId, displayName }) => ({ brandId, displayName }))
     expect((await server.get('/platform/brands')).body.brands).toEqual(shown)
-    // No earlier schema has scopes: every app is unscoped until an operator sets one.
     const listed = await otpost(['app', 'list', '--json'], env)
-    for (const { brands, allow, perMinute } of JSON.parse(listed.stdout)) {
-      expect({ brands, allow, perMinute }).toEqual({ brands: [], allow: ['otp', 'notify'], perMinute: null })
+    for (const { appId, brands, allow, perMinute } of JSON.parse(listed.stdout)) {
+      // Since then, an approved request scopes its app.
+      const isScoped = facts.schema >= '0009_money' && appId === approvedApp?.appId
+      const expected = { brands: isScoped ? [approvedApp.brandId] : [], allow: ['otp', 'notify'], perMinute: null }
+      expect({ brands, allow, perMinute }).toEqual(expected)
     }
     expect((await otpost(['app', 'set', app.appId, '--brand', 'umbrella'], env)).code).toBe(0)
     expect(await verdict(app)).toBe('403 brand_not_approved')
