@@ -629,8 +629,8 @@ export interface MessageStatus {
 /** Why messageStatus fails: each code of the service with the fields that come with it alone. */
 export interface MessageStatusErrors {
   /**
-   * 400: messageRequestId is not a UUID, or the body is not a JSON object. 413: The body is larger than
-   * 256 KiB.
+   * 400: messageRequestId is missing or not a string, or the body is not a JSON object. 413: The body
+   * is larger than 256 KiB.
    */
   readonly validation_error: object
   /** 401: appId or apiKey is missing. */

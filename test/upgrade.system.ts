@@ -145,9 +145,12 @@ describe('an older database', () => {
     expect((await server.get('/platform/brands')).body.brands).toEqual(shown)
     const listed = await otpost(['app', 'list', '--json'], env)
     for (const { appId, brands, allow, perMinute } of JSON.parse(listed.stdout)) {
-      // Since then, an approved request scopes its app.
-      const isScoped = facts.schema >= '0009_money' && appId === approvedApp?.appId
-      const expected = { brands: isScoped ? [approvedApp.brandId] : [], allow: ['otp', 'notify'], perMinute: null }
+      // Since this version, an approved request scopes its app.
+      const scoped =
+        facts.schema >= '0009_money' && approvedApp && appId === approvedApp.appId
+          ? [approvedApp.brandId]
+          : []
+      const expected = { brands: scoped, allow: ['otp', 'notify'], perMinute: null }
       expect({ brands, allow, perMinute }).toEqual(expected)
     }
     expect((await otpost(['app', 'set', app.appId, '--brand', 'umbrella'], env)).code).toBe(0)

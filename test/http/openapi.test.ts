@@ -549,7 +549,7 @@ async function atWork(app: TestApp): Promise<void> {
   const { requestId: messageRequestId } = (await app.post('/notify', { ...sms, message: 'Hello' })).body
   await walk(app, [
     ['/messages/status', { messageRequestId }, '200'],
-    ['/messages/status', { messageRequestId: 'x' }, '400 validation_error'],
+    ['/messages/status', { messageRequestId: 'x' }, '404 not_found'],
     ['/messages/status', { messageRequestId: null }, '400 validation_error'],
     ['/messages/status', { appId: undefined, messageRequestId }, '401 unauthorized'],
     ['/messages/status', { apiKey: 'wrong', messageRequestId }, '403 forbidden'],

@@ -373,7 +373,7 @@ const statusOperation = operation({
   },
   failures: {
     ...protectedCall,
-    validation_error: 'messageRequestId is not a UUID, or the body is not a JSON object.',
+    validation_error: 'messageRequestId is missing or not a string, or the body is not a JSON object.',
     message_not_found:
       'No request of this application has this requestId, the request was rejected, or the event log no longer has it.',
     rate_limited:

@@ -105,9 +105,11 @@ async function find(
 }
 
 function readRequestId({ messageRequestId }: Body): string {
-  const requestId = typeof messageRequestId === 'string' ? messageRequestId.toLowerCase() : ''
-  if (isRequestId(requestId)) return requestId
-  throw invalid('`messageRequestId` must be the `requestId` of a send, resend or notify, which is a UUID.')
+  if (typeof messageRequestId !== 'string' || messageRequestId === '')
+    throw invalid('`messageRequestId` must be the `requestId` of a send, resend or notify.')
+  const requestId = messageRequestId.toLowerCase()
+  if (!isRequestId(requestId)) throw new Failure('message_not_found')
+  return requestId
 }
 
 function progressOf(

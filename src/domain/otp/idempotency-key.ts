@@ -64,6 +64,8 @@ export function claimWithKey<Decision extends LimitDecision>(
  * takes it is the only one with the key until it ends or the key expires.
  */
 export class IdempotencyKey<Result extends object> {
+  /** Whether the process of an earlier request with this key ended before its answer. */
+  followsCrash = false
   private subject: Subject | undefined
   /** Under each secret key. */
   private bodyHashes: Subject | undefined
@@ -93,6 +95,7 @@ export class IdempotencyKey<Result extends object> {
     if (!row) return undefined
     if (this.isAbandoned(row)) {
       await this.ports.idempotencyKeys.release(row)
+      this.followsCrash = true
       return undefined
     }
     this.requireSameBody(row)

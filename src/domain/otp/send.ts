@@ -107,7 +107,7 @@ async function send(
   if (kept) return { expiresIn: Math.ceil((kept.expiresAt - ports.now()) / 1000) }
   const order = judged(() => readOrder(ports, context, body, { brand, to, policy }))
   const global = globalLimit(ports.limits, app)
-  const limits = to ? limitsOf(ports, brand, to) : []
+  const limits = to ? limitsOf(ports, brand, to, key?.followsCrash ?? false) : []
   if (order instanceof Failure) {
     // An invalid request counts only on the global limit, but any limit may reject it.
     await claim(ports, context, [...uncounted(limits), global])
@@ -326,14 +326,18 @@ function limitsOf(
   { limits, providerTimeoutMs }: SendOtpPorts,
   brand: Brand,
   { recipient, subject, mailboxSubject }: Addressee,
+  followsCrash: boolean,
 ): Claim[] {
-  return sendLimits(limits, {
+  const claims = sendLimits(limits, {
     channel: recipient.channel,
     subject,
     mailboxSubject,
     brandSlug: brand.slug,
     leaseMs: Math.max(limits.smsCooldownSeconds * 1000, longestDeliveryMs(providerTimeoutMs) + leaseMarginMs),
   })
+  if (!followsCrash) return claims
+  // The cooldown of the request that has no answer does not count (spec 3.2).
+  return claims.map((each) => (each.limit === 'cooldown' ? { ...each, max: 2 } : each))
 }
 
 const cooldownToleranceMs = 500
