@@ -108,10 +108,14 @@ export class Charge {
   private linesOf({ country }: PricedMessage): readonly Line[] {
     const { budgets, budgetOf } = this.policy
     if (budgets.length === 0) return []
-    this.common ??= ['server', `brand:${this.about.brand}`, `app:${this.about.app}`].flatMap((scope) => {
-      const budget = budgetOf(scope)
-      return budget ? this.lineOf(budget) : []
-    })
+    if (this.common === undefined) {
+      const common: Line[] = []
+      for (const scope of ['server', `brand:${this.about.brand}`, `app:${this.about.app}`]) {
+        const budget = budgetOf(scope)
+        if (budget) common.push(this.lineOf(budget))
+      }
+      this.common = common
+    }
     const ofCountry = budgetOf(`country:${country}`)
     return ofCountry ? [...this.common, this.lineOf(ofCountry)] : this.common
   }
@@ -126,7 +130,9 @@ export class Charge {
   }
 
   private dearest(line: Pick<Line, 'prices'>, message: PricedMessage, steps: readonly PricedStep[]): number {
-    return steps.reduce((most, step) => Math.max(most, this.costOf(line, message, step)), 0)
+    let most = 0
+    for (const step of steps) most = Math.max(most, this.costOf(line, message, step))
+    return most
   }
 
   private costOf(

@@ -67,7 +67,7 @@ export class PriceList {
     // A number that begins with 0 has no country code, so it has no known prefix.
     const end = digits.startsWith('0') ? 0 : Math.min(longest, digits.length)
     for (let index = 0, prefix = 0; index < end; index++) {
-      prefix = prefix * 10 + Number(digits[index])
+      prefix = prefix * 10 + digits.charCodeAt(index) - zero
       const found = own?.byPrefix.get(prefix) ?? this.general.byPrefix.get(prefix)
       if (found === undefined) continue
       priceMicros = found
@@ -82,6 +82,9 @@ export class PriceList {
     return this.find(digits, provider).priceMicros
   }
 }
+
+/** The code of the digit 0. */
+const zero = 48
 
 function compile(rows: readonly PriceRow[], searched: readonly PriceRow[]): ProviderPrices {
   let longest = 0

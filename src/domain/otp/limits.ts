@@ -110,7 +110,8 @@ export function decide(
     counts.push({ count, expiresAt })
     counted.push({ subject, name, count, expiresAt })
   }
-  return { decision: { allowed: true, counts }, changes: [...shortened, ...counted] }
+  const changes = shortened.length === 0 ? counted : [...shortened, ...counted]
+  return { decision: { allowed: true, counts }, changes }
 }
 
 function windowEnd({ period, windowMs }: StoredClaim, now: number): EpochMs {
