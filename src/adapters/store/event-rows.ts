@@ -157,7 +157,7 @@ function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
   }
 }
 
-/** Window ends relative to the request: an epoch time takes 1 µs to format. */
+/** Window ends relative to the request, which takes fewer digits. Earlier versions wrote epoch times. */
 function limitsText({ at, limits }: Pick<SavedRequest, 'at' | 'limits'>): string {
   let text = ''
   for (const { limit, max, used, endsAt, refused, budget } of limits) {
