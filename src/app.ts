@@ -80,6 +80,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   } = overrides
   const stopping = new AbortController()
   let isStopping = false
+  let cleanup: Promise<void> | undefined
 
   const smtp = config.smtp && createSmtpMailer(config.smtp, providerTimeoutMs)
   const mailer = smtp ?? createOutboxMailer(context.outbox)
@@ -282,7 +283,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
         queue.tick()
       }, 1000)
       stopping.signal.addEventListener('abort', () => clearInterval(ticking))
-      void runExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)
+      cleanup = runExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)
       // Fails on a full disk, which /health reports too.
       context
         .noteSecret()
@@ -307,6 +308,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       await alerts.idle()
       smtp?.close()
       await guard.sync()
+      await cleanup
       await context.close().finally(() => tracing?.close())
     },
   }

@@ -384,6 +384,22 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await works(pool)).toBe(true)
     })
 
+    test('names the statement that failed, when the same new statement follows it twice', async () => {
+      const pool = poolOn(server.url, { poolSize: 1 })
+      const table = await counterTable()
+      const addOne = { name: 'add_one', text: `UPDATE ${table} SET n = n + $1` }
+      const failed = pool.transaction(async (it) => {
+        it.send({ name: 'insert_again', text: `INSERT INTO ${table} (id, n) VALUES ($1, 0)` }, [1])
+        it.send(addOne, [1])
+        it.send(addOne, [1])
+      })
+      expect(await errorOf(failed)).toMatchObject({ name: 'StatementError', code: '23505' })
+      expect(await counted(table)).toBe(0)
+      expect(problems).toEqual([])
+      await pool.transaction(async (it) => it.send(addOne, [1]))
+      expect(await works(pool)).toBe(true)
+    })
+
     test('runs concurrent statements in sequence, and accepts none after its end', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()

@@ -147,7 +147,8 @@ export class Connection {
         if (this.end) return done(this.end)
         const problem = statementProblem(this.target.place, name ?? 'a statement', error)
         done(problem)
-        if (endsConnection(error)) this.destroy(brokenOff(this.target.place, error))
+        const isInFailedTransaction = this.client.getTransactionStatus() === 'E'
+        if (endsConnection(error, isInFailedTransaction)) this.destroy(brokenOff(this.target.place, error))
       })
     })
   }

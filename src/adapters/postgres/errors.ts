@@ -83,10 +83,12 @@ export function statementProblem(place: Place, what: string, cause: unknown): Er
   )
 }
 
-export function endsConnection(cause: unknown): boolean {
+/** A transaction that has failed also rejects a preparation, which a later statement then misses. */
+export function endsConnection(cause: unknown, isInFailedTransaction: boolean): boolean {
   if (!(cause instanceof ServerError)) return false
   const { code = '' } = cause
-  return (isAway(code) && code !== '57014') || code === '0A000' || isLostStatement(code)
+  const isShared = isLostStatement(code) && !isInFailedTransaction
+  return (isAway(code) && code !== '57014') || code === '0A000' || isShared
 }
 
 /** Shutdown, lost or refused connection, standby, cancelled statement. */
