@@ -206,6 +206,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     passwordHash,
     limited,
     priceCurrency: async () => (await policy()).prices.currency,
+    activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(ports),
   }
   const databaseName = config.database.name

@@ -108,9 +108,20 @@ describe.concurrent('--help', () => {
 
   test('names every command', async () => {
     const { stdout } = await otpost(['--help'])
-    const named = Array.from(stdout.matchAll(/^ {2}([a-z]+)[ |]/gm), ([, name]) => name)
+    const named = Array.from(stdout.matchAll(/^ {2}([a-z-]+)[ |]/gm), ([, name]) => name)
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
-    const context = ['brand', 'request', 'app', 'destination', 'guard', 'budget', 'price', 'admin', 'audit']
+    const context = [
+      'brand',
+      'request',
+      'app',
+      'destination',
+      'guard',
+      'review-number',
+      'budget',
+      'price',
+      'admin',
+      'audit',
+    ]
     const messages = ['deliveries', 'explain', 'callbacks', 'outbox', 'queue']
     const care = ['backup', 'restore', 'move', 'doctor', 'forget']
     expect(named.sort()).toEqual([...server, ...context, ...messages, ...care, 'help'].sort())

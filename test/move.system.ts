@@ -68,6 +68,7 @@ const tables: readonly Table[] = [
   schema.alerts,
   schema.alertDeliveries,
   schema.webhooks,
+  schema.reviewNumbers,
   schema.events,
   schema.idempotencyKeys,
   schema.notifyOrders,

@@ -127,7 +127,7 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
       : [
           'Budgets count only what was spent before the backup, because there was no previous database to read. Check `otpost budget list`.',
         ]),
-    'Changes made after the backup are lost. Check `otpost brand list`, `otpost app list`, `otpost destination list`, `otpost guard status` and `otpost budget list`.',
+    'Changes made after the backup are lost. Check `otpost brand list`, `otpost app list`, `otpost destination list`, `otpost guard status`, `otpost review-number list` and `otpost budget list`.',
     'Persons erased after the backup are in the database again. Run `otpost forget` for them again.',
   ]
 }
@@ -146,7 +146,7 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
 
 function aboutForgotten({ erased, possibleRequests, traces }: Forgotten): readonly string[] {
   return [
-    `Erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.jobs, 'asynchronous message')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}.`,
+    `Erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.reviewNumbers, 'review number')}, ${counted(erased.jobs, 'asynchronous message')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}.`,
     ...(possibleRequests > 0
       ? [
           `Not erased: ${counted(possibleRequests, 'request')} with the same masked recipient and no stored identity (a /notify that sent nothing, or a request from an earlier version). They expire after DELIVERY_LOG_DAYS.`,

@@ -189,6 +189,7 @@ const words: Readonly<Record<Transferred['table'], string>> = {
   alerts: 'alerts',
   alert_deliveries: 'waiting alerts',
   webhooks: 'webhooks',
+  review_numbers: 'review numbers',
   events: 'events',
   idempotency_keys: 'idempotency keys',
   notify_orders: 'queued notifications',

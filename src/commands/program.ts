@@ -14,6 +14,7 @@ import { moneyCommands } from './money.ts'
 import { moveCommands } from './move.ts'
 import { queueCommands } from './queue.ts'
 import { requestCommands } from './request.ts'
+import { reviewNumberCommands } from './review-number.ts'
 import { sandboxCommands } from './sandbox.ts'
 import { serveCommands } from './serve.ts'
 
@@ -44,6 +45,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   appCommands(program, env)
   destinationCommands(program, env)
   guardCommands(program, env)
+  reviewNumberCommands(program, env)
   adminCommands(program, env)
   moneyCommands(program, env)
   messageCommands(program, env)

@@ -1,6 +1,7 @@
 import type { NewEvent } from './events/webhook-events.ts'
 import type { NewKey } from './idempotency.ts'
 import type { NotifyJob, NotifyOrder } from './messages/queue.ts'
+import type { AuditEntry } from './operator/audit.ts'
 import type { EpochMs } from './time.ts'
 
 /** Rows that a step of `OtpStore` writes in its transaction, if the step succeeds. */
@@ -20,4 +21,5 @@ export type Effect =
     }
   /** It ended with an answer that is not kept. */
   | { readonly kind: 'free-key'; readonly hash: string; readonly requestId: string }
+  | { readonly kind: 'audit'; readonly entry: AuditEntry }
   | { readonly kind: 'queue'; readonly order: NotifyOrder; readonly jobs: readonly NotifyJob[] }

@@ -16,7 +16,7 @@ export interface Secrets {
   newId(): string
   /** Six digits, uniform, from a cryptographic source. */
   newCode(): string
-  /** HMAC-SHA-256 of a code for its owner under each secret key, in base64url. Never stored. */
+  /** HMAC-SHA-256 of a code for its owner under each secret key, in base64url. Stored only for review numbers. */
   keyedCodes(owner: CodeOwner, code: string): readonly [string, ...string[]]
   /** The stored hash of a keyed code: SHA-256 over the record's ID and the keyed code, in base64url. */
   saltedHash(recordId: string, keyedCode: string): string

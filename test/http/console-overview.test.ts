@@ -21,6 +21,7 @@ const pageContext: PageContext = {
   csrfToken: 'token-of-the-form',
   pendingRequests: 2,
   hasOutbox: true,
+  reviewNumbers: 0,
   now,
   flash: { tone: 'bad', text: hostile },
 }

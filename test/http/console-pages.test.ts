@@ -88,6 +88,7 @@ const pageContext: PageContext = {
   csrfToken: 'the-token-of-this-session',
   pendingRequests: 2,
   hasOutbox: true,
+  reviewNumbers: 0,
   now,
   flash: null,
 }

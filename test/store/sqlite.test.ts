@@ -93,6 +93,7 @@ describe('SQLite', () => {
       'prices',
       'recipient_index',
       'requests',
+      'review_numbers',
       'revision',
       'secret_marks',
       'stats',

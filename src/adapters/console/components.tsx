@@ -13,6 +13,7 @@ import {
   singlePage,
   UtcNote,
 } from '../pages/components.tsx'
+import { counted } from '../pages/words.ts'
 import type { PageContext } from './models.ts'
 
 type Section =
@@ -63,7 +64,7 @@ export function consolePage(
     scripts: ['console.js', ...scripts],
     styles: [...styles, 'console.css'],
   }
-  const { version, csrfToken, pendingRequests, hasOutbox, flash } = pageContext
+  const { version, csrfToken, pendingRequests, hasOutbox, reviewNumbers, flash } = pageContext
   return document(
     options,
     <CsrfToken.Provider value={csrfToken}>
@@ -113,6 +114,12 @@ export function consolePage(
           </div>
         </header>
         <main id="content" tabIndex={-1}>
+          {reviewNumbers > 0 && (
+            <Notice tone="warn">
+              A fixed code verifies for {counted(reviewNumbers, 'review number')}.{' '}
+              <a href="/admin/review-numbers">Review numbers</a>
+            </Notice>
+          )}
           {flash && <Notice tone={flash.tone}>{flash.text}</Notice>}
           <header class="title">
             <div>
@@ -147,7 +154,7 @@ export function Problem({ text }: { text: string | null }) {
   return text === null ? null : <Notice tone="bad">{rich(text)}</Notice>
 }
 
-export function Notice({ tone, children }: { tone: 'good' | 'bad'; children: ComponentChildren }) {
+export function Notice({ tone, children }: { tone: 'good' | 'warn' | 'bad'; children: ComponentChildren }) {
   return (
     <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
       <Icon name={tone === 'good' ? 'check' : 'alert'} />

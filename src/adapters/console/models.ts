@@ -16,6 +16,7 @@ import type { BudgetRequest } from '../../domain/operator/money.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
 import type { AppScope } from '../../domain/operator/scope.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
+import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 
 // `routes/` builds these models, `pages/` renders them.
 
@@ -24,6 +25,8 @@ export interface PageContext {
   readonly csrfToken: string
   readonly pendingRequests: number
   readonly hasOutbox: boolean
+  /** Active ones. */
+  readonly reviewNumbers: number
   readonly now: number
   readonly flash: Flash | null
 }
@@ -232,4 +235,21 @@ export interface ProblemModel {
   readonly title: string
   readonly text: string
   readonly hasLogin?: boolean
+}
+
+export interface ReviewNumberForm {
+  readonly phone: string
+  readonly brand: string
+  readonly until: string
+}
+
+export interface ReviewNumbersModel {
+  /** Active ones. */
+  readonly numbers: readonly ReviewNumber[]
+  /** Slugs. */
+  readonly brands: readonly string[]
+  readonly form: ReviewNumberForm
+  /** Of the number that was added. */
+  readonly code: { readonly code: string; readonly number: ReviewNumber } | null
+  readonly problem: string | null
 }

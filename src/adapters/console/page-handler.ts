@@ -34,6 +34,7 @@ import {
 } from '../../domain/operator/operator.ts'
 import type { PolicyPorts, PolicyStore } from '../../domain/operator/policy.ts'
 import { type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
+import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
 import { staticRoutes } from '../pages/static.ts'
 import { cookie, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
@@ -63,6 +64,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly jobs: NotifyJobStore
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>
+  readonly activeReviewNumbers: () => Promise<readonly ReviewNumber[]>
   readonly budgets: BudgetCounters
   readonly alerts: Pick<AlertStore, 'latest'>
   readonly events: EventReader
@@ -119,8 +121,12 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
   async function pageContextOf(visit: Visit, flash = visit.flash): Promise<PageContext> {
-    const pendingRequests = await ports.requests.pendingCount()
-    return { version, csrfToken: visit.csrfToken, pendingRequests, hasOutbox, now: now(), flash }
+    const [pendingRequests, { length: reviewNumbers }] = await Promise.all([
+      ports.requests.pendingCount(),
+      ports.activeReviewNumbers(),
+    ])
+    const { csrfToken } = visit
+    return { version, csrfToken, pendingRequests, hasOutbox, reviewNumbers, now: now(), flash }
   }
 
   async function answer(

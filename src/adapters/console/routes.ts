@@ -8,6 +8,7 @@ import { guardRoutes } from './routes/guard.ts'
 import { moneyRoutes } from './routes/money.ts'
 import { queueRoutes } from './routes/queue.ts'
 import { requestRoutes } from './routes/requests.ts'
+import { reviewNumberRoutes } from './routes/review-numbers.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
@@ -25,6 +26,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   moneyRoutes(pageHandler)
   destinationRoutes(pageHandler)
   guardRoutes(pageHandler)
+  reviewNumberRoutes(pageHandler)
   serverRoutes(pageHandler)
   pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes

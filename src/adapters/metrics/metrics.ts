@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { type Distribution, newDistribution, observe } from '../../domain/events/distribution.ts'
-import { type Attempt, guardDecision, mayBeSent } from '../../domain/events/request-context.ts'
+import { type Attempt, guardDecision, isReview, mayBeSent } from '../../domain/events/request-context.ts'
 import type { RequestEnded } from '../../domain/events/request-ended.ts'
 import { guardReasons } from '../../domain/guard/guard.ts'
 import type { BreakerState } from '../../domain/messages/breaker.ts'
@@ -273,7 +273,7 @@ export function createMetrics(sources: MetricSources): Metrics {
       const decision = guardDecision(context, error)
       if (decision) guarded.inc({ ...decision })
       const { operation, channel = none, country = none, replayOf } = context
-      const isNewSuccess = error === undefined && replayOf === undefined
+      const isNewSuccess = error === undefined && replayOf === undefined && !isReview(context)
       if (context.flags?.includes('destination')) {
         destinations.inc({ country, action: error === 'validation_error' ? 'block' : 'monitor' })
       }

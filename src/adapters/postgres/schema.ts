@@ -241,6 +241,20 @@ export const alertDeliveries = pgTable(
   ],
 )
 
+export const reviewNumbers = pgTable(
+  'review_numbers',
+  {
+    subject: key('subject').notNull(),
+    brandSlug: key('brand_slug').notNull(),
+    /** The keyed hash of the fixed code. */
+    keyedCode: text('keyed_code').notNull(),
+    masked: text().notNull(),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.subject, table.brandSlug] })],
+)
+
 /** Where events of an app go. */
 export const webhooks = pgTable(
   'webhooks',

@@ -228,6 +228,21 @@ export const revision = sqliteTable(
   (table) => [check('revision_one_row', sql`${table.id} = 1`)],
 )
 
+/** Numbers whose codes of a brand are one fixed code that is not sent. */
+export const reviewNumbers = sqliteTable(
+  'review_numbers',
+  {
+    subject: text().notNull(),
+    brandSlug: text('brand_slug').notNull(),
+    /** The keyed hash of the fixed code. */
+    keyedCode: text('keyed_code').notNull(),
+    masked: text().notNull(),
+    createdAt: integer('created_at').notNull(),
+    expiresAt: integer('expires_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.subject, table.brandSlug] })],
+)
+
 /** Where events of an app go. */
 export const webhooks = sqliteTable(
   'webhooks',

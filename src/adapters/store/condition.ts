@@ -1,6 +1,7 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
+import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import { timeOfId } from './event-rows.ts'
 
 export interface DatabaseFacts {
@@ -27,6 +28,8 @@ export interface PolicyFacts {
   readonly brandCount: number
   /** The apps whose webhook is switched off. */
   readonly failedWebhooks: readonly string[]
+  /** Expired ones included. */
+  readonly reviewNumbers: readonly Pick<ReviewNumber, 'masked' | 'brandSlug' | 'expiresAt'>[]
   /** When the oldest job of the queue was accepted. Null: none is waiting. */
   readonly oldestJobAt: number | null
 }
@@ -88,6 +91,7 @@ export const policyQueries = [
   'SELECT count(*) FROM brands',
   'SELECT app_id FROM webhooks WHERE disabled_at IS NOT NULL ORDER BY app_id',
   "SELECT min(request_id) FROM notify_jobs WHERE state IN ('queued', 'sending')",
+  'SELECT masked, brand_slug, expires_at FROM review_numbers ORDER BY created_at',
 ]
 
 type Row = readonly unknown[]
@@ -100,6 +104,7 @@ export function policyFacts([
   counts = [],
   webhooks = [],
   oldest = [],
+  reviewNumbers = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
@@ -108,6 +113,11 @@ export function policyFacts([
     brandCount: Number(counts[0]?.[0]),
     failedWebhooks: webhooks.map(([appId]) => String(appId)),
     oldestJobAt: oldest[0]?.[0] == null ? null : timeOfId(String(oldest[0][0])),
+    reviewNumbers: reviewNumbers.map(([masked, brandSlug, expiresAt]) => ({
+      masked: String(masked),
+      brandSlug: String(brandSlug),
+      expiresAt: Number(expiresAt),
+    })),
   }
 }
 

@@ -15,6 +15,7 @@ import type { AppKey } from '../../domain/operator/operator.ts'
 import type { GuardPrefix } from '../../domain/operator/policy.ts'
 import type { AppScope } from '../../domain/operator/scope.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
+import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import type { OutboxEntry } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { AttemptRow, RequestRow, VerifiedNumber } from './event-rows.ts'
@@ -68,6 +69,7 @@ export interface Tables {
   readonly alerts: StoreTable<Alert>
   readonly alertDeliveries: StoreTable<AlertDeliveryRow>
   readonly webhooks: StoreTable<Webhook>
+  readonly reviewNumbers: StoreTable<ReviewNumber>
   readonly events: StoreTable<StoredEvent>
   readonly idempotencyKeys: StoreTable<StoredKey>
   readonly notifyOrders: StoreTable<NotifyOrder>

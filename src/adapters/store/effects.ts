@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Effect } from '../../domain/effects.ts'
 import type { NewEvent } from '../../domain/events/webhook-events.ts'
+import { auditRow } from './audit.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import { givenRows, type Orm, replacing, type Statement } from './statements.ts'
 
@@ -8,12 +9,12 @@ export function eventInsert(orm: Orm, events: Tables['events'], event: NewEvent)
   return orm.insert(events).values({ ...event, state: 'new', tries: 0, dueAt: event.at })
 }
 
-type EffectTables = Pick<Tables, 'events' | 'idempotencyKeys' | 'notifyOrders' | 'notifyJobs'>
+type EffectTables = Pick<Tables, 'audit' | 'events' | 'idempotencyKeys' | 'notifyOrders' | 'notifyJobs'>
 
 /** For the transaction of the step. */
 export function effectStatements(
   orm: Orm,
-  { events, idempotencyKeys, notifyOrders, notifyJobs }: EffectTables,
+  { audit, events, idempotencyKeys, notifyOrders, notifyJobs }: EffectTables,
   effect: Effect,
   jsonElements: StoreDatabase['jsonElements'],
 ): readonly Statement<unknown>[] {
@@ -23,6 +24,8 @@ export function effectStatements(
   switch (effect.kind) {
     case 'event':
       return [eventInsert(orm, events, effect.event)]
+    case 'audit':
+      return [orm.insert(audit).values(auditRow(effect.entry))]
     case 'key': {
       const unanswered = { ...effect.key, status: null, answer: null }
       const target = [idempotencyKeys.hash]

@@ -1,6 +1,6 @@
 import type { Delivery, RequestTrace, SavedRequest } from '../../domain/events/event-log.ts'
 import type { Attempt, LimitStatus, Operation } from '../../domain/events/request-context.ts'
-import { isFlag } from '../../domain/events/request-context.ts'
+import { isFlag, isReview } from '../../domain/events/request-context.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import { limitNames } from '../../domain/otp/limits.ts'
 import type { EpochMs } from '../../domain/time.ts'
@@ -88,7 +88,10 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
   const first = attempts.find(({ attempt }) => attempt === 1)
   const { verified, channel, recipientSubject: subject } = request
   return {
-    ...(verified && channel === 'SMS' && subject && { verified: { subject, verifiedAt: request.at } }),
+    ...(verified &&
+      channel === 'SMS' &&
+      subject &&
+      !isReview(request) && { verified: { subject, verifiedAt: request.at } }),
     isJob: request.isJob,
     request: {
       requestId,

@@ -27,6 +27,7 @@ export async function forgetRecipient(
     ...events,
     codesAndLimits: await ofSubjects(codesAndLimits),
     verifiedNumbers: await ofSubjects(verifiedNumbers),
+    reviewNumbers: await eraseReviewNumbers(database, subjects),
     jobs: await eraseJobs(database, recipients, subjects),
     messages: await deleteWhere(database, outbox, outbox.id, inArray(outbox.identity, identities)),
     integrationRequests: await eraseIntegrationRequests(database, identities),
@@ -189,6 +190,19 @@ async function eraseJobs(
     if (rows === 0) return erased
     erased += rows
   }
+}
+
+/** A running server sees it at its next request. */
+async function eraseReviewNumbers(
+  { orm, tables: { reviewNumbers }, serialTransaction }: StoreDatabase,
+  subjects: readonly string[],
+): Promise<number> {
+  const isOwn = inArray(reviewNumbers.subject, [...subjects])
+  const { subject } = reviewNumbers
+  if ((await orm.select({ subject }).from(reviewNumbers).where(isOwn)).length === 0) return 0
+  return serialTransaction(function* (inside) {
+    return (yield* run(inside.delete(reviewNumbers).where(isOwn).returning({ subject }))).length
+  })
 }
 
 async function eraseIntegrationRequests(

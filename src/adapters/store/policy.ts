@@ -21,11 +21,11 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   readonly cached: (smsCountries: readonly string[]) => ReadPolicy
 } {
   const { orm, tables, policyChanges, serialTransaction } = database
-  const { audit, budgets, destinationRules, events, guardPrefixes, webhooks } = tables
+  const { audit, budgets, destinationRules, events, guardPrefixes, reviewNumbers, webhooks } = tables
   const isWaiting = (appId: string) => and(eq(events.appId, appId), eq(events.state, 'waiting'))
 
   async function rows(): Promise<PolicyRows> {
-    const [scopes, brands, rules, prefixes, all, hooks] = await Promise.all([
+    const [scopes, brands, rules, prefixes, all, hooks, numbers] = await Promise.all([
       orm.select().from(tables.apps),
       orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
       orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
@@ -33,6 +33,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
       orm.select().from(budgets).orderBy(asc(budgets.scope)),
       orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
+      orm.select().from(reviewNumbers).orderBy(asc(reviewNumbers.createdAt)),
     ])
     return {
       scopes: scopesOf(scopes, brands),
@@ -40,6 +41,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       prefixes,
       budgets: all,
       webhooks: hooks,
+      reviewNumbers: numbers,
     }
   }
 
@@ -57,7 +59,14 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           const prefixes = yield* run(inside.select().from(guardPrefixes))
           const all = yield* run(inside.select().from(budgets))
           const hooks = yield* run(inside.select().from(webhooks))
-          const change = decide({ rules: rules.map(ruleOf), prefixes, budgets: all, webhooks: hooks })
+          const numbers = yield* run(inside.select().from(reviewNumbers))
+          const change = decide({
+            rules: rules.map(ruleOf),
+            prefixes,
+            budgets: all,
+            webhooks: hooks,
+            reviewNumbers: numbers,
+          })
           for (const rule of change.saveRules ?? []) {
             const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
             const target = [destinationRules.rule, destinationRules.brandSlug]
@@ -101,6 +110,13 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           for (const { appId } of change.removeWebhooks ?? []) {
             yield* run(inside.delete(webhooks).where(eq(webhooks.appId, appId)))
             yield* run(inside.delete(events).where(isWaiting(appId)))
+          }
+          for (const { subject, brandSlug } of change.removeReviewNumbers ?? []) {
+            const isNumber = and(eq(reviewNumbers.subject, subject), eq(reviewNumbers.brandSlug, brandSlug))
+            yield* run(inside.delete(reviewNumbers).where(isNumber))
+          }
+          for (const row of change.saveReviewNumbers ?? []) {
+            yield* run(inside.insert(reviewNumbers).values(row))
           }
           if (change.entry) {
             yield* run(inside.insert(audit).values(auditRow({ at: now, actor, ...change.entry })))

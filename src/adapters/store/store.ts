@@ -49,6 +49,7 @@ export interface Erased {
   readonly deliveryReports: number
   readonly codesAndLimits: number
   readonly verifiedNumbers: number
+  readonly reviewNumbers: number
   /** Of asynchronous notifications. Queued ones are not sent. */
   readonly jobs: number
   readonly messages: number

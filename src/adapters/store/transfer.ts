@@ -14,6 +14,7 @@ export const movedTables = [
   'alerts',
   'alert_deliveries',
   'webhooks',
+  'review_numbers',
   'events',
   'idempotency_keys',
   'notify_orders',

@@ -149,6 +149,9 @@ const checkClientIp =
   'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.'
 
 function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): string {
+  if (flag === 'review') {
+    return 'recorded  review number: the code is the fixed code of the number, which no provider sends'
+  }
   if (flag === 'destination') {
     return 'recorded  destination: with block instead of monitor, its rule would reject the request'
   }

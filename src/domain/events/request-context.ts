@@ -48,16 +48,21 @@ export interface RequestContext {
 
 /**
  * `destination`: blocked, or of a rule with `monitor` (design D40). `replayed`: the only flag of a repeated request (design D43).
+ * `review`: the code was that of a review number, and no provider was called (design D48).
  * The others are the guard's (design D41).
  */
 export type Flag = OtherFlag | GuardReason
 
-type OtherFlag = 'destination' | 'replayed'
+type OtherFlag = 'destination' | 'replayed' | 'review'
 
 /** Not of the guard. */
-export const otherFlags: readonly OtherFlag[] = ['destination', 'replayed']
+export const otherFlags: readonly OtherFlag[] = ['destination', 'replayed', 'review']
 
 const flags: readonly string[] = [...otherFlags, ...guardReasons]
+
+function isOfGuard(flag: Flag): flag is GuardReason {
+  return !otherFlags.some((other) => other === flag)
+}
 
 export function isFlag(text: string): text is Flag {
   return flags.includes(text)
@@ -87,6 +92,10 @@ export function noteRecipient(context: RequestContext, recipient: Recipient): vo
   context.recipient = mask(recipient)
 }
 
+export function isReview({ flags }: Pick<RequestContext, 'flags'>): boolean {
+  return flags?.includes('review') ?? false
+}
+
 export function noteFlag(context: RequestContext, flag: Flag): void {
   if (!context.flags?.includes(flag)) context.flags = [...(context.flags ?? []), flag]
 }
@@ -103,7 +112,7 @@ export function guardDecision(
   { flags = [], limits }: { readonly flags?: readonly Flag[]; readonly limits: readonly LimitStatus[] },
   error: string | null | undefined,
 ): GuardDecision | undefined {
-  const bucket = flags.find((flag) => flag !== 'destination' && flag !== 'replayed')
+  const bucket = flags.find(isOfGuard)
   if (bucket === undefined || limits.some(({ refused }) => refused)) return undefined
   return { bucket, verdict: error === 'rate_limited' ? 'denied' : 'recorded' }
 }

@@ -4,7 +4,7 @@ import type { GuardCount } from '../guard/status.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
-import { type Attempt, guardDecision, mayBeSent, type Operation } from './request-context.ts'
+import { type Attempt, guardDecision, isReview, mayBeSent, type Operation } from './request-context.ts'
 import {
   type FailureCount,
   type Figures,
@@ -33,7 +33,7 @@ type StatKind =
 type CountryStatKind = 'sms' | 'sms-verified'
 
 /**
- * `detail`: an error code, `ok`, `replayed`, outcome and class, a report status, a bin in seconds, or a country. Of `guard`: a bucket, a
+ * `detail`: an error code, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country. Of `guard`: a bucket, a
  * verdict and a country, separated by spaces. Of `spend`, which counts millionths: a currency, a country and an app.
  */
 export interface StatKey {
@@ -56,15 +56,15 @@ export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; rea
   month: { stepMs: dayMs, count: 30 },
 }
 
-export function requestStats(
-  { operation, channel, brand = '', attempts, verified, replayOf }: SavedRequest,
-  error = 'ok',
-): StatKey[] {
+export function requestStats(request: SavedRequest, error = 'ok'): StatKey[] {
+  const { operation, channel, brand = '', attempts, verified, replayOf } = request
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
   const sender = operation === 'send' || operation === 'resend' ? taken : verified
   const about = { channel: channel ?? '', brand, provider: sender?.provider ?? '' } as const
   const detail = replayOf === undefined ? error : 'replayed'
   const ended: StatKey = { kind: operation, ...about, detail }
+  // No code was sent by SMS, or verified by the person who received it.
+  if (isReview(request)) return [{ ...ended, detail: error === 'ok' ? 'review' : detail }]
   if (!verified) return [ended]
   const bin = verifyBins.find((seconds) => verified.ageMs <= seconds * 1000)
   return [ended, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
@@ -102,14 +102,9 @@ export function countryStat(kind: CountryStatKind, country: string | null): Stat
 }
 
 /** Of a code that may have been sent by SMS, or was verified. */
-export function countryStatOf({
-  operation,
-  channel,
-  country,
-  attempts,
-  verified,
-}: SavedRequest): StatKey | undefined {
-  if (channel !== 'SMS') return undefined
+export function countryStatOf(request: SavedRequest): StatKey | undefined {
+  const { operation, channel, country, attempts, verified } = request
+  if (channel !== 'SMS' || isReview(request)) return undefined
   if (verified) return countryStat('sms-verified', country ?? null)
   const isSent = operation !== 'notify' && attempts.some(mayBeSent)
   return isSent ? countryStat('sms', country ?? null) : undefined

@@ -1,6 +1,7 @@
 import type { DestinationRule } from '../destinations/destination.ts'
 import type { Webhook } from '../events/webhook-events.ts'
 import type { Budget } from '../money/budgets.ts'
+import type { ReviewNumber } from '../otp/review-number.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 import type { AppScope } from './scope.ts'
@@ -13,6 +14,8 @@ export interface PolicyRows {
   readonly prefixes: readonly GuardPrefix[]
   readonly budgets: readonly Budget[]
   readonly webhooks: readonly Webhook[]
+  /** Expired ones included. */
+  readonly reviewNumbers: readonly ReviewNumber[]
 }
 
 /** Allows or blocks the numbers that begin with `prefix`, until `expiresAt` (design D41). */
@@ -35,6 +38,8 @@ export interface PolicyChange {
   readonly removeBudgets?: readonly Pick<Budget, 'scope'>[]
   readonly saveWebhooks?: readonly Webhook[]
   readonly removeWebhooks?: readonly Pick<Webhook, 'appId'>[]
+  readonly saveReviewNumbers?: readonly ReviewNumber[]
+  readonly removeReviewNumbers?: readonly Pick<ReviewNumber, 'subject' | 'brandSlug'>[]
   /** Null: nothing changes. */
   readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'> | null
 }

@@ -51,6 +51,7 @@ import {
   type Subject,
   sendLimits,
 } from './limits.ts'
+import { type ReviewNumber, reviewUseEntry } from './review-number.ts'
 import type { NewCode, OtpStore } from './store.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, DestinationPorts, IdempotencyPorts {
@@ -114,6 +115,14 @@ async function send(
     throw order
   }
 
+  const review = order.destination && policy.reviewNumberOf(order.subject, brand.slug, ports.now())
+  if (review) {
+    await beginReview(ports, context, [...limits, global], { review, subject: order.subject, key, appId })
+    ports.eventLog.note(context)
+    if (policy.webhooks.has(appId)) await ports.eventLog.flush()
+    return { expiresIn: ports.otpTtlSeconds }
+  }
+
   const { record, sms, steps, mail } = newCode(ports, context, brand, order)
   const charge = new Charge(policy, { app: appId, brand: brand.slug }, context, ports)
   let deliver: (avoid: string | null) => Promise<Outcome>
@@ -139,6 +148,43 @@ async function send(
   const outcome = await deliver(isResend ? lastProvider : null)
   await settle(ports, context, outcome, { record, limits, grants, lastProvider, charge, pass, hasWebhook })
   return { expiresIn: ports.otpTtlSeconds }
+}
+
+/**
+ * Design D48: the fixed code becomes the active one, and is not sent. Limits apply; the guard and budgets count SMS, so they do not.
+ * @throws the refusal of a limit
+ */
+async function beginReview(
+  ports: SendOtpPorts,
+  context: RequestContext,
+  claims: readonly Claim[],
+  {
+    review,
+    subject,
+    key,
+    appId,
+  }: {
+    readonly review: ReviewNumber
+    readonly subject: Subject
+    readonly key: IdempotencyKey<Sent> | undefined
+    readonly appId: string
+  },
+): Promise<void> {
+  const { secrets, otpTtlSeconds, now } = ports
+  const { brandSlug, keyedCode } = review
+  const { requestId } = context
+  const hash = secrets.saltedHash(requestId, keyedCode)
+  const record = { subject, brandSlug, id: requestId, hash, ttlMs: otpTtlSeconds * 1000, provider: null }
+  const operation = context.operation === 'resend' ? 'resend' : 'send'
+  const use = reviewUseEntry({ operation, app: appId, requestId, brandSlug }, now())
+  const { grants } = await beginSend(ports, context, claims, { record, key, effects: [use] })
+  noteFlag(context, 'review')
+  try {
+    await startCooldown(ports, cooldownOf(grants, brandSlug))
+  } catch (error) {
+    // The code is active, and the lease replaces the cooldown.
+    context.fault = error
+  }
 }
 
 interface Sending {
@@ -198,10 +244,21 @@ async function beginSend(
   { store, now }: SendOtpPorts,
   context: RequestContext,
   claims: readonly Claim[],
-  { record, key }: { readonly record: NewCode; readonly key: IdempotencyKey<Sent> | undefined },
+  {
+    record,
+    key,
+    effects,
+  }: {
+    readonly record: NewCode
+    readonly key: IdempotencyKey<Sent> | undefined
+    readonly effects?: readonly Effect[]
+  },
 ): Promise<{ readonly grants: readonly Grant[]; readonly lastProvider: string | null }> {
-  const decision = await claimWithKey(key, claims.map(stored), (all, effects) =>
-    store.beginSend(all, record, now(), effects),
+  const decision = await claimWithKey(
+    key,
+    claims.map(stored),
+    (all, written) => store.beginSend(all, record, now(), written),
+    effects,
   )
   const grants = granted(context, claims, decision)
   return { grants, lastProvider: decision.allowed ? decision.lastProvider : null }

@@ -10,6 +10,7 @@ import {
   type StoredClaim,
   type Subject,
 } from './limits.ts'
+import { reviewUseEntry } from './review-number.ts'
 import {
   type CodeRef,
   type GuessAttempt,
@@ -60,7 +61,7 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
   return { admit, beginSend, setProvider, reschedule, giveBack, abandonSend, guess }
 
   function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
-    const { claims, failureBudget, subject, brandSlug, keyedCodes, eventId } = attempt
+    const { claims, failureBudget, subject, brandSlug, keyedCodes, eventId, reviewUse } = attempt
     const emit = (type: EventType, { id: requestId }: Code) => {
       if (eventId === undefined) return
       const about = { reportKey: null, position: null, status: null, reason: null }
@@ -77,6 +78,7 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       state.setCode(subject, brandSlug, undefined)
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
       emit('otp.verified', code)
+      if (reviewUse && code.provider === null) state.write(reviewUseEntry(reviewUse, now))
       const { provider, providerMessageId, createdAt } = code
       return { kind: 'verified', provider, providerMessageId, ageMs: now - createdAt }
     }

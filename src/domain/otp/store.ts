@@ -1,5 +1,6 @@
 import type { Effect } from '../effects.ts'
 import type { Grant, Granted, LimitDecision, Refusal, StoredClaim, Subject } from './limits.ts'
+import type { ReviewUse } from './review-number.ts'
 
 /** Wrong guesses until a code is locked (spec 3.1, design D1). */
 export const maxAttempts = 3
@@ -11,7 +12,7 @@ export interface NewCode {
   readonly id: string
   readonly hash: string
   readonly ttlMs: number
-  /** Expected to send it. Null: none. */
+  /** Expected to send it. Null: none, as it is the fixed code of a review number. */
   readonly provider: string | null
 }
 
@@ -25,6 +26,7 @@ export type SendDecision =
   | Refusal
 
 export interface VerifiedCode {
+  /** Null: the fixed code of a review number. */
   readonly provider: string | null
   /** Known only for a provider that gets conversion feedback. */
   readonly providerMessageId: string | null
@@ -48,6 +50,8 @@ export interface GuessAttempt {
   readonly keyedCodes: readonly string[]
   /** Set: the event `otp.verified` or `otp.locked` is stored with the result, under this ID. */
   readonly eventId?: string | undefined
+  /** Set: stored in the audit log if the code is the fixed code of a review number and is right. */
+  readonly reviewUse?: ReviewUse
 }
 
 /**

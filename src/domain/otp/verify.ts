@@ -2,7 +2,7 @@ import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brands } from '../brands/brand.ts'
 import { type Contacts, type Recipient, recipientProblem } from '../contact.ts'
 import type { DestinationOf } from '../destinations/destination.ts'
-import { noteRecipient, type RequestContext } from '../events/request-context.ts'
+import { noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid } from '../failures.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { ReadPolicy } from '../policy.ts'
@@ -53,6 +53,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
     keyedCodes,
     // The app that sent the code may be another one.
     eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
+    reviewUse: { operation: 'verify' as const, app: appId, requestId: context.requestId, brandSlug },
   }
   const verdict = await ports.store.guess(attempt, now)
   const decision = verdict.kind === 'refused' ? verdict.refusal : ({ allowed: true, counts: [] } as const)
@@ -60,7 +61,8 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   noteLimits(context, all, decision)
   if (verdict.kind === 'verified') {
     context.verified = verdict
-    if (channel === 'SMS') {
+    if (verdict.provider === null) noteFlag(context, 'review')
+    else if (channel === 'SMS') {
       const { country } = ports.destinationOf(identity)
       if (country !== null) context.country = country
       ports.guard.verified({ digits: identity, country })

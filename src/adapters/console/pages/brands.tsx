@@ -27,9 +27,12 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
       title: 'Brands',
       section: 'brands',
       actions: (
-        <LinkButton href="/admin/brands/new" kind="primary">
-          New brand
-        </LinkButton>
+        <>
+          <LinkButton href="/admin/review-numbers">Review numbers</LinkButton>
+          <LinkButton href="/admin/brands/new" kind="primary">
+            New brand
+          </LinkButton>
+        </>
       ),
     },
     <Card>

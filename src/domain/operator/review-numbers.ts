@@ -1,0 +1,146 @@
+import type { Brands } from '../brands/brand.ts'
+import { type Contacts, mask, type Recipient } from '../contact.ts'
+import type { ReviewNumber } from '../otp/review-number.ts'
+import type { Secrets } from '../ports.ts'
+import { dayMs } from '../time.ts'
+import { existingBrand, OperatorError } from './operator.ts'
+import type { PolicyPorts } from './policy.ts'
+
+export const maxReviewNumbers = 10
+export const maxReviewDays = 90
+
+export interface ReviewNumberPorts extends PolicyPorts {
+  readonly brands: Pick<Brands, 'bySlug'>
+  readonly secrets: Pick<Secrets, 'newCode' | 'keyedCodes' | 'subjects'>
+  readonly contacts: Pick<Contacts, 'phone'>
+}
+
+/** Fields as operators write them. */
+export interface ReviewNumberRequest {
+  readonly phone: string
+  readonly brand: string
+}
+
+/**
+ * `review-number add` (design D48). An expired number is replaced.
+ * @param until `YYYY-MM-DD`: the last day in UTC
+ * @returns with the fixed code, which is not stored
+ * @throws OperatorError
+ */
+export async function addReviewNumber(
+  ports: ReviewNumberPorts,
+  { phone, brand, until }: ReviewNumberRequest & { readonly until: string },
+): Promise<{ readonly number: ReviewNumber; readonly code: string }> {
+  const { secrets, actor } = ports
+  const { identity, subjects } = recipientIn(ports, phone)
+  const now = ports.now()
+  const expiresAt = endOf(until, now)
+  const brandSlug = await existingBrand(ports.brands, brand)
+  const code = secrets.newCode()
+  const number: ReviewNumber = {
+    subject: subjects[0],
+    brandSlug,
+    keyedCode: secrets.keyedCodes({ brandSlug, channel: 'SMS', identity }, code)[0],
+    masked: mask({ channel: 'SMS', identity }),
+    createdAt: now,
+    expiresAt,
+  }
+  await ports.policy.change({ actor, now }, ({ reviewNumbers }) => {
+    const active = activeReviewNumbers(reviewNumbers, now)
+    const same = active.find(isOf(subjects, brandSlug))
+    if (same) {
+      throw new OperatorError(
+        `${same.masked} is already a review number of brand ${brandSlug}, until ${untilWords(same)}. Remove it first to get another code or date.`,
+      )
+    }
+    if (active.length >= maxReviewNumbers) {
+      throw new OperatorError(`There are already ${maxReviewNumbers} review numbers. Remove one first.`)
+    }
+    return {
+      saveReviewNumbers: [number],
+      removeReviewNumbers: reviewNumbers.filter((each) => !active.includes(each)),
+      entry: {
+        action: 'review-number.added',
+        target: brandSlug,
+        details: { number: number.masked, until: untilWords(number) },
+      },
+    }
+  })
+  return { number, code }
+}
+
+/** `review-number remove`. @throws OperatorError if there is none */
+export async function removeReviewNumber(
+  ports: ReviewNumberPorts,
+  { phone, brand }: ReviewNumberRequest,
+): Promise<ReviewNumber> {
+  const { subjects } = recipientIn(ports, phone)
+  return removeReviewNumberOf(ports, subjects, await existingBrand(ports.brands, brand))
+}
+
+/** @param subjects the hashed identifiers of the phone number. @throws OperatorError if there is none */
+export async function removeReviewNumberOf(
+  { policy, actor, now }: PolicyPorts,
+  subjects: readonly string[],
+  brandSlug: string,
+): Promise<ReviewNumber> {
+  const { removed } = await policy.change({ actor, now: now() }, ({ reviewNumbers }) => {
+    const all = reviewNumbers.filter(isOf(subjects, brandSlug))
+    const [removed] = all
+    if (!removed) throw new OperatorError(`The phone number is no review number of brand ${brandSlug}.`)
+    const details = { number: removed.masked, until: untilWords(removed) }
+    return {
+      removed,
+      removeReviewNumbers: all,
+      entry: { action: 'review-number.removed', target: brandSlug, details },
+    }
+  })
+  return removed
+}
+
+export function activeReviewNumbers<Number extends Pick<ReviewNumber, 'expiresAt'>>(
+  all: readonly Number[],
+  now: number,
+): readonly Number[] {
+  return all.filter(({ expiresAt }) => expiresAt > now)
+}
+
+/** The last day, in UTC. */
+export function untilWords({ expiresAt }: Pick<ReviewNumber, 'expiresAt'>): string {
+  return new Date(expiresAt - 1).toISOString().slice(0, 10)
+}
+
+function isOf(subjects: readonly string[], brandSlug: string) {
+  return (number: ReviewNumber) => number.brandSlug === brandSlug && subjects.includes(number.subject)
+}
+
+function recipientIn(
+  { contacts, secrets }: Pick<ReviewNumberPorts, 'contacts' | 'secrets'>,
+  phone: string,
+): { readonly identity: Recipient['identity']; readonly subjects: readonly [string, ...string[]] } {
+  const recipient = contacts.phone(phone)
+  if (!recipient) {
+    throw new OperatorError(
+      'The phone number must have 7 to 15 digits, and only spaces and + - ( ) . beside them.',
+    )
+  }
+  return { identity: recipient.identity, subjects: secrets.subjects('SMS', recipient.identity) }
+}
+
+/** The end of the day in UTC. @throws OperatorError */
+function endOf(text: string, now: number): number {
+  const day = text.trim()
+  // JavaScript turns 30 February into 1 March.
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(day) && new Date(day).toJSON()?.startsWith(day)
+  if (!isDay) throw new OperatorError('The last day must be a date such as 2026-11-21.')
+  const start = Date.parse(day)
+  const today = Math.floor(now / dayMs) * dayMs
+  if (start < today) throw new OperatorError('The last day must not be in the past.')
+  if (start > today + maxReviewDays * dayMs) {
+    const latest = new Date(today + maxReviewDays * dayMs).toISOString().slice(0, 10)
+    throw new OperatorError(
+      `A review number ends after at most ${maxReviewDays} days. The last day can be ${latest} or earlier.`,
+    )
+  }
+  return start + dayMs
+}
