@@ -108,7 +108,7 @@ describe.concurrent('--help', () => {
 
   test('names every command', async () => {
     const { stdout } = await otpost(['--help'])
-    const named = Array.from(stdout.matchAll(/^ {2}([a-z-]+)[ |]/gm), ([, name]) => name)
+    const named = Array.from(stdout.matchAll(/^ {2}([a-z][a-z-]*)[ |]/gm), ([, name]) => name)
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
     const context = [
       'brand',
@@ -630,6 +630,44 @@ describe.concurrent('otpost guard', () => {
     const audit: { action: string; target: string }[] = JSON.parse(await ok('audit', '--json'))
     const targets = audit.filter(({ action }) => action === 'guard.set').map(({ target }) => target)
     expect(targets.sort()).toEqual(['+3712000', '+3712000', '+44', '+44'])
+  })
+})
+
+describe.concurrent('otpost review-number', () => {
+  test('add prints the code once, list masks the number, and remove ends it', async () => {
+    const { env, ok, run } = await scene()
+    await ok('brand', 'put', 'acme', '--name', 'Acme')
+    const until = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+    const add = ['review-number', 'add', '+1 (202) 555-0143', '--brand', 'acme', '--until', until]
+    const code = (await ok(...add)).trimEnd()
+    expect(code).toMatch(/^[0-9]{6}$/)
+    const listed = await ok('review-number', 'list', '--json')
+    const createdAt = expect.stringMatching(/^20.*Z$/)
+    expect(JSON.parse(listed)).toEqual([{ phone: '12*******43', brand: 'acme', until, createdAt }])
+    expect(await ok('review-number', 'list')).toContain('12*******43')
+
+    const app = await createTestApp(env, {})
+    app.clock.now = Date.now()
+    const phone = '12025550143'
+    expect((await app.post('/otp/send', { phone })).status).toBe(200)
+    expect((await app.post('/otp/verify', { phone, otp: code })).status).toBe(200)
+    expect(await app.outbox(phone)).toEqual([])
+    await app.close()
+
+    expect(complaint(await run(...add))).toContain('already a review number')
+    const remove = ['review-number', 'remove', phone, '--brand', 'acme']
+    expect(await ok(...remove)).toBe('Removed the review number 12*******43 of brand acme.\n')
+    expect(complaint(await run(...remove))).toContain('no review number of brand acme')
+    expect(await ok('review-number', 'list', '--json')).toBe('[]\n')
+    expect(await ok('audit')).not.toContain(code)
+  })
+
+  test.each([
+    ['without --until', ['--brand', 'acme']],
+    ['without --brand', ['--until', '2030-01-01']],
+  ])('add %s is wrong usage', async (_, options) => {
+    const { run } = await scene()
+    expect((await run('review-number', 'add', '+12025550143', ...options)).code).toBe(2)
   })
 })
 

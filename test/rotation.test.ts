@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { readConfig } from '../src/config/config.ts'
+import { addReviewNumber, removeReviewNumber } from '../src/domain/operator/review-numbers.ts'
 import { createTestApp, otherThan, type TestApp } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
+import { tester } from './support/operator.ts'
 
 // Rotation of the secret key: SECRET_KEY has the new key, then the previous key, until all records of the
 // previous key have expired.
@@ -109,4 +112,24 @@ test('simultaneous requests for one recipient rekey it once, and do not exceed a
   const verdicts = answers.map(verdict)
   expect(verdicts.filter((each) => each === '200')).toHaveLength(1)
   expect(verdicts.filter((each) => each === '404 not_found')).toHaveLength(19)
+})
+
+test('a review number keeps its code while its secret key is listed, and can then be removed', async () => {
+  const { contacts } = readConfig({})
+  const ports = ({ app: { context } }: TestApp) => ({
+    ...context.acting(tester),
+    brands: context.brands,
+    contacts,
+  })
+  const request = { phone, brand: 'acme', until: '2026-01-01' }
+  const { code } = await addReviewNumber(ports(await restart(oldKey)), request)
+  const after = await restart(`${newKey},${oldKey}`)
+  expect(verdict(await after.post('/otp/send', { phone }))).toBe('200')
+  expect(await after.outbox(phone)).toEqual([])
+  expect(verdict(await after.post('/otp/verify', { phone, otp: code }))).toBe('200')
+  await expect(addReviewNumber(ports(after), request)).rejects.toThrow('already a review number')
+  await removeReviewNumber(ports(after), request)
+  after.advance(31)
+  expect(verdict(await after.post('/otp/send', { phone }))).toBe('200')
+  expect(await after.outbox(phone)).toHaveLength(1)
 })

@@ -2,13 +2,13 @@ import type { Command } from 'commander'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import {
-  activeReviewNumbers,
   addReviewNumber,
   maxReviewDays,
   maxReviewNumbers,
   removeReviewNumber,
   untilWords,
 } from '../domain/operator/review-numbers.ts'
+import { activeReviewNumbers } from '../domain/otp/review-number.ts'
 import { commandActor, complain, type Env, isoTime, print, printTable, withContext } from './common.ts'
 
 const phoneMeaning = 'a phone number as in API requests'

@@ -4,9 +4,8 @@ import type { Budget } from './money/budgets.ts'
 import type { PriceList } from './money/prices.ts'
 import { relativePrices } from './money/relative-prices.ts'
 import type { GuardPrefix, PolicyRows } from './operator/policy.ts'
-import { activeReviewNumbers } from './operator/review-numbers.ts'
 import { type AppScope, unscoped } from './operator/scope.ts'
-import type { ReviewNumber } from './otp/review-number.ts'
+import { activeReviewNumbers, type ReviewNumber } from './otp/review-number.ts'
 
 /** Of the present revision. A call at each request sees every change. */
 export type ReadPolicy = () => Policy | Promise<Policy>

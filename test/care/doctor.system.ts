@@ -688,6 +688,18 @@ describe('findings', () => {
     ])
   })
 
+  test('about review numbers list them while they exist', async () => {
+    const here = await kept()
+    expect((await examined(here.env)).of('review')).toEqual([])
+    expect((await otpost(['brand', 'put', 'reviewed', '--name', 'Reviewed'], here.env)).code).toBe(0)
+    const until = new Date().toISOString().slice(0, 10)
+    const add = ['review-number', 'add', '+12025550143', '--brand', 'reviewed', '--until', until]
+    expect((await otpost(add, here.env)).code).toBe(0)
+    expect((await examined(here.env)).of('review')).toEqual([
+      expect.stringMatching(/^warn: .*12\*{7}43 \(reviewed, until .* → Remove each one/),
+    ])
+  })
+
   test('about settings warn of risky values', async () => {
     const real = {
       ...webhookAt('https://sms.example'),

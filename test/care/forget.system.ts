@@ -94,7 +94,7 @@ test('no data of the person remain in the files, and all data of other people do
 
   const phones = await ok(env, 'forget', '+49 (1512) 3456789')
   expect(phones).toContain(
-    'Erased: 4 requests, 3 deliveries, 0 delivery reports, 5 records of limits and codes, 0 verified numbers, 0 asynchronous messages, 3 outbox messages, 0 integration requests.\n',
+    'Erased: 4 requests, 3 deliveries, 0 delivery reports, 5 records of limits and codes, 0 verified numbers, 0 review numbers, 0 asynchronous messages, 3 outbox messages, 0 integration requests.\n',
   )
   expect(phones).toContain(
     store === 'sqlite' ? 'It contains no remains of the erased rows.\n' : 'The rows are deleted.',
@@ -141,7 +141,7 @@ test('an e-mail address with a tag also erases the counter of its mailbox, and n
   await before.eventsOf(refused)
   await before.close()
   const erased =
-    '2 requests, 1 delivery, 0 delivery reports, 2 records of limits and codes, 0 verified numbers, 0 asynchronous messages, 1 outbox message'
+    '2 requests, 1 delivery, 0 delivery reports, 2 records of limits and codes, 0 verified numbers, 0 review numbers, 0 asynchronous messages, 1 outbox message'
   expect(await ok(env, 'forget', tagged)).toContain(erased)
   const after = await createTestApp(env)
   after.clock.now = before.clock.now
@@ -158,7 +158,7 @@ test('a second run finds nothing to erase', async () => {
   await service.close()
   await ok(env, 'forget', ann)
   expect(await ok(env, 'forget', ann)).toContain(
-    'Erased: 0 requests, 0 deliveries, 0 delivery reports, 0 records of limits and codes, 0 verified numbers, 0 asynchronous messages, 0 outbox messages, 0 integration requests.\n',
+    'Erased: 0 requests, 0 deliveries, 0 delivery reports, 0 records of limits and codes, 0 verified numbers, 0 review numbers, 0 asynchronous messages, 0 outbox messages, 0 integration requests.\n',
   )
 })
 
@@ -240,7 +240,7 @@ test('records that earlier versions stored under the digits as written are erase
   await here.query(`UPDATE outbox SET recipient = '${written.identity}', identity = '${written.identity}'`)
   expect(await here.found([former ?? ''])).toEqual([former ?? ''])
   expect(await ok(env, 'forget', '+49 (0)1512 3456789')).toContain(
-    '4 records of limits and codes, 0 verified numbers, 0 asynchronous messages, 1 outbox message',
+    '4 records of limits and codes, 0 verified numbers, 0 review numbers, 0 asynchronous messages, 1 outbox message',
   )
   expect(await here.found(tracesOf(written))).toEqual([])
 })

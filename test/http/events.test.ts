@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
+import { readConfig } from '../../src/config/config.ts'
 import { eventRetryDelaysMs, mostWaiting } from '../../src/domain/events/event-delivery.ts'
 import { attemptKey, attemptPath, providerPath } from '../../src/domain/messages/delivery-reports.ts'
 import type { CallbackRequest } from '../../src/domain/messages/providers.ts'
 import { issueApp } from '../../src/domain/operator/operator.ts'
+import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
 import { sendEventAgain, sendTestEvent } from '../../src/domain/operator/webhooks.ts'
 import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
@@ -96,6 +98,20 @@ describe('an event', () => {
       { type: 'otp.verified', data: { ...about, requestId: again.body.requestId, reference: null } },
     ])
     expect(receiver.received.map(({ raw }) => raw).join()).not.toContain(otp)
+  })
+
+  test('of the fixed code of a review number is about its verification alone', async () => {
+    await start()
+    const { context } = api.app
+    const ports = { ...context.acting(tester), brands: context.brands, contacts: readConfig({}).contacts }
+    const phone = freshPhone()
+    const { code } = await addReviewNumber(ports, { phone, brand: 'acme', until: '2026-01-01' })
+    const sent = await api.post('/otp/send', { phone, reference: 'review' })
+    await api.post('/otp/verify', { phone, otp: code })
+    await settle()
+    expect(bodies()).toMatchObject([
+      { type: 'otp.verified', data: { requestId: sent.body.requestId, reference: 'review', channel: 'SMS' } },
+    ])
   })
 
   test('names each recipient of a notification that failed by its index', async () => {

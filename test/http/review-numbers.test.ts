@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/config/config.ts'
+import { openContext } from '../../src/context.ts'
 import { explain } from '../../src/domain/events/explain.ts'
 import {
   addReviewNumber,
@@ -237,7 +238,10 @@ describe('operators', () => {
     await app.post('/otp/send', { phone })
     const recipient = contacts.phone(phone)
     if (!recipient) throw new Error('no phone number')
-    const { erased } = await app.app.context.forget([recipient], tester)
+    // Beside the server, as the command.
+    const command = await openContext(readConfig(app.database.env), { now: () => app.clock.now })
+    const { erased } = await command.forget([recipient], tester)
+    await command.close()
     expect(erased.reviewNumbers).toBe(1)
     expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
     expect(await app.outbox(phone)).toHaveLength(1)

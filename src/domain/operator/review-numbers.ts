@@ -1,6 +1,6 @@
 import type { Brands } from '../brands/brand.ts'
 import { type Contacts, mask, type Recipient } from '../contact.ts'
-import type { ReviewNumber } from '../otp/review-number.ts'
+import { activeReviewNumbers, type ReviewNumber } from '../otp/review-number.ts'
 import type { Secrets } from '../ports.ts'
 import { dayMs } from '../time.ts'
 import { existingBrand, OperatorError } from './operator.ts'
@@ -96,13 +96,6 @@ export async function removeReviewNumberOf(
     }
   })
   return removed
-}
-
-export function activeReviewNumbers<Number extends Pick<ReviewNumber, 'expiresAt'>>(
-  all: readonly Number[],
-  now: number,
-): readonly Number[] {
-  return all.filter(({ expiresAt }) => expiresAt > now)
 }
 
 /** The last day, in UTC. */

@@ -14,6 +14,13 @@ export interface ReviewNumber {
   readonly expiresAt: EpochMs
 }
 
+export function activeReviewNumbers<Number extends Pick<ReviewNumber, 'expiresAt'>>(
+  all: readonly Number[],
+  now: number,
+): readonly Number[] {
+  return all.filter(({ expiresAt }) => expiresAt > now)
+}
+
 /** A request that sent or verified the fixed code. */
 export interface ReviewUse {
   readonly operation: 'send' | 'resend' | 'verify'

@@ -1,8 +1,5 @@
-import {
-  activeReviewNumbers,
-  addReviewNumber,
-  removeReviewNumberOf,
-} from '../../../domain/operator/review-numbers.ts'
+import { addReviewNumber, removeReviewNumberOf } from '../../../domain/operator/review-numbers.ts'
+import { activeReviewNumbers } from '../../../domain/otp/review-number.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext, ReviewNumberForm, ReviewNumbersModel } from '../models.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
