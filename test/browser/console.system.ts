@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { readConfig } from '../../src/config/config.ts'
 import { setGuardPrefix } from '../../src/domain/operator/guard.ts'
+import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
 import { codeIn } from '../support/app.ts'
 import {
   browserPath,
@@ -952,6 +954,7 @@ trace(
       { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
       { path: '/admin/guard', has: '+371 2000' },
+      { path: '/admin/review-numbers', has: 'A fixed code verifies for 1 review number' },
       { path: '/admin/money', has: 'The cost of SMS is not limited' },
       { path: '/admin/audit', has: 'Request approved' },
       { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
@@ -971,7 +974,7 @@ trace(
     await part(page, 'Decision').waitFor()
     await expectGoodLooks(page, 'a request that is decided')
     await goTo(page, 'Requests')
-    await page.getByRole('link', { name: 'Review' }).click()
+    await page.getByRole('link', { name: 'Review', exact: true }).click()
     await headed(page, 'Stark Flowers')
     await page.setViewportSize(wide)
     await expectKeyboard(page, 'a request')
@@ -991,6 +994,11 @@ trace(
     prepare: async (context) => {
       await setUp(context)
       await setGuardPrefix(context.acting(tester), 'block', '+3712000', '12h')
+      const reviewer = { phone: '+12025550177', brand: 'acme', until: new Date().toISOString().slice(0, 10) }
+      await addReviewNumber(
+        { ...context.acting(tester), brands: context.brands, contacts: readConfig({}).contacts },
+        reviewer,
+      )
       const until = context.now()
       // A few rows of each kind: the cost of axe and the Tab key grows with the rows.
       await livePast(context, { from: until - 26 * 3_600_000, until, sends: 40 })

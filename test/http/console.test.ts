@@ -44,6 +44,7 @@ const pages = [
   '/admin/queue',
   '/admin/destinations',
   '/admin/guard',
+  '/admin/review-numbers',
   '/admin/money',
   '/admin/audit',
   '/admin/settings',
