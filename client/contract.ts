@@ -23,6 +23,12 @@ export interface SmsOtpSendRequest {
    */
   readonly businessName?: string
   /**
+   * The language of the message, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else
+   * of its base language, else English. An unknown or malformed tag is no error. The template route
+   * ignores it: its registered text is English.
+   */
+  readonly lang?: string
+  /**
    * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
    * to 64 characters.
    */
@@ -56,6 +62,12 @@ export interface EmailOtpSendRequest {
    * letters of several alphabets. 1 to 40 characters.
    */
   readonly businessName?: string
+  /**
+   * The language of the message, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else
+   * of its base language, else English. An unknown or malformed tag is no error. The template route
+   * ignores it: its registered text is English.
+   */
+  readonly lang?: string
   /**
    * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
    * to 64 characters.
@@ -251,6 +263,8 @@ export interface TextSmsRequest {
    * to 64 characters.
    */
   readonly reference?: string
+  /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+  readonly lang?: string
   /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
   readonly brandId?: string
   /**
@@ -295,6 +309,8 @@ export type TemplateSmsRequest =
        * to 64 characters.
        */
       readonly reference?: string
+      /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+      readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       /**
@@ -343,6 +359,8 @@ export type TemplateSmsRequest =
        * to 64 characters.
        */
       readonly reference?: string
+      /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+      readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       /**
@@ -387,6 +405,8 @@ export type TemplateSmsRequest =
        * to 64 characters.
        */
       readonly reference?: string
+      /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+      readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       /**
@@ -437,6 +457,8 @@ export interface HtmlEmailRequest {
    * to 64 characters.
    */
   readonly reference?: string
+  /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+  readonly lang?: string
   /**
    * An active brand, whose name becomes the sender name. Any other value is ignored. Without it, that
    * of the client.
@@ -474,6 +496,8 @@ export interface TemplateEmailRequest {
    * to 64 characters.
    */
   readonly reference?: string
+  /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+  readonly lang?: string
   /**
    * An active brand, whose name becomes the sender name. Any other value is ignored. Without it, that
    * of the client.

@@ -28,7 +28,7 @@ describe('segments of a text (GSM 03.38)', () => {
     const alphabet = [
       ...'@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./09:;<=>?¡AZÄÖÑÜ§¿azäöñüà',
       ...'^{}\\[~]|€',
-      ...'ç`क😀',
+      ...'ç`Яक가😀',
     ]
     const text = fc.oneof(
       ...[80, 84, alphabet.length].map((size) =>
@@ -47,7 +47,7 @@ describe('segments of a text (GSM 03.38)', () => {
   })
 
   test('of texts that differ only in digits are the same', () => {
-    expect(segmentsOf('कोड 123456')).toBe(segmentsOf('कोड 654321'))
-    expect(segmentsOf('कोड 123456')).not.toBe(segmentsOf('कूट 123456'))
+    expect(segmentsOf('ç 123456')).toBe(segmentsOf('ç 654321'))
+    expect(segmentsOf('ç 123456')).not.toBe(segmentsOf('ç: 123456'))
   })
 })

@@ -3,8 +3,8 @@ import { domainToASCII } from 'node:url'
 import tlds from 'tlds'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
 import { Failure } from '../../src/domain/failures.ts'
+import { english } from '../../src/domain/messages/otp-texts.ts'
 import {
-  lifetimeInWords,
   notifyTemplateKeys,
   render,
   renderOtp,
@@ -357,6 +357,6 @@ describe('the text of a message', () => {
     [3600, '60 minutes'],
   ]
   test.each(lifetimes)('describes %d seconds as %s', (seconds, words) => {
-    expect(lifetimeInWords(seconds)).toBe(words)
+    expect(english.lifetime(seconds)).toBe(words)
   })
 })

@@ -131,6 +131,12 @@ const codeText = {
         "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes letters of several alphabets.",
     }),
   ),
+  lang: optional(
+    Type.String({
+      description:
+        'The language of the message, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else of its base language, else English. An unknown or malformed tag is no error. The template route ignores it: its registered text is English.',
+    }),
+  ),
   reference: optional(reference),
   clientIp: optional(
     Type.String({
@@ -202,11 +208,18 @@ const deferral = {
   ),
 }
 
+const lang = optional(
+  Type.String({
+    description: 'A BCP 47 tag. Accepted for later versions: the built-in templates are in English.',
+  }),
+)
+
 const sms = {
   ...credentials,
   channel: smsChannel,
   to: recipients(phone),
   reference: optional(reference),
+  lang,
   brandId: optional(brandId),
   ...deferral,
   ...without('otp', ...mailFields),
@@ -217,6 +230,7 @@ const mail = {
   channel: emailChannel,
   to: recipients(email),
   reference: optional(reference),
+  lang,
   brandId: optional(
     Type.String({
       description: 'An active brand, whose name becomes the sender name. Any other value is ignored.',

@@ -1,6 +1,7 @@
 import { type Body, isGiven, textProblem } from '../body.ts'
 import { Failure, invalid } from '../failures.ts'
-import { lifetimeInWords } from './templates.ts'
+import { english, type OtpLanguage } from './otp-texts.ts'
+import { render } from './templates.ts'
 
 export interface MailContent {
   readonly subject: string
@@ -8,22 +9,24 @@ export interface MailContent {
   readonly text: string
 }
 
-export function otpMail(otp: { code: string; businessName: string; lifetimeSeconds: number }): MailContent {
+export function otpMail(
+  otp: { code: string; businessName: string; lifetimeSeconds: number },
+  language: OtpLanguage = english,
+): MailContent {
   const { code, businessName } = otp
-  const lifetime = lifetimeInWords(otp.lifetimeSeconds)
-  const subject = `Your ${businessName} verification code`
-  const intro = `Enter this code to continue with ${businessName}:`
-  const expiry = `The code expires in ${lifetime}. You can use it once.`
-  const unrequested =
-    'If you did not request this code, ignore this e-mail: someone may have entered your e-mail address by mistake. ' +
-    `Never share the code, even with someone who claims to be from ${businessName}.`
+  const variables = { businessName, lifetime: language.lifetime(otp.lifetimeSeconds) }
+  const fill = (text: string) => render({ key: 'LOGIN_OTP', text }, variables).text
+  const subject = fill(language.mail.subject)
+  const intro = fill(language.mail.intro)
+  const expiry = fill(language.mail.expiry)
+  const unrequested = fill(language.mail.unrequested)
   const html = layout(
     subject,
     `<p style="${paragraph}">${escapeHtml(intro)}</p>
-<p style="margin:24px 0;padding:18px 8px;border-radius:12px;background:#f1f3f7;text-align:center;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:8px;color:#10131a">${code}</p>
+<p dir="ltr" style="margin:24px 0;padding:18px 8px;border-radius:12px;background:#f1f3f7;text-align:center;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:8px;color:#10131a">${code}</p>
 <p style="${paragraph}">${escapeHtml(expiry)}</p>
 <p style="${smallPrint}">${escapeHtml(unrequested)}</p>`,
-    { heading: businessName, preheader: expiry },
+    { heading: businessName, preheader: expiry, language },
   )
   return { subject, html, text: `${intro}\n\n    ${code}\n\n${expiry}\n\n${unrequested}\n` }
 }
@@ -130,14 +133,20 @@ const paragraph = `margin:0 0 16px;font:400 16px/1.6 ${fonts};color:#10131a`
 const smallPrint = `margin:24px 0 0;padding:16px 0 0;border-top:1px solid #e3e6ec;font:400 13px/1.6 ${fonts};color:#5b6372`
 const cell = 'padding:8px 12px 8px 0;border-top:1px solid #e3e6ec;text-align:left;vertical-align:top'
 
-/** Inline styles, since mail clients drop style sheets. */
-function layout(title: string, content: string, words: { heading: string; preheader: string }): string {
+/** Inline styles, since mail clients drop style sheets. Some also drop the attributes of `html`. */
+function layout(
+  title: string,
+  content: string,
+  words: { heading: string; preheader: string; language?: OtpLanguage },
+): string {
+  const { tag, direction } = words.language ?? english
+  const inLanguage = `lang="${tag}" dir="${direction}"`
   const preheader =
     words.preheader === ''
       ? ''
       : `<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(words.preheader)}</div>\n`
   return `<!doctype html>
-<html lang="en">
+<html ${inLanguage}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -146,7 +155,7 @@ function layout(title: string, content: string, words: { heading: string; prehea
 </head>
 <body style="margin:0;padding:0;background:#f6f7f9">
 ${preheader}<table role="presentation" width="100%" cellpadding="0" cellspacing="0"><tr><td align="center" style="padding:32px 16px">
-<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:520px;background:#ffffff;border-radius:16px"><tr><td style="padding:32px">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:520px;background:#ffffff;border-radius:16px"><tr><td ${inLanguage} style="padding:32px">
 <h1 style="margin:0 0 24px;font:700 20px/1.3 ${fonts};color:#10131a">${escapeHtml(words.heading)}</h1>
 ${content}
 </td></tr></table>

@@ -1,5 +1,7 @@
 import { type Brand, registrationOf } from '../brands/brand.ts'
 import { Failure, invalid } from '../failures.ts'
+import { readLang } from './languages.ts'
+import { otpLanguageOf, otpTextFor } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
 import {
   boundText,
@@ -42,10 +44,12 @@ const samples: Readonly<Record<string, string>> = {
   orderId: 'A-1042',
   orderDate: '2026-11-21',
   deliveryDateTime: '2026-11-21T14:30',
+  lang: 'en',
 }
 
 const loginId: VariableRule = { name: 'loginId', description: '1 to 64 characters' }
 const code: VariableRule = { name: 'otp', description: 'six digits' }
+const lang: VariableRule = { name: 'lang', description: 'the language that a request asks for, such as hi' }
 
 export function previewsOf(brand: Brand, settings: PreviewSettings): Preview[] {
   return templates
@@ -60,8 +64,10 @@ export function previewOf(
   settings: PreviewSettings,
 ): Preview {
   const { segmentsOf, isTopLevelDomain } = settings
-  const { key: templateKey, audience, text: source } = template
-  const otpRules = templateKey === 'LOGIN_OTP_WITH_ID' ? [code, loginId] : [code]
+  const { key: templateKey, audience } = template
+  const otpKey = templateKey === 'LOGIN_OTP_WITH_ID' ? templateKey : 'LOGIN_OTP'
+  const otpRules = otpKey === 'LOGIN_OTP' ? [code, lang] : [code, loginId, lang]
+  const source = audience === 'notify' ? template.text : otpTextFor(readLang(given), otpKey)
   const variables = (audience === 'notify' ? template.variables : otpRules).map(({ name, description }) => {
     return { name, value: given[name] ?? samples[name] ?? '', description }
   })
@@ -85,15 +91,13 @@ export function previewOf(
 
 function otpText(
   brand: Brand,
-  { otp = '', loginId: login }: Readonly<Record<string, string>>,
+  values: Readonly<Record<string, string>>,
   { segmentsOf, otpTtlSeconds }: PreviewSettings,
 ): string {
+  const { otp = '', loginId: login } = values
   if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
-  const { text } = renderOtp({
-    code: otp,
-    businessName: brand.displayName,
-    lifetimeSeconds: otpTtlSeconds,
-    loginId: optionalWords('loginId', login, { max: 64 }),
-  })
+  const loginIdGiven = optionalWords('loginId', login, { max: 64 })
+  const about = { code: otp, businessName: brand.displayName, lifetimeSeconds: otpTtlSeconds }
+  const { text } = renderOtp({ ...about, loginId: loginIdGiven }, otpLanguageOf(readLang(values)))
   return boundText(text, otp, brand.domain, segmentsOf)
 }

@@ -1,5 +1,6 @@
 import { type Body, isGiven, textProblem } from '../body.ts'
 import { Failure, invalid } from '../failures.ts'
+import { english, type OtpLanguage } from './otp-texts.ts'
 import type { Segments } from './providers.ts'
 import { hasUrl, type IsTopLevelDomain } from './words.ts'
 
@@ -50,13 +51,13 @@ const deliveryDateTime: VariableRule = {
 export const loginOtp: Template = {
   key: 'LOGIN_OTP',
   audience: 'otp',
-  text: '{otp} is your {businessName} verification code. It expires in {lifetime}. Do not share it with anyone.',
+  text: english.sms.LOGIN_OTP,
   variables: [],
 }
 const loginOtpWithId: Template = {
   key: 'LOGIN_OTP_WITH_ID',
   audience: 'otp',
-  text: '{otp} is your {businessName} verification code for {loginId}. It expires in {lifetime}. Do not share it with anyone.',
+  text: english.sms.LOGIN_OTP_WITH_ID,
   variables: [],
 }
 
@@ -133,7 +134,10 @@ export function templateVariables(
 }
 
 /** Variables inside values are not replaced. */
-export function render({ key, text }: Template, variables: Rendered['variables']): Rendered {
+export function render(
+  { key, text }: Pick<Template, 'key' | 'text'>,
+  variables: Rendered['variables'],
+): Rendered {
   let rendered = ''
   // Text and names of variables, in turn.
   for (const [place, part] of text.split(/\{(\w+)\}/).entries()) {
@@ -145,18 +149,20 @@ export function render({ key, text }: Template, variables: Rendered['variables']
   return { templateKey: key, text: rendered, variables }
 }
 
-export function renderOtp(otp: {
-  code: string
-  businessName: string
-  lifetimeSeconds: number
-  loginId: string | undefined
-}): Rendered {
-  return render(otp.loginId === undefined ? loginOtp : loginOtpWithId, {
-    otp: otp.code,
-    businessName: otp.businessName,
-    lifetime: lifetimeInWords(otp.lifetimeSeconds),
-    ...(otp.loginId === undefined ? {} : { loginId: otp.loginId }),
-  })
+export function renderOtp(
+  otp: { code: string; businessName: string; lifetimeSeconds: number; loginId: string | undefined },
+  language: OtpLanguage = english,
+): Rendered {
+  const key = otp.loginId === undefined ? 'LOGIN_OTP' : 'LOGIN_OTP_WITH_ID'
+  return render(
+    { key, text: language.sms[key] },
+    {
+      otp: otp.code,
+      businessName: otp.businessName,
+      lifetime: language.lifetime(otp.lifetimeSeconds),
+      ...(otp.loginId === undefined ? {} : { loginId: otp.loginId }),
+    },
+  )
 }
 
 /**
@@ -173,19 +179,15 @@ export function boundText(
   const lastLine = `\n\n@${domain} #${code}`
   const whole = text + lastLine
   if (segmentsOf(whole).count === 1 || segmentsOf(text).count > 1) return whole
-  const sentences = text.split(/(?<=\.) /)
-  for (const dropped of [1, 2]) {
-    const shorter = sentences.slice(0, sentences.length - dropped).join(' ') + lastLine
+  for (const { index } of [...text.matchAll(betweenSentences)].slice(-2).reverse()) {
+    const shorter = text.slice(0, index) + lastLine
     if (segmentsOf(shorter).count === 1) return shorter
   }
   return whole
 }
 
-/** 300: "5 minutes", 90: "90 seconds". */
-export function lifetimeInWords(seconds: number): string {
-  const [count, unit] = seconds % 60 === 0 ? [seconds / 60, 'minute'] : [seconds, 'second']
-  return `${count} ${unit}${count === 1 ? '' : 's'}`
-}
+/** Thai has no full stop: its sentences are lines. */
+const betweenSentences = /(?<=[.।۔]) |(?<=。)(?!$)|\n/g
 
 function own(object: Body, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined

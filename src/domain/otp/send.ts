@@ -27,6 +27,8 @@ import {
   withoutProvider,
 } from '../messages/delivery.ts'
 import { otpMail } from '../messages/emails.ts'
+import { readLang } from '../messages/languages.ts'
+import { type OtpLanguage, otpLanguageOf } from '../messages/otp-texts.ts'
 import type { Mail, Outcome, SmsMessage } from '../messages/providers.ts'
 import { boundText, loginOtp, renderOtp } from '../messages/templates.ts'
 import { optionalWords } from '../messages/words.ts'
@@ -324,6 +326,8 @@ interface Addressee {
 interface Order extends Addressee {
   readonly loginId: string | undefined
   readonly businessName: string | undefined
+  /** Undefined: English. */
+  readonly language: OtpLanguage | undefined
   /** Undefined: an e-mail. */
   readonly destination: DecidedDestination | undefined
   /** The hashed IP address of the end user. */
@@ -360,10 +364,11 @@ function readOrder(
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   context.reference = readReference(body)
   const ip = readClientIp(ports, body)
+  const language = isGiven(body.lang) ? otpLanguageOf(readLang(body)) : undefined
   const { recipient } = to
   const destination =
     channel === 'SMS' ? decideDestination(ports, context, recipient, { field, brand, policy }) : undefined
-  return { ...to, loginId, businessName, destination, ip }
+  return { ...to, loginId, businessName, language, destination, ip }
 }
 
 /** The end user's, not the app's (design D41). */
@@ -430,7 +435,7 @@ function codeMail(
   ports: SendOtpPorts,
   { requestId }: RequestContext,
   brand: Brand,
-  { recipient, subject, businessName = brand.displayName }: Order,
+  { recipient, subject, businessName = brand.displayName, language }: Order,
   code: string,
 ): Mail {
   return {
@@ -441,7 +446,7 @@ function codeMail(
     recipientSubject: subject[0],
     position: null,
     template: loginOtp.key,
-    ...otpMail({ code, businessName, lifetimeSeconds: ports.otpTtlSeconds }),
+    ...otpMail({ code, businessName, lifetimeSeconds: ports.otpTtlSeconds }, language),
   }
 }
 
@@ -449,14 +454,15 @@ function codeSms(
   ports: SendOtpPorts,
   { requestId }: RequestContext,
   brand: Brand,
-  { recipient, subject, businessName, loginId, destination }: Order,
+  { recipient, subject, businessName, loginId, language, destination }: Order,
   code: string,
 ): SmsMessage {
   const lifetimeSeconds = ports.otpTtlSeconds
-  const render = (name: string) => renderOtp({ code, businessName: name, lifetimeSeconds, loginId })
-  const plain = render(businessName ?? brand.displayName)
-  // The registered text contains the brand's name (design D31).
-  const registered = businessName === undefined ? plain : render(brand.displayName)
+  const render = (name: string, textLanguage?: OtpLanguage) =>
+    renderOtp({ code, businessName: name, lifetimeSeconds, loginId }, textLanguage)
+  const plain = render(businessName ?? brand.displayName, language)
+  // The registered text is English and contains the brand's name (design D31).
+  const registered = businessName === undefined && language === undefined ? plain : render(brand.displayName)
   const { templateKey: key, text, variables } = registered
   return {
     id: ports.secrets.newId(),

@@ -1,0 +1,19 @@
+import type { Body } from '../body.ts'
+
+/** The field `lang`, in its canonical form. Undefined: absent, or not a language tag, which is no error (design D47). */
+export function readLang({ lang }: Body): string | undefined {
+  if (typeof lang !== 'string' || lang.length > longestTag) return undefined
+  try {
+    return Intl.getCanonicalLocales(lang)[0]
+  } catch {
+    return undefined
+  }
+}
+
+const longestTag = 64
+
+/** The tags whose text is used, in order: the exact tag, its base language, the brand's, English (design D47). */
+export function preferredTags(lang: string | undefined, brandLang = 'en'): readonly string[] {
+  const [base = brandLang] = (lang ?? brandLang).split('-')
+  return [...new Set([lang ?? brandLang, base, brandLang, 'en'])]
+}

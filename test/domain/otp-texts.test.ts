@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { segmentsOf } from '../../src/adapters/sms/segments.ts'
+import { otpMail } from '../../src/domain/messages/emails.ts'
+import { preferredTags, readLang } from '../../src/domain/messages/languages.ts'
+import { otpLanguageOf, otpLanguages, otpTextFor } from '../../src/domain/messages/otp-texts.ts'
+import { boundText, renderOtp } from '../../src/domain/messages/templates.ts'
+
+/** Of each language its script, and whether its SMS are GSM-7 (design D47). */
+const languages: Readonly<Record<string, readonly [script: string, 'GSM-7' | 'UCS-2']>> = {
+  en: ['Latin', 'GSM-7'],
+  hi: ['Devanagari', 'UCS-2'],
+  es: ['Latin', 'GSM-7'],
+  fr: ['Latin', 'GSM-7'],
+  de: ['Latin', 'GSM-7'],
+  pt: ['Latin', 'GSM-7'],
+  it: ['Latin', 'GSM-7'],
+  ar: ['Arabic', 'UCS-2'],
+  ja: ['Hiragana}\\p{Script=Katakana}\\p{Script=Han', 'UCS-2'],
+  zh: ['Han', 'UCS-2'],
+  ru: ['Cyrillic', 'UCS-2'],
+  tr: ['Latin', 'GSM-7'],
+  id: ['Latin', 'GSM-7'],
+  vi: ['Latin', 'UCS-2'],
+  bn: ['Bengali', 'UCS-2'],
+  ta: ['Tamil', 'UCS-2'],
+  te: ['Telugu', 'UCS-2'],
+  mr: ['Devanagari', 'UCS-2'],
+  gu: ['Gujarati', 'UCS-2'],
+  ur: ['Arabic', 'UCS-2'],
+  pl: ['Latin', 'GSM-7'],
+  nl: ['Latin', 'GSM-7'],
+  uk: ['Cyrillic', 'UCS-2'],
+  th: ['Thai', 'UCS-2'],
+  ko: ['Hangul', 'UCS-2'],
+}
+const tags = Object.keys(languages)
+
+const code = '493027'
+const businessName = 'Acme Bank Co'
+const loginId = 'jane.doe'
+const domain = 'shop.example.com'
+const count = (text: string, part: string | RegExp) => text.split(part).length - 1
+
+test('the languages are those of design D47', () => {
+  expect(otpLanguages.map(({ tag }) => tag)).toEqual(tags)
+})
+
+describe.each(tags)('%s', (tag) => {
+  const [script, encoding] = languages[tag] ?? []
+  const language = otpLanguageOf(tag)
+  const letters = (text: string) => text.match(/\p{L}/gu) ?? []
+  const isOwn = new RegExp(`^[\\p{Script=${script}}\\p{Script=Common}]$`, 'u')
+  /** Words of the text itself; OTP is a word in many languages. */
+  const ownWords = (text: string) => text.replace(/\{\w+\}|OTP/g, ' ')
+
+  test.each([60, 300, 600, 90, 30])('has codes of one segment, valid for %d seconds', (lifetimeSeconds) => {
+    for (const login of [undefined, loginId]) {
+      const about = { code, businessName, lifetimeSeconds, loginId: login }
+      const { text } = renderOtp(about, language)
+      expect(segmentsOf(text)).toEqual({ count: 1, encoding: encoding ?? 'UCS-2' })
+      expect(text.match(/\d+/g)).toHaveLength(2)
+      const amount = lifetimeSeconds % 60 === 0 ? lifetimeSeconds / 60 : lifetimeSeconds
+      expect(count(text, new RegExp(`(?<!\\d)${amount}(?!\\d)`))).toBe(1)
+      for (const part of [code, businessName]) expect(count(text, part)).toBe(1)
+      expect(count(text, loginId)).toBe(login ? 1 : 0)
+      expect(text).not.toMatch(/[{}]|undefined/)
+      expect(text).toBe(text.normalize('NFC'))
+    }
+  })
+
+  test('keeps the code and the brand in one segment with the Web OTP line', () => {
+    for (const login of [undefined, loginId]) {
+      const about = { code, businessName, lifetimeSeconds: 300, loginId: login }
+      const text = boundText(renderOtp(about, language).text, code, domain, segmentsOf)
+      expect(text).toEndWith(`\n\n@${domain} #${code}`)
+      expect(text).toContain(businessName)
+      expect(count(text, code)).toBe(2)
+      expect(segmentsOf(text).count).toBe(1)
+    }
+  })
+
+  test('is written in its script', () => {
+    const { sms, mail } = language
+    for (const text of [...Object.values(sms), ...Object.values(mail)]) {
+      expect(letters(ownWords(text)).filter((letter) => !isOwn.test(letter))).toEqual([])
+      expect(letters(ownWords(text)).length).toBeGreaterThan(3)
+    }
+    if (script !== 'Arabic') return
+    for (const text of [...Object.values(sms), mail.subject])
+      expect(text.match(/\p{L}/u)?.[0]).toMatch(/\p{Script=Arabic}/u)
+  })
+
+  test('has a mail with its language and direction', () => {
+    const { subject, html, text } = otpMail({ code, businessName, lifetimeSeconds: 300 }, language)
+    const direction = ['ar', 'ur'].includes(tag) ? 'rtl' : 'ltr'
+    expect(count(html, `lang="${tag}" dir="${direction}"`)).toBe(2)
+    expect(html).toContain(`<p dir="ltr" `)
+    for (const part of [html, text]) {
+      expect(count(part, new RegExp(`(?<!\\d)${code}(?!\\d)`))).toBe(1)
+      expect(part).toContain(language.lifetime(300))
+    }
+    for (const part of [subject, html, text]) {
+      expect(part).toContain(businessName)
+      expect(part).not.toMatch(/\{\w+\}|undefined/)
+    }
+    expect(subject).not.toContain(code)
+  })
+})
+
+describe('the language of a request', () => {
+  const rows: readonly (readonly [unknown, string])[] = [
+    ['hi', 'hi'],
+    ['HI-in', 'hi'],
+    ['pt-BR', 'pt'],
+    ['zh-Hant-TW', 'zh'],
+    ['ar-u-nu-arab', 'ar'],
+    // The former tag of Indonesian, which Android still uses.
+    ['in', 'id'],
+    ['sv', 'en'],
+    ['en-GB', 'en'],
+    ['hindi', 'en'],
+    ['hi_IN', 'en'],
+    ['', 'en'],
+    [' hi', 'en'],
+    ['*', 'en'],
+    ['und', 'en'],
+    ['constructor', 'en'],
+    [`hi-${'x-abcdefgh'.repeat(10)}`, 'en'],
+    [null, 'en'],
+    [7, 'en'],
+    [['hi'], 'en'],
+    [{}, 'en'],
+  ]
+  test.each(rows)('for lang %p is %s', (lang, tag) => {
+    expect(otpLanguageOf(readLang({ lang })).tag).toBe(tag)
+  })
+
+  test('is that of the base language for any region or script, and English for any other value', () => {
+    const known = fc.constantFrom(...tags)
+    const region = fc.constantFrom('', '-IN', '-us', '-419', '-Latn', '-Latn-US', '-u-nu-latn')
+    const key = fc.constantFrom('LOGIN_OTP', 'LOGIN_OTP_WITH_ID')
+    fc.assert(
+      fc.property(known, region, key, (tag, rest, name) => {
+        expect(otpTextFor(readLang({ lang: tag + rest }), name)).toBe(otpLanguageOf(tag).sms[name])
+      }),
+    )
+    fc.assert(
+      fc.property(fc.jsonValue(), (lang) => {
+        const expected = typeof lang === 'string' ? lang.slice(0, 2).toLowerCase() : 'en'
+        expect(['en', expected]).toContain(otpLanguageOf(readLang({ lang })).tag)
+      }),
+    )
+  })
+
+  test.each([
+    ['pt-BR', 'hi', ['pt-BR', 'pt', 'hi', 'en']],
+    ['sv', 'de-AT', ['sv', 'de-AT', 'en']],
+    [undefined, 'hi', ['hi', 'en']],
+    [undefined, undefined, ['en']],
+  ])('%p of a brand with %p prefers %p', (lang, brandLang, expected) => {
+    expect(preferredTags(lang, brandLang)).toEqual(expected)
+  })
+})
