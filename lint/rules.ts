@@ -5,6 +5,9 @@ import { exceptions, terms } from './terms.ts'
 
 const mostWords = 35
 
+/** The full stops of Hindi and Urdu. */
+const foreignStops = /[।۔]/g
+
 /** Reports each of `terms` that no exception allows in the file. */
 export function wordChoice(file: string): TextlintRuleModule {
   const allowed = exceptions.filter(({ path }) => file.startsWith(path))
@@ -28,7 +31,7 @@ export function wordChoice(file: string): TextlintRuleModule {
 export const longSentences: TextlintRuleModule = ({ Syntax, RuleError, report, locator }) => ({
   [Syntax.Paragraph](node) {
     const source = new StringSource({ ...node, children: [...node.children] })
-    for (const { type, raw, range } of split(source.toString())) {
+    for (const { type, raw, range } of split(source.toString().replace(foreignStops, '.'))) {
       if (type !== SentenceSplitterSyntax.Sentence) continue
       const words = raw.match(/[\p{L}\p{N}]\S*/gu)?.length ?? 0
       if (words <= mostWords) continue

@@ -2,8 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf, errorAnswer } from '../../src/adapters/http/errors.ts'
+import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { codeSettings, messageSettings } from '../../src/config/server-settings.ts'
 import { Failure, type FailureKind, failureMessages } from '../../src/domain/failures.ts'
+import { otpLanguages } from '../../src/domain/messages/otp-texts.ts'
+import { renderOtp } from '../../src/domain/messages/templates.ts'
 import { limitNames } from '../../src/domain/otp/limits.ts'
 import { pageAt, root } from './pages.ts'
 
@@ -62,6 +65,16 @@ describe('docs/limits.md', () => {
     const numbers = value.replaceAll(',', '').match(/\d+/g) ?? []
     expect(numbers).toContain(String(setting.default))
   })
+})
+
+test('docs/languages.md has the text of every language', () => {
+  const rows = rowsOf('docs/languages.md').slice(1)
+  const texts = otpLanguages.map((language) => {
+    const about = { code: '493027', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined }
+    const { text } = renderOtp(about, language)
+    return [`\`${language.tag}\``, segmentsOf(text).encoding, text.replaceAll('\n', ' ⏎ ')]
+  })
+  expect(rows.map(([tag, , encoding, text]) => [tag, encoding, text])).toEqual(texts)
 })
 
 test('docs/events.md has every audit action and no other', () => {

@@ -23,7 +23,7 @@ const send: Readonly<Record<string, object>> = {
 
 const request = { companyName: 'Acme', contactName: 'Sam', contactEmail: email, brandName: 'Acme' }
 
-const lower = { ...caller, channel: 'sms', phone, loginId: null, reference: null }
+const lower = { ...caller, channel: 'sms', phone, loginId: null, lang: null, reference: null }
 
 /** Bodies that the service accepts, beside the examples of the description: null for absent fields, other spellings. */
 export const rightBodies: Readonly<Record<string, readonly object[]>> = {
@@ -34,7 +34,7 @@ export const rightBodies: Readonly<Record<string, readonly object[]>> = {
     { ...text, channel: 'Sms', reference: null, html: null, variables: null },
     { ...withoutBrand, brandId: null, variables: { businessName: 'Acme' } },
     { ...template, variables: { ...order, businessName: null }, message: null },
-    { ...html, channel: 'email', template: null, brandId: null },
+    { ...html, channel: 'email', template: null, brandId: null, lang: null },
     { ...text, async: true, expiresAt: '2026-03-14T15:09Z' },
     { ...html, async: false, expiresAt: null },
     { ...withoutSubject, subject: 'Hello', html: null, template: 'Hi', data: null },

@@ -69,6 +69,7 @@ const ofCode = {
   businessName: fc.constantFrom('Acme Bikes', 'Акме'),
   reference,
   clientIp: fc.constantFrom('198.51.100.7', '2001:db8::1'),
+  lang: fc.constantFrom('hi', 'pt-BR', 'ar', 'not a tag'),
 }
 const sends = ['/otp/send', '/otp/resend'].flatMap((path) => [
   post(path, { ...credentials, brandId, phone }, { channel: smsChannel, ...ofCode }),
@@ -104,7 +105,7 @@ const notifications = [
   post(
     '/notify',
     { ...sms, message: text },
-    { reference, async: fc.boolean(), variables: fc.record({ businessName }) },
+    { reference, lang: fc.constant('hi'), async: fc.boolean(), variables: fc.record({ businessName }) },
   ),
   post('/notify', {
     ...sms,

@@ -114,6 +114,30 @@ describe('the SMS', () => {
     expect((await app.outbox(phone)).at(-1)?.text).toContain('Corner Shop')
   })
 
+  const texts: readonly (readonly [path: string, lang: unknown, text: string])[] = [
+    ['/otp/send', 'hi-IN', 'आपका Acme कोड'],
+    ['/otp/resend', 'PT', 'O seu PIN Acme'],
+    ['/otp/send', 'tlh', 'verification code'],
+    ['/otp/send', 'not a tag', 'verification code'],
+    ['/otp/resend', ['hi'], 'verification code'],
+  ]
+  test.each(texts)('of %s with lang %p has %s (D47)', async (path, lang, expected) => {
+    const [phone, email] = [freshPhone(), freshEmail()]
+    expectSuccess(await app.post(path, { phone, lang }), ['expiresIn'])
+    expect((await app.outbox(phone)).at(-1)?.text).toContain(expected)
+    expectSuccess(await app.post('/otp/verify', { phone, otp: await app.lastCode(phone) }))
+    expectSuccess(await app.post(path, { channel: 'EMAIL', email, lang }), ['expiresIn'])
+    expectSuccess(await app.post('/otp/verify', { email, otp: await app.lastCode(email) }))
+  })
+
+  test('in Arabic is a right-to-left mail (D47)', async () => {
+    const email = freshEmail()
+    await app.post('/otp/send', { channel: 'EMAIL', email, lang: 'ar-EG' })
+    const mail = (await app.outbox(email)).at(-1)
+    expect(mail).toMatchObject({ subject: 'رمز التحقق الخاص بك في Acme' })
+    expect(mail?.html).toContain('<html lang="ar" dir="rtl">')
+  })
+
   test('has the loginId if the brand has it enabled (D13)', async () => {
     const phone = freshPhone()
     await app.post('/otp/send', { brandId: 'logins', phone, loginId: 'jane.doe' })
@@ -407,6 +431,20 @@ describe('through the webhook provider', () => {
     expect(plain?.body.route).toBe('plain')
     expect(plain?.body.text).toContain('Corner Shop')
     expect(plain?.body.text).not.toContain('Dlt Shop')
+  })
+
+  test('lang is used on the plain route only: the registered text stays English (D47)', async () => {
+    const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
+      body.route === 'template' ? failed() : taken(),
+    )
+    await webhook.post('/otp/send', { brandId: 'dlt', phone: '15550100001', lang: 'hi' })
+    const [template, plain] = receiver.received
+    const code = codeIn(plain?.body.text)
+    expect(template?.body).toMatchObject({
+      text: `${code} is your Dlt Shop verification code. It expires in 5 minutes. Do not share it with anyone.`,
+      variables: { otp: code, businessName: 'Dlt Shop', lifetime: '5 minutes' },
+    })
+    expect(plain?.body.text).toContain('5 मिनट')
   })
 
   test('the fallback sends the same code, which can be verified', async () => {

@@ -194,7 +194,7 @@ function sendOperation(verb: 'send' | 'resend') {
         named: ['With a login', { ...demo, phone: somePhone, loginId: 'pat-07', businessName: 'Acme Bikes' }],
         forUser: [
           'For an end user',
-          { ...demo, phone: somePhone, clientIp: '198.51.100.7', reference: 'login-1042' },
+          { ...demo, phone: somePhone, lang: 'hi', clientIp: '198.51.100.7', reference: 'login-1042' },
         ],
       },
     },
