@@ -45,6 +45,11 @@ test.skipIf(!browserPath)(
     await customer.fill('Jane')
     await shows(placed.locator('.handset .bubble'), 'Hi Jane,')
 
+    const otp = page.locator('.template [data-preview=LOGIN_OTP]')
+    await otp.getByLabel('lang').fill('ar')
+    await shows(otp.locator('.handset .bubble'), 'صالح لمدة 5 دقائق')
+    await shows(otp.getByRole('status'), 'UCS-2')
+
     // Nothing has been saved.
     const brands = await fetch(new URL('/platform/brands', demo.page))
     expect(await brands.json()).toMatchObject({ brands: [{ brandId: 'acme', displayName: 'Acme' }] })

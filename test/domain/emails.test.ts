@@ -46,7 +46,7 @@ describe('the mail of a code', () => {
 
   test('shows any business name as text', () => {
     expect(mail.html).not.toContain('<script')
-    expect(mail.html).toContain(escaped)
+    expect(mail.html).toContain(`<bdi>${escaped}</bdi></h1>`)
     expect(mail.text).toContain(nasty)
   })
 

@@ -16,19 +16,22 @@ export function otpMail(
   const { code, businessName } = otp
   const variables = { businessName, lifetime: language.lifetime(otp.lifetimeSeconds) }
   const fill = (text: string) => render({ key: 'LOGIN_OTP', text }, variables).text
+  // A name such as "Acme Inc." keeps its own direction in a right-to-left mail.
+  const name = `<bdi>${escapeHtml(businessName)}</bdi>`
+  const fillHtml = (text: string) =>
+    render({ key: 'LOGIN_OTP', text: escapeHtml(text) }, { ...variables, businessName: name }).text
+  const { intro, unrequested } = language.mail
   const subject = fill(language.mail.subject)
-  const intro = fill(language.mail.intro)
   const expiry = fill(language.mail.expiry)
-  const unrequested = fill(language.mail.unrequested)
   const html = layout(
     subject,
-    `<p style="${paragraph}">${escapeHtml(intro)}</p>
+    `<p style="${paragraph}">${fillHtml(intro)}</p>
 <p dir="ltr" style="margin:24px 0;padding:18px 8px;border-radius:12px;background:#f1f3f7;text-align:center;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:8px;color:#10131a">${code}</p>
 <p style="${paragraph}">${escapeHtml(expiry)}</p>
-<p style="${smallPrint}">${escapeHtml(unrequested)}</p>`,
-    { heading: businessName, preheader: expiry, language },
+<p style="${smallPrint}">${fillHtml(unrequested)}</p>`,
+    { heading: name, preheader: expiry, language },
   )
-  return { subject, html, text: `${intro}\n\n    ${code}\n\n${expiry}\n\n${unrequested}\n` }
+  return { subject, html, text: `${fill(intro)}\n\n    ${code}\n\n${expiry}\n\n${fill(unrequested)}\n` }
 }
 
 /** Spec 4.4 rule 9, design D11. Checks the size while rendering: a small request can become a huge mail. */
@@ -69,7 +72,7 @@ export function renderMail(subject: string, template: string, data: Body): Omit<
     rows.length === 0
       ? ''
       : `\n<table style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows.join('\n')}\n</table>`
-  const html = layout(subject, paragraphs + table, { heading: subject, preheader: '' })
+  const html = layout(subject, paragraphs + table, { heading: escapeHtml(subject), preheader: '' })
   const text = `${[subject, filled, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
   const problem = textProblem('`data`', text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
   if (problem !== undefined) throw invalid(problem)
@@ -137,7 +140,7 @@ const cell = 'padding:8px 12px 8px 0;border-top:1px solid #e3e6ec;text-align:lef
 function layout(
   title: string,
   content: string,
-  words: { heading: string; preheader: string; language?: OtpLanguage },
+  words: { /** HTML. */ heading: string; preheader: string; language?: OtpLanguage },
 ): string {
   const { tag, direction } = words.language ?? english
   const inLanguage = `lang="${tag}" dir="${direction}"`
@@ -156,7 +159,7 @@ function layout(
 <body style="margin:0;padding:0;background:#f6f7f9">
 ${preheader}<table role="presentation" width="100%" cellpadding="0" cellspacing="0"><tr><td align="center" style="padding:32px 16px">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:520px;background:#ffffff;border-radius:16px"><tr><td ${inLanguage} style="padding:32px">
-<h1 style="margin:0 0 24px;font:700 20px/1.3 ${fonts};color:#10131a">${escapeHtml(words.heading)}</h1>
+<h1 style="margin:0 0 24px;font:700 20px/1.3 ${fonts};color:#10131a">${words.heading}</h1>
 ${content}
 </td></tr></table>
 </td></tr></table>
