@@ -265,6 +265,11 @@ describe.concurrent('brand', () => {
     domain: null,
     entityId: null,
     registrations: {},
+    lang: 'en',
+    androidHash: null,
+    logoUrl: null,
+    color: null,
+    dltAllowList: [],
   }
 
   test('put creates a brand, and later changes only the given fields', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
-import type { Brand } from '../src/domain/brands/brand.ts'
+import { freshBrand } from '../src/domain/operator/operator.ts'
 import { type Answer, createTestApp, type TestApp } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
 import { storeBrand } from './support/operator.ts'
@@ -18,17 +18,7 @@ afterAll(async () => {
   await Promise.all(databases.map((database) => database.remove()))
 })
 
-const acme: Brand = {
-  slug: 'acme',
-  displayName: 'Acme',
-  status: 'active',
-  notifyTemplates: [],
-  dltEnabled: false,
-  loginIdEnabled: false,
-  domain: null,
-  entityId: null,
-  registrations: {},
-}
+const acme = { ...freshBrand('acme'), displayName: 'Acme' }
 
 /** Settings for a database of their own. */
 async function environment(): Promise<Readonly<Record<string, string>>> {

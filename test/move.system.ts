@@ -69,6 +69,8 @@ const tables: readonly Table[] = [
   schema.alertDeliveries,
   schema.webhooks,
   schema.reviewNumbers,
+  schema.texts,
+  schema.textVariables,
   schema.events,
   schema.idempotencyKeys,
   schema.notifyOrders,

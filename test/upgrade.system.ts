@@ -259,7 +259,15 @@ describe('an older database', () => {
       otpost(['brand', 'list', '--json'], env),
       otpost(['doctor', '--full', '--json'], { ...env, PORT: '0' }),
     ])
-    const properties = { entityId: null, registrations: {} }
+    const properties = {
+      entityId: null,
+      registrations: {},
+      lang: 'en',
+      androidHash: null,
+      logoUrl: null,
+      color: null,
+      dltAllowList: [],
+    }
     expect(JSON.parse(list.stdout)).toEqual(oldest.brands.map((brand) => ({ ...brand, ...properties })))
     const findings: { level: string; what: string }[] = JSON.parse(doctor.stdout)
     expect(findings.filter(({ level }) => level === 'fail')).toEqual([])

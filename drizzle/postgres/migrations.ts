@@ -6,7 +6,7 @@ import codesAndLimits from './0003_codes_and_limits.sql' with { type: 'text' }
 import provider from './0004_provider.sql' with { type: 'text' }
 import money from './0005_money.sql' with { type: 'text' }
 import applications from './0006_applications.sql' with { type: 'text' }
-import reviewNumbers from './0007_review_numbers.sql' with { type: 'text' }
+import texts from './0007_texts.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -18,5 +18,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0004_provider': provider,
   '0005_money': money,
   '0006_applications': applications,
-  '0007_review_numbers': reviewNumbers,
+  '0007_texts': texts,
 })

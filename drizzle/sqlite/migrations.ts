@@ -10,7 +10,7 @@ import provider from './0007_provider.sql' with { type: 'text' }
 import recipientIndex from './0008_recipient_index.sql' with { type: 'text' }
 import money from './0009_money.sql' with { type: 'text' }
 import applications from './0010_applications.sql' with { type: 'text' }
-import reviewNumbers from './0011_review_numbers.sql' with { type: 'text' }
+import texts from './0011_texts.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -26,5 +26,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0008_recipient_index': recipientIndex,
   '0009_money': money,
   '0010_applications': applications,
-  '0011_review_numbers': reviewNumbers,
+  '0011_texts': texts,
 })

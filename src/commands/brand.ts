@@ -51,6 +51,21 @@ export function brandCommands(program: Command, env: Env): void {
     .option('--no-domain', 'remove that web site')
     .option('--entity <id>', 'the principal entity id for the registered-template route (India: DLT)')
     .option('--no-entity', 'remove the principal entity id')
+    .option('--lang <tag>', 'the language of its texts (BCP 47), such as hi; a new brand has en')
+    .option(
+      '--android-hash <hash>',
+      'the app hash with which Android finds the SMS of its app (SMS Retriever)',
+    )
+    .option('--no-android-hash', 'remove the app hash')
+    .option('--logo <url>', 'an image at the top of its e-mails; an https URL')
+    .option('--no-logo', 'remove the image')
+    .option('--color <color>', 'the color of its e-mails, such as #0b57d0')
+    .option('--no-color', 'remove the color')
+    .option(
+      '--dlt-allow <list>',
+      'the URLs and phone numbers that the principal entity has registered (DLT), separated by commas; "" for none',
+      commaList,
+    )
     .action((slug: string, options: BrandOptions) =>
       withContext(env, async (context) => {
         const ports = context.acting(await commandActor(env))
@@ -153,9 +168,16 @@ interface BrandOptions {
   loginId?: boolean
   domain?: string | false
   entity?: string | false
+  lang?: string
+  androidHash?: string | false
+  logo?: string | false
+  color?: string | false
+  dltAllow?: string[]
 }
 
-function changeOf({ name, status, notify, dlt, loginId, domain, entity }: BrandOptions): BrandChange {
+function changeOf(options: BrandOptions): BrandChange {
+  const { name, status, notify, dlt, loginId, domain, entity, lang, androidHash, logo, color, dltAllow } =
+    options
   return {
     displayName: name,
     status: status === undefined ? undefined : brandStatus(status),
@@ -164,9 +186,14 @@ function changeOf({ name, status, notify, dlt, loginId, domain, entity }: BrandO
     loginIdEnabled: loginId,
     domain: domain === false ? null : domain,
     entityId: entity === false ? null : entity,
+    lang,
+    androidHash: androidHash === false ? null : androidHash,
+    logoUrl: logo === false ? null : logo,
+    color: color === false ? null : color,
+    dltAllowList: dltAllow,
   }
 }
 
-function brandRow({ slug, ...brand }: Brand) {
+function brandRow({ slug, texts: _, ...brand }: Brand & { readonly texts?: unknown }) {
   return { brandId: slug, ...brand }
 }

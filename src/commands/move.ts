@@ -178,6 +178,8 @@ function inDoubt(problem: string, file: string, asideFile: string | null): strin
 
 const words: Readonly<Record<Transferred['table'], string>> = {
   brands: 'brands',
+  texts: 'texts',
+  text_variables: 'variables of texts',
   app_keys: 'API keys',
   apps: 'scopes of apps',
   app_brands: 'brands of scopes',

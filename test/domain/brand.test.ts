@@ -4,6 +4,7 @@ import {
   type Brand,
   type BrandStatus,
   type Brands,
+  type BrandWithTexts,
   brandIdOf,
   brandProblems,
   isNamed,
@@ -12,22 +13,12 @@ import {
   notifyBrand,
 } from '../../src/domain/brands/brand.ts'
 import { Failure } from '../../src/domain/failures.ts'
+import { freshBrand } from '../../src/domain/operator/operator.ts'
 import { type AppScope, unscoped } from '../../src/domain/operator/scope.ts'
 import { newContext } from '../support/calls.ts'
 
-function brand(properties: Partial<Brand> = {}): Brand {
-  return {
-    slug: 'acme',
-    displayName: 'Acme & Söhne',
-    status: 'active',
-    notifyTemplates: [],
-    dltEnabled: false,
-    loginIdEnabled: false,
-    domain: null,
-    entityId: null,
-    registrations: {},
-    ...properties,
-  }
+function brand(properties: Partial<Brand> = {}): BrandWithTexts {
+  return { ...freshBrand('acme'), displayName: 'Acme & Söhne', ...properties }
 }
 
 const known = [

@@ -55,7 +55,7 @@ describe('the catalogue (spec 4.4 rules 5 and 6, design D10)', () => {
   })
 
   test('throws for a placeholder without a value', () => {
-    const mistyped: Template = { ...template('ORDER_PLACED'), text: 'Hi {custmerName}' }
+    const mistyped: Template = { ...template('ORDER_PLACED'), text: 'Hi {{custmerName}}' }
     expect(() => render(mistyped, { customerName: 'Ann' })).toThrow('custmerName')
   })
 
@@ -323,11 +323,11 @@ describe('the text of a message', () => {
 
   test('keeps a value that looks like a placeholder or a replacement pattern unchanged', () => {
     const { text } = render(template('OUT_FOR_DELIVERY'), {
-      customerName: '{orderId} $& $1 {customerName}',
+      customerName: '{{orderId}} $& $1 {{customerName}}',
       orderId: 'A-1',
-      businessName: '{customerName}',
+      businessName: '{{customerName}}',
     })
-    expect(text).toContain('{orderId} $& $1 {customerName}')
+    expect(text).toContain('{{orderId}} $& $1 {{customerName}}')
     expect(text.match(/A-1/g)).toHaveLength(1)
   })
 
@@ -343,10 +343,10 @@ describe('the text of a message', () => {
   })
 
   test('of a code with a loginId has the loginId', () => {
-    const rendered = renderOtp({ ...otp, loginId: 'ann{otp}' })
+    const rendered = renderOtp({ ...otp, loginId: 'ann{{otp}}' })
     expect(rendered.templateKey).toBe('LOGIN_OTP_WITH_ID')
-    expect(rendered.text).toContain('ann{otp}')
-    expect(rendered.variables).toMatchObject({ loginId: 'ann{otp}' })
+    expect(rendered.text).toContain('ann{{otp}}')
+    expect(rendered.variables).toMatchObject({ loginId: 'ann{{otp}}' })
   })
 
   const lifetimes: readonly (readonly [number, string])[] = [

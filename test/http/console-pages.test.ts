@@ -29,6 +29,7 @@ import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
 import { budgetStatus } from '../../src/domain/money/budgets.ts'
 import type { ListedRule } from '../../src/domain/operator/destinations.ts'
+import { freshBrand } from '../../src/domain/operator/operator.ts'
 import { unscoped } from '../../src/domain/operator/scope.ts'
 
 /** Text that, unescaped, breaks out of an element, a quoted attribute or a comment. */
@@ -126,14 +127,11 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     next: null,
   }
   const brand: Brand = {
-    slug: 'acme',
+    ...freshBrand('acme'),
     displayName: 'Acme',
-    status: 'active',
     notifyTemplates: ['ORDER_PLACED'],
     dltEnabled: true,
     loginIdEnabled: true,
-    domain: null,
-    entityId: null,
     registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '64f0' }, senderId: 'ACMEIN' } },
   }
   const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }

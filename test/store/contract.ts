@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import type { Brand } from '../../src/domain/brands/brand.ts'
+import type { Brand, BrandWithTexts } from '../../src/domain/brands/brand.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/integration/integration.ts'
 import type { AuditEntry, AuditReader } from '../../src/domain/operator/audit.ts'
-import type {
-  AppStore,
-  BrandStore,
-  IntegrationRequestStore,
-  OperatorStore,
+import {
+  type AppStore,
+  type BrandStore,
+  freshBrand,
+  type IntegrationRequestStore,
+  type OperatorStore,
 } from '../../src/domain/operator/operator.ts'
 import type { PolicyStore } from '../../src/domain/operator/policy.ts'
 import { type AppScope, unscoped } from '../../src/domain/operator/scope.ts'
@@ -649,17 +650,20 @@ function testCodes(store: () => OtpStore): void {
   })
 }
 
-function brand(properties: Partial<Brand> = {}): Brand {
+function brand(properties: Partial<Brand> = {}): BrandWithTexts {
   return {
-    slug: 'acme',
+    ...freshBrand('acme'),
     displayName: 'Acme',
-    status: 'active',
     notifyTemplates: ['ORDER_PLACED'],
     dltEnabled: true,
-    loginIdEnabled: false,
     domain: 'shop.example.com',
     entityId: '1101456324675322134',
     registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '65a' }, senderId: 'ACMEIN' } },
+    lang: 'pt-BR',
+    androidHash: 'FA+9qCX9VSu',
+    logoUrl: 'https://example.com/logo.png',
+    color: '#0b57d0',
+    dltAllowList: ['https://example.com', '18001234567'],
     ...properties,
   }
 }

@@ -97,6 +97,8 @@ describe('SQLite', () => {
       'revision',
       'secret_marks',
       'stats',
+      'text_variables',
+      'texts',
       'verified_numbers',
       'webhooks',
     ]
@@ -130,8 +132,11 @@ describe('SQLite', () => {
         'attempts.route',
         'attempts.segments',
         'attempts.template',
+        'brands.android_hash',
+        'brands.color',
         'brands.domain',
         'brands.entity_id',
+        'brands.logo_url',
         'budgets.lifted_until',
         'codes_and_limits.attempts',
         'codes_and_limits.code_hash',
@@ -202,6 +207,8 @@ describe('SQLite', () => {
         'requests.segments',
         'requests.status',
         'requests.template',
+        'texts.html',
+        'texts.subject',
         'webhooks.disabled_at',
       ])
     })

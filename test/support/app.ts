@@ -2,6 +2,7 @@ import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import type { Brand } from '../../src/domain/brands/brand.ts'
 import type { SmsProvider, SmsRoute } from '../../src/domain/messages/providers.ts'
+import { freshBrand } from '../../src/domain/operator/operator.ts'
 import type { OutboxEntry } from '../../src/domain/ports.ts'
 import { migratedTestDatabase, type TestDatabase } from './database.ts'
 import { storeBrand } from './operator.ts'
@@ -69,15 +70,8 @@ export async function createTestApp(
     /** Makes or replaces a brand. */
     brand(slug: string, properties: Partial<Brand> = {}): Promise<Brand> {
       return storeBrand(app.context, slug, () => ({
-        slug,
+        ...freshBrand(slug),
         displayName: slug,
-        status: 'active',
-        notifyTemplates: [],
-        dltEnabled: false,
-        loginIdEnabled: false,
-        domain: null,
-        entityId: null,
-        registrations: {},
         ...properties,
       }))
     },

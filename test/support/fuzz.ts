@@ -783,7 +783,7 @@ function strangeVariables(draw: Draw): string {
   const name = draw.percent(30) ? 'businessName' : draw.pick(names)
   const businesses = [...words('"acme" "ACME" "waiting" "unknown" 1 null'), '" Delta Stores "']
   const values = words(`"2026-02-30" "2026-2-3" "0000-00-00" "9999-99-99" "2026-02-28T25:00" "-000001-01-01"
-    "https://x.example/y" "{otp}{customerName}" "x.com" "St.John"`)
+    "https://x.example/y" "{{otp}}{{customerName}}" "x.com" "St.John"`)
   const value =
     name === 'businessName'
       ? draw.pick([...businesses, JSON.stringify(echoable(draw))])

@@ -25,7 +25,7 @@ import { asJson } from './text.ts'
 /** Compared byte by byte, so that the order is the same on every server. */
 const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' })
 
-const texts = customType<{ data: Readonly<Record<string, string>> }>({
+const wordRecord = customType<{ data: Readonly<Record<string, string>> }>({
   dataType: () => 'jsonb',
   toDriver: asJson,
 })
@@ -97,11 +97,58 @@ export const brands = pgTable(
     domain: text(),
     entityId: text('entity_id'),
     registrations: jsonb().$type<Readonly<Record<string, TemplateRegistration>>>().notNull().default({}),
+    /** BCP 47, of its texts without a language. */
+    lang: text().notNull().default('en'),
+    /** Of its Android app, 11 characters. */
+    androidHash: text('android_hash'),
+    logoUrl: text('logo_url'),
+    /** `#rrggbb` */
+    color: text(),
+    /** URLs and phone numbers that its registered texts may contain. */
+    dltAllowList: jsonb('dlt_allow_list').$type<readonly string[]>().notNull().default([]),
   },
   (table) => [
     index('brands_by_name').on(table.nameKey),
     check('brands_status', sql`${table.status} IN ('pending', 'active', 'suspended')`),
     check('brands_notify_templates', sql`jsonb_typeof(${table.notifyTemplates}) = 'array'`),
+  ],
+)
+
+/** Texts that replace built-in ones, and those of new templates. */
+export const texts = pgTable(
+  'texts',
+  {
+    brandSlug: key('brand_slug').notNull(),
+    templateKey: key('template_key').notNull(),
+    channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
+    lang: key('lang').notNull(),
+    subject: text(),
+    text: text().notNull(),
+    html: text(),
+    version: integer().notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.brandSlug, table.templateKey, table.channel, table.lang] }),
+    check('texts_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
+  ],
+)
+
+/** Declared variables of new templates. */
+export const textVariables = pgTable(
+  'text_variables',
+  {
+    brandSlug: key('brand_slug').notNull(),
+    templateKey: key('template_key').notNull(),
+    /** From 1. */
+    position: integer().notNull(),
+    name: text().notNull(),
+    type: text({ enum: ['text', 'number', 'date', 'datetime', 'url'] }).notNull(),
+    max: bigint({ mode: 'number' }).notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.brandSlug, table.templateKey, table.position] }),
+    check('text_variables_type', sql`${table.type} IN ('text', 'number', 'date', 'datetime', 'url')`),
   ],
 )
 
@@ -533,7 +580,7 @@ export const audit = pgTable(
     name: text().notNull(),
     action: text().$type<AuditAction>().notNull(),
     target: text().notNull(),
-    details: texts().notNull(),
+    details: wordRecord().notNull(),
   },
   (table) => [
     check('audit_by', sql`${table.by} IN ('command', 'console')`),
@@ -569,7 +616,7 @@ export const outbox = pgTable(
     text: text().notNull(),
     html: text(),
     templateKey: text('template_key'),
-    variables: texts(),
+    variables: wordRecord(),
     requestId: text('request_id').notNull(),
   },
   (table) => [

@@ -53,12 +53,59 @@ export const brands = sqliteTable(
       .$type<Readonly<Record<string, TemplateRegistration>>>()
       .notNull()
       .default({}),
+    /** BCP 47, of its texts without a language. */
+    lang: text().notNull().default('en'),
+    /** Of its Android app, 11 characters. */
+    androidHash: text('android_hash'),
+    logoUrl: text('logo_url'),
+    /** `#rrggbb` */
+    color: text(),
+    /** URLs and phone numbers that its registered texts may contain. */
+    dltAllowList: text('dlt_allow_list', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
   },
   (table) => [
     index('brands_by_name').on(table.nameKey),
     check('brands_status', sql`${table.status} IN ('pending', 'active', 'suspended')`),
     check('brands_flags', sql`${table.dltEnabled} IN (0, 1) AND ${table.loginIdEnabled} IN (0, 1)`),
     check('brands_notify_templates', sql`json_type(${table.notifyTemplates}) = 'array'`),
+  ],
+)
+
+/** Texts that replace built-in ones, and those of new templates. */
+export const texts = sqliteTable(
+  'texts',
+  {
+    brandSlug: text('brand_slug').notNull(),
+    templateKey: text('template_key').notNull(),
+    channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
+    lang: text().notNull(),
+    subject: text(),
+    text: text().notNull(),
+    html: text(),
+    version: integer().notNull(),
+    updatedAt: integer('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.brandSlug, table.templateKey, table.channel, table.lang] }),
+    check('texts_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
+  ],
+)
+
+/** Declared variables of new templates. */
+export const textVariables = sqliteTable(
+  'text_variables',
+  {
+    brandSlug: text('brand_slug').notNull(),
+    templateKey: text('template_key').notNull(),
+    /** From 1. */
+    position: integer().notNull(),
+    name: text().notNull(),
+    type: text({ enum: ['text', 'number', 'date', 'datetime', 'url'] }).notNull(),
+    max: integer().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.brandSlug, table.templateKey, table.position] }),
+    check('text_variables_type', sql`${table.type} IN ('text', 'number', 'date', 'datetime', 'url')`),
   ],
 )
 

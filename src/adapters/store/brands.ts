@@ -1,9 +1,21 @@
-import { asc, eq, sql } from 'drizzle-orm'
-import type { Brand } from '../../domain/brands/brand.ts'
-import type { BrandStore } from '../../domain/operator/operator.ts'
-import { type BrandRow, cached, type StoreDatabase } from './database.ts'
+import { and, asc, eq, sql } from 'drizzle-orm'
+import { type BrandWithTexts, nameKey } from '../../domain/brands/brand.ts'
+import { BrandTexts, noTexts } from '../../domain/messages/brand-texts.ts'
+import type { BrandStore, Decision } from '../../domain/operator/operator.ts'
+import {
+  type BrandRow,
+  cached,
+  type StoreDatabase,
+  type Tables,
+  type TextRow,
+  type TextVariableRow,
+} from './database.ts'
+import { type Orm, run, type Steps } from './statements.ts'
 
-export function createBrandStore({ orm, tables: { brands }, changes }: StoreDatabase): BrandStore {
+type BrandTables = Pick<Tables, 'brands' | 'texts' | 'textVariables'>
+
+export function createBrandStore({ orm, tables, changes }: StoreDatabase): BrandStore {
+  const { brands } = tables
   const bySlug = orm
     .select()
     .from(brands)
@@ -16,17 +28,104 @@ export function createBrandStore({ orm, tables: { brands }, changes }: StoreData
     .orderBy(sql`${brands.status} <> 'active'`, asc(brands.slug))
     .limit(1)
     .prepare('brand_by_name')
+  const withTexts = async ([row]: readonly BrandRow[]) => {
+    if (!row) return undefined
+    const [all, variables] = await Promise.all([
+      listedTexts(orm, tables, row.slug),
+      listedVariables(orm, tables, row.slug),
+    ])
+    return toBrand(row, textsOf(all, variables))
+  }
   return {
-    bySlug: cached(changes, async (slug) => brandOf(await bySlug.execute({ slug }))),
-    byName: cached(changes, async (name) => brandOf(await byName.execute({ name }))),
-    list: async () => (await orm.select().from(brands).orderBy(asc(brands.slug))).map(toBrand),
+    bySlug: cached(changes, async (slug) => withTexts(await bySlug.execute({ slug }))),
+    byName: cached(changes, async (name) => withTexts(await byName.execute({ name }))),
+    list: async () => {
+      const [rows, all, variables] = await Promise.all([
+        orm.select().from(brands).orderBy(asc(brands.slug)),
+        listedTexts(orm, tables),
+        listedVariables(orm, tables),
+      ])
+      const textsBySlug = Map.groupBy(all, ({ brandSlug }) => brandSlug)
+      const variablesBySlug = Map.groupBy(variables, ({ brandSlug }) => brandSlug)
+      return rows.map((row) =>
+        toBrand(row, textsOf(textsBySlug.get(row.slug) ?? [], variablesBySlug.get(row.slug) ?? [])),
+      )
+    },
   }
 }
 
-export function brandOf([row]: readonly BrandRow[]): Brand | undefined {
-  return row && toBrand(row)
+/** @param slug undefined: of all brands */
+function listedTexts(orm: Orm, { texts }: BrandTables, slug?: string) {
+  const { brandSlug, templateKey, channel, lang } = texts
+  const isOfBrand = slug === undefined ? undefined : eq(brandSlug, slug)
+  return orm.select().from(texts).where(isOfBrand).orderBy(asc(templateKey), asc(channel), asc(lang))
 }
 
-function toBrand({ nameKey: _, ...brand }: BrandRow): Brand {
-  return brand
+function listedVariables(orm: Orm, { textVariables }: BrandTables, slug?: string) {
+  const isOfBrand = slug === undefined ? undefined : eq(textVariables.brandSlug, slug)
+  return orm.select().from(textVariables).where(isOfBrand).orderBy(asc(textVariables.position))
+}
+
+function textsOf(all: readonly TextRow[], variables: readonly TextVariableRow[]): BrandTexts {
+  if (all.length === 0) return noTexts
+  const declared = variables.map(
+    ({ templateKey, name, type, max }) => [templateKey, { name, type, max }] as const,
+  )
+  const byKey = Map.groupBy(declared, ([templateKey]) => templateKey)
+  return new BrandTexts(
+    all.map(({ brandSlug: _, ...text }) => text),
+    new Map([...byKey].map(([templateKey, each]) => [templateKey, each.map(([, variable]) => variable)])),
+  )
+}
+
+function toBrand({ nameKey: _, ...brand }: BrandRow, texts: BrandTexts): BrandWithTexts {
+  return { ...brand, texts }
+}
+
+export function* readBrand(orm: Orm, tables: BrandTables, slug: string): Steps<BrandWithTexts | undefined> {
+  const { brands } = tables
+  const [row] = yield* run(orm.select().from(brands).where(eq(brands.slug, slug)))
+  if (!row) return undefined
+  const all = yield* run(listedTexts(orm, tables, slug))
+  const variables = yield* run(listedVariables(orm, tables, slug))
+  return toBrand(row, textsOf(all, variables))
+}
+
+type BrandDecision = Pick<Decision, 'brand' | 'saveText' | 'removeText' | 'declare'>
+
+/** @param slug of the brand that the texts are of */
+export function* saveBrand(
+  orm: Orm,
+  { brands, texts, textVariables }: BrandTables,
+  slug: string,
+  { brand, saveText, removeText, declare }: BrandDecision,
+): Steps<void> {
+  if (brand) {
+    const row = { ...brand, nameKey: nameKey(brand.displayName) }
+    yield* run(orm.insert(brands).values(row).onConflictDoUpdate({ target: brands.slug, set: row }))
+  }
+  if (declare) {
+    const { templateKey, variables } = declare
+    const isOfTemplate = and(eq(textVariables.brandSlug, slug), eq(textVariables.templateKey, templateKey))
+    yield* run(orm.delete(textVariables).where(isOfTemplate))
+    for (const [index, variable] of variables.entries()) {
+      const row = { ...variable, brandSlug: slug, templateKey, position: index + 1 }
+      yield* run(orm.insert(textVariables).values(row))
+    }
+  }
+  if (saveText) {
+    const row = { ...saveText, brandSlug: slug }
+    const target = [texts.brandSlug, texts.templateKey, texts.channel, texts.lang]
+    yield* run(orm.insert(texts).values(row).onConflictDoUpdate({ target, set: row }))
+  }
+  if (removeText) {
+    const { templateKey, channel, lang } = removeText
+    const isText = and(
+      eq(texts.brandSlug, slug),
+      eq(texts.templateKey, templateKey),
+      eq(texts.channel, channel),
+      eq(texts.lang, lang),
+    )
+    yield* run(orm.delete(texts).where(isText))
+  }
 }

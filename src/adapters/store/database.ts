@@ -5,6 +5,7 @@ import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts
 import type { BucketRow } from '../../domain/guard/bucket.ts'
 import type { StoredKey } from '../../domain/idempotency.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
+import type { BrandText, DeclaredVariable } from '../../domain/messages/brand-texts.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import type { NotifyJob, NotifyOrder } from '../../domain/messages/queue.ts'
 import type { Alert, AlertChannel } from '../../domain/money/alerts.ts'
@@ -24,6 +25,14 @@ import type { StatRow } from './stat-buffer.ts'
 import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
 
 export type BrandRow = Brand & { readonly nameKey: string }
+
+export type TextRow = BrandText & { readonly brandSlug: string }
+
+export type TextVariableRow = DeclaredVariable & {
+  readonly brandSlug: string
+  readonly templateKey: string
+  readonly position: number
+}
 
 export type KeyRow = AppKey & { readonly keySha256: string; readonly appId: string }
 
@@ -57,6 +66,8 @@ export interface AlertDeliveryRow {
 
 export interface Tables {
   readonly brands: StoreTable<BrandRow>
+  readonly texts: StoreTable<TextRow>
+  readonly textVariables: StoreTable<TextVariableRow>
   readonly appKeys: StoreTable<KeyRow>
   readonly apps: StoreTable<ScopeRow>
   readonly appBrands: StoreTable<ScopeBrandRow>

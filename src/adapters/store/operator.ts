@@ -1,9 +1,8 @@
 import { and, asc, eq, isNull } from 'drizzle-orm'
-import { nameKey } from '../../domain/brands/brand.ts'
 import { actorName } from '../../domain/operator/audit.ts'
 import type { OperatorStore } from '../../domain/operator/operator.ts'
 import { auditRow } from './audit.ts'
-import { brandOf } from './brands.ts'
+import { readBrand, saveBrand } from './brands.ts'
 import type { StoreDatabase } from './database.ts'
 import { listedKey } from './keys.ts'
 import { readScope, saveScope } from './policy.ts'
@@ -23,26 +22,21 @@ export function createOperatorStore({
         return await serialTransaction(function* (inside) {
           const ofApp = eq(appKeys.appId, appId)
           const isRequest = eq(integrationRequests.id, requestId)
-          const found = yield* run(inside.select().from(brands).where(eq(brands.slug, brandSlug)))
+          const brand = yield* readBrand(inside, tables, brandSlug)
           const slugs = yield* run(inside.select({ slug: brands.slug }).from(brands))
           const keys = yield* run(inside.select().from(appKeys).where(ofApp).orderBy(asc(appKeys.createdAt)))
           const [request] = yield* run(inside.select().from(integrationRequests).where(isRequest))
           const scope = yield* readScope(inside, tables, appId)
           const decision = decide({
-            brand: brandOf(found),
+            brand,
             brandSlugs: slugs.map(({ slug }) => slug),
             keys: keys.map(listedKey),
             scope,
             request,
           })
-          const { brand, newKey, revokedKeys = [], verdict, entry } = decision
+          const { newKey, revokedKeys = [], verdict, entry } = decision
           if (decision.scope) yield* saveScope(inside, tables, decision.scope)
-          if (brand) {
-            const row = { ...brand, nameKey: nameKey(brand.displayName) }
-            yield* run(
-              inside.insert(brands).values(row).onConflictDoUpdate({ target: brands.slug, set: row }),
-            )
-          }
+          yield* saveBrand(inside, tables, brandSlug, decision)
           for (const lastFour of revokedKeys) {
             const isKey = and(ofApp, eq(appKeys.lastFour, lastFour), isNull(appKeys.revokedAt))
             yield* run(inside.update(appKeys).set({ revokedAt: now }).where(isKey))

@@ -3,6 +3,8 @@ import type { Clock } from '../../domain/time.ts'
 
 export const movedTables = [
   'brands',
+  'texts',
+  'text_variables',
   'app_keys',
   'apps',
   'app_brands',

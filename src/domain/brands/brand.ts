@@ -1,6 +1,8 @@
 import { type Body, textProblem } from '../body.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
+import type { BrandTexts } from '../messages/brand-texts.ts'
+import { canonicalTag } from '../messages/languages.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
 import { scriptProblem } from '../messages/words.ts'
@@ -22,17 +24,36 @@ export interface Brand {
   readonly domain: string | null
   /** Principal entity ID (India's DLT). */
   readonly entityId: string | null
+  /** By template key, or `KEY:lang` for the text in a language other than `lang`. */
   readonly registrations: Readonly<Record<string, TemplateRegistration>>
+  /** Of its texts without a language; BCP 47, in canonical form (design D47). */
+  readonly lang: string
+  /** The 11 characters by which Android finds the SMS of its app (SMS Retriever). */
+  readonly androidHash: string | null
+  /** In e-mails; https. */
+  readonly logoUrl: string | null
+  /** Of e-mails, as `#rrggbb`. */
+  readonly color: string | null
+  /** URLs and phone numbers that its registered texts may contain (India's DLT). */
+  readonly dltAllowList: readonly string[]
+}
+
+export interface BrandWithTexts extends Brand {
+  readonly texts: BrandTexts
 }
 
 export type TemplateRegistration = Omit<Registration, 'entityId'>
 
-export function registrationOf({ entityId, registrations }: Brand, templateKey: string): Registration {
+/** @param templateKey a template key, or `KEY:lang` */
+export function registrationOf(
+  { entityId, registrations }: Pick<Brand, 'entityId' | 'registrations'>,
+  templateKey: string,
+): Registration {
   const own = Object.hasOwn(registrations, templateKey) ? registrations[templateKey] : undefined
   return { id: null, ids: {}, senderId: null, ...own, entityId }
 }
 
-type Found = Brand | undefined
+type Found = BrandWithTexts | undefined
 
 export interface Brands {
   bySlug(slug: string): Found | Promise<Found>
@@ -65,7 +86,7 @@ export async function approvedBrand(
   context: RequestContext,
   body: Body,
   app: AppScope,
-): Promise<Brand> {
+): Promise<BrandWithTexts> {
   const slug = brandIdOf(body.brandId)
   if (slug === undefined) throw new Failure('brand_id_required')
   return approved(context, app, await bySlug(brands, slug))
@@ -86,7 +107,7 @@ export async function notifyBrand(
   brandId: unknown,
   businessName: unknown,
   app: AppScope,
-): Promise<Brand> {
+): Promise<BrandWithTexts> {
   const slug = brandIdOf(brandId)
   if (slug !== undefined) return approved(context, app, await bySlug(brands, slug))
   const name = brandIdOf(businessName)
@@ -107,7 +128,7 @@ export function isNamed(brand: Brand, businessName: string): boolean {
  * The log line of a rejected request names the brand too. The answer does not say whether a brand exists that the app
  * may not use.
  */
-function approved(context: RequestContext, app: AppScope, brand: Brand | undefined): Brand {
+function approved(context: RequestContext, app: AppScope, brand: Found): BrandWithTexts {
   if (brand) context.brand = brand.slug
   if (!brand || !mayUseBrand(app, brand.slug) || brand.status === 'pending') {
     throw new Failure('brand_not_approved', app.brands.length === 0 ? undefined : notOfApp)
@@ -123,7 +144,7 @@ export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
   return to === (from === 'active' ? 'suspended' : 'active')
 }
 
-export function brandProblems(brand: Brand): string[] {
+export function brandProblems(brand: BrandWithTexts): string[] {
   const problems: string[] = []
   if (!slugPattern.test(brand.slug)) {
     problems.push('The slug must have 1 to 63 characters of a-z, 0-9 and "-", and must not begin with "-".')
@@ -134,10 +155,12 @@ export function brandProblems(brand: Brand): string[] {
   ]) {
     if (problem !== undefined) problems.push(problem)
   }
-  const unknown = brand.notifyTemplates.filter((key) => !notifyTemplateKeys.includes(key))
+  const own = ownTemplateKeys(brand)
+  const known = [...notifyTemplateKeys, ...own]
+  const unknown = brand.notifyTemplates.filter((key) => !known.includes(key))
   if (unknown.length > 0) {
     problems.push(
-      `Unknown template for /notify: ${unknown.join(', ')}. The templates are ${notifyTemplateKeys.join(', ')}.`,
+      `Unknown template for /notify: ${unknown.join(', ')}. The templates are ${known.join(', ')}.`,
     )
   }
   if (brand.domain !== null && !hostName.test(brand.domain)) {
@@ -146,10 +169,40 @@ export function brandProblems(brand: Brand): string[] {
   if (brand.entityId !== null && !registeredId.test(brand.entityId)) {
     problems.push(`The entity id must be ${registeredIdInWords}.`)
   }
+  if (canonicalTag(brand.lang) !== brand.lang) {
+    problems.push('The language must be a BCP 47 tag, such as hi or pt-BR.')
+  }
+  if (brand.androidHash !== null && !/^[A-Za-z0-9+/]{11}$/.test(brand.androidHash)) {
+    problems.push('The Android app hash must be 11 characters: letters, digits, + and /.')
+  }
+  if (brand.logoUrl !== null && !isLogoUrl(brand.logoUrl)) {
+    problems.push(
+      'The logo must be an https URL of at most 500 characters, such as https://example.com/logo.png.',
+    )
+  }
+  if (brand.color !== null && !/^#[0-9a-f]{6}$/.test(brand.color)) {
+    problems.push('The color must be # and six hexadecimal digits, such as #0b57d0.')
+  }
+  problems.push(...allowListProblems(brand.dltAllowList))
   for (const [key, registration] of Object.entries(brand.registrations)) {
-    problems.push(...registrationProblems(key, registration))
+    problems.push(...registrationProblems(key, registration, own))
   }
   return problems
+}
+
+function isLogoUrl(text: string): boolean {
+  return /^https:\/\/[^\s"'<>\\]{1,492}$/.test(text) && URL.canParse(text) && new URL(text).username === ''
+}
+
+const longestAllowList = 100
+
+function allowListProblems(allowList: readonly string[]): string[] {
+  if (allowList.length > longestAllowList) {
+    return [`The DLT allow-list has at most ${longestAllowList} entries.`]
+  }
+  return allowList
+    .filter((entry) => !/^[!-~]{3,200}$/.test(entry))
+    .map((entry) => `${JSON.stringify(entry)} is no URL or phone number of 3 to 200 characters.`)
 }
 
 /** At least two labels. The last one is not a number, as in an IPv4 address. */
@@ -160,10 +213,23 @@ const hostName =
 const registeredId = /^[A-Za-z0-9._-]{1,64}$/
 const registeredIdInWords = '1 to 64 letters, digits and . _ -'
 
-function registrationProblems(key: string, { id, ids, senderId }: TemplateRegistration): string[] {
+/** Templates that exist because the brand has a text of them. */
+export function ownTemplateKeys({ texts }: Pick<BrandWithTexts, 'texts'>): readonly string[] {
+  return [...new Set(texts.all.map(({ templateKey }) => templateKey))].filter((key) => !templateOf(key))
+}
+
+function registrationProblems(
+  registrationKey: string,
+  { id, ids, senderId }: TemplateRegistration,
+  own: readonly string[],
+): string[] {
   const problems: string[] = []
-  if (!templateOf(key))
-    problems.push(`Unknown template ${key}. The templates are ${templateKeys.join(', ')}.`)
+  const [key = '', lang] = registrationKey.split(':')
+  if (!templateOf(key) && !own.includes(key))
+    problems.push(`Unknown template ${key}. The templates are ${[...templateKeys, ...own].join(', ')}.`)
+  if (lang !== undefined && canonicalTag(lang) !== lang) {
+    problems.push(`${lang} is not a BCP 47 tag, such as hi or pt-BR.`)
+  }
   if ([id, ...Object.values(ids)].some((each) => each !== null && !registeredId.test(each))) {
     problems.push(`The template id must be ${registeredIdInWords}.`)
   }

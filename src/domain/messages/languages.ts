@@ -2,7 +2,12 @@ import type { Body } from '../body.ts'
 
 /** The field `lang`, in its canonical form. Undefined: absent, or not a language tag, which is no error (design D47). */
 export function readLang({ lang }: Body): string | undefined {
-  if (typeof lang !== 'string' || lang.length > longestTag) return undefined
+  return typeof lang === 'string' ? canonicalTag(lang) : undefined
+}
+
+/** Undefined: not a BCP 47 tag. */
+export function canonicalTag(lang: string): string | undefined {
+  if (lang.length > longestTag) return undefined
   try {
     return Intl.getCanonicalLocales(lang)[0]
   } catch {

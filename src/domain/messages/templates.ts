@@ -67,19 +67,19 @@ export const templates: readonly Template[] = [
   {
     key: 'ORDER_PLACED',
     audience: 'notify',
-    text: 'Hi {customerName}, we received your {businessName} order {orderId} on {orderDate}. Thank you!',
+    text: 'Hi {{customerName}}, we received your {{businessName}} order {{orderId}} on {{orderDate}}. Thank you!',
     variables: [customerName, orderId, orderDate],
   },
   {
     key: 'OUT_FOR_DELIVERY',
     audience: 'notify',
-    text: 'Hi {customerName}, your {businessName} order {orderId} is out for delivery.',
+    text: 'Hi {{customerName}}, your {{businessName}} order {{orderId}} is out for delivery.',
     variables: [customerName, orderId],
   },
   {
     key: 'ORDER_DELIVERED',
     audience: 'notify',
-    text: 'Hi {customerName}, your {businessName} order {orderId} was delivered at {deliveryDateTime}.',
+    text: 'Hi {{customerName}}, your {{businessName}} order {{orderId}} was delivered at {{deliveryDateTime}}.',
     variables: [customerName, orderId, deliveryDateTime],
   },
 ]
@@ -140,10 +140,10 @@ export function render(
 ): Rendered {
   let rendered = ''
   // Text and names of variables, in turn.
-  for (const [place, part] of text.split(/\{(\w+)\}/).entries()) {
+  for (const [place, part] of text.split(/\{\{(\w+)\}\}/).entries()) {
     const value = place % 2 === 0 ? part : variables[part]
     if (value === undefined)
-      throw new Error(`The text of ${key} has {${part}}, but no variable has that name.`)
+      throw new Error(`The text of ${key} has {{${part}}}, but no variable has that name.`)
     rendered += value
   }
   return { templateKey: key, text: rendered, variables }

@@ -3,6 +3,7 @@ import {
   type Brand,
   type BrandStatus,
   type Brands,
+  type BrandWithTexts,
   brandProblems,
   brandStatuses,
   mayBecome,
@@ -11,6 +12,8 @@ import {
   type TemplateRegistration,
 } from '../brands/brand.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
+import { type BrandText, type DeclaredVariable, noTexts, type TextTarget } from '../messages/brand-texts.ts'
+import { canonicalTag } from '../messages/languages.ts'
 import { isAppId } from '../otp/credentials.ts'
 import type { ApiKey, Secrets } from '../ports.ts'
 import { type Clock, dayMs, type EpochMs, parseDuration } from '../time.ts'
@@ -22,7 +25,7 @@ export class OperatorError extends Error {
 }
 
 export interface BrandStore extends Brands {
-  list(): Promise<readonly Brand[]>
+  list(): Promise<readonly BrandWithTexts[]>
 }
 
 export interface AppKey {
@@ -58,7 +61,7 @@ export interface IntegrationRequestStore {
 type ChangeTarget = Readonly<Partial<Record<'brandSlug' | 'appId' | 'requestId', string>>>
 
 interface CurrentState {
-  readonly brand: Brand | undefined
+  readonly brand: BrandWithTexts | undefined
   /** The slugs of all brands. */
   readonly brandSlugs: readonly string[]
   readonly keys: readonly AppKey[]
@@ -68,6 +71,11 @@ interface CurrentState {
 
 export interface Decision {
   readonly brand?: Brand
+  /** Of the brand of the `ChangeTarget`. */
+  readonly saveText?: BrandText
+  readonly removeText?: TextTarget
+  /** Replaces the variables of a template. */
+  readonly declare?: { readonly templateKey: string; readonly variables: readonly DeclaredVariable[] }
   readonly newKey?: Omit<ApiKey, 'key'>
   readonly scope?: AppScope
   readonly revokedKeys?: readonly string[]
@@ -125,7 +133,7 @@ export async function putBrand(
         `Brand ${brandSlug} does not exist. To create it, add --name with its display name.`,
       )
     }
-    const brand: Brand = { ...fresh, ...current, ...fields }
+    const brand = { ...fresh, ...current, ...fields }
     requireValid(brand)
     if (current && current.status !== brand.status) refuseTransition(current, brand.status)
     const action = current ? 'brand.changed' : 'brand.created'
@@ -137,18 +145,22 @@ export async function putBrand(
 }
 
 function normalized(requested: BrandChange): Partial<Brand> {
-  const { displayName, domain, entityId, notifyTemplates } = requested
+  const { displayName, domain, entityId, notifyTemplates, lang, color, dltAllowList } = requested
   const all = {
     ...requested,
     displayName: displayName?.trim(),
     domain: domain?.trim().toLowerCase() ?? domain,
     entityId: entityId?.trim() ?? entityId,
     notifyTemplates: notifyTemplates && [...new Set(notifyTemplates)],
+    lang: lang && (canonicalTag(lang) ?? lang),
+    color: color?.trim().toLowerCase() ?? color,
+    dltAllowList: dltAllowList && [...new Set(dltAllowList)],
   }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
 }
 
-export function freshBrand(slug: string): Brand {
+/** With the defaults. */
+export function freshBrand(slug: string): BrandWithTexts {
   return {
     slug,
     displayName: '',
@@ -159,10 +171,16 @@ export function freshBrand(slug: string): Brand {
     domain: null,
     entityId: null,
     registrations: {},
+    lang: 'en',
+    androidHash: null,
+    logoUrl: null,
+    color: null,
+    dltAllowList: [],
+    texts: noTexts,
   }
 }
 
-function requireValid(brand: Brand): void {
+function requireValid(brand: BrandWithTexts): void {
   const problems = brandProblems(brand)
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
 }
@@ -205,7 +223,7 @@ export function durationIn(text: string, leastMs = 0): number {
 async function changeBrand(
   ports: ChangePorts,
   slugAsGiven: string,
-  decide: (current: Brand) => { brand: Brand; entry: Decision['entry'] },
+  decide: (current: BrandWithTexts) => { brand: Brand; entry: Decision['entry'] },
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
@@ -231,7 +249,7 @@ export async function registerTemplate(
       ids: { ...ids, ...requested.ids },
       senderId: requested.senderId === undefined ? senderId : requested.senderId,
     }
-    const brand: Brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
+    const brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
     requireValid(brand)
     const changes = differences(registrationOf(current, templateKey), registrationOf(brand, templateKey))
     if (Object.keys(changes).length === 0) return { brand, entry: null }

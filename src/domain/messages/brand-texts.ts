@@ -1,0 +1,84 @@
+import type { Channel } from '../contact.ts'
+import type { EpochMs } from '../time.ts'
+import { preferredTags } from './languages.ts'
+
+export const variableTypes = ['text', 'number', 'date', 'datetime', 'url'] as const
+export type VariableType = (typeof variableTypes)[number]
+
+/** A variable of a brand's own template (design D47). */
+export interface DeclaredVariable {
+  readonly name: string
+  readonly type: VariableType
+  /** The greatest length of the rendered value; of a number, the greatest value. */
+  readonly max: number
+}
+
+/** Of one template and channel, in one language. */
+export interface TextTarget {
+  readonly templateKey: string
+  readonly channel: Channel
+  /** BCP 47, in canonical form. */
+  readonly lang: string
+}
+
+/** A text that an operator has stored for a brand (design D47). */
+export interface BrandText extends TextTarget {
+  /** Of an e-mail. Null: an SMS. */
+  readonly subject: string | null
+  readonly text: string
+  /** Of an e-mail. Null: made from `text`. */
+  readonly html: string | null
+  /** From 1; a change adds 1. */
+  readonly version: number
+  readonly updatedAt: EpochMs
+}
+
+/** By template key, in order. */
+export type DeclaredVariables = ReadonlyMap<string, readonly DeclaredVariable[]>
+
+/** What operators have stored of a brand's texts. Immutable. */
+export class BrandTexts {
+  private readonly byTarget: ReadonlyMap<string, BrandText>
+
+  /** @param all in the order in which they are listed */
+  constructor(
+    readonly all: readonly BrandText[],
+    readonly variables: DeclaredVariables,
+  ) {
+    this.byTarget = new Map(all.map((text) => [keyOf(text), text]))
+  }
+
+  get(target: TextTarget): BrandText | undefined {
+    return this.byTarget.size === 0 ? undefined : this.byTarget.get(keyOf(target))
+  }
+}
+
+export const noTexts = new BrandTexts([], new Map())
+
+function keyOf({ templateKey, channel, lang }: TextTarget): string {
+  return `${templateKey} ${channel} ${lang}`
+}
+
+export type ChosenText<BuiltIn> =
+  | { readonly lang: string; readonly own: BrandText; readonly builtIn: undefined }
+  | { readonly lang: string; readonly own: undefined; readonly builtIn: BuiltIn }
+
+/**
+ * The text of a message (design D47): for each preferred language the brand's, else the built-in one.
+ * @param lang of the request, as `readLang` returns it
+ * @returns undefined: there is none in a preferred language
+ */
+export function chosenText<BuiltIn>(
+  brand: { readonly lang: string; readonly texts: BrandTexts },
+  { templateKey, channel }: Omit<TextTarget, 'lang'>,
+  lang: string | undefined,
+  builtInOf: (tag: string) => BuiltIn | undefined,
+): ChosenText<BuiltIn> | undefined {
+  for (const tag of preferredTags(lang, brand.lang)) {
+    const own = brand.texts.get({ templateKey, channel, lang: tag })
+    if (own) return { lang: tag, own, builtIn: undefined }
+    const builtIn = builtInOf(tag)
+    if (builtIn !== undefined) return { lang: tag, own: undefined, builtIn }
+  }
+  return undefined
+}
