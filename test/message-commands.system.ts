@@ -58,12 +58,18 @@ describe.concurrent('brand', () => {
       id: '1107457532145798767',
       ids: { msg91: '65a1b2', kannel: 'K-1' },
       senderId: 'ACMEIN',
+      maxLength: 40,
       entityId: '1101.4-5_6',
     }
     const ids = ['--id', '1107457532145798767', '--id', 'msg91=65a1b2', '--id', 'kannel=K-1']
-    expect(await template('ACME', 'LOGIN_OTP', ...ids, '--sender', 'ACMEIN')).toEqual(registered)
+    expect(await template('ACME', 'LOGIN_OTP', ...ids, '--sender', 'ACMEIN', '--max-length', '40')).toEqual(
+      registered,
+    )
     const changed = { ...registered, ids: { msg91: '65a1b2', kannel: 'K-2' } }
     expect(await template('acme', 'LOGIN_OTP', '--id', 'kannel=K-2')).toEqual(changed)
+    const hindi = { ...registered, key: 'LOGIN_OTP:hi', id: '1108', ids: {}, senderId: null, maxLength: null }
+    expect(await template('acme', 'LOGIN_OTP', '--lang', 'HI', '--id', '1108')).toEqual(hindi)
+    await template('acme', 'LOGIN_OTP', '--lang', 'hi', '--remove')
     expect(await template('acme', 'LOGIN_OTP', '--remove')).toMatchObject({
       id: null,
       ids: {},
@@ -79,7 +85,10 @@ describe.concurrent('brand', () => {
     await storeBrand(context, 'acme', () => acme)
     const template = ['brand', 'template', 'acme', 'LOGIN_OTP']
     const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
-      [2, 'NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--id', '1'],
+      [1, 'Unknown template NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--id', '1'],
+      [1, 'Unknown template NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--remove'],
+      [1, 'BCP 47', ...template, '--lang', 'x y', '--id', '1'],
+      [1, 'from 30 to 40', ...template, '--max-length', '41'],
       [1, 'nobody', 'brand', 'template', 'nobody', 'LOGIN_OTP', '--id', '1'],
       [1, 'The template id', ...template, '--id', 'msg91=a b', '--sender', 'ACMEIN'],
       [1, 'sender', ...template, '--id', '1', '--sender', 'AC ME'],

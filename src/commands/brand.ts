@@ -5,7 +5,7 @@ import {
   registrationOf,
   type TemplateRegistration,
 } from '../domain/brands/brand.ts'
-import { templateKeys } from '../domain/messages/templates.ts'
+import { canonicalTag } from '../domain/messages/languages.ts'
 import {
   type BrandChange,
   brandStatus,
@@ -93,7 +93,11 @@ export function brandCommands(program: Command, env: Env): void {
     .command('template')
     .description('store the ids under which a template is registered with carriers and providers')
     .argument('<slug>', 'the brandId')
-    .addArgument(new Argument('<key>', 'the template').choices(templateKeys))
+    .argument('<key>', 'the template: a built-in one, or one of the brand')
+    .option(
+      '--lang <tag>',
+      'the registration of the text in this language; default: the language of the brand',
+    )
     .option(
       '--id <id>',
       'the id of the registered template; PROVIDER=ID for the id at one provider; can be repeated',
@@ -101,11 +105,18 @@ export function brandCommands(program: Command, env: Env): void {
       [],
     )
     .option('--sender <sender>', 'the sender id (header) of the registration')
+    .option(
+      '--max-length <characters>',
+      'the greatest length of a value in the registered text, 30 to 40; a registration without it has 30',
+      Number,
+    )
     .option('--remove', 'remove the registration')
-    .action((slug: string, key: string, options: TemplateOptions) =>
+    .action((slug: string, template: string, options: TemplateOptions) =>
       withContext(env, async (context) => {
         const ports = context.acting(await commandActor(env))
         const { providerNames } = await import('../adapters/sms/index.ts')
+        const { lang } = options
+        const key = lang === undefined ? template : `${template}:${canonicalTag(lang) ?? lang}`
         const changed = await registerTemplate(ports, slug, key, registrationChange(options, providerNames))
         print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
       }),
@@ -129,19 +140,22 @@ export function brandCommands(program: Command, env: Env): void {
 
 interface TemplateOptions {
   id: readonly string[]
+  lang?: string
   sender?: string
+  maxLength?: number
   remove?: true
 }
 
 /** Null removes the registration. */
 function registrationChange(
-  { id, sender, remove }: TemplateOptions,
+  { id, sender, maxLength, remove }: TemplateOptions,
   providers: readonly string[],
 ): Partial<TemplateRegistration> | null {
-  const says = id.length > 0 || sender !== undefined
-  if (remove && says) throw new OperatorError('--remove cannot be combined with --id or --sender.')
+  const says = id.length > 0 || sender !== undefined || maxLength !== undefined
+  if (remove && says)
+    throw new OperatorError('--remove cannot be combined with --id, --sender or --max-length.')
   if (remove) return null
-  if (!says) throw new OperatorError('Nothing to change. Give --id, --sender or --remove.')
+  if (!says) throw new OperatorError('Nothing to change. Give --id, --sender, --max-length or --remove.')
   const ids: Record<string, string> = {}
   let own: string | undefined
   for (const each of id) {
@@ -157,6 +171,7 @@ function registrationChange(
     ids,
     ...(own === undefined ? {} : { id: own }),
     ...(sender === undefined ? {} : { senderId: sender }),
+    ...(maxLength === undefined ? {} : { maxLength }),
   }
 }
 

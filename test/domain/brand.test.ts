@@ -159,6 +159,7 @@ describe('the brand of an SMS on /notify (spec 4.4 rule 8, design D9)', () => {
 })
 
 describe('a brand given by an operator', () => {
+  const registered = { id: '1107', ids: {}, senderId: null, maxLength: 40 }
   const labelled = (properties: Partial<Brand>) => [JSON.stringify(properties), properties] as const
 
   const accepted: readonly Partial<Brand>[] = [
@@ -170,6 +171,8 @@ describe('a brand given by an operator', () => {
     { displayName: 'Pay \u0411\u0430\u043d\u043a' },
     { notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED', 'OUT_FOR_DELIVERY'] },
     { domain: 'shop.example.com' },
+    { registrations: { LOGIN_OTP: JSON.parse('{"id":"1107","ids":{},"senderId":null}') } },
+    { registrations: { LOGIN_OTP: registered, 'LOGIN_OTP:pt-BR': { ...registered, maxLength: 30 } } },
   ]
   test.each(accepted.map(labelled))('%s is valid', (_, properties) => {
     expect(brandProblems(brand(properties))).toEqual([])
@@ -194,6 +197,12 @@ describe('a brand given by an operator', () => {
     { domain: 'https://shop.example.com' },
     { domain: 'shop.example.com/path' },
     { domain: 'shop.example.com #123456' },
+    ...['NOPE', 'constructor', 'NOPE:hi', 'LOGIN_OTP:', 'LOGIN_OTP:HI', 'LOGIN_OTP:hi:hi'].map((key) => ({
+      registrations: { [key]: registered },
+    })),
+    ...[29, 41, 30.5, Number.NaN].map((maxLength) => ({
+      registrations: { LOGIN_OTP: { ...registered, maxLength } },
+    })),
   ]
   test.each(refused.map(labelled))('%s is reported as one problem', (_, properties) => {
     expect(brandProblems(brand(properties))).toHaveLength(1)

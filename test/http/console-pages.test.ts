@@ -132,7 +132,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     notifyTemplates: ['ORDER_PLACED'],
     dltEnabled: true,
     loginIdEnabled: true,
-    registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '64f0' }, senderId: 'ACMEIN' } },
+    registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '64f0' }, senderId: 'ACMEIN', maxLength: null } },
   }
   const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }
 
@@ -244,7 +244,9 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     domain: hostile,
     entityId: hostile,
     notifyTemplates: [hostile],
-    registrations: { LOGIN_OTP: { id: hostile, ids: { [hostile]: hostile }, senderId: hostile } },
+    registrations: {
+      LOGIN_OTP: { id: hostile, ids: { [hostile]: hostile }, senderId: hostile, maxLength: null },
+    },
   }
   const hostileRule: ListedRule = {
     rule: `+${hostile}`,

@@ -929,12 +929,14 @@ describe('an operator', () => {
     expect((await visitor.post(path, entered)).status).toBe(303)
     const registered = async () => (await app.app.context.brands.bySlug('acme'))?.registrations
     expect(await registered()).toEqual({
-      LOGIN_OTP: { id: '1107', senderId: 'ACMEIN', ids: { msg91: '65a', twilio: 'HX1' } },
+      LOGIN_OTP: { id: '1107', senderId: 'ACMEIN', ids: { msg91: '65a', twilio: 'HX1' }, maxLength: null },
     })
     expect((await visitor.post(path, { ids: 'nobody=1' })).status).toBe(409)
     // An emptied field is removed, because the form shows all fields.
     expect((await visitor.post(path, { id: '1108', senderId: '', ids: 'msg91=65a' })).status).toBe(303)
-    expect(await registered()).toEqual({ LOGIN_OTP: { id: '1108', senderId: null, ids: { msg91: '65a' } } })
+    expect(await registered()).toEqual({
+      LOGIN_OTP: { id: '1108', senderId: null, ids: { msg91: '65a' }, maxLength: null },
+    })
     expect((await visitor.post(path, { remove: '1' })).status).toBe(303)
     expect(await registered()).toEqual({})
   })

@@ -658,7 +658,7 @@ function brand(properties: Partial<Brand> = {}): BrandWithTexts {
     dltEnabled: true,
     domain: 'shop.example.com',
     entityId: '1101456324675322134',
-    registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '65a' }, senderId: 'ACMEIN' } },
+    registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '65a' }, senderId: 'ACMEIN', maxLength: 40 } },
     lang: 'pt-BR',
     androidHash: 'FA+9qCX9VSu',
     logoUrl: 'https://example.com/logo.png',

@@ -50,7 +50,7 @@ export function registrationOf(
   templateKey: string,
 ): Registration {
   const own = Object.hasOwn(registrations, templateKey) ? registrations[templateKey] : undefined
-  return { id: null, ids: {}, senderId: null, ...own, entityId }
+  return { id: null, ids: {}, senderId: null, maxLength: null, ...own, entityId }
 }
 
 type Found = BrandWithTexts | undefined
@@ -218,17 +218,26 @@ export function ownTemplateKeys({ texts }: Pick<BrandWithTexts, 'texts'>): reado
   return [...new Set(texts.all.map(({ templateKey }) => templateKey))].filter((key) => !templateOf(key))
 }
 
+/** @param own as `ownTemplateKeys` returns them */
+export function registrationKeyProblems(registrationKey: string, own: readonly string[]): string[] {
+  const [key = '', ...tags] = registrationKey.split(':')
+  if (!templateOf(key) && !own.includes(key)) {
+    return [`Unknown template ${key}. The templates are ${[...templateKeys, ...own].join(', ')}.`]
+  }
+  const lang = tags.join(':')
+  if (tags.length === 0 || canonicalTag(lang) === lang) return []
+  return [`${lang} is not a BCP 47 tag, such as hi or pt-BR.`]
+}
+
 function registrationProblems(
   registrationKey: string,
-  { id, ids, senderId }: TemplateRegistration,
+  // A registration that was stored before it had `maxLength` is without it.
+  { id, ids, senderId, maxLength = null }: TemplateRegistration,
   own: readonly string[],
 ): string[] {
-  const problems: string[] = []
-  const [key = '', lang] = registrationKey.split(':')
-  if (!templateOf(key) && !own.includes(key))
-    problems.push(`Unknown template ${key}. The templates are ${[...templateKeys, ...own].join(', ')}.`)
-  if (lang !== undefined && canonicalTag(lang) !== lang) {
-    problems.push(`${lang} is not a BCP 47 tag, such as hi or pt-BR.`)
+  const problems = registrationKeyProblems(registrationKey, own)
+  if (maxLength !== null && !(Number.isInteger(maxLength) && maxLength >= 30 && maxLength <= 40)) {
+    problems.push('The greatest length of a value must be a whole number from 30 to 40.')
   }
   if ([id, ...Object.values(ids)].some((each) => each !== null && !registeredId.test(each))) {
     problems.push(`The template id must be ${registeredIdInWords}.`)

@@ -32,6 +32,8 @@ export interface Registration {
   readonly ids: Readonly<Record<string, string>>
   /** Null: the provider's default sender. */
   readonly senderId: string | null
+  /** The greatest length of a variable's value in the registered text, 30 to 40. Null: 30. */
+  readonly maxLength: number | null
   /** The brand's principal entity ID. */
   readonly entityId: string | null
 }

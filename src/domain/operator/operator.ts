@@ -8,6 +8,8 @@ import {
   brandStatuses,
   mayBecome,
   nameKey,
+  ownTemplateKeys,
+  registrationKeyProblems,
   registrationOf,
   type TemplateRegistration,
 } from '../brands/brand.ts'
@@ -181,7 +183,10 @@ export function freshBrand(slug: string): BrandWithTexts {
 }
 
 function requireValid(brand: BrandWithTexts): void {
-  const problems = brandProblems(brand)
+  requireNone(brandProblems(brand))
+}
+
+function requireNone(problems: readonly string[]): void {
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
 }
 
@@ -233,7 +238,10 @@ async function changeBrand(
   return brand
 }
 
-/** `brand template`: undefined fields stay unchanged unless it `replaces`. Null removes the registration. */
+/**
+ * `brand template`: undefined fields stay unchanged unless it `replaces`. Null removes the registration.
+ * @param templateKey a template key, or `KEY:lang`
+ */
 export async function registerTemplate(
   ports: ChangePorts,
   slug: string,
@@ -243,11 +251,13 @@ export async function registerTemplate(
 ): Promise<Brand> {
   return changeBrand(ports, slug, (current) => {
     const { [templateKey]: before, ...others } = current.registrations
+    if (!before) requireNone(registrationKeyProblems(templateKey, ownTemplateKeys(current)))
     const { id = null, ids = {}, senderId = null } = (how.replaces ? undefined : before) ?? {}
     const after = requested && {
       id: requested.id === undefined ? id : requested.id,
       ids: { ...ids, ...requested.ids },
       senderId: requested.senderId === undefined ? senderId : requested.senderId,
+      maxLength: requested.maxLength === undefined ? (before?.maxLength ?? null) : requested.maxLength,
     }
     const brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
     requireValid(brand)

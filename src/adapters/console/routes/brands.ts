@@ -97,7 +97,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     return html(brandPage(pageContext, model), text === undefined ? 200 : 409)
   }
 
-  function registrationAsked(form: URLSearchParams): TemplateRegistration {
+  function registrationAsked(form: URLSearchParams): Omit<TemplateRegistration, 'maxLength'> {
     const ids: Record<string, string> = {}
     for (const line of field(form, 'ids').split(/[\r\n]+/)) {
       if (line.trim() === '') continue
