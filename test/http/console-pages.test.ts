@@ -18,9 +18,10 @@ import { keyPage } from '../../src/adapters/console/pages/key.tsx'
 import { moneyPage } from '../../src/adapters/console/pages/money.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
 import { webhookPage, webhookSecretPage } from '../../src/adapters/console/pages/webhook.tsx'
+import { formOf } from '../../src/adapters/console/routes/brands.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
-import type { Brand } from '../../src/domain/brands/brand.ts'
+import type { BrandWithTexts } from '../../src/domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../src/domain/events/event-log.ts'
 import { explain } from '../../src/domain/events/explain.ts'
 import type { PrefixStatus } from '../../src/domain/guard/status.ts'
@@ -126,7 +127,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     isLater: false,
     next: null,
   }
-  const brand: Brand = {
+  const brand: BrandWithTexts = {
     ...freshBrand('acme'),
     displayName: 'Acme',
     notifyTemplates: ['ORDER_PLACED'],
@@ -136,11 +137,10 @@ describe('the pages for requests, brands, apps and deliveries', () => {
   }
   const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }
 
-  function brandModel(of: Brand, change: Partial<BrandModel> = {}): BrandModel {
-    const { status: _, registrations: __, domain, entityId, ...rest } = of
+  function brandModel(of: BrandWithTexts, change: Partial<BrandModel> = {}): BrandModel {
     return {
       brand: of,
-      form: { ...rest, domain: domain ?? '', entityId: entityId ?? '' },
+      form: formOf(of),
       problems: [],
       was: '{}',
       nextStatuses: ['suspended'],
@@ -237,12 +237,17 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     website: `javascript:${hostile}`,
     useCase: hostile,
   }
-  const hostileBrand: Brand = {
+  const hostileBrand: BrandWithTexts = {
     ...brand,
     slug: hostile,
     displayName: hostile,
     domain: hostile,
     entityId: hostile,
+    lang: hostile,
+    androidHash: hostile,
+    logoUrl: hostile,
+    color: hostile,
+    dltAllowList: [hostile],
     notifyTemplates: [hostile],
     registrations: {
       LOGIN_OTP: { id: hostile, ids: { [hostile]: hostile }, senderId: hostile, maxLength: null },
@@ -731,8 +736,12 @@ describe('the pages for requests, brands, apps and deliveries', () => {
         was: '{}',
         displayName: 'Acme',
         domain: '',
+        androidHash: '',
+        lang: 'en',
         notifyTemplates: 'ORDER_PLACED',
         loginIdEnabled: '1',
+        logoUrl: '',
+        color: '',
         dltEnabled: '1',
         entityId: '',
       },

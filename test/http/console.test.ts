@@ -891,6 +891,9 @@ describe('an operator', () => {
       domain: 'Initech.example',
       dltEnabled: 'on',
       entityId: '1101',
+      lang: 'HI',
+      color: '#0B57D0',
+      dltAllowList: 'https://initech.example/\r\n\r\n +4915550100 ',
     }
     expect((await visitor.post('/admin/brands/initech', edited)).status).toBe(303)
     expect(await app.app.context.brands.bySlug('initech')).toMatchObject({
@@ -899,6 +902,9 @@ describe('an operator', () => {
       dltEnabled: true,
       domain: 'initech.example',
       entityId: '1101',
+      lang: 'hi',
+      color: '#0b57d0',
+      dltAllowList: ['https://initech.example/', '+4915550100'],
     })
   })
 

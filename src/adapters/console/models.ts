@@ -1,5 +1,5 @@
 import type { SettingInForce } from '../../config/settings.ts'
-import type { Brand, BrandStatus } from '../../domain/brands/brand.ts'
+import type { Brand, BrandStatus, BrandWithTexts } from '../../domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
 import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
@@ -91,12 +91,14 @@ export interface KeyModel {
 
 export type BrandForm = Pick<
   Brand,
-  'slug' | 'displayName' | 'notifyTemplates' | 'dltEnabled' | 'loginIdEnabled'
-> & { readonly domain: string; readonly entityId: string }
+  'slug' | 'displayName' | 'notifyTemplates' | 'dltEnabled' | 'loginIdEnabled' | 'lang'
+> &
+  // `dltAllowList` has one entry per line.
+  Readonly<Record<'domain' | 'entityId' | 'androidHash' | 'logoUrl' | 'color' | 'dltAllowList', string>>
 
 export interface BrandModel {
   /** Null: a new brand. */
-  readonly brand: Brand | null
+  readonly brand: BrandWithTexts | null
   readonly form: BrandForm
   /** The form's initial values as JSON, which it sends back. */
   readonly was: string

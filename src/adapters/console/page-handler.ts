@@ -249,3 +249,11 @@ export function shownIn<Fields>(form: URLSearchParams): Partial<Fields> {
 export function field(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? '').trim()
 }
+
+/** Trimmed, without empty ones. */
+export function linesOf(form: URLSearchParams, name: string): string[] {
+  return field(form, name)
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+}

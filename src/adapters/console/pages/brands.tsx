@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { renderToString } from 'preact-render-to-string'
-import type { Brand, BrandStatus } from '../../../domain/brands/brand.ts'
+import { type Brand, type BrandStatus, ownTemplateKeys } from '../../../domain/brands/brand.ts'
 import type { Preview } from '../../../domain/messages/preview.ts'
-import { notifyTemplates } from '../../../domain/messages/templates.ts'
+import { notifyTemplateKeys } from '../../../domain/messages/templates.ts'
 import {
   Badge,
   Button,
@@ -195,8 +195,26 @@ function Properties({ model }: { model: BrandModel }) {
         placeholder="shop.example.com"
         hint="The domain of the brand’s website. If set, plain SMS end with a WebOTP line, and browsers can fill in the code."
       />
+      <Field
+        label="Android app hash"
+        name="androidHash"
+        value={form.androidHash}
+        isCode
+        maxLength={11}
+        placeholder="FA+9qCX9VSu"
+        hint="11 characters with which the brand’s Android app finds the code SMS (SMS Retriever)."
+      />
+      <Field
+        label="Language"
+        name="lang"
+        value={form.lang}
+        isCode
+        maxLength={64}
+        placeholder="en"
+        hint="Of messages whose request has no `lang`: a BCP 47 tag, such as hi or pt-BR."
+      />
       <FieldGroup legend="Notify templates">
-        {notifyTemplates.map(({ key }) => (
+        {[...notifyTemplateKeys, ...(brand ? ownTemplateKeys(brand) : [])].map((key) => (
           <Choice
             key={key}
             id={`notify-${key}`}
@@ -215,7 +233,23 @@ function Properties({ model }: { model: BrandModel }) {
           hint="If a request has `loginId`, the message names that login."
         />
       </FieldGroup>
-      <details class="fold" open={form.dltEnabled || form.entityId !== ''}>
+      <details class="fold" open={form.logoUrl !== '' || form.color !== ''}>
+        <summary>
+          E-mails <span class="hint">logo and color</span>
+        </summary>
+        <div class="folded">
+          <Field
+            label="Logo"
+            name="logoUrl"
+            value={form.logoUrl}
+            isCode
+            maxLength={500}
+            hint="An https URL. The image is at the top of e-mails."
+          />
+          <Field label="Color" name="color" value={form.color} isCode maxLength={7} placeholder="#0b57d0" />
+        </div>
+      </details>
+      <details class="fold" open={form.dltEnabled || form.entityId !== '' || form.dltAllowList !== ''}>
         <summary>
           Registered templates <span class="hint">for DLT in India and for providers’ own template IDs</span>
         </summary>
@@ -233,6 +267,14 @@ function Properties({ model }: { model: BrandModel }) {
             isCode
             maxLength={64}
             hint="The brand’s principal entity ID in DLT."
+          />
+          <Field
+            label="Registered URLs and phone numbers"
+            name="dltAllowList"
+            value={form.dltAllowList}
+            rows={3}
+            isCode
+            hint="One per line. Registered texts may contain only these (DLT allow-list)."
           />
         </div>
       </details>

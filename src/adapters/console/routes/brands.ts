@@ -1,6 +1,7 @@
 import {
   type Brand,
   type BrandStatus,
+  type BrandWithTexts,
   brandStatuses,
   mayBecome,
   type TemplateRegistration,
@@ -18,7 +19,7 @@ import {
 } from '../../../domain/operator/operator.ts'
 import { done, html } from '../answers.ts'
 import type { BrandForm, PageContext } from '../models.ts'
-import { field, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
+import { field, linesOf, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
 import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
 
 export function brandRoutes({ get, post, ports, settings, missing }: PageHandler): void {
@@ -75,7 +76,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
 
   function brandForm(
     pageContext: PageContext,
-    brand: Brand | null,
+    brand: BrandWithTexts | null,
     form: BrandForm,
     text?: string,
     was: Partial<BrandForm> = form,
@@ -99,12 +100,11 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
 
   function registrationAsked(form: URLSearchParams): Omit<TemplateRegistration, 'maxLength'> {
     const ids: Record<string, string> = {}
-    for (const line of field(form, 'ids').split(/[\r\n]+/)) {
-      if (line.trim() === '') continue
+    for (const line of linesOf(form, 'ids')) {
       const [name = '', id = ''] = line.split('=').map((part) => part.trim())
       if (!settings.providerNames.includes(name) || id === '') {
         throw new OperatorError(
-          `"${line.trim()}" is not PROVIDER=ID. PROVIDER must be one of ${settings.providerNames.join(', ')}.`,
+          `"${line}" is not PROVIDER=ID. PROVIDER must be one of ${settings.providerNames.join(', ')}.`,
         )
       }
       ids[name] = id
@@ -113,11 +113,17 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
   }
 }
 
-function formOf(brand: Brand): BrandForm {
-  const { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled } = brand
-  const { domain, entityId } = brand
-  const texts = { domain: domain ?? '', entityId: entityId ?? '' }
-  return { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, ...texts }
+export function formOf(brand: Brand): BrandForm {
+  const { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, lang } = brand
+  return {
+    ...{ slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, lang },
+    domain: brand.domain ?? '',
+    entityId: brand.entityId ?? '',
+    androidHash: brand.androidHash ?? '',
+    logoUrl: brand.logoUrl ?? '',
+    color: brand.color ?? '',
+    dltAllowList: brand.dltAllowList.join('\n'),
+  }
 }
 
 /** Only the fields changed in this form, so that a concurrent change of other fields is kept. */
@@ -134,11 +140,25 @@ function brandAsked(form: URLSearchParams, slug: string): BrandForm {
     notifyTemplates: form.getAll('notifyTemplates'),
     dltEnabled: form.has('dltEnabled'),
     loginIdEnabled: form.has('loginIdEnabled'),
+    lang: field(form, 'lang'),
     domain: field(form, 'domain'),
     entityId: field(form, 'entityId'),
+    androidHash: field(form, 'androidHash'),
+    logoUrl: field(form, 'logoUrl'),
+    color: field(form, 'color'),
+    dltAllowList: linesOf(form, 'dltAllowList').join('\n'),
   }
 }
 
-function changeOf({ slug: _, domain, entityId, ...rest }: BrandForm) {
-  return { ...rest, domain: domain || null, entityId: entityId || null }
+function changeOf({ slug: _, ...asked }: BrandForm) {
+  return {
+    ...asked,
+    lang: asked.lang || freshBrand('').lang,
+    domain: asked.domain || null,
+    entityId: asked.entityId || null,
+    androidHash: asked.androidHash || null,
+    logoUrl: asked.logoUrl || null,
+    color: asked.color || null,
+    dltAllowList: asked.dltAllowList.split('\n').filter(Boolean),
+  }
 }
