@@ -112,6 +112,7 @@ describe.concurrent('--help', () => {
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
     const context = [
       'brand',
+      'text',
       'request',
       'app',
       'destination',

@@ -97,7 +97,7 @@ export function adminCommands(program: Command, env: Env): void {
 
 function inWords(details: Readonly<Record<string, string>>): string {
   return Object.entries(details)
-    .map(([name, value]) => `${name}: ${value}`)
+    .map(([name, value]) => `${name}: ${value.replaceAll('\n', ' ⏎ ')}`)
     .join(', ')
 }
 

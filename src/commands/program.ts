@@ -17,6 +17,7 @@ import { requestCommands } from './request.ts'
 import { reviewNumberCommands } from './review-number.ts'
 import { sandboxCommands } from './sandbox.ts'
 import { serveCommands } from './serve.ts'
+import { textCommands } from './text.ts'
 
 /** Commands load their modules when they run, so that `--help` is fast. */
 export function createProgram(env: NodeJS.ProcessEnv): Command {
@@ -41,6 +42,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   healthCommands(program, env)
   sandboxCommands(program, env)
   brandCommands(program, env)
+  textCommands(program, env)
   requestCommands(program, env)
   appCommands(program, env)
   destinationCommands(program, env)

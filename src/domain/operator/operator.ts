@@ -104,7 +104,7 @@ export interface OperatorPorts {
   readonly actor: Actor
 }
 
-type ChangePorts = Omit<OperatorPorts, 'secrets'>
+export type ChangePorts = Omit<OperatorPorts, 'secrets'>
 
 function change<D extends Decision>(
   { operator, actor, now }: ChangePorts,
@@ -205,15 +205,24 @@ function inWords(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-function noBrand(slug: string): OperatorError {
+export function noBrand(slug: string): OperatorError {
   return new OperatorError(`Brand ${slug} does not exist. \`otpost brand list\` lists the brands.`)
+}
+
+/** @throws OperatorError */
+export async function requiredBrand(
+  brands: Pick<Brands, 'bySlug'>,
+  slugAsGiven: string,
+): Promise<BrandWithTexts> {
+  const slug = nameKey(slugAsGiven)
+  const brand = await brands.bySlug(slug)
+  if (brand) return brand
+  throw noBrand(slug)
 }
 
 /** The slug. @throws OperatorError */
 export async function existingBrand(brands: Pick<Brands, 'bySlug'>, slugAsGiven: string): Promise<string> {
-  const slug = nameKey(slugAsGiven)
-  if (await brands.bySlug(slug)) return slug
-  throw noBrand(slug)
+  return (await requiredBrand(brands, slugAsGiven)).slug
 }
 
 const longestMs = 366 * dayMs
