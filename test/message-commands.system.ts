@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { freshBrand } from '../src/domain/operator/operator.ts'
 import { type Answer, createTestApp, type TestApp } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
+import { temporaryFolder } from './support/folder.ts'
 import { storeBrand } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
 import { otpost, startServer } from './support/server.ts'
@@ -13,7 +15,9 @@ setDefaultTimeout(120_000)
 
 const databases: TestDatabase[] = []
 const receiver = startReceiver()
+const folder = temporaryFolder()
 afterAll(async () => {
+  folder.remove()
   await receiver.stop()
   await Promise.all(databases.map((database) => database.remove()))
 })
@@ -98,6 +102,179 @@ describe.concurrent('brand', () => {
     for (const [index, text] of texts.entries()) expect(text).toContain(refusals[index]?.[1] ?? '')
     expect(await context.brands.list()).toEqual([acme])
     await context.close()
+  })
+})
+
+describe.concurrent('brand put', () => {
+  test('stores language, app hash, logo, color and DLT allow-list, and removes them', async () => {
+    const env = await environment()
+    const put = async (...args: string[]) => JSON.parse(await ok(env, 'brand', 'put', 'acme', ...args))
+    const fresh = { lang: 'en', androidHash: null, logoUrl: null, color: null, dltAllowList: [] }
+    expect(await put('--name', 'Acme')).toMatchObject(fresh)
+    const look = [
+      '--android-hash',
+      'FA+9qCX9VSu',
+      '--logo',
+      'https://example.com/a.png',
+      '--color',
+      '#0B57D0',
+    ]
+    const changed = {
+      lang: 'pt-BR',
+      androidHash: 'FA+9qCX9VSu',
+      logoUrl: 'https://example.com/a.png',
+      color: '#0b57d0',
+      dltAllowList: ['https://acme.example', '18001234567'],
+    }
+    const allowed = ['--dlt-allow', 'https://acme.example, 18001234567,18001234567']
+    expect(await put('--lang', 'PT-br', ...look, ...allowed)).toMatchObject(changed)
+    const [listed] = JSON.parse(await ok(env, 'brand', 'list', '--json'))
+    expect(listed).toMatchObject({ brandId: 'acme', ...changed })
+    expect(listed).not.toHaveProperty('texts')
+    const removed = await put(
+      '--lang',
+      'en',
+      '--no-android-hash',
+      '--no-logo',
+      '--no-color',
+      '--dlt-allow',
+      '',
+    )
+    expect(removed).toMatchObject(fresh)
+
+    const refusals = [
+      ['BCP 47', '--lang', 'hi_IN'],
+      ['11 characters', '--android-hash', 'FA+9qCX9VS'],
+      ['https URL', '--logo', 'http://example.com/a.png'],
+      ['six hexadecimal digits', '--color', 'blue'],
+      ['no URL or phone number', '--dlt-allow', 'a b'],
+    ] as const
+    const errors = refusals.map(([, ...options]) => failed(1, env, 'brand', 'put', 'acme', ...options))
+    for (const [index, error] of (await Promise.all(errors)).entries()) {
+      expect(error).toContain(refusals[index]?.[0] ?? '')
+    }
+    expect(JSON.parse(await ok(env, 'brand', 'list', '--json'))).toEqual([removed])
+  })
+})
+
+describe.concurrent('text', () => {
+  /** A brand, and a file with each content. */
+  async function scene(contents: Readonly<Record<string, string | Uint8Array>>) {
+    const env = await environment()
+    for (const [name, content] of Object.entries(contents)) await Bun.write(join(folder.path, name), content)
+    await ok(env, 'brand', 'put', 'acme', '--name', 'Acme')
+    const text = async (...args: string[]) => JSON.parse(await ok(env, 'text', ...args))
+    return { env, text }
+  }
+  const file = (name: string) => ['--file', join(folder.path, name)]
+
+  test('set stores a text as the file has it, list shows it, remove ends it', async () => {
+    const { env, text } = await scene({
+      code: '\ufeff{{otp}} is your\t{{businessName}} code.\r\n\r\n',
+      'code-hi': 'आपका कोड {{otp}} है।',
+      mail: '{{otp}}\n',
+      'mail.html': '<b>{{otp}}</b>\n',
+    })
+    expect(await ok(env, 'text', 'list', 'acme', '--json')).toBe('[]\n')
+    const english = await text('set', 'ACME', 'LOGIN_OTP', ...file('code'))
+    expect(english).toEqual({
+      brandId: 'acme',
+      templateKey: 'LOGIN_OTP',
+      channel: 'SMS',
+      lang: 'en',
+      version: 1,
+      updatedAt: expect.stringMatching(/^20.*Z$/),
+      subject: null,
+      text: '{{otp}} is your\t{{businessName}} code.\n',
+      html: null,
+      variables: [],
+    })
+    const inHindi = ['acme', 'LOGIN_OTP', '--lang', 'HI']
+    const hindi = await text('set', ...inHindi, ...file('code-hi'))
+    expect(hindi).toMatchObject({ lang: 'hi', version: 1, text: 'आपका कोड {{otp}} है।' })
+    const mailParts = [...file('mail'), '--subject', 'Your code', '--html', join(folder.path, 'mail.html')]
+    const mail = await text('set', 'acme', 'LOGIN_OTP', '--email', ...mailParts)
+    expect(mail).toMatchObject({ channel: 'EMAIL', subject: 'Your code', html: '<b>{{otp}}</b>' })
+    expect(await text('list', 'acme', '--json')).toEqual([mail, english, hindi])
+    expect(await ok(env, 'text', 'list', 'acme')).toMatch(
+      /\nLOGIN_OTP +SMS +hi +1 +20\S+Z +आपका कोड \{\{otp}} है।\n$/,
+    )
+
+    // Without a change there is no version.
+    expect(await text('set', ...inHindi, ...file('code-hi'))).toEqual(hindi)
+    const piped = await otpost(['text', 'set', ...inHindi, '--file', '-'], env, Buffer.from('{{otp}}\n'))
+    expect(JSON.parse(piped.stdout)).toMatchObject({ lang: 'hi', version: 2, text: '{{otp}}' })
+
+    expect(await ok(env, 'text', 'remove', ...inHindi)).toBe('Removed the SMS text of LOGIN_OTP in hi.\n')
+    expect(await failed(1, env, 'text', 'remove', ...inHindi)).toContain('has no text of LOGIN_OTP in hi')
+    const audit = JSON.parse(await ok(env, 'audit', '--json'))
+    const [, , ...changes] = audit.map((entry: { action: string; details: object }) => [
+      entry.action,
+      entry.details,
+    ])
+    const about = { template: 'LOGIN_OTP', lang: 'hi', channel: 'SMS' }
+    expect(changes).toEqual([
+      ['text.set', { ...about, version: '1', text: '- → आपका कोड {{otp}} है।' }],
+      ['text.set', expect.objectContaining({ channel: 'EMAIL', html: '- → <b>{{otp}}</b>' })],
+      ['text.set', { ...about, version: '2', text: 'आपका कोड {{otp}} है। → {{otp}}' }],
+      ['text.removed', { ...about, version: '2', text: '{{otp}} → -' }],
+    ])
+  })
+
+  test('a new template exists from its first text to its last', async () => {
+    const { env, text } = await scene({ table: 'Hi {{guest}}\n', 'table-de': 'Hallo {{guest}}, {{at:raw}}' })
+    const target = ['acme', 'TABLE_READY']
+    const variables = ['--var', 'guest:text:30', '--var', 'at:datetime:40']
+    await failed(1, env, 'brand', 'put', 'acme', '--notify', 'TABLE_READY')
+    const declared = [
+      { name: 'guest', type: 'text', max: 30 },
+      { name: 'at', type: 'datetime', max: 40 },
+    ]
+    expect(await text('set', ...target, ...file('table'), ...variables)).toMatchObject({
+      variables: declared,
+    })
+    const german = ['--lang', 'de', ...file('table-de')]
+    expect(await text('set', ...target, ...german)).toMatchObject({ lang: 'de', variables: declared })
+    const dropped = await failed(1, env, 'text', 'set', ...target, ...file('table'), '--var', 'guest:text:9')
+    expect(dropped).toContain('The variables do not fit the text in de')
+    await ok(env, 'brand', 'put', 'acme', '--notify', 'ORDER_PLACED,TABLE_READY')
+    await ok(env, 'brand', 'template', 'acme', 'TABLE_READY', '--lang', 'de', '--id', '1107')
+    await ok(env, 'text', 'remove', ...target, '--lang', 'de')
+    expect(await failed(1, env, 'text', 'remove', ...target)).toContain(
+      '`otpost brand put acme --notify ORDER_PLACED`',
+    )
+    await ok(env, 'brand', 'put', 'acme', '--notify', 'ORDER_PLACED')
+    const registered = await failed(1, env, 'text', 'remove', ...target)
+    expect(registered).toContain('`otpost brand template acme TABLE_READY --lang de --remove`')
+    await ok(env, 'brand', 'template', 'acme', 'TABLE_READY', '--lang', 'de', '--remove')
+    await ok(env, 'text', 'remove', ...target)
+    expect((await otpost(['text', 'list', 'acme'], env)).stderr).toContain('only the built-in texts')
+    // The brand can still be changed.
+    await ok(env, 'brand', 'put', 'acme', '--name', 'Acme 2')
+  })
+
+  test('set rejects files and options, and stores nothing', async () => {
+    const { env } = await scene({ fine: '{{otp}}', latin: Buffer.from([0xe9]), large: 'x'.repeat(100_001) })
+    const set = ['text', 'set', 'acme', 'LOGIN_OTP']
+    const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
+      [1, 'is not UTF-8', ...set, ...file('latin')],
+      [1, 'more than 100000 bytes', ...set, ...file('large')],
+      [1, 'cannot be read (ENOENT)', ...set, ...file('missing')],
+      [1, 'cannot be read (EISDIR)', ...set, '--file', folder.path],
+      [1, 'must not be empty', ...set, '--file', '-'],
+      [1, 'Only one of --file and --html', ...set, '--file', '-', '--html', '-', '--email'],
+      [1, 'Only an e-mail has', ...set, ...file('fine'), '--subject', 'Your code'],
+      [1, 'subject is required', ...set, ...file('fine'), '--email'],
+      [1, 'BCP 47', ...set, ...file('fine'), '--lang', 'hi_IN'],
+      [1, 'must be name:type:max', ...set, ...file('fine'), '--var', 'a:b'],
+      [1, 'is built in', ...set, ...file('fine'), '--var', 'a:text:9'],
+      [1, 'or a new key', 'text', 'set', 'acme', 'login', ...file('fine')],
+      [1, 'Brand other does not exist', 'text', 'set', 'other', 'LOGIN_OTP', ...file('fine')],
+      [1, 'Brand other does not exist', 'text', 'list', 'other'],
+      [2, '--file', ...set],
+    ]
+    for (const [code, word, ...args] of refusals) expect(await failed(code, env, ...args)).toContain(word)
+    expect(await ok(env, 'text', 'list', 'acme', '--json')).toBe('[]\n')
   })
 })
 

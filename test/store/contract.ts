@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import type { Brand, BrandWithTexts } from '../../src/domain/brands/brand.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/integration/integration.ts'
+import { BrandTexts } from '../../src/domain/messages/brand-texts.ts'
 import type { AuditEntry, AuditReader } from '../../src/domain/operator/audit.ts'
 import {
   type AppStore,
@@ -9,10 +10,12 @@ import {
   freshBrand,
   type IntegrationRequestStore,
   type OperatorStore,
+  putBrand,
 } from '../../src/domain/operator/operator.ts'
 import type { PolicyStore } from '../../src/domain/operator/policy.ts'
 import { type AppScope, unscoped } from '../../src/domain/operator/scope.ts'
 import type { ConsoleSession, ConsoleStore } from '../../src/domain/operator/sessions.ts'
+import { removeText, setText } from '../../src/domain/operator/texts.ts'
 import { grantsOf } from '../../src/domain/otp/claims.ts'
 import type { Claim, Grant, Subject } from '../../src/domain/otp/limits.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'
@@ -88,6 +91,7 @@ export function testStores(name: string, open: OpenStores): void {
       () => stores.brands,
       () => stores.operator,
     )
+    testTexts(() => stores)
     testApps(
       () => stores.apps,
       () => stores.operator,
@@ -742,6 +746,81 @@ function testBrands(store: () => BrandStore, operator: () => OperatorStore): voi
       await put(brand({ slug: 'd' }))
       await put(brand({ slug: 'c' }))
       expect((await store().byName('acme'))?.slug).toBe('c')
+    })
+  })
+}
+
+function testTexts(stores: () => Stores): void {
+  const sms = { brand: 'acme', key: 'TABLE_READY', channel: 'SMS' } as const
+  const guest = { name: 'guest', type: 'text', max: 30 } as const
+  const at = { name: 'at', type: 'datetime', max: 40 } as const
+  const ports = () => ({ operator: stores().operator, now: () => clock.now, actor: tester })
+  const put = (slug: string) => storeBrand(stores(), slug, () => brand({ slug, notifyTemplates: [] }))
+  const textsOf = async (slug = 'acme') => (await stores().brands.bySlug(slug))?.texts
+
+  describe('texts', () => {
+    test('a brand is read with its texts and declared variables, in order', async () => {
+      await put('acme')
+      await put('b')
+      const mail = { subject: 'Hi', text: '{{otp}}\n', html: '<b>{{otp}}</b>' }
+      await setText(ports(), { ...sms, key: 'LOGIN_OTP', text: 'ಠ {{otp}}\n', lang: 'kn' })
+      await setText(ports(), { brand: 'acme', key: 'LOGIN_OTP', channel: 'EMAIL', lang: 'hi', ...mail })
+      await setText(ports(), { ...sms, text: '{{guest}}', variables: [guest, at] })
+      await setText(ports(), { ...sms, text: '{{at}} {{guest}}', variables: [at, guest] })
+      await setText(ports(), { ...sms, brand: 'b', text: 'b' })
+      const no = { subject: null, html: null }
+      const of = {
+        templateKey: 'TABLE_READY',
+        channel: 'SMS',
+        lang: 'pt-BR',
+        version: 1,
+        updatedAt: start,
+      } as const
+      const all = [
+        { ...of, ...mail, templateKey: 'LOGIN_OTP', channel: 'EMAIL', lang: 'hi' },
+        { ...of, ...no, templateKey: 'LOGIN_OTP', lang: 'kn', text: 'ಠ {{otp}}\n' },
+        { ...of, ...no, text: '{{at}} {{guest}}', version: 2 },
+      ] as const
+      const expected = new BrandTexts(all, new Map([['TABLE_READY', [at, guest]]]))
+      expect(await textsOf()).toEqual(expected)
+      const [acme, b] = await stores().brands.list()
+      expect(acme?.texts).toEqual(expected)
+      expect(b?.texts.all).toEqual([{ ...of, ...no, text: 'b' }])
+      expect((await stores().brands.byName('acme'))?.texts).toEqual(expected)
+    })
+
+    test('concurrent changes of a text each have a version and an entry in the audit log', async () => {
+      await put('acme')
+      await Promise.all(['one', 'two'].map((text) => setText(ports(), { ...sms, text })))
+      const [second = {}, first = {}] = (await stores().audit.list({ limit: 9 })).map(
+        ({ details }) => details,
+      )
+      expect([first.version, second.version]).toEqual(['1', '2'])
+      expect(`${first.text}|${second.text}`).toMatch(/^- → (\w+)\|\1 → (?!\1)\w+$/)
+      expect((await textsOf())?.all).toMatchObject([{ version: 2, text: second.text?.slice(-3) }])
+    })
+
+    test('a template loses its last text, or is enabled, but not both', async () => {
+      await put('acme')
+      await setText(ports(), { ...sms, text: '{{guest}}', variables: [guest] })
+      const enable = () => putBrand(ports(), 'acme', { notifyTemplates: ['TABLE_READY'] })
+      const results = await Promise.allSettled([removeText(ports(), sms), enable()])
+      expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+      const { notifyTemplates, texts } = (await stores().brands.bySlug('acme')) ?? brand()
+      expect(texts.all).toHaveLength(notifyTemplates.length)
+    })
+
+    test('the last text of a template is removed with its variables', async () => {
+      await put('acme')
+      await setText(ports(), { ...sms, text: '{{guest}}', variables: [guest] })
+      await setText(ports(), { ...sms, text: '{{guest}}', lang: 'en' })
+      await removeText(ports(), sms)
+      expect((await textsOf())?.variables.get('TABLE_READY')).toEqual([guest])
+      await removeText(ports(), { ...sms, lang: 'EN' })
+      const [entry] = await stores().audit.list({ limit: 1 })
+      expect(entry).toMatchObject({ action: 'text.removed', details: { variables: 'guest:text:30 → -' } })
+      await setText(ports(), { ...sms, text: 'x' })
+      expect((await textsOf())?.variables).toEqual(new Map())
     })
   })
 }

@@ -8,10 +8,12 @@ const root = join(import.meta.dir, '../..')
 export async function otpost(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  stdin: Uint8Array | 'ignore' = 'ignore',
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const child = Bun.spawn(programLine(args), {
     cwd: root,
     env: programEnv(env),
+    stdin,
     stdout: 'pipe',
     stderr: 'pipe',
   })
