@@ -2,6 +2,7 @@ import { consoleSecrets } from './adapters/crypto/console-secrets.ts'
 import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
 import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
 import { createApps } from './adapters/store/keys.ts'
+import { createRejectionCounter } from './adapters/store/rejection-counter.ts'
 import type { OpenStore, RetainAfter, Storage } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
 import { mailboxOf, type Recipient } from './domain/contact.ts'
@@ -122,7 +123,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
-  const { saveEntries, saveReports, trace, deliveries, messages, guarded } = eventLog
+  const { saveEntries, saveReports, reportedMessages, trace, deliveries, messages, guarded } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -131,6 +132,9 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
       'the event log could not be written; the outcome of these requests is only in this log',
     )
   })
+  const rejections = createRejectionCounter(reportedMessages, count, (err) =>
+    log.error({ err }, 'failed delivery reports could not be counted by template'),
+  )
   const flushed =
     <Query extends unknown[], Result>(read: (...query: Query) => Promise<Result>) =>
     (...query: Query) =>
@@ -139,14 +143,17 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     add,
     count,
     flush,
-    drain,
+    drain: () => rejections.flush().then(drain),
     stats: () => ({ ...stats(), lastLostAt }),
     statistics: flushed(figures.statistics),
     lastHour: flushed(figures.lastHour),
     spending: flushed(figures.spending),
     countries: flushed(figures.countries),
     guardCounts: flushed(figures.guardCounts),
-    saveReports,
+    risingRejections: (at: number) =>
+      flushed(rejections.flush)().then(() => flushed(figures.risingRejections)(at)),
+    saveReports: async (...[provider, reports, writesEvents]: Parameters<typeof saveReports>) =>
+      rejections.add(provider, await saveReports(provider, reports, writesEvents)),
     trace: flushed(trace),
     deliveries: flushed(deliveries),
     messages: flushed(messages),

@@ -220,6 +220,28 @@ describe.concurrent('otpost doctor', () => {
     ])
   })
 
+  test('warns of a template that carriers began to reject', async () => {
+    using here = await kept()
+    expect((await examined(here.env)).of('carriers')).toEqual([])
+    const now = Date.now()
+    inDatabase(here.file, (driver) => {
+      const add = driver.prepare("INSERT INTO stats VALUES (?, ?, ?, 'SMS', 'acme', 'kannel', ?, ?)")
+      const count = (at: number, kind: string, detail: string, times: number) => {
+        for (const stepMs of [60_000, 3_600_000, 86_400_000])
+          add.run(stepMs, at - (at % stepMs), kind, detail, times)
+      }
+      const hour = 3_600_000
+      count(now - 20 * 24 * hour, 'rejected', 'LOGIN_OTP err 633', 500)
+      count(now - 72 * hour, 'attempt', 'accepted LOGIN_OTP', 200)
+      count(now - 72 * hour, 'rejected', 'LOGIN_OTP err 1', 4)
+      count(now - hour, 'attempt', 'accepted LOGIN_OTP', 40)
+      count(now - hour, 'rejected', 'LOGIN_OTP err 633', 12)
+    })
+    expect((await examined(here.env)).of('carriers')).toEqual([
+      'warn: Carriers did not deliver 12 of 40 SMS (30%) of template LOGIN_OTP of brand acme in the last 24 hours; 2% in the 7 days before. Most frequent reason: err 633, the text differs from the registered template (kannel). → Compare the text with the registered one: `otpost text lint acme LOGIN_OTP`. See docs/dlt.md.',
+    ])
+  })
+
   test('does not change the database, even one of an older version', async () => {
     using here = await kept()
     inDatabase(here.file, (driver) => {

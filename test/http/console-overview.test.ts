@@ -62,6 +62,7 @@ function overview(
     budgets = [],
     providers = [],
     guard = noGuard,
+    rejections = [],
   }: Partial<Omit<OverviewModel, 'statistics'>> = {},
   about: Partial<Statistics> = {},
 ): OverviewModel {
@@ -91,6 +92,7 @@ function overview(
     budgets,
     providers,
     guard,
+    rejections,
   }
 }
 

@@ -143,7 +143,7 @@ function storeOn(
     ...statistics,
     ...rest,
     keep: (...request) => writer.saveEntries([eventLogEntry(requestOf(...request))], []),
-    saveReport: (key, state) => writer.saveReports('twilio', [{ key, ...state }], false),
+    saveReport: async (key, state) => void (await writer.saveReports('twilio', [{ key, ...state }], false)),
   }
 }
 

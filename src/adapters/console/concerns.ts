@@ -1,5 +1,6 @@
 import type { Channel } from '../../domain/contact.ts'
 import { countryName } from '../../domain/destinations/destination.ts'
+import { rejectionWords } from '../../domain/events/rejections.ts'
 import type { Period, ProviderHealth } from '../../domain/events/statistics.ts'
 import { unknownCountry } from '../../domain/guard/bucket.ts'
 import { formatMicros } from '../../domain/money/amounts.ts'
@@ -12,8 +13,8 @@ import type { OverviewModel } from './models.ts'
 export interface Concern {
   readonly tone: 'bad' | 'warn'
   readonly text: string
-  /** The page that has more. */
-  readonly page?: { readonly title: string; readonly href: string }
+  /** The pages that have more. */
+  readonly pages?: readonly { readonly title: string; readonly href: string }[]
 }
 
 /** Carriers and wrong numbers cause fewer failures than this on a normal day. */
@@ -48,7 +49,7 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
 }
 
 export function concernsOf(model: OverviewModel): Concern[] {
-  const { store, statistics, limited, budgets, providers, guard } = model
+  const { store, statistics, limited, budgets, providers, guard, rejections } = model
   const { totals, period } = statistics
   const concerns: Concern[] = []
   const add = (tone: Concern['tone'], text: string) => void concerns.push({ tone, text })
@@ -107,7 +108,15 @@ export function concernsOf(model: OverviewModel): Concern[] {
     add('warn', `App ${app} has reached its limit of calls per minute. Further calls are rejected.`)
   }
   for (const text of guardConcerns(guard)) {
-    concerns.push({ tone: 'warn', text, page: { title: 'Guard', href: '/admin/guard' } })
+    concerns.push({ tone: 'warn', text, pages: [{ title: 'Guard', href: '/admin/guard' }] })
+  }
+  for (const rate of rejections) {
+    const { problem, remedy } = rejectionWords(rate)
+    const pages = [
+      { title: 'Deliveries', href: '/admin/deliveries' },
+      { title: `Texts of ${rate.brand}`, href: `/admin/brands/${encodeURIComponent(rate.brand)}` },
+    ]
+    concerns.push({ tone: 'bad', text: `${problem} ${remedy}`, pages })
   }
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
 }

@@ -1,6 +1,7 @@
 import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus, BrandWithTexts } from '../../domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
+import type { RejectionRate } from '../../domain/events/rejections.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
 import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
 import type { CountryCodes, GuardStatus } from '../../domain/guard/status.ts'
@@ -47,6 +48,7 @@ export interface OverviewModel {
   readonly budgets: readonly BudgetStatus[]
   readonly providers: readonly ProviderHealth[]
   readonly guard: GuardWarnings
+  readonly rejections: readonly RejectionRate[]
 }
 
 export interface GuardModel {

@@ -4,6 +4,7 @@ import type { Contacts } from '../../domain/contact.ts'
 import type { DestinationOf } from '../../domain/destinations/destination.ts'
 import type { EventLogReader } from '../../domain/events/event-log.ts'
 import type { EventReader } from '../../domain/events/event-store.ts'
+import type { RejectionRate } from '../../domain/events/rejections.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import type {
   ActiveLimit,
@@ -55,6 +56,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly secrets: Secrets
   readonly eventLog: Pick<EventLogReader, 'trace' | 'deliveries' | 'guarded'> & {
     statistics(period: Period, now: number): Promise<Statistics>
+    risingRejections(now: number): Promise<readonly RejectionRate[]>
     /** By `wayName`. */
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
     countries(now: number): Promise<readonly CountryCodes[]>

@@ -4,6 +4,7 @@ import type { Counted } from '../../domain/events/stats.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import {
   bestReports,
+  failureChanges,
   outranks,
   reportCounts,
   reportEvents,
@@ -49,13 +50,14 @@ export function createEventLogWriter(
     saveReports: (provider, reports, writesEvents) =>
       pool.transaction(async (connection) => {
         const best = bestReports(reports)
-        if (best.length === 0) return
+        if (best.length === 0) return []
         const inside = ormOn(connection)
         const saved = await saveBest(inside, best)
         await addStats(connection, reportCounts(provider, saved))
-        if (!writesEvents) return
-        for (const event of reportEvents(saved))
-          await eventInsert(inside as unknown as StoreOrm, events, event)
+        if (writesEvents)
+          for (const event of reportEvents(saved))
+            await eventInsert(inside as unknown as StoreOrm, events, event)
+        return failureChanges(saved)
       }),
   }
 }

@@ -2,6 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import {
   bestReports,
+  failureChanges,
   outranks,
   reportCounts,
   reportEvents,
@@ -43,6 +44,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
         stats.add(reportCounts(provider, saved))
         if (writesEvents)
           for (const event of reportEvents(saved)) writeEffect(database, { kind: 'event', event })
+        return failureChanges(saved)
       }),
   }
 }

@@ -1,5 +1,6 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
+import type { RejectionCount } from '../../domain/events/rejections.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import { timeOfId } from './event-rows.ts'
@@ -32,6 +33,8 @@ export interface PolicyFacts {
   readonly reviewNumbers: readonly Pick<ReviewNumber, 'masked' | 'brandSlug' | 'expiresAt'>[]
   /** When the oldest job of the queue was accepted. Null: none is waiting. */
   readonly oldestJobAt: number | null
+  /** Of the last 9 days. */
+  readonly rejections: readonly (RejectionCount & { readonly at: number })[]
 }
 
 export interface AppFacts {
@@ -92,6 +95,10 @@ export const policyQueries = [
   'SELECT app_id FROM webhooks WHERE disabled_at IS NOT NULL ORDER BY app_id',
   "SELECT min(request_id) FROM notify_jobs WHERE state IN ('queued', 'sending')",
   'SELECT masked, brand_slug, expires_at FROM review_numbers ORDER BY created_at',
+  `SELECT step_ms, at, kind, brand, provider, detail, sum(count) FROM stats
+  WHERE step_ms IN (3600000, 86400000) AND kind IN ('attempt', 'rejected')
+    AND at >= (SELECT max(at) FROM stats WHERE step_ms = 86400000) - 777600000
+  GROUP BY step_ms, at, kind, brand, provider, detail`,
 ]
 
 type Row = readonly unknown[]
@@ -105,6 +112,7 @@ export function policyFacts([
   webhooks = [],
   oldest = [],
   reviewNumbers = [],
+  rejections = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
@@ -117,6 +125,15 @@ export function policyFacts([
       masked: String(masked),
       brandSlug: String(brandSlug),
       expiresAt: Number(expiresAt),
+    })),
+    rejections: rejections.map(([stepMs, at, kind, brand, provider, detail, count]) => ({
+      stepMs: Number(stepMs),
+      at: Number(at),
+      kind: kind === 'rejected' ? 'rejected' : 'attempt',
+      brand: String(brand),
+      provider: String(provider),
+      detail: String(detail),
+      count: Number(count),
     })),
   }
 }

@@ -4,6 +4,7 @@ import type { NewEvent } from '../../domain/events/webhook-events.ts'
 import {
   type DeliveryReportState,
   type MessageReport,
+  type ReportChange,
   reportRanks,
 } from '../../domain/messages/delivery-reports.ts'
 import { StatBuffer } from './stat-buffer.ts'
@@ -26,7 +27,7 @@ export function outranks(
 
 export interface SavedReport {
   readonly report: MessageReport
-  readonly before: Pick<DeliveryReportState, 'status' | 'at'> | undefined
+  readonly before: DeliveryReportState | undefined
 }
 
 /** `message.delivered` and `message.failed` (design D45). */
@@ -49,4 +50,11 @@ export function reportCounts(provider: string, saved: readonly SavedReport[]): r
     if (is) counted.add(report.at, is)
   }
   return counted.take()
+}
+
+export function failureChanges(saved: readonly SavedReport[]): readonly ReportChange[] {
+  return saved.flatMap(({ report: { key, status, reason, at }, before }): ReportChange[] => {
+    if (status === 'failed') return [{ key, reason, at, times: 1 }]
+    return before?.status === 'failed' ? [{ key, reason: before.reason, at: before.at, times: -1 }] : []
+  })
 }

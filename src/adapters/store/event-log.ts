@@ -2,7 +2,7 @@ import { and, desc, eq, gte, inArray, isNotNull, lt, lte, notInArray, or, type S
 import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
 import { otherFlags } from '../../domain/events/request-context.ts'
 import type { Counted } from '../../domain/events/stats.ts'
-import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
+import type { MessageReport, ReportChange } from '../../domain/messages/delivery-reports.ts'
 import type { ReadMessages, RecipientJob } from '../../domain/messages/message-query.ts'
 import type { NotifyOrder } from '../../domain/messages/queue.ts'
 import type { StoreDatabase } from './database.ts'
@@ -14,16 +14,24 @@ import {
   firstIdOf,
   traceOf,
 } from './event-rows.ts'
+import { reportedMessages } from './report-search.ts'
 
 export interface EventLogStore extends StoredEventLog, EventLogWriter {}
 
 export interface StoredEventLog extends EventLogReader {
   readonly messages: ReadMessages
+  readonly reportedMessages: ReturnType<typeof reportedMessages>
 }
 
-export interface EventLogWriter extends DeliveryReportStore {
+export interface EventLogWriter {
   /** Atomic; saves each request at most once. An entry never removes known values. */
   saveEntries(entries: readonly EventLogEntry[], counts: readonly Counted[]): Promise<void>
+  /** As of `DeliveryReportStore`. Resolves to the messages that failed, or failed no longer. */
+  saveReports(
+    provider: string,
+    reports: readonly MessageReport[],
+    writesEvents: boolean,
+  ): Promise<readonly ReportChange[]>
 }
 
 /** The guard's flags have no index. */
@@ -130,6 +138,7 @@ export function createEventLogReader({
         query.limit,
       )
     },
+    reportedMessages: reportedMessages({ orm, tables: { attempts, requests } }),
     guarded: async (limit) => {
       const { requestId, guard } = requests
       const latest = sql`(SELECT ${requestId} FROM ${requests} ORDER BY ${requestId} DESC LIMIT ${mostSearched})`

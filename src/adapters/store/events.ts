@@ -1,21 +1,18 @@
-import { and, asc, count, desc, eq, gte, inArray, lt, lte, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, inArray, lte, ne, type SQL, sql } from 'drizzle-orm'
 import { resolveWithinMs } from '../../domain/events/event-delivery.ts'
 import type { EventMessage, EventReader, EventStore } from '../../domain/events/event-store.ts'
 import type { NewEvent, StoredEvent } from '../../domain/events/webhook-events.ts'
 import { requestIdOfKey } from '../../domain/messages/delivery-reports.ts'
 import type { NotifyJob } from '../../domain/messages/queue.ts'
-import { clockToleranceMs } from '../../domain/ports.ts'
 import { dayMs, minuteMs } from '../../domain/time.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
-import { type AttemptRow, deliveryOf, firstAttemptOf, firstIdOf, type RequestRow } from './event-rows.ts'
+import { type AttemptRow, deliveryOf, firstAttemptOf, type RequestRow } from './event-rows.ts'
+import { earlyWindowsMs, reportSearch } from './report-search.ts'
 import { run } from './statements.ts'
 
-/** The event log has no index by report key. Most reports arrive within minutes; late ones are searched in more windows, once. */
-const searchWindowsMs = {
-  early: Array.from({ length: 5 }, () => 2 * minuteMs),
-  late: Array.from({ length: (3 * dayMs) / (10 * minuteMs) }, () => 10 * minuteMs),
-}
+/** Late reports are searched in more windows, once. */
+const lateWindowsMs = Array.from({ length: (3 * dayMs) / (10 * minuteMs) }, () => 10 * minuteMs)
 
 export function createEventStore({
   orm,
@@ -25,30 +22,7 @@ export function createEventStore({
   transaction,
 }: Pick<StoreDatabase, 'orm' | 'tables' | 'write' | 'writeCounted' | 'transaction'>): EventStore &
   EventReader {
-  /** The request IDs of these report keys. */
-  async function search(
-    keys: Set<string>,
-    now: number,
-    windowsMs: readonly number[],
-  ): Promise<Map<string, string>> {
-    const found = new Map<string, string>()
-    let before = now + clockToleranceMs
-    for (const windowMs of windowsMs) {
-      if (keys.size === 0) break
-      const [from, end] = [firstIdOf(before - windowMs), firstIdOf(before)]
-      for (const table of [requests, attempts]) {
-        const { requestId, reportKey } = table
-        const isIn = and(gte(requestId, from), lt(requestId, end), inArray(reportKey, [...keys]))
-        for (const row of await orm.select({ requestId, reportKey }).from(table).where(isIn)) {
-          if (row.reportKey === null) continue
-          found.set(row.reportKey, row.requestId)
-          keys.delete(row.reportKey)
-        }
-      }
-      before -= windowMs
-    }
-    return found
-  }
+  const search = reportSearch({ orm, tables: { attempts, requests } })
 
   async function requestIdsOf(given: readonly NewEvent[], now: number): Promise<ReadonlyMap<string, string>> {
     const early = new Set<string>()
@@ -59,12 +33,12 @@ export function createEventStore({
       else early.add(reportKey)
     }
     const found = new Map([
-      ...(await search(early, now, searchWindowsMs.early)),
-      ...(await search(late, now, searchWindowsMs.late)),
+      ...(await search(early, now, earlyWindowsMs)),
+      ...(await search(late, now, lateWindowsMs)),
     ])
     return new Map(
       given.flatMap(({ id, requestId, reportKey }) => {
-        const known = requestId ?? requestIdOfKey(reportKey ?? '') ?? found.get(reportKey ?? '')
+        const known = requestId ?? requestIdOfKey(reportKey ?? '') ?? found.get(reportKey ?? '')?.requestId
         return known === undefined ? [] : [[id, known]]
       }),
     )

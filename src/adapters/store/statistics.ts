@@ -1,4 +1,5 @@
-import { and, eq, gte, inArray, lt, ne, sql } from 'drizzle-orm'
+import { and, eq, gte, inArray, lt, ne, or, sql } from 'drizzle-orm'
+import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/events/rejections.ts'
 import type { LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
 import {
   type Counted,
@@ -116,6 +117,19 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
       const total = new StatisticsSum(period, now)
       for await (const rows of steps(period, now)) for (const statKey of rows) total.add(statKey)
       return total.statistics
+    },
+    async risingRejections(now: number): Promise<readonly RejectionRate[]> {
+      const [hours, days] = rejectionSteps(now).map(({ stepMs, from }) =>
+        and(eq(stats.stepMs, stepMs), gte(at, from)),
+      )
+      const isOf = and(or(hours, days), inArray(kind, ['attempt', 'rejected']))
+      const key = { stepMs: stats.stepMs, kind, brand, provider, detail }
+      const rows = await orm
+        .select({ ...key, count: sum })
+        .from(stats)
+        .where(isOf)
+        .groupBy(...Object.values(key))
+      return risingRejections(rows)
     },
     async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
       const counted: Counted[] = []

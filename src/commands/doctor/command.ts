@@ -16,6 +16,7 @@ import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
 import { queueFindings } from './queue.ts'
+import { rejectionFindings } from './rejections.ts'
 import { reviewNumberFindings } from './review-numbers.ts'
 import { guardFindings, hasAddress, hostFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
@@ -69,6 +70,7 @@ function policyFindings(
     ...budgetFindings(policy.budgets, alerts),
     ...reviewNumberFindings(policy.reviewNumbers, Date.now()),
     ...queueFindings(policy.oldestJobAt, Date.now()),
+    ...rejectionFindings(policy.rejections, Date.now()),
     ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),
     ...webhookFindings(policy),
   ]

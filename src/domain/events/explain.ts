@@ -1,5 +1,6 @@
 import type { FailureKind } from '../failures.ts'
 import type { GuardReason } from '../guard/guard.ts'
+import { dltWords } from '../messages/dlt-codes.ts'
 import type { RejectionScope } from '../messages/providers.ts'
 import { attemptsPerJob, type ListedJob } from '../messages/queue.ts'
 import { formatMicros } from '../money/amounts.ts'
@@ -281,7 +282,8 @@ function reported({ outcome, report, reportKey }: Delivery): string {
   if (outcome !== 'accepted' && outcome !== 'unknown') return ''
   if (report?.status === 'delivered') return `; delivered (delivery report of ${time(report.at)})`
   if (report?.status === 'failed') {
-    const why = report.reason === null ? '' : `: ${report.reason}`
+    const words = report.reason === null ? undefined : dltWords(report.reason)
+    const why = report.reason === null ? '' : `: ${report.reason}${words === undefined ? '' : `, ${words}`}`
     return `; NOT delivered (delivery report of ${time(report.at)}${why})`
   }
   if (report) return `; pending (delivery report of ${time(report.at)})`

@@ -1,7 +1,7 @@
 import type { Channel } from '../contact.ts'
 import { unknownCountry } from '../guard/bucket.ts'
 import type { GuardCount } from '../guard/status.ts'
-import type { reportRanks } from '../messages/delivery-reports.ts'
+import type { ReportedMessage, reportRanks } from '../messages/delivery-reports.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
 import { type Attempt, guardDecision, isReview, mayBeSent, type Operation } from './request-context.ts'
@@ -23,6 +23,7 @@ type StatKind =
   | Operation
   | 'attempt'
   | 'receipt'
+  | 'rejected'
   | 'verify-time'
   | 'forwarded-ignored'
   | CountryStatKind
@@ -33,8 +34,10 @@ type StatKind =
 type CountryStatKind = 'sms' | 'sms-verified'
 
 /**
- * `detail`: an error code, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country. Of `guard`: a bucket, a
- * verdict and a country, separated by spaces. Of `spend`, which counts millionths: a currency, a country and an app.
+ * `detail`: an error code, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
+ * Separated by spaces, of an accepted SMS: the outcome and the template; of `rejected`: the template and the reason of its
+ * delivery report; of `guard`: a bucket, a verdict and a country; of `spend`, which counts millionths: a currency, a country
+ * and an app.
  */
 export interface StatKey {
   readonly kind: StatKind
@@ -71,17 +74,33 @@ export function requestStats(request: SavedRequest, error = 'ok'): StatKey[] {
 }
 
 export function attemptStat(
-  attempt: Pick<Attempt, 'channel' | 'provider' | 'outcome' | 'errorClass'>,
+  attempt: Pick<Attempt, 'channel' | 'provider' | 'outcome' | 'errorClass' | 'template'>,
   brand = '',
 ): StatKey {
   const { channel, provider, outcome, errorClass } = attempt
-  const detail = errorClass === null ? outcome : `${outcome} ${errorClass}`
-  return { kind: 'attempt', channel, brand, provider, detail }
+  const template = channel === 'SMS' && outcome === 'accepted' ? attempt.template : null
+  const second = errorClass ?? template
+  return {
+    kind: 'attempt',
+    channel,
+    brand,
+    provider,
+    detail: second === null ? outcome : `${outcome} ${second}`,
+  }
 }
 
 export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
   if (status === 'pending') return undefined
   return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }
+}
+
+/** Of an SMS whose delivery report says that it failed. */
+export function rejectedStat(
+  { brand, template }: ReportedMessage,
+  provider: string,
+  reason: string | null,
+): StatKey {
+  return { kind: 'rejected', channel: 'SMS', brand, provider, detail: `${template} ${reason ?? ''}` }
 }
 
 /** Upper bounds in seconds, from the send to the right code. */

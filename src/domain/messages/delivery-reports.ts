@@ -20,6 +20,20 @@ export interface DeliveryReportStore {
   saveReports(provider: string, reports: readonly MessageReport[], writesEvents: boolean): Promise<void>
 }
 
+/** A delivery report that made a message failed, or a later one that corrects it. */
+export interface ReportChange extends Pick<MessageReport, 'key' | 'reason'> {
+  /** When the message failed. */
+  readonly at: EpochMs
+  /** -1: it was delivered after all. */
+  readonly times: 1 | -1
+}
+
+/** What was sent with a report key. */
+export interface ReportedMessage {
+  readonly brand: string
+  readonly template: string
+}
+
 /** The report key of an attempt with its own callback URL. Short, since providers limit URLs. */
 export function attemptKey(requestId: string, attempt: number): string {
   return `${requestId.replaceAll('-', '')}.${attempt.toString(36)}`

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import type { Channel } from '../../../domain/contact.ts'
 import {
   type ActiveLimit,
@@ -134,9 +134,15 @@ function Verdict({ model }: { model: OverviewModel }) {
         <div>
           <h2 id="verdict">{isBad ? 'Problems' : 'Warnings'}</h2>
           <ul>
-            {concerns.map(({ tone, text, page }) => (
+            {concerns.map(({ tone, text, pages = [] }) => (
               <li key={text} class={tone}>
-                {rich(text)} {page && <a href={page.href}>{page.title}</a>}
+                {rich(text)}
+                {pages.map(({ title, href }) => (
+                  <Fragment key={href}>
+                    {' '}
+                    <a href={href}>{title}</a>
+                  </Fragment>
+                ))}
               </li>
             ))}
           </ul>

@@ -13,13 +13,14 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
-    const [isUsable, statistics, lastHour, guard, { budgets }] = await Promise.all([
+    const [isUsable, statistics, lastHour, rejections, guard, { budgets }] = await Promise.all([
       ports.checkDatabase().then(
         () => true,
         () => false,
       ),
       ports.eventLog.statistics(period, now),
       ports.eventLog.lastHour(now),
+      ports.eventLog.risingRejections(now),
       readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
       ports.policy.rows(),
     ])
@@ -39,6 +40,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
         budgets: await budgetStatuses(ports.budgets, budgets, now),
         providers,
         guard,
+        rejections,
       }),
     )
   })

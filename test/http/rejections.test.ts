@@ -1,0 +1,121 @@
+import { afterAll, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { providerPath } from '../../src/domain/messages/delivery-reports.ts'
+import { type Answer, createTestApp } from '../support/app.ts'
+import { passwordHash, Visitor } from '../support/console.ts'
+import { type Received, startReceiver } from '../support/receiver.ts'
+import { freshPhone } from '../support/rows.ts'
+
+// Carriers reject a text in delivery reports only. The overview shows that a template is rejected more than before.
+
+const publicUrl = 'https://otp.example'
+const receiver = startReceiver()
+const kannelUrls: string[] = []
+const kannel = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch({ headers }) {
+    kannelUrls.push(headers.get('x-kannel-dlr-url') ?? '')
+    return new Response('0: Accepted for delivery', { status: 202 })
+  },
+})
+afterAll(async () => {
+  await Promise.all([receiver.stop(), kannel.stop(true)])
+})
+
+type App = Awaited<ReturnType<typeof createTestApp>>
+
+interface Gateway {
+  readonly env: Readonly<Record<string, string>>
+  readonly reason: string
+  /** Reports the last message. */
+  readonly report: (app: App, status: 'delivered' | 'failed') => Promise<Answer>
+}
+
+const byAttempt: Gateway = {
+  env: {
+    SMS_PLAIN: 'kannel',
+    KANNEL_URL: `http://127.0.0.1:${kannel.port}`,
+    KANNEL_USERNAME: 'user',
+    KANNEL_PASSWORD: 'password',
+    KANNEL_FROM: 'ACME',
+  },
+  reason: 'err 633, the text differs from the registered template (kannel)',
+  report: (app, status) => {
+    const path = (kannelUrls.at(-1) ?? '').slice(publicUrl.length)
+    const type = status === 'delivered' ? '1' : '2'
+    // Network type 3, and 633 in two octets.
+    return app.get(
+      path
+        .replace('%d', type)
+        .replace('%k', '')
+        .replace(/%#[^#]*#dlr_err#/, '%03%02%79'),
+    )
+  },
+}
+
+const byMessageId: Gateway = {
+  env: { SMS_PLAIN: 'webhook', ...receiver.env },
+  reason: 'blocked (webhook)',
+  report: (app, status) => {
+    const { body } = receiver.received.at(-1) as Received
+    const raw = JSON.stringify({ id: body.id, status, reason: 'blocked' })
+    const at = new Date(app.clock.now)
+    return app.request('POST', providerPath(app.app.context.secrets, 'webhook'), {
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': 'msg_1',
+        'webhook-timestamp': String(at.getTime() / 1000),
+        'webhook-signature': new Webhook(receiver.secret).sign('msg_1', at, raw),
+      },
+      body: raw,
+    })
+  },
+}
+
+test.each([
+  ['of attempts', byAttempt],
+  ["of a provider's message IDs", byMessageId],
+])('the overview shows a template that carriers began to reject, by reports %s', async (_, gateway) => {
+  const app = await createTestApp({
+    ...gateway.env,
+    PUBLIC_URL: publicUrl,
+    ADMIN_PASSWORD_HASH: passwordHash,
+  })
+  const send = async (status: 'delivered' | 'failed', times: number, brandId = 'acme') => {
+    for (let done = 0; done < times; done++) {
+      expect((await app.post('/otp/send', { phone: freshPhone(), brandId })).status).toBe(200)
+      expect((await gateway.report(app, status)).status).toBe(200)
+    }
+  }
+  const warning = async () => {
+    // A session ends within the days between.
+    const { html } = await (await new Visitor(app).enter()).get('/admin')
+    return /<li class="bad">Carriers.*?<\/li>/.exec(html)?.[0]
+  }
+  try {
+    await app.brand('other', { status: 'active' })
+    await send('delivered', 19)
+    await send('failed', 1)
+    expect(await warning()).toBeUndefined()
+    app.advance(3 * 86_400)
+    await send('failed', 4)
+    await send('failed', 4, 'other')
+    expect(await warning()).toBeUndefined()
+    app.advance(3600)
+    await send('failed', 2)
+    const shown = await warning()
+    expect(shown).toContain(
+      `Carriers did not deliver 6 of 6 SMS (100%) of template LOGIN_OTP of brand acme in the last 24 hours; 5% in the 7 days before. Most frequent reason: ${gateway.reason}.`,
+    )
+    expect(shown).toContain('<code>otpost text lint acme LOGIN_OTP</code>')
+    expect(shown).toContain('href="/admin/deliveries"')
+    // The handset confirms a message that was reported as failed.
+    await gateway.report(app, 'delivered')
+    expect(await warning()).toContain('5 of 6 SMS')
+    app.advance(2 * 86_400)
+    expect(await warning()).toBeUndefined()
+  } finally {
+    await app.close()
+  }
+})
