@@ -331,10 +331,11 @@ describe('the text of a message', () => {
     expect(text.match(/A-1/g)).toHaveLength(1)
   })
 
+  const inEnglish = { lang: 'en', own: undefined, builtIn: english }
   const otp = { code: '012345', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined }
 
   test('of a code has the brand and the lifetime', () => {
-    const rendered = renderOtp(otp)
+    const rendered = renderOtp(otp, inEnglish)
     expect(rendered.templateKey).toBe('LOGIN_OTP')
     expect(rendered.text).toContain('012345')
     expect(rendered.text).toContain('Acme')
@@ -343,7 +344,7 @@ describe('the text of a message', () => {
   })
 
   test('of a code with a loginId has the loginId', () => {
-    const rendered = renderOtp({ ...otp, loginId: 'ann{{otp}}' })
+    const rendered = renderOtp({ ...otp, loginId: 'ann{{otp}}' }, inEnglish)
     expect(rendered.templateKey).toBe('LOGIN_OTP_WITH_ID')
     expect(rendered.text).toContain('ann{{otp}}')
     expect(rendered.variables).toMatchObject({ loginId: 'ann{{otp}}' })

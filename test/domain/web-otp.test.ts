@@ -1,10 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
-import { boundText, notifyTemplates, render, renderOtp } from '../../src/domain/messages/templates.ts'
+import { noTexts } from '../../src/domain/messages/brand-texts.ts'
+import { otpTextOf } from '../../src/domain/messages/otp-texts.ts'
+import {
+  boundText,
+  notifyTemplates,
+  otpKeyOf,
+  render,
+  renderOtp,
+} from '../../src/domain/messages/templates.ts'
 
 const code = '012345'
 const domain = 'shop.example'
+const brand = { lang: 'en', texts: noTexts }
 
 function otpText(
   properties: { businessName?: string; loginId?: string; lifetimeSeconds?: number } = {},
@@ -15,10 +24,12 @@ function otpText(
     lifetimeSeconds: 300,
     ...properties,
   }
-  return renderOtp({ code, loginId, ...rest }).text
+  const { text } = renderOtp({ code, loginId, ...rest }, otpTextOf(brand, otpKeyOf(loginId), undefined))
+  return text
 }
 
-const bound = (text: string, host: string | null = domain) => boundText(text, code, host, segmentsOf)
+const bound = (text: string, host: string | null = domain, androidHash: string | null = null) =>
+  boundText(text, code, { domain: host, androidHash }, { segmentsOf, mayShorten: true })
 
 describe('a text with a Web OTP line', () => {
   test('is the text itself if the brand has no domain', () => {
@@ -36,6 +47,36 @@ describe('a text with a Web OTP line', () => {
     expect(bound(otpText(), fits)).toStartWith(otpText())
     expect(bound(otpText(), `x${fits}`)).toBe(
       `012345 is your Acme verification code. It expires in 5 minutes.\n\n@x${fits} #012345`,
+    )
+  })
+
+  test('ends with the hash of the Android app after that line, or in its place', () => {
+    const hash = 'FA+9qCX9VSu'
+    expect(bound(otpText(), domain, hash)).toBe(`${otpText()}\n\n@shop.example #012345 ${hash}`)
+    expect(bound(otpText(), null, hash)).toBe(`${otpText()}\n\n${hash}`)
+    // WICG: what follows the code in the last line is ignored, unless it begins with @.
+    const [, host, found] = /(?:^|\n)@(\S+) #(\S+)(?: [^@].*)?$/.exec(bound(otpText(), domain, hash)) ?? []
+    expect([host, found]).toEqual([domain, code])
+  })
+
+  test('has at most 140 characters with the hash of an Android app, if it can', () => {
+    const hash = 'A/+23456789'
+    const line = `\n\n@shop.example #012345 ${hash}`
+    for (let length = 1; length <= 40; length++) {
+      const text = otpText({ businessName: 'x'.repeat(length) })
+      const made = bound(text, domain, hash)
+      expect(made.length).toBeLessThanOrEqual(140)
+      expect(made).toStartWith(text.slice(0, text.indexOf('. ')))
+      expect(made).toEndWith(line)
+      expect(made === text + line).toBe(text.length + line.length <= 140)
+    }
+  })
+
+  test('of a text of the brand is only added', () => {
+    const own = 'One. Two. Three. '.repeat(9)
+    const marks = { domain, androidHash: null }
+    expect(boundText(own, code, marks, { segmentsOf, mayShorten: false })).toBe(
+      `${own}\n\n@shop.example #012345`,
     )
   })
 

@@ -6,7 +6,7 @@ import { find } from '/admin/page.js'
 
 const pauseMs = 200
 
-const brandNames = ['displayName', 'domain', 'loginIdEnabled']
+const brandNames = ['slug', 'displayName', 'domain', 'loginIdEnabled', 'lang', 'androidHash']
 
 /** The brand as entered. @param {HTMLFormElement} brand */
 const brandFields = (brand) => {

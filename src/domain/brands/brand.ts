@@ -50,7 +50,9 @@ export function registrationOf(
   templateKey: string,
 ): Registration {
   const own = Object.hasOwn(registrations, templateKey) ? registrations[templateKey] : undefined
-  return { id: null, ids: {}, senderId: null, maxLength: null, ...own, entityId }
+  if (!own) return { id: null, ids: {}, senderId: null, maxLength: null, entityId }
+  const { id, ids, senderId, maxLength = null } = own
+  return { id, ids, senderId, maxLength, entityId }
 }
 
 type Found = BrandWithTexts | undefined

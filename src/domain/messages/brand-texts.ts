@@ -59,6 +59,16 @@ function keyOf({ templateKey, channel, lang }: TextTarget): string {
   return `${templateKey} ${channel} ${lang}`
 }
 
+export interface TextsOfBrand {
+  readonly lang: string
+  readonly texts: BrandTexts
+}
+
+export interface RegisteredTexts extends TextsOfBrand {
+  /** By template key, or `KEY:lang`. */
+  readonly registrations: Readonly<Record<string, unknown>>
+}
+
 export type ChosenText<BuiltIn> =
   | { readonly lang: string; readonly own: BrandText; readonly builtIn: undefined }
   | { readonly lang: string; readonly own: undefined; readonly builtIn: BuiltIn }
@@ -69,16 +79,48 @@ export type ChosenText<BuiltIn> =
  * @returns undefined: there is none in a preferred language
  */
 export function chosenText<BuiltIn>(
-  brand: { readonly lang: string; readonly texts: BrandTexts },
-  { templateKey, channel }: Omit<TextTarget, 'lang'>,
+  brand: TextsOfBrand,
+  template: Omit<TextTarget, 'lang'>,
   lang: string | undefined,
   builtInOf: (tag: string) => BuiltIn | undefined,
 ): ChosenText<BuiltIn> | undefined {
   for (const tag of preferredTags(lang, brand.lang)) {
-    const own = brand.texts.get({ templateKey, channel, lang: tag })
-    if (own) return { lang: tag, own, builtIn: undefined }
-    const builtIn = builtInOf(tag)
-    if (builtIn !== undefined) return { lang: tag, own: undefined, builtIn }
+    const text = textIn(brand, template, tag, builtInOf)
+    if (text) return text
   }
   return undefined
+}
+
+function textIn<BuiltIn>(
+  { texts }: TextsOfBrand,
+  { templateKey, channel }: Omit<TextTarget, 'lang'>,
+  lang: string,
+  builtInOf: (tag: string) => BuiltIn | undefined,
+): ChosenText<BuiltIn> | undefined {
+  const own = texts.get({ templateKey, channel, lang })
+  if (own) return { lang, own, builtIn: undefined }
+  const builtIn = builtInOf(lang)
+  return builtIn === undefined ? undefined : { lang, own: undefined, builtIn }
+}
+
+/**
+ * The text of an SMS on the registered-template route, and the key of its registration. Carriers compare the text with
+ * the registered one, so a language other than the brand's counts only if it has a registration.
+ */
+export function registeredText<BuiltIn>(
+  brand: RegisteredTexts,
+  templateKey: string,
+  lang: string | undefined,
+  builtInOf: (tag: string) => BuiltIn | undefined,
+): { readonly registrationKey: string; readonly text: ChosenText<BuiltIn> | undefined } {
+  const template = { templateKey, channel: 'SMS' } as const
+  for (const tag of preferredTags(lang, brand.lang)) {
+    const registrationKey = `${templateKey}:${tag}`
+    if (Object.hasOwn(brand.registrations, registrationKey)) {
+      const text = textIn(brand, template, tag, builtInOf)
+      if (text) return { registrationKey, text }
+    }
+    if (tag === brand.lang) break
+  }
+  return { registrationKey: templateKey, text: chosenText(brand, template, undefined, builtInOf) }
 }

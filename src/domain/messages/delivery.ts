@@ -67,6 +67,15 @@ export function routingOf(
   return { routes: route === null ? routesOf(smsMode, dltEnabled) : [route], providers }
 }
 
+/** Whether carriers compare the message with a registered text (India's DLT). */
+export function isScrubbed(
+  { routes }: Routing,
+  { dltEnabled }: { readonly dltEnabled: boolean },
+  country: string | null,
+): boolean {
+  return dltEnabled && country === 'IN' && routes.includes('template')
+}
+
 /** In the order of the settings. */
 export function smsSteps(
   { smsRoutes, segmentsOf }: Pick<DeliveryPorts, 'smsRoutes' | 'segmentsOf'>,

@@ -19,6 +19,9 @@ const longestTag = 64
 
 /** The tags whose text is used, in order: the exact tag, its base language, the brand's, English (design D47). */
 export function preferredTags(lang: string | undefined, brandLang = 'en'): readonly string[] {
+  if (lang === undefined && brandLang === 'en') return onlyEnglish
   const [base = brandLang] = (lang ?? brandLang).split('-')
   return [...new Set([lang ?? brandLang, base, brandLang, 'en'])]
 }
+
+const onlyEnglish = ['en']

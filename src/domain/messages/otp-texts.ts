@@ -1,3 +1,10 @@
+import {
+  type ChosenText,
+  chosenText,
+  type RegisteredTexts,
+  registeredText,
+  type TextsOfBrand,
+} from './brand-texts.ts'
 import { preferredTags } from './languages.ts'
 
 // Three sentences each: the code, its lifetime, a warning. The last ones are dropped where a last line needs their place.
@@ -464,16 +471,35 @@ export const otpLanguages: readonly OtpLanguage[] = [
 
 const byTag = new Map(otpLanguages.map((language) => [language.tag, language]))
 
-/** The first built-in language for a tag that `readLang` returned. Undefined: English. */
-export function otpLanguageOf(lang: string | undefined): OtpLanguage {
-  for (const tag of preferredTags(lang)) {
+/** The built-in language for a tag that `readLang` returned, and for a brand's language (design D47). */
+export function otpLanguageOf(lang: string | undefined, brandLang?: string): OtpLanguage {
+  for (const tag of preferredTags(lang, brandLang)) {
     const language = byTag.get(tag)
     if (language) return language
   }
   return english
 }
 
-/** The built-in SMS text of a template. */
-export function otpTextFor(lang: string | undefined, key: keyof OtpLanguage['sms']): string {
-  return otpLanguageOf(lang).sms[key]
+export type OtpText = ChosenText<OtpLanguage>
+
+export type OtpKey = keyof OtpLanguage['sms']
+
+const englishText: OtpText = { lang: english.tag, own: undefined, builtIn: english }
+
+function builtInOf(tag: string): OtpLanguage | undefined {
+  return byTag.get(tag)
+}
+
+/** @param lang of the request, as `readLang` returns it */
+export function otpTextOf(brand: TextsOfBrand, templateKey: OtpKey, lang: string | undefined): OtpText {
+  return chosenText(brand, { templateKey, channel: 'SMS' }, lang, builtInOf) ?? englishText
+}
+
+export function registeredOtpText(
+  brand: RegisteredTexts,
+  templateKey: OtpKey,
+  lang: string | undefined,
+): { readonly registrationKey: string; readonly text: OtpText } {
+  const { registrationKey, text = englishText } = registeredText(brand, templateKey, lang, builtInOf)
+  return { registrationKey, text }
 }

@@ -1,10 +1,11 @@
-import { type Brand, registrationOf } from '../brands/brand.ts'
+import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
 import { Failure, invalid } from '../failures.ts'
 import { readLang } from './languages.ts'
-import { otpLanguageOf, otpTextFor } from './otp-texts.ts'
+import { english, type OtpKey, otpTextOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
 import {
   boundText,
+  otpKeyOf,
   render,
   renderOtp,
   type Template,
@@ -18,6 +19,10 @@ export interface Preview {
   readonly templateKey: string
   readonly audience: Template['audience']
   readonly template: string
+  /** Of `template`. */
+  readonly lang: string
+  /** Whether `template` is a text of the brand, and not a built-in one. */
+  readonly isOwn: boolean
   readonly variables: readonly {
     readonly name: string
     readonly value: string
@@ -44,21 +49,20 @@ const samples: Readonly<Record<string, string>> = {
   orderId: 'A-1042',
   orderDate: '2026-11-21',
   deliveryDateTime: '2026-11-21T14:30',
-  lang: 'en',
 }
 
 const loginId: VariableRule = { name: 'loginId', description: '1 to 64 characters' }
 const code: VariableRule = { name: 'otp', description: 'six digits' }
 const lang: VariableRule = { name: 'lang', description: 'the language that a request asks for, such as hi' }
 
-export function previewsOf(brand: Brand, settings: PreviewSettings): Preview[] {
+export function previewsOf(brand: BrandWithTexts, settings: PreviewSettings): Preview[] {
   return templates
     .filter(({ key }) => brand.loginIdEnabled || key !== 'LOGIN_OTP_WITH_ID')
     .map((template) => previewOf(brand, template, {}, settings))
 }
 
 export function previewOf(
-  brand: Brand,
+  brand: BrandWithTexts,
   template: Template,
   given: Readonly<Record<string, string>>,
   settings: PreviewSettings,
@@ -67,12 +71,13 @@ export function previewOf(
   const { key: templateKey, audience } = template
   const otpKey = templateKey === 'LOGIN_OTP_WITH_ID' ? templateKey : 'LOGIN_OTP'
   const otpRules = otpKey === 'LOGIN_OTP' ? [code, lang] : [code, loginId, lang]
-  const source = audience === 'notify' ? template.text : otpTextFor(readLang(given), otpKey)
   const variables = (audience === 'notify' ? template.variables : otpRules).map(({ name, description }) => {
-    return { name, value: given[name] ?? samples[name] ?? '', description }
+    const sample = name === 'lang' ? brand.lang : samples[name]
+    return { name, value: given[name] ?? sample ?? '', description }
   })
   const registration = registrationOf(brand, templateKey)
-  const about = { templateKey, audience, template: source, variables, registration }
+  const source = audience === 'notify' ? builtInNotify(template) : otpSource(brand, otpKey, given)
+  const about = { templateKey, audience, ...source, variables, registration }
   const values = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   try {
     const text =
@@ -81,7 +86,7 @@ export function previewOf(
             ...templateVariables(template, values, isTopLevelDomain),
             businessName: brand.displayName,
           }).text
-        : otpText(brand, values, settings)
+        : otpSms(brand, values, settings)
     return { ...about, text, problem: null, segments: segmentsOf(text), characters: [...text].length }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -89,8 +94,19 @@ export function previewOf(
   }
 }
 
-function otpText(
-  brand: Brand,
+type Source = Pick<Preview, 'template' | 'lang' | 'isOwn'>
+
+function builtInNotify({ text }: Template): Source {
+  return { template: text, lang: english.tag, isOwn: false }
+}
+
+function otpSource(brand: BrandWithTexts, key: OtpKey, given: Readonly<Record<string, string>>): Source {
+  const { lang, own, builtIn } = otpTextOf(brand, key, readLang(given))
+  return { template: own ? own.text : builtIn.sms[key], lang, isOwn: own !== undefined }
+}
+
+function otpSms(
+  brand: BrandWithTexts,
   values: Readonly<Record<string, string>>,
   { segmentsOf, otpTtlSeconds }: PreviewSettings,
 ): string {
@@ -98,6 +114,7 @@ function otpText(
   if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
   const loginIdGiven = optionalWords('loginId', login, { max: 64 })
   const about = { code: otp, businessName: brand.displayName, lifetimeSeconds: otpTtlSeconds }
-  const { text } = renderOtp({ ...about, loginId: loginIdGiven }, otpLanguageOf(readLang(values)))
-  return boundText(text, otp, brand.domain, segmentsOf)
+  const chosen = otpTextOf(brand, otpKeyOf(loginIdGiven), readLang(values))
+  const { text } = renderOtp({ ...about, loginId: loginIdGiven }, chosen)
+  return boundText(text, otp, brand, { segmentsOf, mayShorten: chosen.own === undefined })
 }

@@ -1,7 +1,7 @@
 import { type Body, isGiven, textProblem } from '../body.ts'
 import { Failure, invalid } from '../failures.ts'
-import { english, type OtpLanguage } from './otp-texts.ts'
-import type { Segments } from './providers.ts'
+import { english, type OtpKey, type OtpText, otpLanguageOf } from './otp-texts.ts'
+import type { Registration, Segments } from './providers.ts'
 import { hasUrl, type IsTopLevelDomain } from './words.ts'
 
 export interface VariableRule {
@@ -133,58 +133,101 @@ export function templateVariables(
   return values
 }
 
+/** Carriers reject an SMS with a value that is longer than the registered text allows (India's DLT). */
+export function refuseLongValue(
+  field: string,
+  value: string,
+  { maxLength }: Pick<Registration, 'maxLength'>,
+): void {
+  const max = maxLength ?? 30
+  if (value.length <= max) return
+  throw invalid(`\`${field}\` must have at most ${max} characters in the registered text of this template.`)
+}
+
 /** Variables inside values are not replaced. */
 export function render(
   { key, text }: Pick<Template, 'key' | 'text'>,
   variables: Rendered['variables'],
 ): Rendered {
   let rendered = ''
-  // Text and names of variables, in turn.
-  for (const [place, part] of text.split(/\{\{(\w+)\}\}/).entries()) {
-    const value = place % 2 === 0 ? part : variables[part]
+  let isName = false
+  for (const part of partsOf(text)) {
+    const value = isName ? variables[part] : part
     if (value === undefined)
       throw new Error(`The text of ${key} has {{${part}}}, but no variable has that name.`)
     rendered += value
+    isName = !isName
   }
   return { templateKey: key, text: rendered, variables }
 }
 
+const split = new Map<string, readonly string[]>()
+const maxSplit = 1000
+
+/** Text and names of variables, in turn. A text is split once, not for each message. */
+function partsOf(text: string): readonly string[] {
+  const known = split.get(text)
+  if (known) return known
+  const parts = text.split(/\{\{(\w+)\}\}/)
+  if (split.size >= maxSplit) split.clear()
+  split.set(text, parts)
+  return parts
+}
+
+export interface OtpValues {
+  readonly code: string
+  readonly businessName: string
+  readonly lifetimeSeconds: number
+  /** Undefined: the template is LOGIN_OTP. */
+  readonly loginId: string | undefined
+}
+
+export function otpKeyOf(loginId: string | undefined): OtpKey {
+  return loginId === undefined ? 'LOGIN_OTP' : 'LOGIN_OTP_WITH_ID'
+}
+
+/** @param text of the template that `otpKeyOf` returns */
 export function renderOtp(
-  otp: { code: string; businessName: string; lifetimeSeconds: number; loginId: string | undefined },
-  language: OtpLanguage = english,
+  { code, businessName, lifetimeSeconds, loginId }: OtpValues,
+  { lang, own, builtIn }: OtpText,
 ): Rendered {
-  const key = otp.loginId === undefined ? 'LOGIN_OTP' : 'LOGIN_OTP_WITH_ID'
-  return render(
-    { key, text: language.sms[key] },
-    {
-      otp: otp.code,
-      businessName: otp.businessName,
-      lifetime: language.lifetime(otp.lifetimeSeconds),
-      ...(otp.loginId === undefined ? {} : { loginId: otp.loginId }),
-    },
-  )
+  const key = otpKeyOf(loginId)
+  const lifetime = (builtIn ?? otpLanguageOf(lang)).lifetime(lifetimeSeconds)
+  const minutes = String(Math.max(1, Math.floor(lifetimeSeconds / 60)))
+  const variables: Record<string, string> = { otp: code, businessName, lifetime, minutes }
+  if (loginId !== undefined) variables.loginId = loginId
+  return render({ key, text: own ? own.text : builtIn.sms[key] }, variables)
 }
 
 /**
- * Adds the last line `@host #code` for a brand with a domain (WICG origin-bound codes).
- * Drops the last sentences if that line needs a second segment.
+ * Adds the last line by which browsers and an Android app find the code: `@host #code`, the app hash, or both. Browsers
+ * ignore what follows the code in that line (WICG origin-bound codes). SMS Retriever requires at most 140 bytes, and its
+ * older versions the hash at the end.
+ * @param mayShorten whether the text drops its last sentences if that line needs a second segment
  */
 export function boundText(
   text: string,
   code: string,
-  domain: string | null,
-  segmentsOf: (text: string) => Segments,
+  { domain, androidHash }: { readonly domain: string | null; readonly androidHash: string | null },
+  { segmentsOf, mayShorten }: { segmentsOf: (text: string) => Segments; mayShorten: boolean },
 ): string {
-  if (domain === null) return text
-  const lastLine = `\n\n@${domain} #${code}`
+  if (domain === null && androidHash === null) return text
+  const marks = domain === null ? [] : [`@${domain}`, `#${code}`]
+  if (androidHash !== null) marks.push(androidHash)
+  const lastLine = `\n\n${marks.join(' ')}`
+  const fits = (message: string) =>
+    segmentsOf(message).count === 1 && (androidHash === null || message.length <= longestForRetriever)
   const whole = text + lastLine
-  if (segmentsOf(whole).count === 1 || segmentsOf(text).count > 1) return whole
+  if (!mayShorten || fits(whole) || segmentsOf(text).count > 1) return whole
   for (const { index } of [...text.matchAll(betweenSentences)].slice(-2).reverse()) {
     const shorter = text.slice(0, index) + lastLine
-    if (segmentsOf(shorter).count === 1) return shorter
+    if (fits(shorter)) return shorter
   }
   return whole
 }
+
+/** Its documentation does not say whether GSM-7 counts 7 or 8 bits a character. */
+const longestForRetriever = 140
 
 /** Thai has no full stop: its sentences are lines. */
 const betweenSentences = /(?<=[.।۔]) |(?<=。)(?!$)|\n/g

@@ -1,5 +1,5 @@
 import { type Body, isGiven, judged, readReference } from '../body.ts'
-import { approvedBrand, type Brand, type Brands, registrationOf } from '../brands/brand.ts'
+import { approvedBrand, type Brands, type BrandWithTexts, registrationOf } from '../brands/brand.ts'
 import {
   type Channel,
   type Contacts,
@@ -19,8 +19,10 @@ import {
   type DeliveryPorts,
   deliverMail,
   deliverSms,
+  isScrubbed,
   longestDeliveryMs,
   orderedSteps,
+  type Routing,
   routingOf,
   type SmsMode,
   smsSteps,
@@ -28,9 +30,16 @@ import {
 } from '../messages/delivery.ts'
 import { otpMail } from '../messages/emails.ts'
 import { readLang } from '../messages/languages.ts'
-import { type OtpLanguage, otpLanguageOf } from '../messages/otp-texts.ts'
+import { otpLanguageOf, otpTextOf, registeredOtpText } from '../messages/otp-texts.ts'
 import type { Mail, Outcome, SmsMessage } from '../messages/providers.ts'
-import { boundText, loginOtp, renderOtp } from '../messages/templates.ts'
+import {
+  boundText,
+  loginOtp,
+  type OtpValues,
+  otpKeyOf,
+  refuseLongValue,
+  renderOtp,
+} from '../messages/templates.ts'
 import { optionalWords } from '../messages/words.ts'
 import { Charge } from '../money/charge.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
@@ -326,8 +335,8 @@ interface Addressee {
 interface Order extends Addressee {
   readonly loginId: string | undefined
   readonly businessName: string | undefined
-  /** Undefined: English. */
-  readonly language: OtpLanguage | undefined
+  /** As `readLang` returns it. */
+  readonly lang: string | undefined
   /** Undefined: an e-mail. */
   readonly destination: DecidedDestination | undefined
   /** The hashed IP address of the end user. */
@@ -353,7 +362,7 @@ function readOrder(
   ports: SendOtpPorts,
   context: RequestContext,
   body: Body,
-  { brand, to, policy }: { brand: Brand; to: Addressee | undefined; policy: Policy },
+  { brand, to, policy }: { brand: BrandWithTexts; to: Addressee | undefined; policy: Policy },
 ): Order {
   const channel = channelOf(body)
   if (channel === undefined) throw invalid('`channel` must be SMS or EMAIL.')
@@ -364,11 +373,35 @@ function readOrder(
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   context.reference = readReference(body)
   const ip = readClientIp(ports, body)
-  const language = isGiven(body.lang) ? otpLanguageOf(readLang(body)) : undefined
+  const lang = readLang(body)
   const { recipient } = to
   const destination =
     channel === 'SMS' ? decideDestination(ports, context, recipient, { field, brand, policy }) : undefined
-  return { ...to, loginId, businessName, language, destination, ip }
+  if (destination && loginId !== undefined) refuseLongLoginId(ports, brand, { loginId, lang, destination })
+  return { ...to, loginId, businessName, lang, destination, ip }
+}
+
+function refuseLongLoginId(
+  ports: SendOtpPorts,
+  brand: BrandWithTexts,
+  {
+    loginId,
+    lang,
+    destination,
+  }: { loginId: string; lang: string | undefined; destination: DecidedDestination },
+): void {
+  if (!isScrubbed(routingTo(ports, brand, destination), brand, destination.country)) return
+  const { registrationKey, text } = registeredOtpText(brand, otpKeyOf(loginId), lang)
+  if (text.own && !text.own.text.includes('{{loginId}}')) return
+  refuseLongValue('loginId', loginId, registrationOf(brand, registrationKey))
+}
+
+function routingTo(
+  { smsMode }: SendOtpPorts,
+  { dltEnabled }: BrandWithTexts,
+  { rule }: DecidedDestination,
+): Routing {
+  return routingOf({ smsMode, isTemplate: true, dltEnabled }, rule)
 }
 
 /** The end user's, not the app's (design D41). */
@@ -386,7 +419,7 @@ function channelOf(body: Body): Channel | undefined {
 /** Spec 4.1, in order, before the global limit. */
 function limitsOf(
   { limits, providerTimeoutMs }: SendOtpPorts,
-  brand: Brand,
+  brand: BrandWithTexts,
   { recipient, subject, mailboxSubject }: Addressee,
   followsCrash: boolean,
 ): Claim[] {
@@ -407,7 +440,7 @@ const cooldownToleranceMs = 500
 const leaseMarginMs = 2000
 
 /** A new code and its message. */
-function newCode(ports: SendOtpPorts, context: RequestContext, brand: Brand, order: Order) {
+function newCode(ports: SendOtpPorts, context: RequestContext, brand: BrandWithTexts, order: Order) {
   const { secrets, otpTtlSeconds } = ports
   const { recipient, subject } = order
   const { channel, identity } = recipient
@@ -420,12 +453,10 @@ function newCode(ports: SendOtpPorts, context: RequestContext, brand: Brand, ord
     const mail = codeMail(ports, context, brand, order, code)
     return { mail, record: { ...about, provider: ports.mailer.name } }
   }
-  const sms = codeSms(ports, context, brand, order, code)
-  const { rule } = order.destination
-  const { smsMode } = ports
-  const routing = routingOf({ smsMode, isTemplate: true, dltEnabled: brand.dltEnabled }, rule)
+  const routing = routingTo(ports, brand, order.destination)
+  const sms = codeSms(ports, context, brand, order, { code, routing })
   const steps = smsSteps(ports, sms, routing)
-  if (steps.length === 0) context.fault = withoutProvider(rule)
+  if (steps.length === 0) context.fault = withoutProvider(order.destination.rule)
   // The provider that is tried first, unless this is a resend, so that `setProvider` is seldom needed.
   const [first] = orderedSteps(ports, steps, null)
   return { sms, steps, record: { ...about, provider: first?.provider.name ?? null } }
@@ -434,10 +465,11 @@ function newCode(ports: SendOtpPorts, context: RequestContext, brand: Brand, ord
 function codeMail(
   ports: SendOtpPorts,
   { requestId }: RequestContext,
-  brand: Brand,
-  { recipient, subject, businessName = brand.displayName, language }: Order,
+  brand: BrandWithTexts,
+  { recipient, subject, businessName = brand.displayName, lang }: Order,
   code: string,
 ): Mail {
+  const language = otpLanguageOf(lang, brand.lang)
   return {
     requestId,
     brandSlug: brand.slug,
@@ -453,17 +485,15 @@ function codeMail(
 function codeSms(
   ports: SendOtpPorts,
   { requestId }: RequestContext,
-  brand: Brand,
-  { recipient, subject, businessName, loginId, language, destination }: Order,
-  code: string,
+  brand: BrandWithTexts,
+  { recipient, subject, businessName = brand.displayName, loginId, lang, destination }: Order,
+  { code, routing: { routes } }: { readonly code: string; readonly routing: Routing },
 ): SmsMessage {
-  const lifetimeSeconds = ports.otpTtlSeconds
-  const render = (name: string, textLanguage?: OtpLanguage) =>
-    renderOtp({ code, businessName: name, lifetimeSeconds, loginId }, textLanguage)
-  const plain = render(businessName ?? brand.displayName, language)
-  // The registered text is English and contains the brand's name (design D31).
-  const registered = businessName === undefined && language === undefined ? plain : render(brand.displayName)
-  const { templateKey: key, text, variables } = registered
+  const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = ports
+  const chosen = otpTextOf(brand, otpKeyOf(loginId), lang)
+  const plain = renderOtp({ code, businessName, lifetimeSeconds, loginId }, chosen)
+  const { templateKey: key, variables } = plain
+  const mayShorten = chosen.own === undefined
   return {
     id: ports.secrets.newId(),
     requestId,
@@ -474,9 +504,22 @@ function codeSms(
     senderId: destination?.rule?.sender ?? null,
     position: null,
     subject: subject[0],
-    text: boundText(plain.text, code, brand.domain, ports.segmentsOf),
-    template: { key, text, variables, registration: registrationOf(brand, key) },
+    text: boundText(plain.text, code, brand, { segmentsOf, mayShorten }),
+    template: routes.includes('template')
+      ? registeredSms(brand, { code, businessName: brand.displayName, lifetimeSeconds, loginId }, lang)
+      : { key, text: plain.text, variables, registration: registrationOf(brand, key) },
     validitySeconds: lifetimeSeconds,
     expectsFeedback: ports.conversionFeedback !== undefined,
   }
+}
+
+/** @param values `businessName` is the brand's, as in the registered text (design D31) */
+function registeredSms(
+  brand: BrandWithTexts,
+  values: OtpValues,
+  lang: string | undefined,
+): NonNullable<SmsMessage['template']> {
+  const { registrationKey, text: chosen } = registeredOtpText(brand, otpKeyOf(values.loginId), lang)
+  const { templateKey: key, text, variables } = renderOtp(values, chosen)
+  return { key, text, variables, registration: registrationOf(brand, registrationKey) }
 }

@@ -64,10 +64,12 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
       `${form.get('remove') ? 'Removed' : 'Saved'} the registration of ${key}.`,
     )
   })
-  post('/admin/preview', ({ form }, pageContext) => {
+  post('/admin/preview', async ({ form }, pageContext) => {
     const template = templateOf(field(form, 'templateKey'))
     if (!template) return missing(pageContext, 'Template not found')
-    const brand: Brand = { ...freshBrand('preview'), ...changeOf(brandAsked(form, 'preview')) }
+    const fresh = freshBrand('preview')
+    const { texts } = (await ports.brands.bySlug(field(form, 'slug'))) ?? fresh
+    const brand = { ...fresh, ...changeOf(brandAsked(form, 'preview')), texts }
     const values = Object.fromEntries(
       [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
     )
@@ -81,7 +83,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     text?: string,
     was: Partial<BrandForm> = form,
   ): Response {
-    const shown: Brand = brand ?? {
+    const shown: BrandWithTexts = brand ?? {
       ...freshBrand('preview'),
       displayName: form.displayName || 'Your brand',
       loginIdEnabled: true,
