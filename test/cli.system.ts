@@ -677,6 +677,57 @@ describe.concurrent('otpost review-number', () => {
   })
 })
 
+test('otpost text lint and text export check and print a text for a DLT portal', async () => {
+  const { run, ok } = await scene()
+  const file = join(folder.path, 'registered.txt')
+  const lint = async (...args: string[]) => {
+    const { code, stdout } = await run('text', 'lint', 'acme', ...args)
+    return { code, stdout }
+  }
+  await ok('brand', 'put', 'acme', '--name', 'Acme', '--dlt', '--entity', '1101')
+  for (const lang of ['en', 'hi']) {
+    await ok(
+      'brand',
+      'template',
+      'acme',
+      'LOGIN_OTP',
+      ...(lang === 'en' ? [] : ['--lang', lang]),
+      '--id',
+      '1107',
+    )
+  }
+  const { code, stdout } = await lint()
+  expect(code).toBe(0)
+  expect(stdout).toStartWith(
+    'LOGIN_OTP en (Service Implicit): no findings\nLOGIN_OTP hi (Service Implicit)\n',
+  )
+  const exported = await run('text', 'export', 'acme', 'LOGIN_OTP', '--lang', 'hi')
+  expect(exported).toMatchObject({
+    stdout: 'आपका Acme कोड {#numeric#} है। {#numeric#} मिनट तक मान्य। किसी को न बताएं।\n',
+    stderr: 'Category: Service Implicit. Message type: Unicode.\n',
+  })
+  const registered = ['LOGIN_OTP', '--lang', 'hi', '--registered', file]
+  writeFileSync(file, exported.stdout)
+  expect((await lint(...registered)).stdout).toEndWith('\nThe registered text is what otpost sends.\n')
+  writeFileSync(file, exported.stdout.replace('। किसी', ' किसी'))
+  expect(await lint(...registered)).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('registered-text: Character 56 differs.'),
+  })
+  writeFileSync(file, '{{long}} < {{businessName}} today')
+  await ok('text', 'set', 'acme', 'TABLE_READY', '--file', file, '--var', 'long:text:35')
+  const rules = async (...args: string[]) =>
+    JSON.parse((await lint('TABLE_READY', '--json', ...args)).stdout).map(
+      ({ rule }: { rule: string }) => rule,
+    )
+  expect(await rules()).toEqual(['template-id', 'variable-length', 'fixed-text', 'angle-brackets'])
+  expect(await rules('--variable-length', '35')).toEqual(['template-id', 'fixed-text', 'angle-brackets'])
+  expect((await lint('TABLE_READY', '--variable-length', '29')).code).toBe(2)
+  for (const args of [['NONE'], ['TABLE_READY', '--lang', 'hi'], ['--registered', file]]) {
+    expect(await lint(...args)).toEqual({ code: 1, stdout: '' })
+  }
+})
+
 describe.concurrent('otpost budget and otpost price', () => {
   test('set, list, lift and remove budgets, before and after an import of prices', async () => {
     const { env, ok, run } = await scene()

@@ -14,7 +14,7 @@ export const exitStatuses = {
   failed: {
     code: 1,
     meaning:
-      'The command failed or was rejected; the message on standard error says why. For `otpost doctor`: at least one check failed. For `otpost health`: the server is not ready.',
+      'The command failed or was rejected; the message on standard error says why. For `otpost doctor`: at least one check failed. For `otpost health`: the server is not ready. For `otpost text lint`: a text has an error.',
   },
   usage: {
     code: 2,

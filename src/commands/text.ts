@@ -1,7 +1,22 @@
 import { createReadStream } from 'node:fs'
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
+import { codeSettings } from '../config/server-settings.ts'
+import { Settings } from '../config/settings.ts'
 import type { Brands } from '../domain/brands/brand.ts'
 import type { BrandText, DeclaredVariable } from '../domain/messages/brand-texts.ts'
+import {
+  compareRegistered,
+  type DltBrand,
+  type DltFinding,
+  type DltSettings,
+  type DltText,
+  dltCategory,
+  dltText,
+  dltTexts,
+  exportText,
+  lintText,
+} from '../domain/messages/dlt.ts'
+import { canonicalTag } from '../domain/messages/languages.ts'
 import { OperatorError, requiredBrand } from '../domain/operator/operator.ts'
 import { readVariable, removeText, setText } from '../domain/operator/texts.ts'
 import {
@@ -9,6 +24,7 @@ import {
   commandActor,
   complain,
   type Env,
+  exit,
   isoTime,
   print,
   printTable,
@@ -83,6 +99,134 @@ docs/texts.md has an example of each.`,
         print(`Removed the ${channel === 'SMS' ? 'SMS' : 'e-mail'} text of ${key} in ${lang}.`)
       }),
   )
+  text
+    .command('lint')
+    .description(
+      "check SMS texts against what India's DLT portals and carriers refuse; exits with status 1 if a text has an error",
+    )
+    .argument('<slug>', slugMeaning)
+    .argument(
+      '[key]',
+      'the template; by default all texts of the brand and, with DLT, the built-in texts that it uses',
+    )
+    .option('--lang <tag>', 'the language of the text; by default all')
+    .option(
+      '--registered <file>',
+      'compare the text with the text as the portal has it, in UTF-8; - for standard input',
+    )
+    .option(
+      '--variable-length <n>',
+      'the greatest length of a value that the carriers accept, 30 to 40; the default is that of the registration, else 30',
+      variableLength,
+    )
+    .option('--json', 'print the findings as a JSON array')
+    .action((slug: string, key: string | undefined, options: LintOptions) =>
+      withContext(env, async ({ brands }) => {
+        const brand = await requiredBrand(brands, slug)
+        const settings = await dltSettings(env)
+        const { json, registered: file, variableLength: maxLength } = options
+        if (file !== undefined && key === undefined) {
+          throw new OperatorError('--registered compares one text. Name its template.')
+        }
+        const registered = file === undefined ? undefined : await fileText(file)
+        const texts = textsToLint(brand, key, options)
+        if (texts.length === 0 && !json) {
+          complain('The brand has no SMS text of its own, and does not use the registered route (DLT).')
+        }
+        const results = texts.map((each) => {
+          const text = { ...each, maxLength }
+          const compared = registered === undefined ? [] : compareRegistered(text, registered, settings)
+          return { text, findings: [...lintText(text, settings), ...compared] }
+        })
+        for (const line of json ? [JSON.stringify(results.flatMap(findingRows))] : results.flatMap(listed)) {
+          print(line)
+        }
+        const isEqual = !results.some(({ findings }) =>
+          findings.some(({ rule }) => rule === 'registered-text'),
+        )
+        if (registered !== undefined && isEqual && !json) print('The registered text is what otpost sends.')
+        const hasError = results.some(({ findings }) => findings.some(({ level }) => level === 'error'))
+        process.exitCode = hasError ? exit.failed : exit.ok
+      }),
+    )
+  text
+    .command('export')
+    .description('print an SMS text as a DLT portal takes it, with a tag for each variable')
+    .argument('<slug>', slugMeaning)
+    .argument('<key>', 'the template')
+    .option('--lang <tag>', "the language of the text; the default is the brand's language")
+    .action((slug: string, key: string, { lang }: { lang?: string }) =>
+      withContext(env, async ({ brands }) => {
+        const settings = await dltSettings(env)
+        const exported = exportText(textIn(await requiredBrand(brands, slug), key, lang), settings)
+        print(exported)
+        const type = settings.segmentsOf(exported).encoding === 'UCS-2' ? 'Unicode' : 'Text'
+        process.stderr.write(`Category: ${dltCategory(key)}. Message type: ${type}.\n`)
+      }),
+    )
+}
+
+interface LintOptions {
+  lang?: string
+  registered?: string
+  variableLength?: number
+  json?: true
+}
+
+interface LintResult {
+  readonly text: DltText
+  readonly findings: readonly DltFinding[]
+}
+
+function variableLength(text: string): number {
+  if (/^(?:3[0-9]|40)$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a whole number from 30 to 40.')
+}
+
+function textsToLint(brand: DltBrand, key: string | undefined, options: LintOptions): readonly DltText[] {
+  const { lang, registered } = options
+  if (key !== undefined && (lang !== undefined || registered !== undefined)) return [textIn(brand, key, lang)]
+  const texts = dltTexts(brand, key)
+  if (texts.length === 0 && key !== undefined) throw noText(brand, key)
+  return lang === undefined ? texts : texts.filter((text) => text.lang === canonicalTag(lang))
+}
+
+/** @throws OperatorError if the brand has no text in the language */
+function textIn(brand: DltBrand, key: string, lang: string | undefined): DltText {
+  const tag = lang && canonicalTag(lang)
+  const text = dltText(brand, key, tag)
+  if (text && (lang === undefined || [tag, tag?.split('-')[0]].includes(text.lang))) return text
+  throw noText(brand, key, lang)
+}
+
+function noText({ slug }: DltBrand, key: string, lang?: string): OperatorError {
+  return new OperatorError(
+    `Brand ${slug} has no SMS text of ${key}${lang === undefined ? '' : ` in ${lang}`}. \`otpost text list ${slug}\` lists its texts.`,
+  )
+}
+
+async function dltSettings(env: Env): Promise<DltSettings> {
+  const settings = new Settings(env)
+  const otpTtlSeconds = settings.checked(settings.integer(codeSettings.OTP_TTL_SECONDS))
+  const [{ segmentsOf }, { isTopLevelDomain }] = await Promise.all([
+    import('../adapters/sms/segments.ts'),
+    import('../adapters/sms/top-level-domains.ts'),
+  ])
+  return { segmentsOf, isTopLevelDomain, otpTtlSeconds }
+}
+
+function findingRows({ text, findings }: LintResult) {
+  const { brand, templateKey, lang } = text
+  return findings.map((finding) => ({ brandId: brand.slug, templateKey, lang, ...finding }))
+}
+
+function listed({ text: { templateKey, lang }, findings }: LintResult): readonly string[] {
+  const title = `${templateKey} ${lang} (${dltCategory(templateKey)})`
+  if (findings.length === 0) return [`${title}: no findings`]
+  return [
+    title,
+    ...findings.map(({ level, rule, message, fix }) => `  ${level.padEnd(7)}  ${rule}: ${message} ${fix}`),
+  ]
 }
 
 interface TargetOptions {

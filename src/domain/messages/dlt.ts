@@ -4,10 +4,10 @@ import { chosenText, type DeclaredVariable } from './brand-texts.ts'
 import { otpLanguageOf, otpLanguages } from './otp-texts.ts'
 import type { PreviewSettings } from './preview.ts'
 import type { Registration } from './providers.ts'
-import { templateOf, templates } from './templates.ts'
+import { templateOf } from './templates.ts'
 
-// India's carriers compare each SMS with a text that the sender has registered on a DLT portal. docs/dlt.md names the
-// sources of these rules.
+// India's carriers compare each SMS with a text that the sender has registered on a DLT portal. docs/dlt-rules.md names
+// the sources of these rules.
 
 export type DltBrand = Omit<BrandWithTexts, 'status' | 'logoUrl' | 'color'>
 
@@ -97,7 +97,7 @@ export function dltCategory(templateKey: string): string {
 export function registrationOfText({ brand, templateKey, lang }: DltText): Registration {
   const ofLanguage = `${templateKey}:${lang}`
   const isDefault =
-    !Object.hasOwn(brand.registrations, ofLanguage) && lang === defaultText(brand, templateKey)?.lang
+    !Object.hasOwn(brand.registrations, ofLanguage) && lang === dltText(brand, templateKey)?.lang
   return registrationOf(brand, isDefault ? templateKey : ofLanguage)
 }
 
@@ -105,45 +105,45 @@ export function registrationOfText({ brand, templateKey, lang }: DltText): Regis
  * The texts that `text lint` reads: the stored SMS texts and, for a brand with DLT, the built-in ones that it uses.
  * @param templateKey undefined: of all templates
  */
-export function dltTexts(brand: DltBrand, templateKey?: string, lang?: string): readonly DltText[] {
-  const isOf = (key: string) => templateKey === undefined || key === templateKey
+export function dltTexts(brand: DltBrand, templateKey?: string): readonly DltText[] {
   const stored = brand.texts.all
-    .filter((each) => each.channel === 'SMS' && isOf(each.templateKey) && (!lang || each.lang === lang))
-    .map((each): DltText => ({ brand, templateKey: each.templateKey, lang: each.lang, text: each.text }))
-  const builtIn = usedBuiltIns(brand, templateKey, lang).filter(
-    (each) => !stored.some((own) => own.templateKey === each.templateKey && own.lang === each.lang),
+    .filter((each) => each.channel === 'SMS' && [each.templateKey, undefined].includes(templateKey))
+    .map(({ templateKey: key, lang, text }): DltText => ({ brand, templateKey: key, lang, text }))
+  if (templateKey === undefined) return distinct([...stored, ...registeredTexts(brand)])
+  return stored.length > 0 ? stored : [dltText(brand, templateKey)].filter((text) => text !== undefined)
+}
+
+/** The texts that a brand sends on the registered route: of each template the default one, and those registered by language. */
+export function registeredTexts(brand: DltBrand): readonly DltText[] {
+  if (!brand.dltEnabled) return []
+  const keys = ['LOGIN_OTP', ...(brand.loginIdEnabled ? ['LOGIN_OTP_WITH_ID'] : []), ...brand.notifyTemplates]
+  return distinct(
+    keys.flatMap((key) => {
+      const registered = Object.keys(brand.registrations).filter((each) => each.startsWith(`${key}:`))
+      const tags = [undefined, ...registered.map((each) => each.slice(key.length + 1))]
+      return tags.map((tag) => dltText(brand, key, tag)).filter((text) => text !== undefined)
+    }),
   )
-  return templateKey !== undefined && stored.length > 0 ? stored : [...stored, ...builtIn]
 }
 
-/** Without texts that the brand has of its own. */
-function usedBuiltIns(brand: DltBrand, templateKey: string | undefined, lang: string | undefined): DltText[] {
-  const used = templates.filter(({ key, audience }) => {
-    if (templateKey !== undefined) return key === templateKey
-    if (!brand.dltEnabled) return false
-    return audience === 'notify'
-      ? brand.notifyTemplates.includes(key)
-      : key === 'LOGIN_OTP' || brand.loginIdEnabled
-  })
-  return used.flatMap(({ key }) => {
-    const registered = Object.keys(brand.registrations).flatMap((each) =>
-      each.startsWith(`${key}:`) ? [each.slice(key.length + 1)] : [],
-    )
-    const tags = lang === undefined ? [undefined, ...registered] : [lang]
-    const found = tags.map((tag) => defaultText(brand, key, tag))
-    return [...new Map(found.map((text) => [text?.lang, text])).values()].flatMap((text) =>
-      text?.builtIn === undefined ? [] : [{ brand, templateKey: key, lang: text.lang, text: text.builtIn }],
-    )
-  })
+function distinct(texts: readonly DltText[]): readonly DltText[] {
+  return [...new Map(texts.map((text) => [`${text.templateKey} ${text.lang}`, text])).values()]
 }
 
-function defaultText(brand: DltBrand, templateKey: string, lang?: string) {
+/**
+ * The text of a template, as `lang` of a request chooses it.
+ * @returns undefined: the brand has no such template
+ */
+export function dltText(brand: DltBrand, templateKey: string, lang?: string): DltText | undefined {
   const chosen = chosenText(brand, { templateKey, channel: 'SMS' }, lang, (tag) =>
     builtInText(templateKey, tag),
   )
-  if (chosen) return chosen
+  if (chosen) {
+    const { own, builtIn } = chosen
+    return { brand, templateKey, lang: chosen.lang, text: own ? own.text : builtIn }
+  }
   const first = brand.texts.all.find((text) => text.channel === 'SMS' && text.templateKey === templateKey)
-  return first && ({ lang: first.lang, own: first, builtIn: undefined } as const)
+  return first && { brand, templateKey, lang: first.lang, text: first.text }
 }
 
 function builtInText(templateKey: string, tag: string): string | undefined {
@@ -243,7 +243,7 @@ export function lintText(subject: DltText, settings: DltSettings): readonly DltF
       fix: `Remove ${variables.length - mostVariables === 1 ? 'a variable' : `${variables.length - mostVariables} variables`}, or write the value as fixed text.`,
     }),
     ...adjacentFindings(parts),
-    ...variables.flatMap((variable) => lengthFindings(variable, maxLength, brand.slug, template)),
+    ...variables.flatMap((variable) => lengthFindings(variable, maxLength, template)),
     ...variables.flatMap(formatFindings),
     ...when(fixedCount < leastFixed, {
       rule: 'fixed-text',
@@ -321,7 +321,6 @@ function adjacentFindings(parts: readonly Part[]): readonly DltFinding[] {
 function lengthFindings(
   { placeholder, longest, declared }: Variable,
   maxLength: number,
-  slug: string,
   template: string,
 ): readonly DltFinding[] {
   if (longest <= maxLength) return []
@@ -333,7 +332,7 @@ function lengthFindings(
           rule: 'variable-length',
           level: 'error',
           message: `Values of ${placeholder} may have ${longest} characters. Carriers accept ${maxLength}.`,
-          fix: `Declare ${declared.name} with a maximum of ${maxLength} in \`otpost text set ${slug} …\`.${register}`,
+          fix: `Declare \`--var ${declared.name}:${declared.type}:${maxLength}\` with \`otpost text set\`.${register}`,
         }
       : {
           rule: 'variable-length',
