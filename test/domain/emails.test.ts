@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { textOf } from '../../src/adapters/email/text.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import { escapeHtml, otpMail, renderMail } from '../../src/domain/messages/emails.ts'
+import { type BrandText, BrandTexts } from '../../src/domain/messages/brand-texts.ts'
+import { otpMail, renderMail } from '../../src/domain/messages/emails.ts'
+import { directionOf } from '../../src/domain/messages/languages.ts'
+import { escapeHtml, textOn } from '../../src/domain/messages/mail-layout.ts'
+import { otpLanguages } from '../../src/domain/messages/otp-texts.ts'
+import { mailPreviewOf } from '../../src/domain/messages/preview.ts'
+import { type BrandChange, freshBrand } from '../../src/domain/operator/operator.ts'
 
 const nasty = `<script>alert("1")</script>&'`
 const escaped = '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;'
@@ -30,8 +37,27 @@ describe('escapeHtml', () => {
   })
 })
 
+/** @param texts mails of codes, by language */
+function brandWith(look: BrandChange = {}, texts: Readonly<Record<string, Partial<BrandText>>> = {}) {
+  const all = Object.entries(texts).map(([lang, text]) => ({
+    templateKey: 'LOGIN_OTP',
+    channel: 'EMAIL' as const,
+    lang,
+    subject: `${lang} subject`,
+    text: '{{otp}}',
+    html: null,
+    version: 1,
+    updatedAt: 0,
+    ...text,
+  }))
+  const named = { ...freshBrand('acme'), displayName: 'Acme' }
+  return { ...named, ...look, texts: new BrandTexts(all, new Map()) } as typeof named
+}
+
+const code = { code: '012345', businessName: undefined, lifetimeSeconds: 300 }
+
 describe('the mail of a code', () => {
-  const mail = otpMail({ code: '012345', businessName: nasty, lifetimeSeconds: 300 })
+  const mail = otpMail(brandWith(), { code: '012345', businessName: nasty, lifetimeSeconds: 300 }, undefined)
 
   test('has the code and its lifetime in both parts', () => {
     for (const part of [mail.html, mail.text]) {
@@ -52,6 +78,197 @@ describe('the mail of a code', () => {
 
   test('does not have the code in its subject', () => {
     expect(mail.subject).not.toContain('012345')
+  })
+})
+
+describe("the mail of a code in the brand's words (design D47)", () => {
+  const own = {
+    subject: 'Acme: {{businessName}}, {{minutes}} min',
+    text: 'Hallo <{{businessName}}>,\n\n  {{otp}}\n\ngültig {{minutes}} Minuten\r\nund {curly} $& bleibt.\n',
+  }
+
+  test('has subject and text byte for byte', () => {
+    const { subject, text } = otpMail(brandWith({}, { de: own }), code, 'de-AT')
+    expect(subject).toBe('Acme: Acme, 5 min')
+    expect(text).toBe('Hallo <Acme>,\n\n  012345\n\ngültig 5 Minuten\r\nund {curly} $& bleibt.\n')
+  })
+
+  test('has HTML made of the text, in the language, with the code in its box', () => {
+    const { html } = otpMail(brandWith({}, { de: own }), { ...code, businessName: nasty }, 'de')
+    expect(html).toContain(`>Hallo &lt;<bdi>${escaped}</bdi>&gt;,</p>`)
+    expect(html).toContain('>gültig 5 Minuten<br>und {curly} $&amp; bleibt.</p>')
+    expect(html).toMatch(/<td class="code" dir="ltr"[^>]*>012345<\/td>/)
+    expect(html).toContain('<html lang="de" dir="ltr">')
+  })
+
+  test('has a code within a sentence', () => {
+    const { html } = otpMail(brandWith({}, { en: { text: 'Your code is {{otp}}.' } }), code, undefined)
+    expect(html).toContain('>Your code is <b dir="ltr">012345</b>.</p>')
+    expect(html).not.toContain('class="code"')
+  })
+
+  test('has the HTML of the brand byte for byte, with values that are escaped', () => {
+    const html = `<!doctype html>\r\n<p title='{{businessName}}' data-x="$&">{{otp}} &nbsp;{{minutes}}<p>\t\n`
+    const mail = otpMail(
+      brandWith({ color: '#0b57d0' }, { en: { html } }),
+      { ...code, businessName: nasty },
+      'en',
+    )
+    expect(mail.html).toBe(`<!doctype html>\r\n<p title='${escaped}' data-x="$&">012345 &nbsp;5<p>\t\n`)
+    expect(mail.text).toBe('012345')
+  })
+
+  const lifetimes: readonly (readonly [number, string])[] = [
+    [30, '1'],
+    [60, '1'],
+    [90, '1'],
+    [300, '5'],
+    [599, '9'],
+  ]
+  test.each(lifetimes)('says whole minutes of %p s', (lifetimeSeconds, minutes) => {
+    const brand = brandWith({}, { en: { text: '{{otp}} {{minutes}}' } })
+    expect(otpMail(brand, { ...code, lifetimeSeconds }, 'en').text).toBe(`012345 ${minutes}`)
+  })
+
+  const choices: readonly (readonly [lang: string | undefined, brandLang: string, subject: string])[] = [
+    ['hi-IN', 'en', 'hi-IN subject'],
+    ['hi', 'en', 'आपका Acme सत्यापन कोड'],
+    ['sv', 'fa', 'fa subject'],
+    [undefined, 'fa', 'fa subject'],
+    [undefined, 'fr', 'Votre code de vérification Acme'],
+    ['sv', 'sv', 'Your Acme verification code'],
+  ]
+  test.each(choices)(
+    'of a request for %p and a brand in %p has the subject %p',
+    (lang, brandLang, subject) => {
+      const brand = brandWith({ lang: brandLang }, { 'hi-IN': {}, fa: {} })
+      expect(otpMail(brand, code, lang).subject).toBe(subject)
+    },
+  )
+
+  test('stays right after requests with many other languages', () => {
+    const brand = brandWith({ lang: 'fa' }, { fa: {} })
+    for (let index = 0; index < 250; index++) otpMail(brand, code, `en-x-${index}`)
+    expect(otpMail(brand, code, undefined).subject).toBe('fa subject')
+    expect(otpMail(brand, code, 'en-x-7').subject).toBe('Your Acme verification code')
+  })
+})
+
+describe('the preview of the mail of a code', () => {
+  const settings = { otpTtlSeconds: 300 }
+
+  test('is the mail with sample values, or with those given', () => {
+    const brand = brandWith({}, { de: { text: '{{otp}} {{businessName}}' } })
+    expect(mailPreviewOf(brand, { lang: 'de' }, settings).text).toBe('493027 Acme')
+    const given = { lang: 'de', otp: '000123', businessName: 'Other' }
+    expect(mailPreviewOf(brand, given, settings).text).toBe('000123 Other')
+  })
+
+  test('refuses a code that is no code', () => {
+    expect(failureOf(() => mailPreviewOf(brandWith(), { otp: '12' }, settings))).toMatchObject({
+      message: 'otp must be six digits',
+    })
+  })
+})
+
+describe('the look of a mail', () => {
+  const looks: readonly (readonly [string, BrandChange, string])[] = [
+    ['no logo', {}, '<bdi>Acme</bdi></h1>'],
+    [
+      'a logo',
+      { logoUrl: 'https://a.example/l.png?a=1&b' },
+      'src="https://a.example/l.png?a=1&amp;b" alt="Acme" height="40"',
+    ],
+    ['a name like HTML', { logoUrl: 'https://a.example', displayName: nasty }, `alt="${escaped}"`],
+    [
+      'a name like a placeholder',
+      { logoUrl: 'https://a.example', displayName: '{{otp}}' },
+      'alt="&#123;&#123;otp}}"',
+    ],
+    [
+      'a URL like a placeholder',
+      { logoUrl: 'https://a.example/{{otp}}' },
+      'src="https://a.example/&#123;&#123;otp}}"',
+    ],
+    ['a dark color', { color: '#0b57d0' }, 'background:#0b57d0;color:#ffffff'],
+    ['a light color', { color: '#ffd400' }, 'background:#ffd400;color:#000000'],
+  ]
+  test.each(looks)('of a brand with %s', (_, look, expected) => {
+    const brand = brandWith(look)
+    for (const lang of ['en', 'fa'])
+      expect(otpMail({ ...brand, lang }, code, undefined).html).toContain(expected)
+  })
+
+  test('is the same for mails of /notify', () => {
+    const look = brandWith({ logoUrl: 'https://a.example/l.png', color: '#0b57d0' })
+    const { html } = renderMail('Hi', 'Hello', {}, { look, lang: 'he' })
+    expect(html).toContain('<html lang="he" dir="rtl">')
+    expect(html).toContain('src="https://a.example/l.png" alt="Acme"')
+    expect(html).toContain('border-top:6px solid #0b57d0')
+    expect(html).toContain('>Hi</h1>')
+  })
+
+  test('has text on any color with a contrast of at least 4.5', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 0xffffff }), (rgb) => {
+        const color = `#${rgb.toString(16).padStart(6, '0')}`
+        expect(contrast(color, textOn(color))).toBeGreaterThanOrEqual(4.5)
+      }),
+    )
+  })
+
+  function contrast(a: string, b: string): number {
+    const luminance = (color: string) =>
+      [0.2126, 0.7152, 0.0722].reduce((sum, weight, index) => {
+        const value = Number(`0x${color.slice(1 + 2 * index, 3 + 2 * index)}`) / 255
+        return sum + weight * (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+      }, 0.05)
+    const [darker = 0, lighter = 0] = [luminance(a), luminance(b)].sort()
+    return lighter / darker
+  }
+
+  const directions: readonly (readonly [string, 'ltr' | 'rtl'])[] = [
+    ['en', 'ltr'],
+    ['ar', 'rtl'],
+    ['ar-EG', 'rtl'],
+    ['ur', 'rtl'],
+    ['he', 'rtl'],
+    ['fa-AF', 'rtl'],
+    ['ps', 'rtl'],
+    ['sd', 'rtl'],
+    ['ug', 'rtl'],
+    ['yi', 'rtl'],
+    ['dv', 'rtl'],
+    ['ckb', 'rtl'],
+    ['ks-Deva', 'ltr'],
+    ['az', 'ltr'],
+    ['az-Arab', 'rtl'],
+    ['pa', 'ltr'],
+    ['pa-PK', 'rtl'],
+    ['ar-Latn', 'ltr'],
+    ['und', 'ltr'],
+    ['qaa', 'ltr'],
+  ]
+  test.each(directions)('of a text in %p is %p', (tag, direction) => {
+    expect(directionOf(tag)).toBe(direction)
+  })
+})
+
+describe('both parts of the mail of a code', () => {
+  const words = (text: string) => text.split(/\s+/).filter((word) => word !== '')
+  const own = { text: 'Hi from {{businessName}}!\n\n{{otp}}\n\nGood for {{minutes}} minutes,\nonce.' }
+  const brands = [
+    brandWith(),
+    brandWith({}, { en: own }),
+    brandWith({ logoUrl: 'https://a.example/l.png' }, { en: own }),
+  ]
+  test.each(otpLanguages.map(({ tag }) => tag))('have the same words in %p', (tag) => {
+    for (const brand of brands) {
+      const { html, text } = otpMail(brand, code, tag)
+      const shown = words(textOf(html, 10_000)).join(' ')
+      const heading = brand.logoUrl === null ? 'ACME ' : ''
+      expect(shown).toEndWith(heading + words(text).join(' '))
+    }
   })
 })
 

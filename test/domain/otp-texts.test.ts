@@ -6,6 +6,7 @@ import { otpMail } from '../../src/domain/messages/emails.ts'
 import { preferredTags, readLang } from '../../src/domain/messages/languages.ts'
 import { otpLanguageOf, otpLanguages, otpTextOf } from '../../src/domain/messages/otp-texts.ts'
 import { boundText, type OtpValues, otpKeyOf, renderOtp } from '../../src/domain/messages/templates.ts'
+import { freshBrand } from '../../src/domain/operator/operator.ts'
 
 /** Of each language its script, and whether its SMS are GSM-7 (design D47). */
 const languages: Readonly<Record<string, readonly [script: string, 'GSM-7' | 'UCS-2']>> = {
@@ -97,10 +98,14 @@ describe.each(tags)('%s', (tag) => {
   })
 
   test('has a mail with its language and direction', () => {
-    const { subject, html, text } = otpMail({ code, businessName, lifetimeSeconds: 300 }, language)
+    const { subject, html, text } = otpMail(
+      freshBrand('acme'),
+      { code, businessName, lifetimeSeconds: 300 },
+      tag,
+    )
     const direction = ['ar', 'ur'].includes(tag) ? 'rtl' : 'ltr'
     expect(count(html, `lang="${tag}" dir="${direction}"`)).toBe(2)
-    expect(html).toContain(`<p dir="ltr" `)
+    expect(html).toContain(`<td class="code" dir="ltr" `)
     for (const part of [html, text]) {
       expect(count(part, new RegExp(`(?<!\\d)${code}(?!\\d)`))).toBe(1)
       expect(part).toContain(language.lifetime(300))

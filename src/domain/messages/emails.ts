@@ -1,7 +1,19 @@
 import { type Body, isGiven, textProblem } from '../body.ts'
+import type { BrandWithTexts } from '../brands/brand.ts'
 import { Failure, invalid } from '../failures.ts'
-import { english, type OtpLanguage } from './otp-texts.ts'
-import { render } from './templates.ts'
+import type { BrandText } from './brand-texts.ts'
+import {
+  codeBox,
+  dataRow,
+  dataTable,
+  escapeHtml,
+  layout,
+  type MailLook,
+  paragraph,
+  smallPrint,
+} from './mail-layout.ts'
+import { english, type OtpLanguage, otpTextOf } from './otp-texts.ts'
+import { wholeMinutes } from './templates.ts'
 
 export interface MailContent {
   readonly subject: string
@@ -9,37 +21,150 @@ export interface MailContent {
   readonly text: string
 }
 
+/** What a code's mail depends on. */
+export type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>
+
+/**
+ * The mail of a code: the brand's text, else the built-in one (design D47).
+ * @param otp `businessName` undefined: the brand's name
+ * @param lang of the request, as `readLang` returns it
+ */
 export function otpMail(
-  otp: { code: string; businessName: string; lifetimeSeconds: number },
-  language: OtpLanguage = english,
+  brand: MailBrand,
+  otp: {
+    readonly code: string
+    readonly businessName: string | undefined
+    readonly lifetimeSeconds: number
+  },
+  lang: string | undefined,
 ): MailContent {
-  const { code, businessName } = otp
-  const variables = { businessName, lifetime: language.lifetime(otp.lifetimeSeconds) }
-  const fill = (text: string) => render({ key: 'LOGIN_OTP', text }, variables).text
-  // A name such as "Acme Inc." keeps its own direction in a right-to-left mail.
-  const name = `<bdi>${escapeHtml(businessName)}</bdi>`
-  const fillHtml = (text: string) =>
-    render({ key: 'LOGIN_OTP', text: escapeHtml(text) }, { ...variables, businessName: name }).text
-  const { intro, unrequested } = language.mail
-  const subject = fill(language.mail.subject)
-  const expiry = fill(language.mail.expiry)
-  const html = layout(
-    subject,
-    `<p style="${paragraph}">${fillHtml(intro)}</p>
-<p dir="ltr" style="margin:24px 0;padding:18px 8px;border-radius:12px;background:#f1f3f7;text-align:center;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:8px;color:#10131a">${code}</p>
-<p style="${paragraph}">${escapeHtml(expiry)}</p>
-<p style="${smallPrint}">${fillHtml(unrequested)}</p>`,
-    { heading: name, preheader: expiry, language },
-  )
-  return { subject, html, text: `${fill(intro)}\n\n    ${code}\n\n${expiry}\n\n${fill(unrequested)}\n` }
+  const mail = otpMailOf(brand, lang)
+  const { code, businessName = brand.displayName, lifetimeSeconds } = otp
+  const values = {
+    otp: code,
+    businessName,
+    minutes: wholeMinutes(lifetimeSeconds),
+    lifetime: mail.lifetime(lifetimeSeconds),
+  }
+  const subject = filled(mail.subject, values)
+  const text = filled(mail.text, values)
+  values.businessName = escapeHtml(businessName)
+  return { subject, text, html: filled(mail.html, values) }
 }
 
-/** Spec 4.4 rule 9, design D11. Checks the size while rendering: a small request can become a huge mail. */
-export function renderMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
+/** Text, and names of values, in turn. */
+type Source = readonly string[]
+
+interface OtpMail extends Readonly<Record<keyof MailContent, Source>> {
+  /** In words. */
+  readonly lifetime: (seconds: number) => string
+}
+
+/** By brand and requested language. A brand that changes is a new object. */
+const otpMails = new WeakMap<MailBrand, Map<string | undefined, OtpMail>>()
+
+/** Requests choose the tags, so their number has a bound. */
+const mostTags = 100
+
+function otpMailOf(brand: MailBrand, lang: string | undefined): OtpMail {
+  const mails = otpMails.get(brand)
+  const known = mails?.get(lang)
+  if (known) return known
+  const mail = newOtpMail(brand, lang)
+  if (mails && mails.size < mostTags) mails.set(lang, mail)
+  else otpMails.set(brand, new Map([[lang, mail]]))
+  return mail
+}
+
+function newOtpMail(brand: MailBrand, requested: string | undefined): OtpMail {
+  const { own, builtIn = english } = otpTextOf(brand, 'LOGIN_OTP', requested, 'EMAIL')
+  const { subject, text, html } = own
+    ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
+    : builtInMail(brand, builtIn)
+  const { lifetime } = builtIn
+  return { lifetime, subject: parts(subject), text: parts(text), html: parts(html) }
+}
+
+function parts(text: string): Source {
+  return text.split(/\{\{(\w+)\}\}/)
+}
+
+function filled(source: Source, values: Readonly<Record<string, string>>): string {
+  let text = ''
+  let isName = false
+  for (const part of source) {
+    const value = isName ? values[part] : part
+    if (value === undefined)
+      throw new Error(`The text of LOGIN_OTP has {{${part}}}, but no variable has that name.`)
+    text += value
+    isName = !isName
+  }
+  return text
+}
+
+/** A name such as "Acme Inc." keeps its own direction in a right-to-left mail. */
+const name = '<bdi>{{businessName}}</bdi>'
+
+function withName(text: string): string {
+  return escapeHtml(text).replaceAll('{{businessName}}', name)
+}
+
+function builtInMail(look: MailLook, { tag, mail }: OtpLanguage): MailContent {
+  const { subject, intro, expiry, unrequested } = mail
+  const html = layout(look, tag, {
+    title: escapeHtml(subject),
+    preheader: escapeHtml(expiry),
+    heading: { html: name, withLogo: false },
+    content: [
+      paragraph(withName(intro)),
+      codeBox(look.color, '{{otp}}'),
+      paragraph(escapeHtml(expiry)),
+      smallPrint(withName(unrequested)),
+    ].join('\n'),
+  })
+  return { subject, html, text: `${intro}\n\n    {{otp}}\n\n${expiry}\n\n${unrequested}\n` }
+}
+
+/** The code alone in its paragraph becomes the box. */
+function ownHtml(look: MailLook, { subject, text, lang }: BrandText): string {
+  const content = paragraphsOf(text.trim()).map((each) =>
+    each.trim() === '{{otp}}'
+      ? codeBox(look.color, '{{otp}}')
+      : paragraph(withLineBreaks(withName(each)).replace('{{otp}}', '<b dir="ltr">{{otp}}</b>')),
+  )
+  return layout(look, lang, {
+    title: escapeHtml(subject ?? ''),
+    preheader: '',
+    heading: { html: name, withLogo: false },
+    content: content.join('\n'),
+  })
+}
+
+function paragraphsOf(text: string): string[] {
+  return text.split(/\r?\n(?:[ \t]*\r?\n)+/)
+}
+
+function withLineBreaks(html: string): string {
+  return html.replace(/\r?\n/g, '<br>')
+}
+
+/**
+ * Spec 4.4 rule 9, design D11. Checks the size while rendering: a small request can become a huge mail.
+ * @param lang of the caller's words
+ */
+export function renderMail(
+  subject: string,
+  template: string,
+  data: Body,
+  {
+    look,
+    lang = english.tag,
+  }: { readonly look?: MailLook | undefined; readonly lang?: string | undefined } = {},
+): Omit<MailContent, 'subject'> {
   const used = new Map<string, string>()
   const addWords = sizeLimit()
   addWords(template)
-  const filled = template.replace(/\{\{([^{}\r\n]{1,80})\}\}/g, (_, placeholder: string) => {
+  const filledIn = template.replace(/\{\{([^{}\r\n]{1,80})\}\}/g, (_, placeholder: string) => {
     const name = placeholder.trim()
     if (!Object.hasOwn(data, name) || !isGiven(data[name])) {
       throw new Failure(
@@ -52,28 +177,26 @@ export function renderMail(subject: string, template: string, data: Body): Omit<
     return addWords(words)
   })
   const add = sizeLimit()
-  const paragraphs = filled
-    .split(/\r?\n(?:[ \t]*\r?\n)+/)
-    .map((part) => add(`<p style="${paragraph}">${escapeHtml(part).replace(/\r?\n/g, '<br>')}</p>`))
+  const paragraphs = paragraphsOf(filledIn)
+    .map((part) => add(paragraph(withLineBreaks(escapeHtml(part)))))
     .join('\n')
+  const row = dataRow(lang)
   const rows: string[] = []
   const lines: string[] = []
   for (const [name, value] of Object.entries(data)) {
     if (used.has(name) || !isGiven(value)) continue
     const words = inWords(value)
-    rows.push(
-      add(
-        `<tr><th scope="row" style="${cell};color:#5b6372;font-weight:400">${escapeHtml(name)}</th><td style="${cell};color:#10131a">${escapeHtml(words)}</td></tr>`,
-      ),
-    )
+    rows.push(add(row(name, words)))
     lines.push(`${name}: ${words}`)
   }
-  const table =
-    rows.length === 0
-      ? ''
-      : `\n<table style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows.join('\n')}\n</table>`
-  const html = layout(subject, paragraphs + table, { heading: escapeHtml(subject), preheader: '' })
-  const text = `${[subject, filled, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
+  const title = escapeHtml(subject)
+  const html = layout(look, lang, {
+    title,
+    preheader: '',
+    heading: { html: title, withLogo: true },
+    content: rows.length === 0 ? paragraphs : `${paragraphs}\n${dataTable(rows)}`,
+  })
+  const text = `${[subject, filledIn, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
   const problem = textProblem('`data`', text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
   if (problem !== undefined) throw invalid(problem)
   if (bytes(text) > mailRoom(html)) throw tooLarge()
@@ -107,15 +230,6 @@ function bytes(text: string): number {
   return new TextEncoder().encode(text).length
 }
 
-export function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;')
-}
-
 function inWords(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object') return String(value)
@@ -129,41 +243,4 @@ const maxDepth = 100
 function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
-}
-
-const fonts = 'system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif'
-const paragraph = `margin:0 0 16px;font:400 16px/1.6 ${fonts};color:#10131a`
-const smallPrint = `margin:24px 0 0;padding:16px 0 0;border-top:1px solid #e3e6ec;font:400 13px/1.6 ${fonts};color:#5b6372`
-const cell = 'padding:8px 12px 8px 0;border-top:1px solid #e3e6ec;text-align:left;vertical-align:top'
-
-/** Inline styles, since mail clients drop style sheets. Some also drop the attributes of `html`. */
-function layout(
-  title: string,
-  content: string,
-  words: { /** HTML. */ heading: string; preheader: string; language?: OtpLanguage },
-): string {
-  const { tag, direction } = words.language ?? english
-  const inLanguage = `lang="${tag}" dir="${direction}"`
-  const preheader =
-    words.preheader === ''
-      ? ''
-      : `<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(words.preheader)}</div>\n`
-  return `<!doctype html>
-<html ${inLanguage}>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light">
-<title>${escapeHtml(title)}</title>
-</head>
-<body style="margin:0;padding:0;background:#f6f7f9">
-${preheader}<table role="presentation" width="100%" cellpadding="0" cellspacing="0"><tr><td align="center" style="padding:32px 16px">
-<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:520px;background:#ffffff;border-radius:16px"><tr><td ${inLanguage} style="padding:32px">
-<h1 style="margin:0 0 24px;font:700 20px/1.3 ${fonts};color:#10131a">${words.heading}</h1>
-${content}
-</td></tr></table>
-</td></tr></table>
-</body>
-</html>
-`
 }

@@ -25,3 +25,24 @@ export function preferredTags(lang: string | undefined, brandLang = 'en'): reado
 }
 
 const onlyEnglish = ['en']
+
+/** @param tag in canonical form */
+export function directionOf(tag: string): 'ltr' | 'rtl' {
+  return rightToLeft.has(new Intl.Locale(tag).maximize().script ?? '') ? 'rtl' : 'ltr'
+}
+
+/** Scripts in use, by ISO 15924. */
+const rightToLeft: ReadonlySet<string> = new Set([
+  'Arab',
+  'Aran',
+  'Hebr',
+  'Thaa',
+  'Syrc',
+  'Nkoo',
+  'Adlm',
+  'Rohg',
+  'Mand',
+  'Samr',
+  'Yezi',
+  'Mend',
+])

@@ -25,6 +25,7 @@ import type { Secrets } from '../ports.ts'
 import { dayMs, type EpochMs } from '../time.ts'
 import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
 import { mailRoom, renderMail } from './emails.ts'
+import { readLang } from './languages.ts'
 import { messageStatus, recipientIndex } from './message-status.ts'
 import {
   giveBackUnspent,
@@ -182,14 +183,14 @@ const notifyByMail: Handler = async (ports, context, body, { app, policy, key })
   // An asynchronous notification is stored with the claim. Any other request that the limit rejects is not read.
   const isRead = body.async === true
   if (!isRead) await claim(ports, context, [global], key)
-  const order = judged(() => readMailOrder(ports, context, body))
+  const brand = await senderBrand(ports.brands, body.brandId, app)
+  const order = judged(() => readMailOrder(ports, context, body, brand))
   if (order instanceof Failure) {
     if (isRead) await claim(ports, context, [global])
     throw order
   }
 
   const { content, recipients, expiresAt } = order
-  const brand = await senderBrand(ports.brands, body.brandId, app)
   if (brand) context.brand = brand.slug
   if (expiresAt !== undefined) {
     const claims = [global]
@@ -201,12 +202,12 @@ const notifyByMail: Handler = async (ports, context, body, { app, policy, key })
   return { channel: 'EMAIL' }
 }
 
-function readMailOrder(ports: NotifyPorts, context: RequestContext, body: Body) {
+function readMailOrder(ports: NotifyPorts, context: RequestContext, body: Body, brand: Brand | undefined) {
   if (!isGiven(body.channel) || body.channel === '') throw invalid('`channel` is required: SMS or EMAIL.')
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
   context.channel = 'EMAIL'
   const to = readTo(body.to)
-  const content = readMail(body, ports.textOf)
+  const content = readMail(body, ports.textOf, brand)
   context.reference = readReference(body)
   const expiresAt = readExpiry(body, ports.now())
   return { content, recipients: recipientsOf(to, 'EMAIL', ports.contacts.email), expiresAt }
@@ -290,7 +291,7 @@ function notifyTemplate(templateKey: string): Template {
   return template
 }
 
-function readMail(body: Body, textOf: NotifyPorts['textOf']): MailContent {
+function readMail(body: Body, textOf: NotifyPorts['textOf'], brand: Brand | undefined): MailContent {
   refuseFields(body, smsFields, 'SMS')
   refuseOtp(body)
   const subject = text('subject', body.subject, { max: notifySizes.subject })
@@ -304,7 +305,8 @@ function readMail(body: Body, textOf: NotifyPorts['textOf']): MailContent {
   }
   if (isGiven(data) && !isObject(data)) throw invalid('`data` must be an object.')
   const source = text('template', template, { max: notifySizes.template, lines: 'many' })
-  return { subject, ...renderMail(subject, source, isObject(data) ? data : {}) }
+  const look = { look: brand, lang: readLang(body) ?? brand?.lang }
+  return { subject, ...renderMail(subject, source, isObject(data) ? data : {}, look) }
 }
 
 function refuseFields(body: Body, names: readonly string[], channel: Channel): void {

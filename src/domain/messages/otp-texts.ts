@@ -1,3 +1,4 @@
+import type { Channel } from '../contact.ts'
 import {
   type ChosenText,
   chosenText,
@@ -13,7 +14,6 @@ import { preferredTags } from './languages.ts'
 
 export interface OtpLanguage {
   readonly tag: string
-  readonly direction: 'ltr' | 'rtl'
   /** 300: "5 minutes", 90: "90 seconds". */
   readonly lifetime: (seconds: number) => string
   readonly sms: { readonly LOGIN_OTP: string; readonly LOGIN_OTP_WITH_ID: string }
@@ -40,7 +40,6 @@ function forms(one: string, more: string): Unit {
 
 export const english: OtpLanguage = {
   tag: 'en',
-  direction: 'ltr',
   lifetime: inUnits(forms(' minute', ' minutes'), forms(' second', ' seconds')),
   sms: {
     LOGIN_OTP:
@@ -61,7 +60,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   english,
   {
     tag: 'hi',
-    direction: 'ltr',
     lifetime: inUnits(' मिनट', ' सेकंड'),
     sms: {
       LOGIN_OTP: 'आपका {{businessName}} कोड {{otp}} है। {{lifetime}} तक मान्य। किसी को न बताएं।',
@@ -77,7 +75,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'es',
-    direction: 'ltr',
     lifetime: inUnits(forms(' minuto', ' minutos'), forms(' segundo', ' segundos')),
     sms: {
       // Not "código": GSM-7 has no ó.
@@ -96,7 +93,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'fr',
-    direction: 'ltr',
     lifetime: inUnits(forms(' minute', ' minutes'), forms(' seconde', ' secondes')),
     sms: {
       LOGIN_OTP:
@@ -114,7 +110,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'de',
-    direction: 'ltr',
     lifetime: inUnits(forms(' Minute', ' Minuten'), forms(' Sekunde', ' Sekunden')),
     sms: {
       LOGIN_OTP:
@@ -132,7 +127,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'pt',
-    direction: 'ltr',
     lifetime: inUnits(forms(' minuto', ' minutos'), forms(' segundo', ' segundos')),
     sms: {
       // Not "código" and "não": GSM-7 has no ó and no ã.
@@ -150,7 +144,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'it',
-    direction: 'ltr',
     lifetime: inUnits(forms(' minuto', ' minuti'), forms(' secondo', ' secondi')),
     sms: {
       LOGIN_OTP:
@@ -168,7 +161,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'ar',
-    direction: 'rtl',
     lifetime: inUnits((count) => (count >= 3 && count <= 10 ? ' دقائق' : ' دقيقة'), ' ثانية'),
     sms: {
       LOGIN_OTP: 'رمز {{businessName}} هو {{otp}}. صالح لمدة {{lifetime}}. لا تشاركه مع أحد.',
@@ -184,7 +176,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'ja',
-    direction: 'ltr',
     lifetime: inUnits('分', '秒'),
     sms: {
       LOGIN_OTP:
@@ -202,7 +193,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'zh',
-    direction: 'ltr',
     lifetime: inUnits('分钟', '秒'),
     sms: {
       LOGIN_OTP: '您的{{businessName}}验证码是{{otp}}。{{lifetime}}内有效。请勿告知他人。',
@@ -219,7 +209,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'ru',
-    direction: 'ltr',
     lifetime: inUnits(' мин', ' с'),
     sms: {
       LOGIN_OTP: 'Код {{businessName}}: {{otp}}. Действует {{lifetime}}. Никому его не сообщайте.',
@@ -235,7 +224,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'tr',
-    direction: 'ltr',
     lifetime: inUnits(' dakika', ' saniye'),
     sms: {
       LOGIN_OTP: '{{businessName}} kodunuz: {{otp}}. Süresi: {{lifetime}}. Kimseye vermeyin.',
@@ -252,7 +240,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'id',
-    direction: 'ltr',
     lifetime: inUnits(' menit', ' detik'),
     sms: {
       LOGIN_OTP:
@@ -270,7 +257,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'vi',
-    direction: 'ltr',
     lifetime: inUnits(' phút', ' giây'),
     sms: {
       LOGIN_OTP: 'Mã {{businessName}}: {{otp}}. Hết hạn sau {{lifetime}}. Không cho ai biết.',
@@ -286,7 +272,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'bn',
-    direction: 'ltr',
     lifetime: inUnits(' মিনিট', ' সেকেন্ড'),
     sms: {
       LOGIN_OTP: 'আপনার {{businessName}} কোড {{otp}}। মেয়াদ {{lifetime}}। কাউকে বলবেন না।',
@@ -302,7 +287,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'ta',
-    direction: 'ltr',
     lifetime: inUnits(forms(' நிமிடம்', ' நிமிடங்கள்'), forms(' விநாடி', ' விநாடிகள்')),
     sms: {
       LOGIN_OTP: '{{businessName}} குறியீடு {{otp}}. {{lifetime}} செல்லும். பகிராதீர்கள்.',
@@ -318,7 +302,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'te',
-    direction: 'ltr',
     lifetime: inUnits(forms(' నిమిషం', ' నిమిషాలు'), forms(' సెకను', ' సెకన్లు')),
     sms: {
       LOGIN_OTP: '{{businessName}} కోడ్ {{otp}}. {{lifetime}} చెల్లుతుంది. ఎవరికీ చెప్పకండి.',
@@ -334,7 +317,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'mr',
-    direction: 'ltr',
     lifetime: inUnits(forms(' मिनिट', ' मिनिटे'), ' सेकंद'),
     sms: {
       LOGIN_OTP: 'तुमचा {{businessName}} कोड {{otp}} आहे. {{lifetime}} वैध. कोणालाही सांगू नका.',
@@ -350,7 +332,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'gu',
-    direction: 'ltr',
     lifetime: inUnits(' મિનિટ', ' સેકંડ'),
     sms: {
       LOGIN_OTP: 'તમારો {{businessName}} કોડ {{otp}} છે. {{lifetime}} માન્ય. કોઈને કહેશો નહીં.',
@@ -366,7 +347,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'ur',
-    direction: 'rtl',
     lifetime: inUnits(' منٹ', ' سیکنڈ'),
     sms: {
       LOGIN_OTP: 'آپ کا {{businessName}} کوڈ {{otp}} ہے۔ {{lifetime}} تک درست۔ کسی کو نہ بتائیں۔',
@@ -382,7 +362,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'pl',
-    direction: 'ltr',
     lifetime: inUnits(' min', ' s'),
     sms: {
       // Not "Twój": GSM-7 has no ó.
@@ -400,7 +379,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'nl',
-    direction: 'ltr',
     lifetime: inUnits(forms(' minuut', ' minuten'), forms(' seconde', ' seconden')),
     sms: {
       LOGIN_OTP:
@@ -418,7 +396,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'uk',
-    direction: 'ltr',
     lifetime: inUnits(' хв', ' с'),
     sms: {
       LOGIN_OTP: 'Код {{businessName}}: {{otp}}. Дійсний {{lifetime}}. Нікому його не повідомляйте.',
@@ -435,7 +412,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'th',
-    direction: 'ltr',
     lifetime: inUnits(' นาที', ' วินาที'),
     sms: {
       LOGIN_OTP: 'รหัส {{businessName}} ของคุณคือ {{otp}}\nใช้ได้ {{lifetime}}\nห้ามบอกผู้อื่น',
@@ -451,7 +427,6 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'ko',
-    direction: 'ltr',
     lifetime: inUnits('분', '초'),
     sms: {
       LOGIN_OTP:
@@ -471,9 +446,9 @@ export const otpLanguages: readonly OtpLanguage[] = [
 
 const byTag = new Map(otpLanguages.map((language) => [language.tag, language]))
 
-/** The built-in language for a tag that `readLang` returned, and for a brand's language (design D47). */
-export function otpLanguageOf(lang: string | undefined, brandLang?: string): OtpLanguage {
-  for (const tag of preferredTags(lang, brandLang)) {
+/** The built-in language for a tag that `readLang` returned (design D47). */
+export function otpLanguageOf(lang: string | undefined): OtpLanguage {
+  for (const tag of preferredTags(lang)) {
     const language = byTag.get(tag)
     if (language) return language
   }
@@ -491,8 +466,13 @@ function builtInOf(tag: string): OtpLanguage | undefined {
 }
 
 /** @param lang of the request, as `readLang` returns it */
-export function otpTextOf(brand: TextsOfBrand, templateKey: OtpKey, lang: string | undefined): OtpText {
-  return chosenText(brand, { templateKey, channel: 'SMS' }, lang, builtInOf) ?? englishText
+export function otpTextOf(
+  brand: TextsOfBrand,
+  templateKey: OtpKey,
+  lang: string | undefined,
+  channel: Channel = 'SMS',
+): OtpText {
+  return chosenText(brand, { templateKey, channel }, lang, builtInOf) ?? englishText
 }
 
 export function registeredOtpText(

@@ -1,5 +1,6 @@
 import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
 import { Failure, invalid } from '../failures.ts'
+import { type MailBrand, type MailContent, otpMail } from './emails.ts'
 import { readLang } from './languages.ts'
 import { english, type OtpKey, otpTextOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
@@ -105,13 +106,29 @@ function otpSource(brand: BrandWithTexts, key: OtpKey, given: Readonly<Record<st
   return { template: own ? own.text : builtIn.sms[key], lang, isOwn: own !== undefined }
 }
 
+/** The mail of a code, with sample values for what is not given. @throws validation_error */
+export function mailPreviewOf(
+  brand: MailBrand,
+  given: Readonly<Record<string, string>>,
+  { otpTtlSeconds }: Pick<PreviewSettings, 'otpTtlSeconds'>,
+): MailContent {
+  const businessName = optionalWords('businessName', given.businessName, { max: 40 })
+  const about = { code: sixDigits(given.otp ?? samples.otp), businessName, lifetimeSeconds: otpTtlSeconds }
+  return otpMail(brand, about, readLang(given))
+}
+
+function sixDigits(otp = ''): string {
+  if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
+  return otp
+}
+
 function otpSms(
   brand: BrandWithTexts,
   values: Readonly<Record<string, string>>,
   { segmentsOf, otpTtlSeconds }: PreviewSettings,
 ): string {
-  const { otp = '', loginId: login } = values
-  if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
+  const otp = sixDigits(values.otp)
+  const { loginId: login } = values
   const loginIdGiven = optionalWords('loginId', login, { max: 64 })
   const about = { code: otp, businessName: brand.displayName, lifetimeSeconds: otpTtlSeconds }
   const chosen = otpTextOf(brand, otpKeyOf(loginIdGiven), readLang(values))

@@ -186,6 +186,11 @@ export function otpKeyOf(loginId: string | undefined): OtpKey {
   return loginId === undefined ? 'LOGIN_OTP' : 'LOGIN_OTP_WITH_ID'
 }
 
+/** The value of `{{minutes}}`. */
+export function wholeMinutes(seconds: number): string {
+  return String(Math.max(1, Math.floor(seconds / 60)))
+}
+
 /** @param text of the template that `otpKeyOf` returns */
 export function renderOtp(
   { code, businessName, lifetimeSeconds, loginId }: OtpValues,
@@ -193,7 +198,7 @@ export function renderOtp(
 ): Rendered {
   const key = otpKeyOf(loginId)
   const lifetime = (builtIn ?? otpLanguageOf(lang)).lifetime(lifetimeSeconds)
-  const minutes = String(Math.max(1, Math.floor(lifetimeSeconds / 60)))
+  const minutes = wholeMinutes(lifetimeSeconds)
   const variables: Record<string, string> = { otp: code, businessName, lifetime, minutes }
   if (loginId !== undefined) variables.loginId = loginId
   return render({ key, text: own ? own.text : builtIn.sms[key] }, variables)

@@ -30,7 +30,7 @@ import {
 } from '../messages/delivery.ts'
 import { otpMail } from '../messages/emails.ts'
 import { readLang } from '../messages/languages.ts'
-import { otpLanguageOf, otpTextOf, registeredOtpText } from '../messages/otp-texts.ts'
+import { otpTextOf, registeredOtpText } from '../messages/otp-texts.ts'
 import type { Mail, Outcome, SmsMessage } from '../messages/providers.ts'
 import {
   boundText,
@@ -466,10 +466,11 @@ function codeMail(
   ports: SendOtpPorts,
   { requestId }: RequestContext,
   brand: BrandWithTexts,
-  { recipient, subject, businessName = brand.displayName, lang }: Order,
+  { recipient, subject, businessName, lang }: Order,
   code: string,
 ): Mail {
-  const language = otpLanguageOf(lang, brand.lang)
+  const about = { code, businessName, lifetimeSeconds: ports.otpTtlSeconds }
+  const mail = otpMail(brand, about, lang)
   return {
     requestId,
     brandSlug: brand.slug,
@@ -478,7 +479,9 @@ function codeMail(
     recipientSubject: subject[0],
     position: null,
     template: loginOtp.key,
-    ...otpMail({ code, businessName, lifetimeSeconds: ports.otpTtlSeconds }, language),
+    subject: mail.subject,
+    html: mail.html,
+    text: mail.text,
   }
 }
 
