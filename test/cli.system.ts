@@ -714,7 +714,7 @@ test('otpost text lint and text export check and print a text for a DLT portal',
     code: 1,
     stdout: expect.stringContaining('registered-text: Character 56 differs.'),
   })
-  writeFileSync(file, '{{long}} < {{businessName}} today')
+  writeFileSync(file, '{{long}} < {{businessName}} now')
   await ok('text', 'set', 'acme', 'TABLE_READY', '--file', file, '--var', 'long:text:35')
   const rules = async (...args: string[]) =>
     JSON.parse((await lint('TABLE_READY', '--json', ...args)).stdout).map(

@@ -722,6 +722,27 @@ describe('findings', () => {
     ])
   })
 
+  test('about DLT name the texts of a brand that carriers may drop', async () => {
+    const { env, at } = await kept()
+    const found = async () => (await examined(env)).of('DLT')
+    const changed = async (...args: string[]) => expect((await otpost(args, env)).code).toBe(0)
+    await changed('brand', 'put', 'scrubbed', '--name', 'Scrubbed', '--dlt')
+    expect(await found()).toEqual([
+      expect.stringContaining('LOGIN_OTP en (entity-id, template-id). → `otpost text'),
+    ])
+    await changed('brand', 'put', 'scrubbed', '--entity', '1101')
+    await changed('brand', 'template', 'scrubbed', 'LOGIN_OTP', '--id', '1107')
+    expect(await found()).toEqual([])
+    const file = at('text')
+    writeFileSync(file, 'Your code, {{otp}}, is short')
+    await changed('text', 'set', 'scrubbed', 'LOGIN_OTP', '--file', file)
+    expect(await found()).toEqual([
+      expect.stringContaining('scrubbed on the registered route: LOGIN_OTP en (brand-name).'),
+    ])
+    await changed('brand', 'put', 'scrubbed', '--no-dlt')
+    expect(await found()).toEqual([])
+  })
+
   test('about settings warn of risky values', async () => {
     const real = {
       ...webhookAt('https://sms.example'),

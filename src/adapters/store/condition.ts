@@ -1,6 +1,8 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
 import type { RejectionCount } from '../../domain/events/rejections.ts'
+import { BrandTexts, variableTypes } from '../../domain/messages/brand-texts.ts'
+import type { DltBrand } from '../../domain/messages/dlt.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import { timeOfId } from './event-rows.ts'
@@ -33,6 +35,8 @@ export interface PolicyFacts {
   readonly reviewNumbers: readonly Pick<ReviewNumber, 'masked' | 'brandSlug' | 'expiresAt'>[]
   /** When the oldest job of the queue was accepted. Null: none is waiting. */
   readonly oldestJobAt: number | null
+  /** The brands with DLT that are not suspended, with their SMS texts. */
+  readonly dltBrands: readonly DltBrand[]
   /** Of the last 9 days. */
   readonly rejections: readonly (RejectionCount & { readonly at: number })[]
 }
@@ -99,6 +103,11 @@ export const policyQueries = [
   WHERE step_ms IN (3600000, 86400000) AND kind IN ('attempt', 'rejected')
     AND at >= (SELECT max(at) FROM stats WHERE step_ms = 86400000) - 777600000
   GROUP BY step_ms, at, kind, brand, provider, detail`,
+  `SELECT slug, display_name, CAST(notify_templates AS TEXT), login_id_enabled, domain, entity_id,
+    CAST(registrations AS TEXT), lang, android_hash, CAST(dlt_allow_list AS TEXT)
+  FROM brands WHERE dlt_enabled AND status <> 'suspended' ORDER BY slug`,
+  "SELECT brand_slug, template_key, lang, text, version, updated_at FROM texts WHERE channel = 'SMS' ORDER BY template_key, lang",
+  'SELECT brand_slug, template_key, name, type, max FROM text_variables ORDER BY position',
 ]
 
 type Row = readonly unknown[]
@@ -113,6 +122,9 @@ export function policyFacts([
   oldest = [],
   reviewNumbers = [],
   rejections = [],
+  dltBrands = [],
+  texts = [],
+  variables = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
@@ -126,6 +138,10 @@ export function policyFacts([
       brandSlug: String(brandSlug),
       expiresAt: Number(expiresAt),
     })),
+    dltBrands: dltBrands.map((row) => {
+      const isOfBrand = ([slug]: Row) => slug === row[0]
+      return dltBrandOf(row, texts.filter(isOfBrand), variables.filter(isOfBrand))
+    }),
     rejections: rejections.map(([stepMs, at, kind, brand, provider, detail, count]) => ({
       stepMs: Number(stepMs),
       at: Number(at),
@@ -146,9 +162,53 @@ function destinationRuleOf(row: Row): DestinationRule {
     brandSlug: brandSlug === '' ? null : String(brandSlug),
     action: destinationActions.find((known) => known === action) ?? 'block',
     providers: Array.isArray(names) ? names.map(String) : [],
-    sender: sender == null ? null : String(sender),
+    sender: textOrNull(sender),
     route: smsRouteNames.find((known) => known === route) ?? null,
   }
+}
+
+function dltBrandOf(row: Row, texts: readonly Row[], variables: readonly Row[]): DltBrand {
+  const [slug, displayName, notifyTemplates, loginIdEnabled, domain, entityId] = row
+  const [registrations, lang, androidHash, dltAllowList] = row.slice(6)
+  const declared = variables.map(([, templateKey, name, type, max]) => ({
+    templateKey: String(templateKey),
+    variable: {
+      name: String(name),
+      type: variableTypes.find((known) => known === type) ?? 'text',
+      max: Number(max),
+    },
+  }))
+  const byKey = Map.groupBy(declared, ({ templateKey }) => templateKey)
+  return {
+    slug: String(slug),
+    displayName: String(displayName),
+    notifyTemplates: JSON.parse(String(notifyTemplates)),
+    dltEnabled: true,
+    loginIdEnabled: Boolean(loginIdEnabled),
+    domain: textOrNull(domain),
+    entityId: textOrNull(entityId),
+    registrations: JSON.parse(String(registrations)),
+    lang: String(lang),
+    androidHash: textOrNull(androidHash),
+    dltAllowList: JSON.parse(String(dltAllowList)),
+    texts: new BrandTexts(
+      texts.map(([, templateKey, textLang, text, version, updatedAt]) => ({
+        templateKey: String(templateKey),
+        channel: 'SMS',
+        lang: String(textLang),
+        subject: null,
+        text: String(text),
+        html: null,
+        version: Number(version),
+        updatedAt: Number(updatedAt),
+      })),
+      new Map([...byKey].map(([key, all]) => [key, all.map(({ variable }) => variable)])),
+    ),
+  }
+}
+
+function textOrNull(value: unknown): string | null {
+  return value == null ? null : String(value)
 }
 
 function appOf([appId, ...flags]: Row): AppFacts {

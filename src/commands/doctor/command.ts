@@ -11,6 +11,7 @@ import { budgetFindings } from './budgets.ts'
 import { clockFindings } from './clock.ts'
 import { type DatabaseFindings, forwardedFindings, secretFindings } from './database.ts'
 import { destinationFindings } from './destinations.ts'
+import { dltFindings } from './dlt.ts'
 import { fileFindings } from './files.ts'
 import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
@@ -62,13 +63,14 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
 
 function policyFindings(
   policy: PolicyFacts,
-  { alerts, appCredentials, limits }: Config,
+  { alerts, appCredentials, limits, otpTtlSeconds }: Config,
   destinations: DestinationConfig,
 ): readonly Finding[] {
   return [
     ...destinationFindings(policy.destinationRules, destinations),
     ...budgetFindings(policy.budgets, alerts),
     ...reviewNumberFindings(policy.reviewNumbers, Date.now()),
+    ...dltFindings(policy.dltBrands, otpTtlSeconds),
     ...queueFindings(policy.oldestJobAt, Date.now()),
     ...rejectionFindings(policy.rejections, Date.now()),
     ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),

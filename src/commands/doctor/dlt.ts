@@ -1,0 +1,26 @@
+import { segmentsOf } from '../../adapters/sms/segments.ts'
+import { isTopLevelDomain } from '../../adapters/sms/top-level-domains.ts'
+import { type DltBrand, type DltRule, lintText, registeredTexts } from '../../domain/messages/dlt.ts'
+import { type Finding, warn } from './finding.ts'
+
+const required: readonly DltRule[] = ['entity-id', 'template-id']
+
+/** @param brands with DLT */
+export function dltFindings(brands: readonly DltBrand[], otpTtlSeconds: number): readonly Finding[] {
+  const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds }
+  return brands.flatMap((brand) => {
+    const texts = registeredTexts(brand).flatMap((text) => {
+      const found = lintText(text, settings).filter(
+        ({ rule, level }) => level === 'error' || required.includes(rule),
+      )
+      const rules = new Set(found.map(({ rule }) => rule))
+      return rules.size === 0 ? [] : [`${text.templateKey} ${text.lang} (${[...rules].join(', ')})`]
+    })
+    if (texts.length === 0) return []
+    return warn(
+      'DLT',
+      `Carriers in India may drop SMS of brand ${brand.slug} on the registered route: ${texts.join('; ')}.`,
+      `\`otpost text lint ${brand.slug}\` says how to fix each text. See docs/dlt-rules.md.`,
+    )
+  })
+}
