@@ -10,13 +10,15 @@ import type {
   TraceModel,
 } from '../../src/adapters/console/models.ts'
 import { appScopePage, appsPage } from '../../src/adapters/console/pages/apps.tsx'
-import { brandPage, brandsPage, previewFragment } from '../../src/adapters/console/pages/brands.tsx'
+import { brandPage, brandsPage } from '../../src/adapters/console/pages/brands.tsx'
 import { deliveriesPage, tracePage } from '../../src/adapters/console/pages/deliveries.tsx'
 import { destinationsPage } from '../../src/adapters/console/pages/destinations.tsx'
 import { guardPage } from '../../src/adapters/console/pages/guard.tsx'
 import { keyPage } from '../../src/adapters/console/pages/key.tsx'
+import { previewFragment } from '../../src/adapters/console/pages/messages.tsx'
 import { moneyPage } from '../../src/adapters/console/pages/money.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
+import { textPage, textsPage } from '../../src/adapters/console/pages/texts.tsx'
 import { webhookPage, webhookSecretPage } from '../../src/adapters/console/pages/webhook.tsx'
 import { formOf } from '../../src/adapters/console/routes/brands.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
@@ -26,6 +28,7 @@ import type { Delivery, RequestTrace } from '../../src/domain/events/event-log.t
 import { explain } from '../../src/domain/events/explain.ts'
 import type { PrefixStatus } from '../../src/domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../src/domain/integration/integration.ts'
+import { draftPreview } from '../../src/domain/messages/drafts.ts'
 import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
 import { budgetStatus } from '../../src/domain/money/budgets.ts'
@@ -253,6 +256,16 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       LOGIN_OTP: { id: hostile, ids: { [hostile]: hostile }, senderId: hostile, maxLength: null },
     },
   }
+  const hostileText = {
+    templateKey: hostile,
+    channel: 'SMS' as const,
+    lang: hostile,
+    subject: hostile,
+    text: hostile,
+    html: hostile,
+    version: 1,
+    updatedAt: now,
+  }
   const hostileRule: ListedRule = {
     rule: `+${hostile}`,
     brandSlug: hostile,
@@ -316,6 +329,55 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       (around) =>
         requestsPage(around, { pending: [], decided: [], origin: hostile, isLater: false, next: null }),
     ],
+    [
+      'texts',
+      (around) =>
+        textsPage(around, {
+          brand: hostileBrand,
+          rows: [{ ...hostileText, own: hostileText, actor: { by: 'console', name: hostile } }],
+          form: { template: hostile, lang: hostile },
+          problem: hostile,
+        }),
+    ],
+    ...[false, true].map((isNewTemplate): (typeof hostilePages)[number] => [
+      isNewTemplate ? 'a new template' : 'a text',
+      (around) =>
+        textPage(around, {
+          brand: hostileBrand,
+          isNewTemplate,
+          form: { ...hostileText, variables: hostile },
+          own: hostileText,
+          builtIn: isNewTemplate ? null : hostileText,
+          placeholders: [hostile],
+          preview: draftPreview(
+            { ...hostileBrand, slug: 'acme' },
+            {
+              ...hostileText,
+              templateKey: 'LOGIN_OTP',
+              lang: 'en',
+              subject: '',
+              html: '',
+              text: `{{otp}}${hostile}`,
+              variables: [],
+            },
+            {},
+            settings,
+          ),
+          history: [
+            {
+              id: 1,
+              at: now,
+              actor: { by: 'command', name: hostile },
+              action: 'text.set',
+              target: hostile,
+              details: { version: hostile, text: hostile },
+            },
+          ],
+          providers: [hostile],
+          problems: [hostile],
+          test: { to: hostile, problem: hostile },
+        }),
+    ]),
     [
       'a request',
       (around) =>
@@ -750,7 +812,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       ['/admin/brands/acme/status', { status: 'suspended' }],
     ])
     expect(all.filter(([action]) => action.endsWith('/templates/LOGIN_OTP'))).toEqual([
-      ['/admin/brands/acme/templates/LOGIN_OTP', { id: '1107', senderId: 'ACMEIN' }],
+      ['/admin/brands/acme/templates/LOGIN_OTP', { id: '1107', senderId: 'ACMEIN', maxLength: '' }],
       ['/admin/brands/acme/templates/LOGIN_OTP', { remove: '1' }],
     ])
     expect(page).toMatch(/<textarea[^>]* name="ids"[^>]*>msg91=64f0<\/textarea>/)

@@ -39,6 +39,10 @@ const pages = [
   '/admin/brands',
   '/admin/brands/new',
   '/admin/brands/acme',
+  '/admin/brands/acme/texts',
+  '/admin/brands/acme/texts/new',
+  '/admin/brands/acme/texts/LOGIN_OTP/sms/hi',
+  '/admin/brands/acme/texts/LOGIN_OTP/email/ar',
   '/admin/apps',
   '/admin/deliveries',
   '/admin/queue',
@@ -945,6 +949,81 @@ describe('an operator', () => {
     })
     expect((await visitor.post(path, { remove: '1' })).status).toBe(303)
     expect(await registered()).toEqual({})
+  })
+
+  test('writes a text, sees what another operator changed in the meantime, and goes back to the built-in text', async () => {
+    const target = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'hi' } as const
+    const stored = async () => (await app.app.context.brands.bySlug('acme'))?.texts.get(target)
+    const path = '/admin/brands/acme/texts'
+    const opened = await visitor.post(`${path}/open`, { template: 'LOGIN_OTP SMS', lang: 'HI' })
+    const editor = `${path}/LOGIN_OTP/sms/hi`
+    expect([opened.status, opened.headers.get('location')]).toEqual([303, editor])
+    expect((await visitor.get(editor)).html).toContain('{{minutes}} मिनट')
+
+    const typed = 'कोड {{otp}},\r\n{{minutes}} <मिनट> {{businessName}} '
+    const preview = await visitor.post(`${path}/preview`, { ...target, text: typed, 'var.otp': '111222' })
+    expect(preview.html).toContain('कोड <mark>111222</mark>,\n5 &lt;मिनट> Acme ')
+    expect(preview.html).toContain('UCS-2')
+    const unknown = await visitor.post(`${path}/preview`, { ...target, text: '{{otp}} {{name}}' })
+    expect(unknown.html).toContain('must not have the placeholder {{name}}')
+
+    const save = (text: string, version: number) =>
+      visitor.post(path, { ...target, version: String(version), text })
+    expect((await save('no code', 0)).status).toBe(409)
+    expect((await save(typed, 0)).headers.get('location')).toBe(editor)
+    expect(await stored()).toMatchObject({ text: typed.replace('\r', ''), version: 1 })
+    const late = await save('{{otp}} typed late', 0)
+    expect(late.status).toBe(409)
+    expect(late.html).toContain('version 1 replaced the built-in text')
+    expect(late.html).toContain('>{{otp}} typed late</textarea>')
+    expect(late.html).toContain('name="version" value="1"')
+    expect((await save('{{otp}} second', 1)).status).toBe(303)
+    const { html } = await visitor.get(editor)
+    for (const shown of ['{{otp}} second', 'version 2', '→ {{otp}} second']) expect(html).toContain(shown)
+    expect((await visitor.get(path)).html).toMatch(/version 2.*by console/s)
+
+    const remove = { ...target, version: '2', remove: '1' }
+    expect((await visitor.post(path, remove)).headers.get('location')).toBe(path)
+    expect(await stored()).toBeUndefined()
+    const [entry] = await app.app.context.audit.list({ target: 'acme', actions: ['text.removed'], limit: 1 })
+    expect(entry?.actor.by).toBe('console')
+    for (const unfound of ['NONSENSE/sms/hi', 'ORDER_PLACED/email/hi', 'LOGIN_OTP/sms/-', 'LOGIN_OTP/fax/hi'])
+      expect((await visitor.get(`${path}/${unfound}`)).status).toBe(404)
+    expect((await visitor.get('/admin/brands/unknown/texts')).status).toBe(404)
+  })
+
+  test('creates a template with variables, and changes them in a text of another language', async () => {
+    await visitor.get('/admin/brands/acme')
+    const path = '/admin/brands/acme/texts'
+    const first = {
+      isNew: '1',
+      version: '0',
+      templateKey: 'TABLE_READY',
+      channel: 'SMS',
+      lang: 'en',
+      variables: 'guest:text:30\r\n\r\n at:datetime:40',
+      text: 'Hi {{guest}}, your table at {{businessName}} is ready at {{at}}.',
+    }
+    const wrong = await visitor.post(path, { ...first, variables: 'guest:words:30' })
+    expect([wrong.status, wrong.html.includes('guest:words:30</textarea>')]).toEqual([409, true])
+    const created = await visitor.post(path, first)
+    expect(created.headers.get('location')).toBe(`${path}/TABLE_READY/sms/en`)
+    expect((await visitor.post(path, first)).html).toContain('already exists')
+    expect((await visitor.get(`${path}/TABLE_READY/sms/en`)).html).toContain(
+      'Apps cannot use TABLE_READY yet',
+    )
+    const { html } = await visitor.get(`${path}/TABLE_READY/sms/de`)
+    expect(html).toContain('guest:text:30\nat:datetime:40</textarea>')
+    const { isNew: _, ...rest } = first
+    const second = { ...rest, lang: 'de', variables: 'guest:text:20', text: 'Hallo {{guest}}' }
+    expect((await visitor.post(path, second)).html).toContain('do not fit the text in en')
+    expect((await visitor.post(path, { ...second, variables: rest.variables })).status).toBe(303)
+    const texts = (await app.app.context.brands.bySlug('acme'))?.texts
+    expect(texts?.all.map(({ lang }) => lang)).toEqual(['de', 'en'])
+    expect(texts?.variables.get('TABLE_READY')).toEqual([
+      { name: 'guest', type: 'text', max: 30 },
+      { name: 'at', type: 'datetime', max: 40 },
+    ])
   })
 
   test('creates, rotates and revokes keys', async () => {

@@ -154,6 +154,20 @@ export function Problem({ text }: { text: string | null }) {
   return text === null ? null : <Notice tone="bad">{rich(text)}</Notice>
 }
 
+/** Nothing for an empty list. */
+export function Problems({ list }: { list: readonly string[] }) {
+  if (list.length === 0) return null
+  return (
+    <Notice tone="bad">
+      <ul class="problems">
+        {list.map((problem) => (
+          <li key={problem}>{rich(problem)}</li>
+        ))}
+      </ul>
+    </Notice>
+  )
+}
+
 export function Notice({ tone, children }: { tone: 'good' | 'warn' | 'bad'; children: ComponentChildren }) {
   return (
     <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
@@ -268,6 +282,8 @@ interface FormProps {
   readonly hidden?: Readonly<Record<string, string>>
   readonly class?: string
   readonly id?: string
+  /** Where preview.js gets previews of its fields. */
+  readonly previewAt?: string
   readonly submit?: string
   readonly kind?: 'primary' | 'plain' | 'danger'
   readonly children?: ComponentChildren
@@ -279,6 +295,7 @@ export function Form({
   hidden = {},
   class: extra,
   id,
+  previewAt,
   submit,
   kind = 'primary',
   children,
@@ -291,6 +308,7 @@ export function Form({
       class={classes('form', extra)}
       id={id}
       data-confirm={confirm}
+      data-preview-at={previewAt}
       autocomplete="off"
     >
       {fields.map(([name, value]) => (

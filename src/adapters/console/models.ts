@@ -1,16 +1,19 @@
 import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus, BrandWithTexts } from '../../domain/brands/brand.ts'
+import type { Channel } from '../../domain/contact.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { RejectionRate } from '../../domain/events/rejections.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
 import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
 import type { CountryCodes, GuardStatus } from '../../domain/guard/status.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
+import type { BrandText, TextTarget } from '../../domain/messages/brand-texts.ts'
+import type { DraftPreview, TextParts } from '../../domain/messages/drafts.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
 import type { Alert } from '../../domain/money/alerts.ts'
 import type { BudgetStatus } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
-import type { AuditRecord } from '../../domain/operator/audit.ts'
+import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { BudgetRequest } from '../../domain/operator/money.ts'
@@ -256,4 +259,46 @@ export interface ReviewNumbersModel {
   /** Of the number that was added. */
   readonly code: { readonly code: string; readonly number: ReviewNumber } | null
   readonly problem: string | null
+}
+
+/** A text that the brand sends. */
+export interface TextRow extends TextTarget {
+  readonly text: string
+  /** Null: built in. */
+  readonly own: BrandText | null
+  /** Who set it. Null: not among the latest audit entries. */
+  readonly actor: Actor | null
+}
+
+export interface TextsModel {
+  readonly brand: BrandWithTexts
+  readonly rows: readonly TextRow[]
+  /** Of a text in another language. `template` is a key and a channel. */
+  readonly form: { readonly template: string; readonly lang: string }
+  readonly problem: string | null
+}
+
+/** As the form has it. */
+export interface TextForm extends Omit<TextTarget, 'channel'>, TextParts {
+  readonly channel: Channel
+  /** `name:type:max`, one per line. */
+  readonly variables: string
+}
+
+export interface TextModel {
+  readonly brand: BrandWithTexts
+  /** The key and the language can be entered. */
+  readonly isNewTemplate: boolean
+  readonly form: TextForm
+  /** Null: none is stored. */
+  readonly own: BrandText | null
+  /** Null: the template is the brand's own. */
+  readonly builtIn: TextParts | null
+  readonly placeholders: readonly string[]
+  readonly preview: DraftPreview
+  /** Newest first. */
+  readonly history: readonly AuditRecord[]
+  readonly providers: readonly string[]
+  readonly problems: readonly string[]
+  readonly test: { readonly to: string; readonly problem: string | null }
 }

@@ -1,26 +1,17 @@
 // @ts-check
 
-// Updates the message previews of a brand while the operator types. The server renders them.
+// Updates the message previews of a form while the operator types. The server renders them.
 
-import { find } from '/admin/page.js'
+import { element, find } from '/admin/page.js'
 
 const pauseMs = 200
 
-const brandNames = ['slug', 'displayName', 'domain', 'loginIdEnabled', 'lang', 'androidHash']
-
-/** The brand as entered. @param {HTMLFormElement} brand */
-const brandFields = (brand) => {
-  const form = new FormData(brand)
-  const fields = new URLSearchParams()
-  for (const name of ['csrf', ...brandNames]) {
-    const value = form.get(name)
-    if (typeof value === 'string') fields.set(name, value)
-  }
-  return fields
-}
-
-/** @param {HTMLElement} tryout @param {HTMLFormElement} brand */
-const watch = (tryout, brand) => {
+/**
+ * @param {HTMLElement} tryout
+ * @param {HTMLFormElement} form whose message it shows
+ * @param {boolean} isFirst
+ */
+const watch = (tryout, form, isFirst) => {
   const place = find('[data-preview-place]', tryout)
   const said = find('[data-preview-said]', tryout)
   const values = find('fieldset', tryout)
@@ -33,12 +24,13 @@ const watch = (tryout, brand) => {
   const refresh = async (aloud) => {
     pending?.abort()
     pending = new AbortController()
-    const fields = brandFields(brand)
-    fields.set('templateKey', tryout.dataset.preview ?? '')
+    const fields = new URLSearchParams()
+    for (const [name, value] of new FormData(form)) if (typeof value === 'string') fields.append(name, value)
+    if (tryout.dataset.preview) fields.set('templateKey', tryout.dataset.preview)
     for (const input of values.querySelectorAll('input')) fields.set(input.name, input.value)
     try {
       const { signal } = pending
-      const answer = await fetch('/admin/preview', { method: 'POST', body: fields, signal })
+      const answer = await fetch(form.dataset.previewAt ?? '', { method: 'POST', body: fields, signal })
       // A redirect leads to the sign-in page.
       if (!answer.ok || answer.redirected) throw new Error(`${answer.status} for a preview`)
       const summary = show(await answer.text())
@@ -63,17 +55,35 @@ const watch = (tryout, brand) => {
     clearTimeout(timer)
     timer = setTimeout(() => void refresh(aloud), pauseMs)
   }
-  const followsBrand = 'followsBrand' in tryout.dataset
-  values.hidden = followsBrand
+  values.hidden = 'followsBrand' in tryout.dataset
   tryout.addEventListener('input', () => refreshSoon(true))
-  brand.addEventListener('input', ({ target }) => {
-    if (target instanceof HTMLInputElement && brandNames.includes(target.name)) refreshSoon(followsBrand)
-  })
+  form.addEventListener('input', () => refreshSoon(isFirst))
 }
 
-const brand = document.querySelector('form#brand')
-if (brand instanceof HTMLFormElement) {
-  for (const tryout of document.querySelectorAll('[data-preview]')) {
-    if (tryout instanceof HTMLElement) watch(tryout, brand)
+const form = document.querySelector('form[data-preview-at]')
+if (form instanceof HTMLFormElement) {
+  for (const [index, tryout] of document.querySelectorAll('[data-preview]').entries()) {
+    if (tryout instanceof HTMLElement) watch(tryout, form, index === 0)
+  }
+}
+
+// Buttons insert placeholders where the operator last wrote.
+const placeholders = document.querySelector('[data-placeholders]')
+if (placeholders && form instanceof HTMLFormElement) {
+  let field = form.querySelector('textarea[name=text]')
+  form.addEventListener('focusin', ({ target }) => {
+    if (target instanceof HTMLElement && target.matches('[name=subject], [name=text], [name=html]'))
+      field = target
+  })
+  for (const item of placeholders.children) {
+    const words = item.textContent ?? ''
+    const button = element('button', { type: 'button' }, [words])
+    button.addEventListener('click', () => {
+      if (!(field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement)) return
+      field.setRangeText(words, field.selectionStart ?? 0, field.selectionEnd ?? 0, 'end')
+      field.focus()
+      field.dispatchEvent(new Event('input', { bubbles: true }))
+    })
+    item.replaceChildren(button)
   }
 }

@@ -11,6 +11,7 @@ import { requestRoutes } from './routes/requests.ts'
 import { reviewNumberRoutes } from './routes/review-numbers.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
+import { textRoutes } from './routes/texts.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
 /** Without a password and a session, every page except `/admin/link` answers 404. */
@@ -19,6 +20,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   sessionRoutes(pageHandler)
   requestRoutes(pageHandler)
   brandRoutes(pageHandler)
+  textRoutes(pageHandler)
   appRoutes(pageHandler)
   webhookRoutes(pageHandler)
   deliveryRoutes(pageHandler)

@@ -144,10 +144,12 @@ interface FieldProps extends ControlProps {
   readonly placeholder?: string
   readonly maxLength?: number
   readonly isCode?: boolean
+  /** Of the value, in its own direction. */
+  readonly lang?: string
 }
 
 export function Field(props: FieldProps) {
-  const { label, value, rows, required, placeholder, maxLength, isCode } = props
+  const { label, value, rows, required, placeholder, maxLength, isCode, lang } = props
   const { attributes, below } = control(props)
   const shared = {
     ...attributes,
@@ -159,6 +161,8 @@ export function Field(props: FieldProps) {
     autocomplete: 'off' as const,
     autocapitalize: isCode ? ('none' as const) : undefined,
     spellcheck: isCode ? false : undefined,
+    lang,
+    dir: lang === undefined ? undefined : ('auto' as const),
   }
   return (
     <div class="field">

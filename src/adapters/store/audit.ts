@@ -1,10 +1,10 @@
-import { and, desc, gte, lt } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, lt } from 'drizzle-orm'
 import type { AuditEntry, AuditReader } from '../../domain/operator/audit.ts'
 import type { AuditRow, StoreDatabase } from './database.ts'
 
 export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): AuditReader {
   return {
-    list: async ({ before, since, limit }) => {
+    list: async ({ before, since, target, actions, limit }) => {
       const rows = await orm
         .select()
         .from(audit)
@@ -12,6 +12,8 @@ export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): Au
           and(
             before === undefined ? undefined : lt(audit.id, before),
             since === undefined ? undefined : gte(audit.at, since),
+            target === undefined ? undefined : eq(audit.target, target),
+            actions && inArray(audit.action, [...actions]),
           ),
         )
         .orderBy(desc(audit.id))

@@ -33,7 +33,7 @@ export function textProblems(fields: TextFields, declared: readonly DeclaredVari
   const { templateKey, channel, subject, text, html } = fields
   const template = templateOf(templateKey)
   const hasCode = template?.audience === 'otp'
-  const own = { allowed: rawAllowed(templateKey, declared), hasCode, mayDeclare: !template }
+  const own = { allowed: placeholdersFor(templateKey, declared), hasCode, mayDeclare: !template }
   if (channel === 'SMS') {
     const others = subject === null && html === null ? [] : ['Only an e-mail has a subject and HTML.']
     return [...others, ...partProblems('text', text, own)]
@@ -53,7 +53,10 @@ function keyProblem({ templateKey, channel }: TextFields): string | undefined {
 }
 
 /** The names of the placeholders that a text may have, with whether `:raw` is allowed. */
-function rawAllowed(templateKey: string, declared: readonly DeclaredVariable[]): Map<string, boolean> {
+export function placeholdersFor(
+  templateKey: string,
+  declared: readonly DeclaredVariable[],
+): Map<string, boolean> {
   const template = templateOf(templateKey)
   if (template?.audience === 'otp') {
     const names = [

@@ -59,6 +59,8 @@ export interface AuditReader {
   list(query: {
     readonly before?: number
     readonly since?: EpochMs
+    readonly target?: string
+    readonly actions?: readonly AuditAction[]
     readonly limit: number
   }): Promise<readonly AuditRecord[]>
 }

@@ -18,6 +18,8 @@ export interface TextRequest extends Pick<TextTarget, 'channel'> {
   readonly key: string
   /** A BCP 47 tag. Undefined: the brand's language. */
   readonly lang?: string | undefined
+  /** The version that the operator has seen; 0: none. Undefined: any. */
+  readonly version?: number | undefined
 }
 
 export interface NewText extends TextRequest {
@@ -31,7 +33,7 @@ export interface NewText extends TextRequest {
 /** `text set` (design D47). @throws OperatorError */
 export async function setText(
   { operator, actor, now: clock }: ChangePorts,
-  { brand: slug, key: templateKey, channel, lang, variables, ...parts }: NewText,
+  { brand: slug, key: templateKey, channel, lang, version, variables, ...parts }: NewText,
 ): Promise<{
   readonly brandSlug: string
   readonly text: BrandText
@@ -48,6 +50,7 @@ export async function setText(
     const declaredBefore = texts.variables.get(templateKey) ?? []
     const declared = variables ?? declaredBefore
     const before = texts.get(target)
+    refuseOther(before, version)
     refuse([
       ...(variables ? declarationProblems(templateKey, variables) : []),
       ...textProblems({ ...target, ...fields }, declared),
@@ -84,13 +87,14 @@ export async function setText(
 /** `text remove`: the built-in text is used again. @throws OperatorError */
 export async function removeText(
   { operator, actor, now }: ChangePorts,
-  { brand: slug, key: templateKey, channel, lang }: TextRequest,
+  { brand: slug, key: templateKey, channel, lang, version }: TextRequest,
 ): Promise<BrandText> {
   const brandSlug = nameKey(slug)
   const { removed } = await operator.change({ brandSlug }, { actor, now: now() }, ({ brand }) => {
     if (!brand) throw noBrand(brandSlug)
     const target = { templateKey, channel, lang: tagOf(lang, brand) }
     const removed = existingText(brand, target)
+    refuseOther(removed, version)
     const isLast = !templateOf(templateKey) && othersOf(brand, target).length === 0
     if (isLast) refuseUsed(brand, templateKey)
     const { subject, text, html } = removed
@@ -145,6 +149,17 @@ function existingText(brand: BrandWithTexts, target: TextTarget): BrandText {
 /** Browsers and files of Windows have CRLF. */
 function withLineFeeds(text: string): string {
   return text.replaceAll('\r\n', '\n')
+}
+
+/** @throws OperatorError if the operator has seen another version */
+function refuseOther(current: BrandText | undefined, seen: number | undefined): void {
+  const is = current?.version ?? 0
+  if (seen === undefined || seen === is) return
+  throw new OperatorError(
+    is === 0
+      ? `Version ${seen} of this text was removed in the meantime. Save again to store the text as a new one.`
+      : `This text was changed in the meantime: version ${is} replaced ${seen === 0 ? 'the built-in text' : `version ${seen}`}. Compare it with your text, then save again.`,
+  )
 }
 
 function refuse(problems: readonly string[]): void {

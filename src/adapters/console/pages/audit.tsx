@@ -72,20 +72,10 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
 }
 
 function auditCells({ action, target, details, actor, at }: AuditRecord) {
-  const changes = Object.entries(details)
   return [
     actions[action],
     <Target key="target" action={action} target={target} />,
-    changes.length === 0 ? null : (
-      <dl key="details" class="changes">
-        {changes.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-    ),
+    <Changes key="details" changes={details} />,
     <span key="who" class="who">
       <code>{actor.name}</code>{' '}
       <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
@@ -100,11 +90,30 @@ function auditCells({ action, target, details, actor, at }: AuditRecord) {
   ]
 }
 
+export function Changes({ changes }: { changes: AuditRecord['details'] }) {
+  const entries = Object.entries(changes)
+  if (entries.length === 0) return null
+  return (
+    <dl class="changes">
+      {entries.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
 function Target({ action, target }: { action: AuditAction; target: string }) {
   const [kind] = action.split('.')
   const path = encodeURIComponent(target)
   const href =
-    kind === 'brand' ? `/admin/brands/${path}` : kind === 'request' ? `/admin/requests/${path}` : undefined
+    kind === 'brand' || kind === 'text'
+      ? `/admin/brands/${path}`
+      : kind === 'request'
+        ? `/admin/requests/${path}`
+        : undefined
   return href === undefined ? (
     <code>{target}</code>
   ) : (

@@ -1,24 +1,13 @@
 /** @jsxImportSource preact */
-import { renderToString } from 'preact-render-to-string'
 import { type Brand, type BrandStatus, ownTemplateKeys } from '../../../domain/brands/brand.ts'
 import type { Preview } from '../../../domain/messages/preview.ts'
 import { notifyTemplateKeys } from '../../../domain/messages/templates.ts'
-import {
-  Badge,
-  Button,
-  Choice,
-  Empty,
-  Field,
-  FieldGroup,
-  LinkButton,
-  Marked,
-  rich,
-  Snippet,
-} from '../../pages/components.tsx'
-import { counted } from '../../pages/words.ts'
-import { Card, consolePage, Drawing, Form, Notice, Table } from '../components.tsx'
+import { Badge, Choice, Empty, Field, FieldGroup, LinkButton, Snippet } from '../../pages/components.tsx'
+import { Card, consolePage, Form, Problems, Table } from '../components.tsx'
 import type { BrandModel, PageContext } from '../models.ts'
+import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
 import { BrandStatusBadge } from './parts.tsx'
+import { textPath, textsPath } from './texts.tsx'
 
 export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): string {
   return consolePage(
@@ -90,19 +79,16 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
       title,
       section: 'brands',
       parent: { title: 'Brands', href: '/admin/brands' },
-      actions: brand === null ? undefined : <BrandStatusBadge status={brand.status} />,
+      actions: brand && (
+        <>
+          <BrandStatusBadge status={brand.status} />
+          <LinkButton href={textsPath(brand)}>Texts</LinkButton>
+        </>
+      ),
       scripts: ['preview.js'],
     },
     <>
-      {problems.length > 0 && (
-        <Notice tone="bad">
-          <ul class="problems">
-            {problems.map((problem) => (
-              <li key={problem}>{rich(problem)}</li>
-            ))}
-          </ul>
-        </Notice>
-      )}
+      <Problems list={problems} />
       <div class="columns wide-first loose">
         <Card title="Properties">
           <Properties model={model} />
@@ -124,7 +110,9 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
                     <input key={name} type="hidden" name={`var.${name}`} value={value} />
                   ))}
                 </fieldset>
-                <PreviewSlot preview={first} />
+                <PreviewSlot>
+                  <PreviewMessage preview={first} />
+                </PreviewSlot>
               </div>
             </Card>
           )}
@@ -150,17 +138,13 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
   )
 }
 
-/** For preview.js. */
-export function previewFragment(preview: Preview): string {
-  return renderToString(<PreviewMessage preview={preview} />)
-}
-
 function Properties({ model }: { model: BrandModel }) {
   const { brand, form, was } = model
   return (
     <Form
       action={brand ? pathOf(brand) : '/admin/brands'}
       id="brand"
+      previewAt="/admin/preview"
       hidden={brand ? { was, slug: brand.slug } : {}}
       submit={brand ? 'Save' : 'Create brand'}
     >
@@ -331,209 +315,24 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
       class="template"
       title={<code>{templateKey}</code>}
       hint={wording}
-      actions={<Badge tone={state === 'enabled' ? 'good' : 'quiet'}>{state}</Badge>}
+      actions={
+        <>
+          <Badge tone={state === 'enabled' ? 'good' : 'quiet'}>{state}</Badge>
+          {brand && (
+            <LinkButton small href={textPath(brand, { templateKey, channel: 'SMS', lang: brand.lang })}>
+              Text<span class="sr-only"> of {templateKey}</span>
+            </LinkButton>
+          )}
+        </>
+      }
     >
       <div class="tryout" data-preview={templateKey}>
-        <fieldset class="values" hidden>
-          <legend class="sr-only">Sample values for {templateKey}</legend>
-          {variables.map(({ name, value, description }) => (
-            <Field
-              key={name}
-              id={`${templateKey}-${name}`}
-              label={<code>{name}</code>}
-              name={`var.${name}`}
-              value={value}
-              hint={description}
-            />
-          ))}
-          {variables.length === 0 && <p class="hint">This text has no variables other than the brand’s.</p>}
-        </fieldset>
-        <PreviewSlot preview={preview} />
+        <SampleValues of={templateKey} variables={variables} />
+        <PreviewSlot>
+          <PreviewMessage preview={preview} />
+        </PreviewSlot>
       </div>
-      {brand !== null && <Registration brand={brand} preview={preview} providers={model.providers} />}
+      {brand !== null && <Registration brand={brand} of={templateKey} providers={model.providers} />}
     </Card>
   )
-}
-
-/** preview.js replaces its content. */
-function PreviewSlot({ preview }: { preview: Preview }) {
-  return (
-    <>
-      <div data-preview-place>
-        <PreviewMessage preview={preview} />
-      </div>
-      <p class="sr-only" role="status" data-preview-said />
-    </>
-  )
-}
-
-function PreviewMessage({ preview }: { preview: Preview }) {
-  const { text, problem, segments } = preview
-  if (text === null) {
-    return (
-      <div class="reading" data-summary={problem ?? ''}>
-        <p class="unreadable">{rich(problem ?? 'No preview with these values.')}</p>
-      </div>
-    )
-  }
-  const size = segments && sizeOf(segments, text)
-  return (
-    <div class="reading" data-summary={size?.summary ?? ''}>
-      <div class="handset">
-        <p class="handset-sender">Text message</p>
-        <div class="bubble">
-          <p class="text" dir="auto">
-            <Marked text={text} code={preview.variables.find(({ name }) => name === 'otp')?.value} />
-          </p>
-        </div>
-      </div>
-      {size && (
-        <div class="cost">
-          <SegmentBar {...size} />
-          <p class="cost-size">{size.summary}</p>
-          <p class="hint">
-            Providers bill {counted(size.count, 'segment')}.
-            <LongCharacters text={text} encoding={size.encoding} />
-          </p>
-        </div>
-      )}
-    </div>
-  )
-}
-
-/** Characters of a single message, and of each segment of a longer one, which has a header. */
-const capacities = { 'GSM-7': { single: 160, part: 153 }, 'UCS-2': { single: 70, part: 67 } } as const
-
-function sizeOf({ count, encoding }: NonNullable<Preview['segments']>, text: string) {
-  const { single, part } = capacities[encoding]
-  const capacity = count === 1 ? single : count * part
-  const used = lengthOf(text, encoding)
-  const summary = `${count} ${count === 1 ? 'segment' : 'segments'} · ${encoding} · ${used} of ${capacity} characters`
-  return { count, encoding, used, capacity, summary }
-}
-
-function lengthOf(text: string, encoding: 'GSM-7' | 'UCS-2'): number {
-  return encoding === 'UCS-2' ? text.length : text.length + (text.match(extensionCharacters)?.length ?? 0)
-}
-
-/** The GSM-7 extension. Its characters count as two. */
-const extensionCharacters = /[\^{}\\[~\]|€\f]/g
-
-function SegmentBar({ count, used, capacity }: ReturnType<typeof sizeOf>) {
-  const width = 100 / count
-  const gap = count === 1 ? 0 : Math.min(1, width / 4)
-  const filled = Math.min(1, used / capacity) * count
-  return (
-    <Drawing class="segments" viewBox="0 0 100 4">
-      {Array.from({ length: count }, (_, index) => {
-        const share = Math.max(0, Math.min(1, filled - index))
-        const box = { x: index * width, y: 0, height: 4 }
-        return (
-          <g key={index} class={count > 1 ? 'several' : undefined}>
-            <rect class="segment-room" {...box} width={width - gap} />
-            <rect class="segment-used" {...box} width={(width - gap) * share} />
-          </g>
-        )
-      })}
-    </Drawing>
-  )
-}
-
-const gsm7 = /[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà^{}\\[~\]|€\f]/
-
-function LongCharacters({ text, encoding }: { text: string; encoding: 'GSM-7' | 'UCS-2' }) {
-  if (encoding === 'GSM-7') {
-    const doubled = [...new Set(text.match(extensionCharacters) ?? [])]
-    if (doubled.length === 0) return null
-    return (
-      <>
-        {' '}
-        <bdi>{doubled.join(' ')}</bdi> {doubled.length === 1 ? 'counts' : 'count'} as two characters.
-      </>
-    )
-  }
-  const all = [...new Set(text)].filter((character) => !gsm7.test(character))
-  if (all.length === 0) return null
-  return (
-    <>
-      {' '}
-      <bdi>{all.slice(0, 5).join(' ')}</bdi>
-      {all.length > 5 ? ' and others are' : all.length === 1 ? ' is' : ' are'} not in GSM-7, so a segment has
-      at most 70 characters instead of 160.
-    </>
-  )
-}
-
-interface RegistrationProps extends Pick<BrandModel, 'providers'> {
-  readonly brand: Brand
-  readonly preview: Preview
-}
-
-function Registration({ brand, preview, providers }: RegistrationProps) {
-  const { templateKey } = preview
-  const { id, ids, senderId } = preview.registration
-  const own = Object.entries(ids)
-  const summary = [
-    id === null ? '' : `ID ${id}`,
-    own.length === 0 ? '' : own.map(([provider, its]) => `${provider} ${its}`).join(', '),
-    senderId === null ? '' : `sender ${senderId}`,
-  ].filter(Boolean)
-  const action = `${pathOf(brand)}/templates/${encodeURIComponent(templateKey)}`
-  return (
-    <details class="fold">
-      <summary>
-        Registration <span class="hint">{summary.join(' · ') || 'not registered'}</span>
-      </summary>
-      <div class="folded">
-        {!brand.dltEnabled && (
-          <p class="hint">
-            These values take effect when the brand uses the registered-template route (above).
-          </p>
-        )}
-        <Form action={action} submit="Save registration" kind="plain">
-          <div class="side-by-side">
-            <Field
-              label="Template ID"
-              id={`${templateKey}-registered-id`}
-              name="id"
-              value={id ?? ''}
-              isCode
-              hint="For all providers without their own ID."
-            />
-            <Field
-              label="Sender"
-              id={`${templateKey}-registered-sender`}
-              name="senderId"
-              value={senderId ?? ''}
-              isCode
-              hint="The sender ID of the registration, for example ACMEIN."
-            />
-          </div>
-          <Field
-            label="Provider-specific template IDs"
-            id={`${templateKey}-registered-ids`}
-            name="ids"
-            value={own.map(([provider, its]) => `${provider}=${its}`).join('\n')}
-            rows={Math.max(2, own.length + 1)}
-            isCode
-            hint={`One PROVIDER=ID per line.${providers.length === 0 ? '' : ` Providers: ${providers.join(', ')}.`}`}
-          />
-        </Form>
-        {summary.length > 0 && (
-          <Form
-            action={action}
-            confirm={`Remove the registration of ${templateKey} for ${brand.displayName}?`}
-          >
-            <Button kind="danger" small name="remove" value="1">
-              Remove registration
-            </Button>
-          </Form>
-        )}
-      </div>
-    </details>
-  )
-}
-
-function pathOf({ slug }: Pick<Brand, 'slug'>): string {
-  return `/admin/brands/${encodeURIComponent(slug)}`
 }

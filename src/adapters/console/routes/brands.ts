@@ -20,7 +20,9 @@ import {
 import { done, html } from '../answers.ts'
 import type { BrandForm, PageContext } from '../models.ts'
 import { field, linesOf, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
-import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
+import { brandPage, brandsPage } from '../pages/brands.tsx'
+import { pathOf, previewFragment } from '../pages/messages.tsx'
+import { textPath } from '../pages/texts.tsx'
 
 export function brandRoutes({ get, post, ports, settings, missing }: PageHandler): void {
   get('/admin/brands', async (_, pageContext) => html(brandsPage(pageContext, await ports.brands.list())))
@@ -58,9 +60,10 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
   post('/admin/brands/:slug/templates/:key', async ({ visit, form, params: { slug = '', key = '' }, by }) => {
     const asked = form.get('remove') ? null : registrationAsked(form)
     const changed = await registerTemplate(by, slug, key, asked, { replaces: true })
+    const [templateKey = '', lang] = key.split(':')
     return done(
       visit,
-      `/admin/brands/${changed.slug}`,
+      lang ? textPath(changed, { templateKey, channel: 'SMS', lang }) : pathOf(changed),
       `${form.get('remove') ? 'Removed' : 'Saved'} the registration of ${key}.`,
     )
   })
@@ -70,10 +73,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     const fresh = freshBrand('preview')
     const { texts } = (await ports.brands.bySlug(field(form, 'slug'))) ?? fresh
     const brand = { ...fresh, ...changeOf(brandAsked(form, 'preview')), texts }
-    const values = Object.fromEntries(
-      [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
-    )
-    return html(previewFragment(previewOf(brand, template, values, settings)))
+    return html(previewFragment(previewOf(brand, template, sampleValues(form), settings)))
   })
 
   function brandForm(
@@ -100,7 +100,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     return html(brandPage(pageContext, model), text === undefined ? 200 : 409)
   }
 
-  function registrationAsked(form: URLSearchParams): Omit<TemplateRegistration, 'maxLength'> {
+  function registrationAsked(form: URLSearchParams): TemplateRegistration {
     const ids: Record<string, string> = {}
     for (const line of linesOf(form, 'ids')) {
       const [name = '', id = ''] = line.split('=').map((part) => part.trim())
@@ -111,7 +111,13 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
       }
       ids[name] = id
     }
-    return { id: field(form, 'id') || null, ids, senderId: field(form, 'senderId') || null }
+    const maxLength = field(form, 'maxLength')
+    return {
+      id: field(form, 'id') || null,
+      ids,
+      senderId: field(form, 'senderId') || null,
+      maxLength: maxLength === '' ? null : Number(maxLength),
+    }
   }
 }
 
@@ -133,6 +139,13 @@ function changedIn(asked: BrandForm, shown: Partial<BrandForm>): BrandChange {
   const isSame = (field: keyof BrandForm) => JSON.stringify(asked[field]) === JSON.stringify(shown[field])
   const changes = Object.entries(changeOf(asked)).filter(([field]) => !isSame(field as keyof BrandForm))
   return Object.fromEntries(changes)
+}
+
+/** By variable, of a preview. */
+export function sampleValues(form: URLSearchParams): Record<string, string> {
+  return Object.fromEntries(
+    [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
+  )
 }
 
 function brandAsked(form: URLSearchParams, slug: string): BrandForm {

@@ -1,0 +1,74 @@
+import type { BrandWithTexts } from '../brands/brand.ts'
+import { BrandTexts, type DeclaredVariable, type TextTarget } from './brand-texts.ts'
+import { type DltFinding, lintText } from './dlt.ts'
+import { otpLanguageOf } from './otp-texts.ts'
+import { type Preview, type PreviewSettings, previewOf } from './preview.ts'
+import { templateOf } from './templates.ts'
+import { textProblems } from './text-problems.ts'
+
+/** Empty: none. */
+export type TextParts = Readonly<Record<'subject' | 'text' | 'html', string>>
+
+/** A text that is being written. */
+export interface Draft extends TextTarget, TextParts {
+  /** Of a brand's own template. */
+  readonly variables: readonly DeclaredVariable[]
+}
+
+export interface DraftPreview {
+  /** Why the draft cannot be stored. */
+  readonly problems: readonly string[]
+  /** Null: it has problems, or is an e-mail. */
+  readonly sms: Preview | null
+  /** Null: the brand does not use the registered-template route, or there is no message. */
+  readonly findings: readonly DltFinding[] | null
+}
+
+/** The built-in text as a brand's text may have it: with `{{minutes}}`. Null: the template is the brand's own. */
+export function builtInParts(
+  { templateKey, channel, lang }: TextTarget,
+  { otpTtlSeconds }: Pick<PreviewSettings, 'otpTtlSeconds'>,
+): TextParts | null {
+  const template = templateOf(templateKey)
+  if (!template) return null
+  if (template.audience === 'notify') return { subject: '', text: template.text, html: '' }
+  const { lifetime, sms, mail } = otpLanguageOf(lang)
+  const minutes = Math.max(1, Math.floor(otpTtlSeconds / 60))
+  const inMinutes = lifetime(minutes * 60).replace(String(minutes), '{{minutes}}')
+  const [subject, text] =
+    channel === 'EMAIL'
+      ? [mail.subject, [mail.intro, '{{otp}}', mail.expiry, mail.unrequested].join('\n\n')]
+      : ['', sms[templateKey === 'LOGIN_OTP_WITH_ID' ? templateKey : 'LOGIN_OTP']]
+  return { subject, text: text.replaceAll('{{lifetime}}', inMinutes), html: '' }
+}
+
+/** The brand with the draft stored. */
+export function withDraft(
+  brand: BrandWithTexts,
+  { variables, subject, html, ...draft }: Draft,
+): BrandWithTexts {
+  const { templateKey, channel, lang } = draft
+  const text = { ...draft, subject: subject || null, html: html || null, version: 1, updatedAt: 0 }
+  const others = brand.texts.all.filter(
+    (each) => each.templateKey !== templateKey || each.channel !== channel || each.lang !== lang,
+  )
+  const declared = new Map([...brand.texts.variables, [templateKey, variables]])
+  return { ...brand, texts: new BrandTexts([text, ...others], declared) }
+}
+
+/** @param given sample values by name */
+export function draftPreview(
+  brand: BrandWithTexts,
+  draft: Draft,
+  given: Readonly<Record<string, string>>,
+  settings: PreviewSettings,
+): DraftPreview {
+  const { subject, html, channel, variables, lang } = draft
+  const problems = textProblems({ ...draft, subject: subject || null, html: html || null }, variables)
+  const template = templateOf(draft.templateKey)
+  const shown = withDraft(brand, draft)
+  const isSms = channel === 'SMS' && problems.length === 0 && template
+  const sms = isSms ? previewOf(shown, template, { ...given, lang }, settings) : null
+  const findings = sms && brand.dltEnabled ? lintText({ ...draft, brand: shown }, settings) : null
+  return { problems, sms, findings }
+}
