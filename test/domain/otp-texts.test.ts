@@ -118,6 +118,17 @@ describe.each(tags)('%s', (tag) => {
   })
 })
 
+test.each([
+  [60, '1 دقيقة'],
+  [300, '5 دقائق'],
+  [660, '11 دقيقة'],
+  [5, '5 ثوان'],
+  [90, '90 ثانية'],
+  [105, '105 ثوان'],
+])('the Arabic noun after %d seconds has its number: %s', (seconds, words) => {
+  expect(otpLanguageOf('ar').lifetime(seconds)).toBe(words)
+})
+
 describe('the language of a request', () => {
   const rows: readonly (readonly [unknown, string])[] = [
     ['hi', 'hi'],

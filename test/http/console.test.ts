@@ -12,6 +12,7 @@ import {
 } from '../../src/domain/operator/operator.ts'
 import { unscoped } from '../../src/domain/operator/scope.ts'
 import { makeLink } from '../../src/domain/operator/sessions.ts'
+import { setText } from '../../src/domain/operator/texts.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
 import { openTestDatabase, sqliteOnly } from '../support/database.ts'
@@ -1343,6 +1344,24 @@ describe('an operator', () => {
     expect(html).toContain('Hi Zoë, we received your Ac&lt;me order A-1')
     expect((await preview({ 'var.orderId': 'https://evil.example' })).html).toContain('variables.orderId')
     expect((await visitor.post('/admin/preview', { templateKey: 'NONSENSE' })).status).toBe(404)
+    const text = {
+      brand: 'acme',
+      key: 'LOGIN_OTP',
+      channel: 'SMS',
+      lang: 'hi',
+      text: '{{otp}} <हिन्दी>',
+    } as const
+    await setText(app.app.context.acting(tester), text)
+    const code = {
+      templateKey: 'LOGIN_OTP',
+      slug: 'acme',
+      domain: 'shop.example',
+      androidHash: 'FA+9qCX9VSu',
+    }
+    const own = await preview({ ...code, 'var.lang': 'hi-IN' })
+    expect(own.html).toContain(' &lt;हिन्दी>\n\n@shop.example #493027 FA+9qCX9VSu')
+    expect(own.html).toContain('Text of the brand in hi.')
+    expect((await preview(code)).html).toContain('Built-in text in en.')
   })
 })
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { readConfig } from '../../src/config/config.ts'
 import type { Brand } from '../../src/domain/brands/brand.ts'
+import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
 import { setText } from '../../src/domain/operator/texts.ts'
 import { codeIn, type TestApp } from '../support/app.ts'
 import { failed, overWebhook, taken } from '../support/gateway.ts'
@@ -107,6 +109,21 @@ describe("a brand's own text", () => {
     })
     expect(receiver.received[0]?.body.text).toMatch(/^jane: [0-9]{6}$/)
   })
+})
+
+test('a review number has its fixed code, and no text is sent (D48)', async () => {
+  const app = await start({}, taken)
+  await own(app, 'shop', { en: 'own {{otp}}' })
+  const { context } = app.app
+  const request = { phone: `+${phone}`, brand: 'shop', until: '2026-01-02' }
+  const { contacts } = readConfig({})
+  const { code } = await addReviewNumber(
+    { ...context.acting(tester), brands: context.brands, contacts },
+    request,
+  )
+  expectSuccess(await app.post('/otp/send', { brandId: 'shop', phone, lang: 'hi' }), ['expiresIn'])
+  expectSuccess(await app.post('/otp/verify', { brandId: 'shop', phone, otp: code }))
+  expect(receiver.received).toHaveLength(0)
 })
 
 describe('a loginId longer than the registered text allows', () => {

@@ -38,6 +38,11 @@ function forms(one: string, more: string): Unit {
   return (count) => (count === 1 ? one : more)
 }
 
+/** After 3 to 10, and after 103 to 110, the noun is plural. */
+function arabicForms(one: string, few: string): Unit {
+  return (count) => (count % 100 >= 3 && count % 100 <= 10 ? few : one)
+}
+
 export const english: OtpLanguage = {
   tag: 'en',
   lifetime: inUnits(forms(' minute', ' minutes'), forms(' second', ' seconds')),
@@ -88,7 +93,7 @@ export const otpLanguages: readonly OtpLanguage[] = [
       intro: 'Introduce este código para continuar en {{businessName}}:',
       expiry: 'El código caduca en {{lifetime}}. Solo se puede usar una vez.',
       unrequested:
-        'Si no has pedido este código, no hagas caso de este correo: puede que alguien haya escrito tu dirección por error. No compartas nunca el código, ni siquiera con quien diga ser de {{businessName}}.',
+        'Si no has pedido este código, ignora este correo: puede que alguien haya escrito tu dirección por error. No compartas nunca el código, ni siquiera con quien diga ser de {{businessName}}.',
     },
   },
   {
@@ -161,10 +166,10 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
   {
     tag: 'ar',
-    lifetime: inUnits((count) => (count >= 3 && count <= 10 ? ' دقائق' : ' دقيقة'), ' ثانية'),
+    lifetime: inUnits(arabicForms(' دقيقة', ' دقائق'), arabicForms(' ثانية', ' ثوان')),
     sms: {
       LOGIN_OTP: 'رمز {{businessName}} هو {{otp}}. صالح لمدة {{lifetime}}. لا تشاركه مع أحد.',
-      LOGIN_OTP_WITH_ID: 'رمز {{businessName}} للحساب {{loginId}}: {{otp}}. صالح {{lifetime}}. لا تشاركه.',
+      LOGIN_OTP_WITH_ID: 'رمز {{businessName}} للحساب {{loginId}} هو {{otp}}. صالح {{lifetime}}. لا تشاركه.',
     },
     mail: {
       subject: 'رمز التحقق الخاص بك في {{businessName}}',
@@ -259,8 +264,8 @@ export const otpLanguages: readonly OtpLanguage[] = [
     tag: 'vi',
     lifetime: inUnits(' phút', ' giây'),
     sms: {
-      LOGIN_OTP: 'Mã {{businessName}}: {{otp}}. Hết hạn sau {{lifetime}}. Không cho ai biết.',
-      LOGIN_OTP_WITH_ID: 'Mã {{businessName}} ({{loginId}}): {{otp}}. Hạn: {{lifetime}}. Không cho ai biết.',
+      LOGIN_OTP: 'Mã {{businessName}}: {{otp}}. Hết hạn sau {{lifetime}}. Đừng cho ai biết.',
+      LOGIN_OTP_WITH_ID: 'Mã {{businessName}} ({{loginId}}): {{otp}}. Hạn: {{lifetime}}. Đừng cho ai biết.',
     },
     mail: {
       subject: 'Mã xác minh {{businessName}} của bạn',
@@ -295,7 +300,7 @@ export const otpLanguages: readonly OtpLanguage[] = [
     mail: {
       subject: 'உங்கள் {{businessName}} சரிபார்ப்புக் குறியீடு',
       intro: '{{businessName}} இல் தொடர இந்தக் குறியீட்டை உள்ளிடவும்:',
-      expiry: 'இந்தக் குறியீடு {{lifetime}} செல்லும். இதை ஒரு முறை மட்டுமே பயன்படுத்த முடியும்.',
+      expiry: 'இந்தக் குறியீடு {{lifetime}} வரை செல்லுபடியாகும். இதை ஒரு முறை மட்டுமே பயன்படுத்த முடியும்.',
       unrequested:
         'நீங்கள் இந்தக் குறியீட்டைக் கோரவில்லை என்றால், இந்த மின்னஞ்சலைப் பொருட்படுத்த வேண்டாம்: யாராவது தவறுதலாக உங்கள் மின்னஞ்சல் முகவரியை உள்ளிட்டிருக்கலாம். {{businessName}} நிறுவனத்தைச் சேர்ந்தவர் என்று கூறுபவர் உட்பட யாரிடமும் குறியீட்டைப் பகிர வேண்டாம்.',
     },
@@ -305,7 +310,7 @@ export const otpLanguages: readonly OtpLanguage[] = [
     lifetime: inUnits(forms(' నిమిషం', ' నిమిషాలు'), forms(' సెకను', ' సెకన్లు')),
     sms: {
       LOGIN_OTP: '{{businessName}} కోడ్ {{otp}}. {{lifetime}} చెల్లుతుంది. ఎవరికీ చెప్పకండి.',
-      LOGIN_OTP_WITH_ID: '{{businessName}} కోడ్ ({{loginId}}) {{otp}}. గడువు {{lifetime}}. చెప్పకండి.',
+      LOGIN_OTP_WITH_ID: '{{businessName}} కోడ్ ({{loginId}}): {{otp}}. గడువు {{lifetime}}. చెప్పకండి.',
     },
     mail: {
       subject: 'మీ {{businessName}} ధృవీకరణ కోడ్',
@@ -349,13 +354,13 @@ export const otpLanguages: readonly OtpLanguage[] = [
     tag: 'ur',
     lifetime: inUnits(' منٹ', ' سیکنڈ'),
     sms: {
-      LOGIN_OTP: 'آپ کا {{businessName}} کوڈ {{otp}} ہے۔ {{lifetime}} تک درست۔ کسی کو نہ بتائیں۔',
-      LOGIN_OTP_WITH_ID: 'کوڈ {{businessName}} ({{loginId}}): {{otp}}۔ مدت {{lifetime}}۔ کسی کو نہ بتائیں۔',
+      LOGIN_OTP: 'آپ کا {{businessName}} کوڈ {{otp}} ہے۔ {{lifetime}} تک مؤثر۔ کسی کو نہ بتائیں۔',
+      LOGIN_OTP_WITH_ID: 'کوڈ {{businessName}} ({{loginId}}): {{otp}}۔ میعاد {{lifetime}}۔ کسی کو نہ بتائیں۔',
     },
     mail: {
       subject: 'آپ کا {{businessName}} تصدیقی کوڈ',
       intro: '{{businessName}} پر جاری رکھنے کے لیے یہ کوڈ درج کریں:',
-      expiry: 'یہ کوڈ {{lifetime}} تک درست ہے اور صرف ایک بار استعمال ہو سکتا ہے۔',
+      expiry: 'یہ کوڈ {{lifetime}} تک مؤثر ہے اور صرف ایک بار استعمال ہو سکتا ہے۔',
       unrequested:
         'اگر آپ نے یہ کوڈ نہیں مانگا تو اس ای میل کو نظر انداز کریں: ہو سکتا ہے کسی نے غلطی سے آپ کا ای میل پتا درج کر دیا ہو۔ یہ کوڈ کسی کو نہ بتائیں، {{businessName}} کی طرف سے ہونے کا دعویٰ کرنے والے کو بھی نہیں۔',
     },
@@ -422,7 +427,7 @@ export const otpLanguages: readonly OtpLanguage[] = [
       intro: 'ป้อนรหัสนี้เพื่อดำเนินการต่อกับ {{businessName}}:',
       expiry: 'รหัสนี้ใช้ได้ภายใน {{lifetime}} และใช้ได้เพียงครั้งเดียว',
       unrequested:
-        'หากคุณไม่ได้ขอรหัสนี้ โปรดละเว้นอีเมลฉบับนี้ อาจมีผู้ป้อนที่อยู่อีเมลของคุณโดยไม่ตั้งใจ อย่าบอกรหัสแก่ผู้ใด แม้ผู้นั้นจะอ้างว่ามาจาก {{businessName}}',
+        'หากคุณไม่ได้ขอรหัสนี้ โปรดเพิกเฉยต่ออีเมลฉบับนี้ อาจมีผู้ป้อนที่อยู่อีเมลของคุณโดยไม่ได้ตั้งใจ อย่าบอกรหัสแก่ผู้ใด แม้ผู้นั้นจะอ้างว่ามาจาก {{businessName}}',
     },
   },
   {

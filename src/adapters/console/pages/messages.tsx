@@ -46,7 +46,7 @@ export function SampleValues({ of: key, variables }: { of: string; variables: Pr
 
 /** @param children below the message */
 export function PreviewMessage({ preview, children }: { preview: Preview; children?: ComponentChildren }) {
-  const { text, problem, segments } = preview
+  const { text, problem, segments, isOwn, lang } = preview
   if (text === null) {
     return (
       <div class="reading" data-summary={problem ?? ''}>
@@ -70,7 +70,8 @@ export function PreviewMessage({ preview, children }: { preview: Preview; childr
           <SegmentBar {...size} />
           <p class="cost-size">{size.summary}</p>
           <p class="hint">
-            Providers bill {counted(size.count, 'segment')}.
+            {isOwn ? 'Text of the brand' : 'Built-in text'} in {lang}. Providers bill{' '}
+            {counted(size.count, 'segment')}.
             <LongCharacters text={text} encoding={size.encoding} />
           </p>
         </div>
