@@ -263,7 +263,11 @@ export interface TextSmsRequest {
    * to 64 characters.
    */
   readonly reference?: string
-  /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+  /**
+   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
+   * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
+   * error. Built-in texts are in English.
+   */
   readonly lang?: string
   /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
   readonly brandId?: string
@@ -309,7 +313,11 @@ export type TemplateSmsRequest =
        * to 64 characters.
        */
       readonly reference?: string
-      /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+      /**
+       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
+       * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
+       * error. Built-in texts are in English.
+       */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
@@ -359,7 +367,11 @@ export type TemplateSmsRequest =
        * to 64 characters.
        */
       readonly reference?: string
-      /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+      /**
+       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
+       * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
+       * error. Built-in texts are in English.
+       */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
@@ -405,7 +417,11 @@ export type TemplateSmsRequest =
        * to 64 characters.
        */
       readonly reference?: string
-      /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+      /**
+       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
+       * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
+       * error. Built-in texts are in English.
+       */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
@@ -446,6 +462,55 @@ export type TemplateSmsRequest =
       readonly data?: never
       readonly message?: never
     }
+  | {
+      readonly channel: 'SMS'
+      /** 1 to 100 recipients. A recipient that appears twice gets one message. */
+      readonly to: readonly string[]
+      /**
+       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+       * to 64 characters.
+       */
+      readonly reference?: string
+      /**
+       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
+       * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
+       * error. Built-in texts are in English.
+       */
+      readonly lang?: string
+      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
+      readonly brandId?: string
+      /**
+       * true: the service stores the messages, answers 202, and sends them after that. It sends a message
+       * that was certainly not sent again until expiresAt.
+       */
+      readonly async?: boolean
+      /**
+       * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
+       * hour from now. No try begins later.
+       */
+      readonly expiresAt?: string
+      /** A template that the operator made for the brand. GET /integrations/catalog lists these templates. */
+      readonly templateKey: string
+      /**
+       * The variables that GET /integrations/catalog lists for this template. Other variables are ignored;
+       * otp is rejected.
+       */
+      readonly variables: {
+        /**
+         * Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId,
+         * it must be the same brand. The text has the display name in both cases.
+         */
+        readonly businessName?: string
+        readonly [name: string]: unknown
+        readonly otp?: never
+      }
+      readonly otp?: never
+      readonly subject?: never
+      readonly html?: never
+      readonly template?: never
+      readonly data?: never
+      readonly message?: never
+    }
 
 /** An e-mail with your own HTML. */
 export interface HtmlEmailRequest {
@@ -457,7 +522,11 @@ export interface HtmlEmailRequest {
    * to 64 characters.
    */
   readonly reference?: string
-  /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+  /**
+   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
+   * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
+   * error. Built-in texts are in English.
+   */
   readonly lang?: string
   /**
    * An active brand, whose name becomes the sender name. Any other value is ignored. Without it, that
@@ -496,7 +565,11 @@ export interface TemplateEmailRequest {
    * to 64 characters.
    */
   readonly reference?: string
-  /** A BCP 47 tag. Accepted for later versions: the built-in templates are in English. */
+  /**
+   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
+   * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
+   * error. Built-in texts are in English.
+   */
   readonly lang?: string
   /**
    * An active brand, whose name becomes the sender name. Any other value is ignored. Without it, that
@@ -539,7 +612,7 @@ export interface Notified {
   readonly message: string
   readonly channel: 'SMS' | 'EMAIL'
   /** Only for a template SMS. */
-  readonly templateKey?: 'ORDER_PLACED' | 'OUT_FOR_DELIVERY' | 'ORDER_DELIVERED'
+  readonly templateKey?: string
   /** The id of this request, also in the header X-Request-Id and in the server log. */
   readonly requestId: string
 }

@@ -31,11 +31,12 @@ interface Schema {
   readonly required?: readonly string[]
   readonly allOf?: readonly Schema[]
   readonly anyOf?: readonly Schema[]
+  readonly additionalProperties?: unknown
 }
 
 /** Keywords that types can't express, and those that are read below. Others are rejected. */
 const keywords = new Set(
-  'title description type const enum items minLength maxLength properties required allOf anyOf format pattern minimum minItems maxItems additionalProperties'.split(
+  'title description type const enum items minLength maxLength properties required allOf anyOf format pattern minimum minItems maxItems additionalProperties not'.split(
     ' ',
   ),
 )
@@ -156,7 +157,7 @@ function codesOf(schema: Schema): { code: string; fields: Readonly<Record<string
 
 function errorsDeclaration(method: string, errors: ReadonlyMap<string, ErrorCode>): string {
   const members = [...errors].map(([code, { conditions, fields }]) => {
-    const own = { properties: fields, required: Object.keys(fields) }
+    const own = { properties: fields, required: Object.keys(fields), isOpen: false }
     const type = own.required.length === 0 ? 'object' : bodyOf(own, [], [], true)
     return `${comment(conditions.join(' '))}readonly ${code}: ${type}`
   })
@@ -179,20 +180,23 @@ function fieldsOf(schema: Schema | undefined): string {
 interface Shape {
   readonly properties: Readonly<Record<string, Schema>>
   readonly required: readonly string[]
+  /** Accepts other properties of any type. */
+  readonly isOpen: boolean
 }
 
 function shapesOf(schema: Schema): readonly Shape[] {
-  const { properties = {}, required = [], anyOf, allOf } = resolved(schema)
+  const { properties = {}, required = [], anyOf, allOf, additionalProperties } = resolved(schema)
+  const isOpen = additionalProperties === true
   if (anyOf) {
     const shapes = anyOf.flatMap(shapesOf)
     // The client adds what one of the alternatives requires.
     const isMet = shapes.some(({ required }) => required.every((name) => addedByClient.includes(name)))
-    return isMet ? [{ properties: {}, required: [] }] : shapes
+    return isMet ? [{ properties: {}, required: [], isOpen: false }] : shapes
   }
   const parts = (allOf ?? []).map(shapesOf)
   return parts.reduce(
     (all, shapes) => all.flatMap((one) => shapes.map((other) => both(one, other))),
-    [{ properties, required }],
+    [{ properties, required, isOpen }],
   )
 }
 
@@ -200,6 +204,7 @@ function both(one: Shape, other: Shape): Shape {
   return {
     properties: { ...one.properties, ...other.properties },
     required: [...new Set([...one.required, ...other.required])],
+    isOpen: one.isOpen || other.isOpen,
   }
 }
 
@@ -214,7 +219,7 @@ function declaration(name: string, schema: Schema, rivals: readonly Shape[], isA
 }
 
 function bodyOf(
-  { properties, required }: Shape,
+  { properties, required, isOpen }: Shape,
   siblings: readonly Shape[],
   rivals: readonly Shape[] = [],
   isAnswer = false,
@@ -234,7 +239,9 @@ function bodyOf(
     const own = siblings.flatMap(({ properties: { [name]: rival } }) => (rival ? shapesOf(rival) : []))
     return [`${comment(doc)}readonly ${name}${isRequired ? '' : '?'}: ${typeOf(property, own, isAnswer)}`]
   })
-  const names = new Set([...siblings, ...rivals].flatMap((rival) => Object.keys(rival.properties)))
+  const others = isOpen ? [] : [...siblings, ...rivals]
+  const names = new Set(others.flatMap((rival) => Object.keys(rival.properties)))
+  if (isOpen) fields.push('readonly [name: string]: unknown')
   const absent = [...names, ...Object.keys(properties)].filter(isAbsent)
   return `{\n${[...fields, ...[...new Set(absent)].map((name) => `readonly ${name}?: never`)].join('\n')}\n}`
 }

@@ -164,6 +164,7 @@ export function calls(): void {
   // @ts-expect-error a boolean
   otpost.notify({ channel: 'SMS', to, message: 'Hello', async: 'true' })
   otpost.notify({ channel: 'SMS', to, templateKey: 'OUT_FOR_DELIVERY', variables: order })
+  otpost.notify({ channel: 'SMS', to, templateKey: 'PARCEL_READY', variables: { points: 7, shop: 'Mitte' } })
   otpost.notify({ channel: 'EMAIL', to, subject: 'Hello', html: '<p>Hello' })
   otpost.notify({
     channel: 'EMAIL',
@@ -182,10 +183,8 @@ export function calls(): void {
   otpost.notify({ channel: 'EMAIL', to, subject: 'Hello', html: '<p>Hello', template: 'Hello' })
   // @ts-expect-error no subject
   otpost.notify({ channel: 'EMAIL', to, html: '<p>Hello' })
-  // @ts-expect-error a variable of this template is missing
-  otpost.notify({ channel: 'SMS', to, templateKey: 'ORDER_PLACED', variables: order })
-  // @ts-expect-error a template of codes
-  otpost.notify({ channel: 'SMS', to, templateKey: 'LOGIN_OTP', variables: order })
+  // @ts-expect-error an object of variables
+  otpost.notify({ channel: 'SMS', to, templateKey: 'PARCEL_READY', variables: 'A-1' })
   // @ts-expect-error no such retry
   otpost.send({ phone: '1' }, { retry: true })
 }

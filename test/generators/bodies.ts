@@ -6,7 +6,6 @@ const order = { customerName: 'Pat', orderId: 'A-1042', orderDate: '2026-03-14' 
 const text = { ...caller, channel: 'SMS', to: [phone], message: 'Hello' }
 const template = { ...caller, channel: 'SMS', to: [phone], templateKey: 'ORDER_PLACED', variables: order }
 const html = { ...credentials, channel: 'EMAIL', to: [email], subject: 'Hello', html: '<p>Hello' }
-const { customerName: _, ...incomplete } = order
 const { message: __, ...empty } = text
 const { subject: ___, ...withoutSubject } = html
 const { brandId: ____, ...withoutBrand } = text
@@ -34,6 +33,7 @@ export const rightBodies: Readonly<Record<string, readonly object[]>> = {
     { ...text, channel: 'Sms', reference: null, html: null, variables: null },
     { ...withoutBrand, brandId: null, variables: { businessName: 'Acme' } },
     { ...template, variables: { ...order, businessName: null }, message: null },
+    { ...template, templateKey: 'PARCEL_READY', variables: { points: 7, shop: 'Mitte' } },
     { ...html, channel: 'email', template: null, brandId: null, lang: null },
     { ...text, async: true, expiresAt: '2026-03-14T15:09Z' },
     { ...html, async: false, expiresAt: null },
@@ -59,9 +59,7 @@ export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object
     'a mode of the other channel': { ...html, message: 'Hello' },
     'no brand for an SMS': withoutBrand,
     'no list of recipients': { ...text, to: phone },
-    'no such template': { ...template, templateKey: 'ORDER_LOST' },
-    'a template of codes': { ...template, templateKey: 'LOGIN_OTP' },
-    'a variable that is missing': { ...template, variables: incomplete },
+    'no variables': { ...template, variables: null },
     'an e-mail without a subject': withoutSubject,
     'data that is no object': {
       ...withoutSubject,

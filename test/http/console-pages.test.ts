@@ -821,10 +821,10 @@ describe('the pages for requests, brands, apps and deliveries', () => {
   })
 
   for (const [customerName, size, why] of [
-    ['Jane', '1 segment · GSM-7 · 69 of 160 characters', 'bill 1 segment.'],
-    ['[Jane] €', '1 segment · GSM-7 · 76 of 160 characters', '[ ] € count as two characters.'],
-    ['Zoë', '1 segment · UCS-2 · 68 of 70 characters', 'ë is not in GSM-7'],
-    ['Zoë’s mother', '2 segments · UCS-2 · 77 of 134 characters', 'bill 2 segments. ë ’ are not'],
+    ['Jane', '1 segment · GSM-7 · 75 of 160 characters', 'bill 1 segment.'],
+    ['[Jane] €', '1 segment · GSM-7 · 82 of 160 characters', '[ ] € count as two characters.'],
+    ['Zoë', '2 segments · UCS-2 · 74 of 134 characters', 'ë is not in GSM-7'],
+    ['Zoë’s mother', '2 segments · UCS-2 · 83 of 134 characters', 'bill 2 segments. ë ’ are not'],
   ] as const) {
     test(`show the size of a message to ${customerName} in the preview`, async () => {
       const given = { customerName, orderId: 'A-1042', orderDate: '2026-11-21' }

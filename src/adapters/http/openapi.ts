@@ -1,11 +1,18 @@
 import { type EventType, eventTypes } from '../../domain/events/webhook-events.ts'
 import { Failure, type FailureKind, failureMessages } from '../../domain/failures.ts'
 import { notifySizes } from '../../domain/messages/notify.ts'
+import type { enabledOwnTemplates } from '../../domain/messages/notify-texts.ts'
+import { sampleOf } from '../../domain/messages/variables.ts'
 import { maxBodyBytes } from './body.ts'
 import { errorAnswer } from './errors.ts'
 import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'
 
-export function openApi(version: string, withOutbox: boolean) {
+/** @param ownTemplates of the brands of this server */
+export function openApi(
+  version: string,
+  withOutbox: boolean,
+  ownTemplates: ReturnType<typeof enabledOwnTemplates> = [],
+) {
   return {
     openapi: '3.1.1',
     info: {
@@ -31,7 +38,7 @@ export function openApi(version: string, withOutbox: boolean) {
       '/otp/send': { post: sendOperation('send') },
       '/otp/resend': { post: sendOperation('resend') },
       '/otp/verify': { post: verifyOperation },
-      '/notify': { post: notifyOperation },
+      '/notify': { post: notifyOperation(ownTemplates) },
       '/messages/status': { post: statusOperation },
       '/integrations/catalog': { get: catalogOperation },
       '/integrations/requests': { post: requestOperation },
@@ -250,99 +257,120 @@ const verifyOperation = operation({
 
 const notified = { success: true, message: 'Notification sent successfully' } as const
 
-const notifyOperation = operation({
-  tag: 'Notifications',
-  id: 'notify',
-  summary: 'Send an SMS or an e-mail',
-  description: `Sends one message to each of 1 to ${notifySizes.to} recipients, in one of four modes: SMS with message, SMS with templateKey and variables, e-mail with html, e-mail with template and data. All recipients are tried, and the request succeeds only if providers accepted all messages. With async, the messages are stored and sent after the answer. otp and the OTP templates are rejected: use the OTP endpoints for codes.`,
-  body: {
-    schema: 'NotifyRequest',
-    examples: {
-      textSms: [
-        'SMS, free text',
-        {
-          ...demo,
-          channel: 'SMS',
-          to: [somePhone],
-          message: 'Your table is ready.',
-          reference: 'table-7',
-        },
-      ],
-      async: [
-        'SMS, asynchronous',
-        {
-          ...demo,
-          channel: 'SMS',
-          to: [somePhone],
-          message: 'Your table is ready.',
-          async: true,
-          reference: 'table-8',
-        },
-      ],
-      templateSms: [
-        'SMS, template',
-        {
-          ...demo,
-          channel: 'SMS',
-          to: [somePhone],
-          templateKey: 'ORDER_DELIVERED',
-          variables: { customerName: 'Pat', orderId: 'A-1042', deliveryDateTime: '2026-03-14T15:09Z' },
-        },
-      ],
-      htmlEmail: [
-        'E-mail, HTML',
-        {
-          ...demoApp,
-          channel: 'EMAIL',
-          to: ['pat@example.com', 'sam@example.com'],
-          subject: 'Opening hours',
-          html: '<h1>We open at nine</h1><p>From Monday on.</p>',
-        },
-      ],
-      templateEmail: [
-        'E-mail, template',
-        {
-          ...demo,
-          channel: 'EMAIL',
-          to: ['pat@example.com'],
-          subject: 'Your receipt',
-          template: 'Hi {{name}},\n\nthank you for your order.',
-          data: { name: 'Pat', order: 'A-1042', total: '19.90 EUR' },
-        },
-      ],
+function notifyOperation(ownTemplates: ReturnType<typeof enabledOwnTemplates>) {
+  return operation({
+    tag: 'Notifications',
+    id: 'notify',
+    summary: 'Send an SMS or an e-mail',
+    description: `Sends one message to each of 1 to ${notifySizes.to} recipients, in one of four modes: SMS with message, SMS with templateKey and variables, e-mail with html, e-mail with template and data. All recipients are tried, and the request succeeds only if providers accepted all messages. With async, the messages are stored and sent after the answer. otp and the OTP templates are rejected: use the OTP endpoints for codes.`,
+    body: {
+      schema: 'NotifyRequest',
+      examples: {
+        textSms: [
+          'SMS, free text',
+          {
+            ...demo,
+            channel: 'SMS',
+            to: [somePhone],
+            message: 'Your table is ready.',
+            reference: 'table-7',
+          },
+        ],
+        async: [
+          'SMS, asynchronous',
+          {
+            ...demo,
+            channel: 'SMS',
+            to: [somePhone],
+            message: 'Your table is ready.',
+            async: true,
+            reference: 'table-8',
+          },
+        ],
+        templateSms: [
+          'SMS, template',
+          {
+            ...demo,
+            channel: 'SMS',
+            to: [somePhone],
+            templateKey: 'ORDER_DELIVERED',
+            variables: { customerName: 'Pat', orderId: 'A-1042', deliveryDateTime: '2026-03-14T15:09Z' },
+          },
+        ],
+        ...ownExamples(ownTemplates),
+        htmlEmail: [
+          'E-mail, HTML',
+          {
+            ...demoApp,
+            channel: 'EMAIL',
+            to: ['pat@example.com', 'sam@example.com'],
+            subject: 'Opening hours',
+            html: '<h1>We open at nine</h1><p>From Monday on.</p>',
+          },
+        ],
+        templateEmail: [
+          'E-mail, template',
+          {
+            ...demo,
+            channel: 'EMAIL',
+            to: ['pat@example.com'],
+            subject: 'Your receipt',
+            template: 'Hi {{name}},\n\nthank you for your order.',
+            data: { name: 'Pat', order: 'A-1042', total: '19.90 EUR' },
+          },
+        ],
+      },
     },
-  },
-  parameters: [idempotencyKey],
-  answers: {
-    200: answered('Notified', {
-      template: ['Template SMS', { ...notified, channel: 'SMS', templateKey: 'ORDER_DELIVERED' }],
-      other: ['Anything else', { ...notified, channel: 'EMAIL' }],
-    }),
-    202: success('NotificationAccepted', {
-      message: 'Notification accepted',
+    parameters: [idempotencyKey],
+    answers: {
+      200: answered('Notified', {
+        template: ['Template SMS', { ...notified, channel: 'SMS', templateKey: 'ORDER_DELIVERED' }],
+        other: ['Anything else', { ...notified, channel: 'EMAIL' }],
+      }),
+      202: success('NotificationAccepted', {
+        message: 'Notification accepted',
+        channel: 'SMS',
+        recipients: 1,
+      }),
+    },
+    failures: {
+      ...protectedCall,
+      ...branded,
+      ...keyed,
+      brand_id_required: 'SMS: neither brandId nor variables.businessName.',
+      brand_not_approved: 'SMS: the brand is unknown or pending, or the app may not use it.',
+      brand_suspended: 'SMS: the brand is suspended.',
+      template_not_allowed: 'SMS: the brand has not enabled this template.',
+      invalid_channel: 'channel is neither SMS nor EMAIL.',
+      otp_template_not_supported: 'SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID are only for the OTP endpoints.',
+      invalid_template: 'SMS: the template does not exist.',
+      unsupported_business: 'SMS: variables.businessName is not the brand of brandId.',
+      missing_variable: 'A variable of the template, or the data of a placeholder, is missing.',
+      rate_limited:
+        'A limit of the application or the IP address is exhausted. With async: too many messages wait.',
+      notification_failed:
+        'At least one message was not accepted by a provider. recipients has the status of each.',
+    },
+  })
+}
+
+const mostOwnExamples = 20
+
+function ownExamples(ownTemplates: ReturnType<typeof enabledOwnTemplates>): Examples {
+  const examples = ownTemplates.slice(0, mostOwnExamples).map(({ slug, template: { key, variables } }) => {
+    const values = Object.fromEntries(variables.map((rule) => [rule.name, sampleOf(rule)]))
+    const body = {
+      ...demo,
+      brandId: slug,
       channel: 'SMS',
-      recipients: 1,
-    }),
-  },
-  failures: {
-    ...protectedCall,
-    ...branded,
-    ...keyed,
-    brand_id_required: 'SMS: neither brandId nor variables.businessName.',
-    brand_not_approved: 'SMS: the brand is unknown or pending, or the app may not use it.',
-    brand_suspended: 'SMS: the brand is suspended.',
-    template_not_allowed: 'SMS: the brand has not enabled this template.',
-    invalid_channel: 'channel is neither SMS nor EMAIL.',
-    otp_template_not_supported: 'SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID are only for the OTP endpoints.',
-    invalid_template: 'SMS: the template does not exist.',
-    unsupported_business: 'SMS: variables.businessName is not the brand of brandId.',
-    missing_variable: 'A variable of the template, or the data of a placeholder, is missing.',
-    rate_limited:
-      'A limit of the application or the IP address is exhausted. With async: too many messages wait.',
-    notification_failed:
-      'At least one message was not accepted by a provider. recipients has the status of each.',
-  },
-})
+      to: [somePhone],
+      templateKey: key,
+      variables: values,
+    }
+    return [`${slug}.${key}`, [`SMS, template ${key} of ${slug}`, body]] as const
+  })
+  return Object.fromEntries(examples)
+}
 
 const statusOperation = operation({
   tag: 'Notifications',
@@ -396,6 +424,7 @@ const catalogOperation = operation({
           variables: [
             {
               name: 'customerName',
+              type: 'text',
               description: '1 to 40 characters, no control characters, no URL',
               minLength: 1,
               maxLength: 40,

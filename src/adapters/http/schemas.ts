@@ -1,14 +1,11 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { EventType } from '../../domain/events/webhook-events.ts'
 import { requestSizes } from '../../domain/integration/integration.ts'
+import { variableTypes } from '../../domain/messages/brand-texts.ts'
 import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
 import { messageStatuses } from '../../domain/messages/providers.ts'
-import {
-  notifyTemplateKeys,
-  notifyTemplates,
-  type Template,
-  type VariableRule,
-} from '../../domain/messages/templates.ts'
+import { notifyTemplates, type Template, templateKeys } from '../../domain/messages/templates.ts'
+import type { VariableRule } from '../../domain/messages/variables.ts'
 
 // For the API description only. The domain validates requests, since the order of its checks is part of the contract.
 // Generators ignore `if`, `not` and `patternProperties`, so alternatives are unions of complete objects.
@@ -210,7 +207,8 @@ const deferral = {
 
 const lang = optional(
   Type.String({
-    description: 'A BCP 47 tag. Accepted for later versions: the built-in templates are in English.',
+    description:
+      'The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else of its base language, of the language of the brand, English. An unknown or malformed tag is no error. Built-in texts are in English.',
   }),
 )
 
@@ -280,7 +278,9 @@ const textSmsRequest = Type.Intersect(
 const templateSmsRequest = Type.Intersect(
   [
     Type.Object({ ...sms, ...without('message') }),
-    Type.Unsafe<Static<ReturnType<typeof templateFields>>>({ anyOf: notifyTemplates.map(templateFields) }),
+    Type.Unsafe<Static<ReturnType<typeof templateFields>>>({
+      anyOf: [...notifyTemplates.map(templateFields), ownTemplateFields()],
+    }),
     ref('SmsBrand'),
   ],
   { description: 'An SMS from a registered template. brandId or variables.businessName selects the brand.' },
@@ -297,6 +297,25 @@ function templateFields({ key, variables }: Template) {
         ...without('otp'),
       },
       { description: `${key} requires ${names}. Other variables are ignored; otp is rejected.` },
+    ),
+  })
+}
+
+function ownTemplateFields() {
+  return Type.Object({
+    templateKey: Type.String({
+      pattern: '^[A-Z][A-Z0-9_]{2,39}$',
+      not: { enum: templateKeys },
+      description:
+        'A template that the operator made for the brand. GET /integrations/catalog lists these templates.',
+    }),
+    variables: Type.Object(
+      { businessName: optional(businessName), ...without('otp') },
+      {
+        additionalProperties: true,
+        description:
+          'The variables that GET /integrations/catalog lists for this template. Other variables are ignored; otp is rejected.',
+      },
     ),
   })
 }
@@ -395,7 +414,7 @@ const otpVerified = confirmed({}, 'The code was correct and is consumed.')
 const notified = confirmed(
   {
     channel,
-    templateKey: Type.Optional(oneOf(notifyTemplateKeys, { description: 'Only for a template SMS.' })),
+    templateKey: Type.Optional(Type.String({ description: 'Only for a template SMS.' })),
   },
   'A provider accepted the message to each recipient.',
 )
@@ -454,20 +473,37 @@ const catalog = succeeded(
     channels: Type.Array(channel, { uniqueItems: true }),
     templates: Type.Array(
       Type.Object({
-        key: oneOf(notifyTemplateKeys),
+        key: Type.String({ description: 'The templateKey.' }),
         channel: Type.Literal('SMS'),
+        brandId: Type.Optional(
+          Type.String({ description: 'The brand that has this template. Absent: the template is built in.' }),
+        ),
         variables: Type.Array(
           Type.Object({
             name: Type.String(),
             required: Type.Boolean(),
+            type: oneOf(variableTypes, {
+              description:
+                'A number is a JSON number or its digits as a string. All other values are strings.',
+            }),
             description: Type.String({ description: 'The rule for a value, as text.' }),
             minLength: Type.Optional(Type.Integer({ minimum: 0 })),
             maxLength: Type.Optional(Type.Integer({ minimum: 1 })),
             pattern: Type.Optional(Type.String({ format: 'regex' })),
+            max: Type.Optional(
+              Type.Integer({
+                minimum: 1,
+                description:
+                  "Only of a brand's own template: the greatest length of the value in the text; of a number, the greatest value.",
+              }),
+            ),
           }),
         ),
       }),
-      { description: 'The templates of /notify. The operator enables them for each brand.' },
+      {
+        description:
+          'The built-in templates of /notify, which the operator enables for each brand, and the enabled templates of the active brands.',
+      },
     ),
     limits: Type.Object(
       {

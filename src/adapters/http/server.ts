@@ -1,6 +1,6 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import type { Body } from '../../domain/body.ts'
-import type { Brand } from '../../domain/brands/brand.ts'
+import type { BrandWithTexts } from '../../domain/brands/brand.ts'
 import type { RequestContext } from '../../domain/events/request-context.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
 import { Failure } from '../../domain/failures.ts'
@@ -29,7 +29,7 @@ export interface HttpPorts
     CallbackPorts {
   readonly store: OtpStore
   readonly secrets: Secrets
-  readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly Brand[]> }
+  readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly BrandWithTexts[]> }
   readonly checkDatabase: () => Promise<void>
 }
 
@@ -128,9 +128,9 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       }),
     )
     .get(
-      ...route('/integrations/catalog', ({ limits, otpTtlSeconds }) => ({
+      ...route('/integrations/catalog', async ({ limits, otpTtlSeconds, brands }) => ({
         success: true,
-        ...catalog(limits, otpTtlSeconds),
+        ...catalog(limits, otpTtlSeconds, await brands.list()),
       })),
     )
     .get(
@@ -182,7 +182,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       context.status = responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200)
       ended(context)
     })
-    .use(docsRoutes(version, settings.hasOutbox))
+    .use(docsRoutes(version, settings.hasOutbox, () => ports.brands.list()))
 
   for (const { routes } of added) app.use(routes)
   if (callbacks) app.use(callbacks.routes(httpRequests, portsOf))

@@ -27,18 +27,25 @@ export function pageFiles(base: '' | '/admin' | '/outbox'): Readonly<Record<stri
 export function staticRoutes(files: Readonly<Record<string, StaticFile>>) {
   const routes = new Elysia({ strictPath: true, normalize: false })
   for (const [path, file] of Object.entries(files)) {
-    let loading: ReturnType<typeof load> | undefined
+    let loading: ReturnType<typeof loadFile> | undefined
     routes.get(path, async ({ request }) => {
-      loading ??= load(file)
-      const { content, etag } = await loading
-      const headers = { ...headersOf(file.type, pagePolicy), etag, 'cache-control': 'no-cache' }
-      if (request.headers.get('if-none-match')?.includes(etag)) {
-        return new Response(null, { status: 304, headers })
-      }
-      return new Response(content, { headers })
+      loading ??= loadFile(file)
+      return fileAnswer(request, file.type, await loading)
     })
   }
   return routes
+}
+
+export function fileAnswer(
+  request: Request,
+  type: StaticFile['type'],
+  { content, etag }: Awaited<ReturnType<typeof loadFile>>,
+): Response {
+  const headers = { ...headersOf(type, pagePolicy), etag, 'cache-control': 'no-cache' }
+  if (request.headers.get('if-none-match')?.includes(etag)) {
+    return new Response(null, { status: 304, headers })
+  }
+  return new Response(content, { headers })
 }
 
 export function headersOf(type: StaticFile['type'], policy: string): Record<string, string> {
@@ -50,7 +57,7 @@ export function headersOf(type: StaticFile['type'], policy: string): Record<stri
   }
 }
 
-async function load(file: StaticFile) {
+export async function loadFile(file: StaticFile) {
   const content = typeof file.content === 'function' ? await file.content() : file.content
   const bytes = typeof content === 'string' ? content : await content.bytes()
   return { content, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }

@@ -61,7 +61,7 @@ function flowRequest({ to, template, senderId }: Sms, sender: string) {
     short_url: '0',
     realTimeResponse: '1',
     // Last, so that no variable overrides the number.
-    recipients: [{ ...template.variables, mobiles: to }],
+    recipients: [{ ...(template.values ?? template.variables), mobiles: to }],
   }
 }
 

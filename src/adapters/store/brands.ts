@@ -36,21 +36,22 @@ export function createBrandStore({ orm, tables, changes }: StoreDatabase): Brand
     ])
     return toBrand(row, textsOf(all, variables))
   }
+  const listed = cached(changes, async () => {
+    const [rows, all, variables] = await Promise.all([
+      orm.select().from(brands).orderBy(asc(brands.slug)),
+      listedTexts(orm, tables),
+      listedVariables(orm, tables),
+    ])
+    const textsBySlug = Map.groupBy(all, ({ brandSlug }) => brandSlug)
+    const variablesBySlug = Map.groupBy(variables, ({ brandSlug }) => brandSlug)
+    return rows.map((row) =>
+      toBrand(row, textsOf(textsBySlug.get(row.slug) ?? [], variablesBySlug.get(row.slug) ?? [])),
+    )
+  })
   return {
     bySlug: cached(changes, async (slug) => withTexts(await bySlug.execute({ slug }))),
     byName: cached(changes, async (name) => withTexts(await byName.execute({ name }))),
-    list: async () => {
-      const [rows, all, variables] = await Promise.all([
-        orm.select().from(brands).orderBy(asc(brands.slug)),
-        listedTexts(orm, tables),
-        listedVariables(orm, tables),
-      ])
-      const textsBySlug = Map.groupBy(all, ({ brandSlug }) => brandSlug)
-      const variablesBySlug = Map.groupBy(variables, ({ brandSlug }) => brandSlug)
-      return rows.map((row) =>
-        toBrand(row, textsOf(textsBySlug.get(row.slug) ?? [], variablesBySlug.get(row.slug) ?? [])),
-      )
-    },
+    list: async () => listed('all'),
   }
 }
 

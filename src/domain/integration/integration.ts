@@ -1,9 +1,11 @@
 import { type Body, isGiven, optionalText, text } from '../body.ts'
+import type { BrandWithTexts } from '../brands/brand.ts'
 import { type Channel, type Contacts, parseChannel, recipientProblem } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
-import { businessNameRule, notifyTemplates } from '../messages/templates.ts'
+import { enabledOwnTemplates } from '../messages/notify-texts.ts'
+import { businessNameRule, notifyTemplates, type Template } from '../messages/templates.ts'
 import { scriptProblem } from '../messages/words.ts'
 import { claim } from '../otp/claims.ts'
 import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
@@ -122,17 +124,16 @@ function readWebsite(value: unknown): string | null {
 }
 
 /** GET /integrations/catalog (design D17). */
-export function catalog(limits: LimitSettings, otpTtlSeconds: number) {
+export function catalog(limits: LimitSettings, otpTtlSeconds: number, brands: readonly BrandWithTexts[]) {
   return {
     channels: ['SMS', 'EMAIL'] as const,
-    templates: notifyTemplates.map(({ key, variables }) => ({
-      key,
-      channel: 'SMS' as const,
-      variables: [
-        ...variables.map(({ dated: _, ...rule }) => ({ ...rule, required: true })),
-        { ...businessNameRule, required: false },
-      ],
-    })),
+    templates: [
+      ...notifyTemplates.map(catalogEntry),
+      ...enabledOwnTemplates(brands).map(({ slug, template }) => ({
+        ...catalogEntry(template),
+        brandId: slug,
+      })),
+    ],
     limits: {
       globalPerMinute: limits.globalPerMinute,
       phonePerMinute: limits.phonePerMinute,
@@ -148,5 +149,16 @@ export function catalog(limits: LimitSettings, otpTtlSeconds: number) {
       htmlCharacters: notifySizes.html,
       templateCharacters: notifySizes.template,
     },
+  }
+}
+
+function catalogEntry({ key, variables }: Template) {
+  return {
+    key,
+    channel: 'SMS' as const,
+    variables: [
+      ...variables.map((rule) => ({ ...rule, required: true })),
+      { ...businessNameRule, required: false },
+    ],
   }
 }

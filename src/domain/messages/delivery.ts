@@ -293,11 +293,11 @@ function smsFor(
 
 function registeredFor(
   provider: string,
-  { key, text, variables, registration }: NonNullable<SmsMessage['template']>,
+  { key, text, variables, values, registration }: NonNullable<SmsMessage['template']>,
 ): Pick<Sms, 'text' | 'template' | 'senderId'> {
   const { ids, entityId, senderId } = registration
   const id = (Object.hasOwn(ids, provider) ? ids[provider] : registration.id) ?? null
-  return { text, template: { key, variables, id, entityId }, senderId }
+  return { text, template: { key, variables, values, id, entityId }, senderId }
 }
 
 export async function deliverMail(

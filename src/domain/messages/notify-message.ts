@@ -25,7 +25,12 @@ import type { Mail, Outcome, SmsMessage } from './providers.ts'
 export interface SmsContent {
   readonly text: string
   /** Null: text of the caller. */
-  readonly template: Omit<NonNullable<SmsMessage['template']>, 'registration'> | null
+  readonly template:
+    | (Omit<NonNullable<SmsMessage['template']>, 'registration'> & {
+        /** Absent in jobs of earlier versions: `key`. */
+        readonly registrationKey?: string
+      })
+    | null
 }
 
 export type MailContent = Pick<Mail, 'subject' | 'html' | 'text'>
@@ -74,7 +79,10 @@ export function smsParts(requestId: string, brand: Brand, { text, template }: Sm
     brandSlug: brand.slug,
     brandName: brand.displayName,
     text,
-    template: template && { ...template, registration: registrationOf(brand, template.key) },
+    template: template && {
+      ...template,
+      registration: registrationOf(brand, template.registrationKey ?? template.key),
+    },
     validitySeconds: null,
     expectsFeedback: false,
   }

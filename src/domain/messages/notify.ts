@@ -1,5 +1,13 @@
 import { type Body, isGiven, isObject, judged, readReference, text } from '../body.ts'
-import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand } from '../brands/brand.ts'
+import {
+  type Brand,
+  type Brands,
+  type BrandWithTexts,
+  brandIdOf,
+  isNamed,
+  notifyBrand,
+  ownTemplateKeys,
+} from '../brands/brand.ts'
 import {
   type Channel,
   type Contacts,
@@ -31,15 +39,17 @@ import {
   giveBackUnspent,
   type MailContent,
   type SmsContent,
+  type SmsWay,
   sendMail,
   sendSms,
   smsParts,
   smsWay,
 } from './notify-message.ts'
+import { notifySms, notifyTemplateOf } from './notify-texts.ts'
 import type { Outcome } from './providers.ts'
 import type { JobQueue } from './queue.ts'
 import { readExpiry } from './queue-body.ts'
-import { notifyTemplateKeys, render, type Template, templateOf, templateVariables } from './templates.ts'
+import { notifyTemplateKeys, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
 
 export interface NotifyPorts extends CredentialPorts, DeliveryPorts, DestinationPorts, IdempotencyPorts {
@@ -160,20 +170,28 @@ function readSmsOrder(
   ports: NotifyPorts,
   context: RequestContext,
   body: Body,
-  { brand, policy, variables }: { brand: Brand; policy: Policy; variables: Body },
+  { brand, policy, variables }: { brand: BrandWithTexts; policy: Policy; variables: Body },
 ) {
   const { to, ...fields } = readSms(body)
   context.reference = readReference(body)
   const expiresAt = readExpiry(body, ports.now())
   if ('message' in fields) refuseOtherBusiness(variables.businessName, brand)
-  const content =
-    'message' in fields ? { text: fields.message, template: null } : templateSms(ports, to, fields, brand)
+  const { content, tooLong } =
+    'message' in fields
+      ? { content: { text: fields.message, template: null }, tooLong: undefined }
+      : templateSms(ports, to, { ...fields, lang: readLang(body) }, brand)
   const recipients = recipientsOf(to, 'SMS', ports.contacts.phone).map(({ recipient, position }) => {
     const field = `to[${position - 1}]`
     return { recipient, position, way: smsWay(ports, context, recipient, { field, brand, policy, content }) }
   })
+  if (tooLong && recipients.some(({ way }) => isScrubbed(way))) throw tooLong
   if (recipients.length > 1) delete context.country
   return { content, recipients, expiresAt }
+}
+
+/** Whether carriers compare the SMS with the registered text (India's DLT). */
+function isScrubbed({ priced, steps }: SmsWay): boolean {
+  return priced.country === 'IN' && steps.some(({ route }) => route === 'template')
 }
 
 const notifyByMail: Handler = async (ports, context, body, { app, policy, key }) => {
@@ -213,10 +231,10 @@ function readMailOrder(ports: NotifyPorts, context: RequestContext, body: Body, 
   return { content, recipients: recipientsOf(to, 'EMAIL', ports.contacts.email), expiresAt }
 }
 
-function refuseDisabledTemplate(body: Body, brand: Brand): void {
+function refuseDisabledTemplate(body: Body, brand: BrandWithTexts): void {
   if (isGiven(body.message) || typeof body.templateKey !== 'string') return
-  const template = templateOf(body.templateKey)
-  if (template?.audience === 'notify' && !brand.notifyTemplates.includes(template.key)) {
+  const template = notifyTemplateOf(brand, body.templateKey)
+  if (template && !brand.notifyTemplates.includes(template.key)) {
     throw new Failure(
       'template_not_allowed',
       `Template not enabled for brand. The operator of this server can enable ${template.key}.`,
@@ -248,21 +266,20 @@ function readSms(
 function templateSms(
   { isTopLevelDomain, contacts }: NotifyPorts,
   to: readonly string[],
-  content: { templateKey: string; variables: Body },
-  brand: Brand,
-): SmsContent {
-  const template = notifyTemplate(content.templateKey)
-  refuseOtherBusiness(content.variables.businessName, brand)
-  const values = templateVariables(template, content.variables, isTopLevelDomain)
-  const { businessName } = content.variables
+  { templateKey, variables, lang }: { templateKey: string; variables: Body; lang: string | undefined },
+  brand: BrandWithTexts,
+): ReturnType<typeof notifySms> {
+  const template = notifyTemplate(templateKey, brand)
+  const { businessName } = variables
+  refuseOtherBusiness(businessName, brand)
+  const values = templateVariables(template, variables, isTopLevelDomain)
   if (isGiven(businessName) && typeof businessName !== 'string') {
     throw invalid('`variables.businessName` must be a string.')
   }
-  const { key } = template
   try {
-    const { text, variables } = render(template, { ...values, businessName: brand.displayName })
-    return { text, template: { key, text, variables } }
+    return notifySms(brand, template, values, lang)
   } catch (cause) {
+    if (cause instanceof Failure) throw cause
     const recipients = recipientsOf(to, 'SMS', contacts.phone).map(
       ({ position }) => ({ index: recipientIndex(position), status: 'failed' }) as const,
     )
@@ -278,11 +295,11 @@ function refuseOtherBusiness(businessName: unknown, brand: Brand): void {
   )
 }
 
-function notifyTemplate(templateKey: string): Template {
-  const template = templateOf(templateKey)
-  if (template?.audience === 'otp') throw new Failure('otp_template_not_supported')
+function notifyTemplate(templateKey: string, brand: BrandWithTexts): Template {
+  if (templateOf(templateKey)?.audience === 'otp') throw new Failure('otp_template_not_supported')
+  const template = notifyTemplateOf(brand, templateKey)
   if (!template) {
-    const known = notifyTemplateKeys.join(', ')
+    const known = [...notifyTemplateKeys, ...ownTemplateKeys(brand)].join(', ')
     throw new Failure(
       'invalid_template',
       `Unknown templateKey: ${excerpt(templateKey)}. The templates are ${known}.`,

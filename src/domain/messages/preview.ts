@@ -2,18 +2,11 @@ import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
 import { Failure, invalid } from '../failures.ts'
 import { type MailBrand, type MailContent, otpMail } from './emails.ts'
 import { readLang } from './languages.ts'
-import { english, type OtpKey, otpTextOf } from './otp-texts.ts'
+import { filledText, notifyTextOf, ownTemplates } from './notify-texts.ts'
+import { type OtpKey, otpTextOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
-import {
-  boundText,
-  otpKeyOf,
-  render,
-  renderOtp,
-  type Template,
-  templates,
-  templateVariables,
-  type VariableRule,
-} from './templates.ts'
+import { boundText, otpKeyOf, renderOtp, type Template, templates, templateVariables } from './templates.ts'
+import { sampleOf, type VariableRule } from './variables.ts'
 import { type IsTopLevelDomain, optionalWords } from './words.ts'
 
 export interface Preview {
@@ -52,12 +45,16 @@ const samples: Readonly<Record<string, string>> = {
   deliveryDateTime: '2026-11-21T14:30',
 }
 
-const loginId: VariableRule = { name: 'loginId', description: '1 to 64 characters' }
-const code: VariableRule = { name: 'otp', description: 'six digits' }
-const lang: VariableRule = { name: 'lang', description: 'the language that a request asks for, such as hi' }
+const loginId: VariableRule = { name: 'loginId', type: 'text', description: '1 to 64 characters' }
+const code: VariableRule = { name: 'otp', type: 'text', description: 'six digits' }
+const lang: VariableRule = {
+  name: 'lang',
+  type: 'text',
+  description: 'the language that a request asks for, such as hi',
+}
 
 export function previewsOf(brand: BrandWithTexts, settings: PreviewSettings): Preview[] {
-  return templates
+  return [...templates, ...ownTemplates(brand)]
     .filter(({ key }) => brand.loginIdEnabled || key !== 'LOGIN_OTP_WITH_ID')
     .map((template) => previewOf(brand, template, {}, settings))
 }
@@ -72,22 +69,28 @@ export function previewOf(
   const { key: templateKey, audience } = template
   const otpKey = templateKey === 'LOGIN_OTP_WITH_ID' ? templateKey : 'LOGIN_OTP'
   const otpRules = otpKey === 'LOGIN_OTP' ? [code, lang] : [code, loginId, lang]
-  const variables = (audience === 'notify' ? template.variables : otpRules).map(({ name, description }) => {
-    const sample = name === 'lang' ? brand.lang : samples[name]
-    return { name, value: given[name] ?? sample ?? '', description }
+  const hasOwnLang = template.variables.some(({ name }) => name === lang.name)
+  const notifyRules = hasOwnLang ? template.variables : [...template.variables, lang]
+  const variables = (audience === 'notify' ? notifyRules : otpRules).map((rule) => {
+    const { name, description } = rule
+    const sample = rule === lang ? brand.lang : samples[name]
+    return { name, value: given[name] ?? sample ?? sampleOf(rule), description }
   })
   const registration = registrationOf(brand, templateKey)
-  const source = audience === 'notify' ? builtInNotify(template) : otpSource(brand, otpKey, given)
+  const chosen =
+    audience === 'notify'
+      ? notifyTextOf(brand, template, hasOwnLang ? undefined : readLang(given))
+      : undefined
+  const source = chosen
+    ? { template: chosen.text, lang: chosen.lang, isOwn: chosen.isOwn }
+    : otpSource(brand, otpKey, given)
   const about = { templateKey, audience, ...source, variables, registration }
   const values = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   try {
-    const text =
-      audience === 'notify'
-        ? render(template, {
-            ...templateVariables(template, values, isTopLevelDomain),
-            businessName: brand.displayName,
-          }).text
-        : otpSms(brand, values, settings)
+    const text = chosen
+      ? filledText(template, chosen, templateVariables(template, values, isTopLevelDomain), brand.displayName)
+          .text
+      : otpSms(brand, values, settings)
     return { ...about, text, problem: null, segments: segmentsOf(text), characters: [...text].length }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -96,10 +99,6 @@ export function previewOf(
 }
 
 type Source = Pick<Preview, 'template' | 'lang' | 'isOwn'>
-
-function builtInNotify({ text }: Template): Source {
-  return { template: text, lang: english.tag, isOwn: false }
-}
 
 function otpSource(brand: BrandWithTexts, key: OtpKey, given: Readonly<Record<string, string>>): Source {
   const { lang, own, builtIn } = otpTextOf(brand, key, readLang(given))

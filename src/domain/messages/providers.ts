@@ -12,7 +12,10 @@ export interface SmsMessage {
   readonly template: {
     readonly key: string
     readonly text: string
+    /** As the caller sent them. */
     readonly variables: Readonly<Record<string, string>>
+    /** By variable, as in the text. Absent: `variables`. */
+    readonly values?: Readonly<Record<string, string>>
     readonly registration: Registration
   } | null
   /** ISO 3166-1. Null: a number of no country. */
@@ -42,10 +45,11 @@ export interface Sms
   extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to' | 'expectsFeedback'> {
   readonly route: SmsRoute
   readonly text: string
-  /** Template route only. Providers that render use `id` and `variables`; others use `id` and `entityId`. */
+  /** Template route only. Providers that render use `id` and `values`, or `variables` without them; others use `id` and `entityId`. */
   readonly template: {
     readonly key: string
     readonly variables: Readonly<Record<string, string>>
+    readonly values?: Readonly<Record<string, string>> | undefined
     readonly id: string | null
     readonly entityId: string | null
   } | null

@@ -1,52 +1,31 @@
-import { type Body, isGiven, textProblem } from '../body.ts'
+import { type Body, isGiven } from '../body.ts'
 import { Failure, invalid } from '../failures.ts'
 import { english, type OtpKey, type OtpText, otpLanguageOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
-import { hasUrl, type IsTopLevelDomain } from './words.ts'
-
-export interface VariableRule {
-  readonly name: string
-  readonly description: string
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly pattern?: string
-  /** Must start with an existing date. */
-  readonly dated?: true
-}
+import { dateRule, datetimeRule, readValue, textRule, type VariableRule } from './variables.ts'
+import type { IsTopLevelDomain } from './words.ts'
 
 export interface Template {
   readonly key: string
   readonly audience: 'otp' | 'notify'
+  /** Of `text`; BCP 47. Absent: English. */
+  readonly lang?: string
+  /** Of a brand's own template its first text. */
   readonly text: string
   readonly variables: readonly VariableRule[]
 }
 
-const customerName: VariableRule = {
-  name: 'customerName',
-  description: '1 to 40 characters, no control or invisible characters, no URL',
-  minLength: 1,
-  maxLength: 40,
-}
+const customerName: VariableRule = { name: 'customerName', ...textRule(40) }
 const orderId: VariableRule = {
   name: 'orderId',
+  type: 'text',
   description: '1 to 40 letters, digits and . _ / # -, beginning with a letter or digit, no URL',
   minLength: 1,
   maxLength: 40,
   pattern: '^[A-Za-z0-9][A-Za-z0-9._/#-]{0,39}$',
 }
-const orderDate: VariableRule = {
-  name: 'orderDate',
-  description: 'a date that exists, YYYY-MM-DD',
-  pattern: '^\\d{4}-\\d{2}-\\d{2}$',
-  dated: true,
-}
-const deliveryDateTime: VariableRule = {
-  name: 'deliveryDateTime',
-  description: 'an ISO 8601 date and time that exist, with minutes at least',
-  pattern:
-    '^\\d{4}-\\d{2}-\\d{2}T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d([.,]\\d{1,9})?)?(Z|[+-]([01]\\d|2[0-3])(:?[0-5]\\d)?)?$',
-  dated: true,
-}
+const orderDate: VariableRule = { name: 'orderDate', ...dateRule }
+const deliveryDateTime: VariableRule = { name: 'deliveryDateTime', ...datetimeRule }
 
 export const loginOtp: Template = {
   key: 'LOGIN_OTP',
@@ -103,6 +82,7 @@ export interface Rendered {
 
 export const businessNameRule: VariableRule = {
   name: 'businessName',
+  type: 'text',
   description: "filled from the brand; when given, the brand's slug or display name",
 }
 
@@ -124,10 +104,8 @@ export function templateVariables(
   if (isGiven(own(given, 'otp'))) throw invalid('`variables` must not contain `otp`.')
   const values: Record<string, string> = {}
   for (const rule of template.variables) {
-    const value = own(given, rule.name)
-    if (typeof value !== 'string' || !satisfies(rule, value, isTopLevelDomain)) {
-      throw invalid(`\`variables.${rule.name}\` must be ${rule.description}.`)
-    }
+    const value = readValue(rule, own(given, rule.name), isTopLevelDomain)
+    if (value === undefined) throw invalid(`\`variables.${rule.name}\` must be ${rule.description}.`)
     values[rule.name] = value
   }
   return values
@@ -144,7 +122,10 @@ export function refuseLongValue(
   throw invalid(`\`${field}\` must have at most ${max} characters in the registered text of this template.`)
 }
 
-/** Variables inside values are not replaced. */
+/**
+ * Variables inside values are not replaced.
+ * @param variables by placeholder
+ */
 export function render(
   { key, text }: Pick<Template, 'key' | 'text'>,
   variables: Rendered['variables'],
@@ -168,7 +149,7 @@ const maxSplit = 1000
 function partsOf(text: string): readonly string[] {
   const known = split.get(text)
   if (known) return known
-  const parts = text.split(/\{\{(\w+)\}\}/)
+  const parts = text.split(/\{\{(\w+(?::raw)?)\}\}/)
   if (split.size >= maxSplit) split.clear()
   split.set(text, parts)
   return parts
@@ -239,16 +220,4 @@ const betweenSentences = /(?<=[.।۔]) |(?<=。)(?!$)|\n/g
 
 function own(object: Body, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
-}
-
-function satisfies(rule: VariableRule, value: string, isTopLevelDomain: IsTopLevelDomain): boolean {
-  if (textProblem(rule.name, value, { max: rule.maxLength ?? 40 }) !== undefined) return false
-  if (rule.pattern !== undefined && !new RegExp(rule.pattern).test(value)) return false
-  return rule.dated ? isDay(value.slice(0, 10)) : !hasUrl(value, isTopLevelDomain)
-}
-
-function isDay(value: string): boolean {
-  const [year = 0, month = 0, day = 0] = value.split('-').map(Number)
-  const date = new Date(Date.UTC(year, month - 1, day))
-  return date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
 }

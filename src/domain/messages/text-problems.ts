@@ -67,9 +67,9 @@ export function placeholdersFor(
     ]
     return new Map(names.map((name) => [name, false]))
   }
-  const variables = template
-    ? template.variables.map(({ name, dated = false }) => [name, dated] as const)
-    : declared.map(({ name, type }) => [name, type !== 'text' && type !== 'url'] as const)
+  const variables = (template?.variables ?? declared).map(
+    ({ name, type }) => [name, type !== 'text' && type !== 'url'] as const,
+  )
   return new Map([['businessName', false], ...variables])
 }
 

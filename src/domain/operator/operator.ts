@@ -27,6 +27,7 @@ export class OperatorError extends Error {
 }
 
 export interface BrandStore extends Brands {
+  /** The same array until something changes. */
   list(): Promise<readonly BrandWithTexts[]>
 }
 

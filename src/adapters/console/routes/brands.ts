@@ -6,6 +6,7 @@ import {
   mayBecome,
   type TemplateRegistration,
 } from '../../../domain/brands/brand.ts'
+import { notifyTemplateOf } from '../../../domain/messages/notify-texts.ts'
 import { previewOf, previewsOf } from '../../../domain/messages/preview.ts'
 import { templateOf } from '../../../domain/messages/templates.ts'
 import {
@@ -68,10 +69,11 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     )
   })
   post('/admin/preview', async ({ form }, pageContext) => {
-    const template = templateOf(field(form, 'templateKey'))
-    if (!template) return missing(pageContext, 'Template not found')
     const fresh = freshBrand('preview')
     const { texts } = (await ports.brands.bySlug(field(form, 'slug'))) ?? fresh
+    const key = field(form, 'templateKey')
+    const template = templateOf(key) ?? notifyTemplateOf({ texts }, key)
+    if (!template) return missing(pageContext, 'Template not found')
     const brand = { ...fresh, ...changeOf(brandAsked(form, 'preview')), texts }
     return html(previewFragment(previewOf(brand, template, sampleValues(form), settings)))
   })
