@@ -269,7 +269,7 @@ const rows: readonly Row[] = [
     'last-line',
     'warning',
     code('{{otp}} is your Acme code.', { domain: 'acme.example' }),
-    '@acme.example #{{otp}}',
+    'a line of `@acme.example #{{otp}}`',
     code('Your Acme code:\n\n@acme.example #{{otp}}', { domain: 'acme.example' }),
   ),
   row(
@@ -278,6 +278,16 @@ const rows: readonly Row[] = [
     code('{{otp}} is your Acme code.', { androidHash: 'FA+9qCX9VSu' }),
     'FA+9qCX9VSu',
     code('{{otp}} is your Acme code.\nFA+9qCX9VSu', { androidHash: 'FA+9qCX9VSu' }),
+  ),
+  row(
+    'last-line',
+    'warning',
+    code('Your Acme code:\n\n@acme.example #{{otp}}', { domain: 'acme.example', androidHash: 'FA+9qCX9VSu' }),
+    'a line of `@acme.example #{{otp}} FA+9qCX9VSu`',
+    code('Your Acme code:\n\n@acme.example #{{otp}} FA+9qCX9VSu', {
+      domain: 'acme.example',
+      androidHash: 'FA+9qCX9VSu',
+    }),
   ),
 ]
 

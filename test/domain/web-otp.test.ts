@@ -59,6 +59,12 @@ describe('a text with a Web OTP line', () => {
     expect([host, found]).toEqual([domain, code])
   })
 
+  test('has that line once, also if the text of the brand ends with it', () => {
+    const own = `Your code of Acme:\n\n@${domain} #${code}`
+    expect(bound(own)).toBe(own)
+    expect(bound(own, `x${domain}`)).toEndWith(`\n\n@${domain} #${code}\n\n@x${domain} #${code}`)
+  })
+
   test('has at most 140 characters with the hash of an Android app, if it can', () => {
     const hash = 'A/+23456789'
     const line = `\n\n@shop.example #012345 ${hash}`

@@ -1,10 +1,10 @@
 import { characters } from '../body.ts'
 import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
-import { chosenText, type DeclaredVariable } from './brand-texts.ts'
+import { chosenText, type DeclaredVariable, registeredText } from './brand-texts.ts'
 import { otpLanguageOf, otpLanguages } from './otp-texts.ts'
 import type { PreviewSettings } from './preview.ts'
 import type { Registration } from './providers.ts'
-import { templateOf } from './templates.ts'
+import { marksOf, templateOf } from './templates.ts'
 
 // India's carriers compare each SMS with a text that the sender has registered on a DLT portal. docs/dlt-rules.md names
 // the sources of these rules.
@@ -84,8 +84,6 @@ const leastFixed = 10
 const mostVariables = 3
 const defaultMaxLength = 30
 
-const isOtp = (templateKey: string) => templateOf(templateKey)?.audience === 'otp'
-
 /** Of content templates; an operator chooses it on the portal. Banks alone use Transactional. */
 export function dltCategory(templateKey: string): string {
   return templateOf(templateKey)
@@ -93,12 +91,13 @@ export function dltCategory(templateKey: string): string {
     : 'Service Implicit, or Service Explicit for what the customer did not ask for'
 }
 
-/** The registration whose id an SMS of this text has: that of the language, else of the brand's text without one. */
-export function registrationOfText({ brand, templateKey, lang }: DltText): Registration {
-  const ofLanguage = `${templateKey}:${lang}`
-  const isDefault =
-    !Object.hasOwn(brand.registrations, ofLanguage) && lang === dltText(brand, templateKey)?.lang
-  return registrationOf(brand, isDefault ? templateKey : ofLanguage)
+/** The registration whose id an SMS of this text has. Without an id: requests never choose the text on that route. */
+function registrationOfText({ brand, templateKey, lang }: DltText): Registration {
+  const { registrationKey, text } = registeredText(brand, templateKey, lang, (tag) =>
+    builtInText(templateKey, tag),
+  )
+  const chosen = text?.lang ?? dltText(brand, templateKey)?.lang
+  return registrationOf(brand, chosen === lang ? registrationKey : `${templateKey}:${lang}`)
 }
 
 /**
@@ -200,7 +199,7 @@ function variableOf(placeholder: string, { brand, templateKey, variables }: DltT
 const types: Readonly<Record<string, 'number'>> = { otp: 'number', minutes: 'number', lifetime: 'number' }
 
 function longestOf(name: string, templateKey: string): number {
-  if (isOtp(templateKey)) return name === 'loginId' ? 64 : 6
+  if (templateOf(templateKey)?.audience === 'otp') return name === 'loginId' ? 64 : 6
   return templateOf(templateKey)?.variables.find((rule) => rule.name === name)?.maxLength ?? defaultMaxLength
 }
 
@@ -375,24 +374,14 @@ function characterFindings(parts: readonly Part[], { segmentsOf }: DltSettings):
 
 /** On the registered route, nothing is added to the text. */
 function lastLineFindings({ brand, templateKey }: DltText, portalText: string): readonly DltFinding[] {
-  if (!isOtp(templateKey)) return []
-  const line = brand.domain === null ? undefined : `@${brand.domain} #`
-  const finding = (what: string, lastLine: string): DltFinding => ({
+  if (templateOf(templateKey)?.audience !== 'otp') return []
+  const marks = marksOf(brand, '{#numeric#}')
+  return when(marks !== undefined && !portalText.endsWith(`\n${marks}`), {
     rule: 'last-line',
     level: 'warning',
-    message: `${what} SMS of this text have no last line for it, because carriers compare the whole SMS.`,
-    fix: `To have it, store and register a text whose last line is \`${lastLine}\`.`,
+    message: `SMS of this text do not end with the line from which ${brand.domain === null ? 'the Android app reads' : 'browsers and apps read'} the code. otpost adds no line to a registered text.`,
+    fix: `To have the line, store and register a text that ends with a line of \`${marksOf(brand, '{{otp}}')}\`.`,
   })
-  return [
-    ...when(
-      line !== undefined && !portalText.endsWith(`\n${line}{#numeric#}`),
-      finding('Browsers do not fill in the code (WebOTP).', `${line}{{otp}}`),
-    ),
-    ...when(
-      brand.androidHash !== null && !portalText.endsWith(`\n${brand.androidHash}`),
-      finding('The Android app does not read the code (SMS Retriever).', brand.androidHash ?? ''),
-    ),
-  ]
 }
 
 /** URLs and numbers of the fixed text that the entity has not registered; a URL variable requires a registered URL. */

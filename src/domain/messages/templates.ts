@@ -189,18 +189,18 @@ export function renderOtp(
  * Adds the last line by which browsers and an Android app find the code: `@host #code`, the app hash, or both. Browsers
  * ignore what follows the code in that line (WICG origin-bound codes). SMS Retriever requires at most 140 bytes, and its
  * older versions the hash at the end.
+ * A text of the brand may have that line already.
  * @param mayShorten whether the text drops its last sentences if that line needs a second segment
  */
 export function boundText(
   text: string,
   code: string,
-  { domain, androidHash }: { readonly domain: string | null; readonly androidHash: string | null },
+  { domain, androidHash }: AutofillTargets,
   { segmentsOf, mayShorten }: { segmentsOf: (text: string) => Segments; mayShorten: boolean },
 ): string {
-  if (domain === null && androidHash === null) return text
-  const marks = domain === null ? [] : [`@${domain}`, `#${code}`]
-  if (androidHash !== null) marks.push(androidHash)
-  const lastLine = `\n\n${marks.join(' ')}`
+  const marks = marksOf({ domain, androidHash }, code)
+  if (marks === undefined || text.endsWith(`\n${marks}`)) return text
+  const lastLine = `\n\n${marks}`
   const fits = (message: string) =>
     segmentsOf(message).count === 1 && (androidHash === null || message.length <= longestForRetriever)
   const whole = text + lastLine
@@ -210,6 +210,17 @@ export function boundText(
     if (fits(shorter)) return shorter
   }
   return whole
+}
+
+/** The last line of `boundText`. Undefined: there is none. */
+export function marksOf({ domain, androidHash }: AutofillTargets, code: string): string | undefined {
+  if (domain === null) return androidHash ?? undefined
+  return [`@${domain}`, `#${code}`, ...(androidHash === null ? [] : [androidHash])].join(' ')
+}
+
+interface AutofillTargets {
+  readonly domain: string | null
+  readonly androidHash: string | null
 }
 
 /** Its documentation does not say whether GSM-7 counts 7 or 8 bits a character. */
