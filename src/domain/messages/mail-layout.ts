@@ -30,9 +30,9 @@ export function codeBox(color: string | null, html: string): string {
 export function dataRow(lang: string): (name: string, value: string) => string {
   const [side, padding] =
     directionOf(lang) === 'rtl' ? ['right', '8px 0 8px 12px'] : ['left', '8px 12px 8px 0']
-  const cell = `padding:${padding};border-top:1px solid ${line};text-align:${side};vertical-align:top`
+  const cell = `padding:${padding};border-top:1px solid ${line};text-align:${side};vertical-align:top;word-break:break-word`
   return (name, value) =>
-    `<tr><th scope="row" class="dim" style="${cell};color:${dim};font-weight:400">${escapeHtml(name)}</th><td style="${cell};color:${ink}">${escapeHtml(value)}</td></tr>`
+    `<tr><th scope="row" class="dim" width="30%" style="${cell};color:${dim};font-weight:400">${escapeHtml(name)}</th><td style="${cell};color:${ink}">${escapeHtml(value)}</td></tr>`
 }
 
 export function dataTable(rows: readonly string[]): string {
@@ -58,7 +58,7 @@ body,.page{background:#0e1116 !important}
 .data td,.data th,.card .dim{border-color:#3a414d !important}
 .card .dim{color:#a8b0bd !important}
 .code{background:#2c323d !important;color:#ffffff !important}
-.logo{background:#ffffff !important;color:#10131a !important;padding:6px 8px !important;border-radius:6px !important}
+.logo{background:#ffffff !important;color:#10131a !important;box-sizing:border-box !important;height:52px !important;padding:6px 8px !important;border-radius:6px !important}
 }`
 
 /**
