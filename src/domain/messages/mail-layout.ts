@@ -30,13 +30,13 @@ export function codeBox(color: string | null, html: string): string {
 export function dataRow(lang: string): (name: string, value: string) => string {
   const [side, padding] =
     directionOf(lang) === 'rtl' ? ['right', '8px 0 8px 12px'] : ['left', '8px 12px 8px 0']
-  const cell = `padding:${padding};border-top:1px solid ${line};text-align:${side};vertical-align:top;word-break:break-word`
+  const cell = `padding:${padding};border-top:1px solid ${line};text-align:${side};vertical-align:top`
   return (name, value) =>
-    `<tr><th scope="row" class="dim" width="30%" style="${cell};color:${dim};font-weight:400">${escapeHtml(name)}</th><td style="${cell};color:${ink}">${escapeHtml(value)}</td></tr>`
+    `<tr><th scope="row" width="30%" style="${cell};color:${dim};font-weight:400">${escapeHtml(name)}</th><td style="${cell};color:${ink}">${escapeHtml(value)}</td></tr>`
 }
 
 export function dataTable(rows: readonly string[]): string {
-  return `<table class="data" style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows.join('\n')}\n</table>`
+  return `<table class="data" style="width:100%;margin:24px 0 0;border-collapse:collapse;word-break:break-word;font:400 15px/1.5 ${fonts}">\n${rows.join('\n')}\n</table>`
 }
 
 /** Black or white: the one with the greater contrast (WCAG 2), at least 4.58. @param color as `#rrggbb` */
@@ -56,7 +56,7 @@ body,.page{background:#0e1116 !important}
 .card{background:#1a1e25 !important}
 .card h1,.card p,.data td{color:#f0f2f6 !important}
 .data td,.data th,.card .dim{border-color:#3a414d !important}
-.card .dim{color:#a8b0bd !important}
+.data th,.card .dim{color:#a8b0bd !important}
 .code{background:#2c323d !important;color:#ffffff !important}
 .logo{background:#ffffff !important;color:#10131a !important;box-sizing:border-box !important;height:52px !important;padding:6px 8px !important;border-radius:6px !important}
 }`
