@@ -35,6 +35,7 @@ import { type ContextOverrides, openContext, silent } from './context.ts'
 import { ActiveLimits } from './domain/events/active-limits.ts'
 import { EventDelivery, eventTimeoutMs } from './domain/events/event-delivery.ts'
 import { createEventLog } from './domain/events/event-log-writer.ts'
+import type { RequestEnded } from './domain/events/request-ended.ts'
 import { ignoredForwardedStat } from './domain/events/stats.ts'
 import { Guard } from './domain/guard/guard.ts'
 import { Breakers } from './domain/messages/breaker.ts'
@@ -45,7 +46,9 @@ import { providerHealth } from './domain/messages/provider-health.ts'
 import { mostWaitingJobs } from './domain/messages/queue.ts'
 import { QueueWorker } from './domain/messages/queue-worker.ts'
 import { Alerts } from './domain/money/alerts.ts'
+import type { Actor } from './domain/operator/audit.ts'
 import { routeSettings } from './domain/operator/destinations.ts'
+import { type TextTest, testText } from './domain/operator/text-test.ts'
 import { webhookSwitch } from './domain/operator/webhooks.ts'
 import { CredentialRejections } from './domain/otp/credentials.ts'
 import { hasEnded, processOwner } from './process-owner.ts'
@@ -199,6 +202,15 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     context.eventLog.count(now(), ignoredForwardedStat)
   })
   const contextOf = (request: Request) => httpRequests.of(request)
+  const testPorts = {
+    ...delivery,
+    isTopLevelDomain,
+    ended: (ended: RequestEnded) => {
+      eventLog.ended(ended)
+      alerts.charged(ended.context)
+      metrics?.tried(ended.context)
+    },
+  }
   const passwordHash = config.adminPasswordHash
   const consolePorts = {
     ...context,
@@ -270,6 +282,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     guard,
     queue,
     handle: (request: Request): Promise<Response> => http.handle(request),
+    testText: (actor: Actor, test: TextTest) => testText(testPorts, actor, test),
 
     /** @throws if the port is in use or not permitted */
     listen(): URL {

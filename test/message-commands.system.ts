@@ -253,6 +253,44 @@ describe.concurrent('text', () => {
     await ok(env, 'brand', 'put', 'acme', '--name', 'Acme 2')
   })
 
+  test('preview prints a message with samples, send sends it and is in the audit log', async () => {
+    const { env, text } = await scene({
+      'code-mr': '{{otp}} हा {{businessName}} कोड आहे.',
+      table2: '{{guest}} {{at}}',
+    })
+    await text('set', 'acme', 'LOGIN_OTP', '--lang', 'mr', ...file('code-mr'))
+    const preview = ['text', 'preview', 'acme']
+    const code = '123456 हा Acme कोड आहे.'
+    expect(await ok(env, ...preview, 'LOGIN_OTP', '--lang', 'mr-IN')).toBe(
+      `${code}\n\n1 segment, UCS-2, 23 characters\n`,
+    )
+    const variables = ['--var', 'guest:text:30', '--var', 'at:datetime:40']
+    await text('set', 'acme', 'TABLE_READY', ...file('table2'), ...variables)
+    const guest = [...preview, 'TABLE_READY', '--value', 'guest=A=B']
+    expect(await ok(env, ...guest)).toStartWith('A=B 21 November 2026, 14:30\n\n1 segment, GSM-7')
+    expect(await ok(env, ...preview, 'LOGIN_OTP', '--email')).toMatch(
+      /^Subject: Your Acme verification code\n\n[\s\S]*123456/,
+    )
+    expect(await failed(1, env, ...guest, '--value', 'at')).toContain('must be name=value')
+    expect(await failed(1, env, ...guest, '--value', 'a=1')).toContain('It has guest, at.')
+
+    const to = ['text', 'send', 'acme', 'LOGIN_OTP', '--lang', 'mr', '--to', '+91 98765 43210']
+    const [, requestId = ''] =
+      /^Sent to 91\*{8}10 through outbox\. Request (\S+)\.\n$/.exec(await ok(env, ...to)) ?? []
+    const message = JSON.parse(await ok(env, 'outbox'))
+    expect(message).toMatchObject({ to: '919876543210', text: code })
+    expect(await ok(env, 'deliveries', '--request', requestId)).toMatch(/ otpost:test +acme +91\*{8}10 /)
+    const audit = JSON.parse(await ok(env, 'audit', '--json')).at(-1)
+    expect(audit).toMatchObject({
+      action: 'text.tested',
+      target: 'acme',
+      details: { lang: 'mr', request: requestId },
+    })
+    expect(JSON.stringify(audit)).not.toContain('9876543210')
+    await ok(env, 'destination', 'set', 'IN', 'block')
+    expect(await failed(1, env, ...to)).toContain('`to`')
+  })
+
   test('set rejects files and options, and stores nothing', async () => {
     const { env } = await scene({ fine: '{{otp}}', latin: Buffer.from([0xe9]), large: 'x'.repeat(100_001) })
     const set = ['text', 'set', 'acme', 'LOGIN_OTP']

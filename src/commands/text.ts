@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { codeSettings } from '../config/server-settings.ts'
 import { Settings } from '../config/settings.ts'
+import { characters } from '../domain/body.ts'
 import type { Brands } from '../domain/brands/brand.ts'
 import type { BrandText, DeclaredVariable } from '../domain/messages/brand-texts.ts'
 import {
@@ -17,21 +18,25 @@ import {
   lintText,
 } from '../domain/messages/dlt.ts'
 import { canonicalTag } from '../domain/messages/languages.ts'
+import type { SmsContent } from '../domain/messages/notify-message.ts'
 import { OperatorError, requiredBrand } from '../domain/operator/operator.ts'
 import { readVariable, removeText, setText } from '../domain/operator/texts.ts'
 import {
   collect,
   commandActor,
   complain,
+  counted,
   type Env,
   exit,
   isoTime,
   print,
   printTable,
+  requireDatabase,
   withContext,
 } from './common.ts'
 
 const slugMeaning = 'the brandId'
+const valueMeaning = 'the value of a variable; can be repeated; other variables have samples'
 const keyMeaning = 'a template, such as LOGIN_OTP, or the key of a new template, such as TABLE_READY'
 
 export function textCommands(program: Command, env: Env): void {
@@ -99,6 +104,36 @@ docs/texts.md has an example of each.`,
         print(`Removed the ${channel === 'SMS' ? 'SMS' : 'e-mail'} text of ${key} in ${lang}.`)
       }),
   )
+  targeted(text, 'preview', 'print a message with sample values, as a request in the language gets it')
+    .option('--value <name=value>', valueMeaning, collect)
+    .action((slug: string, key: string, { lang, email, value }: SampleOptions & TargetOptions) =>
+      withContext(env, async ({ brands }) => {
+        const brand = await requiredBrand(brands, slug)
+        const settings = await textSettings(env)
+        const { sampleMessage } = await import('../domain/operator/text-test.ts')
+        const sample = { key, lang, values: valuesIn(value) }
+        const message = sampleMessage(brand, email ? 'EMAIL' : 'SMS', sample, settings)
+        if ('mail' in message) print(`Subject: ${message.mail.subject}\n\n${message.mail.text.trimEnd()}`)
+        else for (const line of smsLines(message.sms, brand.dltEnabled, settings)) print(line)
+      }),
+    )
+  text
+    .command('send')
+    .description('send a message with sample values to a recipient, through the providers of the settings')
+    .argument('<slug>', slugMeaning)
+    .argument('<key>', keyMeaning)
+    .requiredOption('--to <recipient>', 'a phone number as in API requests, or an e-mail address')
+    .option('--lang <tag>', "the language as in a request (BCP 47); the default is the brand's language")
+    .option('--value <name=value>', valueMeaning, collect)
+    .addHelpText(
+      'after',
+      `
+A code is 123456, and no request can verify it. Destination rules and budgets apply. The delivery log has the message
+with the app otpost:test, and the audit log has the masked recipient.`,
+    )
+    .action((slug: string, key: string, options: SampleOptions & { to: string }) =>
+      sendText(env, slug, key, options),
+    )
   text
     .command('lint')
     .description(
@@ -123,7 +158,7 @@ docs/texts.md has an example of each.`,
     .action((slug: string, key: string | undefined, options: LintOptions) =>
       withContext(env, async ({ brands }) => {
         const brand = await requiredBrand(brands, slug)
-        const settings = await dltSettings(env)
+        const settings = await textSettings(env)
         const { json, registered: file, variableLength: maxLength } = options
         if (file !== undefined && key === undefined) {
           throw new OperatorError('--registered compares one text. Name its template.')
@@ -157,13 +192,67 @@ docs/texts.md has an example of each.`,
     .option('--lang <tag>', "the language of the text; the default is the brand's language")
     .action((slug: string, key: string, { lang }: { lang?: string }) =>
       withContext(env, async ({ brands }) => {
-        const settings = await dltSettings(env)
+        const settings = await textSettings(env)
         const exported = exportText(textIn(await requiredBrand(brands, slug), key, lang), settings)
         print(exported)
         const type = settings.segmentsOf(exported).encoding === 'UCS-2' ? 'Unicode' : 'Text'
         process.stderr.write(`Category: ${dltCategory(key)}. Message type: ${type}.\n`)
       }),
     )
+}
+
+interface SampleOptions {
+  lang?: string
+  value?: readonly string[]
+}
+
+function valuesIn(values: readonly string[] = []): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    values.map((each) => {
+      const [, name, value] = /^(\w+)=(.*)$/s.exec(each) ?? []
+      if (name !== undefined && value !== undefined) return [name, value]
+      throw new OperatorError(`The value ${JSON.stringify(each)} must be name=value, such as orderId=A-1042.`)
+    }),
+  )
+}
+
+function smsLines({ text, template }: SmsContent, hasDlt: boolean, { segmentsOf }: DltSettings): string[] {
+  const withMeter = (each: string) => {
+    const { count, encoding } = segmentsOf(each)
+    return [each, '', `${counted(count, 'segment')}, ${encoding}, ${counted(characters(each), 'character')}`]
+  }
+  const isOther = hasDlt && template && template.text !== text
+  return isOther
+    ? [...withMeter(text), '', 'Registered-template route (DLT):', ...withMeter(template.text)]
+    : withMeter(text)
+}
+
+async function sendText(
+  env: Env,
+  slug: string,
+  key: string,
+  { to, lang, value }: SampleOptions & { to: string },
+): Promise<void> {
+  const [{ createApp }, { readConfig }] = await Promise.all([
+    import('../app.ts'),
+    import('../config/config.ts'),
+  ])
+  const config = readConfig(env)
+  requireDatabase(config)
+  const app = await createApp(config, { serves: false })
+  try {
+    app.context.requireSecret()
+    const test = { brand: slug, key, to, lang, values: valuesIn(value) }
+    const { requestId, recipient, outcome, provider } = await app.testText(await commandActor(env), test)
+    if (outcome.kind !== 'accepted') {
+      throw new OperatorError(
+        `The message to ${recipient} was not accepted: ${outcome.reason}. \`otpost explain ${requestId}\` has the attempts.`,
+      )
+    }
+    print(`Sent to ${recipient} through ${provider}. Request ${requestId}.`)
+  } finally {
+    await app.close()
+  }
 }
 
 interface LintOptions {
@@ -205,7 +294,7 @@ function noText({ slug }: DltBrand, key: string, lang?: string): OperatorError {
   )
 }
 
-async function dltSettings(env: Env): Promise<DltSettings> {
+async function textSettings(env: Env): Promise<DltSettings> {
   const settings = new Settings(env)
   const otpTtlSeconds = settings.checked(settings.integer(codeSettings.OTP_TTL_SECONDS))
   const [{ segmentsOf }, { isTopLevelDomain }] = await Promise.all([

@@ -45,12 +45,17 @@ const samples: Readonly<Record<string, string>> = {
   deliveryDateTime: '2026-11-21T14:30',
 }
 
-const loginId: VariableRule = { name: 'loginId', type: 'text', description: '1 to 64 characters' }
+export const loginIdRule: VariableRule = { name: 'loginId', type: 'text', description: '1 to 64 characters' }
 const code: VariableRule = { name: 'otp', type: 'text', description: 'six digits' }
 const lang: VariableRule = {
   name: 'lang',
   type: 'text',
   description: 'the language that a request asks for, such as hi',
+}
+
+/** Declared variables have a maximum, and may have the name of a built-in one with another type. */
+export function sampleFor(rule: VariableRule): string {
+  return (rule.max === undefined ? samples[rule.name] : undefined) ?? sampleOf(rule)
 }
 
 export function previewsOf(brand: BrandWithTexts, settings: PreviewSettings): Preview[] {
@@ -68,13 +73,12 @@ export function previewOf(
   const { segmentsOf, isTopLevelDomain } = settings
   const { key: templateKey, audience } = template
   const otpKey = templateKey === 'LOGIN_OTP_WITH_ID' ? templateKey : 'LOGIN_OTP'
-  const otpRules = otpKey === 'LOGIN_OTP' ? [code, lang] : [code, loginId, lang]
+  const otpRules = otpKey === 'LOGIN_OTP' ? [code, lang] : [code, loginIdRule, lang]
   const hasOwnLang = template.variables.some(({ name }) => name === lang.name)
   const notifyRules = hasOwnLang ? template.variables : [...template.variables, lang]
   const variables = (audience === 'notify' ? notifyRules : otpRules).map((rule) => {
     const { name, description } = rule
-    const sample = rule === lang ? brand.lang : samples[name]
-    return { name, value: given[name] ?? sample ?? sampleOf(rule), description }
+    return { name, value: given[name] ?? (rule === lang ? brand.lang : sampleFor(rule)), description }
   })
   const registration = registrationOf(brand, templateKey)
   const chosen =

@@ -130,8 +130,8 @@ function about({ templateKey, lang, channel, version }: BrandText) {
   return { template: templateKey, lang, channel, version: String(version) }
 }
 
-/** In canonical form. */
-function tagOf(lang: string | undefined, brand: BrandWithTexts): string {
+/** In canonical form. @throws OperatorError */
+export function tagOf(lang: string | undefined, brand: BrandWithTexts): string {
   const tag = lang === undefined ? brand.lang : canonicalTag(lang)
   if (tag !== undefined) return tag
   throw new OperatorError('The language must be a BCP 47 tag, such as hi or pt-BR.')

@@ -1,0 +1,74 @@
+import type { BrandWithTexts } from '../brands/brand.ts'
+import { Failure, invalid } from '../failures.ts'
+import { type MailContent, otpMail } from './emails.ts'
+import type { SmsContent } from './notify-message.ts'
+import { notifySms, notifyTemplateOf } from './notify-texts.ts'
+import { otpTextOf, registeredOtpText } from './otp-texts.ts'
+import { loginIdRule, type PreviewSettings, sampleFor } from './preview.ts'
+import { boundText, otpKeyOf, renderOtp, templateOf, templateVariables } from './templates.ts'
+import { optionalWords } from './words.ts'
+
+export interface SampleRequest {
+  readonly templateKey: string
+  /** As `readLang` returns it. */
+  readonly lang: string | undefined
+  /** By name. Other variables get samples. */
+  readonly values: Readonly<Record<string, string>>
+}
+
+/** Operators test texts with it. It is stored nowhere, so no request can verify it. */
+const sampleCode = '123456'
+
+/** What a request with these values would send. @throws validation_error, or invalid_template */
+export function sampleSms(
+  brand: BrandWithTexts,
+  { templateKey, lang, values }: SampleRequest,
+  settings: PreviewSettings,
+): SmsContent {
+  const template = notifyTemplateOf(brand, templateKey)
+  if (template) {
+    const { variables: rules } = template
+    refuseOthers(values, rules)
+    const all = Object.fromEntries(rules.map((rule) => [rule.name, values[rule.name] ?? sampleFor(rule)]))
+    const variables = templateVariables(template, all, settings.isTopLevelDomain)
+    return notifySms(brand, template, variables, lang).content
+  }
+  if (!templateOf(templateKey)) {
+    const message = `Brand ${brand.slug} has no template ${templateKey}. \`otpost text list ${brand.slug}\` lists its texts.`
+    throw new Failure('invalid_template', message)
+  }
+  const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = settings
+  const hasLoginId = templateKey === 'LOGIN_OTP_WITH_ID'
+  refuseOthers(values, hasLoginId ? [loginIdRule] : [])
+  const loginId = hasLoginId
+    ? optionalWords('loginId', values.loginId ?? sampleFor(loginIdRule), { max: 64 })
+    : undefined
+  const otp = { code: sampleCode, businessName: brand.displayName, lifetimeSeconds, loginId }
+  const chosen = otpTextOf(brand, otpKeyOf(loginId), lang)
+  const plain = renderOtp(otp, chosen).text
+  const { registrationKey, text: registered } = registeredOtpText(brand, otpKeyOf(loginId), lang)
+  const { templateKey: key, text, variables } = renderOtp(otp, registered)
+  return {
+    text: boundText(plain, sampleCode, brand, { segmentsOf, mayShorten: chosen.own === undefined }),
+    template: { key, registrationKey, text, variables },
+  }
+}
+
+/** @throws validation_error */
+export function sampleMail(
+  brand: BrandWithTexts,
+  { templateKey, lang, values }: SampleRequest,
+  { otpTtlSeconds: lifetimeSeconds }: Pick<PreviewSettings, 'otpTtlSeconds'>,
+): MailContent {
+  if (templateKey !== 'LOGIN_OTP') throw invalid('Only LOGIN_OTP has e-mail texts.')
+  refuseOthers(values, [])
+  return otpMail(brand, { code: sampleCode, businessName: undefined, lifetimeSeconds }, lang)
+}
+
+function refuseOthers(values: SampleRequest['values'], rules: readonly { readonly name: string }[]): void {
+  const names = rules.map(({ name }) => name)
+  const other = Object.keys(values).find((name) => !names.includes(name))
+  if (other === undefined) return
+  const known = names.length === 0 ? 'It has no values that can be given.' : `It has ${names.join(', ')}.`
+  throw invalid(`The template has no value ${other}. ${known}`)
+}
