@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kannel as double } from '../src/adapters/sms/kannel.ts'
 import { Settings } from '../src/config/settings.ts'
@@ -266,6 +267,155 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       expect(textOf(message)).toMatch(/^\d{6} is your Acme verification code\. [^\n]*$/)
       expect((await reportOfType('2')).status).toBe(200)
       expect(await command('explain', sent.body.requestId)).toContain('err 640')
+    })
+  })
+
+  describe("a brand's own text in Hindi, with its DLT ids", () => {
+    const entity = '1101456324675322134'
+    const [otpId, hindiOtpId, noticeId] = [
+      '1107457532145798101',
+      '1107457532145798102',
+      '1107457532145798103',
+    ]
+    // With conjuncts, ZWJ and ZWNJ, a line break, and letters of two UTF-16 units.
+    const login = 'नमस्ते! {{otp}} आपका {{businessName}} लॉग-इन कोड है।\nयह {{minutes}} मिनट में समाप्त होगा।'
+    const notice =
+      'प्रिय {{customerName}}, {{businessName}} की ओर से सूचना: आपकी मेज़ {{tableNo}} तैयार है। कृपया {{readyAt}} तक पहुँचें।\n' +
+      'क्\u200dष और क्\u200cष अलग-अलग हैं, 👩\u200d🍳 और 𑄌𑄋𑄴𑄟𑄳𑄦 भी। अपनी रसीद दिखाएँ और बिल {{amount}} चुकाएँ। ' +
+      'पार्किंग पीछे की ओर है। धन्यवाद, {{businessName}}'
+    const folder = temporaryFolder()
+    let env: Record<string, string>
+    let server: TestServer
+
+    beforeAll(async () => {
+      env = {
+        ...kannel.env,
+        DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`,
+        OTP_SMS_MODE: 'template',
+        SMS_PLAIN: 'kannel',
+        SMS_TEMPLATE: 'kannel',
+        PROVIDER_TIMEOUT_MS: String(patienceMs),
+      }
+      writeFileSync(join(folder.path, 'login.txt'), `${login}\n`)
+      writeFileSync(join(folder.path, 'notice.txt'), `${notice}\n`)
+      const text = (brand: string, key: string, file: string, ...more: string[]) =>
+        command('text', 'set', brand, key, '--file', join(folder.path, file), ...more)
+      const registered = (brand: string, key: string, id: string, ...more: string[]) =>
+        command('brand', 'template', brand, key, '--id', id, '--sender', 'NAGARX', ...more)
+      await command('brand', 'put', 'acme', '--name', 'Acme', '--dlt', '--entity', entity)
+      await text('acme', 'LOGIN_OTP', 'login.txt', '--lang', 'hi')
+      await registered('acme', 'LOGIN_OTP', otpId)
+      await registered('acme', 'LOGIN_OTP', hindiOtpId, '--lang', 'hi')
+      await command('brand', 'put', 'nagar', '--name', 'नगर', '--lang', 'hi', '--dlt', '--entity', entity)
+      await text('nagar', 'LOGIN_OTP', 'login.txt')
+      await registered('nagar', 'LOGIN_OTP', hindiOtpId)
+      const variables = [
+        'customerName:text:30',
+        'tableNo:number:999',
+        'readyAt:datetime:40',
+        'amount:text:12',
+      ]
+      await text('nagar', 'TABLE_READY', 'notice.txt', ...variables.flatMap((each) => ['--var', each]))
+      await registered('nagar', 'TABLE_READY', noticeId, '--max-length', '40')
+      await command('brand', 'put', 'nagar', '--notify', 'TABLE_READY')
+      server = await startServer(env)
+    })
+
+    afterAll(async () => {
+      await server?.stop()
+      folder.remove()
+    })
+
+    async function command(...args: string[]): Promise<void> {
+      const { code, stderr } = await otpost(args, env)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    }
+
+    /** What a request sent: the messages over SMPP, and the text that a phone joins of them. */
+    async function received(phone: string, { status, body }: Awaited<ReturnType<TestServer['post']>>) {
+      expect({ status, body }).toMatchObject({ status: 200 })
+      const { stdout } = await otpost(['deliveries', '--request', body.requestId, '--json'], env)
+      const [{ segments, encoding, route }] = JSON.parse(stdout)
+      expect({ encoding, route }).toEqual({ encoding: 'UCS-2', route: 'template' })
+      const parts = [await submitted(phone)]
+      // A part begins with 05 00 03, the number of the message, of all parts and of its own.
+      const [, , , , total = 1] = parts[0]?.udh ? Buffer.from(parts[0].hex, 'hex') : []
+      while (parts.length < total) parts.push(await submitted(phone))
+      expect(parts.length).toBe(segments)
+      const octets = parts.map(({ hex }) => Buffer.from(hex, 'hex'))
+      const bytes = Buffer.concat(
+        total === 1
+          ? octets
+          : octets
+              .sort((one, other) => one.readUInt8(5) - other.readUInt8(5))
+              .map((part) => part.subarray(6)),
+      )
+      return { parts, bytes }
+    }
+
+    const utf16 = (text: string) => Buffer.from(text, 'utf16le').swap16()
+
+    test.each([
+      ['the text of a language that the request names', 'acme', 'Acme', 'hi', '919812340021'],
+      ["the text of the brand's language", 'nagar', 'नगर', undefined, '919812340022'],
+    ])('a code has %s', async (_, brandId, name, lang, phone) => {
+      const { parts, bytes } = await received(phone, await server.post('/otp/send', { phone, brandId, lang }))
+      const otp = /\d{6}/.exec(new TextDecoder('utf-16be').decode(bytes))?.[0] ?? ''
+      const stored = login
+        .replace('{{otp}}', otp)
+        .replace('{{businessName}}', name)
+        .replace('{{minutes}}', '5')
+      expect(bytes.toString('hex')).toBe(utf16(stored).toString('hex'))
+      for (const part of parts) {
+        expect(part).toMatchObject({
+          from: 'NAGARX',
+          coding: 8,
+          tlvs: { '0x1400': entity, '0x1401': hindiOtpId },
+        })
+      }
+      expect((await server.post('/otp/verify', { phone, otp, brandId })).status).toBe(200)
+    })
+
+    test('a code without a language has the registered English text and its id', async () => {
+      const phone = '919812340023'
+      expect((await server.post('/otp/send', { phone, brandId: 'acme' })).status).toBe(200)
+      const message = await submitted(phone)
+      expect(textOf(message)).toMatch(/^\d{6} is your Acme verification code\./)
+      expect(message.tlvs).toEqual({ '0x1400': entity, '0x1401': otpId })
+    })
+
+    test('a long text of an own template goes in as many messages as otpost counts, each with the ids', async () => {
+      const phone = '919812340024'
+      const given = {
+        customerName: 'श्री\u200cमान् राम',
+        tableNo: 12,
+        readyAt: '2026-11-21T14:30',
+        amount: '₹1,250',
+      }
+      const request = {
+        channel: 'SMS',
+        to: [phone],
+        brandId: 'nagar',
+        templateKey: 'TABLE_READY',
+        variables: given,
+      }
+      const { parts, bytes } = await received(phone, await server.post('/notify', request))
+      const stored = notice
+        .replace('{{customerName}}', given.customerName)
+        .replaceAll('{{businessName}}', 'नगर')
+        .replace('{{tableNo}}', '12')
+        .replace('{{readyAt}}', '21 नवंबर 2026 को 2:30 pm बजे')
+        .replace('{{amount}}', given.amount)
+      expect(bytes.toString('hex')).toBe(utf16(stored).toString('hex'))
+      expect(parts.length).toBeGreaterThan(3)
+      for (const part of parts) {
+        expect(part).toMatchObject({
+          from: 'NAGARX',
+          coding: 8,
+          udh: true,
+          tlvs: { '0x1400': entity, '0x1401': noticeId },
+        })
+      }
     })
   })
 
