@@ -46,12 +46,13 @@ function stepsIn(code: string): readonly Step[] {
 }
 
 /** Runs the steps in one shell, so that variables persist. Resolves to the output of each. */
-async function paste(steps: readonly Step[]): Promise<readonly string[]> {
+async function paste(steps: readonly Step[], cwd = process.cwd()): Promise<readonly string[]> {
   const mark = '\x1e'
   const shell = Bun.spawn(['sh'], {
     // An unset variable means that a step is missing.
     stdin: new Blob(['set -u\n', ...steps.map(({ script }) => `${script}printf '%s' '${mark}'\n`)]),
     env: programEnv(),
+    cwd,
     stdout: 'pipe',
     stderr: 'pipe',
   })
@@ -72,7 +73,7 @@ function difference(printed: string, said: readonly string[]): string | undefine
   if (lines.length !== said.length) return `${lines.length} lines, not ${said.length}: ${printed}`
   for (const [index, line] of lines.entries()) {
     const expected = said[index] ?? ''
-    if (expected.startsWith('{')) {
+    if (expected.startsWith('{"')) {
       if (!isLike(JSON.parse(line), JSON.parse(expected))) return `${line} is not like ${expected}`
     } else {
       const [first = ''] = expected.split(', ')
@@ -225,6 +226,60 @@ test.skipIf(!Bun.which('curl'))('docs/stop-sms-pumping.md has the output of a ne
   )
   expect(after.length).toBeGreaterThan(4)
   expect(differences(after, await paste(after))).toEqual([])
+})
+
+test.skipIf(!Bun.which('curl'))('docs/dlt.md leads to a registered message', async () => {
+  const folder = temporaryFolder()
+  ending.defer(() => folder.remove())
+  const database = `file:${join(folder.path, 'try.db')}`
+  const settings = { DATABASE_URL: database, OTP_SMS_MODE: 'template' }
+  const server = await startServer({ ...settings, APP_CREDENTIALS: '{}' })
+  ending.defer(async () => {
+    await server.stop()
+  })
+  const session = stepsOf(
+    'docs/dlt.md',
+    ({ language, code }) => language === 'sh' && /^(?:otpost |KEY=|curl )/m.test(code),
+  )
+  // As in a terminal, where both are seen.
+  const steps = replaced([{ script: 'exec 2>&1\n', printed: [] }, ...session], {
+    'npx -y bun@1.4.5 src/main.ts': programLine([]).join(' '),
+    'file:data/try.db': database,
+    'http://127.0.0.1:3000': server.url.origin,
+  })
+  expect(steps.filter(({ printed }) => printed.length > 0).length).toBeGreaterThan(10)
+  expect(differences(steps, await paste(steps, folder.path))).toEqual([])
+
+  // With the settings for Kannel on the page, the text and its IDs go to Kannel.
+  const calls: { readonly headers: Headers; readonly text: string }[] = []
+  const kannel = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      calls.push({ headers: request.headers, text: await request.text() })
+      return new Response('0: Accepted for delivery', { status: 202 })
+    },
+  })
+  ending.defer(() => kannel.stop(true))
+  const [sample] = pageAt('docs/dlt.md').samples.filter(({ code }) => code.includes('KANNEL_URL='))
+  const onPage = Object.fromEntries(
+    (sample?.code ?? '')
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')),
+  )
+  const url = `http://127.0.0.1:${kannel.port}`
+  const sending = await startServer({ ...settings, ...onPage, KANNEL_URL: url })
+  ending.defer(async () => {
+    await sending.stop()
+  })
+  expect((await sending.post('/otp/send', { phone: '+91 98123 45670' })).status).toBe(200)
+  const [{ headers, text } = { headers: new Headers(), text: '' }] = calls
+  expect(text).toMatch(/^\d{6} is your login code for Acme\. It is valid for 5 minutes\. Do not share it\.$/)
+  expect(Object.fromEntries(headers)).toMatchObject({
+    'x-kannel-from': 'ACMEIN',
+    'x-kannel-meta-data': '?smpp?PE_ID=1101456324675322134&TEMPLATE_ID=1107457532145798767',
+  })
 })
 
 /** Starts the demo in its own folder. Resolves to its URL. */

@@ -114,7 +114,7 @@ export function concernsOf(model: OverviewModel): Concern[] {
     const { problem, remedy } = rejectionWords(rate)
     const pages = [
       { title: 'Deliveries', href: '/admin/deliveries' },
-      { title: `Texts of ${rate.brand}`, href: `/admin/brands/${encodeURIComponent(rate.brand)}` },
+      { title: `Texts of ${rate.brand}`, href: `/admin/brands/${encodeURIComponent(rate.brand)}/texts` },
     ]
     concerns.push({ tone: 'bad', text: `${problem} ${remedy}`, pages })
   }
