@@ -75,7 +75,7 @@ export const registered = {
   sender: 'ACMEIN',
 } as const
 
-/** The template that MSG91 has under that id, as docs/providers/msg91.md gives it. */
+/** The template that MSG91 has under that id. */
 const flow =
   '##otp## is your ##businessName## verification code. It expires in ##lifetime##. Do not share it with anyone.'
 
