@@ -14,8 +14,8 @@ import {
   exportText,
   lintText,
 } from '../../src/domain/messages/dlt.ts'
-import { otpLanguages } from '../../src/domain/messages/otp-texts.ts'
-import { templateKeys } from '../../src/domain/messages/templates.ts'
+import { otpLanguages, registeredOtpText } from '../../src/domain/messages/otp-texts.ts'
+import { renderOtp, templateKeys } from '../../src/domain/messages/templates.ts'
 
 const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }
 const registration = { id: '1107000000000000001', ids: {}, senderId: 'ACMEIN', maxLength: null }
@@ -317,6 +317,20 @@ test('docs/dlt-rules.md has each rule, in order', async () => {
   expect(Array.from(page.matchAll(/^\| `([a-z-]+)` /gm), ([, rule]) => rule)).toEqual([...dltRules])
 })
 
+test('a fix names the language of the registration, and is given once for each variable', () => {
+  const unregistered = { registrations: {}, lang: 'sv' }
+  const fixes = (lang: string, change: Partial<DltBrand>) =>
+    lintText({ ...notice('Acme: {{long}} follows {{long}}', change), lang }, settings).map(({ fix }) => fix)
+  expect(fixes('en', unregistered)).toEqual([
+    expect.stringContaining('acme NOTICE --id ID'),
+    expect.stringContaining('acme NOTICE --max-length 40'),
+  ])
+  expect(fixes('hi', unregistered)).toEqual([
+    expect.stringContaining('acme NOTICE --lang hi --id ID'),
+    expect.stringContaining('acme NOTICE --lang hi --max-length 40'),
+  ])
+})
+
 describe('built-in texts', () => {
   const builtIn = (key: string, lang: string) => dltText(acme, key, lang)
   const languages = otpLanguages.map(({ tag }) => tag)
@@ -333,6 +347,23 @@ describe('built-in texts', () => {
       const expected = ['characters', ...(key === 'LOGIN_OTP' ? [] : ['variable-length'])]
       expect(findings.map(({ rule }) => rule).filter((rule) => !expected.includes(rule))).toEqual([])
       expect(compareRegistered(subject, exportText(subject, settings), settings)).toEqual([])
+    }
+  })
+
+  test.each(['LOGIN_OTP', 'LOGIN_OTP_WITH_ID'] as const)('%s is exported as it is sent', (key) => {
+    for (const lang of languages) {
+      const text = builtIn(key, lang)
+      if (!text) throw new Error(`There is no text in ${lang}.`)
+      const values: Record<string, string> = { otp: '493027', lifetime: '5', loginId: 'jane' }
+      const placeholders = text.text.match(/(?<=\{\{)(?!businessName)\w+/g)?.values()
+      const filled = exportText(text, settings).replace(
+        /\{#\w+#\}/g,
+        () => values[placeholders?.next().value ?? ''] ?? '',
+      )
+      const loginId = key === 'LOGIN_OTP' ? undefined : 'jane'
+      const about = { code: '493027', businessName: 'Acme', lifetimeSeconds: 300, loginId }
+      const { text: sent } = renderOtp(about, registeredOtpText({ ...acme, lang }, key, undefined).text)
+      expect(filled).toBe(sent)
     }
   })
 

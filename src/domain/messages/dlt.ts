@@ -3,7 +3,6 @@ import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
 import { chosenText, type DeclaredVariable, registeredText } from './brand-texts.ts'
 import { otpLanguageOf, otpLanguages } from './otp-texts.ts'
 import type { PreviewSettings } from './preview.ts'
-import type { Registration } from './providers.ts'
 import { marksOf, templateOf } from './templates.ts'
 
 // India's carriers compare each SMS with a text that the sender has registered on a DLT portal. docs/dlt-rules.md names
@@ -57,7 +56,6 @@ export interface DltFinding {
 }
 
 interface Variable {
-  readonly name: string
   /** As in the text: `{{name}}` or `{{name:raw}}`. */
   readonly placeholder: string
   readonly tag: 'numeric' | 'alphanumeric' | 'url'
@@ -91,13 +89,13 @@ export function dltCategory(templateKey: string): string {
     : 'Service Implicit, or Service Explicit for what the customer did not ask for'
 }
 
-/** The registration whose id an SMS of this text has. Without an id: requests never choose the text on that route. */
-function registrationOfText({ brand, templateKey, lang }: DltText): Registration {
+/** Of the registration whose id an SMS of this text has. Without a registration, requests never choose it on that route. */
+function registrationKeyOf({ brand, templateKey, lang }: DltText): string {
   const { registrationKey, text } = registeredText(brand, templateKey, lang, (tag) =>
     builtInText(templateKey, tag),
   )
   const chosen = text?.lang ?? dltText(brand, templateKey)?.lang
-  return registrationOf(brand, chosen === lang ? registrationKey : `${templateKey}:${lang}`)
+  return chosen === lang ? registrationKey : `${templateKey}:${lang}`
 }
 
 /**
@@ -188,7 +186,6 @@ function variableOf(placeholder: string, { brand, templateKey, variables }: DltT
   const declared = (variables ?? brand.texts.variables.get(templateKey))?.find((each) => each.name === name)
   const { type, max } = declared ?? { type: types[name] ?? 'text', max: longestOf(name, templateKey) }
   return {
-    name,
     placeholder,
     tag: type === 'number' ? 'numeric' : type === 'url' ? 'url' : 'alphanumeric',
     longest: declared && type === 'number' ? String(max).length : max,
@@ -206,15 +203,17 @@ function longestOf(name: string, templateKey: string): number {
 /** Checks a text against what DLT portals and carriers check. Findings are in the order of `dltRules`. */
 export function lintText(subject: DltText, settings: DltSettings): readonly DltFinding[] {
   const { brand, templateKey, lang, text } = subject
-  const registration = registrationOfText(subject)
+  const registrationKey = registrationKeyOf(subject)
+  const registration = registrationOf(brand, registrationKey)
   const maxLength = subject.maxLength ?? registration.maxLength ?? defaultMaxLength
   const parts = partsOf(subject, settings)
   const variables = parts.filter((part) => typeof part !== 'string')
+  const different = [...new Map(variables.map((variable) => [variable.placeholder, variable])).values()]
   /** A control character for each variable: no text and no pattern has one. */
   const fixed = parts.map((part) => (typeof part === 'string' ? part : '\0')).join('')
   const portalText = parts.map(exported).join('')
   const fixedCount = characters(fixed.replace(/[\s\0]/g, ''))
-  const template = `otpost brand template ${brand.slug} ${templateKey}${lang === brand.lang ? '' : ` --lang ${lang}`}`
+  const template = `otpost brand template ${brand.slug} ${templateKey}${registrationKey === templateKey ? '' : ` --lang ${lang}`}`
   return [
     ...when(brand.entityId === null, {
       rule: 'entity-id',
@@ -242,8 +241,8 @@ export function lintText(subject: DltText, settings: DltSettings): readonly DltF
       fix: `Remove ${variables.length - mostVariables === 1 ? 'a variable' : `${variables.length - mostVariables} variables`}, or write the value as fixed text.`,
     }),
     ...adjacentFindings(parts),
-    ...variables.flatMap((variable) => lengthFindings(variable, maxLength, template)),
-    ...variables.flatMap(formatFindings),
+    ...different.flatMap((variable) => lengthFindings(variable, maxLength, template)),
+    ...different.flatMap(formatFindings),
     ...when(fixedCount < leastFixed, {
       rule: 'fixed-text',
       level: 'error',
