@@ -5,8 +5,7 @@ import { type ChosenText, chosenText, registeredText } from './brand-texts.ts'
 import type { SmsContent } from './notify-message.ts'
 import { english } from './otp-texts.ts'
 import type { Registration } from './providers.ts'
-import { refuseLongValue, render, type Template, templateOf } from './templates.ts'
-import { placeholdersOf } from './text-problems.ts'
+import { partsOf, refuseLongValue, render, type Template, templateOf } from './templates.ts'
 import { formatted, ruleOf } from './variables.ts'
 
 type Texts = Pick<BrandWithTexts, 'texts'>
@@ -78,7 +77,10 @@ export function filledText(
   businessName: string,
 ): { readonly text: string; readonly values: ReadonlyMap<string, string> } {
   const values = new Map([['businessName', businessName]])
-  for (const { name, isRaw } of placeholdersOf(text)) {
+  for (const [place, placeholder] of partsOf(text).entries()) {
+    if (place % 2 === 0) continue
+    const isRaw = placeholder.endsWith(':raw')
+    const name = isRaw ? placeholder.slice(0, -4) : placeholder
     const rule = rules.find((each) => each.name === name)
     const given = variables[name]
     if (!rule || given === undefined) continue
@@ -90,7 +92,7 @@ export function filledText(
         `\`variables.${name}\` must have at most ${max} characters in the text, but "${value}" has ${length}.`,
       )
     }
-    values.set(isRaw ? `${name}:raw` : name, value)
+    values.set(placeholder, value)
   }
   return { text: render({ key, text }, Object.fromEntries(values)).text, values }
 }

@@ -146,7 +146,7 @@ const split = new Map<string, readonly string[]>()
 const maxSplit = 1000
 
 /** Text and names of variables, in turn. A text is split once, not for each message. */
-function partsOf(text: string): readonly string[] {
+export function partsOf(text: string): readonly string[] {
   const known = split.get(text)
   if (known) return known
   const parts = text.split(/\{\{(\w+(?::raw)?)\}\}/)

@@ -149,6 +149,7 @@ export function formatted(type: VariableType, value: string, lang: string): stri
  * of the characters in a segment.
  */
 function withPlainCharacters(text: string): string {
+  if (/^[ -~]*$/.test(text)) return text
   return text
     .replaceAll(/[\p{Cf}--[\u200C\u200D]]/gv, '')
     .replaceAll(/\p{Zs}/gu, ' ')
