@@ -266,7 +266,7 @@ export interface TextSmsRequest {
   /**
    * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
    * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-   * error. Built-in texts are in English.
+   * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
    */
   readonly lang?: string
   /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -316,7 +316,7 @@ export type TemplateSmsRequest =
       /**
        * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
        * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-       * error. Built-in texts are in English.
+       * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
        */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -370,7 +370,7 @@ export type TemplateSmsRequest =
       /**
        * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
        * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-       * error. Built-in texts are in English.
+       * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
        */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -420,7 +420,7 @@ export type TemplateSmsRequest =
       /**
        * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
        * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-       * error. Built-in texts are in English.
+       * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
        */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -474,7 +474,7 @@ export type TemplateSmsRequest =
       /**
        * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
        * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-       * error. Built-in texts are in English.
+       * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
        */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -525,7 +525,7 @@ export interface HtmlEmailRequest {
   /**
    * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
    * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-   * error. Built-in texts are in English.
+   * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
    */
   readonly lang?: string
   /**
@@ -568,7 +568,7 @@ export interface TemplateEmailRequest {
   /**
    * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
    * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-   * error. Built-in texts are in English.
+   * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
    */
   readonly lang?: string
   /**

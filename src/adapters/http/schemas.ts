@@ -208,7 +208,7 @@ const deferral = {
 const lang = optional(
   Type.String({
     description:
-      'The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else of its base language, of the language of the brand, English. An unknown or malformed tag is no error. Built-in texts are in English.',
+      'The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else of its base language, of the language of the brand, English. An unknown or malformed tag is no error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.',
   }),
 )
 
