@@ -214,6 +214,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const passwordHash = config.adminPasswordHash
   const consolePorts = {
     ...context,
+    testText: (actor: Actor, test: TextTest) => testText(testPorts, actor, test),
     guard: context.guardReader,
     passwordHash,
     limited,
@@ -282,7 +283,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     guard,
     queue,
     handle: (request: Request): Promise<Response> => http.handle(request),
-    testText: (actor: Actor, test: TextTest) => testText(testPorts, actor, test),
+    testText: consolePorts.testText,
 
     /** @throws if the port is in use or not permitted */
     listen(): URL {

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { readConfig } from '../../src/config/config.ts'
 import { setGuardPrefix } from '../../src/domain/operator/guard.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
+import { setText } from '../../src/domain/operator/texts.ts'
 import { codeIn } from '../support/app.ts'
 import {
   browserPath,
@@ -399,6 +401,63 @@ describe('brands', () => {
     await template.getByText('not registered').waitFor()
   })
 })
+
+trace(
+  'a text of a code is written in Hindi, sent as a test, and replaced by the built-in text',
+  async (at) => {
+    const { page, server, goto, refusals } = at
+    await signIn(page)
+    await goto('/admin/brands/acme')
+    await page.getByRole('link', { name: 'Texts', exact: true }).click()
+    await headed(page, 'Texts')
+    await page.getByLabel('Language').fill('HI')
+    await button(page, 'Write').click()
+    await headed(page, 'LOGIN_OTP in Hindi')
+
+    const preview = part(page, 'Preview')
+    const bubble = preview.locator('.handset .bubble')
+    await bubble.getByText(/^आपका Acme कोड 493027 है। 5 मिनट/).waitFor()
+    const text = page.getByLabel('Text', { exact: true })
+    await text.fill('कोड ')
+    await preview.locator('.unreadable').getByText('must have the code, {{otp}}, once.').waitFor()
+    await button(page, '{{otp}}').click()
+    await bubble.getByText('कोड 493027', { exact: true }).waitFor()
+    await preview.getByText('1 segment · UCS-2 · 10 of 70 characters').first().waitFor()
+    await preview.getByLabel('otp').fill('111222')
+    await bubble.getByText('कोड 111222', { exact: true }).waitFor()
+    await text.press('End')
+    await text.pressSequentially('। <b>'.repeat(15))
+    await preview.getByText('2 segments · UCS-2').first().waitFor()
+    await text.fill('कोड {{otp}} <b>')
+    await button(page, 'Save').click()
+    await said(page, 'Saved version 1. Takes effect immediately.')
+
+    await page.getByLabel('Phone number').fill('+1 202 555 0143')
+    await button(page, 'Send').click()
+    await page
+      .getByRole('status')
+      .getByText(/^Sent to 12\S+43 through/)
+      .waitFor()
+    await server.post('/otp/send', { brandId: 'acme', phone: '12025550144', lang: 'hi-IN' })
+    const { body } = await server.request('GET', '/outbox/messages')
+    const sent = body.messages.map((message: { text: string }) => message.text.replace(/\d{6}/, '…'))
+    expect(sent).toEqual(['कोड … <b>', 'कोड … <b>'])
+
+    await part(page, 'History').getByText('- → कोड {{otp}} <b>').waitFor()
+    await pressAndConfirm(page, 'Back to the built-in text')
+    await said(page, 'The built-in text is used again.')
+    await row(page, 'LOGIN_OTP in Hindi').waitFor({ state: 'detached' })
+
+    await goto('/admin/brands/acme/texts/LOGIN_OTP/email/en')
+    const mail = page.frameLocator('iframe.mail:not([data-loading])')
+    await mail.getByText('Enter this code to continue with Acme').waitFor()
+    const visits = await page.evaluate('history.length')
+    await page.getByLabel('Text', { exact: true }).fill('Hello <i>from</i> {{businessName}}\n\n{{otp}}')
+    await mail.getByText('Hello <i>from</i> Acme').waitFor()
+    expect(await page.evaluate('history.length')).toBe(visits)
+    expect(refusals()).toEqual([])
+  },
+)
 
 trace('a blocked prefix is allowed for 24 hours, from the next code on', async (at) => {
   const { page, server } = at
@@ -947,6 +1006,10 @@ trace(
       { path: '/admin/brands', has: 'Umbrella' },
       { path: '/admin/brands/new', has: 'Create brand' },
       { path: '/admin/brands/acme', has: 'LOGIN_OTP_WITH_ID' },
+      { path: '/admin/brands/acme/texts', has: 'ORDER_DELIVERED' },
+      { path: '/admin/brands/acme/texts/new', has: 'businessName' },
+      { path: '/admin/brands/acme/texts/LOGIN_OTP/sms/ar', has: 'Back to the built-in text' },
+      { path: '/admin/brands/acme/texts/LOGIN_OTP/email/en', has: 'Your Acme verification code' },
       { path: '/admin/apps', has: 'globex-app' },
       { path: '/admin/apps/scope?app=globex-app', has: 'Calls per minute' },
       { path: '/admin/apps/webhook?app=globex-app', has: 'message.delivered' },
@@ -993,7 +1056,11 @@ trace(
     isWithGateway: true,
     prepare: async (context) => {
       await setUp(context)
-      await setGuardPrefix(context.acting(tester), 'block', '+3712000', '12h')
+      const by = context.acting(tester)
+      await setGuardPrefix(by, 'block', '+3712000', '12h')
+      await putBrand(by, 'acme', { dltEnabled: true })
+      const text = 'رمز {{businessName}} هو {{otp}}.'
+      await setText(by, { brand: 'acme', key: 'LOGIN_OTP', channel: 'SMS', lang: 'ar', text })
       const reviewer = { phone: '+12025550177', brand: 'acme', until: new Date().toISOString().slice(0, 10) }
       await addReviewNumber(
         { ...context.acting(tester), brands: context.brands, contacts: readConfig({}).contacts },

@@ -983,6 +983,13 @@ describe('an operator', () => {
     for (const shown of ['{{otp}} second', 'version 2', '→ {{otp}} second']) expect(html).toContain(shown)
     expect((await visitor.get(path)).html).toMatch(/version 2.*by console/s)
 
+    const send = (to: string) => visitor.post(`${path}/test`, { ...target, to })
+    expect((await send('+1 202 555 0143')).headers.get('location')).toBe(editor)
+    expect((await visitor.get(editor)).html).toMatch(/Sent to 12\*+43 through \w+\./)
+    expect((await app.outbox('12025550143')).at(-1)?.text).toMatch(/^\d{6} second$/)
+    const refused = await send('jane@example.com')
+    expect([refused.status, refused.html.includes('must be a phone number')]).toEqual([409, true])
+
     const remove = { ...target, version: '2', remove: '1' }
     expect((await visitor.post(path, remove)).headers.get('location')).toBe(path)
     expect(await stored()).toBeUndefined()

@@ -1,7 +1,7 @@
 import type { Visit } from './access.ts'
 
 const consolePolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 export function seeOther(location: string, cookies: readonly string[] = []): Response {
   return withCookies(new Response(null, { status: 303, headers: { location, ...pageHeaders } }), cookies)

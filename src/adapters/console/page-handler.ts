@@ -22,7 +22,7 @@ import type { NotifyJobStore } from '../../domain/messages/queue.ts'
 import type { AlertStore } from '../../domain/money/alerts.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
-import type { AuditReader } from '../../domain/operator/audit.ts'
+import type { Actor, AuditReader } from '../../domain/operator/audit.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
 import {
@@ -35,6 +35,7 @@ import {
 } from '../../domain/operator/operator.ts'
 import type { PolicyPorts, PolicyStore } from '../../domain/operator/policy.ts'
 import { type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
+import type { TextTest, TextTested } from '../../domain/operator/text-test.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
 import { staticRoutes } from '../pages/static.ts'
@@ -63,6 +64,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     /** By day; `until` is exclusive. */
     spending(from: number, until: number): Promise<readonly DaySpend[]>
   }
+  readonly testText: (actor: Actor, test: TextTest) => Promise<TextTested>
   readonly jobs: NotifyJobStore
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>

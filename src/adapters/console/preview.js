@@ -14,7 +14,7 @@ const pauseMs = 200
 const watch = (tryout, form, isFirst) => {
   const place = find('[data-preview-place]', tryout)
   const said = find('[data-preview-said]', tryout)
-  const values = find('fieldset', tryout)
+  const values = tryout.querySelector('fieldset')
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   /** @type {AbortController | undefined} */
@@ -27,7 +27,7 @@ const watch = (tryout, form, isFirst) => {
     const fields = new URLSearchParams()
     for (const [name, value] of new FormData(form)) if (typeof value === 'string') fields.append(name, value)
     if (tryout.dataset.preview) fields.set('templateKey', tryout.dataset.preview)
-    for (const input of values.querySelectorAll('input')) fields.set(input.name, input.value)
+    for (const input of values?.querySelectorAll('input') ?? []) fields.set(input.name, input.value)
     try {
       const { signal } = pending
       const answer = await fetch(form.dataset.previewAt ?? '', { method: 'POST', body: fields, signal })
@@ -47,6 +47,7 @@ const watch = (tryout, form, isFirst) => {
     const reading = find('.reading', new DOMParser().parseFromString(html, 'text/html'))
     delete place.dataset.stale
     place.replaceChildren(document.adoptNode(reading))
+    if ('isMail' in reading.dataset) showMail(form)
     return reading.dataset.summary ?? ''
   }
 
@@ -55,9 +56,34 @@ const watch = (tryout, form, isFirst) => {
     clearTimeout(timer)
     timer = setTimeout(() => void refresh(aloud), pauseMs)
   }
-  values.hidden = 'followsBrand' in tryout.dataset
+  if (values) values.hidden = 'followsBrand' in tryout.dataset
   tryout.addEventListener('input', () => refreshSoon(true))
   form.addEventListener('input', () => refreshSoon(isFirst))
+}
+
+let mails = 0
+
+/**
+ * Loads the HTML of the e-mail into a new frame: each navigation of an old one would add to the history.
+ * @param {HTMLFormElement} form
+ */
+const showMail = (form) => {
+  const button = document.querySelector('button[formtarget]')
+  const shown = document.querySelector('iframe.mail:not([data-loading])')
+  if (!(button instanceof HTMLButtonElement) || !(shown instanceof HTMLIFrameElement)) return
+  button.hidden = true
+  document.querySelector('iframe[data-loading]')?.remove()
+  const next = shown.cloneNode()
+  if (!(next instanceof HTMLIFrameElement)) return
+  next.dataset.loading = ''
+  // A frame keeps the name that it began with.
+  next.name = button.formTarget = `mail-${++mails}`
+  shown.after(next)
+  next.addEventListener('load', () => {
+    shown.remove()
+    delete next.dataset.loading
+  })
+  form.requestSubmit(button)
 }
 
 const form = document.querySelector('form[data-preview-at]')
@@ -66,6 +92,8 @@ if (form instanceof HTMLFormElement) {
     if (tryout instanceof HTMLElement) watch(tryout, form, index === 0)
   }
 }
+
+if (form instanceof HTMLFormElement) showMail(form)
 
 // Buttons insert placeholders where the operator last wrote.
 const placeholders = document.querySelector('[data-placeholders]')

@@ -5,7 +5,7 @@ import { Failure } from '../../domain/failures.ts'
 import type { Outbox, OutboxQuery } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
 import { challenge } from '../pages/bearer.ts'
-import { headersOf, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
+import { headersOf, mailPolicy, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
 import { authorize, type OutboxAccess } from './access.ts'
 import outboxCss from './outbox.css' with { type: 'text' }
 import outboxJs from './outbox.js' with { type: 'text' }
@@ -71,9 +71,6 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
       return new Response(entry.html, { headers: headersOf('text/html', mailPolicy) })
     })
 }
-
-const mailPolicy =
-  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'"
 
 type Query = Readonly<Record<string, string | undefined>>
 

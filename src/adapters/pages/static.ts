@@ -8,10 +8,14 @@ import timesJs from './times.js' with { type: 'text' }
 export const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** Of the HTML of an e-mail, in a frame. */
+export const mailPolicy =
+  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'"
+
 export interface StaticFile {
   /** A function is called at the first request. */
   readonly content: string | Bun.BunFile | (() => Promise<string>)
-  readonly type: 'text/html' | 'text/css' | 'text/javascript' | 'application/json'
+  readonly type: 'text/html' | 'text/plain' | 'text/css' | 'text/javascript' | 'application/json'
 }
 
 /** Files of every page. Each base path has its own, since a proxy may allow only one of them. */

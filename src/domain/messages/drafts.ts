@@ -1,10 +1,12 @@
 import type { BrandWithTexts } from '../brands/brand.ts'
 import { BrandTexts, type DeclaredVariable, type TextTarget } from './brand-texts.ts'
 import { type DltFinding, lintText } from './dlt.ts'
+import type { MailContent } from './emails.ts'
+import { notifyTemplateOf } from './notify-texts.ts'
 import { otpLanguageOf } from './otp-texts.ts'
-import { type Preview, type PreviewSettings, previewOf } from './preview.ts'
+import { mailPreviewOf, type Preview, type PreviewSettings, previewOf } from './preview.ts'
 import { templateOf } from './templates.ts'
-import { textProblems } from './text-problems.ts'
+import { declarationProblems, textProblems } from './text-problems.ts'
 
 /** Empty: none. */
 export type TextParts = Readonly<Record<'subject' | 'text' | 'html', string>>
@@ -20,6 +22,8 @@ export interface DraftPreview {
   readonly problems: readonly string[]
   /** Null: it has problems, or is an e-mail. */
   readonly sms: Preview | null
+  /** Null: it has problems, or is an SMS. */
+  readonly mail: MailContent | null
   /** Null: the brand does not use the registered-template route, or there is no message. */
   readonly findings: readonly DltFinding[] | null
 }
@@ -63,12 +67,19 @@ export function draftPreview(
   given: Readonly<Record<string, string>>,
   settings: PreviewSettings,
 ): DraftPreview {
-  const { subject, html, channel, variables, lang } = draft
-  const problems = textProblems({ ...draft, subject: subject || null, html: html || null }, variables)
-  const template = templateOf(draft.templateKey)
+  const { templateKey, subject, text, html, channel, variables, lang } = draft
+  if (text.trim() === '') return { problems: ['The text is empty.'], sms: null, mail: null, findings: null }
+  const problems = [
+    ...(variables.length > 0 ? declarationProblems(templateKey, variables) : []),
+    ...textProblems({ ...draft, subject: subject || null, html: html || null }, variables),
+  ]
   const shown = withDraft(brand, draft)
-  const isSms = channel === 'SMS' && problems.length === 0 && template
-  const sms = isSms ? previewOf(shown, template, { ...given, lang }, settings) : null
+  const isValid = problems.length === 0
+  const mail = isValid && channel === 'EMAIL' ? mailPreviewOf(shown, { lang }, settings) : null
+  const template = notifyTemplateOf(shown, templateKey) ?? templateOf(templateKey)
+  const isSms = isValid && channel === 'SMS' && template
+  // In the brand's language, since the template may have a variable `lang`.
+  const sms = isSms ? previewOf({ ...shown, lang }, template, given, settings) : null
   const findings = sms && brand.dltEnabled ? lintText({ ...draft, brand: shown }, settings) : null
-  return { problems, sms, findings }
+  return { problems, sms, mail, findings }
 }

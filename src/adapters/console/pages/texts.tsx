@@ -50,7 +50,7 @@ export function textsPage(pageContext: PageContext, model: TextsModel): string {
             options={Object.fromEntries(
               [...templateKeys, ...ownTemplateKeys(brand)].flatMap((key) => [
                 [`${key} SMS`, key],
-                ...(key === 'LOGIN_OTP' ? [[`${key} EMAIL`, `${key}, e-mail`] as const] : []),
+                ...(key === 'LOGIN_OTP' ? [[`${key} EMAIL`, `${key} e-mail`] as const] : []),
               ]),
             )}
           />
@@ -77,7 +77,7 @@ function textCells(brand: BrandWithTexts, row: TextRow) {
     <a key="template" class="entry" href={textPath(brand, row)}>
       <span class="entry-name breaks">
         <code>{templateKey}</code>
-        {channel === 'EMAIL' && ', e-mail'}
+        {channel === 'EMAIL' && ' e-mail'}
         <span class="sr-only"> in {languageName(lang)}</span>
       </span>
       {variables.length > 0 && <code class="breaks">{variables.map(inWords).join(' ')}</code>}
@@ -107,12 +107,12 @@ function textCells(brand: BrandWithTexts, row: TextRow) {
 
 export function textPage(pageContext: PageContext, model: TextModel): string {
   const { brand, form, own, builtIn, isNewTemplate, problems } = model
-  const { templateKey, lang } = form
+  const { templateKey, channel, lang } = form
   const isDisabled = builtIn === null && own !== null && !brand.notifyTemplates.includes(templateKey)
   return consolePage(
     pageContext,
     {
-      title: isNewTemplate ? 'New template' : `${templateKey} in ${languageName(lang)}`,
+      title: isNewTemplate ? 'New template' : `${kindOf(form)} in ${languageName(lang)}`,
       section: 'brands',
       parent: { title: `Texts of ${brand.displayName}`, href: textsPath(brand) },
       actions: isNewTemplate ? undefined : own ? (
@@ -136,7 +136,7 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
               isNewTemplate
                 ? 'For `/notify`. The template exists as long as the brand has a text of it.'
                 : own
-                  ? `Sent as it is, with a value for each placeholder. Takes precedence over the built-in text.`
+                  ? 'otpost sends it as it is, with a value for each placeholder.'
                   : 'This is the built-in text. Save it to store a text of the brand.'
             }
           >
@@ -150,7 +150,10 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
               <PreviewSlot>
                 <DraftReading model={model} />
               </PreviewSlot>
-              <SampleValues of={templateKey} variables={sampleVariables(model)} />
+              {channel === 'EMAIL' && <MailFrame brand={brand} />}
+              {channel === 'SMS' && !isNewTemplate && (
+                <SampleValues of={templateKey} variables={sampleVariables(model)} />
+              )}
             </div>
           </Card>
         </div>
@@ -230,6 +233,7 @@ function Editor({ model }: { model: TextModel }) {
             </li>
           ))}
         </ul>
+        {builtIn === null && <p class="hint">Each variable is a placeholder.</p>}
       </FieldGroup>
     </Form>
   )
@@ -241,7 +245,8 @@ export function draftFragment(model: Pick<TextModel, 'preview'>): string {
 }
 
 function DraftReading({ model: { preview } }: { model: Pick<TextModel, 'preview'> }) {
-  const { problems, sms, findings } = preview
+  const { problems, sms, mail, findings } = preview
+  if (mail) return <MailReading mail={mail} />
   if (sms) {
     return (
       <PreviewMessage preview={sms}>
@@ -256,6 +261,41 @@ function DraftReading({ model: { preview } }: { model: Pick<TextModel, 'preview'
           <li key={problem}>{problem}</li>
         ))}
       </ul>
+    </div>
+  )
+}
+
+/** preview.js shows the HTML while the operator types. Without it, the button does. */
+function MailFrame({ brand }: Pick<TextModel, 'brand'>) {
+  return (
+    <>
+      <button
+        type="submit"
+        class="button plain"
+        form="text"
+        formaction={`${textsPath(brand)}/mail`}
+        formtarget="mail"
+        formnovalidate
+      >
+        Show the HTML
+      </button>
+      <iframe name="mail" class="mail" sandbox="" referrerpolicy="no-referrer" title="HTML of the e-mail" />
+    </>
+  )
+}
+
+function MailReading({ mail }: { mail: NonNullable<DraftPreview['mail']> }) {
+  return (
+    <div class="reading" data-summary={mail.subject} data-is-mail>
+      <p class="mail-subject">
+        <bdi>{mail.subject}</bdi>
+      </p>
+      <details class="fold">
+        <summary>Text part</summary>
+        <p class="text" dir="auto">
+          {mail.text}
+        </p>
+      </details>
     </div>
   )
 }
@@ -282,17 +322,34 @@ function Findings({ list }: { list: DraftPreview['findings'] }) {
   )
 }
 
-/** The request's language is that of the text. */
-function sampleVariables({ preview: { sms } }: TextModel) {
-  return (sms?.variables ?? []).filter(({ name }) => name !== 'lang')
+/** Without `lang`: the request's language is that of the text. */
+function sampleVariables({ preview: { sms }, placeholders }: TextModel) {
+  return (sms?.variables ?? []).filter(({ name }) => placeholders.includes(name))
 }
 
 function StoredText({ model }: { model: TextModel }) {
-  const { brand, form, own, builtIn, providers } = model
+  const { brand, form, own, builtIn, providers, test } = model
   const { templateKey, channel, lang } = form
   const registration = lang === brand.lang ? templateKey : `${templateKey}:${lang}`
   return (
     <>
+      <Card
+        title="Send a test"
+        hint="The saved text, with sample values. Destination rules and budgets apply, and the provider bills an SMS."
+      >
+        <Problem text={test.problem} />
+        <Form action={`${textsPath(brand)}/test`} hidden={{ templateKey, channel, lang }} class="inline">
+          <Field
+            label={channel === 'EMAIL' ? 'E-mail address' : 'Phone number'}
+            name="to"
+            value={test.to}
+            required
+            isCode
+            placeholder={channel === 'EMAIL' ? 'you@example.com' : '+1 202 555 0143'}
+          />
+          <Button>Send</Button>
+        </Form>
+      </Card>
       {channel === 'SMS' && (
         <Card title="Registered template" hint="For DLT in India and for providers’ own template IDs.">
           <Registration brand={brand} of={registration} providers={providers} />
@@ -312,7 +369,7 @@ function StoredText({ model }: { model: TextModel }) {
             hidden={{ templateKey, channel, lang, version: String(own.version), remove: '1' }}
             submit={builtIn ? 'Back to the built-in text' : 'Remove this text'}
             kind="danger"
-            confirm={`Remove version ${own.version} of the text of ${templateKey} in ${languageName(lang)}?${builtIn ? ' The built-in text is used again.' : ''}`}
+            confirm={`Remove version ${own.version} of ${kindOf(form)} in ${languageName(lang)}?${builtIn ? ' The built-in text is used again.' : ''}`}
           />
         </Card>
       )}
@@ -339,6 +396,10 @@ function History({ records }: { records: readonly AuditRecord[] }) {
       />
     </Card>
   )
+}
+
+function kindOf({ templateKey, channel }: Pick<TextTarget, 'templateKey' | 'channel'>): string {
+  return channel === 'EMAIL' ? `${templateKey} e-mail` : templateKey
 }
 
 const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'code' })

@@ -8,6 +8,7 @@ import { placeholdersFor } from '../../../domain/messages/text-problems.ts'
 import type { AuditRecord } from '../../../domain/operator/audit.ts'
 import { OperatorError } from '../../../domain/operator/operator.ts'
 import { inWords, readVariable, removeText, setText } from '../../../domain/operator/texts.ts'
+import { headersOf, mailPolicy } from '../../pages/static.ts'
 import { done, html, seeOther } from '../answers.ts'
 import type { PageContext, TextForm, TextModel, TextRow, TextsModel } from '../models.ts'
 import { field, linesOf, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
@@ -95,10 +96,46 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
     }),
   )
   post(
+    `${path}/test`,
+    ofBrand((brand, { form, visit, by }, pageContext) => {
+      const channel = parseChannel(form.get('channel'))
+      const target = targetIn(brand, field(form, 'templateKey'), channel, field(form, 'lang'))
+      if (!target) return missing(pageContext, 'Text not found')
+      const { templateKey: key, lang } = target
+      const to = field(form, 'to')
+      return orAgain(
+        async () => {
+          if (to.includes('@') !== (channel === 'EMAIL')) {
+            const kind = channel === 'EMAIL' ? 'an e-mail address' : 'a phone number of 7 to 15 digits'
+            throw new OperatorError(`The recipient must be ${kind}.`)
+          }
+          const test = { brand: brand.slug, key, lang, to }
+          const { recipient, outcome, provider } = await ports.testText(by.actor, test)
+          if (outcome.kind !== 'accepted') {
+            throw new OperatorError(
+              `The message to ${recipient} was not accepted: ${outcome.reason}. Deliveries has its trace.`,
+            )
+          }
+          return done(visit, textPath(brand, target), `Sent to ${recipient} through ${provider}.`)
+        },
+        (problem) => editor(pageContext, brand, startingForm(brand, target), { test: { to, problem } }),
+      )
+    }),
+  )
+  post(
     `${path}/preview`,
     ofBrand((brand, { form }) => {
       const asked = textAsked(form)
       return html(draftFragment({ preview: previewFor(brand, asked, sampleValues(form)) }))
+    }),
+  )
+  post(
+    `${path}/mail`,
+    ofBrand((brand, { form }) => {
+      const { problems, mail } = previewFor(brand, textAsked(form), {})
+      const type = mail ? 'text/html' : 'text/plain'
+      const headers = { ...headersOf(type, mailPolicy), 'cache-control': 'no-store' }
+      return new Response(mail?.html ?? problems.join('\n'), { headers })
     }),
   )
 
@@ -140,7 +177,8 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
       test: { to: '', problem: null },
       ...part,
     }
-    return html(textPage(pageContext, model), model.problems.length === 0 ? 200 : 409)
+    const isRejected = model.problems.length > 0 || model.test.problem !== null
+    return html(textPage(pageContext, model), isRejected ? 409 : 200)
   }
 
   function startingForm(brand: BrandWithTexts, target: TextTarget): TextForm {
@@ -153,7 +191,9 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
   }
 
   function previewFor(brand: BrandWithTexts, form: TextForm, values: Readonly<Record<string, string>>) {
-    return draftPreview(brand, { ...form, variables: declaredIn(form) }, values, settings)
+    // A new template shows its message before it has a key.
+    const templateKey = form.templateKey || 'NEW_TEMPLATE'
+    return draftPreview(brand, { ...form, templateKey, variables: declaredIn(form) }, values, settings)
   }
 
   function changesOf({ slug: target }: BrandWithTexts): Promise<readonly AuditRecord[]> {
