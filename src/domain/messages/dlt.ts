@@ -414,7 +414,7 @@ function allowListFindings(
       .filter((phone) => !numbers.has(nationalDigits(phone)))
       .map((phone) => finding(phone, nationalDigits(phone))),
     ...(entries.length > 0 ? [] : variables.filter(({ tag }) => tag === 'url')).map(({ placeholder }) =>
-      finding(`No URL for ${placeholder}`, 'URL'),
+      finding(`The URL of ${placeholder}`, 'URL'),
     ),
   ]
 }
