@@ -248,7 +248,7 @@ const rows: readonly Row[] = [
     'allow-list',
     'error',
     notice(`${plain} See {{link}}`, { dltAllowList: ['1800123456'] }),
-    'No URL for {{link}}',
+    'The URL of {{link}}',
     `${plain} See {{link}}`,
   ),
   row(
