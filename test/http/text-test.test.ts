@@ -85,6 +85,20 @@ describe('a test message', () => {
     expect(dlt.sent).toMatchObject([{ text: '123456 jane 5', senderId: 'ACMEIN', template: { id: '1107' } }])
   })
 
+  test('with a value that is too long for the registered text is refused for an Indian number', async () => {
+    await api.brand('acme', { displayName: 'Acme', dltEnabled: true })
+    const longValues = [
+      { key: 'ORDER_PLACED', values: { customerName: 'a'.repeat(31) } },
+      { key: 'LOGIN_OTP_WITH_ID', values: { loginId: 'a'.repeat(31) } },
+    ]
+    for (const sample of longValues) {
+      const problem = 'must have at most 30 characters in the registered text of this template.'
+      expect(await send({ ...sample, to: '+91 98123 45678' }).catch(String)).toContain(problem)
+      expect((await send(sample)).outcome).toEqual(accepted)
+    }
+    expect([dlt.sent.length, (await tests()).length]).toEqual([2, 2])
+  })
+
   test('is an e-mail for an e-mail address', async () => {
     expect(await send({ to: 'Jane@Example.com' })).toMatchObject({
       recipient: 'j***@example.com',

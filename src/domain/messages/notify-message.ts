@@ -70,6 +70,11 @@ export function smsWay(
   return { senderId: rule?.sender ?? null, priced: { to: recipient.identity, country }, steps }
 }
 
+/** Whether carriers compare the SMS of a brand with DLT with the registered text. */
+export function isScrubbed({ priced, steps }: SmsWay): boolean {
+  return priced.country === 'IN' && steps.some(({ route }) => route === 'template')
+}
+
 /** What the SMS of a request have in common. */
 export type SmsParts = ReturnType<typeof smsParts>
 

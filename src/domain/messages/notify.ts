@@ -37,9 +37,9 @@ import { readLang } from './languages.ts'
 import { messageStatus, recipientIndex } from './message-status.ts'
 import {
   giveBackUnspent,
+  isScrubbed,
   type MailContent,
   type SmsContent,
-  type SmsWay,
   sendMail,
   sendSms,
   smsParts,
@@ -187,11 +187,6 @@ function readSmsOrder(
   if (tooLong && recipients.some(({ way }) => isScrubbed(way))) throw tooLong
   if (recipients.length > 1) delete context.country
   return { content, recipients, expiresAt }
-}
-
-/** Whether carriers compare the SMS with the registered text (India's DLT). */
-function isScrubbed({ priced, steps }: SmsWay): boolean {
-  return priced.country === 'IN' && steps.some(({ route }) => route === 'template')
 }
 
 const notifyByMail: Handler = async (ports, context, body, { app, policy, key }) => {

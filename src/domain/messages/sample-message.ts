@@ -1,11 +1,19 @@
-import type { BrandWithTexts } from '../brands/brand.ts'
+import { judged } from '../body.ts'
+import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
 import { Failure, invalid } from '../failures.ts'
 import { type MailContent, otpMail } from './emails.ts'
 import type { SmsContent } from './notify-message.ts'
 import { notifySms, notifyTemplateOf } from './notify-texts.ts'
 import { otpTextOf, registeredOtpText } from './otp-texts.ts'
 import { loginIdRule, type PreviewSettings, sampleFor } from './preview.ts'
-import { boundText, otpKeyOf, renderOtp, templateOf, templateVariables } from './templates.ts'
+import {
+  boundText,
+  otpKeyOf,
+  refuseLongLoginId,
+  renderOtp,
+  templateOf,
+  templateVariables,
+} from './templates.ts'
 import { optionalWords } from './words.ts'
 
 export interface SampleRequest {
@@ -19,19 +27,24 @@ export interface SampleRequest {
 /** Operators test texts with it. It is stored nowhere, so no request can verify it. */
 const sampleCode = '123456'
 
-/** What a request with these values would send. @throws validation_error, or invalid_template */
+/**
+ * What a request with these values would send.
+ * @returns `tooLong`: why carriers would reject the registered text
+ * @throws validation_error, or invalid_template
+ */
 export function sampleSms(
   brand: BrandWithTexts,
   { templateKey, lang, values }: SampleRequest,
   settings: PreviewSettings,
-): SmsContent {
+): { readonly sms: SmsContent; readonly tooLong: Failure | undefined } {
   const template = notifyTemplateOf(brand, templateKey)
   if (template) {
     const { variables: rules } = template
     refuseOthers(values, rules)
     const all = Object.fromEntries(rules.map((rule) => [rule.name, values[rule.name] ?? sampleFor(rule)]))
     const variables = templateVariables(template, all, settings.isTopLevelDomain)
-    return notifySms(brand, template, variables, lang).content
+    const { content, tooLong } = notifySms(brand, template, variables, lang)
+    return { sms: content, tooLong }
   }
   if (!templateOf(templateKey)) {
     const message = `Brand ${brand.slug} has no template ${templateKey}. \`otpost text list ${brand.slug}\` lists its texts.`
@@ -49,8 +62,17 @@ export function sampleSms(
   const { registrationKey, text: registered } = registeredOtpText(brand, otpKeyOf(loginId), lang)
   const { templateKey: key, text, variables } = renderOtp(otp, registered)
   return {
-    text: boundText(plain, sampleCode, brand, { segmentsOf, mayShorten: chosen.own === undefined }),
-    template: { key, registrationKey, text, variables },
+    sms: {
+      text: boundText(plain, sampleCode, brand, { segmentsOf, mayShorten: chosen.own === undefined }),
+      template: { key, registrationKey, text, variables },
+    },
+    tooLong:
+      brand.dltEnabled && loginId !== undefined
+        ? judged(() => {
+            refuseLongLoginId(loginId, registered, registrationOf(brand, registrationKey))
+            return undefined
+          })
+        : undefined,
   }
 }
 

@@ -122,6 +122,15 @@ export function refuseLongValue(
   throw invalid(`\`${field}\` must have at most ${max} characters in the registered text of this template.`)
 }
 
+/** @param text the registered one */
+export function refuseLongLoginId(
+  loginId: string,
+  { own }: OtpText,
+  registration: Pick<Registration, 'maxLength'>,
+): void {
+  if (own === undefined || own.text.includes('{{loginId}}')) refuseLongValue('loginId', loginId, registration)
+}
+
 /**
  * Variables inside values are not replaced.
  * @param variables by placeholder

@@ -8,6 +8,7 @@ import { Failure } from '../failures.ts'
 import { type DeliveryPorts, deliverMail, type SmsMode } from '../messages/delivery.ts'
 import {
   giveBackUnspent,
+  isScrubbed,
   type MailContent,
   type SmsContent,
   sendSms,
@@ -62,7 +63,13 @@ export interface TextTested {
   readonly provider: string | undefined
 }
 
-type SampleMessage = { readonly sms: SmsContent } | { readonly mail: MailContent }
+type SampleMessage =
+  | {
+      readonly sms: SmsContent
+      /** Why carriers would reject it on the registered route. */
+      readonly tooLong: Failure | undefined
+    }
+  | { readonly mail: MailContent }
 
 /** `text preview` (design D47). @throws OperatorError */
 export function sampleMessage(
@@ -73,9 +80,7 @@ export function sampleMessage(
 ): SampleMessage {
   const sample = { templateKey, lang: tagOf(lang, brand), values }
   const message = judged(() =>
-    channel === 'SMS'
-      ? { sms: sampleSms(brand, sample, settings) }
-      : { mail: sampleMail(brand, sample, settings) },
+    channel === 'SMS' ? sampleSms(brand, sample, settings) : { mail: sampleMail(brand, sample, settings) },
   )
   if (message instanceof Failure) throw new OperatorError(message.message)
   return message
@@ -155,9 +160,10 @@ async function deliver(
     const to = { to: recipient.identity, recipientSubject: subject, position: null }
     return deliverMail(ports, context, { ...about, ...to, ...message.mail })
   }
-  const { sms: content } = message
+  const { sms: content, tooLong } = message
   const policy = await ports.policy()
   const way = smsWay(ports, context, recipient, { field: 'to', brand, policy, content })
+  if (tooLong && isScrubbed(way)) throw tooLong
   const charge = new Charge(policy, { app: testAppId, brand: brand.slug }, context, ports)
   const charging = charge.add(way.priced, way.steps)
   const grants = await claim(ports, context, charge.claims())

@@ -37,7 +37,7 @@ import {
   loginOtp,
   type OtpValues,
   otpKeyOf,
-  refuseLongValue,
+  refuseLongLoginId,
   renderOtp,
 } from '../messages/templates.ts'
 import { optionalWords } from '../messages/words.ts'
@@ -377,11 +377,12 @@ function readOrder(
   const { recipient } = to
   const destination =
     channel === 'SMS' ? decideDestination(ports, context, recipient, { field, brand, policy }) : undefined
-  if (destination && loginId !== undefined) refuseLongLoginId(ports, brand, { loginId, lang, destination })
+  if (destination && loginId !== undefined) checkLoginId(ports, brand, { loginId, lang, destination })
   return { ...to, loginId, businessName, lang, destination, ip }
 }
 
-function refuseLongLoginId(
+/** @throws validation_error if carriers would reject the registered text with it */
+function checkLoginId(
   ports: SendOtpPorts,
   brand: BrandWithTexts,
   {
@@ -392,8 +393,7 @@ function refuseLongLoginId(
 ): void {
   if (!isScrubbed(routingTo(ports, brand, destination), brand, destination.country)) return
   const { registrationKey, text } = registeredOtpText(brand, otpKeyOf(loginId), lang)
-  if (text.own && !text.own.text.includes('{{loginId}}')) return
-  refuseLongValue('loginId', loginId, registrationOf(brand, registrationKey))
+  refuseLongLoginId(loginId, text, registrationOf(brand, registrationKey))
 }
 
 function routingTo(
