@@ -820,6 +820,13 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     expect(fresh.map(([action]) => action)).toEqual(['/admin/brands'])
   })
 
+  test('show the wording of each template with the names of its variables', async () => {
+    const text = await words(
+      brandPage(pageContext, brandModel(brand, { previews: previewsOf(brand, settings) })),
+    )
+    expect(text).toContain('Hi customerName, your businessName order orderId is out for delivery.')
+  })
+
   for (const [customerName, size, why] of [
     ['Jane', '1 segment · GSM-7 · 75 of 160 characters', 'bill 1 segment.'],
     ['[Jane] €', '1 segment · GSM-7 · 82 of 160 characters', '[ ] € count as two characters.'],

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { type Brand, type BrandStatus, ownTemplateKeys } from '../../../domain/brands/brand.ts'
 import type { Preview } from '../../../domain/messages/preview.ts'
-import { notifyTemplateKeys } from '../../../domain/messages/templates.ts'
+import { notifyTemplateKeys, partsOf } from '../../../domain/messages/templates.ts'
 import { Badge, Choice, Empty, Field, FieldGroup, LinkButton, Snippet } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Problems, Table } from '../components.tsx'
 import type { BrandModel, PageContext } from '../models.ts'
@@ -306,10 +306,9 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
   const { templateKey, audience, variables } = preview
   const isEnabled = form.notifyTemplates.includes(templateKey)
   const state = audience === 'otp' ? 'code' : isEnabled ? 'enabled' : 'not enabled'
-  // Texts and variable names alternate.
-  const wording = preview.template
-    .split(/\{(\w+)\}/)
-    .map((part, index) => (index % 2 === 0 ? part : <var key={`${index} ${part}`}>{part}</var>))
+  const wording = partsOf(preview.template).map((part, index) =>
+    index % 2 === 0 ? part : <var key={`${index} ${part}`}>{part}</var>,
+  )
   return (
     <Card
       class="template"
