@@ -3,7 +3,7 @@ import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
 import { chosenText, type DeclaredVariable, registeredText } from './brand-texts.ts'
 import { otpLanguageOf, otpLanguages } from './otp-texts.ts'
 import type { PreviewSettings } from './preview.ts'
-import { marksOf, templateOf } from './templates.ts'
+import { marksOf, splitText, templateOf } from './templates.ts'
 
 // India's carriers compare each SMS with a text that the sender has registered on a DLT portal. docs/dlt-rules.md names
 // the sources of these rules.
@@ -167,26 +167,27 @@ function partsOf(subject: DltText, { otpTtlSeconds }: Pick<DltSettings, 'otpTtlS
     if (typeof part === 'string' && typeof last === 'string') parts[parts.length - 1] = last + part
     else parts.push(part)
   }
-  for (const [place, piece] of text.split(/(\{\{\w+(?::raw)?\}\})/).entries()) {
+  for (const [place, piece] of splitText(text).entries()) {
     if (place % 2 === 0) {
       add(piece)
-    } else if (piece === '{{businessName}}') {
+    } else if (piece === 'businessName') {
       add(brand.displayName)
     } else {
       add(variableOf(piece, subject))
       // The lifetime has a number and a unit, such as "5 minutes".
-      if (piece === '{{lifetime}}') add(otpLanguageOf(lang).lifetime(otpTtlSeconds).replace(/^\d+/, ''))
+      if (piece === 'lifetime') add(otpLanguageOf(lang).lifetime(otpTtlSeconds).replace(/^\d+/, ''))
     }
   }
   return parts.filter((part) => part !== '')
 }
 
-function variableOf(placeholder: string, { brand, templateKey, variables }: DltText): Variable {
-  const name = placeholder.slice(2, -2).replace(':raw', '')
+/** @param words between the braces of the placeholder */
+function variableOf(words: string, { brand, templateKey, variables }: DltText): Variable {
+  const name = words.replace(':raw', '')
   const declared = (variables ?? brand.texts.variables.get(templateKey))?.find((each) => each.name === name)
   const { type, max } = declared ?? { type: types[name] ?? 'text', max: longestOf(name, templateKey) }
   return {
-    placeholder,
+    placeholder: `{{${words}}}`,
     tag: type === 'number' ? 'numeric' : type === 'url' ? 'url' : 'alphanumeric',
     longest: declared && type === 'number' ? String(max).length : max,
     declared,

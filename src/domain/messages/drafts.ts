@@ -5,7 +5,7 @@ import type { MailContent } from './emails.ts'
 import { notifyTemplateOf } from './notify-texts.ts'
 import { otpLanguageOf } from './otp-texts.ts'
 import { mailPreviewOf, type Preview, type PreviewSettings, previewOf } from './preview.ts'
-import { templateOf } from './templates.ts'
+import { templateOf, wholeMinutes } from './templates.ts'
 import { declarationProblems, textProblems } from './text-problems.ts'
 
 /** Empty: none. */
@@ -37,8 +37,8 @@ export function builtInParts(
   if (!template) return null
   if (template.audience === 'notify') return { subject: '', text: template.text, html: '' }
   const { lifetime, sms, mail } = otpLanguageOf(lang)
-  const minutes = Math.max(1, Math.floor(otpTtlSeconds / 60))
-  const inMinutes = lifetime(minutes * 60).replace(String(minutes), '{{minutes}}')
+  const minutes = wholeMinutes(otpTtlSeconds)
+  const inMinutes = lifetime(Number(minutes) * 60).replace(minutes, '{{minutes}}')
   const [subject, text] =
     channel === 'EMAIL'
       ? [mail.subject, [mail.intro, '{{otp}}', mail.expiry, mail.unrequested].join('\n\n')]

@@ -13,7 +13,7 @@ import {
   smallPrint,
 } from './mail-layout.ts'
 import { english, type OtpLanguage, otpTextOf } from './otp-texts.ts'
-import { wholeMinutes } from './templates.ts'
+import { filled, loginOtp, splitText, wholeMinutes } from './templates.ts'
 
 export interface MailContent {
   readonly subject: string
@@ -46,16 +46,14 @@ export function otpMail(
     minutes: wholeMinutes(lifetimeSeconds),
     lifetime: mail.lifetime(lifetimeSeconds),
   }
-  const subject = filled(mail.subject, values)
-  const text = filled(mail.text, values)
+  const subject = filled(loginOtp.key, mail.subject, values)
+  const text = filled(loginOtp.key, mail.text, values)
   values.businessName = escapeHtml(businessName)
-  return { subject, text, html: filled(mail.html, values) }
+  return { subject, text, html: filled(loginOtp.key, mail.html, values) }
 }
 
-/** Text, and names of values, in turn. */
-type Source = readonly string[]
-
-interface OtpMail extends Readonly<Record<keyof MailContent, Source>> {
+/** The parts as `splitText` returns them. */
+interface OtpMail extends Readonly<Record<keyof MailContent, readonly string[]>> {
   /** In words. */
   readonly lifetime: (seconds: number) => string
 }
@@ -82,24 +80,7 @@ function newOtpMail(brand: MailBrand, requested: string | undefined): OtpMail {
     ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
     : builtInMail(brand, builtIn)
   const { lifetime } = builtIn
-  return { lifetime, subject: parts(subject), text: parts(text), html: parts(html) }
-}
-
-function parts(text: string): Source {
-  return text.split(/\{\{(\w+)\}\}/)
-}
-
-function filled(source: Source, values: Readonly<Record<string, string>>): string {
-  let text = ''
-  let isName = false
-  for (const part of source) {
-    const value = isName ? values[part] : part
-    if (value === undefined)
-      throw new Error(`The text of LOGIN_OTP has {{${part}}}, but no variable has that name.`)
-    text += value
-    isName = !isName
-  }
-  return text
+  return { lifetime, subject: splitText(subject), text: splitText(text), html: splitText(html) }
 }
 
 /** A name such as "Acme Inc." keeps its own direction in a right-to-left mail. */

@@ -139,29 +139,39 @@ export function render(
   { key, text }: Pick<Template, 'key' | 'text'>,
   variables: Rendered['variables'],
 ): Rendered {
-  let rendered = ''
+  return { templateKey: key, text: filled(key, partsOf(text), variables), variables }
+}
+
+/** @param parts as `splitText` returns them */
+export function filled(key: string, parts: readonly string[], variables: Rendered['variables']): string {
+  let text = ''
   let isName = false
-  for (const part of partsOf(text)) {
+  for (const part of parts) {
     const value = isName ? variables[part] : part
     if (value === undefined)
       throw new Error(`The text of ${key} has {{${part}}}, but no variable has that name.`)
-    rendered += value
+    text += value
     isName = !isName
   }
-  return { templateKey: key, text: rendered, variables }
+  return text
 }
 
 const split = new Map<string, readonly string[]>()
 const maxSplit = 1000
 
-/** Text and names of variables, in turn. A text is split once, not for each message. */
+/** As `splitText`. A text is split once, not for each message. */
 export function partsOf(text: string): readonly string[] {
   const known = split.get(text)
   if (known) return known
-  const parts = text.split(/\{\{(\w+(?::raw)?)\}\}/)
+  const parts = splitText(text)
   if (split.size >= maxSplit) split.clear()
   split.set(text, parts)
   return parts
+}
+
+/** Text and names of variables, in turn. */
+export function splitText(text: string): readonly string[] {
+  return text.split(/\{\{(\w+(?::raw)?)\}\}/)
 }
 
 export interface OtpValues {
