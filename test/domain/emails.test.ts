@@ -7,7 +7,6 @@ import { otpMail, renderMail } from '../../src/domain/messages/emails.ts'
 import { directionOf } from '../../src/domain/messages/languages.ts'
 import { escapeHtml, textOn } from '../../src/domain/messages/mail-layout.ts'
 import { otpLanguages } from '../../src/domain/messages/otp-texts.ts'
-import { mailPreviewOf } from '../../src/domain/messages/preview.ts'
 import { type BrandChange, freshBrand } from '../../src/domain/operator/operator.ts'
 
 const nasty = `<script>alert("1")</script>&'`
@@ -151,23 +150,6 @@ describe("the mail of a code in the brand's words (design D47)", () => {
     for (let index = 0; index < 250; index++) otpMail(brand, code, `en-x-${index}`)
     expect(otpMail(brand, code, undefined).subject).toBe('fa subject')
     expect(otpMail(brand, code, 'en-x-7').subject).toBe('Your Acme verification code')
-  })
-})
-
-describe('the preview of the mail of a code', () => {
-  const settings = { otpTtlSeconds: 300 }
-
-  test('is the mail with sample values, or with those given', () => {
-    const brand = brandWith({}, { de: { text: '{{otp}} {{businessName}}' } })
-    expect(mailPreviewOf(brand, { lang: 'de' }, settings).text).toBe('493027 Acme')
-    const given = { lang: 'de', otp: '000123', businessName: 'Other' }
-    expect(mailPreviewOf(brand, given, settings).text).toBe('000123 Other')
-  })
-
-  test('refuses a code that is no code', () => {
-    expect(failureOf(() => mailPreviewOf(brandWith(), { otp: '12' }, settings))).toMatchObject({
-      message: 'otp must be six digits',
-    })
   })
 })
 

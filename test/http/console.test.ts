@@ -1366,7 +1366,7 @@ describe('an operator', () => {
       androidHash: 'FA+9qCX9VSu',
     }
     const own = await preview({ ...code, 'var.lang': 'hi-IN' })
-    expect(own.html).toContain(' &lt;हिन्दी>\n\n@shop.example #493027 FA+9qCX9VSu')
+    expect(own.html).toContain(' &lt;हिन्दी>\n\n@shop.example #123456 FA+9qCX9VSu')
     expect(own.html).toContain('Text of the brand in hi.')
     expect((await preview(code)).html).toContain('Built-in text in en.')
   })

@@ -1,10 +1,11 @@
 import type { BrandWithTexts } from '../brands/brand.ts'
 import { BrandTexts, type DeclaredVariable, type TextTarget } from './brand-texts.ts'
 import { type DltFinding, lintText } from './dlt.ts'
-import type { MailContent } from './emails.ts'
+import type { MailContent } from './notify-message.ts'
 import { notifyTemplateOf } from './notify-texts.ts'
 import { otpLanguageOf } from './otp-texts.ts'
-import { mailPreviewOf, type Preview, type PreviewSettings, previewOf } from './preview.ts'
+import { type Preview, type PreviewSettings, previewOf } from './preview.ts'
+import { sampleMail } from './sample-message.ts'
 import { templateOf, wholeMinutes } from './templates.ts'
 import { declarationProblems, textProblems } from './text-problems.ts'
 
@@ -75,7 +76,8 @@ export function draftPreview(
   ]
   const shown = withDraft(brand, draft)
   const isValid = problems.length === 0
-  const mail = isValid && channel === 'EMAIL' ? mailPreviewOf(shown, { lang }, settings) : null
+  const mail =
+    isValid && channel === 'EMAIL' ? sampleMail(shown, { templateKey, lang, values: {} }, settings) : null
   const template = notifyTemplateOf(shown, templateKey) ?? templateOf(templateKey)
   const isSms = isValid && channel === 'SMS' && template
   // In the brand's language, since the template may have a variable `lang`.

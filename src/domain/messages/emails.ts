@@ -12,14 +12,9 @@ import {
   paragraph,
   smallPrint,
 } from './mail-layout.ts'
+import type { MailContent } from './notify-message.ts'
 import { english, type OtpLanguage, otpTextOf } from './otp-texts.ts'
 import { filled, loginOtp, splitText, wholeMinutes } from './templates.ts'
-
-export interface MailContent {
-  readonly subject: string
-  readonly html: string
-  readonly text: string
-}
 
 /** What a code's mail depends on. */
 export type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>

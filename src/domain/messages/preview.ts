@@ -1,11 +1,11 @@
 import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
 import { Failure, invalid } from '../failures.ts'
-import { type MailBrand, type MailContent, otpMail } from './emails.ts'
 import { readLang } from './languages.ts'
 import { filledText, notifyTextOf, ownTemplates } from './notify-texts.ts'
+import { plainOtp } from './otp-sms.ts'
 import { type OtpKey, otpTextOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
-import { boundText, otpKeyOf, renderOtp, type Template, templates, templateVariables } from './templates.ts'
+import { type Template, templates, templateVariables } from './templates.ts'
 import { sampleOf, type VariableRule } from './variables.ts'
 import { type IsTopLevelDomain, optionalWords } from './words.ts'
 
@@ -36,8 +36,11 @@ export interface PreviewSettings {
   readonly isTopLevelDomain: IsTopLevelDomain
 }
 
+/** It is stored nowhere, so no request can verify it. */
+export const sampleCode = '123456'
+
 const samples: Readonly<Record<string, string>> = {
-  otp: '493027',
+  otp: sampleCode,
   loginId: 'jane.doe',
   customerName: 'Jane Doe',
   orderId: 'A-1042',
@@ -109,17 +112,6 @@ function otpSource(brand: BrandWithTexts, key: OtpKey, given: Readonly<Record<st
   return { template: own ? own.text : builtIn.sms[key], lang, isOwn: own !== undefined }
 }
 
-/** The mail of a code, with sample values for what is not given. @throws validation_error */
-export function mailPreviewOf(
-  brand: MailBrand,
-  given: Readonly<Record<string, string>>,
-  { otpTtlSeconds }: Pick<PreviewSettings, 'otpTtlSeconds'>,
-): MailContent {
-  const businessName = optionalWords('businessName', given.businessName, { max: 40 })
-  const about = { code: sixDigits(given.otp ?? samples.otp), businessName, lifetimeSeconds: otpTtlSeconds }
-  return otpMail(brand, about, readLang(given))
-}
-
 function sixDigits(otp = ''): string {
   if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
   return otp
@@ -128,13 +120,9 @@ function sixDigits(otp = ''): string {
 function otpSms(
   brand: BrandWithTexts,
   values: Readonly<Record<string, string>>,
-  { segmentsOf, otpTtlSeconds }: PreviewSettings,
+  { segmentsOf, otpTtlSeconds: lifetimeSeconds }: PreviewSettings,
 ): string {
-  const otp = sixDigits(values.otp)
-  const { loginId: login } = values
-  const loginIdGiven = optionalWords('loginId', login, { max: 64 })
-  const about = { code: otp, businessName: brand.displayName, lifetimeSeconds: otpTtlSeconds }
-  const chosen = otpTextOf(brand, otpKeyOf(loginIdGiven), readLang(values))
-  const { text } = renderOtp({ ...about, loginId: loginIdGiven }, chosen)
-  return boundText(text, otp, brand, { segmentsOf, mayShorten: chosen.own === undefined })
+  const loginId = optionalWords('loginId', values.loginId, { max: 64 })
+  const about = { code: sixDigits(values.otp), businessName: brand.displayName, lifetimeSeconds }
+  return plainOtp(brand, { ...about, loginId }, readLang(values), segmentsOf).text
 }

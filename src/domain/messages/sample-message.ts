@@ -1,19 +1,12 @@
 import { judged } from '../body.ts'
-import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
+import type { BrandWithTexts } from '../brands/brand.ts'
 import { Failure, invalid } from '../failures.ts'
-import { type MailContent, otpMail } from './emails.ts'
-import type { SmsContent } from './notify-message.ts'
+import { otpMail } from './emails.ts'
+import type { MailContent, SmsContent } from './notify-message.ts'
 import { notifySms, notifyTemplateOf } from './notify-texts.ts'
-import { otpTextOf, registeredOtpText } from './otp-texts.ts'
-import { loginIdRule, type PreviewSettings, sampleFor } from './preview.ts'
-import {
-  boundText,
-  otpKeyOf,
-  refuseLongLoginId,
-  renderOtp,
-  templateOf,
-  templateVariables,
-} from './templates.ts'
+import { plainOtp, refuseLongLoginId, registeredOtp } from './otp-sms.ts'
+import { loginIdRule, type PreviewSettings, sampleCode, sampleFor } from './preview.ts'
+import { templateOf, templateVariables } from './templates.ts'
 import { optionalWords } from './words.ts'
 
 export interface SampleRequest {
@@ -23,9 +16,6 @@ export interface SampleRequest {
   /** By name. Other variables get samples. */
   readonly values: Readonly<Record<string, string>>
 }
-
-/** Operators test texts with it. It is stored nowhere, so no request can verify it. */
-const sampleCode = '123456'
 
 /**
  * What a request with these values would send.
@@ -57,19 +47,12 @@ export function sampleSms(
     ? optionalWords('loginId', values.loginId ?? sampleFor(loginIdRule), { max: 64 })
     : undefined
   const otp = { code: sampleCode, businessName: brand.displayName, lifetimeSeconds, loginId }
-  const chosen = otpTextOf(brand, otpKeyOf(loginId), lang)
-  const plain = renderOtp(otp, chosen).text
-  const { registrationKey, text: registered } = registeredOtpText(brand, otpKeyOf(loginId), lang)
-  const { templateKey: key, text, variables } = renderOtp(otp, registered)
   return {
-    sms: {
-      text: boundText(plain, sampleCode, brand, { segmentsOf, mayShorten: chosen.own === undefined }),
-      template: { key, registrationKey, text, variables },
-    },
+    sms: { text: plainOtp(brand, otp, lang, segmentsOf).text, template: registeredOtp(brand, otp, lang) },
     tooLong:
       brand.dltEnabled && loginId !== undefined
         ? judged(() => {
-            refuseLongLoginId(loginId, registered, registrationOf(brand, registrationKey))
+            refuseLongLoginId(brand, loginId, lang)
             return undefined
           })
         : undefined,

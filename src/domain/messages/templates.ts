@@ -122,15 +122,6 @@ export function refuseLongValue(
   throw invalid(`\`${field}\` must have at most ${max} characters in the registered text of this template.`)
 }
 
-/** @param text the registered one */
-export function refuseLongLoginId(
-  loginId: string,
-  { own }: OtpText,
-  registration: Pick<Registration, 'maxLength'>,
-): void {
-  if (own === undefined || own.text.includes('{{loginId}}')) refuseLongValue('loginId', loginId, registration)
-}
-
 /**
  * Variables inside values are not replaced.
  * @param variables by placeholder
@@ -237,7 +228,7 @@ export function marksOf({ domain, androidHash }: AutofillTargets, code: string):
   return [`@${domain}`, `#${code}`, ...(androidHash === null ? [] : [androidHash])].join(' ')
 }
 
-interface AutofillTargets {
+export interface AutofillTargets {
   readonly domain: string | null
   readonly androidHash: string | null
 }

@@ -30,16 +30,9 @@ import {
 } from '../messages/delivery.ts'
 import { otpMail } from '../messages/emails.ts'
 import { readLang } from '../messages/languages.ts'
-import { otpTextOf, registeredOtpText } from '../messages/otp-texts.ts'
+import { plainOtp, refuseLongLoginId, registeredOtp } from '../messages/otp-sms.ts'
 import type { Mail, Outcome, SmsMessage } from '../messages/providers.ts'
-import {
-  boundText,
-  loginOtp,
-  type OtpValues,
-  otpKeyOf,
-  refuseLongLoginId,
-  renderOtp,
-} from '../messages/templates.ts'
+import { loginOtp, type OtpValues } from '../messages/templates.ts'
 import { optionalWords } from '../messages/words.ts'
 import { Charge } from '../money/charge.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
@@ -377,23 +370,11 @@ function readOrder(
   const { recipient } = to
   const destination =
     channel === 'SMS' ? decideDestination(ports, context, recipient, { field, brand, policy }) : undefined
-  if (destination && loginId !== undefined) checkLoginId(ports, brand, { loginId, lang, destination })
+  if (destination && loginId !== undefined) {
+    const routing = routingTo(ports, brand, destination)
+    if (isScrubbed(routing, brand, destination.country)) refuseLongLoginId(brand, loginId, lang)
+  }
   return { ...to, loginId, businessName, lang, destination, ip }
-}
-
-/** @throws validation_error if carriers would reject the registered text with it */
-function checkLoginId(
-  ports: SendOtpPorts,
-  brand: BrandWithTexts,
-  {
-    loginId,
-    lang,
-    destination,
-  }: { loginId: string; lang: string | undefined; destination: DecidedDestination },
-): void {
-  if (!isScrubbed(routingTo(ports, brand, destination), brand, destination.country)) return
-  const { registrationKey, text } = registeredOtpText(brand, otpKeyOf(loginId), lang)
-  refuseLongLoginId(loginId, text, registrationOf(brand, registrationKey))
 }
 
 function routingTo(
@@ -493,10 +474,8 @@ function codeSms(
   { code, routing: { routes } }: { readonly code: string; readonly routing: Routing },
 ): SmsMessage {
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = ports
-  const chosen = otpTextOf(brand, otpKeyOf(loginId), lang)
-  const plain = renderOtp({ code, businessName, lifetimeSeconds, loginId }, chosen)
-  const { templateKey: key, variables } = plain
-  const mayShorten = chosen.own === undefined
+  const plain = plainOtp(brand, { code, businessName, lifetimeSeconds, loginId }, lang, segmentsOf)
+  const { templateKey: key, text, variables } = plain.rendered
   return {
     id: ports.secrets.newId(),
     requestId,
@@ -507,10 +486,10 @@ function codeSms(
     senderId: destination?.rule?.sender ?? null,
     position: null,
     subject: subject[0],
-    text: boundText(plain.text, code, brand, { segmentsOf, mayShorten }),
+    text: plain.text,
     template: routes.includes('template')
       ? registeredSms(brand, { code, businessName: brand.displayName, lifetimeSeconds, loginId }, lang)
-      : { key, text: plain.text, variables, registration: registrationOf(brand, key) },
+      : { key, text, variables, registration: registrationOf(brand, key) },
     validitySeconds: lifetimeSeconds,
     expectsFeedback: ports.conversionFeedback !== undefined,
   }
@@ -522,7 +501,6 @@ function registeredSms(
   values: OtpValues,
   lang: string | undefined,
 ): NonNullable<SmsMessage['template']> {
-  const { registrationKey, text: chosen } = registeredOtpText(brand, otpKeyOf(values.loginId), lang)
-  const { templateKey: key, text, variables } = renderOtp(values, chosen)
+  const { key, registrationKey, text, variables } = registeredOtp(brand, values, lang)
   return { key, text, variables, registration: registrationOf(brand, registrationKey) }
 }
