@@ -126,7 +126,7 @@ describe.concurrent('brand put', () => {
       color: '#0b57d0',
       dltAllowList: ['https://acme.example', '18001234567'],
     }
-    const allowed = ['--dlt-allow', 'https://acme.example, 18001234567,18001234567']
+    const allowed = ['--dlt-allow', 'https://acme.example, 1800 123 4567,18001234567']
     expect(await put('--lang', 'PT-br', ...look, ...allowed)).toMatchObject(changed)
     const [listed] = JSON.parse(await ok(env, 'brand', 'list', '--json'))
     expect(listed).toMatchObject({ brandId: 'acme', ...changed })

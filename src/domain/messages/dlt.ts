@@ -250,7 +250,7 @@ export function lintText(subject: DltText, settings: DltSettings): readonly DltF
       message: `The text has ${fixedCount} fixed characters beside spaces. Portals require at least ${leastFixed}.`,
       fix: 'Add words that say what the message is for.',
     }),
-    ...when(!comparable(fixed).includes(comparable(brand.displayName)), {
+    ...when(!hasWord(comparable(fixed), comparable(brand.displayName)), {
       rule: 'brand-name',
       level: 'error',
       message: `The text does not have the brand's name, ${brand.displayName}.`,
@@ -286,6 +286,18 @@ function when(isFound: boolean, finding: DltFinding): readonly DltFinding[] {
 
 function comparable(text: string): string {
   return text.normalize('NFC').toLowerCase()
+}
+
+const latin = /[\p{Script=Latin}\p{Nd}]/u
+
+/** Not inside a longer word. Other scripts can join a suffix to a name, so only Latin letters and digits count. */
+function hasWord(text: string, word: string): boolean {
+  const isJoined = (one = '', other = '') => latin.test(one) && latin.test(other)
+  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
+    const end = at + word.length
+    if (!isJoined(text[at - 1], word[0]) && !isJoined(word.at(-1), text[end])) return true
+  }
+  return false
 }
 
 function tagFindings(text: string): readonly DltFinding[] {

@@ -157,9 +157,14 @@ function normalized(requested: BrandChange): Partial<Brand> {
     notifyTemplates: notifyTemplates && [...new Set(notifyTemplates)],
     lang: lang && (canonicalTag(lang) ?? lang),
     color: color?.trim().toLowerCase() ?? color,
-    dltAllowList: dltAllowList && [...new Set(dltAllowList)],
+    dltAllowList: dltAllowList && [...new Set(dltAllowList.map(withoutPhoneSpaces))],
   }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+}
+
+/** Spaces in a phone number do not count. */
+function withoutPhoneSpaces(entry: string): string {
+  return /^\+?[\d ()-]+$/.test(entry) ? entry.replaceAll(' ', '') : entry
 }
 
 /** With the defaults. */
