@@ -122,7 +122,10 @@ test('a review number keeps its code while its secret key is listed, and can the
     contacts,
   })
   const request = { phone, brand: 'acme', until: '2026-01-01' }
-  const { code } = await addReviewNumber(ports(await restart(oldKey)), request)
+  const before = await restart(oldKey)
+  const { code } = await addReviewNumber(ports(before), request)
+  const second = { ...request, phone: '+1 202 555 0199' }
+  await addReviewNumber(ports(before), second)
   const after = await restart(`${newKey},${oldKey}`)
   expect(verdict(await after.post('/otp/send', { phone }))).toBe('200')
   expect(await after.outbox(phone)).toEqual([])
@@ -132,4 +135,7 @@ test('a review number keeps its code while its secret key is listed, and can the
   after.advance(31)
   expect(verdict(await after.post('/otp/send', { phone }))).toBe('200')
   expect(await after.outbox(phone)).toHaveLength(1)
+  const later = await restart(newKey)
+  const problem = /no review number of brand acme\. .* was added under another secret key\. The console can/
+  await expect(removeReviewNumber(ports(later), second)).rejects.toThrow(problem)
 })

@@ -74,8 +74,9 @@ export async function removeReviewNumber(
   ports: ReviewNumberPorts,
   { phone, brand }: ReviewNumberRequest,
 ): Promise<ReviewNumber> {
-  const { subjects } = recipientIn(ports, phone)
-  return removeReviewNumberOf(ports, subjects, await existingBrand(ports.brands, brand))
+  const { identity, subjects } = recipientIn(ports, phone)
+  const brandSlug = await existingBrand(ports.brands, brand)
+  return removeReviewNumberOf(ports, subjects, brandSlug, mask({ channel: 'SMS', identity }))
 }
 
 /** @param subjects the hashed identifiers of the phone number. @throws OperatorError if there is none */
@@ -83,11 +84,19 @@ export async function removeReviewNumberOf(
   { policy, actor, now }: PolicyPorts,
   subjects: readonly string[],
   brandSlug: string,
+  masked?: string,
 ): Promise<ReviewNumber> {
   const { removed } = await policy.change({ actor, now: now() }, ({ reviewNumbers }) => {
     const all = reviewNumbers.filter(isOf(subjects, brandSlug))
     const [removed] = all
-    if (!removed) throw new OperatorError(`The phone number is no review number of brand ${brandSlug}.`)
+    if (!removed) {
+      // The hashed identifier of a key that SECRET_KEY no longer lists cannot be computed.
+      const isAlike = reviewNumbers.some((each) => each.brandSlug === brandSlug && each.masked === masked)
+      const alike = ` ${masked} is another number, or was added under another secret key. The console can remove it.`
+      throw new OperatorError(
+        `The phone number is no review number of brand ${brandSlug}.${isAlike ? alike : ''}`,
+      )
+    }
     const details = { number: removed.masked, until: untilWords(removed) }
     return {
       removed,
