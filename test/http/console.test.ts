@@ -995,6 +995,17 @@ describe('an operator', () => {
     expect(await stored()).toBeUndefined()
     const [entry] = await app.app.context.audit.list({ target: 'acme', actions: ['text.removed'], limit: 1 })
     expect(entry?.actor.by).toBe('console')
+    // Versions begin at 1 again.
+    app.advance(1)
+    const [, updatedAt = ''] = /name="updatedAt" value="(\d+)"/.exec(html) ?? []
+    expect((await save('{{otp}} third', 0)).status).toBe(303)
+    expect((await save('{{otp}} fourth', 1)).status).toBe(303)
+    const stale = await visitor.post(path, { ...target, version: '2', updatedAt, text: '{{otp}} stale' })
+    expect([stale.status, (await stored())?.text]).toEqual([409, '{{otp}} fourth'])
+    expect(stale.html).toContain('version 2 replaced an earlier one')
+    // HTML drops the first line break of a textarea.
+    expect((await save('\r\n{{otp}}', 2)).status).toBe(303)
+    expect((await visitor.get(editor)).html).toContain('>\n\n{{otp}}</textarea>')
     for (const unfound of ['NONSENSE/sms/hi', 'ORDER_PLACED/email/hi', 'LOGIN_OTP/sms/-', 'LOGIN_OTP/fax/hi'])
       expect((await visitor.get(`${path}/${unfound}`)).status).toBe(404)
     expect((await visitor.get('/admin/brands/unknown/texts')).status).toBe(404)
@@ -1026,10 +1037,18 @@ describe('an operator', () => {
     const second = { ...rest, lang: 'de', variables: 'guest:text:20', text: 'Hallo {{guest}}' }
     expect((await visitor.post(path, second)).html).toContain('do not fit the text in en')
     expect((await visitor.post(path, { ...second, variables: rest.variables })).status).toBe(303)
+    // An operator who does not change the variables does not undo the change of another one.
+    const opened = { ...rest, version: '1', was: first.variables, text: 'Hi {{guest}}' }
+    const changed = { ...rest, lang: 'de', version: '1', variables: 'guest:text:40\nat:datetime:40' }
+    expect((await visitor.post(path, changed)).status).toBe(303)
+    expect((await visitor.post(path, { ...opened, text: '' })).html).toContain(
+      'guest:text:40\nat:datetime:40</textarea>',
+    )
+    expect((await visitor.post(path, opened)).status).toBe(303)
     const texts = (await app.app.context.brands.bySlug('acme'))?.texts
     expect(texts?.all.map(({ lang }) => lang)).toEqual(['de', 'en'])
     expect(texts?.variables.get('TABLE_READY')).toEqual([
-      { name: 'guest', type: 'text', max: 30 },
+      { name: 'guest', type: 'text', max: 40 },
       { name: 'at', type: 'datetime', max: 40 },
     ])
   })

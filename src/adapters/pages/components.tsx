@@ -151,10 +151,12 @@ interface FieldProps extends ControlProps {
 export function Field(props: FieldProps) {
   const { label, value, rows, required, placeholder, maxLength, isCode, lang } = props
   const { attributes, below } = control(props)
+  // HTML drops the first line break of a textarea.
+  const isKept = rows === undefined || !value?.startsWith('\n')
   const shared = {
     ...attributes,
     class: isCode ? 'code' : undefined,
-    value,
+    value: isKept ? value : `\n${value}`,
     required,
     placeholder,
     maxLength,

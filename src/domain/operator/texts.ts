@@ -20,6 +20,8 @@ export interface TextRequest extends Pick<TextTarget, 'channel'> {
   readonly lang?: string | undefined
   /** The version that the operator has seen; 0: none. Undefined: any. */
   readonly version?: number | undefined
+  /** When that version was stored: after a removal, versions begin at 1 again. Undefined: at any time. */
+  readonly updatedAt?: number | undefined
 }
 
 export interface NewText extends TextRequest {
@@ -33,7 +35,7 @@ export interface NewText extends TextRequest {
 /** `text set` (design D47). @throws OperatorError */
 export async function setText(
   { operator, actor, now: clock }: ChangePorts,
-  { brand: slug, key: templateKey, channel, lang, version, variables, ...parts }: NewText,
+  { brand: slug, key: templateKey, channel, lang, version, updatedAt, variables, ...parts }: NewText,
 ): Promise<{
   readonly brandSlug: string
   readonly text: BrandText
@@ -50,7 +52,7 @@ export async function setText(
     const declaredBefore = texts.variables.get(templateKey) ?? []
     const declared = variables ?? declaredBefore
     const before = texts.get(target)
-    refuseOther(before, version)
+    refuseOther(before, { version, updatedAt })
     refuse([
       ...(variables ? declarationProblems(templateKey, variables) : []),
       ...textProblems({ ...target, ...fields }, declared),
@@ -87,14 +89,14 @@ export async function setText(
 /** `text remove`: the built-in text is used again. @throws OperatorError */
 export async function removeText(
   { operator, actor, now }: ChangePorts,
-  { brand: slug, key: templateKey, channel, lang, version }: TextRequest,
+  { brand: slug, key: templateKey, channel, lang, version, updatedAt }: TextRequest,
 ): Promise<BrandText> {
   const brandSlug = nameKey(slug)
   const { removed } = await operator.change({ brandSlug }, { actor, now: now() }, ({ brand }) => {
     if (!brand) throw noBrand(brandSlug)
     const target = { templateKey, channel, lang: tagOf(lang, brand) }
     const removed = existingText(brand, target)
-    refuseOther(removed, version)
+    refuseOther(removed, { version, updatedAt })
     const isLast = !templateOf(templateKey) && othersOf(brand, target).length === 0
     if (isLast) refuseUsed(brand, templateKey)
     const { subject, text, html } = removed
@@ -151,14 +153,20 @@ function withLineFeeds(text: string): string {
   return text.replaceAll('\r\n', '\n')
 }
 
-/** @throws OperatorError if the operator has seen another version */
-function refuseOther(current: BrandText | undefined, seen: number | undefined): void {
+/** @throws OperatorError if the operator has seen another text */
+function refuseOther(
+  current: BrandText | undefined,
+  { version, updatedAt }: Pick<TextRequest, 'version' | 'updatedAt'>,
+): void {
+  if (version === undefined) return
   const is = current?.version ?? 0
-  if (seen === undefined || seen === is) return
+  const isSame = is === version && (updatedAt === undefined || updatedAt === current?.updatedAt)
+  if (isSame) return
+  const seen = version === 0 ? 'the built-in text' : is === version ? 'an earlier one' : `version ${version}`
   throw new OperatorError(
     is === 0
-      ? `Version ${seen} of this text was removed in the meantime. Save again to store the text as a new one.`
-      : `This text was changed in the meantime: version ${is} replaced ${seen === 0 ? 'the built-in text' : `version ${seen}`}. Compare it with your text, then save again.`,
+      ? `Version ${version} of this text was removed in the meantime. Save again to store the text as a new one.`
+      : `This text was changed in the meantime: version ${is} replaced ${seen}. Compare it with your text, then save again.`,
   )
 }
 

@@ -168,12 +168,13 @@ function Editor({ model }: { model: TextModel }) {
   const { templateKey, channel, lang } = form
   const isMail = channel === 'EMAIL'
   const target = isNewTemplate ? { channel } : { templateKey, channel, lang }
+  const was = (brand.texts.variables.get(templateKey) ?? []).map(inWords).join('\n')
   return (
     <Form
       action={textsPath(brand)}
       id="text"
       previewAt={`${textsPath(brand)}/preview`}
-      hidden={{ ...target, version: String(own?.version ?? 0), ...(isNewTemplate && { isNew: '1' }) }}
+      hidden={{ ...target, ...seen(own), was, ...(isNewTemplate && { isNew: '1' }) }}
       submit="Save"
     >
       {isNewTemplate && (
@@ -237,6 +238,11 @@ function Editor({ model }: { model: TextModel }) {
       </FieldGroup>
     </Form>
   )
+}
+
+/** The stored text that the operator sees; a change of it by another operator is not overwritten. */
+function seen(own: TextModel['own']) {
+  return { version: String(own?.version ?? 0), updatedAt: String(own?.updatedAt ?? '') }
 }
 
 /** For preview.js. */
@@ -366,7 +372,7 @@ function StoredText({ model }: { model: TextModel }) {
           )}
           <Form
             action={textsPath(brand)}
-            hidden={{ templateKey, channel, lang, version: String(own.version), remove: '1' }}
+            hidden={{ templateKey, channel, lang, ...seen(own), remove: '1' }}
             submit={builtIn ? 'Back to the built-in text' : 'Remove this text'}
             kind="danger"
             confirm={`Remove version ${own.version} of ${kindOf(form)} in ${languageName(lang)}?${builtIn ? ' The built-in text is used again.' : ''}`}

@@ -66,11 +66,17 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
   post(
     path,
     ofBrand((brand, { form, visit, by }, pageContext) => {
-      const asked = textAsked(form)
-      const { templateKey: key, channel, lang, subject, text, html: mailHtml } = asked
-      const version = Number(field(form, 'version'))
+      const typed = textAsked(form)
+      const { templateKey: key, channel, lang, subject, text, html: mailHtml } = typed
+      // Another operator may have changed the variables in another language.
+      const isSameVariables = typed.variables === linesOf(form, 'was').join('\n')
+      const asked = isSameVariables ? { ...typed, variables: variablesOf(brand, key) } : typed
+      const seen = {
+        version: Number(field(form, 'version')),
+        updatedAt: Number(form.get('updatedAt') ?? '') || undefined,
+      }
       const isNewTemplate = form.has('isNew')
-      const about = { brand: brand.slug, key, channel, lang, version }
+      const about = { brand: brand.slug, key, channel, lang, ...seen }
       return orAgain(
         async () => {
           if (form.has('remove')) {
@@ -86,7 +92,8 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
             text,
             subject: subject || null,
             html: mailHtml || null,
-            ...(!templateOf(key) && { variables: linesOf(form, 'variables').map(readVariable) }),
+            ...(!templateOf(key) &&
+              !isSameVariables && { variables: linesOf(form, 'variables').map(readVariable) }),
           })
           const words = `Saved version ${stored.text.version}. Takes effect immediately.`
           return done(visit, textPath(brand, stored.text), words)
@@ -186,7 +193,7 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
     const own = brand.texts.get(target)
     const other = brand.texts.all.find((each) => each.templateKey === templateKey)
     const { subject, text, html: mailHtml } = own ?? builtInParts(target, settings) ?? other ?? noText
-    const variables = (brand.texts.variables.get(templateKey) ?? []).map(inWords).join('\n')
+    const variables = variablesOf(brand, templateKey)
     return { ...target, subject: subject ?? '', text, html: mailHtml ?? '', variables }
   }
 
@@ -199,6 +206,11 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
   function changesOf({ slug: target }: BrandWithTexts): Promise<readonly AuditRecord[]> {
     return ports.audit.list({ target, actions: ['text.set', 'text.removed'], limit: historyLength })
   }
+}
+
+/** One per line, as in the form. */
+function variablesOf({ texts }: BrandWithTexts, templateKey: string): string {
+  return (texts.variables.get(templateKey) ?? []).map(inWords).join('\n')
 }
 
 const noText: TextParts = { subject: '', text: '', html: '' }
