@@ -67,7 +67,11 @@ function listedVariables(orm: Orm, { textVariables }: BrandTables, slug?: string
   return orm.select().from(textVariables).where(isOfBrand).orderBy(asc(textVariables.position))
 }
 
-function textsOf(all: readonly TextRow[], variables: readonly TextVariableRow[]): BrandTexts {
+/** @param variables in their order */
+export function textsOf(
+  all: readonly TextRow[],
+  variables: readonly Omit<TextVariableRow, 'brandSlug' | 'position'>[],
+): BrandTexts {
   if (all.length === 0) return noTexts
   const declared = variables.map(
     ({ templateKey, name, type, max }) => [templateKey, { name, type, max }] as const,

@@ -1,10 +1,11 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
 import type { RejectionCount } from '../../domain/events/rejections.ts'
-import { BrandTexts, variableTypes } from '../../domain/messages/brand-texts.ts'
+import { variableTypes } from '../../domain/messages/brand-texts.ts'
 import type { DltBrand } from '../../domain/messages/dlt.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
+import { textsOf } from './brands.ts'
 import { timeOfId } from './event-rows.ts'
 
 export interface DatabaseFacts {
@@ -170,15 +171,6 @@ function destinationRuleOf(row: Row): DestinationRule {
 function dltBrandOf(row: Row, texts: readonly Row[], variables: readonly Row[]): DltBrand {
   const [slug, displayName, notifyTemplates, loginIdEnabled, domain, entityId] = row
   const [registrations, lang, androidHash, dltAllowList] = row.slice(6)
-  const declared = variables.map(([, templateKey, name, type, max]) => ({
-    templateKey: String(templateKey),
-    variable: {
-      name: String(name),
-      type: variableTypes.find((known) => known === type) ?? 'text',
-      max: Number(max),
-    },
-  }))
-  const byKey = Map.groupBy(declared, ({ templateKey }) => templateKey)
   return {
     slug: String(slug),
     displayName: String(displayName),
@@ -191,8 +183,9 @@ function dltBrandOf(row: Row, texts: readonly Row[], variables: readonly Row[]):
     lang: String(lang),
     androidHash: textOrNull(androidHash),
     dltAllowList: JSON.parse(String(dltAllowList)),
-    texts: new BrandTexts(
-      texts.map(([, templateKey, textLang, text, version, updatedAt]) => ({
+    texts: textsOf(
+      texts.map(([brandSlug, templateKey, textLang, text, version, updatedAt]) => ({
+        brandSlug: String(brandSlug),
         templateKey: String(templateKey),
         channel: 'SMS',
         lang: String(textLang),
@@ -202,7 +195,12 @@ function dltBrandOf(row: Row, texts: readonly Row[], variables: readonly Row[]):
         version: Number(version),
         updatedAt: Number(updatedAt),
       })),
-      new Map([...byKey].map(([key, all]) => [key, all.map(({ variable }) => variable)])),
+      variables.map(([, templateKey, name, type, max]) => ({
+        templateKey: String(templateKey),
+        name: String(name),
+        type: variableTypes.find((known) => known === type) ?? 'text',
+        max: Number(max),
+      })),
     ),
   }
 }
