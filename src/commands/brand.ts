@@ -5,6 +5,7 @@ import {
   registrationOf,
   type TemplateRegistration,
 } from '../domain/brands/brand.ts'
+import { registrationKeyOf } from '../domain/messages/brand-texts.ts'
 import { canonicalTag } from '../domain/messages/languages.ts'
 import {
   type BrandChange,
@@ -116,7 +117,7 @@ export function brandCommands(program: Command, env: Env): void {
         const ports = context.acting(await commandActor(env))
         const { providerNames } = await import('../adapters/sms/index.ts')
         const { lang } = options
-        const key = lang === undefined ? template : `${template}:${canonicalTag(lang) ?? lang}`
+        const key = registrationKeyOf(template, lang && (canonicalTag(lang) ?? lang))
         const changed = await registerTemplate(ports, slug, key, registrationChange(options, providerNames))
         print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
       }),

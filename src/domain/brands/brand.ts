@@ -1,7 +1,7 @@
 import { type Body, textProblem } from '../body.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
-import type { BrandTexts } from '../messages/brand-texts.ts'
+import { type BrandTexts, registeredTarget } from '../messages/brand-texts.ts'
 import { canonicalTag } from '../messages/languages.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
@@ -24,7 +24,7 @@ export interface Brand {
   readonly domain: string | null
   /** Principal entity ID (India's DLT). */
   readonly entityId: string | null
-  /** By template key, or `KEY:lang` for the text in a language other than `lang`. */
+  /** By `registrationKeyOf`. `KEY` is the text in `lang`. */
   readonly registrations: Readonly<Record<string, TemplateRegistration>>
   /** Of its texts without a language; BCP 47, in canonical form (design D47). */
   readonly lang: string
@@ -222,12 +222,11 @@ export function ownTemplateKeys({ texts }: Pick<BrandWithTexts, 'texts'>): reado
 
 /** @param own as `ownTemplateKeys` returns them */
 export function registrationKeyProblems(registrationKey: string, own: readonly string[]): string[] {
-  const [key = '', ...tags] = registrationKey.split(':')
+  const { templateKey: key, lang } = registeredTarget(registrationKey)
   if (!templateOf(key) && !own.includes(key)) {
     return [`Unknown template ${key}. The templates are ${[...templateKeys, ...own].join(', ')}.`]
   }
-  const lang = tags.join(':')
-  if (tags.length === 0 || canonicalTag(lang) === lang) return []
+  if (lang === undefined || canonicalTag(lang) === lang) return []
   return [`${lang} is not a BCP 47 tag, such as hi or pt-BR.`]
 }
 

@@ -55,6 +55,10 @@ export class BrandTexts {
 
 export const noTexts = new BrandTexts([], new Map())
 
+export function isSameTarget(a: TextTarget, b: TextTarget): boolean {
+  return keyOf(a) === keyOf(b)
+}
+
 function keyOf({ templateKey, channel, lang }: TextTarget): string {
   return `${templateKey} ${channel} ${lang}`
 }
@@ -65,7 +69,7 @@ export interface TextsOfBrand {
 }
 
 export interface RegisteredTexts extends TextsOfBrand {
-  /** By template key, or `KEY:lang`. */
+  /** By `registrationKeyOf`. */
   readonly registrations: Readonly<Record<string, unknown>>
 }
 
@@ -103,6 +107,17 @@ function textIn<BuiltIn>(
   return builtIn === undefined ? undefined : { lang, own: undefined, builtIn }
 }
 
+/** `KEY`, or `KEY:lang` for the text in one language. */
+export function registrationKeyOf(templateKey: string, lang: string | undefined): string {
+  return lang === undefined ? templateKey : `${templateKey}:${lang}`
+}
+
+/** @param registrationKey as `registrationKeyOf` returns it */
+export function registeredTarget(registrationKey: string) {
+  const [templateKey = '', lang] = registrationKey.split(/:(.*)/s)
+  return { templateKey, lang }
+}
+
 /**
  * The text of an SMS on the registered-template route, and the key of its registration. Carriers compare the text with
  * the registered one, so a language other than the brand's counts only if it has a registration.
@@ -115,7 +130,7 @@ export function registeredText<BuiltIn>(
 ): { readonly registrationKey: string; readonly text: ChosenText<BuiltIn> | undefined } {
   const template = { templateKey, channel: 'SMS' } as const
   for (const tag of preferredTags(lang, brand.lang)) {
-    const registrationKey = `${templateKey}:${tag}`
+    const registrationKey = registrationKeyOf(templateKey, tag)
     if (Object.hasOwn(brand.registrations, registrationKey)) {
       const text = textIn(brand, template, tag, builtInOf)
       if (text) return { registrationKey, text }

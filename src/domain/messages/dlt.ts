@@ -1,6 +1,12 @@
 import { characters } from '../body.ts'
 import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
-import { chosenText, type DeclaredVariable, registeredText } from './brand-texts.ts'
+import {
+  chosenText,
+  type DeclaredVariable,
+  registeredTarget,
+  registeredText,
+  registrationKeyOf,
+} from './brand-texts.ts'
 import { otpLanguageOf, otpLanguages } from './otp-texts.ts'
 import type { PreviewSettings } from './preview.ts'
 import { marksOf, splitText, templateOf } from './templates.ts'
@@ -90,12 +96,12 @@ export function dltCategory(templateKey: string): string {
 }
 
 /** Of the registration whose id an SMS of this text has. Without a registration, requests never choose it on that route. */
-function registrationKeyOf({ brand, templateKey, lang }: DltText): string {
+function keyOf({ brand, templateKey, lang }: DltText): string {
   const { registrationKey, text } = registeredText(brand, templateKey, lang, (tag) =>
     builtInText(templateKey, tag),
   )
   const chosen = text?.lang ?? dltText(brand, templateKey)?.lang
-  return chosen === lang ? registrationKey : `${templateKey}:${lang}`
+  return chosen === lang ? registrationKey : registrationKeyOf(templateKey, lang)
 }
 
 /**
@@ -114,10 +120,11 @@ export function dltTexts(brand: DltBrand, templateKey?: string): readonly DltTex
 export function registeredTexts(brand: DltBrand): readonly DltText[] {
   if (!brand.dltEnabled) return []
   const keys = ['LOGIN_OTP', ...(brand.loginIdEnabled ? ['LOGIN_OTP_WITH_ID'] : []), ...brand.notifyTemplates]
+  const targets = Object.keys(brand.registrations).map(registeredTarget)
   return distinct(
     keys.flatMap((key) => {
-      const registered = Object.keys(brand.registrations).filter((each) => each.startsWith(`${key}:`))
-      const tags = [undefined, ...registered.map((each) => each.slice(key.length + 1))]
+      const registered = targets.filter(({ templateKey }) => templateKey === key)
+      const tags = [undefined, ...registered.map(({ lang }) => lang)]
       return tags.map((tag) => dltText(brand, key, tag)).filter((text) => text !== undefined)
     }),
   )
@@ -204,7 +211,7 @@ function longestOf(name: string, templateKey: string): number {
 /** Checks a text against what DLT portals and carriers check. Findings are in the order of `dltRules`. */
 export function lintText(subject: DltText, settings: DltSettings): readonly DltFinding[] {
   const { brand, templateKey, lang, text } = subject
-  const registrationKey = registrationKeyOf(subject)
+  const registrationKey = keyOf(subject)
   const registration = registrationOf(brand, registrationKey)
   const maxLength = subject.maxLength ?? registration.maxLength ?? defaultMaxLength
   const parts = partsOf(subject, settings)

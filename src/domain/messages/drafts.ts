@@ -1,5 +1,5 @@
 import type { BrandWithTexts } from '../brands/brand.ts'
-import { BrandTexts, type DeclaredVariable, type TextTarget } from './brand-texts.ts'
+import { BrandTexts, type DeclaredVariable, isSameTarget, type TextTarget } from './brand-texts.ts'
 import { type DltFinding, lintText } from './dlt.ts'
 import type { MailContent } from './notify-message.ts'
 import { notifyTemplateOf } from './notify-texts.ts'
@@ -48,16 +48,10 @@ export function builtInParts(
 }
 
 /** The brand with the draft stored. */
-export function withDraft(
-  brand: BrandWithTexts,
-  { variables, subject, html, ...draft }: Draft,
-): BrandWithTexts {
-  const { templateKey, channel, lang } = draft
+function withDraft(brand: BrandWithTexts, { variables, subject, html, ...draft }: Draft): BrandWithTexts {
   const text = { ...draft, subject: subject || null, html: html || null, version: 1, updatedAt: 0 }
-  const others = brand.texts.all.filter(
-    (each) => each.templateKey !== templateKey || each.channel !== channel || each.lang !== lang,
-  )
-  const declared = new Map([...brand.texts.variables, [templateKey, variables]])
+  const others = brand.texts.all.filter((each) => !isSameTarget(each, draft))
+  const declared = new Map([...brand.texts.variables, [draft.templateKey, variables]])
   return { ...brand, texts: new BrandTexts([text, ...others], declared) }
 }
 

@@ -14,7 +14,7 @@ const rules = {
   html: { max: 20_000, lines: 'html' },
 } as const satisfies Record<string, TextRule>
 
-export interface Placeholder {
+interface Placeholder {
   readonly name: string
   /** `{{name:raw}}` */
   readonly isRaw: boolean
@@ -22,7 +22,7 @@ export interface Placeholder {
 
 const placeholder = /(?<!\{)\{\{([A-Za-z]\w*)(:raw)?\}\}(?!\})/g
 
-export function placeholdersOf(text: string): Placeholder[] {
+function placeholdersOf(text: string): Placeholder[] {
   return Array.from(text.matchAll(placeholder), ([, name = '', raw]) => ({ name, isRaw: raw !== undefined }))
 }
 

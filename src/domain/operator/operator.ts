@@ -131,13 +131,13 @@ export async function putBrand(
     if (current && how.mustBeNew) throw new OperatorError(`Brand ${brandSlug} already exists.`)
     if (!current && requested.displayName === undefined) {
       // Report invalid fields first: --name would not correct them.
-      requireValid({ ...fresh, ...fields, displayName: 'any' })
+      refuse(brandProblems({ ...fresh, ...fields, displayName: 'any' }))
       throw new OperatorError(
         `Brand ${brandSlug} does not exist. To create it, add --name with its display name.`,
       )
     }
     const brand = { ...fresh, ...current, ...fields }
-    requireValid(brand)
+    refuse(brandProblems(brand))
     if (current && current.status !== brand.status) refuseTransition(current, brand.status)
     const action = current ? 'brand.changed' : 'brand.created'
     const details = differences(current ?? fresh, brand)
@@ -188,11 +188,8 @@ export function freshBrand(slug: string): BrandWithTexts {
   }
 }
 
-function requireValid(brand: BrandWithTexts): void {
-  requireNone(brandProblems(brand))
-}
-
-function requireNone(problems: readonly string[]): void {
+/** @throws OperatorError if there are problems */
+export function refuse(problems: readonly string[]): void {
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
 }
 
@@ -266,16 +263,21 @@ export async function registerTemplate(
 ): Promise<Brand> {
   return changeBrand(ports, slug, (current) => {
     const { [templateKey]: before, ...others } = current.registrations
-    if (!before) requireNone(registrationKeyProblems(templateKey, ownTemplateKeys(current)))
-    const { id = null, ids = {}, senderId = null } = (how.replaces ? undefined : before) ?? {}
+    if (!before) refuse(registrationKeyProblems(templateKey, ownTemplateKeys(current)))
+    const {
+      id = null,
+      ids = {},
+      senderId = null,
+      maxLength = null,
+    } = (how.replaces ? undefined : before) ?? {}
     const after = requested && {
       id: requested.id === undefined ? id : requested.id,
       ids: { ...ids, ...requested.ids },
       senderId: requested.senderId === undefined ? senderId : requested.senderId,
-      maxLength: requested.maxLength === undefined ? (before?.maxLength ?? null) : requested.maxLength,
+      maxLength: requested.maxLength === undefined ? maxLength : requested.maxLength,
     }
     const brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
-    requireValid(brand)
+    refuse(brandProblems(brand))
     const changes = differences(registrationOf(current, templateKey), registrationOf(brand, templateKey))
     if (Object.keys(changes).length === 0) return { brand, entry: null }
     const details = { template: templateKey, ...changes }
@@ -526,7 +528,7 @@ export async function approveRequest(
   const { brand, brandExisted } = await change(ports, target, ({ request, brand: current, keys, scope }) => {
     const { brandName } = requirePending(requestId, request)
     const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
-    requireValid(brand)
+    refuse(brandProblems(brand))
     const existed = current ? { brandExisted: 'yes' } : {}
     const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed }
     return {

@@ -2,6 +2,8 @@ import { type BrandWithTexts, nameKey, ownTemplateKeys } from '../brands/brand.t
 import {
   type BrandText,
   type DeclaredVariable,
+  isSameTarget,
+  registeredTarget,
   type TextTarget,
   type VariableType,
   variableTypes,
@@ -9,7 +11,7 @@ import {
 import { canonicalTag } from '../messages/languages.ts'
 import { templateOf } from '../messages/templates.ts'
 import { declarationProblems, textLimits, textProblems } from '../messages/text-problems.ts'
-import { type ChangePorts, differences, noBrand, OperatorError } from './operator.ts'
+import { type ChangePorts, differences, noBrand, OperatorError, refuse } from './operator.ts'
 
 /** A text as operators name it. */
 export interface TextRequest extends Pick<TextTarget, 'channel'> {
@@ -170,10 +172,6 @@ function refuseOther(
   )
 }
 
-function refuse(problems: readonly string[]): void {
-  if (problems.length > 0) throw new OperatorError(problems.join('\n'))
-}
-
 function countProblems(brand: BrandWithTexts, target: TextTarget): string[] {
   const { texts, slug } = brand
   if (texts.get(target)) return []
@@ -187,10 +185,8 @@ function countProblems(brand: BrandWithTexts, target: TextTarget): string[] {
 }
 
 /** The texts of the same template in other languages. */
-function othersOf({ texts }: BrandWithTexts, { templateKey, channel, lang }: TextTarget): BrandText[] {
-  return texts.all.filter(
-    (each) => each.templateKey === templateKey && (each.channel !== channel || each.lang !== lang),
-  )
+function othersOf({ texts }: BrandWithTexts, target: TextTarget): BrandText[] {
+  return texts.all.filter((each) => each.templateKey === target.templateKey && !isSameTarget(each, target))
 }
 
 /** A new declaration must fit the texts in other languages. */
@@ -215,10 +211,11 @@ function refuseUsed({ slug, notifyTemplates, registrations }: BrandWithTexts, te
       `${last} Disable it on /notify first: \`otpost brand put ${slug} --notify ${others}\`.`,
     )
   }
-  const registered = Object.keys(registrations).find((key) => key.split(':')[0] === templateKey)
-  if (registered === undefined) return
-  const [, lang] = registered.split(':')
-  const option = lang === undefined ? '' : ` --lang ${lang}`
+  const registered = Object.keys(registrations)
+    .map(registeredTarget)
+    .find((each) => each.templateKey === templateKey)
+  if (!registered) return
+  const option = registered.lang === undefined ? '' : ` --lang ${registered.lang}`
   throw new OperatorError(
     `${last} Remove its registration first: \`otpost brand template ${slug} ${templateKey}${option} --remove\`.`,
   )

@@ -146,7 +146,7 @@ function LongCharacters({ text, encoding }: { text: string; encoding: 'GSM-7' | 
 
 interface RegistrationProps {
   readonly brand: Brand
-  /** A template key, or `KEY:lang`. */
+  /** As `registrationKeyOf` returns it. */
   readonly of: string
   /** Names of the server's providers. */
   readonly providers: readonly string[]

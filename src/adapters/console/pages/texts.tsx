@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { renderToString } from 'preact-render-to-string'
 import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/brands/brand.ts'
-import type { TextTarget } from '../../../domain/messages/brand-texts.ts'
+import { registrationKeyOf, type TextTarget } from '../../../domain/messages/brand-texts.ts'
 import type { DraftPreview } from '../../../domain/messages/drafts.ts'
 import { otpLanguages } from '../../../domain/messages/otp-texts.ts'
 import { templateKeys } from '../../../domain/messages/templates.ts'
@@ -336,7 +336,7 @@ function sampleVariables({ preview: { sms }, placeholders }: TextModel) {
 function StoredText({ model }: { model: TextModel }) {
   const { brand, form, own, builtIn, providers, test } = model
   const { templateKey, channel, lang } = form
-  const registration = lang === brand.lang ? templateKey : `${templateKey}:${lang}`
+  const registration = registrationKeyOf(templateKey, lang === brand.lang ? undefined : lang)
   return (
     <>
       <Card

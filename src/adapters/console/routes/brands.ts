@@ -6,6 +6,7 @@ import {
   mayBecome,
   type TemplateRegistration,
 } from '../../../domain/brands/brand.ts'
+import { registeredTarget } from '../../../domain/messages/brand-texts.ts'
 import { notifyTemplateOf } from '../../../domain/messages/notify-texts.ts'
 import { previewOf, previewsOf } from '../../../domain/messages/preview.ts'
 import { templateOf } from '../../../domain/messages/templates.ts'
@@ -61,7 +62,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
   post('/admin/brands/:slug/templates/:key', async ({ visit, form, params: { slug = '', key = '' }, by }) => {
     const asked = form.get('remove') ? null : registrationAsked(form)
     const changed = await registerTemplate(by, slug, key, asked, { replaces: true })
-    const [templateKey = '', lang] = key.split(':')
+    const { templateKey, lang } = registeredTarget(key)
     return done(
       visit,
       lang ? textPath(changed, { templateKey, channel: 'SMS', lang }) : pathOf(changed),

@@ -1,6 +1,6 @@
 import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/brands/brand.ts'
 import { type Channel, parseChannel } from '../../../domain/contact.ts'
-import type { DeclaredVariable, TextTarget } from '../../../domain/messages/brand-texts.ts'
+import { type DeclaredVariable, isSameTarget, type TextTarget } from '../../../domain/messages/brand-texts.ts'
 import { builtInParts, draftPreview, type TextParts } from '../../../domain/messages/drafts.ts'
 import { canonicalTag } from '../../../domain/messages/languages.ts'
 import { templateKeys, templateOf } from '../../../domain/messages/templates.ts'
@@ -226,12 +226,8 @@ function rowsOf({ lang, texts, loginIdEnabled }: BrandWithTexts): readonly TextT
   const inOrder = templateKeys.flatMap((key) => [`${key} SMS`, `${key} EMAIL`])
   const place = ({ templateKey, channel }: TextTarget) =>
     templateOf(templateKey) ? inOrder.indexOf(`${templateKey} ${channel}`) : inOrder.length
-  const others = texts.all.filter((own) => !builtIn.some((each) => isSame(each, own)))
+  const others = texts.all.filter((own) => !builtIn.some((each) => isSameTarget(each, own)))
   return [...builtIn, ...others].sort((a, b) => place(a) - place(b))
-}
-
-function isSame(a: TextTarget, b: TextTarget): boolean {
-  return a.templateKey === b.templateKey && a.channel === b.channel && a.lang === b.lang
 }
 
 function isOf({ templateKey, channel, lang }: TextTarget, { details }: AuditRecord): boolean {
