@@ -1,13 +1,8 @@
 import { characters } from '../body.ts'
 import { type BrandWithTexts, registrationOf } from '../brands/brand.ts'
-import {
-  chosenText,
-  type DeclaredVariable,
-  registeredTarget,
-  registeredText,
-  registrationKeyOf,
-} from './brand-texts.ts'
-import { otpLanguageOf, otpLanguages } from './otp-texts.ts'
+import { type DeclaredVariable, registeredTarget, registrationKeyOf } from './brand-texts.ts'
+import { notifyTemplateOf, notifyTextOf } from './notify-texts.ts'
+import { isOtpKey, otpLanguageOf, otpTextOf, smsTextOf } from './otp-texts.ts'
 import type { PreviewSettings } from './preview.ts'
 import { marksOf, splitText, templateOf } from './templates.ts'
 
@@ -97,11 +92,9 @@ export function dltCategory(templateKey: string): string {
 
 /** Of the registration whose id an SMS of this text has. Without a registration, requests never choose it on that route. */
 function keyOf({ brand, templateKey, lang }: DltText): string {
-  const { registrationKey, text } = registeredText(brand, templateKey, lang, (tag) =>
-    builtInText(templateKey, tag),
-  )
-  const chosen = text?.lang ?? dltText(brand, templateKey)?.lang
-  return chosen === lang ? registrationKey : registrationKeyOf(templateKey, lang)
+  const key = registrationKeyOf(templateKey, lang)
+  const isDefault = dltText(brand, templateKey)?.lang === lang
+  return isDefault && !Object.hasOwn(brand.registrations, key) ? templateKey : key
 }
 
 /**
@@ -139,22 +132,14 @@ function distinct(texts: readonly DltText[]): readonly DltText[] {
  * @returns undefined: the brand has no such template
  */
 export function dltText(brand: DltBrand, templateKey: string, lang?: string): DltText | undefined {
-  const chosen = chosenText(brand, { templateKey, channel: 'SMS' }, lang, (tag) =>
-    builtInText(templateKey, tag),
-  )
-  if (chosen) {
-    const { own, builtIn } = chosen
-    return { brand, templateKey, lang: chosen.lang, text: own ? own.text : builtIn }
+  if (isOtpKey(templateKey)) {
+    const chosen = otpTextOf(brand, templateKey, lang)
+    return { brand, templateKey, lang: chosen.lang, text: smsTextOf(chosen, templateKey) }
   }
-  const first = brand.texts.all.find((text) => text.channel === 'SMS' && text.templateKey === templateKey)
-  return first && { brand, templateKey, lang: first.lang, text: first.text }
-}
-
-function builtInText(templateKey: string, tag: string): string | undefined {
-  if (templateKey === 'LOGIN_OTP' || templateKey === 'LOGIN_OTP_WITH_ID') {
-    return otpLanguages.find((language) => language.tag === tag)?.sms[templateKey]
-  }
-  return tag === 'en' ? templateOf(templateKey)?.text : undefined
+  const template = notifyTemplateOf(brand, templateKey)
+  if (!template) return undefined
+  const chosen = notifyTextOf(brand, template, lang)
+  return { brand, templateKey, lang: chosen.lang, text: chosen.text }
 }
 
 /** The text as a DLT portal takes it: the brand's name is fixed text, and each variable has its tag. */

@@ -3,7 +3,7 @@ import { BrandTexts, type DeclaredVariable, isSameTarget, type TextTarget } from
 import { type DltFinding, lintText } from './dlt.ts'
 import type { MailContent } from './notify-message.ts'
 import { notifyTemplateOf } from './notify-texts.ts'
-import { otpLanguageOf } from './otp-texts.ts'
+import { isOtpKey, otpLanguageOf } from './otp-texts.ts'
 import { type Preview, type PreviewSettings, previewOf } from './preview.ts'
 import { sampleMail } from './sample-message.ts'
 import { templateOf, wholeMinutes } from './templates.ts'
@@ -36,14 +36,14 @@ export function builtInParts(
 ): TextParts | null {
   const template = templateOf(templateKey)
   if (!template) return null
-  if (template.audience === 'notify') return { subject: '', text: template.text, html: '' }
+  if (!isOtpKey(templateKey)) return { subject: '', text: template.text, html: '' }
   const { lifetime, sms, mail } = otpLanguageOf(lang)
   const minutes = wholeMinutes(otpTtlSeconds)
   const inMinutes = lifetime(Number(minutes) * 60).replace(minutes, '{{minutes}}')
   const [subject, text] =
     channel === 'EMAIL'
       ? [mail.subject, [mail.intro, '{{otp}}', mail.expiry, mail.unrequested].join('\n\n')]
-      : ['', sms[templateKey === 'LOGIN_OTP_WITH_ID' ? templateKey : 'LOGIN_OTP']]
+      : ['', sms[templateKey]]
   return { subject, text: text.replaceAll('{{lifetime}}', inMinutes), html: '' }
 }
 

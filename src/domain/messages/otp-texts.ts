@@ -464,6 +464,14 @@ export type OtpText = ChosenText<OtpLanguage>
 
 export type OtpKey = keyof OtpLanguage['sms']
 
+export function isOtpKey(templateKey: string): templateKey is OtpKey {
+  return Object.hasOwn(english.sms, templateKey)
+}
+
+export function smsTextOf({ own, builtIn }: OtpText, key: OtpKey): string {
+  return own ? own.text : builtIn.sms[key]
+}
+
 const englishText: OtpText = { lang: english.tag, own: undefined, builtIn: english }
 
 function builtInOf(tag: string): OtpLanguage | undefined {

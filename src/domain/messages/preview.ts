@@ -3,7 +3,7 @@ import { Failure, invalid } from '../failures.ts'
 import { readLang } from './languages.ts'
 import { filledText, notifyTextOf, ownTemplates } from './notify-texts.ts'
 import { plainOtp } from './otp-sms.ts'
-import { type OtpKey, otpTextOf } from './otp-texts.ts'
+import { isOtpKey, type OtpKey, otpTextOf, smsTextOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
 import { type Template, templates, templateVariables } from './templates.ts'
 import { sampleOf, type VariableRule } from './variables.ts'
@@ -42,10 +42,7 @@ export const sampleCode = '123456'
 const samples: Readonly<Record<string, string>> = {
   otp: sampleCode,
   loginId: 'jane.doe',
-  customerName: 'Jane Doe',
   orderId: 'A-1042',
-  orderDate: '2026-11-21',
-  deliveryDateTime: '2026-11-21T14:30',
 }
 
 export const loginIdRule: VariableRule = { name: 'loginId', type: 'text', description: '1 to 64 characters' }
@@ -75,29 +72,26 @@ export function previewOf(
 ): Preview {
   const { segmentsOf, isTopLevelDomain } = settings
   const { key: templateKey, audience } = template
-  const otpKey = templateKey === 'LOGIN_OTP_WITH_ID' ? templateKey : 'LOGIN_OTP'
-  const otpRules = otpKey === 'LOGIN_OTP' ? [code, lang] : [code, loginIdRule, lang]
+  const otpRules = templateKey === 'LOGIN_OTP' ? [code, lang] : [code, loginIdRule, lang]
   const hasOwnLang = template.variables.some(({ name }) => name === lang.name)
   const notifyRules = hasOwnLang ? template.variables : [...template.variables, lang]
-  const variables = (audience === 'notify' ? notifyRules : otpRules).map((rule) => {
+  const isOtp = isOtpKey(templateKey)
+  const variables = (isOtp ? otpRules : notifyRules).map((rule) => {
     const { name, description } = rule
     return { name, value: given[name] ?? (rule === lang ? brand.lang : sampleFor(rule)), description }
   })
   const registration = registrationOf(brand, templateKey)
-  const chosen =
-    audience === 'notify'
-      ? notifyTextOf(brand, template, hasOwnLang ? undefined : readLang(given))
-      : undefined
-  const source = chosen
-    ? { template: chosen.text, lang: chosen.lang, isOwn: chosen.isOwn }
-    : otpSource(brand, otpKey, given)
-  const about = { templateKey, audience, ...source, variables, registration }
+  const source = isOtp
+    ? otpSource(brand, templateKey, given)
+    : notifyTextOf(brand, template, hasOwnLang ? undefined : readLang(given))
+  const { lang: textLang, text: wording, isOwn } = source
+  const about = { templateKey, audience, template: wording, lang: textLang, isOwn, variables, registration }
   const values = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   try {
-    const text = chosen
-      ? filledText(template, chosen, templateVariables(template, values, isTopLevelDomain), brand.displayName)
+    const text = isOtp
+      ? otpSms(brand, values, settings)
+      : filledText(template, source, templateVariables(template, values, isTopLevelDomain), brand.displayName)
           .text
-      : otpSms(brand, values, settings)
     return { ...about, text, problem: null, segments: segmentsOf(text), characters: [...text].length }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -105,11 +99,9 @@ export function previewOf(
   }
 }
 
-type Source = Pick<Preview, 'template' | 'lang' | 'isOwn'>
-
-function otpSource(brand: BrandWithTexts, key: OtpKey, given: Readonly<Record<string, string>>): Source {
-  const { lang, own, builtIn } = otpTextOf(brand, key, readLang(given))
-  return { template: own ? own.text : builtIn.sms[key], lang, isOwn: own !== undefined }
+function otpSource(brand: BrandWithTexts, key: OtpKey, given: Readonly<Record<string, string>>) {
+  const chosen = otpTextOf(brand, key, readLang(given))
+  return { text: smsTextOf(chosen, key), lang: chosen.lang, isOwn: chosen.own !== undefined }
 }
 
 function sixDigits(otp = ''): string {

@@ -1,6 +1,6 @@
 import { type Body, isGiven } from '../body.ts'
 import { Failure, invalid } from '../failures.ts'
-import { english, type OtpKey, type OtpText, otpLanguageOf } from './otp-texts.ts'
+import { english, type OtpKey, type OtpText, otpLanguageOf, smsTextOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
 import { dateRule, datetimeRule, readValue, textRule, type VariableRule } from './variables.ts'
 import type { IsTopLevelDomain } from './words.ts'
@@ -182,17 +182,17 @@ export function wholeMinutes(seconds: number): string {
   return String(Math.max(1, Math.floor(seconds / 60)))
 }
 
-/** @param text of the template that `otpKeyOf` returns */
+/** @param chosen text of the template that `otpKeyOf` returns */
 export function renderOtp(
   { code, businessName, lifetimeSeconds, loginId }: OtpValues,
-  { lang, own, builtIn }: OtpText,
+  chosen: OtpText,
 ): Rendered {
   const key = otpKeyOf(loginId)
-  const lifetime = (builtIn ?? otpLanguageOf(lang)).lifetime(lifetimeSeconds)
+  const lifetime = (chosen.builtIn ?? otpLanguageOf(chosen.lang)).lifetime(lifetimeSeconds)
   const minutes = wholeMinutes(lifetimeSeconds)
   const variables: Record<string, string> = { otp: code, businessName, lifetime, minutes }
   if (loginId !== undefined) variables.loginId = loginId
-  return render({ key, text: own ? own.text : builtIn.sms[key] }, variables)
+  return render({ key, text: smsTextOf(chosen, key) }, variables)
 }
 
 /**
