@@ -48,6 +48,7 @@ const variables: readonly DeclaredVariable[] = [
   { name: 'amount', type: 'number', max: 5000 },
   { name: 'points', type: 'number', max: 999 },
   { name: 'day', type: 'date', max: 20 },
+  { name: 'at', type: 'datetime', max: 30 },
   { name: 'link', type: 'url', max: 30 },
 ]
 
@@ -155,6 +156,20 @@ const rows: readonly Row[] = [
     ...notice('Acme: your order {{long}} is ready.'),
     maxLength: 31,
   }),
+  row(
+    'variable-length',
+    'warning',
+    { ...notice('Acme: ready at {{at}} for you.'), lang: 'ta' },
+    'Write {{at:raw}}',
+    { ...notice('Acme: ready at {{at:raw}} for you.'), lang: 'ta' },
+  ),
+  row(
+    'variable-length',
+    'warning',
+    { ...notice('Acme: ready on {{day}} for you.'), lang: 'es' },
+    '`--var day:date:24`',
+    'Acme: ready on {{day}}, {{at}} for you.',
+  ),
   row(
     'variable-format',
     'error',

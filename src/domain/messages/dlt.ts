@@ -5,6 +5,7 @@ import { notifyTemplateOf, notifyTextOf } from './notify-texts.ts'
 import { isOtpKey, otpLanguageOf, otpTextOf, smsTextOf } from './otp-texts.ts'
 import type { PreviewSettings } from './preview.ts'
 import { marksOf, splitText, templateOf } from './templates.ts'
+import { longestMomentIn } from './variables.ts'
 
 // India's carriers compare each SMS with a text that the sender has registered on a DLT portal. docs/dlt-rules.md names
 // the sources of these rules.
@@ -62,6 +63,8 @@ interface Variable {
   readonly tag: 'numeric' | 'alphanumeric' | 'url'
   /** The length of the longest value. */
   readonly longest: number
+  /** The length of the longest date or time in the language of the text. 0: another type, or the raw value. */
+  readonly longestMoment: number
   /** Undefined: one of otpost. */
   readonly declared: DeclaredVariable | undefined
 }
@@ -174,14 +177,18 @@ function partsOf(subject: DltText, { otpTtlSeconds }: Pick<DltSettings, 'otpTtlS
 }
 
 /** @param words between the braces of the placeholder */
-function variableOf(words: string, { brand, templateKey, variables }: DltText): Variable {
+function variableOf(words: string, { brand, templateKey, lang, variables }: DltText): Variable {
   const name = words.replace(':raw', '')
   const declared = (variables ?? brand.texts.variables.get(templateKey))?.find((each) => each.name === name)
   const { type, max } = declared ?? { type: types[name] ?? 'text', max: longestOf(name, templateKey) }
+  const momentType =
+    declared?.type ?? templateOf(templateKey)?.variables.find((rule) => rule.name === name)?.type
+  const isMoment = (momentType === 'date' || momentType === 'datetime') && words === name
   return {
     placeholder: `{{${words}}}`,
     tag: type === 'number' ? 'numeric' : type === 'url' ? 'url' : 'alphanumeric',
     longest: declared && type === 'number' ? String(max).length : max,
+    longestMoment: isMoment ? longestMomentIn(lang, momentType) : 0,
     declared,
   }
 }
@@ -322,11 +329,22 @@ function adjacentFindings(parts: readonly Part[]): readonly DltFinding[] {
 }
 
 function lengthFindings(
-  { placeholder, longest, declared }: Variable,
+  { placeholder, longest, longestMoment, declared }: Variable,
   maxLength: number,
   template: string,
 ): readonly DltFinding[] {
-  if (longest <= maxLength) return []
+  if (longest <= maxLength) {
+    const raw = `Write ${placeholder.replace('}}', ':raw}}')}`
+    return when(longestMoment > longest, {
+      rule: 'variable-length',
+      level: 'warning',
+      message: `Values of ${placeholder} may have ${longestMoment} characters in the language of the text. otpost rejects those of more than ${longest} with validation_error.`,
+      fix:
+        declared && longestMoment <= maxLength
+          ? `Declare \`--var ${declared.name}:${declared.type}:${longestMoment}\` with \`otpost text set\`.`
+          : `${raw}, or send it as text.`,
+    })
+  }
   const register =
     maxLength < 40 ? ` If the carriers accept 40 characters, set \`${template} --max-length 40\`.` : ''
   return [

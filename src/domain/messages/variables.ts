@@ -144,6 +144,13 @@ export function formatted(type: VariableType, value: string, lang: string): stri
   }
 }
 
+/** The length of the longest date or time of a year in a language. */
+export function longestMomentIn(lang: string, type: 'date' | 'datetime'): number {
+  const months = Array.from({ length: 12 }, (_, month) => String(month + 1).padStart(2, '0'))
+  const values = months.flatMap((month) => [`2026-${month}-28T10:30`, `2026-${month}-28T22:30`])
+  return Math.max(...values.map((value) => formatted(type, value, lang).length))
+}
+
 /**
  * Without marks of the writing direction (design D30). No-break spaces and the minus sign would need UCS-2, which has half
  * of the characters in a segment.
