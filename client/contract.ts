@@ -24,8 +24,8 @@ export interface SmsOtpSendRequest {
   readonly businessName?: string
   /**
    * The language of the message, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else
-   * of its base language, else English. An unknown or malformed tag is no error. The template route
-   * ignores it: its registered text is English.
+   * of its base language, of the language of the brand, English. An unknown or malformed tag is no
+   * error. On the template route, only the brand's language and languages with a registration count.
    */
   readonly lang?: string
   /**
@@ -64,8 +64,8 @@ export interface EmailOtpSendRequest {
   readonly businessName?: string
   /**
    * The language of the message, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else
-   * of its base language, else English. An unknown or malformed tag is no error. The template route
-   * ignores it: its registered text is English.
+   * of its base language, of the language of the brand, English. An unknown or malformed tag is no
+   * error. On the template route, only the brand's language and languages with a registration count.
    */
   readonly lang?: string
   /**

@@ -5,6 +5,7 @@ import { variableTypes } from '../../domain/messages/brand-texts.ts'
 import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
 import { messageStatuses } from '../../domain/messages/providers.ts'
 import { notifyTemplates, type Template, templateKeys } from '../../domain/messages/templates.ts'
+import { newTemplateKey } from '../../domain/messages/text-problems.ts'
 import type { VariableRule } from '../../domain/messages/variables.ts'
 
 // For the API description only. The domain validates requests, since the order of its checks is part of the contract.
@@ -128,11 +129,9 @@ const codeText = {
         "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes letters of several alphabets.",
     }),
   ),
-  lang: optional(
-    Type.String({
-      description:
-        'The language of the message, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else of its base language, else English. An unknown or malformed tag is no error. The template route ignores it: its registered text is English.',
-    }),
+  lang: langField(
+    'the message',
+    "On the template route, only the brand's language and languages with a registration count.",
   ),
   reference: optional(reference),
   clientIp: optional(
@@ -205,12 +204,18 @@ const deferral = {
   ),
 }
 
-const lang = optional(
-  Type.String({
-    description:
-      'The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else of its base language, of the language of the brand, English. An unknown or malformed tag is no error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.',
-  }),
+const lang = langField(
+  'a template SMS',
+  'Built-in texts are in English. Of an e-mail with `template`: the language that it is in.',
 )
+
+function langField(what: string, more: string) {
+  return optional(
+    Type.String({
+      description: `The language of ${what}, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else of its base language, of the language of the brand, English. An unknown or malformed tag is no error. ${more}`,
+    }),
+  )
+}
 
 const sms = {
   ...credentials,
@@ -304,7 +309,7 @@ function templateFields({ key, variables }: Template) {
 function ownTemplateFields() {
   return Type.Object({
     templateKey: Type.String({
-      pattern: '^[A-Z][A-Z0-9_]{2,39}$',
+      pattern: newTemplateKey.source,
       not: { enum: templateKeys },
       description:
         'A template that the operator made for the brand. GET /integrations/catalog lists these templates.',

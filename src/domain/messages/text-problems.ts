@@ -46,9 +46,12 @@ export function textProblems(fields: TextFields, declared: readonly DeclaredVari
   ]
 }
 
+/** The key of a template that is not built in. */
+export const newTemplateKey = /^[A-Z][A-Z0-9_]{2,39}$/
+
 function keyProblem({ templateKey, channel }: TextFields): string | undefined {
   if (channel === 'EMAIL' && templateKey !== 'LOGIN_OTP') return 'Only LOGIN_OTP has e-mail texts.'
-  if (templateOf(templateKey) || /^[A-Z][A-Z0-9_]{2,39}$/.test(templateKey)) return undefined
+  if (templateOf(templateKey) || newTemplateKey.test(templateKey)) return undefined
   return `The template must be ${templateKeys.join(', ')}, or a new key: a letter and 2 to 39 more characters of A-Z, 0-9 and _.`
 }
 
