@@ -103,7 +103,9 @@ test('a backup has no bytes of deleted rows', async () => {
   const secret = 'a row that is there no more'
   inDatabase(here.file, (driver) => {
     driver
-      .prepare("INSERT INTO brands VALUES (?, ?, 'x', 'active', '[]', 0, 0, NULL, NULL, '{}')")
+      .prepare(
+        "INSERT INTO brands (slug, display_name, name_key, status, notify_templates, dlt_enabled, login_id_enabled) VALUES (?, ?, 'x', 'active', '[]', 0, 0)",
+      )
       .run('gone', secret)
     driver.exec('DELETE FROM brands')
   })
