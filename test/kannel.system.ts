@@ -404,7 +404,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
         .replace('{{customerName}}', given.customerName)
         .replaceAll('{{businessName}}', 'नगर')
         .replace('{{tableNo}}', '12')
-        .replace('{{readyAt}}', '21 नवंबर 2026 को 2:30 pm बजे')
+        .replace('{{readyAt}}', '21 नवंबर 2026, 2:30 pm')
         .replace('{{amount}}', given.amount)
       expect(bytes.toString('hex')).toBe(utf16(stored).toString('hex'))
       expect(parts.length).toBeGreaterThan(3)

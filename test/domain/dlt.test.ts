@@ -159,9 +159,9 @@ const rows: readonly Row[] = [
   row(
     'variable-length',
     'warning',
-    { ...notice('Acme: ready at {{at}} for you.'), lang: 'ta' },
+    { ...notice('Acme: ready at {{at}} for you.'), lang: 'es' },
     'Write {{at:raw}}',
-    { ...notice('Acme: ready at {{at:raw}} for you.'), lang: 'ta' },
+    { ...notice('Acme: ready at {{at:raw}} for you.'), lang: 'es' },
   ),
   row(
     'variable-length',

@@ -74,8 +74,24 @@ describe("a brand's own template", () => {
       'templateKey',
     ])
     expect(lastText()).toBe(
-      'Ann: 19,90 on 21. November 2026 at 21. November 2026 um 14:30, https://a.example/b 19.90 2026-11-21 Acme',
+      'Ann: 19,90 on 21. November 2026 at 21. November 2026, 14:30, https://a.example/b 19.90 2026-11-21 Acme',
     )
+  })
+
+  test('has at most 1,600 characters with its values', async () => {
+    await start()
+    await write({
+      key: 'LONG_NOTE',
+      text: '{{note}}{{note}}',
+      variables: [{ name: 'note', type: 'text', max: 1000 }],
+    })
+    await app.brand('acme', { displayName: 'Acme', notifyTemplates: ['LONG_NOTE'] })
+    const noteOf = (length: number) =>
+      notify({ templateKey: 'LONG_NOTE', variables: { note: 'x'.repeat(length) } })
+    expect((await noteOf(800)).status).toBe(200)
+    const long = await noteOf(801)
+    expectError(long, 400, 'validation_error')
+    expect(long.body.message).toContain('at most 1600 characters, but with these variables it has 1602')
   })
 
   test('is checked in the order of design 5, and rejected with the documented code', async () => {

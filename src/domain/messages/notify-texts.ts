@@ -8,6 +8,9 @@ import type { Registration } from './providers.ts'
 import { partsOf, refuseLongValue, render, type Template, templateOf } from './templates.ts'
 import { formatted, ruleOf } from './variables.ts'
 
+/** In characters (design D4). */
+export const longestSms = 1600
+
 type Texts = Pick<BrandWithTexts, 'texts'>
 
 /** A template of /notify: a built-in one, or one of the brand (design D47). */
@@ -94,7 +97,14 @@ export function filledText(
     }
     values.set(placeholder, value)
   }
-  return { text: render({ key, text }, Object.fromEntries(values)).text, values }
+  const { text: filled } = render({ key, text }, Object.fromEntries(values))
+  const length = characters(filled)
+  if (length > longestSms) {
+    throw invalid(
+      `The message must have at most ${longestSms} characters, but with these variables it has ${length}.`,
+    )
+  }
+  return { text: filled, values }
 }
 
 /**

@@ -45,7 +45,7 @@ import {
   smsParts,
   smsWay,
 } from './notify-message.ts'
-import { notifySms, notifyTemplateOf } from './notify-texts.ts'
+import { longestSms, notifySms, notifyTemplateOf } from './notify-texts.ts'
 import type { Outcome } from './providers.ts'
 import type { JobQueue } from './queue.ts'
 import { readExpiry } from './queue-body.ts'
@@ -78,7 +78,13 @@ export interface Accepted {
 }
 
 /** Design D4 and D11, in characters and elements. */
-export const notifySizes = { to: 100, message: 1600, subject: 255, html: 200_000, template: 10_000 } as const
+export const notifySizes = {
+  to: 100,
+  message: longestSms,
+  subject: 255,
+  html: 200_000,
+  template: 10_000,
+} as const
 
 /** Fields of one channel only (design D37). */
 export const smsFields = ['message', 'templateKey', 'variables'] as const

@@ -163,16 +163,17 @@ function withPlainCharacters(text: string): string {
     .replaceAll('\u2212', '-')
 }
 
-/** English as in "21 November 2026, 14:30". */
+/** As in "21 November 2026, 14:30": without words between date and time, which not every sentence can have. */
 function momentIn(lang: string, type: 'date' | 'datetime', at: number): string {
-  if (lang !== 'en') return momentFormat(lang, type).format(at)
-  const date = momentFormat('en-GB', 'date').format(at)
-  return type === 'date' ? date : `${date}, ${momentFormat('en-GB', 'time').format(at)}`
+  const tag = lang === 'en' ? 'en-GB' : lang
+  const date = momentFormat(tag, 'date').format(at)
+  if (type === 'date') return date
+  const separator = /^(ja|ko|zh)\b/.test(tag) ? ' ' : ', '
+  return `${date}${separator}${momentFormat(tag, 'time').format(at)}`
 }
 
 const momentStyles = {
   date: { dateStyle: 'long' },
-  datetime: { dateStyle: 'long', timeStyle: 'short' },
   time: { timeStyle: 'short' },
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>
 
