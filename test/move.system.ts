@@ -608,6 +608,7 @@ const named = (value: fc.Arbitrary<unknown>, ...names: readonly string[]) =>
   fc.dictionary(fc.constantFrom(...names), value, { noNullPrototype: true })
 const anyJson: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'brands.notify_templates': fc.array(anyText, { maxLength: 3 }),
+  'brands.dlt_allow_list': fc.array(anyText, { maxLength: 3 }),
   'brands.registrations': named(fc.record({ id: anyText }), 'LOGIN_OTP', 'ORDER_PLACED'),
   'destination_rules.providers': fc.array(anyText, { maxLength: 3 }),
   'budgets.alert_at': fc.array(fc.nat(), { maxLength: 3 }),

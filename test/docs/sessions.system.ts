@@ -246,6 +246,8 @@ test.skipIf(!Bun.which('curl'))('docs/dlt.md leads to a registered message', asy
     'npx -y bun@1.4.5 src/main.ts': programLine([]).join(' '),
     'file:data/try.db': database,
     'http://127.0.0.1:3000': server.url.origin,
+    // The server writes its delivery log a moment later.
+    'otpost deliveries': 'until otpost deliveries | grep -q LOGIN_OTP; do :; done; otpost deliveries',
   })
   expect(steps.filter(({ printed }) => printed.length > 0).length).toBeGreaterThan(10)
   expect(differences(steps, await paste(steps, folder.path))).toEqual([])
