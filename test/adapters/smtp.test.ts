@@ -500,7 +500,7 @@ describe.concurrent('a reply', () => {
   })
 })
 
-describe('a server that does not respond', () => {
+describe.concurrent('a server that does not respond', () => {
   test('causes an unknown outcome after the time-out, and gets no mail', async () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url)
