@@ -123,7 +123,9 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
-  const { saveEntries, saveReports, reportedMessages, trace, deliveries, messages, guarded } = eventLog
+  const { saveEntries, saveReports, reportedMessages, trace, deliveries, findDeliveries, findCalls } =
+    eventLog
+  const { messages, guarded } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -156,6 +158,8 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
       rejections.add(provider, await saveReports(provider, reports, writesEvents)),
     trace: flushed(trace),
     deliveries: flushed(deliveries),
+    findDeliveries: flushed(findDeliveries),
+    findCalls: flushed(findCalls),
     messages: flushed(messages),
     guarded: flushed(guarded),
   }

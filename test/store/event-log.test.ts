@@ -10,12 +10,18 @@ import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
 import { databaseWork } from '../../src/adapters/sqlite/work.ts'
 import type { StoreDatabase } from '../../src/adapters/store/database.ts'
-import type { EventLogStore, EventLogWriter } from '../../src/adapters/store/event-log.ts'
+import {
+  createEventLogReader,
+  type EventLogStore,
+  type EventLogWriter,
+} from '../../src/adapters/store/event-log.ts'
 import { createEventLogBuffer } from '../../src/adapters/store/event-log-buffer.ts'
 import { eventLogEntry, firstIdOf } from '../../src/adapters/store/event-rows.ts'
+import type { SearchWindows } from '../../src/adapters/store/log-search.ts'
 import type { Storage } from '../../src/adapters/store/store.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import type { RequestTrace, SavedRequest } from '../../src/domain/events/event-log.ts'
+import type { DeliveryFilter, Found, Place } from '../../src/domain/events/log-search.ts'
 import type { Attempt } from '../../src/domain/events/request-context.ts'
 import { type DeliveryReportState, reportRanks } from '../../src/domain/messages/delivery-reports.ts'
 import { temporaryFolder } from '../support/app.ts'
@@ -129,6 +135,7 @@ interface EventLogBackend extends EventLogStore, Statistics {
   readonly sweep: Storage['sweep']
   count(table: string): Promise<number>
   close(): Promise<void>
+  withWindows(windows: SearchWindows): Pick<EventLogStore, 'findDeliveries' | 'findCalls'>
 }
 
 function storeOn(
@@ -142,6 +149,7 @@ function storeOn(
     ...writer,
     ...statistics,
     ...rest,
+    withWindows: (windows) => createEventLogReader(database, windows),
     keep: (...request) => writer.saveEntries([eventLogEntry(requestOf(...request))], []),
     saveReport: async (key, state) => void (await writer.saveReports('twilio', [{ key, ...state }], false)),
   }
@@ -390,6 +398,103 @@ describe.each([
     expect(await found({ since: start + 2001 })).toEqual(all.slice(6))
     expect(await found({ since: start + 2000, recipientSubjects: [hashes[0]], limit: 1 })).toEqual(['2.2'])
     expect(await found({ since: -1 })).toEqual(all)
+  })
+
+  test('deliveries and calls are found by each filter, newest first, page by page', async () => {
+    const other = { ...ofMail, attempt: 1, errorClass: 'unknown', outcome: 'unknown', template: 'X' } as const
+    await eventLog.keep({ ...whole, requestId: idAt(start) }, ofSms, ofMail)
+    await eventLog.keep({ ...bare, requestId: idAt(start + 1000), app: 'till', brand: 'b', end: null }, other)
+    await eventLog.keep({
+      ...whole,
+      requestId: idAt(start + 2000),
+      operation: 'verify',
+      end: { ...ended, error: null },
+    })
+    for (const [n, status] of [
+      [3, 'delivered'],
+      [4, 'failed'],
+      [5, 'pending'],
+    ] as const) {
+      const attempt = {
+        ...ofSms,
+        outcome: 'accepted',
+        errorClass: null,
+        country: 'GB',
+        reportKey: `K ${n}`,
+      } as const
+      await eventLog.keep({ ...whole, requestId: idAt(start + n * 1000) }, attempt)
+      await eventLog.saveReport(`K ${n}`, { status, reason: null, at: start })
+    }
+    const nameOf = ({ requestId }: { requestId: string }) =>
+      [0, 1, 2, 3, 4, 5].findIndex((n) => requestId === idAt(start + n * 1000))
+    const found = async (filter: DeliveryFilter) => {
+      const { rows, next } = await eventLog.findDeliveries(filter, { limit: 10 })
+      expect(next).toBeNull()
+      return rows.map((row) => `${nameOf(row)}.${row.attempt}`).join(' ')
+    }
+    for (const [filter, rows] of [
+      [{}, '5.1 4.1 3.1 1.1 0.2 0.1'],
+      [{ statuses: ['accepted'] }, '5.1 0.2'],
+      [{ statuses: ['delivered', 'failed'] }, '4.1 3.1'],
+      [{ statuses: ['rejected', 'retryable', 'skipped'] }, '0.1'],
+      [{ statuses: ['unknown'] }, '1.1'],
+      [{ provider: 'kannel', country: 'US' }, '0.1'],
+      [{ provider: 'smtp' }, '1.1 0.2'],
+      [{ app: 'till' }, '1.1'],
+      [{ brand: 'acme', channel: 'EMAIL' }, '0.2'],
+      [{ template: 'X' }, '1.1'],
+      [{ errorClass: 'account' }, '0.1'],
+      [{ since: start + 1000, until: start + 4000 }, '3.1 1.1'],
+      [{ requestId: idAt(start), channel: 'SMS' }, '0.1'],
+      [{ recipientSubjects: ['keyed-hash-of-one-mail'], brand: 'acme' }, '0.2'],
+    ] as const) {
+      expect([filter, await found(filter)]).toEqual([filter, rows])
+    }
+    const pages: string[] = []
+    for (let next: Place | null | undefined; next !== null; ) {
+      const page = await eventLog.findDeliveries({ brand: 'acme' }, { before: next, limit: 2 })
+      pages.push(page.rows.map((row) => `${nameOf(row)}.${row.attempt}`).join(' '))
+      next = page.next
+    }
+    expect(pages).toEqual(['5.1 4.1', '3.1 0.2', '0.1'])
+    for (const [filter, rows] of [
+      [{}, '5 4 3 2 1 0'],
+      [{ call: 'verify', result: 'success' }, '2'],
+      [{ call: 'code', result: 'failed' }, '5 4 3 0'],
+      [{ result: 'limited' }, ''],
+      [{ recipientSubjects: ['keyed-hash-of-one-mail'] }, '1'],
+      [{ app: 'shop', until: start + 3000 }, '2 0'],
+    ] as const) {
+      const calls = (await eventLog.findCalls(filter, { limit: 10 })).rows
+      expect([filter, calls.map(nameOf).join(' ')]).toEqual([filter, rows])
+    }
+  })
+
+  test('a search reads a limited part of the log, and the next one continues', async () => {
+    const windows = { rows: 3, most: 2 }
+    for (let n = 0; n < 20; n++) {
+      const attempts = [1, 2, 3].map((attempt) => ({ ...ofSms, attempt, country: n === 6 ? 'LU' : 'US' }))
+      await eventLog.keep({ ...whole, requestId: idAt(start + n * 1000) }, ...attempts.slice(n % 3))
+    }
+    const { findDeliveries, findCalls } = eventLog.withWindows(windows)
+    for (const [find, expected] of [
+      [findDeliveries, ['3', '2', '1']],
+      [findCalls, ['1']],
+    ] as const) {
+      const rows: string[] = []
+      let searches = 0
+      for (let next: Place | null | undefined; next !== null; searches++) {
+        const page: Found<object & { attempt?: number }> = await find(
+          { country: 'LU' },
+          { before: next, limit: 10 },
+        )
+        rows.push(...page.rows.map(({ attempt = 1 }) => String(attempt)))
+        expect(page.next?.at ?? start).toBeGreaterThanOrEqual(start)
+        next = page.next
+      }
+      expect(rows).toEqual([...expected])
+      expect(searches).toBeGreaterThan(2)
+    }
   })
 
   describe('the expiry cleanup', () => {

@@ -236,6 +236,10 @@ describe('SQLite', () => {
         'SELECT max(indexed_before) FROM recipient_index WHERE indexed_before < 1',
         "SELECT request_id FROM attempts WHERE request_id < 'a' ORDER BY request_id",
         "SELECT request_id FROM requests WHERE request_id < 'a' ORDER BY request_id",
+        "SELECT request_id FROM requests WHERE request_id >= 'a' AND request_id < 'b' ORDER BY request_id DESC LIMIT 1 OFFSET 2",
+        "SELECT 1 FROM requests WHERE request_id >= 'a' AND request_id < 'b' AND provider = 'p' ORDER BY request_id DESC",
+        "SELECT 1 FROM attempts WHERE request_id >= 'a' AND request_id <= 'b' AND (request_id < 'b' OR attempt < 2) ORDER BY request_id DESC, attempt DESC",
+        "SELECT status FROM delivery_reports WHERE key = 'a'",
         'SELECT key FROM delivery_reports WHERE at < 1',
         "SELECT 1 FROM requests LEFT JOIN delivery_reports ON key = report_key WHERE request_id = 'a'",
       ]) {

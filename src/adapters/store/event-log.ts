@@ -1,19 +1,14 @@
 import { and, desc, eq, gte, inArray, isNotNull, lt, lte, notInArray, or, type SQL, sql } from 'drizzle-orm'
 import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
+import type { PageOfLog, Place } from '../../domain/events/log-search.ts'
 import { otherFlags } from '../../domain/events/request-context.ts'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { MessageReport, ReportChange } from '../../domain/messages/delivery-reports.ts'
 import type { ReadMessages, RecipientJob } from '../../domain/messages/message-query.ts'
 import type { NotifyOrder } from '../../domain/messages/queue.ts'
 import type { StoreDatabase } from './database.ts'
-import {
-  type AttemptRow,
-  deliveryOf,
-  type EventLogEntry,
-  firstAttemptOf,
-  firstIdOf,
-  traceOf,
-} from './event-rows.ts'
+import { type AttemptRow, deliveryOf, type EventLogEntry, firstAttemptOf, traceOf } from './event-rows.ts'
+import { createLogSearch, logFilters, pageOf, type SearchWindows } from './log-search.ts'
 import { reportedMessages } from './report-search.ts'
 
 export interface EventLogStore extends StoredEventLog, EventLogWriter {}
@@ -37,11 +32,13 @@ export interface EventLogWriter {
 /** The guard's flags have no index. */
 const mostSearched = 20_000
 
-export function createEventLogReader({
-  orm,
-  tables: { requests, attempts, deliveryReports, notifyOrders, notifyJobs },
-  ofRecipient,
-}: Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient'>): StoredEventLog {
+export function createEventLogReader(
+  { orm, tables, ofRecipient }: Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient'>,
+  windows?: SearchWindows,
+): StoredEventLog {
+  const { requests, attempts, deliveryReports, notifyOrders, notifyJobs } = tables
+  const searchLog = createLogSearch(orm, windows)
+
   async function read(
     ofRequests: SQL | undefined,
     ofAttempts: SQL | undefined,
@@ -93,14 +90,23 @@ export function createEventLogReader({
     return { order, jobs }
   }
 
-  function matching(
-    table: typeof requests | typeof attempts,
-    { requestId, recipientSubjects, since }: DeliveryQuery,
-  ): SQL | undefined {
-    return and(
-      requestId === undefined ? undefined : eq(table.requestId, requestId),
-      recipientSubjects && ofRecipient(table, recipientSubjects),
-      since === undefined ? undefined : gte(table.requestId, firstIdOf(since)),
+  const { isDelivery, isCall } = logFilters({ tables, ofRecipient })
+
+  async function deliveries(query: DeliveryQuery, from?: string): Promise<readonly Delivery[]> {
+    const { before } = query
+    return read(
+      and(
+        isDelivery(requests, query),
+        from === undefined ? undefined : gte(requests.requestId, from),
+        before && (before.attempt > 1 ? lte : lt)(requests.requestId, before.requestId),
+      ),
+      and(
+        isDelivery(attempts, query),
+        from === undefined ? undefined : gte(attempts.requestId, from),
+        before && lte(attempts.requestId, before.requestId),
+        before && or(lt(attempts.requestId, before.requestId), lt(attempts.attempt, before.attempt)),
+      ),
+      query.limit,
     )
   }
 
@@ -124,20 +130,31 @@ export function createEventLogReader({
       const request = row ? traceOf(row) : order && orderedRequest(requestId, order, jobs.length)
       return request && { request, deliveries, jobs }
     },
-    deliveries: (query) => {
-      const { before } = query
-      const own = matching(requests, query)
-      const further = matching(attempts, query)
-      return read(
-        and(own, before && (before.attempt > 1 ? lte : lt)(requests.requestId, before.requestId)),
-        and(
-          further,
-          before && lte(attempts.requestId, before.requestId),
-          before && or(lt(attempts.requestId, before.requestId), lt(attempts.attempt, before.attempt)),
-        ),
-        query.limit,
-      )
+    deliveries,
+    findDeliveries: async (filter, { before, limit }) => {
+      const newest = async (page: PageOfLog, from?: string) =>
+        (await deliveries({ ...filter, ...page }, from)).toReversed()
+      // An index finds these.
+      const isIndexed = filter.requestId !== undefined || filter.recipientSubjects !== undefined
+      if (isIndexed) return pageOf(await newest({ before, limit: limit + 1 }), limit)
+      return searchLog([requests, attempts], filter, { before, limit }, newest)
     },
+    findCalls: (filter, page) =>
+      searchLog([requests], filter, page, async ({ before, limit }, from) => {
+        const rows = await orm
+          .select()
+          .from(requests)
+          .where(
+            and(
+              isCall(filter),
+              from === undefined ? undefined : gte(requests.requestId, from),
+              before && lt(requests.requestId, before.requestId),
+            ),
+          )
+          .orderBy(desc(requests.requestId))
+          .limit(limit)
+        return rows.map((row) => ({ ...traceOf(row), attempt: 1 }))
+      }),
     reportedMessages: reportedMessages({ orm, tables: { attempts, requests } }),
     guarded: async (limit) => {
       const { requestId, guard } = requests
@@ -175,8 +192,6 @@ function orderedRequest(requestId: string, order: OrderRow, recipients: number) 
     end,
   }
 }
-
-type Place = Pick<AttemptRow, 'requestId' | 'attempt'>
 
 function byPlace(a: Place, b: Place): number {
   if (a.requestId === b.requestId) return a.attempt - b.attempt

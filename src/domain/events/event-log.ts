@@ -1,6 +1,7 @@
 import type { Channel } from '../contact.ts'
 import type { DeliveryReportState } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
+import type { CallFilter, DeliveryFilter, DeliveryStatus, Found, PageOfLog } from './log-search.ts'
 import type { Attempt, Flag, LimitStatus, Operation, RequestContext, RequestEnd } from './request-context.ts'
 
 /** No API key, code, full recipient or text. */
@@ -32,13 +33,7 @@ export interface Delivery extends Omit<Attempt, 'error' | 'cost'> {
   readonly report: DeliveryReportState | null
 }
 
-export interface DeliveryQuery {
-  readonly requestId?: string
-  readonly recipientSubjects?: readonly string[]
-  readonly since?: EpochMs
-  readonly before?: Pick<Delivery, 'requestId' | 'attempt'>
-  readonly limit: number
-}
+export interface DeliveryQuery extends DeliveryFilter, PageOfLog {}
 
 /** Asynchronous. Never throws: errors are logged. */
 export interface EventLog {
@@ -52,14 +47,13 @@ export interface EventLogReader {
   trace(requestId: string): Promise<RequestTrace | undefined>
   /** Oldest first. */
   deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
+  findDeliveries(filter: DeliveryFilter, page: PageOfLog): Promise<Found<Delivery>>
+  findCalls(filter: CallFilter, page: PageOfLog): Promise<Found<RequestTrace>>
   /** Of the latest 20,000 requests those that the guard denied or recorded, newest first. */
   guarded(limit: number): Promise<readonly RequestTrace[]>
 }
 
-export function statusOf({
-  outcome,
-  report,
-}: Pick<Delivery, 'outcome' | 'report'>): Delivery['outcome'] | 'delivered' | 'failed' {
+export function statusOf({ outcome, report }: Pick<Delivery, 'outcome' | 'report'>): DeliveryStatus {
   return report && report.status !== 'pending' && (outcome === 'accepted' || outcome === 'unknown')
     ? report.status
     : outcome

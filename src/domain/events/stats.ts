@@ -4,6 +4,7 @@ import type { GuardCount } from '../guard/status.ts'
 import type { ReportedMessage, reportRanks } from '../messages/delivery-reports.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
+import { callResults } from './log-search.ts'
 import { type Attempt, guardDecision, isReview, mayBeSent, type Operation } from './request-context.ts'
 import {
   type FailureCount,
@@ -201,8 +202,8 @@ const figureNames: ReadonlyMap<string, keyof Figures> = new Map([
   ['receipt delivered', 'delivered'],
   ['receipt failed', 'undelivered'],
 ])
-const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_not_allowed'])
-const limitErrors = new Set(['rate_limited', 'cooldown_active'])
+const brandErrors: ReadonlySet<string> = new Set(callResults.brand.errors)
+const limitErrors: ReadonlySet<string> = new Set(callResults.limited.errors)
 
 function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Figures | undefined {
   if (limitErrors.has(detail)) return 'limited'

@@ -1,0 +1,108 @@
+import type { Channel } from '../contact.ts'
+import type { EpochMs } from '../time.ts'
+import type { Attempt, Operation } from './request-context.ts'
+
+/** The names that people see, and what they mean. JSON and the database have the keys. */
+export const deliveryStatuses = {
+  delivered: { name: 'delivered', meaning: 'A delivery report confirms delivery.' },
+  accepted: {
+    name: 'accepted',
+    meaning: 'The provider accepted it. No delivery report says yet whether it arrived.',
+  },
+  failed: {
+    name: 'not delivered',
+    meaning: 'The provider accepted it, and a delivery report says that it did not arrive.',
+  },
+  rejected: { name: 'rejected', meaning: 'The provider rejected it.' },
+  retryable: { name: 'temporary failure', meaning: 'The provider could not accept it at that time.' },
+  unknown: {
+    name: 'unknown',
+    meaning: 'The message may or may not have been sent, for example after a timeout.',
+  },
+  skipped: { name: 'skipped', meaning: 'otpost did not call the provider.' },
+} as const
+
+export type DeliveryStatus = keyof typeof deliveryStatuses
+
+/** As options and URLs have it. */
+export function wordOf(status: DeliveryStatus): string {
+  return deliveryStatuses[status].name.replaceAll(' ', '-')
+}
+
+export const statusKeys = Object.keys(deliveryStatuses) as DeliveryStatus[]
+
+export function statusesIn(words: readonly string[]): DeliveryStatus[] {
+  return statusKeys.filter((status) => words.includes(wordOf(status)))
+}
+
+export type ErrorClass = NonNullable<Attempt['errorClass']>
+
+export const errorClasses: Readonly<Record<ErrorClass, string>> = {
+  recipient: 'recipient rejected',
+  content: 'message rejected',
+  account: 'account rejected: check the credentials, balance and sender',
+  retryable: 'temporary failure',
+  unknown: 'unknown, for example timed out',
+}
+
+export const calls = {
+  code: ['send', 'resend'],
+  verify: ['verify'],
+  notify: ['notify'],
+} as const satisfies Record<string, readonly Operation[]>
+
+/** Error codes by what the caller of the API got. */
+export const callResults = {
+  success: { name: 'success', errors: [] },
+  failed: { name: 'not sent', errors: ['sms_failed', 'notification_failed', 'internal_error'] },
+  'wrong-code': { name: 'wrong code', errors: ['mismatch', 'max_attempts'] },
+  limited: { name: 'rate-limited', errors: ['rate_limited', 'cooldown_active'] },
+  brand: {
+    name: 'rejected because of the brand',
+    errors: ['brand_not_approved', 'brand_suspended', 'template_not_allowed'],
+  },
+} as const satisfies Record<string, { readonly name: string; readonly errors: readonly string[] }>
+
+export interface LogFilter {
+  readonly since?: EpochMs | undefined
+  /** Exclusive. */
+  readonly until?: EpochMs | undefined
+  readonly app?: string | undefined
+  readonly brand?: string | undefined
+  readonly channel?: Channel | undefined
+  /** ISO 3166-1. */
+  readonly country?: string | undefined
+  readonly recipientSubjects?: readonly string[] | undefined
+}
+
+export interface DeliveryFilter extends LogFilter {
+  readonly requestId?: string | undefined
+  readonly statuses?: readonly DeliveryStatus[] | undefined
+  readonly provider?: string | undefined
+  readonly template?: string | undefined
+  readonly errorClass?: ErrorClass | undefined
+}
+
+export interface CallFilter extends LogFilter {
+  readonly call?: keyof typeof calls | undefined
+  readonly result?: keyof typeof callResults | undefined
+}
+
+export interface Place extends Pick<Attempt, 'attempt'> {
+  readonly requestId: string
+}
+
+export interface PageOfLog {
+  readonly before?: Place | undefined
+  readonly limit: number
+}
+
+export interface Found<Row> {
+  /** Newest first. */
+  readonly rows: readonly Row[]
+  /**
+   * Where the next search continues, with the time of that request. One search reads a limited part of the log, so it may find
+   * fewer rows than the limit. Null: the log has no further rows.
+   */
+  readonly next: (Place & { readonly at: EpochMs }) | null
+}
