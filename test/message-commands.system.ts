@@ -377,6 +377,10 @@ describe.concurrent('the event log', () => {
       [['old', 'code'], '--to', '098765 43210', '--since', '1830m'],
       [['mail'], '--to', 'jane@EXAMPLE.com', '--since', since],
       [['several', 'several', 'several'], '--limit', '3', '--since', '2d'],
+      [['several'], '--status', 'rejected', 'not-delivered', '--error', 'content'],
+      [['old', 'code'], '--template', 'LOGIN_OTP', '--country', 'in', '--channel', 'SMS', '--app', 'shop'],
+      [['mail'], '--provider', 'outbox', '--brand', 'acme'],
+      [['old'], '--until', '1d'],
     ]
     const answers = await Promise.all(queries.map(([, ...args]) => ok(env, 'deliveries', '--json', ...args)))
     const found = answers.map((text) => JSON.parse(text).map((row: { requestId: string }) => row.requestId))
@@ -413,6 +417,8 @@ describe.concurrent('the event log', () => {
       [1, '--to', 'deliveries', '--to', 'nobody'],
       [1, '--since', 'deliveries', '--since', '5'],
       [2, '--limit', 'deliveries', '--limit', '0'],
+      [1, '--until', 'deliveries', '--until', '5'],
+      [2, 'temporary-failure', 'deliveries', '--status', 'lost'],
       [1, 'DELIVERY_LOG_DAYS', 'explain', '019b796d-d600-7256-a391-52604e6fc76b'],
     ]
     const texts = await Promise.all(refusals.map(([code, , ...args]) => failed(code, env, ...args)))

@@ -164,12 +164,12 @@ export function complain(message: string): void {
 }
 
 /** Parses a duration ago (`10m`), or a date and time. */
-export function instant(text: string, now: number): number {
+export function instant(text: string, now: number, option = '--since'): number {
   const agoMs = parseDuration(text)
   const time = agoMs === undefined ? isoInstant(text.trim()) : now - agoMs
   if (!Number.isNaN(time)) return time
   throw new OperatorError(
-    '--since must be a duration such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z.',
+    `${option} must be a duration such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z.`,
   )
 }
 

@@ -1,6 +1,16 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { type Delivery, type RequestTrace, statusOf } from '../domain/events/event-log.ts'
 import { explain } from '../domain/events/explain.ts'
+import {
+  type DeliveryFilter,
+  deliveryStatuses,
+  type ErrorClass,
+  errorClasses,
+  type Place,
+  statusesIn,
+  statusKeys,
+  wordOf,
+} from '../domain/events/log-search.ts'
 import { providerPath } from '../domain/messages/delivery-reports.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import {
@@ -19,10 +29,15 @@ import {
 } from './common.ts'
 import { jobRow } from './queue.ts'
 
-interface DeliveryOptions {
+interface DeliveryOptions
+  extends Pick<DeliveryFilter, 'provider' | 'app' | 'brand' | 'channel' | 'template'> {
   request?: string
   to?: string
+  status?: string[]
+  country?: string
+  error?: ErrorClass
   since?: string
+  until?: string
   limit: number
   json?: true
 }
@@ -40,7 +55,22 @@ export function messageCommands(program: Command, env: Env): void {
     )
     .option('--request <id>', 'only attempts of this request')
     .option('--to <recipient>', 'only attempts to this phone number or e-mail address')
+    .addOption(
+      new Option('--status <status...>', 'only attempts with one of these statuses').choices(
+        statusKeys.map(wordOf),
+      ),
+    )
+    .option('--provider <name>', 'only attempts of this provider')
+    .option('--app <appId>', 'only attempts of this app')
+    .option('--brand <slug>', 'only attempts of this brand')
+    .addOption(new Option('--channel <channel>', 'only SMS, or only e-mail').choices(['SMS', 'EMAIL']))
+    .option('--country <code>', 'only SMS to this country, such as GB')
+    .option('--template <key>', 'only messages of this template')
+    .addOption(
+      new Option('--error <class>', 'only failures with this cause').choices(Object.keys(errorClasses)),
+    )
     .option('--since <when>', 'only later attempts: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .option('--until <when>', 'only earlier attempts, in the same form')
     .option('--limit <count>', 'the maximum number of attempts, the latest ones', wholeNumber, 100)
     .option('--json', 'print a JSON array')
     .action((options: DeliveryOptions) => printDeliveries(env, options))
@@ -93,12 +123,30 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
     if (options.to !== undefined && !recipient) {
       throw new OperatorError('--to must be a phone number or an e-mail address.')
     }
-    const rows = await eventLog.deliveries({
-      ...(options.request === undefined ? {} : { requestId: requestId(options.request) }),
-      ...(recipient ? { recipientSubjects: subjectsOf(recipient) } : {}),
-      ...(options.since === undefined ? {} : { since: instant(options.since, now()) }),
-      limit: options.limit,
-    })
+    const { provider, app, brand, channel, template, error: errorClass } = options
+    const filter: DeliveryFilter = {
+      requestId: options.request === undefined ? undefined : requestId(options.request),
+      recipientSubjects: recipient && subjectsOf(recipient),
+      statuses: options.status && statusesIn(options.status),
+      provider,
+      app,
+      brand,
+      channel,
+      country: options.country?.toUpperCase(),
+      template,
+      errorClass,
+      since: options.since === undefined ? undefined : instant(options.since, now()),
+      until: options.until === undefined ? undefined : instant(options.until, now(), '--until'),
+    }
+    const found: Delivery[] = []
+    let before: Place | undefined
+    do {
+      const page = { before, limit: options.limit - found.length }
+      const { rows, next } = await eventLog.findDeliveries(filter, page)
+      found.push(...rows)
+      before = next ?? undefined
+    } while (before !== undefined && found.length < options.limit)
+    const rows = found.reverse()
     if (rows.length === 0 && !options.json) {
       complain(`No deliveries match in ${database.name}.`)
       return
@@ -113,7 +161,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       ['PROVIDER', (row) => row.provider + (row.route === null ? '' : `/${row.route}`)],
       ['TEMPLATE', (row) => row.template ?? '-'],
       ['SEGMENTS', (row) => (row.segments === null ? '-' : `${row.segments} ${row.encoding}`)],
-      ['STATUS', (row) => (row.status === 'retryable' ? 'temporary failure' : row.status)],
+      ['STATUS', (row) => deliveryStatuses[row.status].name],
       // The class of any other failure is its status.
       [
         'WHY',
