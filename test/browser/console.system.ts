@@ -663,7 +663,7 @@ describe('deliveries', () => {
       expect(refusals()).toEqual(['400 for /admin/deliveries/search'])
       await query.fill('12025550100')
       await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: 'No deliveries found' }).waitFor()
+      await page.getByRole('heading', { name: 'Nothing found' }).waitFor()
       await query.fill(last.body.requestId)
       await page.keyboard.press('Enter')
       await page.getByText(`Request ${last.body.requestId}`).waitFor()
@@ -681,6 +681,53 @@ describe('deliveries', () => {
     { permissions: ['clipboard-read', 'clipboard-write'] },
   )
 })
+
+for (const [how, options] of [
+  ['with the times of the viewer', { timezoneId: 'Asia/Kolkata' }],
+  ['without JavaScript', { timezoneId: 'Asia/Kolkata', javaScriptEnabled: false }],
+] as const) {
+  trace(
+    `deliveries are filtered by keyboard, ${how}, by a URL that others can open`,
+    async ({ page, server, goto }) => {
+      await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
+      await server.post('/notify', { brandId: 'acme', channel: 'SMS', to: ['447400123456'], message: 'Hi' })
+      await signIn(page)
+      await goto('/admin/deliveries')
+      const requests = page.locator('tbody').getByRole('rowheader')
+      const fold = page.locator('.fold > summary')
+      expect(await requests.count()).toBe(2)
+      await fold.focus()
+      await page.keyboard.press('Enter')
+      await page.getByRole('checkbox', { name: /^accepted/ }).focus()
+      await page.keyboard.press('Space')
+      await page.getByLabel('Country').selectOption('GB')
+      await page.getByLabel('From').fill('2026-01-01T05:30')
+      await page.getByLabel('Template').focus()
+      await page.keyboard.press('Enter')
+      await page.getByRole('link', { name: /^Country/ }).waitFor()
+      expect(await requests.count()).toBe(1)
+      const from = how === 'without JavaScript' ? '2026-01-01T05%3A30Z' : '2026-01-01T00%3A00Z'
+      const { pathname, search } = new URL(page.url())
+      expect(pathname + search).toBe(`/admin/deliveries?status=accepted&country=GB&from=${from}`)
+      await fold.focus()
+      await page.keyboard.press('Enter')
+      expect(await page.getByLabel('From').inputValue()).toBe('2026-01-01T05:30')
+      await page.getByRole('link', { name: 'Country United Kingdom (remove filter)' }).focus()
+      await page.keyboard.press('Enter')
+      await row(page, '+12*******43').waitFor()
+      await page.getByRole('link', { name: 'Show all' }).click()
+      await page.getByRole('link', { name: 'API calls' }).click()
+      await row(page, 'POST /notify').waitFor()
+      expect(await requests.count()).toBe(2)
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Download as CSV' }).click(),
+      ])
+      expect(download.suggestedFilename()).toBe('otpost-calls.csv')
+    },
+    options,
+  )
+}
 
 describe('times', () => {
   /** The request, its time in the deliveries, in its trace and in the audit log, and the tooltips of the charts. */
@@ -1013,7 +1060,9 @@ trace(
       { path: '/admin/apps', has: 'globex-app' },
       { path: '/admin/apps/scope?app=globex-app', has: 'Calls per minute' },
       { path: '/admin/apps/webhook?app=globex-app', has: 'message.delivered' },
-      { path: '/admin/deliveries', has: 'webhook' },
+      { path: '/admin/deliveries', has: 'plain route' },
+      { path: '/admin/deliveries?country=LU', has: 'Nothing found' },
+      { path: '/admin/calls', has: 'cooldown_active' },
       { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
       { path: '/admin/guard', has: '+371 2000' },

@@ -265,7 +265,7 @@ describe('the overview', () => {
   const figures = (model: OverviewModel) =>
     [
       ...overviewPage(pageContext, model).matchAll(
-        /<dt>([^<]*)<\/dt><dd><span class="figure">([^<]*)<\/span>/g,
+        /<dt>([^<]*)<\/dt><dd><span class="figure">(?:<(?:a|span)[^>]*>)?([^<]*)</g,
       ),
     ].map(([, name, value]) => `${name} ${value}`)
 
@@ -314,7 +314,7 @@ describe('the overview', () => {
       'Failed 0 5',
     ])
     expect(html).toContain(
-      '<th scope="row" class="num"><time class="time" datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00 UTC" data-local="minute">2026-03-01 12:00</time></th><td class="end">31</td><td class="end">17</td><td class="end">5</td>',
+      '<th scope="row" class="num"><time class="time" datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00 UTC" data-local="minute">2026-03-01 12:00</time></th><td class="end"><a class="count" href="/admin/calls?call=code&amp;result=success&amp;from=2026-03-01T12%3A00Z&amp;until=2026-03-01T13%3A00Z">31</a></td>',
     )
   })
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import type {
   AppsModel,
   BrandModel,
-  DeliveriesModel,
   KeyModel,
+  LogModel,
   PageContext,
   RequestModel,
   RequestsModel,
@@ -11,10 +11,11 @@ import type {
 } from '../../src/adapters/console/models.ts'
 import { appScopePage, appsPage } from '../../src/adapters/console/pages/apps.tsx'
 import { brandPage, brandsPage } from '../../src/adapters/console/pages/brands.tsx'
-import { deliveriesPage, tracePage } from '../../src/adapters/console/pages/deliveries.tsx'
+import { tracePage } from '../../src/adapters/console/pages/deliveries.tsx'
 import { destinationsPage } from '../../src/adapters/console/pages/destinations.tsx'
 import { guardPage } from '../../src/adapters/console/pages/guard.tsx'
 import { keyPage } from '../../src/adapters/console/pages/key.tsx'
+import { callsPage, deliveriesPage } from '../../src/adapters/console/pages/log.tsx'
 import { previewFragment } from '../../src/adapters/console/pages/messages.tsx'
 import { moneyPage } from '../../src/adapters/console/pages/money.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
@@ -84,7 +85,8 @@ async function expectInert(html: string): Promise<void> {
     if (link.get('href')?.startsWith('http')) expect(link.get('rel')).toContain('noopener')
   }
   for (const form of all('form')) {
-    expect([form.get('method'), form.get('action')]).toEqual(['post', expect.stringMatching(/^\/admin\//)])
+    const own = [expect.stringMatching(/^(post|get)$/), expect.stringMatching(/^\/admin\//)]
+    expect([form.get('method'), form.get('action')]).toEqual(own)
   }
 }
 
@@ -197,12 +199,28 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     durationMs: 412,
     report: null,
   }
-  const nothingFound = { requestId: null, recipient: null }
-  const deliveries: DeliveriesModel = {
-    rows: [delivery],
-    search: nothingFound,
-    next: null,
+  const hostileFilters = {
+    recipientSubjects: [hostile],
+    provider: hostile,
+    app: hostile,
+    brand: hostile,
+    template: hostile,
+    country: hostile,
+  }
+  const known = {
+    provider: ['twilio'],
+    app: ['shop'],
+    brand: ['acme'],
+    template: ['LOGIN_OTP'],
+    country: ['GB'],
+  }
+  const deliveries: LogModel<Delivery> = {
+    filters: {},
+    masked: null,
+    found: { rows: [delivery], next: null },
+    searchedTo: null,
     isLater: false,
+    known,
     problem: null,
   }
   const trace: RequestTrace = {
@@ -590,17 +608,35 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       'deliveries',
       (around) =>
         deliveriesPage(around, {
-          rows: [hostileDelivery],
-          search: { requestId: null, recipient: { hash: hostile, masked: hostile } },
-          next: hostile,
+          ...deliveries,
+          filters: hostileFilters,
+          masked: hostile,
+          found: { rows: [hostileDelivery], next: { requestId: hostile, attempt: 1, at: now } },
           isLater: true,
+          known: { ...known, provider: [hostile], app: [hostile], brand: [hostile], template: [hostile] },
           problem: hostile,
         }),
     ],
     [
       'no deliveries',
       (around) =>
-        deliveriesPage(around, { ...deliveries, rows: [], search: { requestId: hostile, recipient: null } }),
+        deliveriesPage(around, {
+          ...deliveries,
+          found: { rows: [], next: null },
+          filters: { requestId: hostile },
+        }),
+    ],
+    [
+      'API calls',
+      (around) =>
+        callsPage(around, {
+          ...deliveries,
+          filters: hostileFilters,
+          found: {
+            rows: [{ ...trace, app: hostile, brand: hostile, recipient: hostile, recipientSubject: hostile }],
+            next: null,
+          },
+        }),
     ],
     [
       'a story',
@@ -647,7 +683,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     }
   })
 
-  test('have a CSRF token in every form', async () => {
+  test('have a CSRF token in every form that changes something', async () => {
     const pages = [
       ...hostilePages.map(([, page]) => page(pageContext)),
       appsPage(pageContext, apps),
@@ -655,7 +691,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       requestPage(pageContext, request),
     ]
     for (const html of pages) {
-      const forms = html.split('<form').slice(1)
+      const forms = html.split('<form method="post"').slice(1)
       expect(forms.length).toBeGreaterThan(0)
       const without = forms.filter((form) => {
         const [own = ''] = form.split('</form>')
@@ -855,23 +891,28 @@ describe('the pages for requests, brands, apps and deliveries', () => {
 
   test('link each delivery to its request trace, and have no phone number in any URL', async () => {
     const failed: Delivery = { ...delivery, report: { status: 'failed', reason: '30006', at: now } }
+    const filters = { recipientSubjects: ['hash-of-a-recipient'], provider: 'twilio' }
     const page = deliveriesPage(pageContext, {
       ...deliveries,
-      rows: [failed],
-      search: { requestId: null, recipient: { hash: 'hash-of-a-recipient', masked: '12*******43' } },
-      next: '17.2',
+      filters,
+      masked: '12*******43',
+      found: { rows: [failed], next: { requestId, attempt: 2, at: now } },
       isLater: true,
     })
     const { all } = await read(page)
     const links = all('a').flatMap((link) => link.get('href') ?? [])
     expect(links).toContain(`/admin/deliveries/${requestId}`)
-    expect(links).toContain('/admin/deliveries?recipient=hash-of-a-recipient&before=17.2')
-    expect(links).toContain('/admin/deliveries?recipient=hash-of-a-recipient')
+    const own = '/admin/deliveries?recipient=hash-of-a-recipient'
+    expect(links).toContain(`${own}&provider=twilio&before=${requestId}.2`)
+    expect(links).toContain(`${own}&provider=twilio`)
+    // Without one filter each.
+    for (const link of [own, '/admin/deliveries?provider=twilio']) expect(links).toContain(link)
+    expect(links).toContain('/admin/deliveries.csv?recipient=hash-of-a-recipient&provider=twilio')
+    expect(links).toContain('/admin/calls?recipient=hash-of-a-recipient')
     expect(links.join(' ')).not.toContain('*')
-    expect(await forms(page)).toEqual([['/admin/deliveries/search', { q: '' }]])
     const text = await words(page)
     for (const told of [
-      'failed',
+      'not delivered',
       '30006',
       'twilio',
       'plain route',
@@ -886,12 +927,22 @@ describe('the pages for requests, brands, apps and deliveries', () => {
 
   for (const [state, change, told] of [
     ['nothing was sent', {}, 'otpost deliveries --since 1d'],
-    ['nothing was found', { search: { requestId, recipient: null } }, 'DELIVERY_LOG_DAYS'],
-    ['nothing is older', { isLater: true }, 'No older deliveries'],
-    ['a search is none', { problem: 'Search for a request id.' }, 'Show all deliveries'],
+    ['nothing was found', { filters: { requestId } }, 'DELIVERY_LOG_DAYS'],
+    ['a recipient was rejected', { filters: { recipientSubjects: ['h'] } }, 'Search the API calls'],
+    ['nothing is older', { isLater: true }, 'Nothing older'],
+    ['a search is none', { problem: 'Search for a request id.' }, 'Show all'],
+    [
+      'more rows can be searched',
+      {
+        found: { rows: [], next: { requestId, attempt: 1, at: now } },
+        searchedTo: now,
+        filters: { country: 'LU' },
+      },
+      'Nothing found back to',
+    ],
   ] as const) {
     test(`explain an empty list of deliveries: ${state}`, async () => {
-      const page = deliveriesPage(pageContext, { ...deliveries, rows: [], ...change })
+      const page = deliveriesPage(pageContext, { ...deliveries, found: { rows: [], next: null }, ...change })
       expect(await words(page)).toContain(told)
     })
   }

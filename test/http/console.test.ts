@@ -46,6 +46,8 @@ const pages = [
   '/admin/brands/acme/texts/LOGIN_OTP/email/ar',
   '/admin/apps',
   '/admin/deliveries',
+  '/admin/deliveries.csv',
+  '/admin/calls',
   '/admin/queue',
   '/admin/destinations',
   '/admin/guard',
@@ -1241,6 +1243,75 @@ describe('an operator', () => {
     expect(JSON.stringify(app.lines)).not.toContain('5550143')
   })
 
+  test('filters deliveries and API calls, and downloads them', async () => {
+    const { body } = await app.post('/otp/send', { phone: '12025550143' })
+    await app.post('/otp/send', { phone: '12025550143' })
+    const notify = { channel: 'SMS', brandId: 'acme', to: ['447400123456'], message: 'Hi' }
+    await app.eventsOf(await app.post('/notify', notify))
+    const listed = async (path: string) => {
+      const { html } = await visitor.get(path)
+      return [...html.matchAll(/class="trace-link"[^>]*title="([^"]*)"/g)].map(([, id]) => id)
+    }
+    expect(await listed('/admin/deliveries')).toHaveLength(2)
+    expect(await listed('/admin/deliveries?template=LOGIN_OTP&country=us&app=shop')).toEqual([body.requestId])
+    for (const one of [
+      'status=accepted',
+      'channel=SMS',
+      'brand=acme',
+      'provider=outbox',
+      'from=2020-01-01T00:00',
+    ]) {
+      expect([one, (await listed(`/admin/deliveries?${one}`)).length]).toEqual([one, 2])
+    }
+    for (const none of [
+      'status=not-delivered&status=delivered',
+      'channel=EMAIL',
+      'error=content',
+      'until=2020-01-01T00:00Z',
+    ]) {
+      expect([none, await listed(`/admin/deliveries?${none}`)]).toEqual([none, []])
+    }
+    expect(await listed('/admin/calls?result=limited')).toHaveLength(1)
+    expect(await listed('/admin/calls?result=success&call=notify&country=GB')).toHaveLength(1)
+    // A form sends its empty fields too.
+    const sent = await visitor.get('/admin/deliveries?status=accepted&app=&from=2026-01-01T00%3A00&until=')
+    expect(sent.headers.get('location')).toBe('/admin/deliveries?status=accepted&from=2026-01-01T00%3A00Z')
+
+    const { html: csv, headers } = await visitor.get('/admin/deliveries.csv?country=GB')
+    expect(headers.get('content-disposition')).toBe('attachment; filename="otpost-deliveries.csv"')
+    const [head, row, ...rest] = csv.split('\r\n')
+    expect([head?.split(',').slice(5, 9), row?.split(',').slice(5, 9)]).toEqual([
+      ['channel', 'recipient', 'country', 'provider'],
+      ['SMS', '44********56', 'GB', 'outbox'],
+    ])
+    expect(rest).toEqual([''])
+    expect((await visitor.get('/admin/calls.csv?result=limited')).html).toContain(
+      ',send,429,cooldown_active,',
+    )
+  })
+
+  test('opens the rows of each number of the overview', async () => {
+    const phone = '12025550143'
+    await app.post('/otp/send', { phone })
+    await app.post('/otp/send', { phone })
+    await app.post('/otp/send', { channel: 'EMAIL', email: 'jo@example.com' })
+    await app.post('/otp/send', { phone: '12025550144', brandId: 'nobody' })
+    const otp = await app.lastCode(phone)
+    await app.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: 'Hi' })
+    const wrong = otp === '000000' ? '000001' : '000000'
+    await app.post('/otp/verify', { phone, otp: wrong })
+    await app.eventsOf(await app.post('/otp/verify', { phone, otp }))
+    const { html } = await visitor.get('/admin')
+    const numbers = [...html.matchAll(/<a class="count[^"]*" href="([^"]*)">(\d+)/g)]
+    const paths = new Set(numbers.map(([, href = '', shown]) => `${shown} ${href.replaceAll('&amp;', '&')}`))
+    expect(paths.size).toBeGreaterThan(20)
+    for (const each of paths) {
+      const [shown, path = ''] = each.split(' ')
+      const rows = (await visitor.get(path)).html.match(/class="trace-link"/g) ?? []
+      expect([path, rows.length]).toEqual([path, Number(shown)])
+    }
+  })
+
   test('sees the same request trace as `otpost explain` prints', async () => {
     const { body } = await app.post('/otp/send', { phone: '12025550143' })
     await visitor.get('/admin/deliveries')
@@ -1249,7 +1320,8 @@ describe('an operator', () => {
     const { html } = await visitor.get(`/admin/deliveries/${body.requestId}`)
     expect(html).toContain('12*******43')
     expect(html).toContain('SMS cooldown of this brand and phone: not active')
-    expect((await visitor.post('/admin/deliveries/search', { q: 'nonsense' })).status).toBe(400)
+    const refused = await visitor.post('/admin/deliveries/search', { q: 'nonsense' })
+    expect([refused.status, refused.html.includes('value="nonsense"')]).toEqual([400, true])
   })
 
   test('sees sent, verified and rate-limited counts, and active rate limits', async () => {

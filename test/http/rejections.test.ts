@@ -109,7 +109,9 @@ test.each([
       `Carriers did not deliver 6 of 6 SMS (100%) of template LOGIN_OTP of brand acme in the last 24 hours; 5% in the 7 days before. Most frequent reason: ${gateway.reason}.`,
     )
     expect(shown).toContain('<code>otpost text lint acme LOGIN_OTP</code>')
-    expect(shown).toContain('href="/admin/deliveries"')
+    expect(shown).toContain(
+      'href="/admin/deliveries?status=not-delivered&amp;brand=acme&amp;template=LOGIN_OTP"',
+    )
     // The handset confirms a message that was reported as failed.
     await gateway.report(app, 'delivered')
     expect(await warning()).toContain('5 of 6 SMS')

@@ -12,6 +12,25 @@ export function html(page: string, status = 200, cookies: readonly string[] = []
   return withCookies(new Response(page, { status, headers }), cookies)
 }
 
+/** Reads each part when the client has taken the one before. */
+export function csvDownload(name: string, parts: AsyncGenerator<string>): Response {
+  const encoder = new TextEncoder()
+  const body = new ReadableStream({
+    async pull(controller) {
+      const { value, done: isDone } = await parts.next()
+      if (isDone) controller.close()
+      else controller.enqueue(encoder.encode(value))
+    },
+    cancel: async () => void (await parts.return(undefined)),
+  })
+  const headers = {
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="otpost-${name}.csv"`,
+    ...pageHeaders,
+  }
+  return new Response(body, { headers })
+}
+
 const pageHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': consolePolicy,

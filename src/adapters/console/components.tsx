@@ -328,12 +328,18 @@ export function Drawing(props: { class?: string; viewBox: string; children: Comp
   return <svg {...props} preserveAspectRatio="none" aria-hidden="true" focusable="false" />
 }
 
-export function Pager({ first, next }: { first: string | null; next: string | null }) {
+interface PagerProps {
+  readonly first: string | null
+  readonly next: string | null
+  readonly nextTitle?: string
+}
+
+export function Pager({ first, next, nextTitle = 'Older' }: PagerProps) {
   if (first === null && next === null) return null
   return (
     <nav class="pager" aria-label="Pages">
       {first && <LinkButton href={first}>Latest</LinkButton>}
-      {next && <LinkButton href={next}>Older</LinkButton>}
+      {next && <LinkButton href={next}>{nextTitle}</LinkButton>}
     </nav>
   )
 }

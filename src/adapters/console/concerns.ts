@@ -1,4 +1,3 @@
-import type { Channel } from '../../domain/contact.ts'
 import { countryName } from '../../domain/destinations/destination.ts'
 import { rejectionWords } from '../../domain/events/rejections.ts'
 import type { Period, ProviderHealth } from '../../domain/events/statistics.ts'
@@ -8,6 +7,7 @@ import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { LimitName } from '../../domain/otp/limits.ts'
 import { count, counted, duration, percent, utc } from '../pages/words.ts'
+import { channelNames, logUrl } from './log-query.ts'
 import type { OverviewModel } from './models.ts'
 
 export interface Concern {
@@ -26,8 +26,6 @@ const fewest = 10
 export function isTrouble(failures: number, tries: number): boolean {
   return tries >= fewest && failures / tries >= failureShare
 }
-
-export const channelNames: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
 
 export const periodWords: Readonly<Record<Period, string>> = {
   hour: 'in the last hour',
@@ -111,10 +109,11 @@ export function concernsOf(model: OverviewModel): Concern[] {
     concerns.push({ tone: 'warn', text, pages: [{ title: 'Guard', href: '/admin/guard' }] })
   }
   for (const rate of rejections) {
+    const { brand, template } = rate
     const { problem, remedy } = rejectionWords(rate)
     const pages = [
-      { title: 'Deliveries', href: '/admin/deliveries' },
-      { title: `Texts of ${rate.brand}`, href: `/admin/brands/${encodeURIComponent(rate.brand)}/texts` },
+      { title: 'Deliveries', href: logUrl('deliveries', { brand, template, statuses: ['failed'] }) },
+      { title: `Texts of ${brand}`, href: `/admin/brands/${encodeURIComponent(brand)}/texts` },
     ]
     concerns.push({ tone: 'bad', text: `${problem} ${remedy}`, pages })
   }

@@ -1,8 +1,9 @@
 // @ts-check
 
-// Confirmation dialogs, and an overview that refreshes itself. The pages work without it.
+// Confirmation dialogs, times in fields, and an overview that refreshes itself. The pages work without it.
 
 import { announce, element, setClock, showTimes } from '/admin/page.js'
+import { localTimes } from '/admin/times.js'
 
 const refreshMs = 10_000
 
@@ -135,6 +136,18 @@ function swap(page) {
     old.replaceWith(taken)
   }
   document.dispatchEvent(new CustomEvent('otpost:refreshed'))
+}
+
+// In fields, too, times are the viewer's. URLs have UTC.
+for (const input of document.querySelectorAll('input[data-utc]')) {
+  if (!(input instanceof HTMLInputElement) || localTimes.isUtc) continue
+  if (input.value !== '') {
+    const { date, time } = localTimes.read(Date.parse(`${input.value}Z`))
+    input.value = `${date}T${time}`
+  }
+  input.form?.addEventListener('formdata', ({ formData }) => {
+    if (input.value !== '') formData.set(input.name, new Date(input.value).toISOString())
+  })
 }
 
 // On a phone the navigation scrolls. scrollIntoView would also move the Tab key's starting point.

@@ -2,6 +2,7 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus, BrandWithTexts } from '../../domain/brands/brand.ts'
 import type { Channel } from '../../domain/contact.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
+import type { CallFilter, DeliveryFilter, Found } from '../../domain/events/log-search.ts'
 import type { RejectionRate } from '../../domain/events/rejections.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
 import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
@@ -202,15 +203,22 @@ export interface DestinationsModel {
   }
 }
 
-export interface DeliveriesModel {
-  readonly rows: readonly Delivery[]
-  readonly search: {
-    readonly requestId: string | null
-    readonly recipient: { readonly hash: string; readonly masked: string } | null
-  }
-  readonly next: string | null
+/** A list leaves out the filters of the other. */
+export type LogFilters = DeliveryFilter & CallFilter
+
+export interface LogModel<Row> {
+  readonly filters: LogFilters
+  /** The recipient that was searched for. */
+  readonly masked: string | null
   readonly isLater: boolean
+  readonly found: Found<Row>
+  /** A search that ended before the page was full: the time that it reached. */
+  readonly searchedTo: number | null
+  /** The values that the filters offer. */
+  readonly known: Readonly<Record<'provider' | 'app' | 'brand' | 'template' | 'country', readonly string[]>>
   readonly problem: string | null
+  /** Of the search that failed. */
+  readonly input?: string
 }
 
 export interface TraceModel {

@@ -55,7 +55,10 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly policy: PolicyStore
   readonly guard: GuardReader
   readonly secrets: Secrets
-  readonly eventLog: Pick<EventLogReader, 'trace' | 'deliveries' | 'guarded'> & {
+  readonly eventLog: Pick<
+    EventLogReader,
+    'trace' | 'deliveries' | 'findDeliveries' | 'findCalls' | 'guarded'
+  > & {
     statistics(period: Period, now: number): Promise<Statistics>
     risingRejections(now: number): Promise<readonly RejectionRate[]>
     /** By `wayName`. */

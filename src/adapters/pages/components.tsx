@@ -144,15 +144,20 @@ interface FieldProps extends ControlProps {
   readonly placeholder?: string
   readonly maxLength?: number
   readonly isCode?: boolean
+  /** In UTC; console.js shows it in the viewer's time zone. */
+  readonly isTime?: boolean
+  /** Values that the browser suggests. */
+  readonly known?: readonly string[]
   /** Of the value, in its own direction. */
   readonly lang?: string
 }
 
 export function Field(props: FieldProps) {
-  const { label, value, rows, required, placeholder, maxLength, isCode, lang } = props
+  const { label, value, rows, required, placeholder, maxLength, isCode, isTime, known, lang } = props
   const { attributes, below } = control(props)
   // HTML drops the first line break of a textarea.
   const isKept = rows === undefined || !value?.startsWith('\n')
+  const listId = known && `${attributes.id}-known`
   const shared = {
     ...attributes,
     class: isCode ? 'code' : undefined,
@@ -169,7 +174,20 @@ export function Field(props: FieldProps) {
   return (
     <div class="field">
       <label for={attributes.id}>{label}</label>
-      {rows === undefined ? <input type="text" {...shared} /> : <textarea rows={rows} {...shared} />}
+      {isTime ? (
+        <input type="datetime-local" data-utc {...shared} />
+      ) : rows === undefined ? (
+        <input type="text" list={listId} {...shared} />
+      ) : (
+        <textarea rows={rows} {...shared} />
+      )}
+      {known && (
+        <datalist id={listId}>
+          {known.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
       {below}
     </div>
   )
@@ -248,7 +266,8 @@ export function LinkButton({ kind = 'plain', small, href, children }: ButtonProp
   )
 }
 
-export type Tone = 'good' | 'bad' | 'warn' | 'quiet'
+/** The last three are for messages. */
+export type Tone = 'good' | 'bad' | 'warn' | 'quiet' | 'sent' | 'lost' | 'later'
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>

@@ -2,13 +2,12 @@
 import type { ComponentChildren } from 'preact'
 import { countryName } from '../../../domain/destinations/destination.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
+import type { DeliveryStatus } from '../../../domain/events/log-search.ts'
 import type { LimitStatus } from '../../../domain/events/request-context.ts'
 import { attemptsPerJob } from '../../../domain/messages/queue.ts'
 import {
   Badge,
-  Button,
   CopyButton,
-  Empty,
   ExactTime,
   Facts,
   Icon,
@@ -20,183 +19,10 @@ import {
   type Tone,
 } from '../../pages/components.tsx'
 import { elapsed } from '../../pages/words.ts'
-import { Card, consolePage, Drawing, Pager, Problem, Table } from '../components.tsx'
-import { channelNames } from '../concerns.ts'
-import type { DeliveriesModel, PageContext, TraceModel } from '../models.ts'
-import { DeliveryBadge, Instant, segmentsInWords, whyOf, withPlus } from './parts.tsx'
-
-export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel): string {
-  const { rows, search, next, isLater, problem } = model
-  const { requestId, recipient } = search
-  const isSearch = requestId !== null || recipient !== null
-  return consolePage(
-    pageContext,
-    { title: 'Deliveries', section: 'deliveries' },
-    <>
-      <Problem text={problem} />
-      <Card class="log">
-        <search class="search">
-          <form method="post" action="/admin/deliveries/search" class="form inline" autocomplete="off">
-            <input type="hidden" name="csrf" value={pageContext.csrfToken} />
-            <div class="field">
-              <label for="q">Request ID, phone number or e-mail address</label>
-              <input
-                id="q"
-                name="q"
-                type="search"
-                required
-                spellcheck={false}
-                autocapitalize="none"
-                value={requestId ?? ''}
-                aria-describedby="q-hint"
-              />
-            </div>
-            <Button kind="primary">Search</Button>
-          </form>
-          <p class="hint" id="q-hint">
-            otpost stores recipients hashed and masked. Enter the whole phone number or e-mail address. URLs
-            contain only its hash.
-          </p>
-        </search>
-        {isSearch && (
-          <p class="found">
-            {requestId !== null ? (
-              <>
-                Request <code>{requestId}</code>
-              </>
-            ) : (
-              <>
-                Recipient <strong>{recipient && withPlus(recipient.masked)}</strong>
-              </>
-            )}
-            <LinkButton href="/admin/deliveries" small>
-              Show all
-            </LinkButton>
-          </p>
-        )}
-        <Table
-          caption="Deliveries, latest first"
-          columns={[
-            'Time (UTC)',
-            { title: 'Request', isHeader: true },
-            'App',
-            'Brand',
-            'To',
-            'Provider',
-            'Template',
-            'Status',
-            { title: 'Duration', align: 'end' },
-          ]}
-          rows={rows.map(deliveryCells)}
-          empty={<NoDeliveries model={model} />}
-        />
-        <Pager
-          first={isLater ? pageOf(model, null) : null}
-          next={next === null ? null : pageOf(model, next)}
-        />
-      </Card>
-    </>,
-  )
-}
-
-function deliveryCells(row: Delivery) {
-  const why = whyOf(row)
-  return [
-    <Instant at={row.at} />,
-    <a
-      class="trace-link"
-      href={`/admin/deliveries/${encodeURIComponent(row.requestId)}`}
-      title={row.requestId}
-    >
-      <code>{shortId(row.requestId)}</code>
-      {row.attempt > 1 && <span class="hint">{` #${row.attempt}`}</span>}
-    </a>,
-    <bdi class="breaks">{row.app}</bdi>,
-    row.brand === null ? <span class="hint">–</span> : <bdi class="breaks">{row.brand}</bdi>,
-    <span class="two-lines">
-      <a class="masked" href={deliveriesTo(row)}>
-        {withPlus(row.recipient)}
-      </a>
-      {row.country !== null && <small>{countryName(row.country)}</small>}
-    </span>,
-    <span class="two-lines">
-      <span>{row.provider}</span>
-      <small>{row.route === null ? channelNames[row.channel] : `${row.route} route`}</small>
-    </span>,
-    <span class="two-lines">
-      <span>{row.template === null ? withoutTemplate[row.channel] : <code>{row.template}</code>}</span>
-      {row.segments && <small>{segmentsInWords(row.segments)}</small>}
-    </span>,
-    <span class="two-lines">
-      <DeliveryBadge row={row} />
-      {why !== '' && (
-        <small class="why">
-          <bdi>{why}</bdi>
-        </small>
-      )}
-    </span>,
-    <span class="nowrap">{elapsed(row.durationMs)}</span>,
-  ]
-}
-
-function NoDeliveries({ model: { search, isLater, problem } }: { model: DeliveriesModel }) {
-  if (problem !== null) {
-    return (
-      <p class="buttons">
-        <LinkButton href="/admin/deliveries">Show all deliveries</LinkButton>
-      </p>
-    )
-  }
-  if (isLater) return <Empty title="No older deliveries" />
-  if (search.requestId !== null || search.recipient !== null) {
-    return (
-      <Empty title="No deliveries found">
-        <p>
-          otpost deletes deliveries after <code>DELIVERY_LOG_DAYS</code> days. A rejected request has a trace
-          but no deliveries.
-        </p>
-        {search.requestId === null ? (
-          <p>To open a trace, search for its request ID.</p>
-        ) : (
-          <p>
-            <LinkButton href={`/admin/deliveries/${encodeURIComponent(search.requestId)}`}>
-              Open trace
-            </LinkButton>
-          </p>
-        )}
-      </Empty>
-    )
-  }
-  return (
-    <Empty title="No deliveries yet">
-      <p>
-        This page lists every attempt to send a message. <a href="/docs">The API documentation</a> describes
-        the calls that send. This command prints the same list on the server:
-      </p>
-      <Snippet title="Deliveries of the last day" text="otpost deliveries --since 1d" />
-    </Empty>
-  )
-}
-
-const withoutTemplate = { SMS: 'free text', EMAIL: '–' } as const
-
-/** Its end: request IDs start with their time. */
-function shortId(requestId: string): string {
-  return `…${requestId.slice(-8)}`
-}
-
-function deliveriesTo({ recipientSubject }: Delivery): string {
-  return `/admin/deliveries?${new URLSearchParams({ recipient: recipientSubject })}`
-}
-
-function pageOf({ search }: DeliveriesModel, before: string | null): string {
-  const query = new URLSearchParams()
-  if (search.requestId !== null) query.set('request', search.requestId)
-  if (search.recipient !== null) query.set('recipient', search.recipient.hash)
-  if (before !== null) query.set('before', before)
-  const text = query.toString()
-  return text === '' ? '/admin/deliveries' : `/admin/deliveries?${text}`
-}
+import { Card, consolePage, Drawing } from '../components.tsx'
+import { channelNames } from '../log-query.ts'
+import type { PageContext, TraceModel } from '../models.ts'
+import { callPaths, DeliveryBadge, deliveryTones, rowsTo, shortId, withPlus } from './parts.tsx'
 
 export function tracePage(pageContext: PageContext, { trace, deliveries, lines }: TraceModel): string {
   const { opening, sections } = parseTrace(lines)
@@ -279,7 +105,7 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
             entries={{
               'Request ID': <code>{trace.requestId}</code>,
               Received: <Time at={trace.at} />,
-              Call: <code>{calls[trace.operation]}</code>,
+              Call: <code>{callPaths[trace.operation]}</code>,
               App: <bdi>{trace.app}</bdi>,
               Brand: trace.brand && (
                 <a href={`/admin/brands/${encodeURIComponent(trace.brand)}`}>{trace.brand}</a>
@@ -287,7 +113,7 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
               Channel: trace.channel && channelNames[trace.channel],
               Recipient:
                 trace.recipient && deliveries[0] ? (
-                  <a href={deliveriesTo(deliveries[0])}>{withPlus(trace.recipient)}</a>
+                  <a href={rowsTo('deliveries', deliveries[0])}>{withPlus(trace.recipient)}</a>
                 ) : (
                   trace.recipient && withPlus(trace.recipient)
                 ),
@@ -330,13 +156,6 @@ function parseTrace(lines: readonly string[]) {
   return { opening, sections }
 }
 
-const calls: Readonly<Record<RequestTrace['operation'], string>> = {
-  send: 'POST /otp/send',
-  resend: 'POST /otp/resend',
-  verify: 'POST /otp/verify',
-  notify: 'POST /notify',
-}
-
 function Verdict({ trace: { end } }: { trace: RequestTrace }) {
   if (end === null) return <Badge tone="warn">no response</Badge>
   return end.error === null ? (
@@ -356,7 +175,6 @@ interface MarkProps {
 const asking: MarkProps = { tone: 'quiet', icon: 'paper-plane' }
 const success: MarkProps = { tone: 'good', icon: 'check' }
 const failure: MarkProps = { tone: 'bad', icon: 'alert' }
-const doubt: MarkProps = { tone: 'warn', icon: 'alert' }
 const nothing: MarkProps = { tone: 'quiet', icon: 'next' }
 
 interface EventProps {
@@ -385,20 +203,19 @@ function Event({ mark: { tone, icon }, title, lines = [], children }: EventProps
   )
 }
 
+const deliveryIcons: Readonly<Record<DeliveryStatus, IconName>> = {
+  delivered: 'check',
+  accepted: 'paper-plane',
+  failed: 'alert',
+  rejected: 'alert',
+  retryable: 'alert',
+  unknown: 'alert',
+  skipped: 'next',
+}
+
 function markOf(row: Delivery): MarkProps {
-  switch (statusOf(row)) {
-    case 'accepted':
-    case 'delivered':
-      return success
-    case 'skipped':
-      return nothing
-    case 'unknown':
-    case 'retryable':
-      return doubt
-    case 'rejected':
-    case 'failed':
-      return failure
-  }
+  const status = statusOf(row)
+  return { tone: deliveryTones[status], icon: deliveryIcons[status] }
 }
 
 const checkPrefix = /^(passed|recorded|REJECTED) +/

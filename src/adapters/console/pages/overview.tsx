@@ -1,23 +1,25 @@
 /** @jsxImportSource preact */
 import { type ComponentChildren, Fragment } from 'preact'
 import type { Channel } from '../../../domain/contact.ts'
+import { type DeliveryFilter, errorClasses } from '../../../domain/events/log-search.ts'
 import {
   type ActiveLimit,
   conversion,
-  type FailureCount,
   type Figures,
   type Period,
   type Point,
   type ProviderHealth,
   type Share,
   type Statistics,
-  type VerifyTimes,
 } from '../../../domain/events/statistics.ts'
+import { hourMs } from '../../../domain/time.ts'
 import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, Table } from '../components.tsx'
-import { channelNames, concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
+import { concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
+import { channelNames } from '../log-query.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
+import { Count, spanOf } from './counts.tsx'
 import { withPlus } from './parts.tsx'
 
 const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
@@ -71,6 +73,8 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
 /** The part that console.js refreshes. */
 export function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
   const { statistics, limited, providers } = model
+  const span = spanOf(statistics)
+  const lastHour = spanOf({ from: now - hourMs, until: now })
   return (
     <div class="live" data-live="overview" data-now={now}>
       <Verdict model={model} />
@@ -81,9 +85,9 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
           title="Codes"
           statistics={statistics}
           lines={[
-            ['Sent', 'area', ({ sends }) => sends],
-            ['Verified', 'gold', ({ verified }) => verified],
-            ['Failed', 'bad', ({ sendsFailed }) => sendsFailed],
+            ['Sent', 'area', 'sends', ({ sends }) => sends],
+            ['Verified', 'gold', 'verified', ({ verified }) => verified],
+            ['Failed', 'bad', 'sendsFailed', ({ sendsFailed }) => sendsFailed],
           ]}
         />
         <Chart
@@ -91,26 +95,33 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
           title="Messages"
           statistics={statistics}
           lines={[
-            ['Accepted', 'area', ({ accepted }) => accepted],
-            ['Delivered', 'gold', ({ delivered }) => delivered],
-            ['Failed', 'bad', ({ failed, unknown }) => failed + unknown],
+            ['Accepted', 'area', 'accepted', ({ accepted }) => accepted],
+            ['Delivered', 'gold', 'delivered', ({ delivered }) => delivered],
+            ['Failed', 'bad', 'failedOrUnknown', ({ failed, unknown }) => failed + unknown],
           ]}
         />
       </div>
       <div class="columns wide-first">
-        <Providers providers={providers} />
-        <ActiveLimits limited={limited} />
+        <Providers providers={providers} lastHour={lastHour} />
+        <ActiveLimits limited={limited} lastHour={lastHour} />
       </div>
       <div class="columns">
-        <VerifyTime times={statistics.verifyTimes} />
-        <Failures failures={statistics.failures} period={statistics.period} />
+        <VerifyTime statistics={statistics} />
+        <Failures statistics={statistics} />
       </div>
-      <Breakdown title="By brand" first="Brand" shares={statistics.byBrand} columns={ofRequests} />
+      <Breakdown
+        title="By brand"
+        first="Brand"
+        shares={statistics.byBrand}
+        columns={ofRequests}
+        where={(brand) => ({ ...span, brand })}
+      />
       <Breakdown
         title="By channel"
         first="Channel"
         shares={statistics.byChannel.map((share) => ({ ...share, name: channelTitle(share.name) }))}
         columns={ofRequests}
+        where={(name) => ({ ...span, channel: name === channelTitle('SMS') ? 'SMS' : 'EMAIL' })}
       />
       <Breakdown
         title="By provider"
@@ -118,6 +129,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
         first="Provider"
         shares={statistics.byProvider}
         columns={ofProviders}
+        where={(provider) => ({ ...span, provider })}
       />
     </div>
   )
@@ -167,29 +179,72 @@ function Verdict({ model }: { model: OverviewModel }) {
   )
 }
 
-function Headlines({ statistics: { totals, points } }: { statistics: Statistics }) {
+function Headlines({ statistics }: { statistics: Statistics }) {
+  const { totals, points } = statistics
   const { sends, sendsFailed, notified, notifyFailed, delivered, undelivered } = totals
   const failed = sendsFailed + notifyFailed
   const failedAttempts = totals.failed + totals.unknown
-  const reports = delivered + undelivered === 0 ? 'no delivery reports' : `${count(undelivered)} undelivered`
-  const stats: readonly (readonly [string, string, string, (point: Point) => number])[] = [
-    ['Codes sent', count(sends), `and ${counted(notified, 'notification')}`, (point) => point.sends],
-    ['Verified', count(totals.verified), counted(totals.wrongCodes, 'wrong code'), (point) => point.verified],
+  const where = spanOf(statistics)
+  const stats: readonly (readonly [
+    string,
+    ComponentChildren,
+    ComponentChildren,
+    (point: Point) => number,
+  ])[] = [
+    [
+      'Codes sent',
+      <Count value={sends} of="sends" where={where} />,
+      <>
+        and <Count value={notified} unit="notification" of="notified" where={where} />
+      </>,
+      (point) => point.sends,
+    ],
+    [
+      'Verified',
+      <Count value={totals.verified} of="verified" where={where} />,
+      <Count value={totals.wrongCodes} unit="wrong code" of="wrongCodes" where={where} />,
+      (point) => point.verified,
+    ],
     ['Conversion', percent(conversion(totals)), 'of the sent codes', (point) => conversion(point) ?? 0],
     [
       'Failed',
-      count(failed),
-      `${counted(sendsFailed, 'code')}, ${counted(notifyFailed, 'notification')}`,
+      <Count value={failed} of="notSent" where={where} />,
+      <>
+        <Count value={sendsFailed} unit="code" of="sendsFailed" where={where} />,{' '}
+        <Count value={notifyFailed} unit="notification" of="notifyFailed" where={where} />
+      </>,
       (point) => point.sendsFailed + point.notifyFailed,
     ],
-    ['Rate-limited', count(totals.limited), 'requests over a limit', (point) => point.limited],
+    [
+      'Rate-limited',
+      <Count value={totals.limited} of="limited" where={where} />,
+      'requests over a limit',
+      (point) => point.limited,
+    ],
     [
       'Accepted',
-      count(totals.accepted),
-      failedAttempts === 0 ? 'by providers' : `by providers; ${count(failedAttempts)} failed or unknown`,
+      <Count value={totals.accepted} of="accepted" where={where} />,
+      failedAttempts === 0 ? (
+        'by providers'
+      ) : (
+        <>
+          by providers; <Count value={failedAttempts} of="failedOrUnknown" where={where} /> failed or unknown
+        </>
+      ),
       (point) => point.accepted,
     ],
-    ['Delivered', count(delivered), reports, (point) => point.delivered],
+    [
+      'Delivered',
+      <Count value={delivered} of="delivered" where={where} />,
+      delivered + undelivered === 0 ? (
+        'no delivery reports'
+      ) : (
+        <>
+          <Count value={undelivered} of="undelivered" where={where} /> undelivered
+        </>
+      ),
+      (point) => point.delivered,
+    ],
   ]
   const isBad = isTrouble(failed, failed + sends + notified)
   return (
@@ -224,7 +279,12 @@ function Sparkline({ values }: { values: readonly number[] }) {
   )
 }
 
-type Line = readonly [label: string, kind: 'area' | 'gold' | 'bad', of: (point: Point) => number]
+type Line = readonly [
+  label: string,
+  kind: 'area' | 'gold' | 'bad',
+  figure: Parameters<typeof Count>[0]['of'],
+  of: (point: Point) => number,
+]
 
 interface ChartProps {
   readonly id: string
@@ -240,7 +300,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
     period,
     stepSeconds: stepMs / 1000,
     at: points.map(({ at }) => at / 1000),
-    lines: lines.map(([label, kind, of]) => ({ label, kind, values: points.map(of) })),
+    lines: lines.map(([label, kind, , of]) => ({ label, kind, values: points.map(of) })),
   }
   return (
     <Card title={title} hint={stepHints[period]}>
@@ -249,7 +309,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
           {title} {periodWords[period]}. The table below has the same figures.
         </figcaption>
         <ul class="legend">
-          {lines.map(([label, kind, of]) => (
+          {lines.map(([label, kind, , of]) => (
             <li key={label} class={kind}>
               {label}{' '}
               <span class="num" data-legend>
@@ -284,9 +344,13 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
                   <th scope="row" class="num">
                     {period === 'month' ? utc(point.at).slice(0, 10) : <ExactTime at={point.at} toMinute />}
                   </th>
-                  {lines.map(([label, , of]) => (
+                  {lines.map(([label, , figure, of]) => (
                     <td key={label} class="end">
-                      {count(of(point))}
+                      <Count
+                        value={of(point)}
+                        of={figure}
+                        where={{ since: point.at, until: point.at + stepMs }}
+                      />
                     </td>
                   ))}
                 </tr>
@@ -299,7 +363,12 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
   )
 }
 
-function Providers({ providers }: { providers: readonly ProviderHealth[] }) {
+interface ProvidersProps {
+  readonly providers: readonly ProviderHealth[]
+  readonly lastHour: DeliveryFilter
+}
+
+function Providers({ providers, lastHour }: ProvidersProps) {
   return (
     <Card title="Providers" hint="Circuits now, and attempts in the last hour.">
       <Table
@@ -312,14 +381,18 @@ function Providers({ providers }: { providers: readonly ProviderHealth[] }) {
           { title: 'Failed', align: 'end' },
           { title: 'Unknown', align: 'end' },
         ]}
-        rows={providers.map((provider) => [
-          provider.name,
-          sends(provider),
-          <ProviderState {...provider} />,
-          count(provider.lastHour.accepted),
-          <Failing value={provider.lastHour.failed} of={provider.lastHour} />,
-          <Failing value={provider.lastHour.unknown} of={provider.lastHour} />,
-        ])}
+        rows={providers.map((provider) => {
+          const { name, channel } = provider
+          const where = { ...lastHour, provider: name, channel }
+          return [
+            name,
+            sends(provider),
+            <ProviderState {...provider} />,
+            <Count value={provider.lastHour.accepted} of="accepted" where={where} />,
+            <Failing figure="failed" of={provider.lastHour} where={where} />,
+            <Failing figure="unknown" of={provider.lastHour} where={where} />,
+          ]
+        })}
         figures
         empty="No provider is configured."
       />
@@ -347,7 +420,12 @@ function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
   )
 }
 
-function ActiveLimits({ limited }: { limited: readonly ActiveLimit[] }) {
+interface ActiveLimitsProps {
+  readonly limited: readonly ActiveLimit[]
+  readonly lastHour: DeliveryFilter
+}
+
+function ActiveLimits({ limited, lastHour }: ActiveLimitsProps) {
   return (
     <Card title="Active rate limits" hint="Limits that reject requests now.">
       {limited.length === 0 ? (
@@ -368,7 +446,17 @@ function ActiveLimits({ limited }: { limited: readonly ActiveLimit[] }) {
                   .join(' · ') || 'an IP address'}
               </p>
               <p class="hint">
-                {counted(refusals, 'request')} rejected · resets <Time at={endsAt} />
+                {app === null ? (
+                  counted(refusals, 'request')
+                ) : (
+                  <Count
+                    value={refusals}
+                    unit="request"
+                    of="limited"
+                    where={{ ...lastHour, app, brand: brand ?? undefined }}
+                  />
+                )}{' '}
+                rejected · resets <Time at={endsAt} />
               </p>
             </li>
           ))}
@@ -378,7 +466,8 @@ function ActiveLimits({ limited }: { limited: readonly ActiveLimit[] }) {
   )
 }
 
-function VerifyTime({ times }: { times: VerifyTimes }) {
+function VerifyTime({ statistics }: { statistics: Statistics }) {
+  const times = statistics.verifyTimes
   const { bins, medianSeconds, p90Seconds } = times
   const longest = Math.max(...bins.map(({ upToSeconds }) => upToSeconds ?? 0))
   // A quantile is known to its bin only. Null: beyond all bins.
@@ -394,7 +483,7 @@ function VerifyTime({ times }: { times: VerifyTimes }) {
             {Object.entries({
               Median: within(medianSeconds),
               p90: within(p90Seconds),
-              Codes: count(times.count),
+              Codes: <Count value={times.count} of="verified" where={spanOf(statistics)} />,
             }).map(([name, value]) => (
               <div key={name}>
                 <dt>{name}</dt>
@@ -442,15 +531,8 @@ function Bar({ share, tone }: { share: number; tone?: 'bad' }) {
   )
 }
 
-const failureWords: Readonly<Record<NonNullable<FailureCount['errorClass']>, string>> = {
-  recipient: 'recipient rejected',
-  content: 'message rejected',
-  account: 'account rejected: check the credentials, balance and sender',
-  retryable: 'temporary failure',
-  unknown: 'unknown, for example timed out',
-}
-
-function Failures({ failures, period }: { failures: readonly FailureCount[]; period: Period }) {
+function Failures({ statistics }: { statistics: Statistics }) {
+  const { failures, period } = statistics
   const most = Math.max(0, ...failures.map((failure) => failure.count))
   return (
     <Card title="Failed attempts" hint="By provider and cause.">
@@ -464,9 +546,13 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
         ]}
         rows={failures.map(({ provider, errorClass, count: attempts }) => [
           provider,
-          failureWords[errorClass ?? 'unknown'],
+          errorClasses[errorClass ?? 'unknown'],
           <Bar share={attempts / most} tone="bad" />,
-          count(attempts),
+          <Count
+            value={attempts}
+            of="failedOrUnknown"
+            where={{ ...spanOf(statistics), provider, errorClass: errorClass ?? undefined }}
+          />,
         ])}
         empty="No failed attempts."
       />
@@ -474,31 +560,39 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
   )
 }
 
-type Column = readonly [title: string, of: (share: Share) => ComponentChildren]
+type Column = readonly [title: string, of: (share: Share, where: DeliveryFilter) => ComponentChildren]
 
-const codeColumns: readonly Column[] = [
-  ['Codes sent', ({ sends }) => count(sends)],
-  ['Verified', ({ verified }) => count(verified)],
-  ['Conversion', (share) => percent(conversion(share))],
-]
+function column(title: string, figure: keyof Figures & Parameters<typeof Count>[0]['of']): Column {
+  return [title, (share, where) => <Count value={share[figure]} of={figure} where={where} />]
+}
+
+const conversionColumn: Column = ['Conversion', (share) => percent(conversion(share))]
 const attemptColumns: readonly Column[] = [
-  ['Accepted', ({ accepted }) => count(accepted)],
-  ['Failed attempts', (share) => <Failing value={share.failed} of={share} />],
-  ['Unknown', (share) => <Failing value={share.unknown} of={share} />],
+  column('Accepted', 'accepted'),
+  ['Failed attempts', (share, where) => <Failing figure="failed" of={share} where={where} />],
+  ['Unknown', (share, where) => <Failing figure="unknown" of={share} where={where} />],
 ]
 const ofRequests: readonly Column[] = [
-  ...codeColumns,
-  ['Failed', ({ sendsFailed, notifyFailed }) => count(sendsFailed + notifyFailed)],
-  ['Notifications', ({ notified }) => count(notified)],
-  ['Rate-limited', ({ limited }) => count(limited)],
-  ['Rejected', ({ refused }) => count(refused)],
+  column('Codes sent', 'sends'),
+  column('Verified', 'verified'),
+  conversionColumn,
+  [
+    'Failed',
+    (share, where) => <Count value={share.sendsFailed + share.notifyFailed} of="notSent" where={where} />,
+  ],
+  column('Notifications', 'notified'),
+  column('Rate-limited', 'limited'),
+  column('Rejected', 'refused'),
   ...attemptColumns,
 ]
 const ofProviders: readonly Column[] = [
-  ...codeColumns,
+  // The event log has no provider of a whole request.
+  ['Codes sent', ({ sends }) => count(sends)],
+  ['Verified', ({ verified }) => count(verified)],
+  conversionColumn,
   ...attemptColumns,
-  ['Delivered', ({ delivered }) => count(delivered)],
-  ['Undelivered', ({ undelivered }) => count(undelivered)],
+  column('Delivered', 'delivered'),
+  column('Undelivered', 'undelivered'),
 ]
 
 interface BreakdownProps {
@@ -507,18 +601,21 @@ interface BreakdownProps {
   readonly first: string
   readonly shares: readonly Share[]
   readonly columns: readonly Column[]
+  readonly where: (name: string) => DeliveryFilter
 }
 
 const mostShares = 30
 
-function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
+function Breakdown({ title, hint, first, shares, columns, where }: BreakdownProps) {
   const shown = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
   return (
     <Card title={title} hint={shown}>
       <Table
         caption={title}
         columns={[{ title: first }, ...columns.map(([title]) => ({ title, align: 'end' as const }))]}
-        rows={shares.slice(0, mostShares).map((share) => [share.name, ...columns.map(([, of]) => of(share))])}
+        rows={shares
+          .slice(0, mostShares)
+          .map((share) => [share.name, ...columns.map(([, of]) => of(share, where(share.name)))])}
         figures
         empty="Nothing was sent."
       />
@@ -526,10 +623,17 @@ function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
   )
 }
 
-function Failing({ value, of }: { value: number; of: Pick<Figures, 'accepted' | 'failed' | 'unknown'> }) {
-  if (value === 0) return <span class="hint">0</span>
+interface FailingProps {
+  readonly figure: 'failed' | 'unknown'
+  readonly of: Pick<Figures, 'accepted' | 'failed' | 'unknown'>
+  readonly where: DeliveryFilter
+}
+
+function Failing({ figure, of, where }: FailingProps) {
   const all = of.accepted + of.failed + of.unknown
-  return <span class={isTrouble(of.failed + of.unknown, all) ? 'trouble' : undefined}>{count(value)}</span>
+  const isBad = of[figure] > 0 && isTrouble(of.failed + of.unknown, all)
+  const tone = of[figure] === 0 ? 'hint' : isBad ? 'trouble' : undefined
+  return <Count value={of[figure]} of={figure} where={where} class={tone} />
 }
 
 function channelTitle(name: string): string {

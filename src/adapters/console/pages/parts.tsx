@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
 import { useContext } from 'preact/hooks'
 import type { BrandStatus } from '../../../domain/brands/brand.ts'
-import { type Delivery, statusOf } from '../../../domain/events/event-log.ts'
+import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
+import { type DeliveryStatus, deliveryStatuses } from '../../../domain/events/log-search.ts'
 import { Badge, Now, type Tone } from '../../pages/components.tsx'
 import { utc } from '../../pages/words.ts'
+import { type LogList, logUrl } from '../log-query.ts'
 
 const brandTones: Readonly<Record<BrandStatus, Tone>> = { pending: 'warn', active: 'good', suspended: 'bad' }
 
@@ -11,35 +13,45 @@ export function BrandStatusBadge({ status }: { status: BrandStatus }) {
   return <Badge tone={brandTones[status]}>{status}</Badge>
 }
 
-type DeliveryStatus = ReturnType<typeof statusOf>
-
-const deliveryTones: Readonly<Record<DeliveryStatus, Tone>> = {
+/** One color for each. */
+export const deliveryTones: Readonly<Record<DeliveryStatus, Tone>> = {
   delivered: 'good',
-  accepted: 'good',
-  unknown: 'warn',
-  retryable: 'warn',
-  skipped: 'quiet',
+  accepted: 'sent',
+  failed: 'lost',
   rejected: 'bad',
-  failed: 'bad',
-}
-
-const deliveryMeanings: Readonly<Record<DeliveryStatus, string>> = {
-  delivered: 'A delivery report confirms delivery.',
-  accepted: 'Accepted by the provider. No final delivery report yet.',
-  unknown: 'The message may or may not have been sent, for example after a timeout.',
-  retryable: 'The provider could not accept it at that time.',
-  skipped: 'otpost did not call the provider.',
-  rejected: 'The provider rejected it.',
-  failed: 'The provider accepted it, and a delivery report says that it was not delivered.',
+  retryable: 'later',
+  unknown: 'warn',
+  skipped: 'quiet',
 }
 
 export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report'> }) {
   const status = statusOf(row)
   return (
-    <span title={deliveryMeanings[status]}>
-      <Badge tone={deliveryTones[status]}>{status === 'retryable' ? 'temporary failure' : status}</Badge>
+    <span title={deliveryStatuses[status].meaning}>
+      <StatusBadge status={status} />
     </span>
   )
+}
+
+export function StatusBadge({ status }: { status: DeliveryStatus }) {
+  return <Badge tone={deliveryTones[status]}>{deliveryStatuses[status].name}</Badge>
+}
+
+export const callPaths: Readonly<Record<RequestTrace['operation'], string>> = {
+  send: 'POST /otp/send',
+  resend: 'POST /otp/resend',
+  verify: 'POST /otp/verify',
+  notify: 'POST /notify',
+}
+
+/** Its end: request IDs start with their time. */
+export function shortId(requestId: string): string {
+  return `…${requestId.slice(-8)}`
+}
+
+/** The rows of the same recipient. */
+export function rowsTo(list: LogList, { recipientSubject }: { readonly recipientSubject: string }): string {
+  return logUrl(list, { recipientSubjects: [recipientSubject] })
 }
 
 export function whyOf(row: Delivery): string {

@@ -2,7 +2,7 @@
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
 import { Badge, curl, Empty, Facts, Field, LinkButton, Snippet, Time } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Pager, Problem, Table } from '../components.tsx'
-import { channelNames } from '../concerns.ts'
+import { channelNames } from '../log-query.ts'
 import type { PageContext, RequestModel, RequestsModel } from '../models.ts'
 import { MailLink, WebLink } from './parts.tsx'
 

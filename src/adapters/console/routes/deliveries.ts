@@ -1,55 +1,91 @@
+import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { explain } from '../../../domain/events/explain.ts'
+import { deliveryStatuses, type Found, type PageOfLog } from '../../../domain/events/log-search.ts'
 import { isRequestId } from '../../../domain/events/request-context.ts'
-import { html, seeOther } from '../answers.ts'
+import { templateKeys } from '../../../domain/messages/templates.ts'
+import { csvDownload, html, seeOther } from '../answers.ts'
+import { type Columns, csvOf, type LogList, logUrl, readLogQuery, readPlace } from '../log-query.ts'
+import type { LogFilters, LogModel } from '../models.ts'
 import { field, type PageHandler, pageLength } from '../page-handler.ts'
-import { deliveriesPage, tracePage } from '../pages/deliveries.tsx'
+import { tracePage } from '../pages/deliveries.tsx'
+import { callsPage, deliveriesPage } from '../pages/log.tsx'
 
 export function deliveryRoutes({ get, post, ports, settings, missing }: PageHandler): void {
-  get('/admin/deliveries', async ({ url }, pageContext) => {
-    const { searchParams } = url
-    const requestId = searchParams.get('request')
-    const hashes = searchParams.get('recipient')?.split('.') ?? []
-    const before = cursorOf(searchParams.get('before'))
-    const rows = await ports.eventLog.deliveries({
-      ...(requestId === null ? {} : { requestId }),
-      ...(hashes.length === 0 ? {} : { recipientSubjects: hashes }),
-      ...(before ? { before } : {}),
-      limit: pageLength + 1,
-    })
-    // Rows come oldest first, with one more than the page shows.
-    const latest = [...rows].reverse()
-    const shown = latest.slice(0, pageLength)
-    const last = latest.length > pageLength ? shown.at(-1) : undefined
-    const masked = shown[0]?.recipient ?? 'this recipient'
-    const recipient = hashes.length === 0 ? null : { hash: hashes.join('.'), masked }
-    return html(
-      deliveriesPage(pageContext, {
-        rows: shown,
-        search: { requestId, recipient },
-        next: last ? `${last.requestId}.${last.attempt}` : null,
-        isLater: before !== undefined,
-        problem: null,
-      }),
+  const { eventLog } = ports
+
+  get('/admin/deliveries', async ({ url }, pageContext) =>
+    shown('deliveries', url, async (filters, page, before) =>
+      deliveriesPage(
+        pageContext,
+        await modelOf(filters, before, await eventLog.findDeliveries(filters, page)),
+      ),
+    ),
+  )
+  get('/admin/calls', async ({ url }, pageContext) =>
+    shown('calls', url, async (filters, page, before) =>
+      callsPage(pageContext, await modelOf(filters, before, await eventLog.findCalls(filters, page))),
+    ),
+  )
+  get('/admin/deliveries.csv', ({ url: { searchParams } }) => {
+    const filters = readLogQuery(searchParams)
+    const rows = csvOf(deliveryColumns, (page) => eventLog.findDeliveries(filters, page))
+    return csvDownload('deliveries', rows)
+  })
+  get('/admin/calls.csv', ({ url: { searchParams } }) => {
+    const filters = readLogQuery(searchParams)
+    return csvDownload(
+      'calls',
+      csvOf(callColumns, (page) => eventLog.findCalls(filters, page)),
     )
   })
+
+  async function shown(
+    list: LogList,
+    { searchParams }: URL,
+    page: (filters: LogFilters, page: PageOfLog, isLater: boolean) => Promise<string>,
+  ): Promise<Response> {
+    const filters = readLogQuery(searchParams)
+    // A form sends its empty fields too.
+    if ([...searchParams.values()].includes('')) return seeOther(logUrl(list, filters))
+    const before = readPlace(searchParams.get('before'))
+    return html(await page(filters, { before, limit: pageLength }, before !== undefined))
+  }
+
+  async function modelOf<Row extends Pick<RequestTrace, 'recipient'>>(
+    filters: LogFilters,
+    isLater: boolean,
+    found: Found<Row>,
+    problem: string | null = null,
+  ): Promise<LogModel<Row>> {
+    const [brands, apps] = await Promise.all([ports.brands.list(), ports.apps.list()])
+    const masked = filters.recipientSubjects ? (found.rows[0]?.recipient ?? null) : null
+    const providers = ports.providerStates().map(({ name }) => name)
+    const own = brands.flatMap(({ notifyTemplates }) => notifyTemplates)
+    const known = {
+      provider: [...new Set(filters.provider === undefined ? providers : [...providers, filters.provider])],
+      app: [...new Set([...apps.map(({ appId }) => appId), ...ports.apps.configured])],
+      brand: brands.map(({ slug }) => slug),
+      template: [...new Set([...templateKeys, ...own])],
+      country: countries(settings.isCountry),
+    }
+    const searchedTo = found.rows.length < pageLength ? (found.next?.at ?? null) : null
+    return { filters, masked, isLater, found, searchedTo, known, problem }
+  }
+
   post('/admin/deliveries/search', async ({ form }, pageContext) => {
     const q = field(form, 'q')
     if (q === '') return seeOther('/admin/deliveries')
     const requestId = q.toLowerCase()
-    if (isRequestId(requestId)) return seeOther(`/admin/deliveries?request=${requestId}`)
+    if (isRequestId(requestId)) return seeOther(logUrl('deliveries', { requestId }))
     const recipient = settings.contacts.phone(q) ?? settings.contacts.email(q)
     if (!recipient) {
-      const search = { requestId: null, recipient: null }
       const text = 'Enter a request ID, a phone number or an e-mail address.'
-      return html(
-        deliveriesPage(pageContext, { rows: [], search, next: null, isLater: false, problem: text }),
-        400,
-      )
+      const nothing = await modelOf({}, false, { rows: [], next: null }, text)
+      return html(deliveriesPage(pageContext, { ...nothing, input: q }), 400)
     }
     // Hashed, since proxies log URLs.
-    const subjects = ports.secrets.subjects(recipient.channel, recipient.identity)
-    const hashes = subjects.join('.')
-    return seeOther(`/admin/deliveries?recipient=${hashes}`)
+    const recipientSubjects = ports.secrets.subjects(recipient.channel, recipient.identity)
+    return seeOther(logUrl('deliveries', { recipientSubjects }))
   })
   get('/admin/deliveries/:requestId', async ({ params: { requestId = '' } }, pageContext) => {
     const [trace, deliveries, jobs] = await Promise.all([
@@ -68,7 +104,46 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
   })
 }
 
-function cursorOf(text: string | null): { requestId: string; attempt: number } | undefined {
-  const [, requestId = '', attempt = ''] = /^([0-9a-f-]{36})\.([0-9]{1,7})$/.exec(text ?? '') ?? []
-  return requestId === '' ? undefined : { requestId, attempt: Number(attempt) }
+let knownCountries: readonly string[] | undefined
+
+function countries(isCountry: (code: string) => boolean): readonly string[] {
+  const letters = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')
+  knownCountries ??= letters.flatMap((one) => letters.map((other) => one + other)).filter(isCountry)
+  return knownCountries
+}
+
+const deliveryColumns: Columns<Delivery> = {
+  time: ({ at }) => new Date(at).toISOString(),
+  request_id: ({ requestId }) => requestId,
+  attempt: ({ attempt }) => attempt,
+  app: ({ app }) => app,
+  brand: ({ brand }) => brand,
+  channel: ({ channel }) => channel,
+  recipient: ({ recipient }) => recipient,
+  country: ({ country }) => country,
+  provider: ({ provider }) => provider,
+  route: ({ route }) => route,
+  template: ({ template }) => template,
+  segments: ({ segments }) => segments?.count,
+  encoding: ({ segments }) => segments?.encoding,
+  status: (row) => deliveryStatuses[statusOf(row)].name,
+  error_class: ({ errorClass }) => errorClass,
+  reason: ({ reason, report }) => reason ?? report?.reason ?? null,
+  duration_ms: ({ durationMs }) => durationMs,
+}
+
+const callColumns: Columns<RequestTrace> = {
+  time: ({ at }) => new Date(at).toISOString(),
+  request_id: ({ requestId }) => requestId,
+  app: ({ app }) => app,
+  brand: ({ brand }) => brand,
+  channel: ({ channel }) => channel,
+  recipient: ({ recipient }) => recipient,
+  recipients: ({ recipients }) => recipients,
+  country: ({ country }) => country,
+  operation: ({ operation }) => operation,
+  status: ({ end }) => end?.status,
+  error: ({ end }) => end?.error,
+  reference: ({ reference }) => reference,
+  duration_ms: ({ end }) => end?.durationMs,
 }

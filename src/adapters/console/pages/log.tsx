@@ -1,0 +1,431 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { countryName } from '../../../domain/destinations/destination.ts'
+import type { Delivery, RequestTrace } from '../../../domain/events/event-log.ts'
+import {
+  callResults,
+  deliveryStatuses,
+  errorClasses,
+  statusKeys,
+  wordOf,
+} from '../../../domain/events/log-search.ts'
+import { dayMs, hourMs, minuteMs } from '../../../domain/time.ts'
+import {
+  Badge,
+  Button,
+  Empty,
+  ExactTime,
+  Field,
+  LinkButton,
+  Select,
+  Snippet,
+  UtcNote,
+} from '../../pages/components.tsx'
+import { count, elapsed } from '../../pages/words.ts'
+import { Card, consolePage, Pager, Problem, Table } from '../components.tsx'
+import {
+  callNames,
+  channelNames,
+  filtersInForce,
+  type LogList,
+  logUrl,
+  mostExported,
+  timeText,
+} from '../log-query.ts'
+import type { LogFilters, LogModel, PageContext } from '../models.ts'
+import {
+  callPaths,
+  DeliveryBadge,
+  Instant,
+  rowsTo,
+  StatusBadge,
+  segmentsInWords,
+  shortId,
+  whyOf,
+  withPlus,
+} from './parts.tsx'
+
+export function deliveriesPage(pageContext: PageContext, model: LogModel<Delivery>): string {
+  return logPage(
+    pageContext,
+    'deliveries',
+    model,
+    <Table
+      caption="Deliveries, latest first"
+      columns={[
+        'Time (UTC)',
+        { title: 'Request', isHeader: true },
+        'App',
+        'Brand',
+        'To',
+        'Provider',
+        'Template',
+        'Status',
+        { title: 'Duration', align: 'end' },
+      ]}
+      rows={model.found.rows.map(deliveryCells)}
+      empty={<NoRows list="deliveries" model={model} />}
+    />,
+  )
+}
+
+export function callsPage(pageContext: PageContext, model: LogModel<RequestTrace>): string {
+  return logPage(
+    pageContext,
+    'calls',
+    model,
+    <Table
+      caption="API calls, latest first"
+      columns={[
+        'Time (UTC)',
+        { title: 'Request', isHeader: true },
+        'App',
+        'Brand',
+        'Call',
+        'To',
+        'Result',
+        { title: 'Duration', align: 'end' },
+      ]}
+      rows={model.found.rows.map(callCells)}
+      empty={<NoRows list="calls" model={model} />}
+    />,
+  )
+}
+
+const lists: Readonly<Record<LogList, string>> = { deliveries: 'Messages', calls: 'API calls' }
+
+function logPage(
+  pageContext: PageContext,
+  list: LogList,
+  model: LogModel<unknown>,
+  table: ComponentChildren,
+): string {
+  const { filters, isLater, found, searchedTo, problem } = model
+  const { rows, next } = found
+  const inForce = filtersInForce(list, filters, model.masked)
+  return consolePage(
+    pageContext,
+    {
+      title: 'Deliveries',
+      section: 'deliveries',
+      actions: (
+        <nav class="switch" aria-label="Rows">
+          {(['deliveries', 'calls'] as const).map((each) => (
+            <a key={each} href={logUrl(each, filters)} aria-current={each === list ? 'true' : undefined}>
+              {lists[each]}
+            </a>
+          ))}
+        </nav>
+      ),
+    },
+    <>
+      <Problem text={problem} />
+      <Card class="log">
+        <h2 class="sr-only">{lists[list]}</h2>
+        <search class="search">
+          <form method="post" action="/admin/deliveries/search" class="form inline" autocomplete="off">
+            <input type="hidden" name="csrf" value={pageContext.csrfToken} />
+            <div class="field">
+              <label for="q">Request ID, phone number or e-mail address</label>
+              <input
+                id="q"
+                name="q"
+                type="search"
+                required
+                spellcheck={false}
+                autocapitalize="none"
+                value={model.input ?? filters.requestId ?? ''}
+                aria-describedby="q-hint"
+              />
+            </div>
+            <Button kind="primary">Search</Button>
+          </form>
+          <p class="hint" id="q-hint">
+            otpost stores recipients hashed and masked. Enter the whole phone number or e-mail address. URLs
+            contain only its hash.
+          </p>
+        </search>
+        <details class="fold">
+          <summary>Filter</summary>
+          <Filters list={list} model={model} now={pageContext.now} />
+        </details>
+        {inForce.length > 0 && (
+          <p class="found">
+            {inForce.map(({ name, value, without }) => (
+              <a key={name} class="in-force" href={logUrl(list, without)}>
+                {name} <strong>{withPlus(value)}</strong>
+                <span class="sr-only">(remove filter)</span>
+                <span aria-hidden="true">×</span>
+              </a>
+            ))}
+            <LinkButton href={`/admin/${list}`} small>
+              Show all
+            </LinkButton>
+          </p>
+        )}
+        {table}
+        {searchedTo !== null && (
+          <p class="hint">
+            {rows.length === 0 ? 'Nothing found' : 'Searched'} back to <ExactTime at={searchedTo} />. Older
+            rows may match.
+          </p>
+        )}
+        <Pager
+          first={isLater ? logUrl(list, filters) : null}
+          next={next === null ? null : logUrl(list, filters, next)}
+          nextTitle={searchedTo === null ? 'Older' : 'Search further back'}
+        />
+        {rows.length > 0 && (
+          <p class="hint">
+            <a href={logUrl(list, filters, null, '.csv')}>Download as CSV</a>: all rows of these filters, the
+            latest {count(mostExported)} at most. Recipients are masked.
+          </p>
+        )}
+      </Card>
+    </>,
+  )
+}
+
+const times = { 'Last hour': hourMs, 'Last 24 hours': dayMs, 'Last 7 days': 7 * dayMs }
+
+interface FiltersProps {
+  readonly list: LogList
+  readonly model: LogModel<unknown>
+  readonly now: number
+}
+
+function Filters({ list, model: { filters, known }, now }: FiltersProps) {
+  const { recipientSubjects, requestId, statuses = [], since, until } = filters
+  const any = { '': 'any' }
+  const named = (values: readonly string[]) => Object.fromEntries(values.map((value) => [value, value]))
+  const namesOf = (values: Readonly<Record<string, { readonly name: string }>>) =>
+    Object.fromEntries(Object.entries(values).map(([value, { name }]) => [value, name]))
+  const countries = known.country
+    .map((code): [string, string] => [code, countryName(code)])
+    .sort(([, one], [, other]) => one.localeCompare(other))
+  return (
+    <form method="get" action={`/admin/${list}`} class="form filters" autocomplete="off">
+      {recipientSubjects && <input type="hidden" name="recipient" value={recipientSubjects.join('.')} />}
+      {list === 'deliveries' && requestId && <input type="hidden" name="request" value={requestId} />}
+      {list === 'deliveries' && (
+        <fieldset class="statuses">
+          <legend>Status</legend>
+          {statusKeys.map((status) => (
+            <label key={status}>
+              <input
+                type="checkbox"
+                name="status"
+                value={wordOf(status)}
+                checked={statuses.includes(status)}
+              />
+              <span>
+                <StatusBadge status={status} /> <small>{deliveryStatuses[status].meaning}</small>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <div class="fields">
+        {list === 'deliveries' ? (
+          <>
+            <Select
+              label="Provider"
+              name="provider"
+              value={filters.provider ?? ''}
+              options={{ ...any, ...named(known.provider) }}
+            />
+            <Select
+              label="Cause of a failure"
+              name="error"
+              value={filters.errorClass ?? ''}
+              options={{ ...any, ...errorClasses }}
+            />
+            <Field label="Template" name="template" value={filters.template ?? ''} known={known.template} />
+          </>
+        ) : (
+          <>
+            <Select label="Call" name="call" value={filters.call ?? ''} options={{ ...any, ...callNames }} />
+            <Select
+              label="Result"
+              name="result"
+              value={filters.result ?? ''}
+              options={{ ...any, ...namesOf(callResults) }}
+            />
+          </>
+        )}
+        <Field label="App" name="app" value={filters.app ?? ''} known={known.app} />
+        <Field label="Brand" name="brand" value={filters.brand ?? ''} known={known.brand} />
+        <Select
+          label="Channel"
+          name="channel"
+          value={filters.channel ?? ''}
+          options={{ ...any, ...channelNames }}
+        />
+        <Select
+          label="Country"
+          name="country"
+          value={filters.country ?? ''}
+          options={{ ...any, ...Object.fromEntries(countries) }}
+        />
+        <Field
+          label={
+            <>
+              From<UtcNote> (UTC)</UtcNote>
+            </>
+          }
+          name="from"
+          isTime
+          value={since === undefined ? '' : timeText(since)}
+        />
+        <Field
+          label={
+            <>
+              Until<UtcNote> (UTC)</UtcNote>
+            </>
+          }
+          name="until"
+          isTime
+          value={until === undefined ? '' : timeText(until)}
+        />
+      </div>
+      <p class="buttons">
+        <Button kind="primary">Apply</Button>
+        {Object.entries(times).map(([title, ms]) => (
+          <LinkButton key={title} href={logUrl(list, lastOf(filters, now, ms))} small>
+            {title}
+          </LinkButton>
+        ))}
+      </p>
+    </form>
+  )
+}
+
+function lastOf(filters: LogFilters, now: number, ms: number): LogFilters {
+  return { ...filters, since: Math.floor((now - ms) / minuteMs) * minuteMs, until: undefined }
+}
+
+function deliveryCells(row: Delivery) {
+  const why = whyOf(row)
+  return [
+    <Instant at={row.at} />,
+    <RequestLink requestId={row.requestId}>
+      {row.attempt > 1 && <span class="hint">{` #${row.attempt}`}</span>}
+    </RequestLink>,
+    <bdi class="breaks">{row.app}</bdi>,
+    <BrandName brand={row.brand} />,
+    <span class="two-lines">
+      <a class="masked" href={rowsTo('deliveries', row)}>
+        {withPlus(row.recipient)}
+      </a>
+      {row.country !== null && <small>{countryName(row.country)}</small>}
+    </span>,
+    <span class="two-lines">
+      <span>{row.provider}</span>
+      <small>{row.route === null ? channelNames[row.channel] : `${row.route} route`}</small>
+    </span>,
+    <span class="two-lines">
+      <span>{row.template === null ? withoutTemplate[row.channel] : <code>{row.template}</code>}</span>
+      {row.segments && <small>{segmentsInWords(row.segments)}</small>}
+    </span>,
+    <span class="two-lines">
+      <DeliveryBadge row={row} />
+      {why !== '' && (
+        <small class="why">
+          <bdi>{why}</bdi>
+        </small>
+      )}
+    </span>,
+    <span class="nowrap">{elapsed(row.durationMs)}</span>,
+  ]
+}
+
+function callCells(row: RequestTrace) {
+  const { requestId, at, app, brand, operation, recipient, recipientSubject, recipients, country, end } = row
+  return [
+    <Instant at={at} />,
+    <RequestLink requestId={requestId} />,
+    <bdi class="breaks">{app}</bdi>,
+    <BrandName brand={brand} />,
+    <code>{callPaths[operation]}</code>,
+    recipient === null || recipientSubject === null ? (
+      <span class="hint">{recipients === null ? '–' : `${recipients} recipients`}</span>
+    ) : (
+      <span class="two-lines">
+        <a class="masked" href={rowsTo('calls', { recipientSubject })}>
+          {withPlus(recipient)}
+        </a>
+        {country !== null && <small>{countryName(country)}</small>}
+      </span>
+    ),
+    end === null ? (
+      <Badge tone="warn">no response</Badge>
+    ) : (
+      <span class="two-lines">
+        <Badge tone={end.error === null ? 'good' : 'bad'}>{`${end.status} ${end.error ?? 'success'}`}</Badge>
+        {row.flags.length > 0 && <small>{row.flags.join(', ')}</small>}
+      </span>
+    ),
+    <span class="nowrap">{end === null ? '–' : elapsed(end.durationMs)}</span>,
+  ]
+}
+
+function RequestLink({ requestId, children }: { requestId: string; children?: ComponentChildren }) {
+  return (
+    <a class="trace-link" href={`/admin/deliveries/${encodeURIComponent(requestId)}`} title={requestId}>
+      <code>{shortId(requestId)}</code>
+      {children}
+    </a>
+  )
+}
+
+function BrandName({ brand }: { brand: string | null }) {
+  return brand === null ? <span class="hint">–</span> : <bdi class="breaks">{brand}</bdi>
+}
+
+function NoRows({
+  list,
+  model: { filters, isLater, found, problem },
+}: Omit<FiltersProps, 'model' | 'now'> & { model: LogModel<unknown> }) {
+  if (problem !== null) {
+    return (
+      <p class="buttons">
+        <LinkButton href={`/admin/${list}`}>Show all</LinkButton>
+      </p>
+    )
+  }
+  if (found.next !== null) return null
+  if (isLater) return <Empty title="Nothing older" />
+  const { requestId } = filters
+  if (filtersInForce(list, filters, null).length > 0) {
+    return (
+      <Empty title="Nothing found">
+        <p>
+          otpost deletes rows after <code>DELIVERY_LOG_DAYS</code> days.
+        </p>
+        {list === 'calls' ? null : requestId === undefined ? (
+          <p>
+            A rejected request has no deliveries. <a href={logUrl('calls', filters)}>Search the API calls</a>
+          </p>
+        ) : (
+          <p>
+            <LinkButton href={`/admin/deliveries/${encodeURIComponent(requestId)}`}>Open trace</LinkButton>
+          </p>
+        )}
+      </Empty>
+    )
+  }
+  return (
+    <Empty title={list === 'calls' ? 'No API calls yet' : 'No deliveries yet'}>
+      <p>
+        {list === 'calls'
+          ? 'This page lists every call of an app with valid credentials.'
+          : 'This page lists every attempt to send a message.'}{' '}
+        <a href="/docs">The API documentation</a> describes the calls that send. This command prints the
+        attempts on the server:
+      </p>
+      <Snippet title="Deliveries of the last day" text="otpost deliveries --since 1d" />
+    </Empty>
+  )
+}
+
+const withoutTemplate = { SMS: 'free text', EMAIL: '–' } as const
