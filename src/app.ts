@@ -269,6 +269,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     tracing,
     added,
     hasOutbox,
+    ownUrl,
     isStopping: () => isStopping,
     isKnownHost: knownHosts(config.host, publicUrl),
   })

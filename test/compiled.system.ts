@@ -90,13 +90,7 @@ describe.skipIf(binary === undefined)(
       const { messages } = (await kept.json()) as { messages: { text: string }[] }
       expect(await post('/otp/verify', { phone, otp: codeIn(messages[0]?.text) })).toBe(200)
       // The files for the browser are inside.
-      const pages = [
-        '/outbox',
-        '/docs',
-        '/docs/swagger-ui.css',
-        '/docs/swagger-ui-bundle.js',
-        '/openapi.json',
-      ]
+      const pages = ['/outbox', '/docs', '/docs/docs.css', '/docs/page.js', '/openapi.json']
       const statuses = await Promise.all(
         pages.map(async (path) => [path, (await fetch(new URL(path, server.url))).status]),
       )

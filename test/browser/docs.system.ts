@@ -1,61 +1,69 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { browserPath, browserPatienceMs, launchBrowser } from '../support/browser.ts'
+import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
+
+const axe = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 
 let app: TestApp
+let browser: Browser
+let place: { readonly page: URL }
 
 beforeAll(async () => {
+  if (!browserPath) return console.warn(withoutBrowser)
   app = await createTestApp({ PORT: '0' })
+  place = { page: new URL('/docs', app.app.listen().origin) }
+  browser = await launchBrowser()
 })
-afterAll(() => app.close())
+afterAll(async () => {
+  await browser?.close()
+  await app?.close()
+})
 
-if (!browserPath) console.warn('The page /docs is not tried in a browser: there is no Chromium.')
+const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [375, 1280].map((width) => ({ colorScheme, width })),
+)
 
-test.skipIf(!browserPath)(
-  'the API reference shows every operation and event, calls no other host, and can send a request',
-  async () => {
-    const origin = app.app.listen().origin
-    const browser = await launchBrowser()
-    try {
-      const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
-      page.setDefaultTimeout(browserPatienceMs)
-      const complaints: string[] = []
-      const asked: string[] = []
-      // The browser logs a violation of the policy as an error.
-      page.on('console', (message) => {
-        if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
-      })
-      page.on('pageerror', (error) => complaints.push(error.message))
-      page.on('request', (request) => asked.push(request.url()))
-      await page.goto(`${origin}/docs`)
-
-      const health = page.locator('#operations-Operation-getHealth')
-      await health.waitFor()
-      const { paths, webhooks } = (await app.get('/openapi.json')).body
-      expect((await page.locator('.opblock-summary-path').allInnerTexts()).map(visible).sort()).toEqual(
-        [...Object.keys(paths), ...Object.keys(webhooks)].sort(),
-      )
-
-      await health.locator('.opblock-summary-control').click()
-      await health.getByRole('button', { name: 'Try it out' }).click()
-      await health.getByRole('button', { name: 'Execute' }).click()
-      const answer = health.locator('.live-responses-table')
-      await answer.waitFor()
-      expect(await answer.textContent()).toContain('"database": "ok"')
-
-      expect(complaints).toEqual([])
-      const elsewhere = asked.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:'))
-      expect(elsewhere).toEqual([])
-      const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
-      expect(isTooWide).toBe(false)
-    } finally {
-      await browser.close()
-    }
+test.skipIf(!browserPath).each(looks)(
+  'the API reference is accessible in $colorScheme at $width px',
+  async ({ colorScheme, width }) => {
+    await using visitor = await newVisitor(browser, { colorScheme, viewport: { width, height: 800 } })
+    const { page, complaints, errors } = visitor
+    await visitor.open(place)
+    await page.evaluate(`for (const part of document.querySelectorAll('details')) part.open = true`)
+    expect(await violationsOn(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth > innerWidth')).toBe(false)
+    expect({ complaints, errors }).toEqual({ complaints: [], errors: [] })
   },
   120_000,
 )
 
-/** A path as displayed, without the characters at which a browser may wrap it. */
-function visible(text: string): string {
-  return text.replace(/[\s\u200B]/g, '')
+test.skipIf(!browserPath)(
+  'the API reference works with the keyboard and without scripts',
+  async () => {
+    await using visitor = await newVisitor(browser, { javaScriptEnabled: false })
+    const { page } = visitor
+    await visitor.open(place)
+    await page.keyboard.press('Tab')
+    expect(await page.locator(':focus').textContent()).toBe('Skip to content')
+    await page.getByRole('navigation').getByRole('link', { name: '/notify' }).focus()
+    await page.keyboard.press('Enter')
+    const notify = page.getByRole('article', { name: 'Send an SMS or an e-mail' })
+    await expect(notify.evaluate((node) => node.matches(':target'))).resolves.toBe(true)
+    const mail = notify.getByText('"template": "Hi {{name}}')
+    expect(await mail.isVisible()).toBe(false)
+    await notify.getByText('E-mail, template', { exact: true }).focus()
+    await page.keyboard.press('Enter')
+    expect(await mail.isVisible()).toBe(true)
+    // Without scripts there is nothing to copy with.
+    expect(await page.getByRole('button').count()).toBe(0)
+  },
+  120_000,
+)
+
+async function violationsOn(page: Page): Promise<unknown> {
+  await page.evaluate(axe)
+  return page.evaluate(`
+    axe.run(document, { resultTypes: ['violations'], preload: false }).then(({ violations }) =>
+      violations.flatMap(({ id, nodes }) => nodes.map((node) => [id, node.target.join(' '), node.failureSummary])))`)
 }

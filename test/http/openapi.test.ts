@@ -109,6 +109,7 @@ test('it has every API route of the service and no other', () => {
       { routes: rootRoutes({ version, hasOutbox: true, hasConsole: true }, contextOf) },
     ],
     hasOutbox: true,
+    ownUrl: () => '',
     tracing: undefined,
     isStopping: () => false,
     isKnownHost: () => true,

@@ -1,42 +1,54 @@
 import { Elysia } from 'elysia'
-import stylesPath from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
-import bundlePath from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
 import type { BrandWithTexts } from '../../domain/brands/brand.ts'
 import { enabledOwnTemplates } from '../../domain/messages/notify-texts.ts'
-import { fileAnswer, loadFile, staticRoutes } from '../pages/static.ts'
-import pageCss from './docs/page.css' with { type: 'text' }
-import pageHtml from './docs/page.html' with { type: 'text' }
-import pageJs from './docs/page.js' with { type: 'text' }
+import { fileAnswer, loadFile, pageFiles, type StaticFile, staticRoutes } from '../pages/static.ts'
+import docsCss from './docs/docs.css' with { type: 'text' }
 
-/** @param brands the same array until something changes */
-export function docsRoutes(
-  version: string,
-  withOutbox: boolean,
-  brands: () => Promise<readonly BrandWithTexts[]>,
-) {
-  let known:
-    | { readonly of: readonly BrandWithTexts[]; readonly file: ReturnType<typeof loadFile> }
-    | undefined
+export interface DocsPorts {
+  readonly version: string
+  readonly hasOutbox: boolean
+  /** The same array until something changes. */
+  readonly brands: () => Promise<readonly BrandWithTexts[]>
+  /** For the examples. Never from the Host header. */
+  readonly ownUrl: () => string
+}
+
+export function docsRoutes({ version, hasOutbox, brands, ownUrl }: DocsPorts) {
+  // Most servers never need it, and it would take time and memory at the start.
+  const describe = async (of: readonly BrandWithTexts[]) =>
+    (await import('./openapi.ts')).openApi(version, hasOutbox, enabledOwnTemplates(of))
   return new Elysia({ strictPath: true, normalize: false })
-    .get('/openapi.json', async ({ request }) => {
-      // Without the database, the description lacks only the templates of the brands.
-      const of = await brands().catch(() => known?.of ?? [])
-      if (known?.of !== of) {
-        // Most servers never need it, and it would take time and memory at the start.
-        const content = async () =>
-          JSON.stringify((await import('./openapi.ts')).openApi(version, withOutbox, enabledOwnTemplates(of)))
-        known = { of, file: loadFile({ type: 'application/json', content }) }
-      }
-      return fileAnswer(request, 'application/json', await known.file)
-    })
     .use(
       staticRoutes({
-        // Bun types an imported page as a bundle; as text it is a string.
-        '/docs': { type: 'text/html', content: pageHtml as unknown as string },
-        '/docs/page.css': { type: 'text/css', content: pageCss },
-        '/docs/page.js': { type: 'text/javascript', content: pageJs },
-        '/docs/swagger-ui.css': { type: 'text/css', content: Bun.file(stylesPath) },
-        '/docs/swagger-ui-bundle.js': { type: 'text/javascript', content: Bun.file(bundlePath) },
+        ...pageFiles('/docs'),
+        '/docs/docs.css': { type: 'text/css', content: docsCss },
       }),
     )
+    .get(
+      '/openapi.json',
+      untilChange('application/json', async (of) => JSON.stringify(await describe(of))),
+    )
+    .get(
+      '/docs',
+      untilChange('text/html', async (of) => {
+        const { referencePage } = await import('./docs/page.tsx')
+        return referencePage(await describe(of), ownUrl())
+      }),
+    )
+
+  /** Made once for each array of brands. */
+  function untilChange(
+    type: StaticFile['type'],
+    content: (of: readonly BrandWithTexts[]) => Promise<string>,
+  ) {
+    let made:
+      | { readonly of: readonly BrandWithTexts[]; readonly file: ReturnType<typeof loadFile> }
+      | undefined
+    return async ({ request }: { readonly request: Request }) => {
+      // Without the database, the description lacks only the templates of the brands.
+      const of = await brands().catch(() => made?.of ?? [])
+      if (made?.of !== of) made = { of, file: loadFile({ type, content: () => content(of) }) }
+      return fileAnswer(request, type, await made.file)
+    }
+  }
 }

@@ -4,6 +4,7 @@ import { notifySizes } from '../../domain/messages/notify.ts'
 import type { enabledOwnTemplates } from '../../domain/messages/notify-texts.ts'
 import { sampleOf } from '../../domain/messages/variables.ts'
 import { maxBodyBytes } from './body.ts'
+import type { Named, Parameter } from './docs/description.ts'
 import { errorAnswer } from './errors.ts'
 import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'
 
@@ -708,9 +709,9 @@ interface Operation {
   readonly id: string
   readonly summary: string
   readonly description: string
-  readonly parameters?: readonly object[]
+  readonly parameters?: readonly Parameter[]
   readonly body?: { readonly schema: SchemaName; readonly examples: Examples }
-  readonly security?: readonly object[]
+  readonly security?: readonly Named<readonly string[]>[]
   readonly answers: Readonly<Record<number, Success | TextSuccess>>
   readonly failures: Failures
 }

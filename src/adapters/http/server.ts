@@ -45,6 +45,8 @@ export interface HttpSettings {
   readonly added: readonly AddedRoutes[]
   /** The API description then includes /outbox. */
   readonly hasOutbox: boolean
+  /** PUBLIC_URL, else the URL on which the server listens. */
+  readonly ownUrl: () => string
   readonly isStopping: () => boolean
   readonly isKnownHost: IsKnownHost
 }
@@ -182,7 +184,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       context.status = responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200)
       ended(context)
     })
-    .use(docsRoutes(version, settings.hasOutbox, () => ports.brands.list()))
+    .use(docsRoutes({ ...settings, brands: () => ports.brands.list() }))
 
   for (const { routes } of added) app.use(routes)
   if (callbacks) app.use(callbacks.routes(httpRequests, portsOf))

@@ -337,8 +337,9 @@ export function Marked({ text, code }: { text: string; code: string | null | und
   )
 }
 
-export function curl(url: string, body: Readonly<Record<string, unknown>>): string {
-  return `curl -s ${shellWord(url)} -H 'content-type: application/json' \\\n  -d ${shellWord(JSON.stringify(body))}`
+export function curl(url: string, body: object, indent?: number): string {
+  const json = JSON.stringify(body, null, indent)
+  return `curl -s ${shellWord(url)} \\\n  -H 'content-type: application/json' \\\n  -d ${shellWord(json)}`
 }
 
 export function shellWord(word: string): string {

@@ -19,7 +19,7 @@ export interface StaticFile {
 }
 
 /** Files of every page. Each base path has its own, since a proxy may allow only one of them. */
-export function pageFiles(base: '' | '/admin' | '/outbox'): Readonly<Record<string, StaticFile>> {
+export function pageFiles(base: '' | '/admin' | '/docs' | '/outbox'): Readonly<Record<string, StaticFile>> {
   return {
     [`${base}/page.css`]: { type: 'text/css', content: paletteCss + pageCss },
     [`${base}/page.js`]: { type: 'text/javascript', content: pageJs },

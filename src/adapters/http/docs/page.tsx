@@ -1,0 +1,276 @@
+/** @jsxImportSource preact */
+import { Fragment } from 'preact'
+import { Brandmark, document, rich } from '../../pages/components.tsx'
+import type { ApiDescription, Operation, Parameter, Response, Schema } from './description.ts'
+import { type Call, contentOf, Examples, errorFields, examplesOf, isError } from './examples.tsx'
+import { Fields, type Mark, ShapeOf } from './fields.tsx'
+import { type Field, shapeReader } from './shape.ts'
+
+/** @param origin of the URLs in examples */
+export function referencePage(api: ApiDescription, origin: string): string {
+  const { fieldOf, shapeOf } = shapeReader(api)
+  const { schemas, headers, securitySchemes } = api.components
+  const calls = callsOf(api)
+  const groups = api.tags.map((tag) => ({
+    ...tag,
+    calls: calls.filter(({ operation: { tags } }) => tags.includes(tag.name)),
+  }))
+  return document(
+    { title: 'API reference', base: '/docs', styles: ['docs.css'] },
+    <>
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <div class="reference">
+        <header class="side">
+          <a class="home" href="/">
+            <Brandmark>API</Brandmark>
+          </a>
+          <nav aria-label="Operations and events">
+            <ul class="contents">
+              {groups.map((group) => (
+                <li key={group.name}>
+                  <a class="link" href={`#${group.name}`}>
+                    {group.name}
+                  </a>
+                  <ul class="calls">
+                    {group.calls.map(({ method, path, operation: { operationId } }) => (
+                      <li key={operationId}>
+                        <a class="link call" href={`#${operationId}`}>
+                          {method && <Method name={method} />}
+                          <code>{path}</code>
+                        </a>
+                      </li>
+                    ))}
+                  </ul>
+                </li>
+              ))}
+              <li>
+                <a class="link" href="#errors">
+                  Errors
+                </a>
+              </li>
+            </ul>
+          </nav>
+        </header>
+        <main id="content" tabIndex={-1}>
+          <header>
+            <h1>API reference</h1>
+            <p class="hint">
+              otpost {api.info.version} · <a href="/openapi.json">OpenAPI 3.1</a>
+            </p>
+          </header>
+          <div class="prose">
+            <Markdown text={api.info.description} />
+          </div>
+          {groups.map((group) => (
+            <section key={group.name} aria-labelledby={group.name}>
+              <h2 id={group.name}>{group.name}</h2>
+              <p>{rich(group.description)}</p>
+              {group.calls.map(callSection)}
+            </section>
+          ))}
+          <section class="common" aria-labelledby="errors">
+            <h2 id="errors">Errors</h2>
+            <p>{rich(schemas.Error?.description)}</p>
+            {body(schemas.Error, 'optional')}
+          </section>
+        </main>
+      </div>
+    </>,
+  )
+
+  function callSection(call: Call) {
+    const { method, path, operation } = call
+    const { operationId: id, summary, description, parameters = [], security, requestBody } = operation
+    const responses = Object.entries(operation.responses)
+    return (
+      <article key={id} id={id} aria-labelledby={`${id}-title`}>
+        <div class="head">
+          <h3 id={`${id}-title`}>
+            <a class="permalink" href={`#${id}`}>
+              {summary}
+            </a>
+          </h3>
+          {method && (
+            <p class="endpoint">
+              <Method name={method} /> <code>{path}</code>
+            </p>
+          )}
+          <p>{rich(description)}</p>
+          {security && authorization(security)}
+        </div>
+        <Examples call={call} origin={origin} />
+        <div class="details">
+          {fieldList('Query', fieldsIn('query', parameters))}
+          {fieldList('Headers', fieldsIn('header', parameters))}
+          {requestBody && (
+            <>
+              <h4>Body</h4>
+              {body(contentOf(requestBody)?.schema, method ? 'required' : 'optional')}
+            </>
+          )}
+          {responses
+            .filter(([, response]) => !isError(response))
+            .map(([status, response]) => (
+              <Fragment key={status}>
+                <h4>Response {status}</h4>
+                <p>{rich(response.description)}</p>
+                {body(contentOf(response)?.schema, 'optional')}
+              </Fragment>
+            ))}
+          {errorList(responses.filter(([, response]) => isError(response)))}
+          {fieldList('Response headers', headersOf(responses))}
+        </div>
+      </article>
+    )
+  }
+
+  function errorList(responses: readonly (readonly [string, Response])[]) {
+    if (responses.length === 0) return null
+    return (
+      <>
+        <h4>Errors</h4>
+        <dl class="fields">
+          {responses.flatMap(([status, response]) => {
+            // One paragraph for each code, in the order of the examples.
+            const causes = response.description.split('\n\n')
+            return examplesOf(response).map(([code, { value }], index) => (
+              <div key={code}>
+                <dt>
+                  <code>{code}</code> <span class="type">{status}</span>
+                </dt>
+                <dd>
+                  <p>{rich(causes[index]?.replace(`\`${code}\`: `, ''))}</p>
+                  {'message' in value && <p class="hint">{rich(String(value.message))}</p>}
+                  <Fields mark="optional" fields={errorFieldsOf(response, code)} />
+                </dd>
+              </div>
+            ))
+          })}
+        </dl>
+      </>
+    )
+  }
+
+  /** Those beside the fields of every error. */
+  function errorFieldsOf(response: Response, code: string): readonly Field[] {
+    const schema = contentOf(response)?.schema
+    const shapes = (schema?.anyOf ?? [schema ?? {}]).flatMap((each) => shapeOf(each) ?? [])
+    const isOfCode = ({ name, limits }: Field) => name === 'error' && limits.includes(`\`${code}\``)
+    const fields = shapes.find((shape) => shape.fields.some(isOfCode))?.fields ?? []
+    return fields.filter(({ name }) => !errorFields.includes(name))
+  }
+
+  function authorization(security: NonNullable<Operation['security']>) {
+    const isOptional = security.some((scheme) => Object.keys(scheme).length === 0)
+    const tokens = security.flatMap((scheme) => Object.keys(scheme))
+    return (
+      <p>
+        <code>Authorization: Bearer</code>
+        {isOptional ? ', if the server requires it: ' : ', required: '}
+        {tokens.map((name) => securitySchemes[name]?.description).join(' ')}
+      </p>
+    )
+  }
+
+  function fieldsIn(place: string, parameters: readonly Parameter[]) {
+    return parameters
+      .filter((parameter) => parameter.in === place)
+      .map(({ name, schema, description, required }) => fieldOf(name, { ...schema, description }, required))
+  }
+
+  /** Those of some responses only. The introduction has the others. */
+  function headersOf(responses: readonly (readonly [string, Response])[]) {
+    const withHeaders = responses.filter(([, response]) => response.headers)
+    const uses = withHeaders.flatMap(([status, { headers = {} }]) =>
+      Object.entries(headers).map(([name, { $ref }]) => ({
+        name,
+        status,
+        component: $ref.split('/').at(-1) ?? '',
+      })),
+    )
+    return [...Map.groupBy(uses, ({ component }) => component)].flatMap(([component, alike]) => {
+      const header = headers[component]
+      const [first] = alike
+      if (!header || !first || alike.length === withHeaders.length) return []
+      const field = fieldOf(first.name, { ...header.schema, description: header.description })
+      return [{ ...field, type: `${field.type}, with ${alike.map(({ status }) => status).join(', ')}` }]
+    })
+  }
+
+  function fieldList(title: string, fields: readonly Field[]) {
+    if (fields.length === 0) return null
+    return (
+      <>
+        <h4>{title}</h4>
+        <Fields mark="required" fields={fields} />
+      </>
+    )
+  }
+
+  function body(schema: Schema | undefined, mark: Mark) {
+    const shape = schema && shapeOf(schema)
+    return shape ? <ShapeOf {...shape} mark={mark} /> : null
+  }
+}
+
+function callsOf({ paths, webhooks }: ApiDescription): Call[] {
+  const calls = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
+  )
+  const events = Object.entries(webhooks).flatMap(([path, operations]) =>
+    Object.values(operations).map((operation) => ({ method: undefined, path, operation })),
+  )
+  return [...calls, ...events]
+}
+
+function Method({ name }: { name: string }) {
+  return <span class={`method ${name.toLowerCase()}`}>{name}</span>
+}
+
+/** Paragraphs and tables, with bold words and code. */
+function Markdown({ text }: { text: string }) {
+  return text
+    .split('\n\n')
+    .map((block) =>
+      block.startsWith('|') ? (
+        <Table key={block} rows={block.split('\n').map((line) => line.split('|').slice(1, -1))} />
+      ) : (
+        <p key={block}>
+          {block
+            .split('**')
+            .map((part, index) => (index % 2 === 0 ? rich(part) : <strong key={part}>{part}</strong>))}
+        </p>
+      ),
+    )
+}
+
+function Table({ rows: [head = [], , ...rows] }: { rows: readonly (readonly string[])[] }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          {head.map((cell) => (
+            <th key={cell} scope="col">
+              {rich(cell)}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row}>
+            {row.map((cell) => (
+              <td key={cell}>{rich(cell)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,128 @@
+import { counted } from '../../pages/words.ts'
+import type { ApiDescription, Schema } from './description.ts'
+
+export interface Field {
+  readonly name: string
+  readonly isRequired: boolean
+  /** Such as `array of string`. */
+  readonly type: string
+  /** Of an array: also of its elements. */
+  readonly description: string
+  /** Such as `1 to 64 characters`, with code between backticks. Of an array: also of its elements. */
+  readonly limits: readonly string[]
+  /** Of an object, or of the objects of an array. */
+  readonly shape: Shape | undefined
+}
+
+/** Unions: one of the alternatives applies to the object. */
+export interface Shape {
+  readonly fields: readonly Field[]
+  readonly unions: readonly (readonly Alternative[])[]
+}
+
+interface Alternative extends Shape {
+  readonly title: string | undefined
+  readonly description: string | undefined
+}
+
+const components = '#/components/schemas/'
+
+/** Reads schemas without references. The fields that all alternatives of a union share are listed once. */
+export function shapeReader({ components: { schemas } }: Pick<ApiDescription, 'components'>) {
+  return { fieldOf, shapeOf }
+
+  function fieldOf(name: string, schema: Schema, isRequired = false): Field {
+    const resolved = resolve(schema)
+    const parts = resolved.items ? [resolved, resolve(resolved.items)] : [resolved]
+    return {
+      name,
+      isRequired,
+      type: typeOf(resolved),
+      description: parts.flatMap(({ description }) => description ?? []).join(' '),
+      limits: parts.flatMap(limitsOf),
+      shape: shapeOf(resolved),
+    }
+  }
+
+  /** Undefined for a schema without fields. */
+  function shapeOf(schema: Schema): Shape | undefined {
+    const { properties = {}, required = [], items, allOf = [], anyOf = [] } = resolve(schema)
+    if (items) return shapeOf(items)
+    const own = Object.entries(properties).map(([name, property]) =>
+      fieldOf(name, property, required.includes(name)),
+    )
+    const parts = [
+      { fields: own, unions: [] },
+      ...allOf.flatMap((part) => shapeOf(part) ?? []),
+      unionOf(anyOf),
+    ]
+    const fields = parts.flatMap((part) => part.fields)
+    const unions = parts.flatMap((part) => part.unions)
+    return fields.length + unions.length > 0 ? { fields, unions } : undefined
+  }
+
+  function unionOf(anyOf: readonly Schema[]): Shape {
+    const alternatives = anyOf.map(resolve).flatMap((schema) => {
+      const { title, description } = schema
+      const shape = shapeOf(schema)
+      return shape ? [{ title, description, ...shape }] : []
+    })
+    const [first, ...others] = alternatives
+    if (!first) return { fields: [], unions: [] }
+    const shared = first.fields.filter((field) => others.every(({ fields }) => has(fields, field)))
+    const different = alternatives.map((alternative) => ({
+      ...alternative,
+      fields: alternative.fields.filter((field) => !has(shared, field)),
+    }))
+    return { fields: shared, unions: [different] }
+  }
+
+  function typeOf({ type = 'object', anyOf, items, format }: Schema): string {
+    if (anyOf) return [...new Set(anyOf.map((each) => typeOf(resolve(each))))].join(' or ')
+    const names = typeof type === 'string' ? [type] : type
+    const words = names.map((name) =>
+      name === 'array' && items ? `array of ${typeOf(resolve(items))}` : name,
+    )
+    return words.join(' or ') + (format ? ` (${format})` : '')
+  }
+
+  function resolve({ $ref, ...schema }: Schema): Schema {
+    return $ref === undefined ? schema : { ...schemas[$ref.slice(components.length)], ...schema }
+  }
+}
+
+function has(fields: readonly Field[], field: Field): boolean {
+  return fields.some((each) => Bun.deepEquals(each, field))
+}
+
+function limitsOf(schema: Schema): string[] {
+  const { minLength, maxLength, minimum, maximum, minItems, maxItems, pattern } = schema
+  const values = schema.const === undefined ? (schema.enum ?? []) : [schema.const]
+  return [
+    spellings(values.filter((value) => value !== null))
+      .map(code)
+      .join(', '),
+    range(minLength, maxLength, 'character'),
+    range(minItems, maxItems, 'element'),
+    range(minimum, maximum),
+    pattern === undefined ? '' : code(pattern),
+    schema.default === undefined ? '' : `default ${code(schema.default)}`,
+  ].filter((limit) => limit !== '')
+}
+
+/** Each value in its first spelling: the description of a request lists a channel in every mix of upper and lower case. */
+function spellings(values: readonly unknown[]): unknown[] {
+  const key = (value: unknown) => (typeof value === 'string' ? value.toUpperCase() : value)
+  return values.filter((value, index) => values.findIndex((each) => key(each) === key(value)) === index)
+}
+
+function range(min: number | undefined, max: number | undefined, noun?: string): string {
+  const amount = (value: number) => (noun === undefined ? String(value) : counted(value, noun))
+  if (min === undefined) return max === undefined ? '' : `at most ${amount(max)}`
+  if (max === undefined) return min === 1 && noun !== undefined ? 'not empty' : `at least ${amount(min)}`
+  return min === max ? amount(max) : `${min} to ${amount(max)}`
+}
+
+export function code(value: unknown): string {
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``
+}
