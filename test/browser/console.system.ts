@@ -921,7 +921,9 @@ trace(
     expect(await sums()).toEqual([1, 1, 5])
     await page.getByRole('heading', { level: 1 }).click()
     await page.clock.fastForward(10_000)
-    await verdict('No problems')
+    // The circuit closed, and the failures are in the period.
+    await provider.getByText('circuit closed', { exact: true }).waitFor()
+    await page.getByText('Sending failed for 5 of 7 codes').waitFor()
     expect(await sums()).toEqual([2, 1, 5])
     expect(await page.evaluate('globalThis.sameDocument')).toBe(true)
 

@@ -220,7 +220,7 @@ describe.concurrent('otpost doctor', () => {
     ])
   })
 
-  test('warns of a template that carriers began to reject', async () => {
+  test('warns of a template that carriers began to reject, and of a provider that fails', async () => {
     using here = await kept()
     expect((await examined(here.env)).of('carriers')).toEqual([])
     const now = Date.now()
@@ -239,6 +239,17 @@ describe.concurrent('otpost doctor', () => {
     })
     expect((await examined(here.env)).of('carriers')).toEqual([
       'warn: Carriers did not deliver 12 of 40 SMS (30%) of template LOGIN_OTP of brand acme in the last 24 hours; 2% in the 7 days before. Most frequent reason: err 633, the text differs from the registered template (kannel). → Compare the text with the registered one: `otpost text lint acme LOGIN_OTP`. See docs/dlt.md.',
+    ])
+    expect((await examined(here.env)).of('providers')).toEqual([])
+    inDatabase(here.file, (driver) => {
+      const at = now - (now % 3_600_000)
+      const add = driver.prepare(
+        "INSERT INTO stats VALUES (3600000, ?, 'attempt', 'SMS', 'acme', 'twilio', ?, 2)",
+      )
+      for (const detail of ['retryable retryable', 'unknown', 'accepted LOGIN_OTP']) add.run(at, detail)
+    })
+    expect((await examined(here.env)).of('providers')).toEqual([
+      expect.stringMatching(/^warn: twilio: 4 of 6 attempts failed .* → .*otpost deliveries --since 1d/),
     ])
   })
 

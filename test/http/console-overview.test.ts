@@ -52,7 +52,12 @@ const provider: ProviderHealth = {
   lastHour: { accepted: 0, failed: 0, unknown: 0 },
 }
 
-const noGuard: OverviewModel['guard'] = { mode: 'deny', blocked: new Map(), countries: [] }
+const noGuard: OverviewModel['guard'] = {
+  mode: 'deny',
+  blocked: new Map(),
+  blockedByOperators: 0,
+  countries: [],
+}
 
 /** Statistics of a day with the given figures in its last hour and no others. */
 function overview(
@@ -63,6 +68,9 @@ function overview(
     providers = [],
     guard = noGuard,
     rejections = [],
+    queue = { waiting: 0, oldestAt: null, failed: 0 },
+    webhooks = [],
+    reviewNumbers = 0,
   }: Partial<Omit<OverviewModel, 'statistics'>> = {},
   about: Partial<Statistics> = {},
 ): OverviewModel {
@@ -93,6 +101,9 @@ function overview(
     providers,
     guard,
     rejections,
+    queue,
+    webhooks,
+    reviewNumbers,
   }
 }
 
@@ -340,7 +351,7 @@ describe('the overview', () => {
   test('reports that all is well', () => {
     const quiet = overviewPage(pageContext, overview({}, { providers: [provider] }))
     expect(textOf(quiet)).toContain(
-      'No problems No codes were sent in the last 24 hours. All providers are available.',
+      'No problems No codes were sent in the last 24 hours. Checked: codes, notifications, attempts at providers and delivery reports in the last 24 hours; now: 1 provider, 0 budgets, 0 webhooks, the SMS pumping guard, the queue, review numbers and the database.',
     )
     const good = overviewPage(pageContext, overview({ sends: 1, verified: 1 }))
     expect(textOf(good)).toContain('No problems 1 code sent in the last 24 hours, 100% verified.')
@@ -351,11 +362,59 @@ describe('the list of problems', () => {
   const isOpen: ProviderHealth = { ...provider, state: 'open', failuresInARow: 5, openMs: 120_000 }
   const texts = (concerns: readonly Concern[]) => concerns.map(({ tone, text }) => `${tone}: ${text}`)
 
-  test('is empty without traffic, and with few failures', () => {
-    const few = { sends: 100, verified: 80, sendsFailed: 9, delivered: 90, undelivered: 9 }
-    for (const model of [overview({}, { providers: [provider] }), overview(few)]) {
+  test('is empty without traffic, and when everything succeeds', () => {
+    const good = {
+      sends: 100,
+      verified: 1,
+      accepted: 100,
+      delivered: 90,
+      notified: 3,
+      limited: 5,
+      wrongCodes: 9,
+    }
+    for (const model of [
+      overview({}, { providers: [provider] }),
+      overview(good, { providers: [provider] }),
+    ]) {
       expect(concernsOf(model)).toEqual([])
     }
+  })
+
+  test('has every failure, however few, and links to a page for each problem', () => {
+    const share = { ...none, name: 'kannel', failed: 4 }
+    const model = overview(
+      { sendsFailed: 4, notified: 999, notifyFailed: 1, delivered: 999, undelivered: 1, refused: 1 },
+      {
+        providers: [{ ...provider, failuresInARow: 4 }],
+        queue: { waiting: 2, oldestAt: now - 61_000, failed: 1 },
+        webhooks: [
+          { appId: 'fine', disabledAt: null, failing: undefined },
+          { appId: 'shop', disabledAt: null, failing: { events: 1, error: 'HTTP 500' } },
+          { appId: 'till', disabledAt: now - 7_200_000, failing: undefined },
+        ],
+        guard: { ...noGuard, blockedByOperators: 1 },
+        reviewNumbers: 1,
+      },
+      { byProvider: [share], failures: [{ provider: 'kannel', errorClass: 'retryable', count: 4 }] },
+    )
+    const concerns = concernsOf(model)
+    expect(texts(concerns)).toEqual([
+      'bad: Sending failed for 4 of 4 codes (100%) in the last 24 hours.',
+      'bad: Provider kannel: 4 failures in a row. 4 of 4 attempts (100%) failed or have an unknown result in the last 24 hours, most often: temporary failure.',
+      'bad: The webhook of app shop fails: 1 event will be tried again. Latest error: HTTP 500.',
+      'bad: The webhook of app till was switched off 2 h ago, because an event failed at its last try. Correct the receiver, then set the webhook again.',
+      'warn: Sending failed for 1 of 1,000 notifications (0.1%) in the last 24 hours.',
+      'warn: 2 asynchronous notifications wait, the oldest for 1 min.',
+      'warn: 1 asynchronous notification failed or has an unknown result in the last 24 hours.',
+      'warn: 1 of 1,000 messages (0.1%) was not delivered in the last 24 hours, according to delivery reports.',
+      'warn: Operators block 1 prefix.',
+      'warn: 1 request in the last 24 hours was rejected because of the brand: it is suspended, pending or unknown, or the template is not enabled for it.',
+      'warn: A fixed code verifies for 1 review number.',
+    ])
+    for (const { pages } of concerns) expect(pages.map(({ href }) => href)).not.toBeEmpty()
+    const html = overviewPage({ ...pageContext, reviewNumbers: 1 }, model)
+    expect(html.match(/A fixed code verifies/g)).toHaveLength(1)
+    expect(html).not.toContain('No problems')
   })
 
   const alone = 'No other provider sends its SMS, so otpost still uses it.'
@@ -379,30 +438,54 @@ describe('the list of problems', () => {
     )
   })
 
-  test('has a half-open provider, and one that fails often', () => {
-    const providers: ProviderHealth[] = [
-      { ...provider, name: 'often', lastHour: { accepted: 90, failed: 8, unknown: 2 } },
-      { ...provider, name: 'seldom', lastHour: { accepted: 91, failed: 7, unknown: 2 } },
-      { ...provider, name: 'few', lastHour: { accepted: 0, failed: 9, unknown: 0 } },
-      { ...provider, name: 'probed', state: 'half-open', failuresInARow: 6 },
+  test('has half-open providers, and says whether a message tests them', () => {
+    const probed: ProviderHealth = { ...provider, state: 'half-open', failuresInARow: 6 }
+    const busy = { ...probed, name: 'busy', lastHour: { accepted: 8, failed: 1, unknown: 1 } }
+    const model = overview({}, { providers: [probed, busy] })
+    expect(texts(concernsOf(model))).toEqual([
+      'bad: Provider kannel: circuit half-open after 6 failures in a row. It had no attempts in the last hour, so nothing tests it.',
+      'bad: Provider busy: circuit half-open after 6 failures in a row. The next message to it decides whether it closes. 2 of 10 attempts (20%) in the last hour.',
+    ])
+    const states = textOf(overviewPage(pageContext, model))
+    expect(states).toContain('circuit half-open 6 failures in a row')
+    expect(states).toContain('circuit half-open the next message tests it')
+  })
+
+  test('has a provider that failed in the period, also one that is no longer configured', () => {
+    const [kannel, old] = [
+      { ...none, name: 'kannel', accepted: 99, unknown: 1 },
+      { ...none, name: 'old', failed: 1 },
     ]
-    expect(texts(concernsOf(overview({}, { providers })))).toEqual([
-      'bad: Provider probed: circuit half-open after 6 failures in a row. One message decides whether it closes.',
-      'warn: Provider often: 10 of 100 attempts (10%) failed in the last hour.',
+    const model = overview({}, { providers: [provider] }, { byProvider: [kannel, old] })
+    expect(texts(concernsOf(model))).toEqual([
+      'bad: Provider old: 1 of 1 attempt (100%) failed or has an unknown result in the last 24 hours.',
+      'warn: Provider kannel: 1 of 100 attempts (1%) failed or has an unknown result in the last 24 hours.',
     ])
   })
 
-  test('has codes that were not sent, not delivered or not verified', () => {
-    const model = overview({ sends: 90, sendsFailed: 10, delivered: 50, undelivered: 10 })
-    expect(texts(concernsOf(model))).toEqual([
-      'bad: Sending failed for 10 of 100 codes (10%) in the last 24 hours.',
-      'warn: None of the 90 codes sent in the last 24 hours were verified. The messages may not arrive.',
-      'warn: 10 of 60 messages (16.6%) were not delivered, according to delivery reports.',
+  test('has codes that were not verified before they expired', () => {
+    const sent = (minutesAgo: number, figures: Partial<Figures> = {}) =>
+      concernsOf(
+        overview(
+          { sends: 1, ...figures },
+          {},
+          {
+            stepMs: 60_000,
+            period: 'hour',
+            points: [{ ...none, at: now - minutesAgo * 60_000, sends: 1 }],
+          },
+        ),
+      )
+    expect(sent(10)).toEqual([])
+    expect(sent(11, { verified: 1 })).toEqual([])
+    expect(texts(sent(11))).toEqual([
+      'warn: No code was verified in the last hour. 1 sent code can no longer be verified. The messages may not arrive.',
     ])
   })
 
   test('has the prefixes and countries of SMS pumping, the worst first', () => {
     const guard = {
+      blockedByOperators: 0,
       blocked: new Map([
         ['KZ', 1],
         ['LV', 3],
@@ -419,7 +502,7 @@ describe('the list of problems', () => {
     }
     const prefixes =
       '3 prefixes of Latvia, 2 prefixes of no country, 1 prefix of Kazakhstan, 1 of other countries.'
-    const why = 'in the last hour, because too many codes to it are not verified.'
+    const why = 'in the last hour, because too many codes are not verified.'
     expect(texts(concernsOf(overview({}, { guard: { mode: 'deny', ...guard } })))).toEqual([
       `warn: The SMS pumping guard blocks ${prefixes}`,
       `warn: 21 codes to Latvia were denied ${why}`,
@@ -468,7 +551,7 @@ test('the settings page hides a secret and shows whether it is set', () => {
 test('a problem page links to the console, to the sign-in page, or nowhere if there is no sign-in page', () => {
   const links = (html: string) =>
     elementsOf(html)
-      .filter(({ attributes }) => attributes.get('class')?.startsWith('button'))
+      .filter(({ tag, attributes }) => tag === 'a' && attributes.get('class')?.startsWith('button'))
       .map(({ attributes }) => attributes.get('href'))
   const model = { status: 401, title: 'Your session has expired', text: 'Sign in again.' }
   expect(links(problemPage(pageContext, model))).toEqual(['/admin'])

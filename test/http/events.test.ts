@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { readConfig } from '../../src/config/config.ts'
 import { eventRetryDelaysMs, mostWaiting } from '../../src/domain/events/event-delivery.ts'
+import type { FailingEvents } from '../../src/domain/events/event-store.ts'
 import { attemptKey, attemptPath, providerPath } from '../../src/domain/messages/delivery-reports.ts'
 import type { CallbackRequest } from '../../src/domain/messages/providers.ts'
 import { issueApp } from '../../src/domain/operator/operator.ts'
@@ -269,6 +270,7 @@ describe('a receiver', () => {
   test('that fails eight times is switched off with an alert; setting the webhook again sends what waits', async () => {
     await start()
     receiver.answer(() => new Response(null, { status: 410 }))
+    const failures: ReadonlyMap<string, FailingEvents>[] = []
     const email = freshEmail()
     await api.post('/otp/send', { channel: 'EMAIL', email })
     await api.post('/otp/verify', { email, otp: await api.lastCode(email) })
@@ -280,8 +282,11 @@ describe('a receiver', () => {
       api.clock.now += 1
       await settle()
       expect(receiver.received.length).toBe(before + 1)
+      failures.push(await api.app.context.events.failing(api.clock.now))
     }
     expect(receiver.received.length).toBe(8)
+    const [first, last] = [failures[0]?.get('shop'), failures.at(-1)]
+    expect([first, last?.size]).toMatchObject([{ events: 1, error: 'HTTP 410' }, 0])
     await api.app.alerts.idle()
     const { webhooks } = await api.app.context.policy.rows()
     expect(webhooks).toMatchObject([{ appId: 'shop', disabledAt: api.clock.now }])

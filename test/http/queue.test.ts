@@ -401,6 +401,7 @@ describe('an operator', () => {
     await jobsOf(answer)
     const isStored = async (text: string) =>
       (await app.database.values()).some((value) => `${value}`.includes(text))
+    expect(await app.app.context.jobs.failed()).toBe(1)
     app.advance(86_399)
     await app.app.context.sweep(retention)
     expect([await isStored(to), await isStored('The secret of the day')]).toEqual([true, true])
@@ -412,6 +413,7 @@ describe('an operator', () => {
     )
     expect(await listJobs(ports())).toEqual([])
     expect(await statesOf(answer)).toEqual(['failed'])
+    expect(await app.app.context.jobs.failed()).toBe(0)
     app.advance(31 * 86_400)
     await app.app.context.sweep(retention)
     expect(await statesOf(answer)).toEqual([])

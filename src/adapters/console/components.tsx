@@ -114,7 +114,8 @@ export function consolePage(
           </div>
         </header>
         <main id="content" tabIndex={-1}>
-          {reviewNumbers > 0 && (
+          {/* The overview lists them with its problems. */}
+          {reviewNumbers > 0 && section !== 'overview' && (
             <Notice tone="warn">
               A fixed code verifies for {counted(reviewNumbers, 'review number')}.{' '}
               <a href="/admin/review-numbers">Review numbers</a>

@@ -1,30 +1,35 @@
 import { countryName } from '../../domain/destinations/destination.ts'
+import { type DeliveryFilter, type DeliveryStatus, errorClasses } from '../../domain/events/log-search.ts'
 import { rejectionWords } from '../../domain/events/rejections.ts'
-import type { Period, ProviderHealth } from '../../domain/events/statistics.ts'
+import {
+  isTrouble,
+  type LastHour,
+  type Period,
+  type Point,
+  type ProviderHealth,
+  type Statistics,
+} from '../../domain/events/statistics.ts'
 import { unknownCountry } from '../../domain/guard/bucket.ts'
+import { isLate } from '../../domain/messages/queue.ts'
 import { formatMicros } from '../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { LimitName } from '../../domain/otp/limits.ts'
-import { count, counted, duration, percent, utc } from '../pages/words.ts'
+import { ago, count, counted, duration, percent, utc } from '../pages/words.ts'
 import { channelNames, logUrl } from './log-query.ts'
 import type { OverviewModel } from './models.ts'
+import { webhookPath } from './pages/webhook.tsx'
 
 export interface Concern {
   readonly tone: 'bad' | 'warn'
   readonly text: string
-  /** The pages that have more. */
-  readonly pages?: readonly { readonly title: string; readonly href: string }[]
+  /** Where to see more and act. */
+  readonly pages: readonly [PageLink, ...PageLink[]]
 }
 
-/** Carriers and wrong numbers cause fewer failures than this on a normal day. */
-const failureShare = 0.1
-
-/** Fewer events are too few for a share. */
-const fewest = 10
-
-export function isTrouble(failures: number, tries: number): boolean {
-  return tries >= fewest && failures / tries >= failureShare
+interface PageLink {
+  readonly title: string
+  readonly href: string
 }
 
 export const periodWords: Readonly<Record<Period, string>> = {
@@ -46,78 +51,139 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
   budget: 'Budget',
 }
 
+const settingsPage = { title: 'Settings', href: '/admin/settings' }
+const deliveriesPage = (filter: DeliveryFilter): PageLink => ({
+  title: 'Deliveries',
+  href: logUrl('deliveries', filter),
+})
+const guardPage = { title: 'Guard', href: '/admin/guard' }
+const queuePage = { title: 'Queue', href: '/admin/queue' }
+
+/** Of failed sends: no provider has accepted them, as far as otpost knows. */
+const notAccepted: readonly DeliveryStatus[] = ['rejected', 'retryable', 'unknown']
+
+/** Bad ones first, in the order of this function. */
 export function concernsOf(model: OverviewModel): Concern[] {
-  const { store, statistics, limited, budgets, providers, guard, rejections } = model
-  const { totals, period } = statistics
+  const { store, statistics, limited, budgets, guard, rejections, reviewNumbers } = model
+  const { totals, period, from: since, until: now } = statistics
   const concerns: Concern[] = []
-  const add = (tone: Concern['tone'], text: string) => void concerns.push({ tone, text })
+  const add = (isBad: boolean, text: string, ...pages: Concern['pages']) =>
+    void concerns.push({ tone: isBad ? 'bad' : 'warn', text, pages })
   if (!store.isUsable) {
     add(
-      'bad',
+      true,
       'The database is not available, so requests to send or verify fail. Check the server log, or run `otpost doctor` on the server.',
+      settingsPage,
     )
   }
-  if (store.lostRequests > 0) {
-    add(
-      store.isUsable ? 'warn' : 'bad',
-      `${counted(store.lostRequests, 'request')} could not be written to the event log since this server started. The figures do not include them.`,
-    )
+  for (const [noun, sent, failed] of [
+    ['code', totals.sends, totals.sendsFailed],
+    ['notification', totals.notified, totals.notifyFailed],
+  ] as const) {
+    const all = sent + failed
+    const text = `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}.`
+    if (failed > 0) add(isTrouble(failed, all), text, deliveriesPage({ since, statuses: notAccepted }))
   }
+  concerns.push(...providerConcerns(model))
   for (const status of budgets) {
     const isRejecting = limited.some(({ budget }) => budget === status.budget.scope)
     const concern = budgetConcernOf(status, isRejecting)
     if (concern) concerns.push(concern)
   }
-  for (const provider of providers) {
-    const concern = concernOf(provider, providers)
-    if (concern) concerns.push(concern)
+  concerns.push(...webhookConcerns(model, now), ...queueConcerns(model, now))
+  for (const rate of rejections) {
+    const { problem, remedy } = rejectionWords(rate)
+    const texts = {
+      title: `Texts of ${rate.brand}`,
+      href: `/admin/brands/${encodeURIComponent(rate.brand)}/texts`,
+    }
+    const { brand, template } = rate
+    add(true, `${problem} ${remedy}`, deliveriesPage({ brand, template, statuses: ['failed'] }), texts)
   }
-  const codes = totals.sends + totals.sendsFailed
-  if (isTrouble(totals.sendsFailed, codes)) {
-    const share = percent(totals.sendsFailed / codes)
+  if (store.lostRequests > 0) {
     add(
-      'bad',
-      `Sending failed for ${count(totals.sendsFailed)} of ${counted(codes, 'code')} (${share}) ${periodWords[period]}.`,
+      !store.isUsable,
+      `${counted(store.lostRequests, 'request')} could not be written to the event log since this server started. The figures do not include them.`,
+      settingsPage,
     )
   }
-  if (isTrouble(totals.refused, totals.refused + totals.sends + totals.notified)) {
+  const { delivered, undelivered } = totals
+  if (undelivered > 0) {
+    const all = delivered + undelivered
+    const verb = undelivered === 1 ? 'was' : 'were'
     add(
-      'warn',
-      `${counted(totals.refused, 'request')} ${periodWords[period]} were rejected because of the brand: it is suspended, pending or unknown, or the template is not enabled for it.`,
+      isTrouble(undelivered, all),
+      `${partOf(undelivered, all, 'message')} ${verb} not delivered ${periodWords[period]}, according to delivery reports.`,
+      deliveriesPage({ since, statuses: ['failed'] }),
     )
   }
-  if (totals.sends >= fewest && totals.verified === 0) {
+  const due = codesDue(statistics)
+  if (due > 0 && totals.verified === 0) {
     add(
-      'warn',
-      `None of the ${count(totals.sends)} codes sent ${periodWords[period]} were verified. The messages may not arrive.`,
+      false,
+      `No code was verified ${periodWords[period]}. ${counted(due, 'sent code')} can no longer be verified. The messages may not arrive.`,
+      deliveriesPage({ since }),
     )
   }
-  const deliveryReports = totals.delivered + totals.undelivered
-  if (isTrouble(totals.undelivered, deliveryReports)) {
-    const share = percent(totals.undelivered / deliveryReports)
+  for (const text of guardConcerns(guard)) add(false, text, guardPage)
+  if (totals.refused > 0) {
     add(
-      'warn',
-      `${count(totals.undelivered)} of ${counted(deliveryReports, 'message')} (${share}) were not delivered, according to delivery reports.`,
+      false,
+      `${counted(totals.refused, 'request')} ${periodWords[period]} ${totals.refused === 1 ? 'was' : 'were'} rejected because of the brand: it is suspended, pending or unknown, or the template is not enabled for it.`,
+      { title: 'Brands', href: '/admin/brands' },
     )
   }
   const limitedApps = limited.filter(({ limit }) => limit === 'app-minute').map(({ app }) => app)
   for (const app of new Set(limitedApps)) {
     if (app === null) continue
-    add('warn', `App ${app} has reached its limit of calls per minute. Further calls are rejected.`)
+    const href = `/admin/apps/scope?${new URLSearchParams({ app })}`
+    add(false, `App ${app} has reached its limit of calls per minute. Further calls are rejected.`, {
+      title: 'Change the limit',
+      href,
+    })
   }
-  for (const text of guardConcerns(guard)) {
-    concerns.push({ tone: 'warn', text, pages: [{ title: 'Guard', href: '/admin/guard' }] })
-  }
-  for (const rate of rejections) {
-    const { brand, template } = rate
-    const { problem, remedy } = rejectionWords(rate)
-    const pages = [
-      { title: 'Deliveries', href: logUrl('deliveries', { brand, template, statuses: ['failed'] }) },
-      { title: `Texts of ${brand}`, href: `/admin/brands/${encodeURIComponent(brand)}/texts` },
-    ]
-    concerns.push({ tone: 'bad', text: `${problem} ${remedy}`, pages })
+  if (reviewNumbers > 0) {
+    add(false, `A fixed code verifies for ${counted(reviewNumbers, 'review number')}.`, {
+      title: 'Review numbers',
+      href: '/admin/review-numbers',
+    })
   }
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
+}
+
+/** OTP_TTL_SECONDS is at most 600. */
+const longestCodeMs = 600_000
+
+/** Sent codes that have expired for certain. */
+function codesDue({ points, stepMs, until }: Statistics): number {
+  const isOver = ({ at }: Point) => at + stepMs + longestCodeMs <= until
+  return points.filter(isOver).reduce((sum, { sends }) => sum + sends, 0)
+}
+
+function webhookConcerns({ webhooks }: OverviewModel, now: number): Concern[] {
+  return webhooks.flatMap(({ appId, disabledAt, failing }): Concern[] => {
+    const pages: Concern['pages'] = [{ title: `Webhook of ${appId}`, href: webhookPath(appId) }]
+    if (disabledAt !== null) {
+      const text = `The webhook of app ${appId} was switched off ${ago(disabledAt, now)}, because an event failed at its last try. Correct the receiver, then set the webhook again.`
+      return [{ tone: 'bad', text, pages }]
+    }
+    if (!failing) return []
+    const text = `The webhook of app ${appId} fails: ${counted(failing.events, 'event')} will be tried again. Latest error: ${failing.error}.`
+    return [{ tone: 'bad', text, pages }]
+  })
+}
+
+function queueConcerns({ queue: { waiting, oldestAt, failed } }: OverviewModel, now: number): Concern[] {
+  const concerns: Concern[] = []
+  if (isLate(oldestAt, now)) {
+    const text = `${counted(waiting, 'asynchronous notification')} ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${duration(now - oldestAt)}.`
+    concerns.push({ tone: 'warn', text, pages: [queuePage] })
+  }
+  if (failed > 0) {
+    const text = `${counted(failed, 'asynchronous notification')} failed or ${failed === 1 ? 'has' : 'have'} an unknown result in the last 24 hours.`
+    concerns.push({ tone: 'warn', text, pages: [queuePage] })
+  }
+  return concerns
 }
 
 /** Of a budget that rejects, whose first alert is due, or which has less than a fifth left. */
@@ -129,38 +195,88 @@ function budgetConcernOf(status: BudgetStatus, isRejecting: boolean): Concern | 
   if (!isExhausted && share < Math.min(80, ...alertAt)) return undefined
   const amount = formatMicros(amountMicros, currency)
   const spent = `Budget ${scope}: ${share} % of ${amount} for ${period === 'day' ? 'today' : 'this month'} spent.`
-  if (!isExhausted) return { tone: 'warn', text: spent }
+  const pages: Concern['pages'] = [{ title: 'Money', href: '/admin/money' }]
+  if (!isExhausted) return { tone: 'warn', text: spent, pages }
   return {
     tone: 'bad',
-    text: `${spent} SMS that cost more than what is left are rejected until ${utc(resetsAt)}. To send more before, lift the budget on the page Money.`,
+    pages,
+    text: `${spent} SMS that cost more than what is left are rejected until ${utc(resetsAt)}. To send more before, lift the budget.`,
   }
 }
 
-function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Concern | undefined {
-  const { name, channel, state, failuresInARow, openMs, lastHour } = provider
-  const inARow = `after ${counted(failuresInARow, 'failure')} in a row`
+function providerConcerns({ providers, statistics }: OverviewModel): Concern[] {
+  const { byProvider, failures, period, from: since } = statistics
+  const removed = byProvider.filter(({ name }) => providers.every((provider) => provider.name !== name))
+  return [...providers, ...removed].flatMap((provider): Concern[] => {
+    const { name } = provider
+    const circuit = 'state' in provider ? circuitOf(provider, providers) : undefined
+    const inHour = 'lastHour' in provider ? attemptsOf(provider.lastHour) : none
+    const inPeriod = attemptsOf(byProvider.find((share) => share.name === name))
+    const cause = failures.find((failure) => failure.provider === name)?.errorClass
+    const parts = [
+      circuit?.text,
+      inPeriod.failed > 0 &&
+        `${shareOf(inPeriod)} failed or ${inPeriod.failed === 1 ? 'has' : 'have'} an unknown result ${periodWords[period]}${cause ? `, most often: ${errorClasses[cause]}` : ''}.`,
+      isFailing(inHour) && inHour.all !== inPeriod.all && `${shareOf(inHour)} in the last hour.`,
+    ].filter(Boolean)
+    if (parts.length === 0) return []
+    const isBad = circuit?.isBad || isFailing(inPeriod) || isFailing(inHour)
+    const text = `Provider ${name}: ${parts.join(' ')}`
+    return [
+      {
+        tone: isBad ? 'bad' : 'warn',
+        text,
+        pages: [deliveriesPage({ provider: name, since, statuses: notAccepted })],
+      },
+    ]
+  })
+}
+
+export function isIdle({ lastHour }: ProviderHealth): boolean {
+  return attemptsOf(lastHour).all === 0
+}
+
+const none = { failed: 0, all: 0 }
+
+/** Unknown results count as failed. */
+function attemptsOf(figures: LastHour | undefined): typeof none {
+  if (!figures) return none
+  const failed = figures.failed + figures.unknown
+  return { failed, all: figures.accepted + failed }
+}
+
+function isFailing({ failed, all }: typeof none): boolean {
+  return isTrouble(failed, all)
+}
+
+function shareOf({ failed, all }: typeof none): string {
+  return partOf(failed, all, 'attempt')
+}
+
+function partOf(some: number, all: number, noun: string): string {
+  return `${count(some)} of ${counted(all, noun)} (${percent(some / all)})`
+}
+
+function circuitOf(
+  provider: ProviderHealth,
+  all: readonly ProviderHealth[],
+): { readonly isBad: boolean; readonly text: string } | undefined {
+  const { channel, state, failuresInARow, openMs } = provider
+  const inARow = `${counted(failuresInARow, 'failure')} in a row`
   if (state === 'open') {
     const others = all.some((other) => other !== provider && standsIn(other, provider))
     const meanwhile = others
       ? `Other providers send its ${channelNames[channel]}.`
       : `No other provider sends its ${channelNames[channel]}, so otpost still uses it.`
-    const text = `Provider ${name}: circuit open for ${duration(openMs)} ${inARow}. ${meanwhile}`
-    return { tone: 'bad', text }
+    return { isBad: true, text: `circuit open for ${duration(openMs)} after ${inARow}. ${meanwhile}` }
   }
   if (state === 'half-open') {
-    return {
-      tone: 'bad',
-      text: `Provider ${name}: circuit half-open ${inARow}. One message decides whether it closes.`,
-    }
+    const next = isIdle(provider)
+      ? 'It had no attempts in the last hour, so nothing tests it.'
+      : 'The next message to it decides whether it closes.'
+    return { isBad: true, text: `circuit half-open after ${inARow}. ${next}` }
   }
-  const failed = lastHour.failed + lastHour.unknown
-  const attempts = lastHour.accepted + failed
-  if (!isTrouble(failed, attempts)) return undefined
-  const share = percent(failed / attempts)
-  return {
-    tone: 'warn',
-    text: `Provider ${name}: ${count(failed)} of ${counted(attempts, 'attempt')} (${share}) failed in the last hour.`,
-  }
+  return failuresInARow === 0 ? undefined : { isBad: false, text: `${inARow}.` }
 }
 
 function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): boolean {
@@ -168,7 +284,7 @@ function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): b
   return routes.length === 0 || routes.some((route) => other.routes.includes(route))
 }
 
-function guardConcerns({ mode, blocked, countries }: GuardWarnings): string[] {
+function guardConcerns({ mode, blocked, blockedByOperators, countries }: GuardWarnings): string[] {
   const isRecord = mode === 'record'
   const concerns: string[] = []
   const prefixes = [...blocked].sort(([, one], [, other]) => other - one)
@@ -186,12 +302,14 @@ function guardConcerns({ mode, blocked, countries }: GuardWarnings): string[] {
   for (const [country, total] of [...codes].sort(([, one], [, other]) => other - one).slice(0, 3)) {
     const verb = isRecord ? 'would have been denied' : total === 1 ? 'was denied' : 'were denied'
     concerns.push(
-      `${counted(total, 'code')} to ${placeOf(country)} ${verb} in the last hour, because too many codes to it are not verified.`,
+      `${counted(total, 'code')} to ${placeOf(country)} ${verb} in the last hour, because too many codes are not verified.`,
     )
   }
   const last = concerns.pop()
-  if (last === undefined) return []
-  return [...concerns, isRecord ? `${last} To deny such codes, set \`GUARD=deny\`.` : last]
+  if (last !== undefined) concerns.push(isRecord ? `${last} To deny such codes, set \`GUARD=deny\`.` : last)
+  if (blockedByOperators > 0)
+    concerns.push(`Operators block ${counted(blockedByOperators, 'prefix', 'prefixes')}.`)
+  return concerns
 }
 
 function placeOf(country: string | null): string {

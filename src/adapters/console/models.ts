@@ -2,6 +2,7 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus, BrandWithTexts } from '../../domain/brands/brand.ts'
 import type { Channel } from '../../domain/contact.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
+import type { FailingEvents } from '../../domain/events/event-store.ts'
 import type { CallFilter, DeliveryFilter, Found } from '../../domain/events/log-search.ts'
 import type { RejectionRate } from '../../domain/events/rejections.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
@@ -11,6 +12,7 @@ import type { IntegrationRequestRecord } from '../../domain/integration/integrat
 import type { BrandText, TextTarget } from '../../domain/messages/brand-texts.ts'
 import type { DraftPreview, TextParts } from '../../domain/messages/drafts.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
+import type { QueueStatus } from '../../domain/messages/queue.ts'
 import type { Alert } from '../../domain/money/alerts.ts'
 import type { BudgetStatus } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
@@ -53,6 +55,12 @@ export interface OverviewModel {
   readonly providers: readonly ProviderHealth[]
   readonly guard: GuardWarnings
   readonly rejections: readonly RejectionRate[]
+  readonly queue: QueueStatus & { readonly failed: number }
+  readonly webhooks: readonly (Pick<Webhook, 'appId' | 'disabledAt'> & {
+    readonly failing: FailingEvents | undefined
+  })[]
+  /** Active ones. */
+  readonly reviewNumbers: number
 }
 
 export interface GuardModel {

@@ -1,7 +1,22 @@
-import { and, asc, count, desc, eq, inArray, lte, ne, type SQL, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  lt,
+  lte,
+  max,
+  ne,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
 import { resolveWithinMs } from '../../domain/events/event-delivery.ts'
 import type { EventMessage, EventReader, EventStore } from '../../domain/events/event-store.ts'
-import type { NewEvent, StoredEvent } from '../../domain/events/webhook-events.ts'
+import { type NewEvent, type StoredEvent, whileOff } from '../../domain/events/webhook-events.ts'
 import { requestIdOfKey } from '../../domain/messages/delivery-reports.ts'
 import type { NotifyJob } from '../../domain/messages/queue.ts'
 import { dayMs, minuteMs } from '../../domain/time.ts'
@@ -163,6 +178,18 @@ export function createEventStore({
         .where(eq(state, 'waiting'))
         .groupBy(appId)
       return new Map(rows.flatMap((row) => (row.appId === null ? [] : [[row.appId, row.rows]])))
+    },
+    failing: async (now) => {
+      const { appId, state, dueAt, error } = events
+      const isFailing = and(eq(state, 'waiting'), gt(dueAt, now), lt(dueAt, whileOff), isNotNull(error))
+      const rows = await orm
+        .select({ appId, events: count(), error: max(error) })
+        .from(events)
+        .where(isFailing)
+        .groupBy(appId)
+      return new Map(
+        rows.flatMap((row) => (row.appId === null ? [] : [[row.appId, { ...row, error: row.error ?? '' }]])),
+      )
     },
     latest: async (appId, limit) =>
       orm.select().from(events).where(eq(events.appId, appId)).orderBy(desc(events.id)).limit(limit),

@@ -24,6 +24,7 @@ export function createNotifyJobStore({
 }: StoreDatabase): NotifyJobStore {
   const { audit, events, notifyJobs: jobs, notifyOrders: orders } = tables
   const isWaiting = inArray(jobs.state, ['queued', 'sending'])
+  const isKept = and(inArray(jobs.state, ['failed', 'unknown']), isNotNull(jobs.recipient))
   const isJob = ({ requestId, position }: JobKey) =>
     and(eq(jobs.requestId, requestId), eq(jobs.position, position))
   const returned = { requestId: jobs.requestId }
@@ -41,6 +42,10 @@ export function createNotifyJobStore({
         .where(isWaiting)
       const { waiting = 0, oldest = null } = row ?? {}
       return { waiting, oldestAt: oldest === null ? null : timeOfId(oldest) }
+    },
+    failed: async () => {
+      const [row] = await orm.select({ failed: count() }).from(jobs).where(isKept)
+      return row?.failed ?? 0
     },
     /** One process takes each job: the update requires the state that was read. */
     take: async ({ owner, now, leaseMs, limit }) => {
@@ -122,7 +127,6 @@ export function createNotifyJobStore({
         appId === undefined
           ? undefined
           : sql`EXISTS (SELECT 1 FROM ${orders} WHERE ${orders.requestId} = ${jobs.requestId} AND ${eq(orders.appId, appId)})`
-      const isKept = and(inArray(jobs.state, ['failed', 'unknown']), isNotNull(jobs.recipient))
       const rows = await orm
         .select()
         .from(jobs)

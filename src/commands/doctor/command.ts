@@ -16,6 +16,7 @@ import { fileFindings } from './files.ts'
 import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
+import { providerFindings } from './providers.ts'
 import { queueFindings } from './queue.ts'
 import { rejectionFindings } from './rejections.ts'
 import { reviewNumberFindings } from './review-numbers.ts'
@@ -72,6 +73,7 @@ function policyFindings(
     ...reviewNumberFindings(policy.reviewNumbers, Date.now()),
     ...dltFindings(policy.dltBrands, otpTtlSeconds),
     ...queueFindings(policy.oldestJobAt, Date.now()),
+    ...providerFindings(policy.rejections, Date.now()),
     ...rejectionFindings(policy.rejections, Date.now()),
     ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),
     ...webhookFindings(policy),

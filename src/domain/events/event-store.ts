@@ -59,8 +59,16 @@ export interface EventStore {
   waiting(): Promise<ReadonlyMap<string, number>>
 }
 
+export interface FailingEvents {
+  readonly events: number
+  /** One of the errors. */
+  readonly error: string
+}
+
 /** For operators. */
 export interface EventReader {
+  /** By app, the events whose latest try failed and that will be tried again. */
+  failing(now: EpochMs): Promise<ReadonlyMap<string, FailingEvents>>
   /** Events of an app, newest first. */
   latest(appId: string, limit: number): Promise<readonly StoredEvent[]>
   /** Makes an event due now, with all its tries, and adds an audit entry. False: the app has no event with this ID. */

@@ -87,6 +87,14 @@ export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
   readonly lastHour: LastHour
 }
 
+/** Carriers and wrong numbers cause fewer failures than this on a normal day. */
+const normalFailureShare = 0.1
+
+/** Whether more fails than on a normal day. */
+export function isTrouble(failures: number, tries: number): boolean {
+  return failures > 0 && failures / tries >= normalFailureShare
+}
+
 export function conversion({ sends, verified }: Pick<Figures, 'sends' | 'verified'>): number | null {
   return sends === 0 ? null : verified / sends
 }

@@ -1,7 +1,7 @@
 import type { Channel } from '../contact.ts'
 import type { NewEvent } from '../events/webhook-events.ts'
 import type { Actor, AuditEntry } from '../operator/audit.ts'
-import { dayMs, type EpochMs } from '../time.ts'
+import { dayMs, type EpochMs, minuteMs } from '../time.ts'
 
 /** What the jobs of an asynchronous notification send (design D46). */
 export interface NotifyOrder {
@@ -93,6 +93,11 @@ export interface QueueStatus {
   readonly oldestAt: EpochMs | null
 }
 
+/** Without a backlog or failures, each job is sent within seconds. */
+export function isLate(oldestAt: EpochMs | null, now: EpochMs): oldestAt is EpochMs {
+  return oldestAt !== null && now - oldestAt >= minuteMs
+}
+
 /** What an operator changes in a job of a request. */
 export interface OperatorChange extends Pick<NotifyJob, 'position'> {
   readonly change: Partial<NotifyJob>
@@ -110,6 +115,8 @@ export type JobInFlight = Pick<NotifyJob, 'requestId' | 'position' | 'owner' | '
 
 export interface NotifyJobStore {
   status(): Promise<QueueStatus>
+  /** Jobs that failed or are unknown, and can be sent again. */
+  failed(): Promise<number>
   /** Marks due jobs as `sending` by `owner`, oldest first, and counts a try of each. No other process gets them. */
   take(by: {
     readonly owner: string

@@ -136,7 +136,8 @@ export interface GuardWarnings {
   readonly mode: GuardMode
   /** How many prefixes of each country the guard has blocked. */
   readonly blocked: ReadonlyMap<string | null, number>
-  /** Codes of the last hour to countries with too many unverified codes. */
+  readonly blockedByOperators: number
+  /** Codes of the last hour to countries, or of IP addresses, with too many unverified codes. */
   readonly countries: readonly GuardCount[]
 }
 
@@ -144,15 +145,17 @@ export async function readGuardWarnings(
   { guard, now, countryOfPrefix }: Omit<GuardStatusPorts, 'policy'>,
   mode: GuardMode,
 ): Promise<GuardWarnings> {
-  if (mode === 'off') return { mode, blocked: new Map(), countries: [] }
+  if (mode === 'off') return { mode, blocked: new Map(), blockedByOperators: 0, countries: [] }
   const at = now()
   const [prefixes, counts] = await Promise.all([guard.prefixes(), guard.guardCounts('hour', at)])
-  const byGuard = effectivePrefixes(prefixes, at).filter(({ by }) => by === 'guard')
+  const blocks = effectivePrefixes(prefixes, at).filter(({ action }) => action === 'block')
+  const byGuard = blocks.filter(({ by }) => by === 'guard')
+  const blockedByOperators = blocks.length - byGuard.length
   const blocked = new Map<string | null, number>()
   for (const { prefix } of byGuard) {
     const country = countryOfPrefix(prefix)
     blocked.set(country, (blocked.get(country) ?? 0) + 1)
   }
-  const countries = counts.filter(({ bucket }) => bucket === 'country-hour' || bucket === 'country-day')
-  return { mode, blocked, countries }
+  const countries = counts.filter(({ bucket }) => bucket !== 'prefix' && bucket !== 'blocked-prefix')
+  return { mode, blocked, blockedByOperators, countries }
 }

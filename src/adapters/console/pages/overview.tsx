@@ -6,6 +6,7 @@ import {
   type ActiveLimit,
   conversion,
   type Figures,
+  isTrouble,
   type Period,
   type Point,
   type ProviderHealth,
@@ -16,7 +17,7 @@ import { hourMs } from '../../../domain/time.ts'
 import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, Table } from '../components.tsx'
-import { concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
+import { concernsOf, isIdle, limitNames, periodWords } from '../concerns.ts'
 import { channelNames } from '../log-query.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
 import { Count, spanOf } from './counts.tsx'
@@ -146,7 +147,7 @@ function Verdict({ model }: { model: OverviewModel }) {
         <div>
           <h2 id="verdict">{isBad ? 'Problems' : 'Warnings'}</h2>
           <ul>
-            {concerns.map(({ tone, text, pages = [] }) => (
+            {concerns.map(({ tone, text, pages }) => (
               <li key={text} class={tone}>
                 {rich(text)}
                 {pages.map(({ title, href }) => (
@@ -171,12 +172,26 @@ function Verdict({ model }: { model: OverviewModel }) {
       <Icon name="check" />
       <div>
         <h2 id="verdict">No problems</h2>
-        <p>
-          {happened} {model.providers.length === 0 ? null : 'All providers are available.'}
-        </p>
+        <p>{happened}</p>
+        <p class="hint">{checkedWords(model)}</p>
       </div>
     </section>
   )
+}
+
+/** What `concernsOf` looked at. */
+function checkedWords({ statistics, providers, budgets, webhooks, guard }: OverviewModel): string {
+  const inPeriod = `codes, notifications, attempts at providers and delivery reports ${periodWords[statistics.period]}`
+  const guarded = guard.mode === 'off' ? [] : ['the SMS pumping guard']
+  const now = [
+    counted(providers.length, 'provider'),
+    counted(budgets.length, 'budget'),
+    counted(webhooks.length, 'webhook'),
+    ...guarded,
+    'the queue',
+    'review numbers',
+  ]
+  return `Checked: ${inPeriod}; now: ${now.join(', ')} and the database.`
 }
 
 function Headlines({ statistics }: { statistics: Statistics }) {
@@ -405,12 +420,13 @@ function sends({ channel, routes }: ProviderHealth): string {
   return `SMS, ${routes.join(' and ')}`
 }
 
-function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
+function ProviderState(provider: ProviderHealth) {
+  const { state, failuresInARow, openMs } = provider
   const inARow = failuresInARow === 0 ? null : `${counted(failuresInARow, 'failure')} in a row`
   const words = {
-    closed: ['good', 'circuit closed', inARow],
+    closed: [failuresInARow === 0 ? 'good' : 'warn', 'circuit closed', inARow],
     open: ['bad', `circuit open for ${duration(openMs)}`, inARow],
-    'half-open': ['warn', 'circuit half-open', 'one message decides'],
+    'half-open': ['warn', 'circuit half-open', isIdle(provider) ? inARow : 'the next message tests it'],
   } as const satisfies Record<ProviderHealth['state'], readonly [Tone, string, string | null]>
   const [tone, word, detail] = words[state]
   return (

@@ -13,17 +13,21 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
-    const [isUsable, statistics, lastHour, rejections, guard, { budgets }] = await Promise.all([
-      ports.checkDatabase().then(
-        () => true,
-        () => false,
-      ),
-      ports.eventLog.statistics(period, now),
-      ports.eventLog.lastHour(now),
-      ports.eventLog.risingRejections(now),
-      readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
-      ports.policy.rows(),
-    ])
+    const [isUsable, statistics, lastHour, rejections, guard, policy, failing, queue, failed] =
+      await Promise.all([
+        ports.checkDatabase().then(
+          () => true,
+          () => false,
+        ),
+        ports.eventLog.statistics(period, now),
+        ports.eventLog.lastHour(now),
+        ports.eventLog.risingRejections(now),
+        readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
+        ports.policy.rows(),
+        ports.events.failing(now),
+        ports.jobs.status(),
+        ports.jobs.failed(),
+      ])
     const providers = ports.providerStates().map((state): ProviderHealth => {
       const quiet = { accepted: 0, failed: 0, unknown: 0 }
       return { ...state, lastHour: lastHour.get(wayName(state.channel, state.name)) ?? quiet }
@@ -37,10 +41,17 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
         store,
         statistics,
         limited,
-        budgets: await budgetStatuses(ports.budgets, budgets, now),
+        budgets: await budgetStatuses(ports.budgets, policy.budgets, now),
         providers,
         guard,
         rejections,
+        queue: { ...queue, failed },
+        webhooks: policy.webhooks.map(({ appId, disabledAt }) => ({
+          appId,
+          disabledAt,
+          failing: failing.get(appId),
+        })),
+        reviewNumbers: pageContext.reviewNumbers,
       }),
     )
   })
