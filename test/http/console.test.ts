@@ -744,6 +744,8 @@ describe('an operator', () => {
       decidedBy: expect.stringMatching(/^console [\w-]{8}$/),
     })
     expect(await app.app.context.brands.bySlug('globex')).toBeUndefined()
+    expect((await visitor.get('/admin/audit')).html).toContain('<dt>reason</dt><dd>no contract yet</dd>')
+    expect(JSON.stringify(await app.app.context.audit.list({ limit: 5 }))).not.toContain('no contract')
   })
 
   test('suspends a brand: its next request is rejected', async () => {

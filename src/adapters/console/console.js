@@ -149,14 +149,6 @@ for (const input of document.querySelectorAll('input[data-utc]')) {
     if (input.value !== '') formData.set(input.name, new Date(input.value).toISOString())
   })
 }
-
-// On a phone the navigation scrolls. scrollIntoView would also move the Tab key's starting point.
-const section = document.querySelector('.sections [aria-current]')
-const row = section?.closest('ul')
-if (section && row) {
-  const { left, width } = section.getBoundingClientRect()
-  row.scrollLeft += left - row.getBoundingClientRect().left - (row.clientWidth - width) / 2
-}
 const focus = document.querySelector('[data-focus]')
 if (focus instanceof HTMLElement) focus.focus()
 const pulse = document.querySelector('[data-pulse]')

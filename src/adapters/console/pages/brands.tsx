@@ -169,6 +169,7 @@ function Properties({ model }: { model: BrandModel }) {
         value={form.displayName}
         required
         maxLength={40}
+        placeholder={exampleName}
         hint="Shown in messages. At most 40 characters."
       />
       <Field
@@ -265,6 +266,9 @@ function Properties({ model }: { model: BrandModel }) {
     </Form>
   )
 }
+
+/** Of a brand without a name, also in previews. */
+export const exampleName = 'Example Shop'
 
 const statusMeanings: Readonly<Record<BrandStatus, string>> = {
   pending: 'Not approved yet. Requests for this brand are rejected with brand_not_approved.',

@@ -22,7 +22,7 @@ import {
 import { done, html } from '../answers.ts'
 import type { BrandForm, PageContext } from '../models.ts'
 import { field, linesOf, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
-import { brandPage, brandsPage } from '../pages/brands.tsx'
+import { brandPage, brandsPage, exampleName } from '../pages/brands.tsx'
 import { pathOf, previewFragment } from '../pages/messages.tsx'
 import { textPath } from '../pages/texts.tsx'
 
@@ -75,7 +75,8 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     const key = field(form, 'templateKey')
     const template = templateOf(key) ?? notifyTemplateOf({ texts }, key)
     if (!template) return missing(pageContext, 'Template not found')
-    const brand = { ...fresh, ...changeOf(brandAsked(form, 'preview')), texts }
+    const asked = changeOf(brandAsked(form, 'preview'))
+    const brand = { ...fresh, ...asked, displayName: asked.displayName || exampleName, texts }
     return html(previewFragment(previewOf(brand, template, sampleValues(form), settings)))
   })
 
@@ -88,7 +89,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
   ): Response {
     const shown: BrandWithTexts = brand ?? {
       ...freshBrand('preview'),
-      displayName: form.displayName || 'Your brand',
+      displayName: form.displayName || exampleName,
       loginIdEnabled: true,
     }
     const model = {
