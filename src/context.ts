@@ -125,7 +125,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
   const { saveEntries, saveReports, reportedMessages, trace, deliveries, findDeliveries, findCalls } =
     eventLog
-  const { messages, guarded } = eventLog
+  const { messages, named, guarded } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -161,6 +161,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     findDeliveries: flushed(findDeliveries),
     findCalls: flushed(findCalls),
     messages: flushed(messages),
+    named: flushed(named),
     guarded: flushed(guarded),
   }
 }

@@ -646,7 +646,7 @@ describe('deliveries', () => {
       await row(page, '+12*******99').waitFor()
       expect(await requests.count()).toBe(50)
 
-      const query = page.getByRole('searchbox')
+      const query = page.getByRole('main').getByRole('searchbox')
       await query.fill(number)
       await page.keyboard.press('Enter')
       await page.getByText('Recipient +12*******43').waitFor()
@@ -728,6 +728,41 @@ for (const [how, options] of [
     options,
   )
 }
+
+trace(
+  'a search by keyboard, from any page, on a phone that shows every section',
+  async (at) => {
+    const { page, server, goto } = at
+    const sent = await server.post('/otp/send', { phone: '12025550143', reference: 'acme' })
+    const addresses: string[] = []
+    page.on('request', (asked) => addresses.push(asked.url()))
+    await signIn(page)
+    for (const link of await sections(page).getByRole('link').all()) {
+      const { x = -1, width = 0 } = (await link.boundingBox()) ?? {}
+      expect([x >= 0, x + width <= narrow.width]).toEqual([true, true])
+    }
+    const search = async (words: string) => {
+      await page.getByLabel('Search: request ID').fill(words)
+      await page.keyboard.press('Enter')
+    }
+    await search('+1 202 555 0143')
+    await page.getByText('Recipient +12*******43').waitFor()
+    await goto('/admin/money')
+    await search(sent.body.requestId)
+    await page.waitForURL(`**/admin/deliveries/${sent.body.requestId}`)
+    await search('acme')
+    await headed(page, 'Search')
+    await row(page, 'Brand Acme').waitFor()
+    await row(page, 'Request with this reference').getByText('shop').waitFor()
+    await expectGoodLooks(page, 'results of a search')
+    await search('stranger@example.org')
+    await complained(page, 'Nothing was found for')
+    expect(await page.getByLabel('Search: request ID').inputValue()).toBe('stranger@example.org')
+    await expectGoodLooks(page, 'a search that failed')
+    expect(addresses.filter((address) => /555|stranger/.test(decodeURIComponent(address)))).toEqual([])
+  },
+  { viewport: narrow },
+)
 
 describe('times', () => {
   /** The request, its time in the deliveries, in its trace and in the audit log, and the tooltips of the charts. */
@@ -1072,6 +1107,7 @@ trace(
       { path: '/admin/money', has: 'The cost of SMS is not limited' },
       { path: '/admin/audit', has: 'Request approved' },
       { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
+      { path: '/admin/search', has: 'The search covers' },
       { path: '/admin/nothing', has: 'Page not found' },
     ]
     for (const { path, has } of places) {

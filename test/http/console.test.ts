@@ -17,7 +17,7 @@ import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
 import { openTestDatabase, sqliteOnly } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
-import { policyOf } from '../support/policy.ts'
+import { policyOf, testProvider } from '../support/policy.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 // Access to the console and the effects of its forms, without a browser. Layout is tested in test/browser.
@@ -681,6 +681,12 @@ describe('an operator', () => {
     await visitor.enter()
   })
 
+  async function openWith(provider: ReturnType<typeof testProvider>) {
+    await app.close()
+    app = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash }, { smsRoutes: { plain: [provider] } })
+    visitor = await new Visitor(app).enter()
+  }
+
   const keyIn = (html: string) => /otp_live_[0-9A-Za-z]{49}/.exec(html)?.[0] ?? ''
   const asked = {
     companyName: 'Globex <b>Ltd</b>',
@@ -1312,6 +1318,64 @@ describe('an operator', () => {
       const rows = (await visitor.get(path)).html.match(/class="trace-link"/g) ?? []
       expect([path, rows.length]).toEqual([path, Number(shown)])
     }
+  })
+
+  describe('searches everywhere', () => {
+    const search = async (q: string) => {
+      const { status, headers, html } = await visitor.post('/admin/search', { q })
+      const main = html.slice(html.indexOf('<main'))
+      const links = [...main.matchAll(/<a href="(\/admin\/[^"]*)"/g)].map(([, href]) => href)
+      return { status, location: headers.get('location'), html, links }
+    }
+
+    test('by request ID, recipient, reference and message ID, without the recipient in a URL', async () => {
+      await openWith(testProvider('one', () => ({ kind: 'accepted', providerMessageId: 'SM7' })))
+      const { body } = await app.post('/otp/send', { phone: '12025550143', reference: 'Order 7' })
+      const path = `/admin/deliveries/${body.requestId}`
+      for (const q of [` ${body.requestId.toUpperCase()} `, 'Order 7', 'SM7'])
+        expect((await search(q)).location).toBe(path)
+      expect((await search('+1 (202) 555-0143')).location).toMatch(
+        /^\/admin\/deliveries\?recipient=[\w-]{22}$/,
+      )
+      expect(JSON.stringify(app.lines)).not.toContain('5550143')
+    })
+
+    test('by integration request, app and brand; lists several hits', async () => {
+      const { body } = await app.postRaw('/integrations/requests', asked)
+      const id = body.integrationRequestId
+      expect((await search(id)).location).toBe(`/admin/requests/${id}`)
+      expect((await search('ACM')).location).toBe('/admin/brands/acme')
+      expect((await search('sho')).location).toBe('/admin/apps#app-shop')
+      await issueApp(app.app.context.acting(tester), 'acme-web', {})
+      const both = await search('acme')
+      expect([both.status, both.links]).toEqual([200, ['/admin/brands/acme', '/admin/apps#app-acme-web']])
+    })
+
+    test('keeps what was entered when nothing is found, and says what was searched', async () => {
+      for (const q of ['<nobody> "x"', '+1 202 555 0100', crypto.randomUUID(), 'x'.repeat(300)]) {
+        const { status, html, links } = await search(q)
+        expect([status, links]).toEqual([200, []])
+        expect(html).toContain(`value="${q.replaceAll('<', '&lt;').replaceAll('"', '&quot;')}"`)
+        expect(html).toContain('Nothing was found for')
+        expect(html).toContain('references of callers')
+        expect(html).not.toContain('Earlier requests were not searched')
+      }
+      expect((await search(' ')).location).toBe('/admin/search')
+      expect((await visitor.get('/admin/search')).html).not.toContain('Nothing was found')
+    })
+  })
+
+  test('sees four failed sends as a problem', async () => {
+    const provider = testProvider('one')
+    await openWith(provider)
+    expect((await visitor.get('/admin')).html).toContain('No problems')
+    provider.answer(() => ({ kind: 'retryable', reason: 'HTTP 500' }))
+    for (const end of [1, 2, 3, 4])
+      await app.eventsOf(await app.post('/otp/send', { phone: `1202555014${end}` }))
+    const verdict = /<section class="verdict .*?<\/section>/s.exec((await visitor.get('/admin')).html)?.[0]
+    expect(verdict).not.toContain('No problems')
+    expect(verdict).toContain('Sending failed for 4 of 4 codes (100%) in the last 24 hours.')
+    expect(verdict).toContain('Provider one: 4 failures in a row. 4 of 4 attempts (100%) failed')
   })
 
   test('sees the same request trace as `otpost explain` prints', async () => {

@@ -47,6 +47,8 @@ interface ConsolePageOptions {
   readonly title: string
   readonly section: Section | null
   readonly parent?: { readonly title: string; readonly href: string }
+  /** Of the search field. */
+  readonly query?: string
   readonly actions?: ComponentChildren
   readonly scripts?: readonly string[]
   readonly styles?: readonly string[]
@@ -54,7 +56,7 @@ interface ConsolePageOptions {
 
 export function consolePage(
   pageContext: PageContext,
-  { title, section, parent, actions, scripts = [], styles = [] }: ConsolePageOptions,
+  { title, section, parent, query = '', actions, scripts = [], styles = [] }: ConsolePageOptions,
   content: ComponentChildren,
 ): string {
   const options = {
@@ -76,6 +78,28 @@ export function consolePage(
           <a class="home" href="/admin">
             <Brandmark>Console</Brandmark>
           </a>
+          <search class="find">
+            <Form action="/admin/search">
+              <label class="sr-only" for="find">
+                Search: request ID, recipient, app, brand, message ID or reference
+              </label>
+              <input
+                id="find"
+                name="q"
+                type="search"
+                required
+                maxLength={300}
+                spellcheck={false}
+                autocapitalize="none"
+                placeholder="Search"
+                value={query}
+              />
+              <Button>
+                <Icon name="search" />
+                <span class="sr-only">Search</span>
+              </Button>
+            </Form>
+          </search>
           <nav class="sections" aria-label="Console">
             <ul>
               {sections.map((entry) => (
@@ -179,6 +203,7 @@ export function Notice({ tone, children }: { tone: 'good' | 'warn' | 'bad'; chil
 }
 
 interface CardProps {
+  readonly id?: string
   readonly title?: ComponentChildren
   /** Below the title. A string may have code between backticks. */
   readonly hint?: ComponentChildren | undefined
@@ -187,9 +212,9 @@ interface CardProps {
   readonly children?: ComponentChildren
 }
 
-export function Card({ title, hint, actions, class: extra, children }: CardProps) {
+export function Card({ id, title, hint, actions, class: extra, children }: CardProps) {
   return (
-    <section class={classes('card', extra)}>
+    <section class={classes('card', extra)} id={id}>
       {(title || hint || actions) && (
         <header>
           <div>

@@ -260,6 +260,20 @@ export interface ProblemModel {
   readonly hasLogin?: boolean
 }
 
+export interface SearchModel {
+  /** As entered. Empty: none. */
+  readonly query: string
+  readonly hits: readonly {
+    readonly title: string
+    readonly detail: string
+    readonly href: string
+    /** Of a request. */
+    readonly at?: number
+  }[]
+  /** Earlier requests were not searched by reference and message ID. Null: all were. */
+  readonly since: number | null
+}
+
 export interface ReviewNumberForm {
   readonly phone: string
   readonly brand: string

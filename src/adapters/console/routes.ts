@@ -9,6 +9,7 @@ import { moneyRoutes } from './routes/money.ts'
 import { queueRoutes } from './routes/queue.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { reviewNumberRoutes } from './routes/review-numbers.ts'
+import { searchRoutes } from './routes/search.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { textRoutes } from './routes/texts.ts'
@@ -29,6 +30,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   destinationRoutes(pageHandler)
   guardRoutes(pageHandler)
   reviewNumberRoutes(pageHandler)
+  searchRoutes(pageHandler)
   serverRoutes(pageHandler)
   pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes

@@ -8,6 +8,7 @@ import type { ReadMessages, RecipientJob } from '../../domain/messages/message-q
 import type { NotifyOrder } from '../../domain/messages/queue.ts'
 import type { StoreDatabase } from './database.ts'
 import { type AttemptRow, deliveryOf, type EventLogEntry, firstAttemptOf, traceOf } from './event-rows.ts'
+import { createIdSearch } from './id-search.ts'
 import { createLogSearch, logFilters, pageOf, type SearchWindows } from './log-search.ts'
 import { reportedMessages } from './report-search.ts'
 
@@ -155,6 +156,7 @@ export function createEventLogReader(
           .limit(limit)
         return rows.map((row) => ({ ...traceOf(row), attempt: 1 }))
       }),
+    named: createIdSearch({ orm, tables: { attempts, requests } }),
     reportedMessages: reportedMessages({ orm, tables: { attempts, requests } }),
     guarded: async (limit) => {
       const { requestId, guard } = requests

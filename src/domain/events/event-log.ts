@@ -35,6 +35,11 @@ export interface Delivery extends Omit<Attempt, 'error' | 'cost'> {
 
 export interface DeliveryQuery extends DeliveryFilter, PageOfLog {}
 
+export interface NamedRequest extends Pick<RequestTrace, 'requestId' | 'app' | 'at'> {
+  /** False: it has the provider message ID. */
+  readonly isReference: boolean
+}
+
 /** Asynchronous. Never throws: errors are logged. */
 export interface EventLog {
   /** Saves the request before and after each attempt, since an attempt may take long. */
@@ -49,6 +54,13 @@ export interface EventLogReader {
   deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
   findDeliveries(filter: DeliveryFilter, page: PageOfLog): Promise<Found<Delivery>>
   findCalls(filter: CallFilter, page: PageOfLog): Promise<Found<RequestTrace>>
+  /** Requests with this reference, and messages with this provider message ID. */
+  named(name: string): Promise<{
+    /** At most about 20, newest first. */
+    readonly found: readonly NamedRequest[]
+    /** Earlier requests were not read. Null: all were. */
+    readonly since: EpochMs | null
+  }>
   /** Of the latest 20,000 requests those that the guard denied or recorded, newest first. */
   guarded(limit: number): Promise<readonly RequestTrace[]>
 }

@@ -109,6 +109,14 @@ export function appsPage(
   )
 }
 
+function appAnchor(appId: string): string {
+  return `app-${encodeURIComponent(appId)}`
+}
+
+export function appHref(appId: string): string {
+  return `/admin/apps#${encodeURIComponent(appAnchor(appId))}`
+}
+
 export function appScopePage(pageContext: PageContext, { appId, scope, problem }: AppScopeModel): string {
   return consolePage(
     pageContext,
@@ -222,6 +230,7 @@ function App({ app, scope, webhook }: AppProps) {
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
   return (
     <Card
+      id={appAnchor(appId)}
       title={appId}
       actions={
         <>
