@@ -77,6 +77,9 @@ const tables: readonly Table[] = [
   schema.notifyJobs,
   schema.integrationRequests,
   schema.audit,
+  schema.operators,
+  schema.passkeys,
+  schema.recoveryCodes,
   schema.consoleSessions,
   schema.consoleLinks,
   schema.outbox,
@@ -319,9 +322,11 @@ describe.skipIf(withoutPostgres !== undefined)(
           code: 1,
           stderr: expect.stringContaining('another process has locked it'),
         })
-        const write = here.query("INSERT INTO console_links VALUES ('l', 1)").then(() => {
-          isWritten = true
-        })
+        const write = here
+          .query("INSERT INTO console_links (token_sha256, expires_at) VALUES ('l', 1)")
+          .then(() => {
+            isWritten = true
+          })
         await until(
           async () =>
             (await here.query("SELECT FROM pg_stat_activity WHERE wait_event = 'relation'")).length > 0,

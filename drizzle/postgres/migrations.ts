@@ -7,6 +7,7 @@ import provider from './0004_provider.sql' with { type: 'text' }
 import money from './0005_money.sql' with { type: 'text' }
 import applications from './0006_applications.sql' with { type: 'text' }
 import texts from './0007_texts.sql' with { type: 'text' }
+import operators from './0008_operators.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -19,4 +20,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0005_money': money,
   '0006_applications': applications,
   '0007_texts': texts,
+  '0008_operators': operators,
 })

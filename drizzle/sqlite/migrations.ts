@@ -11,6 +11,7 @@ import recipientIndex from './0008_recipient_index.sql' with { type: 'text' }
 import money from './0009_money.sql' with { type: 'text' }
 import applications from './0010_applications.sql' with { type: 'text' }
 import texts from './0011_texts.sql' with { type: 'text' }
+import operators from './0012_operators.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -27,4 +28,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0009_money': money,
   '0010_applications': applications,
   '0011_texts': texts,
+  '0012_operators': operators,
 })

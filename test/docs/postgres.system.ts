@@ -194,8 +194,11 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}
         "INSERT INTO audit (at, by, name, action, target, details) VALUES ($2, 'command', $1, '', '', '{}')",
         [name, at],
       )
-      await query("INSERT INTO console_sessions VALUES ($1, 0, 0, $2, '')", [name, at])
-      await query('INSERT INTO console_links VALUES ($1, $2)', [name, at])
+      await query(
+        "INSERT INTO console_sessions (token_sha256, started_at, last_seen_at, expires_at, by) VALUES ($1, 0, 0, $2, '')",
+        [name, at],
+      )
+      await query('INSERT INTO console_links (token_sha256, expires_at) VALUES ($1, $2)', [name, at])
       await query(
         `INSERT INTO attempts (request_id, attempt, at, app, channel, provider, recipient_hash, recipient, outcome, duration_ms)
           VALUES ($1, 2, $2, '', 'SMS', '', $3, '', 'accepted', 0)`,

@@ -148,7 +148,20 @@ const pages: readonly (readonly [name: string, html: string])[] = [
     'settings',
     settingsPage(pageContext, {
       settings: [{ name: 'MAIL_FROM', source: 'environment', value: hostile, meaning: hostile }],
-      sessions: [{ id: hostile, startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
+      sessions: [
+        {
+          id: hostile,
+          startedAt: now,
+          lastSeenAt: now,
+          expiresAt: now,
+          by: 'link',
+          operatorId: null,
+          confirmedAt: now,
+          clientIp: hostile,
+          device: hostile,
+          isOwn: false,
+        },
+      ],
       databaseName: hostile,
       bun: '1.4.5',
     }),
@@ -264,7 +277,20 @@ describe('hostile text', () => {
   test('is encoded as one path segment', () => {
     const html = settingsPage(pageContext, {
       settings: [],
-      sessions: [{ id: '../a?b', startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
+      sessions: [
+        {
+          id: '../a?b',
+          startedAt: now,
+          lastSeenAt: now,
+          expiresAt: now,
+          by: 'link',
+          operatorId: null,
+          confirmedAt: now,
+          clientIp: hostile,
+          device: hostile,
+          isOwn: false,
+        },
+      ],
       databaseName: 'otpost.db',
       bun: '1.4.5',
     })

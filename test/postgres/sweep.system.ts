@@ -30,7 +30,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of the nodes on one PostgreSQ
         `INSERT INTO codes_and_limits (subject, name, count, expires_at) SELECT 'old ' || number, 'minute', 1, 1 FROM generate_series(1, 1200) AS number`,
       )
       await query(
-        "INSERT INTO console_links SELECT 'old ' || number, 1 FROM generate_series(1, 10) AS number",
+        "INSERT INTO console_links (token_sha256, expires_at) SELECT 'old ' || number, 1 FROM generate_series(1, 10) AS number",
       )
     }
     const swept = async () => {

@@ -1114,6 +1114,10 @@ function testConsole(stores: () => Stores): void {
     lastSeenAt: start,
     expiresAt,
     by: 'password',
+    operatorId: null,
+    confirmedAt: start,
+    clientIp: '192.0.2.1',
+    device: 'Firefox on Linux',
   })
   const entry = (action: AuditEntry['action'], at = start): AuditEntry => ({
     at,

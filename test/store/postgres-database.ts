@@ -30,7 +30,7 @@ export async function testDatabase() {
       const database = await openDatabase(targetOf(url), now, () => {})
       await database.pool.rows(
         `TRUNCATE codes_and_limits, brands, app_keys, integration_requests, requests, attempts, delivery_reports, stats, audit,
-          console_sessions, console_links, outbox, leases, resting_providers, apps, app_brands, destination_rules, guard_prefixes,
+          operators, passkeys, recovery_codes, console_sessions, console_links, outbox, leases, resting_providers, apps, app_brands, destination_rules, guard_prefixes,
           guard_buckets, verified_numbers, prices, budgets, alerts, alert_deliveries, webhooks, review_numbers, texts, text_variables, events,
           idempotency_keys, notify_orders, notify_jobs RESTART IDENTITY`,
         [],

@@ -89,9 +89,12 @@ describe('SQLite', () => {
       'integration_requests',
       'notify_jobs',
       'notify_orders',
+      'operators',
       'outbox',
+      'passkeys',
       'prices',
       'recipient_index',
+      'recovery_codes',
       'requests',
       'review_numbers',
       'revision',
@@ -125,6 +128,7 @@ describe('SQLite', () => {
         'attempts.country',
         'attempts.encoding',
         'attempts.error_class',
+        'attempts.lang',
         'attempts.position',
         'attempts.provider_message_id',
         'attempts.reason',
@@ -145,6 +149,8 @@ describe('SQLite', () => {
         'codes_and_limits.created_at',
         'codes_and_limits.provider',
         'codes_and_limits.provider_message_id',
+        'console_links.operator_id',
+        'console_sessions.operator_id',
         'delivery_reports.reason',
         'destination_rules.route',
         'destination_rules.sender',
@@ -175,6 +181,9 @@ describe('SQLite', () => {
         'notify_jobs.recipient',
         'notify_orders.brand_slug',
         'notify_orders.reference',
+        'operators.password_hash',
+        'operators.signed_in_at',
+        'operators.totp_secret',
         'outbox.brand_name',
         'outbox.brand_slug',
         'outbox.html',
@@ -192,6 +201,7 @@ describe('SQLite', () => {
         'requests.error',
         'requests.error_class',
         'requests.guard',
+        'requests.lang',
         'requests.message',
         'requests.outcome',
         'requests.position',
@@ -714,8 +724,10 @@ describe('SQLite', () => {
           VALUES ('${id}', ${createdAt}, 'pending', 'a', 'a', 'a', 'a', '[]', ${decidedAt})`)
       }
       for (const endsAt of [now, now + 1]) {
-        run(`INSERT INTO console_sessions VALUES ('${endsAt}', 1, 1, ${endsAt}, 'link')`)
-        run(`INSERT INTO console_links VALUES ('${endsAt}', ${endsAt})`)
+        run(
+          `INSERT INTO console_sessions (token_sha256, started_at, last_seen_at, expires_at, by) VALUES ('${endsAt}', 1, 1, ${endsAt}, 'link')`,
+        )
+        run(`INSERT INTO console_links (token_sha256, expires_at) VALUES ('${endsAt}', ${endsAt})`)
       }
       const minute = 60_000
       for (const [stepMs, retentionMs] of [

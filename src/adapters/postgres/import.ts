@@ -29,7 +29,8 @@ const columns = columnsByTable(Object.values(schema))
 
 /** Instants in the future, which are converted to the target's clock. */
 const shiftedColumns: Partial<Record<MovedTable, readonly string[]>> = {
-  console_sessions: ['started_at', 'last_seen_at', 'expires_at'],
+  passkeys: ['used_at'],
+  console_sessions: ['started_at', 'last_seen_at', 'expires_at', 'confirmed_at'],
   console_links: ['expires_at'],
   guard_prefixes: ['expires_at'],
   budgets: ['lifted_until'],

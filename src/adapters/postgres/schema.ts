@@ -461,6 +461,7 @@ const attemptDetails = {
   providerMessageId: text('provider_message_id'),
   reportKey: key('report_key'),
   country: text(),
+  lang: text(),
 }
 
 export const requests = pgTable(
@@ -593,12 +594,50 @@ export const consoleSessions = pgTable('console_sessions', {
   startedAt: instant('started_at').notNull(),
   lastSeenAt: instant('last_seen_at').notNull(),
   expiresAt: instant('expires_at').notNull(),
-  by: text({ enum: ['password', 'link'] }).notNull(),
+  by: text({ enum: ['password', 'link', 'passkey'] }).notNull(),
+  operatorId: key('operator_id'),
+  confirmedAt: instant('confirmed_at').notNull().default(0),
+  clientIp: text('client_ip').notNull().default(''),
+  device: text().notNull().default(''),
 })
+
+export const operators = pgTable(
+  'operators',
+  {
+    id: key('id').primaryKey(),
+    email: key('email').notNull().unique(),
+    role: text({ enum: ['viewer', 'operator', 'owner'] }).notNull(),
+    passwordHash: text('password_hash'),
+    totpSecret: text('totp_secret'),
+    totpStep: bigint('totp_step', { mode: 'number' }).notNull().default(0),
+    createdAt: instant('created_at').notNull(),
+    signedInAt: instant('signed_in_at'),
+    failedSignIns: integer('failed_sign_ins').notNull().default(0),
+  },
+  (table) => [check('operators_role', sql`${table.role} IN ('viewer', 'operator', 'owner')`)],
+)
+
+export const passkeys = pgTable('passkeys', {
+  credentialId: key('credential_id').primaryKey(),
+  operatorId: key('operator_id').notNull(),
+  name: text().notNull(),
+  publicKey: text('public_key').notNull(),
+  signCount: bigint('sign_count', { mode: 'number' }).notNull(),
+  transports: text().notNull(),
+  createdAt: instant('created_at').notNull(),
+  usedAt: instant('used_at').notNull().default(0),
+})
+
+export const recoveryCodes = pgTable(
+  'recovery_codes',
+  { operatorId: key('operator_id').notNull(), codeSha256: key('code_sha256').notNull() },
+  (table) => [primaryKey({ columns: [table.operatorId, table.codeSha256] })],
+)
 
 export const consoleLinks = pgTable('console_links', {
   tokenSha256: key('token_sha256').primaryKey(),
   expiresAt: instant('expires_at').notNull(),
+  operatorId: key('operator_id'),
 })
 
 export const outbox = pgTable(

@@ -453,6 +453,8 @@ const attemptDetails = {
   reportKey: text('report_key'),
   /** ISO 3166-1, of a phone number. */
   country: text(),
+  /** BCP 47, of the text. Null: the caller wrote the message. */
+  lang: text(),
 }
 
 /** A request of an app and its first attempt. No text and no code; the recipient is hashed and masked. */
@@ -588,8 +590,53 @@ export const consoleSessions = sqliteTable('console_sessions', {
   startedAt: integer('started_at').notNull(),
   lastSeenAt: integer('last_seen_at').notNull(),
   expiresAt: integer('expires_at').notNull(),
-  by: text({ enum: ['password', 'link'] }).notNull(),
+  by: text({ enum: ['password', 'link', 'passkey'] }).notNull(),
+  /** Null: `otpost admin link`, or the shared password. */
+  operatorId: text('operator_id'),
+  /** Of the last password, code, passkey or link. */
+  confirmedAt: integer('confirmed_at').notNull().default(0),
+  clientIp: text('client_ip').notNull().default(''),
+  /** Such as `Firefox on Linux`. */
+  device: text().notNull().default(''),
 })
+
+export const operators = sqliteTable(
+  'operators',
+  {
+    id: text().primaryKey().notNull(),
+    email: text().notNull().unique(),
+    role: text({ enum: ['viewer', 'operator', 'owner'] }).notNull(),
+    passwordHash: text('password_hash'),
+    /** Encrypted with the secret key. */
+    totpSecret: text('totp_secret'),
+    /** RFC 6238: the time step of the last accepted code. */
+    totpStep: integer('totp_step').notNull().default(0),
+    createdAt: integer('created_at').notNull(),
+    signedInAt: integer('signed_in_at'),
+    /** Since the last sign-in. */
+    failedSignIns: integer('failed_sign_ins').notNull().default(0),
+  },
+  (table) => [check('operators_role', sql`${table.role} IN ('viewer', 'operator', 'owner')`)],
+)
+
+export const passkeys = sqliteTable('passkeys', {
+  credentialId: text('credential_id').primaryKey().notNull(),
+  operatorId: text('operator_id').notNull(),
+  name: text().notNull(),
+  publicKey: text('public_key').notNull(),
+  signCount: integer('sign_count').notNull(),
+  /** Comma-separated. */
+  transports: text().notNull(),
+  createdAt: integer('created_at').notNull(),
+  /** A challenge that is not newer cannot be used. */
+  usedAt: integer('used_at').notNull().default(0),
+})
+
+export const recoveryCodes = sqliteTable(
+  'recovery_codes',
+  { operatorId: text('operator_id').notNull(), codeSha256: text('code_sha256').notNull() },
+  (table) => [primaryKey({ columns: [table.operatorId, table.codeSha256] })],
+)
 
 export const keyFingerprints = sqliteTable('secret_marks', {
   mark: text().primaryKey().notNull(),
@@ -598,6 +645,8 @@ export const keyFingerprints = sqliteTable('secret_marks', {
 export const consoleLinks = sqliteTable('console_links', {
   tokenSha256: text('token_sha256').primaryKey().notNull(),
   expiresAt: integer('expires_at').notNull(),
+  /** Of an invitation. */
+  operatorId: text('operator_id'),
 })
 
 export const outbox = sqliteTable(

@@ -88,7 +88,11 @@ export interface Tables {
   readonly integrationRequests: StoreTable<IntegrationRequestRecord>
   readonly audit: StoreTable<AuditRow>
   readonly consoleSessions: StoreTable<ConsoleSession>
-  readonly consoleLinks: StoreTable<{ readonly tokenSha256: string; readonly expiresAt: number }>
+  readonly consoleLinks: StoreTable<{
+    readonly tokenSha256: string
+    readonly expiresAt: number
+    readonly operatorId: string | null
+  }>
   readonly outbox: StoreTable<MessageRow>
   readonly requests: StoreTable<RequestRow>
   readonly attempts: StoreTable<AttemptRow>

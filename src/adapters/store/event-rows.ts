@@ -19,6 +19,7 @@ interface AttemptDetails {
   readonly providerMessageId: string | null
   readonly reportKey: string | null
   readonly country: string | null
+  readonly lang: string | null
 }
 
 export interface RequestRow extends AttemptDetails {

@@ -11,7 +11,14 @@ export interface ConsoleSession {
   readonly startedAt: EpochMs
   readonly lastSeenAt: EpochMs
   readonly expiresAt: EpochMs
-  readonly by: 'password' | 'link'
+  readonly by: 'password' | 'link' | 'passkey'
+  /** Null: by `otpost admin link`, or by the shared password. */
+  readonly operatorId: string | null
+  /** Of the last password, code, passkey or link. */
+  readonly confirmedAt: EpochMs
+  readonly clientIp: string
+  /** Such as `Firefox on Linux`. */
+  readonly device: string
 }
 
 /** Every change is one atomic step with its audit entry. */
@@ -137,7 +144,7 @@ async function claimLogin(ports: LoginPorts, context: RequestContext, device: st
 /** In UTF-16 units. `otpost admin password` accepts 256 characters, which fit in any Unicode form. */
 const maxPasswordLength = 2048
 
-function newSession(ports: ConsolePorts, { clientIp }: RequestContext, by: ConsoleSession['by']) {
+function newSession(ports: ConsolePorts, { clientIp }: RequestContext, by: 'password' | 'link') {
   const { token } = ports.consoleSecrets.newToken()
   const now = ports.now()
   const tokenSha256 = storedTokens(ports, token)[by]
@@ -147,6 +154,10 @@ function newSession(ports: ConsolePorts, { clientIp }: RequestContext, by: Conso
     lastSeenAt: now,
     expiresAt: now + idleMs,
     by,
+    operatorId: null,
+    confirmedAt: now,
+    clientIp,
+    device: '',
   }
   const actor = sessionActor(session)
   const target = sessionId(session)
