@@ -93,6 +93,7 @@ function hmacWith(key: Buffer): Hmac {
   return (text) => prepared.copy().update(text).digest('base64url')
 }
 
-function subkey(secretKey: string, purpose: string): Buffer {
+/** HKDF (RFC 5869). */
+export function subkey(secretKey: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secretKey, '', purpose, 32))
 }
