@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
-import { actorName } from '../domain/operator/audit.ts'
+import { actorName, withReasons } from '../domain/operator/audit.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import { linkMs, makeLink } from '../domain/operator/sessions.ts'
 import {
@@ -76,9 +76,9 @@ export function adminCommands(program: Command, env: Env): void {
     .option('--limit <count>', 'the maximum number of entries, the latest ones', wholeNumber, 100)
     .option('--json', 'print a JSON array')
     .action((options: { since?: string; limit: number; json?: true }) =>
-      withServerContext(env, async ({ audit, now }) => {
+      withServerContext(env, async ({ audit, requests, now }) => {
         const since = options.since === undefined ? {} : { since: instant(options.since, now()) }
-        const records = await audit.list({ ...since, limit: options.limit })
+        const records = await withReasons(await audit.list({ ...since, limit: options.limit }), requests)
         const rows = [...records].reverse().map(({ id: _, at, actor, ...rest }) => ({
           at: isoTime(at),
           by: actorName(actor),

@@ -65,6 +65,20 @@ export interface AuditReader {
   }): Promise<readonly AuditRecord[]>
 }
 
+/** The audit log has no reasons of rejections, so that `otpost forget` can delete them. */
+export function withReasons(
+  records: readonly AuditRecord[],
+  requests: { get(id: string): Promise<{ readonly reason: string | null } | undefined> },
+): Promise<readonly AuditRecord[]> {
+  return Promise.all(
+    records.map(async (record) => {
+      if (record.action !== 'request.rejected') return record
+      const reason = (await requests.get(record.target))?.reason
+      return reason ? { ...record, details: { reason } } : record
+    }),
+  )
+}
+
 export function actorName({ by, name }: Actor): string {
   return `${by} ${name}`
 }

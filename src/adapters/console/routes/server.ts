@@ -1,7 +1,7 @@
 import { type ProviderHealth, periods } from '../../../domain/events/statistics.ts'
 import { wayName } from '../../../domain/events/stats.ts'
 import { budgetStatuses } from '../../../domain/money/budgets.ts'
-import type { AuditRecord } from '../../../domain/operator/audit.ts'
+import { withReasons } from '../../../domain/operator/audit.ts'
 import { readGuardWarnings } from '../../../domain/operator/guard.ts'
 import { sessionId } from '../../../domain/operator/sessions.ts'
 import { html } from '../answers.ts'
@@ -62,15 +62,8 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
     const records = await ports.audit.list({ ...before, limit: pageLength + 1 })
     const shown = records.slice(0, pageLength)
     const next = records.length > pageLength ? (shown.at(-1)?.id ?? null) : null
-    return html(auditPage(pageContext, { records: await Promise.all(shown.map(withReason)), next }))
+    return html(auditPage(pageContext, { records: await withReasons(shown, ports.requests), next }))
   })
-  /** The audit log has no reasons of rejections, so that `otpost forget` can delete them. */
-  async function withReason(record: AuditRecord): Promise<AuditRecord> {
-    if (record.action !== 'request.rejected') return record
-    const reason = (await ports.requests.get(record.target))?.reason
-    return reason ? { ...record, details: { reason } } : record
-  }
-
   get('/admin/settings', async ({ visit }, pageContext) => {
     const sessions = (await ports.sessions.list(pageContext.now)).map(({ tokenSha256, ...session }) => ({
       ...session,
