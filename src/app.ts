@@ -104,6 +104,8 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     budgets: async () => (await policy()).budgets,
     spent: context.budgets.spent,
     alerts: context.alerts,
+    requests: context.requests,
+    ownUrl: () => ownUrl(),
     targets: [
       ...(email === undefined ? [] : [alertMail(mailer, email)]),
       ...(webhook ? [alertWebhook(webhook, post, now)] : []),
@@ -178,6 +180,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   })
   const ports: HttpPorts = {
     ...delivery,
+    alerts,
     queue,
     rejections: new CredentialRejections(),
     providers,

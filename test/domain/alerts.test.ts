@@ -8,7 +8,10 @@ import {
   type AlertStore,
   Alerts,
   type AlertTarget,
+  alertRows,
   budgetAlertOf,
+  type PendingRequest,
+  requestAlert,
 } from '../../src/domain/money/alerts.ts'
 import { type Budget, budgetClaim } from '../../src/domain/money/budgets.ts'
 import { noteLimits } from '../../src/domain/otp/claims.ts'
@@ -79,6 +82,7 @@ let budgets = [budget]
 let store = new StoredAlerts()
 let receiver = new Receiver()
 let logged: string[] = []
+let pending: PendingRequest[] = []
 
 beforeEach(() => {
   now = noon
@@ -87,6 +91,7 @@ beforeEach(() => {
   store = new StoredAlerts()
   receiver = new Receiver()
   logged = []
+  pending = []
 })
 
 const say = (_: object, message: string) => void logged.push(message)
@@ -97,6 +102,11 @@ function started(): Alerts {
     budgets: () => budgets,
     spent: async (some) => some.map(() => spentMicros),
     alerts: store,
+    requests: {
+      pendingCount: async () => pending.length,
+      list: async ({ limit }) => pending.slice(0, limit),
+    },
+    ownUrl: () => 'https://otp.example.com',
     targets: [receiver],
     now: () => now,
     log: { info: say, warn: say, error: say },
@@ -271,5 +281,64 @@ describe('the delivery of an alert', () => {
     now += 30 * secondMs
     await ticked(alerts)
     expect(percentages(receiver.received)).toEqual([50])
+  })
+})
+
+describe('alerts about integration requests', () => {
+  test('are due at once, then at most once in 10 minutes', () => {
+    const first = requestAlert(undefined, noon)
+    expect(first).toMatchObject({ at: noon, kind: 'integration.requested' })
+    const later = requestAlert(first.at, noon + 1)
+    expect(later.at).toBe(noon + 10 * minuteMs)
+    expect(requestAlert(later.at, noon + 2)).toEqual(later)
+    expect(requestAlert(later.at, later.at).at).toBe(noon + 20 * minuteMs)
+    expect(requestAlert(later.at, noon + hourMs).at).toBe(noon + hourMs)
+  })
+
+  test('of any number of requests in any order are at least 10 minutes apart, and follow each request within 10 minutes', () => {
+    const pauses = fc.array(fc.integer({ min: 0, max: 15 * minuteMs }), { maxLength: 50 })
+    fc.assert(
+      fc.property(pauses, (steps) => {
+        const due: number[] = []
+        let at = noon
+        for (const step of steps) {
+          at += step
+          const alert = requestAlert(due.at(-1), at)
+          if (alert.at !== due.at(-1)) due.push(alert.at)
+          expect(due.at(-1)).toBeWithin(at, at + 10 * minuteMs + 1)
+        }
+        for (const [index, time] of due.slice(1).entries())
+          expect(time - (due[index] ?? 0)).toBeGreaterThanOrEqual(10 * minuteMs)
+      }),
+    )
+  })
+
+  test('list what is pending when they are sent, and nothing is sent if that is nothing', async () => {
+    const request = (index: number) => {
+      const names = { companyName: `{{otp}} <b>${index}`, brandName: 'Globex' }
+      return { id: `request ${index}`, createdAt: noon, ...names }
+    }
+    pending = Array.from({ length: 12 }, (_, index) => request(index))
+    const alerts = started()
+    const alert = requestAlert(undefined, noon)
+    await store.add(alert, ['webhook'])
+    alerts.requested(alert)
+    await alerts.idle()
+    const [sent] = receiver.received
+    expect(sent?.title).toBe('12 pending integration requests, the latest from {{otp}} <b>0')
+    expect(sent && JSON.parse(sent.text)).toMatchObject({
+      pending: 12,
+      url: 'https://otp.example.com/admin/requests',
+      requests: pending.slice(0, 10).map(({ id }) => ({ integrationRequestId: id })),
+    })
+    expect(sent && Object.keys(alertRows(sent))).toHaveLength(11)
+    expect(alerts.counts.get('integration.requested')).toBe(1)
+
+    pending = []
+    now += hourMs
+    await store.add(requestAlert(alert.at, now), ['webhook'])
+    await ticked(alerts)
+    expect(receiver.received).toHaveLength(1)
+    expect(store.deliveries.size).toBe(0)
   })
 })

@@ -1026,7 +1026,7 @@ function testRequests(stores: () => Stores): void {
         verdict: { status: 'rejected', reason: null, appId: null, brandSlug: null },
         entry: null,
       }))
-      expect([await add(20), await add(21)]).toEqual([true, false])
+      expect([await add(20), await add(21)]).toEqual([{ alert: null }, undefined])
     })
 
     test('a request id is used once', async () => {

@@ -432,6 +432,31 @@ function testAlerts(stores: () => MoneyStores): void {
       expect(await alerts.take(both, start + day, minute)).toEqual([])
     })
 
+    test('an integration request is stored with an alert for each channel, at most one in 10 minutes', async () => {
+      const { alerts, requests } = stores()
+      const add = (index: number) => {
+        const names = {
+          companyName: 'Acme',
+          contactName: 'Ada',
+          contactEmail: 'ada@acme.test',
+          brandName: 'Acme',
+        }
+        const request = { id: `request ${index}`, createdAt: clock.now, ...names }
+        return requests.add({ ...request, channels: [], website: null, useCase: null }, 1000, both)
+      }
+      const added = await Promise.all(Array.from({ length: 5 }, (_, index) => add(index)))
+      const times = added.flatMap((each) => each?.alert?.at ?? []).sort()
+      expect(times).toEqual([start, start + 10 * minute])
+      expect(names(await alerts.take(both, start, minute)).map((name) => name.split(' ')[2])).toEqual([
+        'email',
+        'webhook',
+      ])
+      expect(await alerts.latest(9)).toHaveLength(2)
+      clock.now = start + hour
+      expect((await add(5))?.alert?.at).toBe(clock.now)
+      expect(await alerts.latest(9)).toHaveLength(3)
+    })
+
     test('one process takes a delivery that is due, until its lease ends', async () => {
       const { alerts } = stores()
       for (const key of ['a', 'b', 'c']) await alerts.add(alert(key), both)

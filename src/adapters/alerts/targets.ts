@@ -5,6 +5,7 @@ import {
   type Alert,
   type AlertTarget,
   alertData,
+  alertRows,
   alertTimeoutMs,
   meaningOf,
 } from '../../domain/money/alerts.ts'
@@ -17,7 +18,7 @@ export function alertMail(mailer: Mailer, to: string): AlertTarget {
     send(alert, tries) {
       const { title: subject } = alert
       const about = { brandSlug: null, brandName: null, recipientSubject: '', template: null, position: null }
-      const content = renderMail(subject, meaningOf(alert), { ...alertData(alert) })
+      const content = renderMail(subject, meaningOf(alert), { ...alertRows(alert) })
       const mail = { ...about, ...content, subject, to, requestId: idOf(alert) }
       return mailer.send(mail, tries, alertTimeoutMs)
     },

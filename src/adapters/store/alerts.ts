@@ -1,6 +1,7 @@
-import { and, asc, desc, eq, inArray, lte, sql } from 'drizzle-orm'
-import type { AlertStore } from '../../domain/money/alerts.ts'
-import type { AlertDeliveryRow, StoreDatabase } from './database.ts'
+import { and, asc, desc, eq, inArray, lte } from 'drizzle-orm'
+import type { Alert, AlertChannel, AlertStore } from '../../domain/money/alerts.ts'
+import type { AlertDeliveryRow, StoreDatabase, Tables } from './database.ts'
+import { type Orm, run, type Steps } from './statements.ts'
 
 /** More than the alerts of one check of all budgets. */
 const mostTaken = 100
@@ -10,33 +11,19 @@ export function createAlertStore({
   tables,
   write,
   writeCounted,
-  jsonElements,
+  serialTransaction,
 }: StoreDatabase): AlertStore {
   const { alerts, alertDeliveries } = tables
   const deliveryOf = ({ key, channel }: Pick<AlertDeliveryRow, 'key' | 'channel'>) =>
     and(eq(alertDeliveries.key, key), eq(alertDeliveries.channel, channel))
   return {
-    /**
-     * The alert has no title until its deliveries are stored. So only the transaction that stores the alert stores deliveries, also
-     * if another one stores the same alert at the same time.
-     */
-    add: async ({ title, ...alert }, channels) => {
-      const isNew = and(eq(alerts.key, alert.key), eq(alerts.title, ''))
-      const elements = jsonElements(JSON.stringify(channels.map((channel) => [channel])))
-      const [, , added] = await writeCounted(
-        orm
-          .insert(alerts)
-          .values({ ...alert, title: '' })
-          .onConflictDoNothing(),
-        orm
-          .insert(alertDeliveries)
-          .select(
-            sql`SELECT ${alerts.key}, value ->> 0, 0, ${alerts.at} FROM ${alerts}, ${elements} WHERE ${isNew}`,
-          ),
-        orm.update(alerts).set({ title }).where(isNew).returning({ key: alerts.key }),
-      )
-      return added === 1
-    },
+    add: (alert, channels) =>
+      serialTransaction(function* (inside) {
+        const known = yield* run(inside.select().from(alerts).where(eq(alerts.key, alert.key)))
+        if (known.length > 0) return false
+        yield* addAlert(inside, tables, alert, channels)
+        return true
+      }),
     /** One process takes each delivery: the update requires the tries that were read. */
     take: async (channels, now, leaseMs) => {
       const isDue = and(inArray(alertDeliveries.channel, [...channels]), lte(alertDeliveries.dueAt, now))
@@ -71,4 +58,16 @@ export function createAlertStore({
     latest: async (limit) =>
       orm.select().from(alerts).orderBy(desc(alerts.at), desc(alerts.key)).limit(limit),
   }
+}
+
+export function* addAlert(
+  orm: Orm,
+  { alerts, alertDeliveries }: Pick<Tables, 'alerts' | 'alertDeliveries'>,
+  alert: Alert,
+  channels: readonly AlertChannel[],
+): Steps<void> {
+  const { key, at: dueAt } = alert
+  yield* run(orm.insert(alerts).values(alert))
+  for (const channel of channels)
+    yield* run(orm.insert(alertDeliveries).values({ key, channel, tries: 0, dueAt }))
 }

@@ -1,24 +1,34 @@
-import { count, desc, eq, ne } from 'drizzle-orm'
+import { count, desc, eq, max, ne } from 'drizzle-orm'
 import type { IntegrationRequests } from '../../domain/integration/integration.ts'
+import { requestAlert } from '../../domain/money/alerts.ts'
 import type { IntegrationRequestStore } from '../../domain/operator/operator.ts'
+import { addAlert } from './alerts.ts'
 import type { StoreDatabase } from './database.ts'
 import { run } from './statements.ts'
 
 export function createIntegrationRequestStore({
   orm,
-  tables: { integrationRequests },
+  tables,
+  now,
   serialTransaction,
 }: StoreDatabase): IntegrationRequests & IntegrationRequestStore {
+  const { integrationRequests, alerts } = tables
   const { id: requestId, status, createdAt } = integrationRequests
   const pendingFields = { count: count() }
   const isPending = eq(status, 'pending')
   return {
-    add: (request, maxPending) =>
+    add: (request, maxPending, alertChannels = []) =>
       serialTransaction(function* (inside) {
         const pending = yield* run(inside.select(pendingFields).from(integrationRequests).where(isPending))
-        if ((pending[0]?.count ?? 0) >= maxPending) return false
+        if ((pending[0]?.count ?? 0) >= maxPending) return undefined
         yield* run(inside.insert(integrationRequests).values({ ...request, status: 'pending' }))
-        return true
+        const { kind } = requestAlert(undefined, now())
+        const latestAt = { latestAt: max(alerts.at) }
+        const [latest] = yield* run(inside.select(latestAt).from(alerts).where(eq(alerts.kind, kind)))
+        const alert = requestAlert(latest?.latestAt ?? undefined, now())
+        if (alert.at === latest?.latestAt) return { alert: null }
+        yield* addAlert(inside, tables, alert, alertChannels)
+        return { alert }
       }),
     list: async ({ isPending: wanted, limit = Number.MAX_SAFE_INTEGER, offset = 0 } = {}) =>
       orm

@@ -7,6 +7,7 @@ import { notifySizes } from '../messages/notify.ts'
 import { enabledOwnTemplates } from '../messages/notify-texts.ts'
 import { businessNameRule, notifyTemplates, type Template } from '../messages/templates.ts'
 import { scriptProblem } from '../messages/words.ts'
+import type { Alert, AlertChannel } from '../money/alerts.ts'
 import { claim } from '../otp/claims.ts'
 import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
 import { maxAttempts, type OtpStore } from '../otp/store.ts'
@@ -37,8 +38,15 @@ export interface IntegrationRequestRecord extends IntegrationRequest {
 }
 
 export interface IntegrationRequests {
-  /** Atomic and durable. Returns false if `maxPending` requests are pending. */
-  add(request: IntegrationRequest, maxPending: number): Promise<boolean>
+  /**
+   * Atomic and durable, with an alert unless one is already due later. Undefined: `maxPending` requests are pending.
+   * @param alertChannels default: none
+   */
+  add(
+    request: IntegrationRequest,
+    maxPending: number,
+    alertChannels?: readonly AlertChannel[],
+  ): Promise<{ readonly alert: Alert | null } | undefined>
   pendingCount(): Promise<number>
 }
 
@@ -49,6 +57,10 @@ export interface IntegrationPorts {
   readonly now: Clock
   readonly contacts: Contacts
   readonly requests: IntegrationRequests
+  readonly alerts: {
+    readonly channels: readonly AlertChannel[]
+    requested(alert: Alert): void
+  }
   readonly store: Pick<OtpStore, 'admit'>
   readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
 }
@@ -72,8 +84,10 @@ export async function requestIntegration(
   const limit = integrationRequests(ports.secrets.subjects('ip', context.clientIp))
   await claim(ports, context, [limit])
   const id = ports.secrets.newId()
-  const isSaved = await ports.requests.add({ id, createdAt: ports.now(), ...fields }, maxPendingRequests)
-  if (!isSaved) throw tooManyPending()
+  const request = { id, createdAt: ports.now(), ...fields }
+  const saved = await ports.requests.add(request, maxPendingRequests, ports.alerts.channels)
+  if (!saved) throw tooManyPending()
+  if (saved.alert) ports.alerts.requested(saved.alert)
   return id
 }
 

@@ -14,11 +14,12 @@ export interface Alert {
   readonly kind: string
   /** One line. */
   readonly title: string
-  /** The `data` of the webhook as JSON: for kind `budget.threshold` a `BudgetAlert`, for the others a `WebhookAlert`. */
+  /** The `data` of the webhook as JSON: a `BudgetAlert`, `WebhookAlert` or `RequestAlert`. The last is stored empty. */
   readonly text: string
 }
 
 const budgetKind = 'budget.threshold'
+const requestKind = 'integration.requested'
 
 /** About the webhook of an app (design D45). */
 export interface WebhookAlert {
@@ -41,6 +42,45 @@ export interface BudgetAlert {
   readonly resetsAt: string
   /** Whether messages are rejected once the amount is spent. */
   readonly stops: boolean
+}
+
+/** As requesters entered it, without the contact. */
+export interface PendingRequest {
+  readonly id: string
+  readonly createdAt: EpochMs
+  readonly companyName: string
+  readonly brandName: string
+}
+
+/** All integration requests that are pending when it is sent. */
+export interface RequestAlert {
+  readonly pending: number
+  /** Of the console. */
+  readonly url: string
+  /** Newest first, at most 10. */
+  readonly requests: readonly {
+    readonly integrationRequestId: string
+    /** ISO 8601 */
+    readonly receivedAt: string
+    readonly companyName: string
+    readonly brandName: string
+  }[]
+}
+
+const mostListed = 10
+
+/** However many integration requests arrive. */
+const requestIntervalMs = 10 * minuteMs
+
+/**
+ * The alert for an integration request that arrives at `now`. It is due at once, or when the interval after the latest one ends.
+ * @param latestAt of the latest alert of this kind, which may not be due yet
+ */
+export function requestAlert(latestAt: EpochMs | undefined, now: EpochMs): Alert {
+  const nextAt = latestAt === undefined ? now : Math.max(now, latestAt + requestIntervalMs)
+  const at = latestAt !== undefined && latestAt > now ? latestAt : nextAt
+  const key = `${requestKind} ${new Date(at).toISOString()}`
+  return { key, at, kind: requestKind, title: 'New integration request', text: '{}' }
 }
 
 export type AlertChannel = 'email' | 'webhook'
@@ -86,6 +126,11 @@ export interface AlertPorts {
   readonly budgets: () => Promise<readonly Budget[]> | readonly Budget[]
   readonly spent: BudgetCounters['spent']
   readonly alerts: AlertStore
+  readonly requests: {
+    pendingCount(): Promise<number>
+    list(query: { readonly isPending: true; readonly limit: number }): Promise<readonly PendingRequest[]>
+  }
+  readonly ownUrl: () => string
   readonly targets: readonly AlertTarget[]
   readonly now: Clock
   readonly log: Log
@@ -101,6 +146,7 @@ export class Alerts {
     [budgetKind, 0],
     ['webhook.disabled', 0],
     ['webhook.dropping', 0],
+    [requestKind, 0],
   ])
   /** Of the latest check. */
   shares: readonly { readonly scope: string; readonly ratio: number }[] = []
@@ -115,7 +161,11 @@ export class Alerts {
   /** The scopes of budgets that rejected a single message since the latest check. */
   private exhausted = new Set<string>()
 
-  constructor(private readonly ports: AlertPorts) {}
+  readonly channels: readonly AlertChannel[]
+
+  constructor(private readonly ports: AlertPorts) {
+    this.channels = ports.targets.map(({ channel }) => channel)
+  }
 
   /** For each request: a claim of a budget may have reached a threshold, which a check then finds. */
   readonly ended: RequestListener = ({ context }) => this.charged(context)
@@ -203,7 +253,18 @@ export class Alerts {
           ]
         : [`The webhook of app ${data.appId} is switched off`, 'a webhook was switched off']
     await this.store(key, kind, title, data, message)
-    this.retriesAt = [...this.retriesAt, this.ports.now()]
+    this.wake()
+  }
+
+  /** After an integration request was stored with an alert. */
+  readonly requested = ({ kind, at }: Alert): void => {
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
+    this.ports.log.warn({ alertAt: new Date(at).toISOString() }, 'a new integration request is pending')
+    this.wake(at)
+  }
+
+  private wake(at = this.ports.now()): void {
+    this.retriesAt = [...this.retriesAt, at]
     this.tick()
   }
 
@@ -215,10 +276,9 @@ export class Alerts {
     message: string,
   ): Promise<void> {
     if (this.known.has(key)) return
-    const { alerts, targets, now, log } = this.ports
+    const { alerts, now, log } = this.ports
     const alert = { key, at: now(), kind, title, text: JSON.stringify(data) }
-    const channels = targets.map(({ channel }) => channel)
-    const isNew = await alerts.add(alert, channels)
+    const isNew = await alerts.add(alert, this.channels)
     if (this.known.size >= mostKnown) this.known.clear()
     this.known.add(key)
     if (!isNew) return
@@ -229,8 +289,7 @@ export class Alerts {
   private async deliver(): Promise<void> {
     const { alerts, targets, now } = this.ports
     if (targets.length === 0) return
-    const channels = targets.map(({ channel }) => channel)
-    const due = await alerts.take(channels, now(), leaseMs)
+    const due = await alerts.take(this.channels, now(), leaseMs)
     await Promise.all(
       due.map(async (delivery) => {
         const target = targets.find(({ channel }) => channel === delivery.channel)
@@ -241,7 +300,9 @@ export class Alerts {
 
   private async try(target: AlertTarget, delivery: AlertDelivery): Promise<void> {
     const { alerts, now, log } = this.ports
-    const { alert, channel, tries } = delivery
+    const { channel, tries } = delivery
+    const alert = await this.current(delivery.alert)
+    if (!alert) return alerts.end(delivery)
     const outcome = await target.send(alert, tries)
     if (outcome.kind === 'accepted') return alerts.end(delivery)
     const about = { channel, alert: alert.key, tries, reason: outcome.reason }
@@ -254,6 +315,36 @@ export class Alerts {
     const dueAt = now() + delayMs
     await alerts.retryAt(delivery, dueAt)
     this.retriesAt = [...this.retriesAt, dueAt]
+  }
+
+  /**
+   * An alert about integration requests gets its content when it is sent, so that `otpost forget` needs to delete no copy of it.
+   * Undefined: all requests are decided.
+   */
+  private async current(alert: Alert): Promise<Alert | undefined> {
+    if (alert.kind !== requestKind) return alert
+    const { requests, ownUrl } = this.ports
+    const [pending, latest] = await Promise.all([
+      requests.pendingCount(),
+      requests.list({ isPending: true, limit: mostListed }),
+    ])
+    const [first] = latest
+    if (!first) return undefined
+    const data: RequestAlert = {
+      pending,
+      url: `${ownUrl()}/admin/requests`,
+      requests: latest.map(({ id, createdAt, companyName, brandName }) => ({
+        integrationRequestId: id,
+        receivedAt: new Date(createdAt).toISOString(),
+        companyName,
+        brandName,
+      })),
+    }
+    const title =
+      latest.length === 1
+        ? `Integration request from ${first.companyName}`
+        : `${pending} pending integration requests, the latest from ${first.companyName}`
+    return { ...alert, title, text: JSON.stringify(data) }
   }
 }
 
@@ -289,8 +380,22 @@ export function alertData({ text }: Alert): Readonly<Record<string, unknown>> {
   return JSON.parse(text)
 }
 
+/** The figures, for people. */
+export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
+  if (alert.kind !== requestKind) return alertData(alert)
+  const { url, requests }: RequestAlert = JSON.parse(alert.text)
+  const rows = requests.map(({ companyName, brandName }, index) => [
+    `Request ${index + 1}`,
+    `${companyName}, brand ${brandName}`,
+  ])
+  return { ...Object.fromEntries(rows), Console: url }
+}
+
 /** For people, without the figures of the alert. */
 export function meaningOf(alert: Alert): string {
+  if (alert.kind === requestKind) {
+    return 'Requesters entered these names, and otpost has not verified them. Approve or reject each request in the console, or with otpost request. otpost sends at most one alert about requests in 10 minutes.'
+  }
   if (alert.kind !== budgetKind) {
     const { reason }: WebhookAlert = JSON.parse(alert.text)
     return reason === null

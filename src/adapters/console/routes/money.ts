@@ -83,7 +83,7 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
       currency,
       isBuiltIn: currency === unitCurrency,
       spending,
-      alerts,
+      alerts: alerts.filter(({ at }) => at <= now),
       form,
       problem,
     }
