@@ -5,6 +5,7 @@ import chartsJs from './charts.js' with { type: 'text' }
 import consoleCss from './console.css' with { type: 'text' }
 import consoleJs from './console.js' with { type: 'text' }
 import linkJs from './link.js' with { type: 'text' }
+import passkeyJs from './passkey.js' with { type: 'text' }
 import previewJs from './preview.js' with { type: 'text' }
 
 /** By path. They need no session. */
@@ -14,6 +15,7 @@ export const consoleFiles: Readonly<Record<string, StaticFile>> = {
   '/admin/console.js': { type: 'text/javascript', content: consoleJs },
   '/admin/charts.js': { type: 'text/javascript', content: chartsJs },
   '/admin/link.js': { type: 'text/javascript', content: linkJs },
+  '/admin/passkey.js': { type: 'text/javascript', content: passkeyJs },
   '/admin/preview.js': { type: 'text/javascript', content: previewJs },
   '/admin/uplot.js': { type: 'text/javascript', content: Bun.file(uplotPath) },
   '/admin/uplot.css': { type: 'text/css', content: Bun.file(uplotCssPath) },

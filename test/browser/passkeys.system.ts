@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { Elysia } from 'elysia'
+import type { Browser, Page } from 'playwright-core'
+import { consoleFiles } from '../../src/adapters/console/assets.ts'
+import {
+  creationOptions,
+  type Passkey,
+  readPasskeyResponse,
+  relyingParty,
+  requestOptions,
+  verifyNewPasskey,
+  verifyPasskey,
+} from '../../src/adapters/crypto/passkeys.ts'
+import { pagePolicy, staticRoutes } from '../../src/adapters/pages/static.ts'
+import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
+
+// passkey.js in a browser with a virtual authenticator, and the server's side of it.
+
+let browser: Browser
+if (!browserPath) console.warn(withoutBrowser)
+
+beforeAll(async () => {
+  if (browserPath) browser = await launchBrowser()
+}, 120_000)
+afterAll(() => browser?.close())
+
+const ana = { id: '0199d2a4-7c11-7cc0-a1f5-1f1f6f0a7e55', email: 'ana@example.com' }
+
+/** A site with a form that adds a passkey and one that signs in with it. */
+function startSite() {
+  const passkeys: Passkey[] = []
+  const results: string[] = []
+  const challenges = new Set<string>()
+  const app = new Elysia()
+    .use(staticRoutes(consoleFiles))
+    .get('/admin/create', () => page('create', creationOptions(rp(), ana, newChallenge(), passkeys)))
+    .get('/admin/get', () => page('get', requestOptions(rp(), newChallenge())))
+    .post('/admin/create', async ({ request }) => {
+      const { response, challenge } = await received(request)
+      const passkey = response && (await verifyNewPasskey(rp(), response, challenge))
+      if (passkey) passkeys.push(passkey)
+      results.push(passkey ? 'added' : 'refused')
+      return Response.redirect('/admin/get', 303)
+    })
+    .post('/admin/get', async ({ request }) => {
+      const { response, challenge } = await received(request)
+      const at = passkeys.findIndex(({ credentialId }) => credentialId === response?.credentialId)
+      const passkey = passkeys[at]
+      const used =
+        response &&
+        passkey &&
+        (await verifyPasskey(rp(), response, challenge, { ...passkey, accountId: ana.id }))
+      if (used) passkeys[at] = { ...passkey, ...used }
+      results.push(used ? 'signed in' : 'refused')
+      return Response.redirect('/admin/get', 303)
+    })
+    .listen({ port: 0, hostname: '127.0.0.1' })
+  const port = app.server?.port ?? 0
+
+  function rp() {
+    const found = relyingParty(undefined, port)
+    if (typeof found === 'string') throw new Error(found)
+    return found
+  }
+
+  function newChallenge(): string {
+    const challenge = randomBytes(32).toString('base64url')
+    challenges.add(challenge)
+    return challenge
+  }
+
+  /** The response with a challenge of this server, which it uses up. */
+  async function received(request: Request) {
+    const response = readPasskeyResponse(String((await request.formData()).get('passkey')))
+    const challenge = response && challenges.delete(response.challenge) ? response.challenge : 'none'
+    return { response, challenge }
+  }
+
+  return {
+    page: new URL(`http://localhost:${port}/admin/`),
+    port,
+    results,
+    passkeys,
+    async [Symbol.asyncDispose](): Promise<void> {
+      await app.stop(true)
+    },
+  }
+}
+
+function page(kind: string, options: object): Response {
+  const json = Bun.escapeHTML(JSON.stringify(options))
+  return new Response(
+    `<!doctype html><html lang="en"><title>Passkeys</title><script type="module" src="/admin/passkey.js"></script>
+    <form method="post" action="/admin/${kind}" data-passkey="${kind}" data-options="${json}">
+    <input type="hidden" name="passkey"><button hidden>Use a passkey</button><p role="status"></p></form>`,
+    {
+      headers: {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': pagePolicy.replace("form-action 'none'", "form-action 'self'"),
+      },
+    },
+  )
+}
+
+/** @param isUserVerified whether the person proves who they are, such as by fingerprint */
+async function addAuthenticator(page: Page, isUserVerified = true): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('WebAuthn.enable')
+  await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
+const press = (page: Page) => page.getByRole('button', { name: 'Use a passkey' }).press('Enter')
+
+test.skipIf(!browserPath)(
+  'a passkey is added and signs in with the keyboard; a second one of the account is not',
+  async () => {
+    await using site = startSite()
+    await using visitor = await newVisitor(browser)
+    const { page } = visitor
+    await addAuthenticator(page)
+    await visitor.open({ page: new URL('create', site.page) })
+    await press(page)
+    await page.waitForURL('**/get')
+    for (const counter of [2, 3]) {
+      await Promise.all([page.waitForEvent('domcontentloaded'), press(page)])
+      expect(site.passkeys).toMatchObject([{ counter, transports: ['internal'] }])
+    }
+    expect(site.results).toEqual(['added', 'signed in', 'signed in'])
+    await page.goto(`${site.page}create`)
+    await press(page)
+    await page.getByText('This device already has a passkey of your account.').waitFor()
+    expect(visitor.complaints).toEqual([])
+    expect(visitor.errors).toEqual([])
+  },
+  120_000,
+)
+
+test.skipIf(!browserPath)(
+  'the page says why there is no passkey',
+  async () => {
+    await using site = startSite()
+    await using visitor = await newVisitor(browser)
+    const { page } = visitor
+    await addAuthenticator(page, false)
+    const status = page.getByRole('status')
+    await visitor.open({ page: new URL('create', site.page) })
+    await press(page)
+    await status.getByText('Cancelled, timed out, or no matching passkey. Try again.').waitFor()
+    // The IP address is not the name that passkeys belong to.
+    await page.goto(`http://127.0.0.1:${site.port}/admin/get`)
+    await press(page)
+    await status.getByText('work at localhost. Open the console under this name.').waitFor()
+    expect(site.results).toEqual([])
+    await page.addInitScript('Object.assign(globalThis, { PublicKeyCredential: undefined })')
+    await page.goto(`${site.page}get`)
+    await status.getByText('This browser is too old for passkeys. Update it.').waitFor()
+    expect(await page.getByRole('button').count()).toBe(0)
+  },
+  120_000,
+)
