@@ -57,7 +57,7 @@ function ask(kind, options) {
 /** @param {unknown} error @param {string} host */
 function problem(error, host) {
   const name = error instanceof DOMException ? error.name : 'Error'
-  // Browsers do not tell these cases apart, for privacy.
+  // For privacy, browsers have one error for these cases.
   if (name === 'NotAllowedError') return 'Cancelled, timed out, or no matching passkey. Try again.'
   if (name === 'InvalidStateError') return 'This device already has a passkey of your account.'
   if (name === 'SecurityError')
