@@ -119,7 +119,7 @@ describe('a passkey', () => {
     expect(await verifyNewPasskey(rp, sent(foreign), challenge)).toBeUndefined()
   })
 
-  test('is not added with a certificate of its maker, which could name URLs to call', async () => {
+  test('is not added with a certificate of its maker', async () => {
     const { made, challenge } = await enrolled()
     const { attestationObject } = made.response
     const withFormat = (format: string, statement: readonly (readonly [string, unknown])[]) => {

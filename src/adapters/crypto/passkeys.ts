@@ -167,8 +167,8 @@ export async function verifyNewPasskey(
 }
 
 /**
- * Browsers send no certificates for the attestation `none`. The library would call the URLs in them (revocation
- * lists).
+ * Browsers send no certificates for the attestation `none`. The library would load their revocation lists from other
+ * servers.
  */
 function isWithoutCertificate(attestation: AttestationObject): boolean {
   const format = attestation.get('fmt')
