@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { alertMail, alertWebhook } from './adapters/alerts/targets.ts'
+import { LiveStreams } from './adapters/console/live.ts'
 import { consoleRoutes } from './adapters/console/routes.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
@@ -215,12 +216,14 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     },
   }
   const passwordHash = config.adminPasswordHash
+  const live = new LiveStreams({ mark: context.eventLog.mark, now, stopping: stopping.signal })
   const consolePorts = {
     ...context,
     testText: (actor: Actor, test: TextTest) => testText(testPorts, actor, test),
     guard: context.guardReader,
     passwordHash,
     limited,
+    live,
     priceCurrency: async () => (await policy()).prices.currency,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(ports),
@@ -286,6 +289,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     events,
     guard,
     queue,
+    live,
     handle: (request: Request): Promise<Response> => http.handle(request),
     testText: consolePorts.testText,
 
@@ -300,6 +304,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
         events.tick()
         guard.tick()
         queue.tick()
+        void live.tick()
       }, 1000)
       stopping.signal.addEventListener('abort', () => clearInterval(ticking))
       cleanup = runExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)

@@ -147,6 +147,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     flush,
     drain: () => rejections.flush().then(drain),
     stats: () => ({ ...stats(), lastLostAt }),
+    mark: flushed(figures.mark),
     statistics: flushed(figures.statistics),
     lastHour: flushed(figures.lastHour),
     spending: flushed(figures.spending),

@@ -221,7 +221,6 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     searchedTo: null,
     isLater: false,
     known,
-    problem: null,
   }
   const trace: RequestTrace = {
     requestId,
@@ -614,7 +613,6 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           found: { rows: [hostileDelivery], next: { requestId: hostile, attempt: 1, at: now } },
           isLater: true,
           known: { ...known, provider: [hostile], app: [hostile], brand: [hostile], template: [hostile] },
-          problem: hostile,
         }),
     ],
     [
@@ -930,7 +928,6 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     ['nothing was found', { filters: { requestId } }, 'DELIVERY_LOG_DAYS'],
     ['a recipient was rejected', { filters: { recipientSubjects: ['h'] } }, 'Search the API calls'],
     ['nothing is older', { isLater: true }, 'Nothing older'],
-    ['a search is none', { problem: 'Search for a request id.' }, 'Show all'],
     [
       'more rows can be searched',
       {

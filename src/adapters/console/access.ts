@@ -39,9 +39,10 @@ export async function visitOf(
   ports: ConsolePorts,
   request: Request,
   publicUrl: string | undefined,
+  isUse = !request.headers.has('x-otpost-refresh'),
 ): Promise<Visit | undefined> {
   const token = cookieOf(request, publicUrl, 'session')
-  const session = await currentSession(ports, token, !request.headers.has('x-otpost-refresh'))
+  const session = await currentSession(ports, token, isUse)
   if (!session || token === undefined) return undefined
   const flash = cookieOf(request, publicUrl, 'flash')
   return {

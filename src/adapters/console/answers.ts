@@ -31,6 +31,16 @@ export function csvDownload(name: string, parts: AsyncGenerator<string>): Respon
   return new Response(body, { headers })
 }
 
+export function eventStream(events: ReadableStream<Uint8Array>): Response {
+  const headers = {
+    'content-type': 'text/event-stream',
+    // nginx sends each event at once.
+    'x-accel-buffering': 'no',
+    ...pageHeaders,
+  }
+  return new Response(events, { headers })
+}
+
 const pageHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': consolePolicy,

@@ -242,12 +242,14 @@ interface TableProps {
   readonly columns: readonly (string | Column)[]
   readonly rows: readonly (readonly ComponentChildren[])[]
   readonly empty: ComponentChildren
+  /** Of each row, unique: an update of a live page keeps the row. */
+  readonly keys?: readonly string[]
   /** Mostly numbers: side by side on a phone. */
   readonly figures?: boolean
 }
 
 /** On a phone each row becomes a list. A column title may end with ` (UTC)`. */
-export function Table({ caption, columns: wanted, rows, empty, figures = false }: TableProps) {
+export function Table({ caption, columns: wanted, rows, keys = [], empty, figures = false }: TableProps) {
   const columns = wanted.map((column): Column => (typeof column === 'string' ? { title: column } : column))
   if (rows.length === 0) return typeof empty === 'string' ? <p class="none">{empty}</p> : empty
   const header = Math.max(
@@ -269,7 +271,7 @@ export function Table({ caption, columns: wanted, rows, empty, figures = false }
         </thead>
         <tbody>
           {rows.map((cells, row) => (
-            <tr key={row}>
+            <tr key={row} data-key={keys[row]}>
               {columns.map(({ title, align, isQuiet }, column) => {
                 const label = isQuiet || column === header ? undefined : title
                 return column === header ? (
@@ -347,6 +349,19 @@ export function Form({
         </p>
       )}
     </form>
+  )
+}
+
+/** console.js shows it. Pages with it have parts with `data-live`, and `data-now`. */
+export function LiveBar() {
+  return (
+    <div class="live-bar" data-live-bar hidden>
+      <p class="pulse hint" />
+      <button type="button" class="button plain small">
+        <span>Pause</span>
+        <span class="sr-only"> updates</span>
+      </button>
+    </div>
   )
 }
 

@@ -1,11 +1,12 @@
 // @ts-check
 
-// Confirmation dialogs, times in fields, and an overview that refreshes itself. The pages work without it.
+// Confirmation dialogs, times in fields, and live pages. The pages work without it.
 
-import { announce, element, setClock, showTimes } from '/admin/page.js'
+import { announce, element, find, setClock, showTimes } from '/admin/page.js'
 import { localTimes } from '/admin/times.js'
 
-const refreshMs = 10_000
+const retryMs = 3_000
+const fullMs = 30_000
 
 const confirmed = new WeakSet()
 
@@ -54,88 +55,179 @@ for (const button of document.querySelectorAll('button[data-shows]')) {
   button.hidden = false
 }
 
-/** @param {HTMLElement} pulse */
-function startRefreshing(pulse) {
+/** @param {HTMLElement} bar */
+function startLive(bar) {
+  const status = find('p', bar)
+  const button = find('button', bar)
+  let updatedAt = timeOf(document)
+  let isPaused = false
   let isAsking = false
-  say('Live')
+  let isStale = false
+  /** @type {EventSource | undefined} */
+  let source
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let retry
 
-  setInterval(async () => {
-    if (isAsking || document.hidden) return
-    if (isInUse()) return say('Paused while in use')
+  function open() {
+    close()
+    if (isPaused || document.hidden) return
+    source = new EventSource('/admin/live')
+    source.addEventListener('open', () => say('Live'))
+    source.addEventListener('message', ({ data }) => {
+      if (data === 'changed') update()
+      else if (data === 'renew') open()
+      else reopen('Too many live pages are open', fullMs)
+    })
+    source.addEventListener('error', async () => {
+      close()
+      const page = await get()
+      if (page === signedOut) say(page, 'failed')
+      else reopen('Connection lost, retrying', retryMs)
+    })
+  }
+
+  function close() {
+    source?.close()
+    clearTimeout(retry)
+  }
+
+  /** @param {string} words @param {number} ms */
+  function reopen(words, ms) {
+    close()
+    if (!isPaused) say(words, 'failed')
+    retry = setTimeout(open, ms)
+  }
+
+  async function update() {
+    isStale = true
+    if (isAsking) return
     isAsking = true
-    try {
-      await refresh()
-    } finally {
-      isAsking = false
+    while (isStale && !isPaused) {
+      isStale = false
+      const page = await get()
+      if (isPaused) break
+      if (page === signedOut) close()
+      if (typeof page === 'string') say(page, 'failed')
+      else {
+        swap(page)
+        updatedAt = timeOf(page)
+        say('Live')
+      }
     }
-  }, refreshMs)
+    isAsking = false
+  }
 
-  document.addEventListener('visibilitychange', async () => {
-    if (!document.hidden && !isAsking && !isInUse()) await refresh()
+  /** @param {string} words @param {'' | 'failed' | 'paused'} [state] */
+  function say(words, state = '') {
+    const isNews = bar.dataset.words !== undefined && bar.dataset.words !== words
+    bar.dataset.words = words
+    status.toggleAttribute('data-failed', state === 'failed')
+    status.toggleAttribute('data-paused', state === 'paused')
+    status.textContent = `${words} · updated ${updatedAt}`
+    if (isNews) announce(words)
+    bar.hidden = false
+  }
+
+  button.addEventListener('click', () => {
+    isPaused = !isPaused
+    find('span', button).textContent = isPaused ? 'Resume' : 'Pause'
+    if (isPaused) {
+      close()
+      say('Paused', 'paused')
+    } else open()
   })
-
-  async function refresh() {
-    const page = await get()
-    if (typeof page === 'string') return say(page, true)
-    if (!isInUse()) swap(page)
-    say('Live')
-  }
-
-  /** @param {string} words */
-  function say(words, isFailed = false) {
-    pulse.hidden = false
-    pulse.toggleAttribute('data-failed', isFailed)
-    if (pulse.textContent === words) return
-    pulse.textContent = words
-    if (isFailed) announce(words)
-  }
+  document.addEventListener('visibilitychange', open)
+  open()
 }
+
+/** When the server rendered the page, in the viewer's time zone. @param {Document} page */
+function timeOf(page) {
+  return localTimes.read(Number(find('[data-now]', page).dataset.now)).time
+}
+
+const signedOut = 'Signed out. Reload the page'
 
 /** The page, or the reason for its absence. */
 async function get() {
   try {
     const response = await fetch(location.href, {
-      // The header keeps a refresh from extending the session.
+      // The header keeps an update from extending the session.
       headers: { accept: 'text/html', 'x-otpost-refresh': '1' },
       redirect: 'manual',
     })
-    if (response.type === 'opaqueredirect' || response.status === 401) return 'Signed out. Reload the page.'
-    if (!response.ok) return `Refresh failed (${response.status}). Retrying.`
+    if (response.type === 'opaqueredirect' || response.status === 401) return signedOut
+    if (!response.ok) return `Update failed (${response.status}), retrying`
     return new DOMParser().parseFromString(await response.text(), 'text/html')
   } catch {
-    return 'Server not reachable. Retrying.'
+    return 'Server not reachable, retrying'
   }
 }
 
-function isInUse() {
-  const active = document.activeElement
-  if (active instanceof Element && active.closest('[data-live]')) return true
-  const selection = getSelection()
-  if (!selection || selection.isCollapsed) return false
-  const { commonAncestorContainer: node } = selection.getRangeAt(0)
-  const selected = node instanceof Element ? node : node.parentElement
-  return !!selected?.closest('[data-live]')
-}
-
-/** Replaces the live parts. @param {Document} page */
+/** Updates the live parts. @param {Document} page */
 function swap(page) {
+  const focused = document.activeElement
   for (const old of document.querySelectorAll('[data-live]')) {
     const fresh = page.querySelector(`[data-live="${old.getAttribute('data-live')}"]`)
     if (!fresh) continue
-    const taken = document.adoptNode(fresh)
-    for (const details of old.querySelectorAll('details[open]')) {
-      taken.querySelector(`#${details.id}`)?.setAttribute('open', '')
-    }
-    // Charts stay. charts.js updates their figures.
-    for (const plot of old.querySelectorAll('[data-plot]')) {
-      const id = plot.closest('figure')?.id
-      if (id) taken.querySelector(`#${id} [data-plot]`)?.replaceWith(plot)
-    }
-    setClock(taken)
-    showTimes(taken)
-    old.replaceWith(taken)
+    setClock(fresh)
+    showTimes(fresh)
+    morph(old, fresh)
   }
+  // A row that moved has lost it.
+  if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus()
   document.dispatchEvent(new CustomEvent('otpost:refreshed'))
+}
+
+/**
+ * Changes only what differs, so that focus, selection, scroll position and open details stay.
+ *
+ * @param {Element} old @param {Element} fresh
+ */
+function morph(old, fresh) {
+  // charts.js draws it.
+  if (old.hasAttribute('data-plot')) return
+  for (const { name } of [...old.attributes]) {
+    if (name !== 'open' && !fresh.hasAttribute(name)) old.removeAttribute(name)
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value)
+  }
+  const wanted = new Set(Array.from(fresh.children, keyOf))
+  const kept = new Map(Array.from(old.children, (child) => [keyOf(child), child]))
+  const isGone = (/** @type {Node} */ node) => keyOf(node) !== undefined && !wanted.has(keyOf(node))
+  for (const child of [...old.children]) if (isGone(child) && !isHeld(child)) child.remove()
+  let place = old.firstChild
+  for (const child of [...fresh.childNodes]) {
+    while (place && isGone(place)) place = place.nextSibling
+    const key = keyOf(child)
+    const isAlike = place && keyOf(place) === undefined && place.nodeName === child.nodeName
+    const match = key === undefined ? isAlike && place : kept.get(key)
+    if (!match) {
+      old.insertBefore(document.adoptNode(child), place)
+      continue
+    }
+    if (match === place) place = place.nextSibling
+    else old.insertBefore(match, place)
+    if (match instanceof Element && child instanceof Element) morph(match, child)
+    else if (match.nodeValue !== child.nodeValue && !isHeld(match)) match.nodeValue = child.nodeValue
+  }
+  while (place) {
+    const { nextSibling } = place
+    if (!isHeld(place)) place.remove()
+    place = nextSibling
+  }
+}
+
+/** @param {Node} node */
+const keyOf = (node) => (node instanceof HTMLElement ? node.dataset.key : undefined)
+
+/** Whether it has the focus or selected text. @param {Node} node */
+function isHeld(node) {
+  const selection = getSelection()
+  return (
+    node.contains(document.activeElement) ||
+    (!!selection && !selection.isCollapsed && selection.containsNode(node, true))
+  )
 }
 
 // In fields, too, times are the viewer's. URLs have UTC.
@@ -151,5 +243,5 @@ for (const input of document.querySelectorAll('input[data-utc]')) {
 }
 const focus = document.querySelector('[data-focus]')
 if (focus instanceof HTMLElement) focus.focus()
-const pulse = document.querySelector('[data-pulse]')
-if (pulse instanceof HTMLElement) startRefreshing(pulse)
+const bar = document.querySelector('[data-live-bar]')
+if (bar instanceof HTMLElement) startLive(bar)

@@ -224,9 +224,6 @@ export interface LogModel<Row> {
   readonly searchedTo: number | null
   /** The values that the filters offer. */
   readonly known: Readonly<Record<'provider' | 'app' | 'brand' | 'template' | 'country', readonly string[]>>
-  readonly problem: string | null
-  /** Of the search that failed. */
-  readonly input?: string
 }
 
 export interface TraceModel {

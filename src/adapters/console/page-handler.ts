@@ -42,6 +42,7 @@ import { staticRoutes } from '../pages/static.ts'
 import { cookie, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { html, seeOther } from './answers.ts'
 import { consoleFiles } from './assets.ts'
+import type { LiveStreams } from './live.ts'
 import type { PageContext } from './models.ts'
 import { keyPage } from './pages/key.tsx'
 import { problemPage } from './pages/problem.tsx'
@@ -79,6 +80,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly checkDatabase: () => Promise<void>
   /** Requests not written to the event log since the server started. */
   readonly stats: { eventLog(): { readonly lost: number; readonly lastLostAt: number | null } }
+  readonly live: LiveStreams
   readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour'>[]
 }
 
@@ -220,6 +222,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     missing,
     problem,
     off,
+    withoutSession,
     broken,
     hasLogin,
   }

@@ -5,6 +5,7 @@ import { brandRoutes } from './routes/brands.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { destinationRoutes } from './routes/destinations.ts'
 import { guardRoutes } from './routes/guard.ts'
+import { liveRoutes } from './routes/live.ts'
 import { moneyRoutes } from './routes/money.ts'
 import { queueRoutes } from './routes/queue.ts'
 import { requestRoutes } from './routes/requests.ts'
@@ -32,6 +33,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   reviewNumberRoutes(pageHandler)
   searchRoutes(pageHandler)
   serverRoutes(pageHandler)
+  liveRoutes(pageHandler)
   pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes
 }

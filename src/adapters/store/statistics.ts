@@ -1,4 +1,4 @@
-import { and, eq, gte, inArray, lt, ne, or, sql } from 'drizzle-orm'
+import { and, eq, gte, inArray, lt, max, ne, or, sql } from 'drizzle-orm'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/events/rejections.ts'
 import type { LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
 import {
@@ -14,14 +14,17 @@ import {
 import type { CountryHistory } from '../../domain/guard/bucket.ts'
 import type { CountryCodes, GuardCount } from '../../domain/guard/status.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
-import { dayMs } from '../../domain/time.ts'
+import { dayMs, minuteMs } from '../../domain/time.ts'
 import type { StoreDatabase } from './database.ts'
 
 const historyDays = 14
 
 type Counts = ReadonlyMap<string, number>
 
-export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase, 'orm' | 'tables'>) {
+export function createStatistics({
+  orm,
+  tables: { stats, deliveryReports },
+}: Pick<StoreDatabase, 'orm' | 'tables'>) {
   const { at, kind, channel, brand, provider, detail } = stats
   const columns = { at, kind, channel, brand, provider, detail }
   const sum = sql<number>`CAST(sum(${stats.count}) AS bigint)`
@@ -112,6 +115,16 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
       return rows
         .map((row) => ({ at: row.at, micros: row.micros, ...spendOf(row) }))
         .sort((one, other) => one.at - other.at)
+    },
+    /** Changes with requests, attempts and delivery reports, and every minute. */
+    async mark(now: number): Promise<string> {
+      const minute = now - (now % minuteMs)
+      const isRecent = and(eq(stats.stepMs, minuteMs), gte(at, minute - minuteMs))
+      const [[counted], [reported]] = await Promise.all([
+        orm.select({ count: sum }).from(stats).where(isRecent),
+        orm.select({ at: max(deliveryReports.at) }).from(deliveryReports),
+      ])
+      return [minute, counted?.count, reported?.at].join()
     },
     async statistics(period: Period, now: number): Promise<Statistics> {
       const total = new StatisticsSum(period, now)

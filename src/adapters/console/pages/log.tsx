@@ -22,7 +22,7 @@ import {
   UtcNote,
 } from '../../pages/components.tsx'
 import { count, elapsed } from '../../pages/words.ts'
-import { Card, consolePage, Pager, Problem, Table } from '../components.tsx'
+import { Card, consolePage, LiveBar, Pager, Table } from '../components.tsx'
 import {
   callNames,
   channelNames,
@@ -64,6 +64,7 @@ export function deliveriesPage(pageContext: PageContext, model: LogModel<Deliver
         { title: 'Duration', align: 'end' },
       ]}
       rows={model.found.rows.map(deliveryCells)}
+      keys={model.found.rows.map(({ requestId, attempt }) => `${requestId}.${attempt}`)}
       empty={<NoRows list="deliveries" model={model} />}
     />,
   )
@@ -87,6 +88,7 @@ export function callsPage(pageContext: PageContext, model: LogModel<RequestTrace
         { title: 'Duration', align: 'end' },
       ]}
       rows={model.found.rows.map(callCells)}
+      keys={model.found.rows.map(({ requestId }) => requestId)}
       empty={<NoRows list="calls" model={model} />}
     />,
   )
@@ -100,7 +102,7 @@ function logPage(
   model: LogModel<unknown>,
   table: ComponentChildren,
 ): string {
-  const { filters, isLater, found, searchedTo, problem } = model
+  const { filters, isLater, found, searchedTo } = model
   const { rows, next } = found
   const inForce = filtersInForce(list, filters, model.masked)
   return consolePage(
@@ -109,60 +111,39 @@ function logPage(
       title: 'Deliveries',
       section: 'deliveries',
       actions: (
-        <nav class="switch" aria-label="Rows">
-          {(['deliveries', 'calls'] as const).map((each) => (
-            <a key={each} href={logUrl(each, filters)} aria-current={each === list ? 'true' : undefined}>
-              {lists[each]}
-            </a>
-          ))}
-        </nav>
-      ),
-    },
-    <>
-      <Problem text={problem} />
-      <Card class="log">
-        <h2 class="sr-only">{lists[list]}</h2>
-        <search class="search">
-          <form method="post" action="/admin/deliveries/search" class="form inline" autocomplete="off">
-            <input type="hidden" name="csrf" value={pageContext.csrfToken} />
-            <div class="field">
-              <label for="q">Request ID, phone number or e-mail address</label>
-              <input
-                id="q"
-                name="q"
-                type="search"
-                required
-                spellcheck={false}
-                autocapitalize="none"
-                value={model.input ?? filters.requestId ?? ''}
-                aria-describedby="q-hint"
-              />
-            </div>
-            <Button kind="primary">Search</Button>
-          </form>
-          <p class="hint" id="q-hint">
-            otpost stores recipients hashed and masked. Enter the whole phone number or e-mail address. URLs
-            contain only its hash.
-          </p>
-        </search>
-        <details class="fold">
-          <summary>Filter</summary>
-          <Filters list={list} model={model} now={pageContext.now} />
-        </details>
-        {inForce.length > 0 && (
-          <p class="found">
-            {inForce.map(({ name, value, without }) => (
-              <a key={name} class="in-force" href={logUrl(list, without)}>
-                {name} <strong>{withPlus(value)}</strong>
-                <span class="sr-only">(remove filter)</span>
-                <span aria-hidden="true">×</span>
+        <>
+          <LiveBar />
+          <nav class="switch" aria-label="Rows">
+            {(['deliveries', 'calls'] as const).map((each) => (
+              <a key={each} href={logUrl(each, filters)} aria-current={each === list ? 'true' : undefined}>
+                {lists[each]}
               </a>
             ))}
-            <LinkButton href={`/admin/${list}`} small>
-              Show all
-            </LinkButton>
-          </p>
-        )}
+          </nav>
+        </>
+      ),
+    },
+    <Card class="log">
+      <h2 class="sr-only">{lists[list]}</h2>
+      <details class="fold">
+        <summary>Filter</summary>
+        <Filters list={list} model={model} now={pageContext.now} />
+      </details>
+      {inForce.length > 0 && (
+        <p class="found">
+          {inForce.map(({ name, value, without }) => (
+            <a key={name} class="in-force" href={logUrl(list, without)}>
+              {name} <strong>{withPlus(value)}</strong>
+              <span class="sr-only">(remove filter)</span>
+              <span aria-hidden="true">×</span>
+            </a>
+          ))}
+          <LinkButton href={`/admin/${list}`} small>
+            Show all
+          </LinkButton>
+        </p>
+      )}
+      <div class="live" data-live="log" data-now={pageContext.now}>
         {table}
         {searchedTo !== null && (
           <p class="hint">
@@ -181,8 +162,8 @@ function logPage(
             latest {count(mostExported)} at most. Recipients are masked.
           </p>
         )}
-      </Card>
-    </>,
+      </div>
+    </Card>,
   )
 }
 
@@ -384,15 +365,8 @@ function BrandName({ brand }: { brand: string | null }) {
 
 function NoRows({
   list,
-  model: { filters, isLater, found, problem },
+  model: { filters, isLater, found },
 }: Omit<FiltersProps, 'model' | 'now'> & { model: LogModel<unknown> }) {
-  if (problem !== null) {
-    return (
-      <p class="buttons">
-        <LinkButton href={`/admin/${list}`}>Show all</LinkButton>
-      </p>
-    )
-  }
   if (found.next !== null) return null
   if (isLater) return <Empty title="Nothing older" />
   const { requestId } = filters

@@ -16,7 +16,7 @@ import {
 import { hourMs } from '../../../domain/time.ts'
 import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
-import { Card, consolePage, Drawing, Table } from '../components.tsx'
+import { Card, consolePage, Drawing, LiveBar, Table } from '../components.tsx'
 import { concernsOf, isIdle, limitNames, periodWords } from '../concerns.ts'
 import { channelNames } from '../log-query.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
@@ -49,7 +49,7 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
       section: 'overview',
       actions: (
         <>
-          <p class="pulse hint" data-pulse hidden />
+          <LiveBar />
           <nav class="switch" aria-label="Period">
             {(['hour', 'day', 'month'] as const).map((each) => (
               <a
@@ -71,7 +71,7 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
   )
 }
 
-/** The part that console.js refreshes. */
+/** The part that console.js updates. */
 export function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
   const { statistics, limited, providers } = model
   const span = spanOf(statistics)
@@ -632,6 +632,7 @@ function Breakdown({ title, hint, first, shares, columns, where }: BreakdownProp
         rows={shares
           .slice(0, mostShares)
           .map((share) => [share.name, ...columns.map(([, of]) => of(share, where(share.name)))])}
+        keys={shares.map(({ name }) => name)}
         figures
         empty="Nothing was sent."
       />

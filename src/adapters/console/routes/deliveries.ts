@@ -1,16 +1,15 @@
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { explain } from '../../../domain/events/explain.ts'
 import { deliveryStatuses, type Found, type PageOfLog } from '../../../domain/events/log-search.ts'
-import { isRequestId } from '../../../domain/events/request-context.ts'
 import { templateKeys } from '../../../domain/messages/templates.ts'
 import { csvDownload, html, seeOther } from '../answers.ts'
 import { type Columns, csvOf, type LogList, logUrl, readLogQuery, readPlace } from '../log-query.ts'
 import type { LogFilters, LogModel } from '../models.ts'
-import { field, type PageHandler, pageLength } from '../page-handler.ts'
+import { type PageHandler, pageLength } from '../page-handler.ts'
 import { tracePage } from '../pages/deliveries.tsx'
 import { callsPage, deliveriesPage } from '../pages/log.tsx'
 
-export function deliveryRoutes({ get, post, ports, settings, missing }: PageHandler): void {
+export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): void {
   const { eventLog } = ports
 
   get('/admin/deliveries', async ({ url }, pageContext) =>
@@ -55,7 +54,6 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
     filters: LogFilters,
     isLater: boolean,
     found: Found<Row>,
-    problem: string | null = null,
   ): Promise<LogModel<Row>> {
     const [brands, apps] = await Promise.all([ports.brands.list(), ports.apps.list()])
     const masked = filters.recipientSubjects ? (found.rows[0]?.recipient ?? null) : null
@@ -69,24 +67,9 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
       country: countries(settings.isCountry),
     }
     const searchedTo = found.rows.length < pageLength ? (found.next?.at ?? null) : null
-    return { filters, masked, isLater, found, searchedTo, known, problem }
+    return { filters, masked, isLater, found, searchedTo, known }
   }
 
-  post('/admin/deliveries/search', async ({ form }, pageContext) => {
-    const q = field(form, 'q')
-    if (q === '') return seeOther('/admin/deliveries')
-    const requestId = q.toLowerCase()
-    if (isRequestId(requestId)) return seeOther(logUrl('deliveries', { requestId }))
-    const recipient = settings.contacts.phone(q) ?? settings.contacts.email(q)
-    if (!recipient) {
-      const text = 'Enter a request ID, a phone number or an e-mail address.'
-      const nothing = await modelOf({}, false, { rows: [], next: null }, text)
-      return html(deliveriesPage(pageContext, { ...nothing, input: q }), 400)
-    }
-    // Hashed, since proxies log URLs.
-    const recipientSubjects = ports.secrets.subjects(recipient.channel, recipient.identity)
-    return seeOther(logUrl('deliveries', { recipientSubjects }))
-  })
   get('/admin/deliveries/:requestId', async ({ params: { requestId = '' } }, pageContext) => {
     const [trace, deliveries, jobs] = await Promise.all([
       ports.eventLog.trace(requestId),

@@ -1,5 +1,6 @@
 import { isRequestId } from '../../../domain/events/request-context.ts'
 import { html, seeOther } from '../answers.ts'
+import { logUrl } from '../log-query.ts'
 import type { SearchModel } from '../models.ts'
 import { field, type PageHandler } from '../page-handler.ts'
 import { appHref } from '../pages/apps.tsx'
@@ -54,9 +55,18 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     // Hashed, since proxies log URLs.
     const recipientSubjects = secrets.subjects(recipient.channel, recipient.identity)
     const [latest] = await eventLog.deliveries({ recipientSubjects, limit: 1 })
-    if (!latest) return []
-    const href = `/admin/deliveries?${new URLSearchParams({ recipient: recipientSubjects.join('.') })}`
-    return [{ title: 'Deliveries to this recipient', detail: withPlus(latest.recipient), href }]
+    if (latest) {
+      const href = logUrl('deliveries', { recipientSubjects })
+      return [{ title: 'Deliveries to this recipient', detail: withPlus(latest.recipient), href }]
+    }
+    // Rejected requests have no deliveries.
+    const { rows } = await eventLog.findCalls({ recipientSubjects }, { limit: 1 })
+    const href = logUrl('calls', { recipientSubjects })
+    return rows.map(({ recipient: masked }) => ({
+      title: 'API calls for this recipient',
+      detail: withPlus(masked ?? ''),
+      href,
+    }))
   }
 
   async function withName(text: string): Promise<Hit[]> {
