@@ -25,7 +25,7 @@ import { countryOfPrefix, destinationOf } from './adapters/phone/destination.ts'
 import { isRegion } from './adapters/phone/e164.ts'
 import { formatPhone, formatPrefix } from './adapters/phone/format.ts'
 import { post } from './adapters/sms/http.ts'
-import { providerNames } from './adapters/sms/index.ts'
+import { developmentOnly, providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
 import { isTopLevelDomain } from './adapters/sms/top-level-domains.ts'
 import { runExpiryCleanup } from './adapters/store/expiry-cleanup.ts'
@@ -49,7 +49,7 @@ import { QueueWorker } from './domain/messages/queue-worker.ts'
 import { Alerts } from './domain/money/alerts.ts'
 import type { Actor } from './domain/operator/audit.ts'
 import { routeSettings } from './domain/operator/destinations.ts'
-import { type TextTest, testText } from './domain/operator/text-test.ts'
+import { sendTest, type TestSend } from './domain/operator/test-send.ts'
 import { webhookSwitch } from './domain/operator/webhooks.ts'
 import { CredentialRejections } from './domain/otp/credentials.ts'
 import { hasEnded, processOwner } from './process-owner.ts'
@@ -219,7 +219,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const live = new LiveStreams({ mark: context.eventLog.mark, now, stopping: stopping.signal })
   const consolePorts = {
     ...context,
-    testText: (actor: Actor, test: TextTest) => testText(testPorts, actor, test),
+    sendTest: (actor: Actor, test: TestSend) => sendTest(testPorts, actor, test),
     guard: context.guardReader,
     passwordHash,
     limited,
@@ -237,6 +237,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     databaseName,
     hasOutbox,
     providerNames,
+    developmentOnly,
     routes: routeSettings(config.smsMode, smsRoutes),
     isCountry: isRegion,
     destinationOf,
@@ -291,7 +292,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     queue,
     live,
     handle: (request: Request): Promise<Response> => http.handle(request),
-    testText: consolePorts.testText,
+    sendTest: consolePorts.sendTest,
 
     /** @throws if the port is in use or not permitted */
     listen(): URL {

@@ -150,6 +150,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     mark: flushed(figures.mark),
     statistics: flushed(figures.statistics),
     lastHour: flushed(figures.lastHour),
+    accepted: flushed(figures.accepted),
     spending: flushed(figures.spending),
     countries: flushed(figures.countries),
     guardCounts: flushed(figures.guardCounts),

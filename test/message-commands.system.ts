@@ -9,6 +9,7 @@ import { temporaryFolder } from './support/folder.ts'
 import { storeBrand } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
 import { otpost, startServer } from './support/server.ts'
+import { startSmtp } from './support/smtp.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
@@ -276,13 +277,14 @@ describe.concurrent('text', () => {
 
     const to = ['text', 'send', 'acme', 'LOGIN_OTP', '--lang', 'mr', '--to', '+91 98765 43210']
     const [, requestId = ''] =
-      /^Sent to 91\*{8}10 through outbox\. Request (\S+)\.\n$/.exec(await ok(env, ...to)) ?? []
+      /^Accepted by outbox: the test message to 91\*{8}10\. Request (\S+)\.\n$/.exec(await ok(env, ...to)) ??
+      []
     const message = JSON.parse(await ok(env, 'outbox'))
     expect(message).toMatchObject({ to: '919876543210', text: code })
     expect(await ok(env, 'deliveries', '--request', requestId)).toMatch(/ otpost:test +acme +91\*{8}10 /)
     const audit = JSON.parse(await ok(env, 'audit', '--json')).at(-1)
     expect(audit).toMatchObject({
-      action: 'text.tested',
+      action: 'message.tested',
       target: 'acme',
       details: { lang: 'mr', request: requestId },
     })
@@ -313,6 +315,78 @@ describe.concurrent('text', () => {
     ]
     for (const [code, word, ...args] of refusals) expect(await failed(code, env, ...args)).toContain(word)
     expect(await ok(env, 'text', 'list', 'acme', '--json')).toBe('[]\n')
+  })
+})
+
+describe('test-send', () => {
+  test('tests each provider that doctor names, through that provider alone', async () => {
+    await using stack = new AsyncDisposableStack()
+    const smtp = await startSmtp()
+    stack.defer(smtp.stop)
+    const own = startReceiver()
+    stack.defer(own.stop)
+    const database = await environment()
+    const env = {
+      ...database,
+      ...own.env,
+      SMS_PLAIN: 'discard,webhook',
+      SMTP_URL: smtp.url,
+      MAIL_FROM: 'Otpost <no-reply@example.com>',
+    }
+    await ok(env, 'brand', 'put', 'acme', '--name', 'Acme')
+    const untested = async () => {
+      const findings: readonly Readonly<Record<'message' | 'remedy', string>>[] = JSON.parse(
+        (await otpost(['doctor', '--json'], env)).stdout,
+      )
+      return findings
+        .filter(({ message }) => message.includes('never accepted'))
+        .map((each) => `${each.message} ${each.remedy}`)
+    }
+    const send = (options: string) =>
+      `has never accepted a message. Send a test message to yourself: \`otpost test-send ${options}\`.`
+    const mailFinding = `smtp ${send('EMAIL --provider smtp')}`
+    expect(await untested()).toEqual([`webhook ${send('NUMBER --provider webhook')}`, mailFinding])
+
+    const sms = ['test-send', '+1 202 555 0143', '--provider', 'webhook']
+    own.answer(() => new Response(null, { status: 403 }))
+    const refused = await failed(1, env, ...sms)
+    expect(refused).toMatch(
+      /The test message to 12\*{7}43 was not accepted \(webhook: HTTP 403\)\. `otpost explain [0-9a-f-]{36}` has/,
+    )
+    expect(await untested()).toContain(mailFinding)
+    own.answer(() => new Response(null, { status: 204 }))
+    expect(await ok(env, ...sms)).toMatch(/^Accepted by webhook: the test message to 12\*{7}43\. Request /)
+    const code = ['--brand', 'acme', '--template', 'LOGIN_OTP', '--lang', 'de']
+    await ok(env, ...sms, ...code)
+    // doctor calls without a body.
+    const texts = own.received.flatMap(({ body }) => (body ? [[body.brandId, body.text]] : []))
+    expect(texts).toEqual([
+      ['otpost:test', expect.stringContaining('Test message from otpost.')],
+      ['otpost:test', expect.stringContaining('Test message from otpost.')],
+      ['acme', expect.stringMatching(/123456.*Acme/)],
+    ])
+    expect(await untested()).toEqual([mailFinding])
+
+    const mail = ['test-send', 'jane@example.com', '--provider', 'smtp', '--brand', 'acme']
+    const [, requestId = ''] =
+      /^Accepted by smtp: the test message to j\*{3}@example\.com\. Request (\S+)\.\n$/.exec(
+        await ok(env, ...mail),
+      ) ?? []
+    expect(smtp.received.map(({ mail }) => mail.subject)).toEqual(['Test message from Acme'])
+    expect(await untested()).toEqual([])
+    expect(await ok(env, 'explain', requestId)).toContain(
+      'an operator sent a test message by e-mail to j***@',
+    )
+    expect(JSON.parse(await ok(env, 'audit', '--json')).at(-1)).toMatchObject({
+      action: 'message.tested',
+      target: 'smtp',
+      details: { brand: 'acme', recipient: 'j***@example.com', request: requestId },
+    })
+    expect(await failed(1, env, 'test-send', '12', '--provider', 'webhook')).toContain('7 to 15 digits')
+    expect(await failed(1, env, ...sms.slice(0, 2), '--provider', 'pigeon')).toContain(
+      'has no provider pigeon',
+    )
+    expect(await failed(2, env, 'test-send')).toContain('recipient')
   })
 })
 

@@ -17,6 +17,7 @@ import { requestCommands } from './request.ts'
 import { reviewNumberCommands } from './review-number.ts'
 import { sandboxCommands } from './sandbox.ts'
 import { serveCommands } from './serve.ts'
+import { testCommands } from './test-send.ts'
 import { textCommands } from './text.ts'
 
 /** Commands load their modules when they run, so that `--help` is fast. */
@@ -43,6 +44,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   sandboxCommands(program, env)
   brandCommands(program, env)
   textCommands(program, env)
+  testCommands(program, env)
   requestCommands(program, env)
   appCommands(program, env)
   destinationCommands(program, env)

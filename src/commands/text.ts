@@ -31,12 +31,11 @@ import {
   isoTime,
   print,
   printTable,
-  requireDatabase,
   withContext,
 } from './common.ts'
+import { runTest, testHelp, valueMeaning, valuesIn } from './test-send.ts'
 
 const slugMeaning = 'the brandId'
-const valueMeaning = 'the value of a variable; can be repeated; other variables have samples'
 const keyMeaning = 'a template, such as LOGIN_OTP, or the key of a new template, such as TABLE_READY'
 
 export function textCommands(program: Command, env: Env): void {
@@ -110,7 +109,7 @@ docs/texts.md has an example of each.`,
       withContext(env, async ({ brands }) => {
         const brand = await requiredBrand(brands, slug)
         const settings = await textSettings(env)
-        const { sampleMessage } = await import('../domain/operator/text-test.ts')
+        const { sampleMessage } = await import('../domain/operator/test-send.ts')
         const sample = { key, lang, values: valuesIn(value) }
         const message = sampleMessage(brand, email ? 'EMAIL' : 'SMS', sample, settings)
         if ('mail' in message) print(`Subject: ${message.mail.subject}\n\n${message.mail.text.trimEnd()}`)
@@ -125,14 +124,9 @@ docs/texts.md has an example of each.`,
     .requiredOption('--to <recipient>', 'a phone number as in API requests, or an e-mail address')
     .option('--lang <tag>', "the language as in a request (BCP 47); the default is the brand's language")
     .option('--value <name=value>', valueMeaning, collect)
-    .addHelpText(
-      'after',
-      `
-A code is 123456, and no request can verify it. Destination rules and budgets apply. The delivery log has the message
-with the app otpost:test, and the audit log has the masked recipient.`,
-    )
-    .action((slug: string, key: string, options: SampleOptions & { to: string }) =>
-      sendText(env, slug, key, options),
+    .addHelpText('after', testHelp)
+    .action((brand: string, key: string, { to, lang, value }: SampleOptions & { to: string }) =>
+      runTest(env, { to, brand, key, lang, values: valuesIn(value) }),
     )
   text
     .command('lint')
@@ -206,16 +200,6 @@ interface SampleOptions {
   value?: readonly string[]
 }
 
-function valuesIn(values: readonly string[] = []): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    values.map((each) => {
-      const [, name, value] = /^(\w+)=(.*)$/s.exec(each) ?? []
-      if (name !== undefined && value !== undefined) return [name, value]
-      throw new OperatorError(`The value ${JSON.stringify(each)} must be name=value, such as orderId=A-1042.`)
-    }),
-  )
-}
-
 function smsLines({ text, template }: SmsContent, hasDlt: boolean, { segmentsOf }: DltSettings): string[] {
   const withMeter = (each: string) => {
     const { count, encoding } = segmentsOf(each)
@@ -225,34 +209,6 @@ function smsLines({ text, template }: SmsContent, hasDlt: boolean, { segmentsOf 
   return isOther
     ? [...withMeter(text), '', 'Registered-template route (DLT):', ...withMeter(template.text)]
     : withMeter(text)
-}
-
-async function sendText(
-  env: Env,
-  slug: string,
-  key: string,
-  { to, lang, value }: SampleOptions & { to: string },
-): Promise<void> {
-  const [{ createApp }, { readConfig }] = await Promise.all([
-    import('../app.ts'),
-    import('../config/config.ts'),
-  ])
-  const config = readConfig(env)
-  requireDatabase(config)
-  const app = await createApp(config, { serves: false })
-  try {
-    app.context.requireSecret()
-    const test = { brand: slug, key, to, lang, values: valuesIn(value) }
-    const { requestId, recipient, outcome, provider } = await app.testText(await commandActor(env), test)
-    if (outcome.kind !== 'accepted') {
-      throw new OperatorError(
-        `The message to ${recipient} was not accepted: ${outcome.reason}. \`otpost explain ${requestId}\` has the attempts.`,
-      )
-    }
-    print(`Sent to ${recipient} through ${provider}. Request ${requestId}.`)
-  } finally {
-    await app.close()
-  }
 }
 
 interface LintOptions {

@@ -459,6 +459,37 @@ trace(
   },
 )
 
+trace(
+  'a provider that never accepted a message is tested with the keyboard only',
+  async ({ page, gateway, goto }) => {
+    await signIn(page)
+    await page.getByText('Provider webhook has never accepted a message.').waitFor()
+    await page.getByRole('link', { name: 'Send a test through webhook' }).focus()
+    await page.keyboard.press('Enter')
+    await headed(page, 'Send a test')
+    expect(await page.getByLabel('Provider').inputValue()).toBe('webhook')
+    const send = async () => {
+      await page.getByLabel('Phone number or e-mail address').focus()
+      await page.keyboard.type('+1 202 555 0143')
+      await page.keyboard.press('Enter')
+      await headed(page, /^Request /)
+    }
+    gateway.answer(() => new Response(null, { status: 403 }))
+    await send()
+    await complained(page, 'The test message to 12*******43 was not accepted (webhook: HTTP 403).')
+    gateway.answer(() => new Response(null, { status: 204 }))
+    await page.goBack()
+    await send()
+    await said(page, 'Accepted by webhook: the test message to 12*******43.')
+    expect(page.url()).not.toContain('202')
+    await expectGoodLooks(page, 'result of a test')
+    await goto('/admin')
+    await headed(page, 'Overview')
+    expect(await page.getByText('has never accepted a message.').count()).toBe(0)
+  },
+  { isWithGateway: true },
+)
+
 trace('a blocked prefix is allowed for 24 hours, from the next code on', async (at) => {
   const { page, server } = at
   const send = (phone: string) => errorOfSend(server, 'acme', phone)
@@ -1153,6 +1184,7 @@ trace(
       { path: '/admin/deliveries', has: 'plain route' },
       { path: '/admin/deliveries?country=LU', has: 'Nothing found' },
       { path: '/admin/calls', has: 'cooldown_active' },
+      { path: '/admin/test?provider=webhook', has: 'Phone number or e-mail address' },
       { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
       { path: '/admin/guard', has: '+371 2000' },

@@ -50,6 +50,7 @@ const provider: ProviderHealth = {
   failuresInARow: 0,
   openMs: 0,
   lastHour: { accepted: 0, failed: 0, unknown: 0 },
+  hasAccepted: true,
 }
 
 const noGuard: OverviewModel['guard'] = {

@@ -19,6 +19,7 @@ import { callsPage, deliveriesPage } from '../../src/adapters/console/pages/log.
 import { previewFragment } from '../../src/adapters/console/pages/messages.tsx'
 import { moneyPage } from '../../src/adapters/console/pages/money.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
+import { testPage } from '../../src/adapters/console/pages/test-send.tsx'
 import { textPage, textsPage } from '../../src/adapters/console/pages/texts.tsx'
 import { webhookPage, webhookSecretPage } from '../../src/adapters/console/pages/webhook.tsx'
 import { formOf } from '../../src/adapters/console/routes/brands.ts'
@@ -392,9 +393,19 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           ],
           providers: [hostile],
           problems: [hostile],
-          test: { to: hostile, problem: hostile },
         }),
     ]),
+    [
+      'a test message',
+      (around) =>
+        testPage(around, {
+          form: { to: hostile, provider: hostile, brand: hostile, template: hostile, lang: hostile },
+          providers: [{ name: hostile, channel: 'SMS' }],
+          brands: [{ slug: hostile, displayName: hostile }],
+          templates: [hostile],
+          problem: hostile,
+        }),
+    ],
     [
       'a request',
       (around) =>

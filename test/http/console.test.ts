@@ -48,6 +48,7 @@ const pages = [
   '/admin/deliveries',
   '/admin/deliveries.csv',
   '/admin/calls',
+  '/admin/test',
   '/admin/queue',
   '/admin/destinations',
   '/admin/guard',
@@ -993,13 +994,6 @@ describe('an operator', () => {
     for (const shown of ['{{otp}} second', 'version 2', '→ {{otp}} second']) expect(html).toContain(shown)
     expect((await visitor.get(path)).html).toMatch(/version 2.*by console/s)
 
-    const send = (to: string) => visitor.post(`${path}/test`, { ...target, to })
-    expect((await send('+1 202 555 0143')).headers.get('location')).toBe(editor)
-    expect((await visitor.get(editor)).html).toMatch(/Sent to 12\*+43 through \w+\./)
-    expect((await app.outbox('12025550143')).at(-1)?.text).toMatch(/^\d{6} second$/)
-    const refused = await send('jane@example.com')
-    expect([refused.status, refused.html.includes('must be a phone number')]).toEqual([409, true])
-
     const remove = { ...target, version: '2', remove: '1' }
     expect((await visitor.post(path, remove)).headers.get('location')).toBe(path)
     expect(await stored()).toBeUndefined()
@@ -1378,7 +1372,7 @@ describe('an operator', () => {
   test('sees four failed sends as a problem', async () => {
     const provider = testProvider('one')
     await openWith(provider)
-    expect((await visitor.get('/admin')).html).toContain('No problems')
+    expect((await visitor.get(`/admin`)).html).not.toContain('>Problems<')
     provider.answer(() => ({ kind: 'retryable', reason: 'HTTP 500' }))
     for (const end of [1, 2, 3, 4])
       await app.eventsOf(await app.post('/otp/send', { phone: `1202555014${end}` }))

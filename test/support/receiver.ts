@@ -18,7 +18,7 @@ export function startReceiver(reply: Reply = () => new Response(null, { status: 
     idleTimeout: 0,
     async fetch(request) {
       const raw = await request.text()
-      const call = { headers: request.headers, raw, body: JSON.parse(raw) }
+      const call = { headers: request.headers, raw, body: raw === '' ? undefined : JSON.parse(raw) }
       received.push(call)
       return state.reply(call)
     },

@@ -18,6 +18,7 @@ import type { LimitName } from '../../domain/otp/limits.ts'
 import { ago, count, counted, duration, percent, utc } from '../pages/words.ts'
 import { channelNames, logUrl } from './log-query.ts'
 import type { OverviewModel } from './models.ts'
+import { testPath } from './pages/test-send.tsx'
 import { webhookPath } from './pages/webhook.tsx'
 
 export interface Concern {
@@ -219,16 +220,17 @@ function providerConcerns({ providers, statistics }: OverviewModel): Concern[] {
         `${shareOf(inPeriod)} failed or ${inPeriod.failed === 1 ? 'has' : 'have'} an unknown result ${periodWords[period]}${cause ? `, most often: ${errorClasses[cause]}` : ''}.`,
       isFailing(inHour) && inHour.all !== inPeriod.all && `${shareOf(inHour)} in the last hour.`,
     ].filter(Boolean)
-    if (parts.length === 0) return []
+    const rows = deliveriesPage({ provider: name, since, statuses: notAccepted })
+    const test = { title: 'Send a test', href: testPath({ provider: name }) }
+    const isUntested = 'hasAccepted' in provider && !provider.hasAccepted
+    if (parts.length === 0) {
+      const text = `Provider ${name} has never accepted a message.`
+      return isUntested ? [{ tone: 'warn', text, pages: [test] }] : []
+    }
+    if (isUntested) parts.push('It has never accepted a message.')
     const isBad = circuit?.isBad || isFailing(inPeriod) || isFailing(inHour)
     const text = `Provider ${name}: ${parts.join(' ')}`
-    return [
-      {
-        tone: isBad ? 'bad' : 'warn',
-        text,
-        pages: [deliveriesPage({ provider: name, since, statuses: notAccepted })],
-      },
-    ]
+    return [{ tone: isBad ? 'bad' : 'warn', text, pages: isUntested ? [rows, test] : [rows] }]
   })
 }
 

@@ -327,5 +327,12 @@ export interface TextModel {
   readonly history: readonly AuditRecord[]
   readonly providers: readonly string[]
   readonly problems: readonly string[]
-  readonly test: { readonly to: string; readonly problem: string | null }
+}
+
+export interface TestModel {
+  readonly form: Readonly<Record<'to' | 'provider' | 'brand' | 'template' | 'lang', string>>
+  readonly providers: readonly Pick<ProviderHealth, 'name' | 'channel'>[]
+  readonly brands: readonly Pick<Brand, 'slug' | 'displayName'>[]
+  readonly templates: readonly string[]
+  readonly problem: string | null
 }

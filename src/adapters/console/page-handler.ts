@@ -35,7 +35,7 @@ import {
 } from '../../domain/operator/operator.ts'
 import type { PolicyPorts, PolicyStore } from '../../domain/operator/policy.ts'
 import { type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
-import type { TextTest, TextTested } from '../../domain/operator/text-test.ts'
+import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
 import { staticRoutes } from '../pages/static.ts'
@@ -64,11 +64,13 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     risingRejections(now: number): Promise<readonly RejectionRate[]>
     /** By `wayName`. */
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
+    /** The ways (`wayName`) that have accepted a message. */
+    accepted(now: number): Promise<ReadonlySet<string>>
     countries(now: number): Promise<readonly CountryCodes[]>
     /** By day; `until` is exclusive. */
     spending(from: number, until: number): Promise<readonly DaySpend[]>
   }
-  readonly testText: (actor: Actor, test: TextTest) => Promise<TextTested>
+  readonly sendTest: (actor: Actor, test: TestSend) => Promise<TestSent>
   readonly jobs: NotifyJobStore
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>
@@ -81,7 +83,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   /** Requests not written to the event log since the server started. */
   readonly stats: { eventLog(): { readonly lost: number; readonly lastLostAt: number | null } }
   readonly live: LiveStreams
-  readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour'>[]
+  readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[]
 }
 
 export interface ConsoleSettings extends PreviewSettings {
@@ -96,6 +98,8 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly hasOutbox: boolean
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]
+  /** Providers that deliver nothing. */
+  readonly developmentOnly: readonly string[]
   readonly contacts: Contacts
   readonly routes: RouteSettings
   readonly smsCountries: readonly string[]

@@ -13,6 +13,7 @@ import { reviewNumberRoutes } from './routes/review-numbers.ts'
 import { searchRoutes } from './routes/search.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
+import { testRoutes } from './routes/test-send.ts'
 import { textRoutes } from './routes/texts.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
@@ -23,6 +24,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   requestRoutes(pageHandler)
   brandRoutes(pageHandler)
   textRoutes(pageHandler)
+  testRoutes(pageHandler)
   appRoutes(pageHandler)
   webhookRoutes(pageHandler)
   deliveryRoutes(pageHandler)

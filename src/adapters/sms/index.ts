@@ -23,6 +23,11 @@ export const providerSpecs: readonly SmsProviderSpec[] = [
 
 export const providerNames: readonly string[] = providerSpecs.map((provider) => provider.name)
 
+/** They deliver nothing. The mailer `outbox` has the name of the provider. */
+export const developmentOnly: readonly string[] = providerSpecs
+  .filter((provider) => provider.developmentOnly)
+  .map((provider) => provider.name)
+
 export function providerNamed(name: string): SmsProviderSpec | undefined {
   return providerSpecs.find((provider) => provider.name === name)
 }

@@ -1,6 +1,7 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
 import type { RejectionCount } from '../../domain/events/rejections.ts'
+import { wayName } from '../../domain/events/stats.ts'
 import { variableTypes } from '../../domain/messages/brand-texts.ts'
 import type { DltBrand } from '../../domain/messages/dlt.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
@@ -40,6 +41,8 @@ export interface PolicyFacts {
   readonly dltBrands: readonly DltBrand[]
   /** Of the last 9 days. */
   readonly rejections: readonly (RejectionCount & { readonly at: number })[]
+  /** The ways (`wayName`) that have accepted a message. */
+  readonly accepted: readonly string[]
 }
 
 export interface AppFacts {
@@ -109,6 +112,7 @@ export const policyQueries = [
   FROM brands WHERE dlt_enabled AND status <> 'suspended' ORDER BY slug`,
   "SELECT brand_slug, template_key, lang, text, version, updated_at FROM texts WHERE channel = 'SMS' ORDER BY template_key, lang",
   'SELECT brand_slug, template_key, name, type, max FROM text_variables ORDER BY position',
+  "SELECT DISTINCT channel, provider FROM stats WHERE step_ms = 86400000 AND kind = 'attempt' AND detail LIKE 'accepted%'",
 ]
 
 type Row = readonly unknown[]
@@ -126,6 +130,7 @@ export function policyFacts([
   dltBrands = [],
   texts = [],
   variables = [],
+  accepted = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
@@ -143,6 +148,9 @@ export function policyFacts([
       const isOfBrand = ([slug]: Row) => slug === row[0]
       return dltBrandOf(row, texts.filter(isOfBrand), variables.filter(isOfBrand))
     }),
+    accepted: accepted.map(([channel, provider]) =>
+      wayName(channel === 'SMS' ? 'SMS' : 'EMAIL', String(provider)),
+    ),
     rejections: rejections.map(([stepMs, at, kind, brand, provider, detail, count]) => ({
       stepMs: Number(stepMs),
       at: Number(at),

@@ -1,4 +1,4 @@
-import { and, eq, gte, inArray, lt, max, ne, or, sql } from 'drizzle-orm'
+import { and, eq, gte, inArray, like, lt, max, ne, or, sql } from 'drizzle-orm'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/events/rejections.ts'
 import type { LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
 import {
@@ -10,6 +10,7 @@ import {
   type StatKey,
   spendOf,
   stepsOf,
+  wayName,
 } from '../../domain/events/stats.ts'
 import type { CountryHistory } from '../../domain/guard/bucket.ts'
 import type { CountryCodes, GuardCount } from '../../domain/guard/status.ts'
@@ -28,6 +29,8 @@ export function createStatistics({
   const { at, kind, channel, brand, provider, detail } = stats
   const columns = { at, kind, channel, brand, provider, detail }
   const sum = sql<number>`CAST(sum(${stats.count}) AS bigint)`
+  const acceptedWays = new Set<string>()
+  let acceptedFrom = 0
   let bestDays: { readonly today: number; readonly counts: Counts } | undefined
 
   async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
@@ -143,6 +146,19 @@ export function createStatistics({
         .where(isOf)
         .groupBy(...Object.values(key))
       return risingRejections(rows)
+    },
+    /** By `wayName`. Reads all days once, then only those that may have changed. */
+    async accepted(now: number): Promise<ReadonlySet<string>> {
+      const isOf = and(eq(stats.stepMs, dayMs), gte(at, acceptedFrom), eq(kind, 'attempt'))
+      const rows = await orm
+        .select({ channel, provider })
+        .from(stats)
+        .where(and(isOf, like(detail, 'accepted%')))
+        .groupBy(channel, provider)
+      for (const row of rows) acceptedWays.add(wayName(row.channel, row.provider))
+      // The counts of a day may be written on the next.
+      acceptedFrom = now - (now % dayMs) - dayMs
+      return acceptedWays
     },
     async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
       const counted: Counted[] = []

@@ -16,7 +16,7 @@ import { fileFindings } from './files.ts'
 import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
-import { providerFindings } from './providers.ts'
+import { providerFindings, untestedFindings } from './providers.ts'
 import { queueFindings } from './queue.ts'
 import { rejectionFindings } from './rejections.ts'
 import { reviewNumberFindings } from './review-numbers.ts'
@@ -64,7 +64,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
 
 function policyFindings(
   policy: PolicyFacts,
-  { alerts, appCredentials, limits, otpTtlSeconds }: Config,
+  { alerts, appCredentials, limits, otpTtlSeconds, smtp }: Config,
   destinations: DestinationConfig,
 ): readonly Finding[] {
   return [
@@ -74,6 +74,7 @@ function policyFindings(
     ...dltFindings(policy.dltBrands, otpTtlSeconds),
     ...queueFindings(policy.oldestJobAt, Date.now()),
     ...providerFindings(policy.rejections, Date.now()),
+    ...untestedFindings(policy.accepted, destinations.routes, smtp !== undefined),
     ...rejectionFindings(policy.rejections, Date.now()),
     ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),
     ...webhookFindings(policy),

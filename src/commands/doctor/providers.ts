@@ -1,6 +1,9 @@
+import { developmentOnly } from '../../adapters/sms/index.ts'
 import type { PolicyFacts } from '../../adapters/store/condition.ts'
+import type { DestinationConfig } from '../../config/destinations.ts'
 import { rejectionSteps } from '../../domain/events/rejections.ts'
 import { isTrouble } from '../../domain/events/statistics.ts'
+import { wayName } from '../../domain/events/stats.ts'
 import { hourMs } from '../../domain/time.ts'
 import { type Finding, warn } from './finding.ts'
 
@@ -21,6 +24,30 @@ export function providerFindings(counts: PolicyFacts['rejections'], now: number)
       'See the reasons with `otpost deliveries --since 1d`, or in the console.',
     )
   })
+}
+
+/** Of the providers in use, apart from those that deliver nothing. */
+export function untestedFindings(
+  accepted: PolicyFacts['accepted'],
+  { plain, template }: DestinationConfig['routes'],
+  hasSmtp: boolean,
+): readonly Finding[] {
+  const ways = [...new Set([...plain, ...template])]
+    .filter((provider) => !developmentOnly.includes(provider))
+    .map((provider) => {
+      const registered = plain.includes(provider) ? '' : ' --brand SLUG --template LOGIN_OTP'
+      return { channel: 'SMS', provider, options: `NUMBER --provider ${provider}${registered}` } as const
+    })
+  const mail = { channel: 'EMAIL', provider: 'smtp', options: 'EMAIL --provider smtp' } as const
+  return [...ways, ...(hasSmtp ? [mail] : [])]
+    .filter(({ channel, provider }) => !accepted.includes(wayName(channel, provider)))
+    .map(({ provider, options }) =>
+      warn(
+        'providers',
+        `${provider} has never accepted a message.`,
+        `Send a test message to yourself: \`otpost test-send ${options}\`.`,
+      ),
+    )
 }
 
 function sumOf(counts: PolicyFacts['rejections']): number {

@@ -12,6 +12,7 @@ import {
   type LimitStatus,
   type Operation,
   type RequestEnd,
+  testAppId,
 } from './request-context.ts'
 
 /** @param jobs of an asynchronous notification */
@@ -51,7 +52,9 @@ function opening(trace: RequestTrace): string[] {
   const named = reference === null ? '' : `, reference ${reference}`
   return [
     `Request ${requestId}`,
-    `On ${time(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${paths[operation]}).`,
+    app === testAppId
+      ? `On ${time(at)} an operator sent a test message${by}${forRecipient}${forBrand}.`
+      : `On ${time(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${paths[operation]}).`,
     end === null
       ? 'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.'
       : `Answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,
@@ -113,13 +116,14 @@ function checks(trace: RequestTrace): string[] {
   const isDenied = guardDecision(trace, end?.error)?.verdict === 'denied'
   const kind = end?.error ? kindOf(end.error) : undefined
   const [failed, meaning] = kind ? refusals[kind] : []
-  const lines = [`passed    credentials of app ${app}`]
+  const isTest = app === testAppId
+  const lines = isTest ? [] : [`passed    credentials of app ${app}`]
   const refused = (why: string) => [...lines, `REJECTED  ${why}`]
   const why = end?.message ?? meaning ?? end?.error ?? ''
 
   if (failed === 'app' || (failed === 'brand' && kind !== 'template_not_allowed')) return refused(why)
-  if (brand !== null) lines.push(`passed    brand ${brand} is active`)
-  else if (channel === 'EMAIL') lines.push('passed    e-mail needs no brand')
+  if (brand !== null && !isTest) lines.push(`passed    brand ${brand} is active`)
+  else if (channel === 'EMAIL' && !isTest) lines.push('passed    e-mail needs no brand')
   if (failed === 'brand') return refused(why)
   if (failed === 'key') return refused(`Idempotency-Key: ${why}`)
   if (flags.includes('replayed')) return [...lines, replayed(end)]

@@ -5,6 +5,9 @@ import type { BudgetName, LimitName } from '../otp/limits.ts'
 import type { VerifiedCode } from '../otp/store.ts'
 import type { EpochMs } from '../time.ts'
 
+/** The app of test messages by operators. It has a colon, so it is no app's and no brand's. */
+export const testAppId = 'otpost:test'
+
 export type Operation = 'send' | 'resend' | 'verify' | 'notify'
 
 /** For the log line and the request trace: no API key, code, full recipient or text. */

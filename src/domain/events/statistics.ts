@@ -85,6 +85,8 @@ export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
   readonly channel: Channel
   readonly routes: readonly SmsRoute[]
   readonly lastHour: LastHour
+  /** False: never, in the days that the statistics have. */
+  readonly hasAccepted: boolean
 }
 
 /** Carriers and wrong numbers cause fewer failures than this on a normal day. */

@@ -10,7 +10,7 @@ export function providerHealth({
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
   readonly breakers: Pick<Breakers, 'states'>
-}): Omit<ProviderHealth, 'lastHour'>[] {
+}): Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[] {
   const known = new Map(breakers.states().map((state) => [state.provider, state]))
   const circuitOf = (name: string) => {
     const { state, failuresInARow, openMs } = known.get(name) ?? closed

@@ -11,7 +11,7 @@ export type AuditAction =
   | 'brand.template'
   | 'text.set'
   | 'text.removed'
-  | 'text.tested'
+  | 'message.tested'
   | 'app.issued'
   | 'app.changed'
   | 'app.rotated'

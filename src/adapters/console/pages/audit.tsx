@@ -11,7 +11,7 @@ const actions: Readonly<Record<AuditAction, string>> = {
   'brand.template': 'Template registered',
   'text.set': 'Text set',
   'text.removed': 'Text removed',
-  'text.tested': 'Text tested',
+  'message.tested': 'Test message sent',
   'app.issued': 'App created',
   'app.changed': 'App changed',
   'app.rotated': 'Key rotated',

@@ -7,6 +7,7 @@ import { Card, consolePage, Form, Problems, Table } from '../components.tsx'
 import type { BrandModel, PageContext } from '../models.ts'
 import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
 import { BrandStatusBadge } from './parts.tsx'
+import { testPath } from './test-send.tsx'
 import { textPath, textsPath } from './texts.tsx'
 
 export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): string {
@@ -83,6 +84,7 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
         <>
           <BrandStatusBadge status={brand.status} />
           <LinkButton href={textsPath(brand)}>Texts</LinkButton>
+          <LinkButton href={testPath({ brand: brand.slug })}>Send a test</LinkButton>
         </>
       ),
       scripts: ['preview.js'],

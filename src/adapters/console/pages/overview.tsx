@@ -14,7 +14,16 @@ import {
   type Statistics,
 } from '../../../domain/events/statistics.ts'
 import { hourMs } from '../../../domain/time.ts'
-import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
+import {
+  Badge,
+  ExactTime,
+  Icon,
+  LinkButton,
+  rich,
+  Time,
+  type Tone,
+  UtcNote,
+} from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, LiveBar, Table } from '../components.tsx'
 import { concernsOf, isIdle, limitNames, periodWords } from '../concerns.ts'
@@ -22,6 +31,7 @@ import { channelNames } from '../log-query.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
 import { Count, spanOf } from './counts.tsx'
 import { withPlus } from './parts.tsx'
+import { testPath } from './test-send.tsx'
 
 const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
 
@@ -395,6 +405,7 @@ function Providers({ providers, lastHour }: ProvidersProps) {
           { title: 'Accepted', align: 'end' },
           { title: 'Failed', align: 'end' },
           { title: 'Unknown', align: 'end' },
+          { title: 'Test', isQuiet: true },
         ]}
         rows={providers.map((provider) => {
           const { name, channel } = provider
@@ -406,6 +417,9 @@ function Providers({ providers, lastHour }: ProvidersProps) {
             <Count value={provider.lastHour.accepted} of="accepted" where={where} />,
             <Failing figure="failed" of={provider.lastHour} where={where} />,
             <Failing figure="unknown" of={provider.lastHour} where={where} />,
+            <LinkButton small href={testPath({ provider: name })}>
+              Send a test<span class="sr-only"> through {name}</span>
+            </LinkButton>,
           ]
         })}
         figures

@@ -12,6 +12,7 @@ import { Card, consolePage, Form, Notice, Problem, Problems, Table } from '../co
 import type { PageContext, TextModel, TextRow, TextsModel } from '../models.ts'
 import { Changes } from './audit.tsx'
 import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
+import { testPath } from './test-send.tsx'
 
 export function textsPage(pageContext: PageContext, model: TextsModel): string {
   const { brand, rows, form, problem } = model
@@ -115,10 +116,13 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
       title: isNewTemplate ? 'New template' : `${kindOf(form)} in ${languageName(lang)}`,
       section: 'brands',
       parent: { title: `Texts of ${brand.displayName}`, href: textsPath(brand) },
-      actions: isNewTemplate ? undefined : own ? (
-        <Badge tone="good">version {own.version}</Badge>
-      ) : (
-        <Badge tone="quiet">built in</Badge>
+      actions: !isNewTemplate && (
+        <>
+          {own ? <Badge tone="good">version {own.version}</Badge> : <Badge tone="quiet">built in</Badge>}
+          <LinkButton href={testPath({ brand: brand.slug, template: templateKey, lang })}>
+            Send a test
+          </LinkButton>
+        </>
       ),
       scripts: ['preview.js'],
     },
@@ -334,28 +338,11 @@ function sampleVariables({ preview: { sms }, placeholders }: TextModel) {
 }
 
 function StoredText({ model }: { model: TextModel }) {
-  const { brand, form, own, builtIn, providers, test } = model
+  const { brand, form, own, builtIn, providers } = model
   const { templateKey, channel, lang } = form
   const registration = registrationKeyOf(templateKey, lang === brand.lang ? undefined : lang)
   return (
     <>
-      <Card
-        title="Send a test"
-        hint="The saved text, with sample values. Destination rules and budgets apply, and the provider bills an SMS."
-      >
-        <Problem text={test.problem} />
-        <Form action={`${textsPath(brand)}/test`} hidden={{ templateKey, channel, lang }} class="inline">
-          <Field
-            label={channel === 'EMAIL' ? 'E-mail address' : 'Phone number'}
-            name="to"
-            value={test.to}
-            required
-            isCode
-            placeholder={channel === 'EMAIL' ? 'you@example.com' : '+1 202 555 0143'}
-          />
-          <Button>Send</Button>
-        </Form>
-      </Card>
       {channel === 'SMS' && (
         <Card title="Registered template" hint="For DLT in India and for providers’ own template IDs.">
           <Registration brand={brand} of={registration} providers={providers} />

@@ -14,7 +14,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
-    const [isUsable, statistics, lastHour, rejections, guard, policy, failing, queue, failed] =
+    const [isUsable, statistics, lastHour, accepted, rejections, guard, policy, failing, queue, failed] =
       await Promise.all([
         ports.checkDatabase().then(
           () => true,
@@ -22,6 +22,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
         ),
         ports.eventLog.statistics(period, now),
         ports.eventLog.lastHour(now),
+        ports.eventLog.accepted(now),
         ports.eventLog.risingRejections(now),
         readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
         ports.policy.rows(),
@@ -31,7 +32,9 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
       ])
     const providers = ports.providerStates().map((state): ProviderHealth => {
       const quiet = { accepted: 0, failed: 0, unknown: 0 }
-      return { ...state, lastHour: lastHour.get(wayName(state.channel, state.name)) ?? quiet }
+      const way = wayName(state.channel, state.name)
+      const hasAccepted = accepted.has(way) || settings.developmentOnly.includes(state.name)
+      return { ...state, lastHour: lastHour.get(way) ?? quiet, hasAccepted }
     })
     const { lost, lastLostAt } = ports.stats.eventLog()
     const isNews = lastLostAt !== null && lastLostAt >= statistics.from

@@ -103,33 +103,6 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
     }),
   )
   post(
-    `${path}/test`,
-    ofBrand((brand, { form, visit, by }, pageContext) => {
-      const channel = parseChannel(form.get('channel'))
-      const target = targetIn(brand, field(form, 'templateKey'), channel, field(form, 'lang'))
-      if (!target) return missing(pageContext, 'Text not found')
-      const { templateKey: key, lang } = target
-      const to = field(form, 'to')
-      return orAgain(
-        async () => {
-          if (to.includes('@') !== (channel === 'EMAIL')) {
-            const kind = channel === 'EMAIL' ? 'an e-mail address' : 'a phone number of 7 to 15 digits'
-            throw new OperatorError(`The recipient must be ${kind}.`)
-          }
-          const test = { brand: brand.slug, key, lang, to }
-          const { recipient, outcome, provider } = await ports.testText(by.actor, test)
-          if (outcome.kind !== 'accepted') {
-            throw new OperatorError(
-              `The message to ${recipient} was not accepted: ${outcome.reason}. Deliveries has its trace.`,
-            )
-          }
-          return done(visit, textPath(brand, target), `Sent to ${recipient} through ${provider}.`)
-        },
-        (problem) => editor(pageContext, brand, startingForm(brand, target), { test: { to, problem } }),
-      )
-    }),
-  )
-  post(
     `${path}/preview`,
     ofBrand((brand, { form }) => {
       const asked = textAsked(form)
@@ -167,7 +140,7 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
     pageContext: PageContext,
     brand: BrandWithTexts,
     form: TextForm,
-    part: Partial<Pick<TextModel, 'isNewTemplate' | 'problems' | 'test'>> = {},
+    part: Partial<Pick<TextModel, 'isNewTemplate' | 'problems'>> = {},
   ): Promise<Response> {
     const records = await changesOf(brand)
     const model: TextModel = {
@@ -181,11 +154,9 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
       providers: settings.providerNames,
       isNewTemplate: false,
       problems: [],
-      test: { to: '', problem: null },
       ...part,
     }
-    const isRejected = model.problems.length > 0 || model.test.problem !== null
-    return html(textPage(pageContext, model), isRejected ? 409 : 200)
+    return html(textPage(pageContext, model), model.problems.length > 0 ? 409 : 200)
   }
 
   function startingForm(brand: BrandWithTexts, target: TextTarget): TextForm {

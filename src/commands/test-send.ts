@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import { OperatorError } from '../domain/operator/operator.ts'
+import type { TestSend } from '../domain/operator/test-send.ts'
+import { collect, commandActor, type Env, print, requireDatabase } from './common.ts'
+
+export const valueMeaning = 'the value of a variable; can be repeated; other variables have samples'
+
+export const testHelp = `
+A code is 123456, and no request can verify it. Destination rules, budgets and the default limit of calls per minute apply.
+The provider bills an SMS. The delivery log has the message with the app otpost:test, and the audit log has the masked
+recipient. The command exits with status 1 unless a provider accepted the message.`
+
+export function testCommands(program: Command, env: Env): void {
+  program
+    .command('test-send')
+    .description('send a test message to a recipient, through the providers of the settings')
+    .argument('<recipient>', 'a phone number as in API requests, or an e-mail address')
+    .option(
+      '--provider <name>',
+      'call this provider and no other, also while its circuit is open; the default is the route of a message of an app',
+    )
+    .option(
+      '--brand <slug>',
+      'the brandId; its name is in the message, and its destination rules and budget apply',
+    )
+    .option('--template <key>', 'a template of the brand; the default is a text that says that it is a test')
+    .option('--lang <tag>', "the language of the template (BCP 47); the default is the brand's language")
+    .option('--value <name=value>', valueMeaning, collect)
+    .addHelpText('after', testHelp)
+    .action((to: string, { provider, brand, template: key, lang, value }: TestOptions) =>
+      runTest(env, { to, provider, brand, key, lang, values: valuesIn(value) }),
+    )
+}
+
+interface TestOptions {
+  provider?: string
+  brand?: string
+  template?: string
+  lang?: string
+  value?: readonly string[]
+}
+
+/** @throws OperatorError unless a provider accepts the message */
+export async function runTest(env: Env, test: TestSend): Promise<void> {
+  const [{ createApp }, { readConfig }, { testResult }] = await Promise.all([
+    import('../app.ts'),
+    import('../config/config.ts'),
+    import('../domain/operator/test-send.ts'),
+  ])
+  const config = readConfig(env)
+  requireDatabase(config)
+  const app = await createApp(config, { serves: false })
+  try {
+    app.context.requireSecret()
+    const sent = await app.sendTest(await commandActor(env), test)
+    const result = testResult(sent)
+    if (sent.outcome.kind !== 'accepted') {
+      throw new OperatorError(`${result} \`otpost explain ${sent.requestId}\` has the attempts.`)
+    }
+    print(`${result} Request ${sent.requestId}.`)
+  } finally {
+    await app.close()
+  }
+}
+
+/** @throws OperatorError */
+export function valuesIn(values: readonly string[] = []): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    values.map((each) => {
+      const [, name, value] = /^(\w+)=(.*)$/s.exec(each) ?? []
+      if (name !== undefined && value !== undefined) return [name, value]
+      throw new OperatorError(`The value ${JSON.stringify(each)} must be name=value, such as orderId=A-1042.`)
+    }),
+  )
+}

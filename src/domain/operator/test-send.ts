@@ -1,0 +1,261 @@
+import { judged } from '../body.ts'
+import type { Brands, BrandWithTexts } from '../brands/brand.ts'
+import { type Channel, type Contacts, mask, type Recipient } from '../contact.ts'
+import type { DestinationPorts } from '../destinations/decide.ts'
+import {
+  newRequestContext,
+  noteRecipient,
+  type RequestContext,
+  testAppId,
+} from '../events/request-context.ts'
+import type { RequestEnded } from '../events/request-ended.ts'
+import { Failure } from '../failures.ts'
+import { type DeliveryPorts, deliverMail, type SmsMode, type Step, smsSteps } from '../messages/delivery.ts'
+import { renderMail } from '../messages/emails.ts'
+import {
+  giveBackUnspent,
+  isScrubbed,
+  type MailContent,
+  type SmsContent,
+  type SmsWay,
+  sendSms,
+  smsParts,
+  smsWay,
+} from '../messages/notify-message.ts'
+import type { PreviewSettings } from '../messages/preview.ts'
+import { providerHealth } from '../messages/provider-health.ts'
+import type { Outcome } from '../messages/providers.ts'
+import { sampleMail, sampleSms } from '../messages/sample-message.ts'
+import { Charge } from '../money/charge.ts'
+import { claim } from '../otp/claims.ts'
+import { globalLimit, type LimitSettings } from '../otp/limits.ts'
+import type { OtpStore } from '../otp/store.ts'
+import type { ReadPolicy } from '../policy.ts'
+import type { Secrets } from '../ports.ts'
+import type { Actor } from './audit.ts'
+import { freshBrand, OperatorError, type OperatorStore, requiredBrand } from './operator.ts'
+import { tagOf } from './texts.ts'
+
+/** A text as a request with these values would send it. */
+export interface Sample {
+  readonly key: string
+  /** A BCP 47 tag. Undefined: the brand's language. */
+  readonly lang?: string | undefined
+  /** By variable. The others get samples. */
+  readonly values?: Readonly<Record<string, string>> | undefined
+}
+
+export interface TestPorts extends DeliveryPorts, DestinationPorts, PreviewSettings {
+  readonly operator: Pick<OperatorStore, 'note'>
+  readonly brands: Pick<Brands, 'bySlug'>
+  readonly store: Pick<OtpStore, 'admit' | 'giveBack'>
+  readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
+  readonly contacts: Contacts
+  readonly policy: ReadPolicy
+  readonly limits: LimitSettings
+  readonly smsMode: SmsMode
+  readonly ended: (ended: RequestEnded) => void
+}
+
+export interface TestSend extends Omit<Sample, 'key'> {
+  /** Undefined: the text says that it is a test. */
+  readonly key?: string | undefined
+  /** A phone number or an e-mail address. */
+  readonly to: string
+  /** Its name. It alone is called, also while its circuit is open. Undefined: as for `/notify`. */
+  readonly provider?: string | undefined
+  /** The slug. */
+  readonly brand?: string | undefined
+}
+
+export interface TestSent {
+  readonly requestId: string
+  /** Masked. */
+  readonly recipient: string
+  readonly outcome: Outcome
+  /** The last one that was tried. */
+  readonly provider: string | undefined
+}
+
+/** For operators. */
+export function testResult({ recipient, outcome, provider = 'no provider' }: TestSent): string {
+  if (outcome.kind === 'accepted') return `Accepted by ${provider}: the test message to ${recipient}.`
+  const reason = `(${provider}: ${outcome.reason})`
+  return outcome.kind === 'unknown'
+    ? `The test message to ${recipient} may or may not have been sent ${reason}.`
+    : `The test message to ${recipient} was not accepted ${reason}.`
+}
+
+type SampleMessage =
+  | {
+      readonly sms: SmsContent
+      /** Why carriers would reject it on the registered route. */
+      readonly tooLong: Failure | undefined
+    }
+  | { readonly mail: MailContent }
+
+/** `text preview` (design D47). @throws OperatorError */
+export function sampleMessage(
+  brand: BrandWithTexts,
+  channel: Channel,
+  { key: templateKey, lang, values = {} }: Sample,
+  settings: PreviewSettings,
+): SampleMessage {
+  const sample = { templateKey, lang: tagOf(lang, brand), values }
+  const message = judged(() =>
+    channel === 'SMS' ? sampleSms(brand, sample, settings) : { mail: sampleMail(brand, sample, settings) },
+  )
+  if (message instanceof Failure) throw new OperatorError(message.message)
+  return message
+}
+
+/**
+ * `test-send` and `text send`. Destination rules, budgets and the calls per minute apply as to `/notify`. The other limits
+ * and the guard count codes, so they do not apply.
+ * @throws OperatorError
+ */
+export async function sendTest(ports: TestPorts, actor: Actor, test: TestSend): Promise<TestSent> {
+  const brand = test.brand === undefined ? undefined : await requiredBrand(ports.brands, test.brand)
+  const recipient = recipientIn(ports, test.to)
+  const { channel, identity } = recipient
+  if (test.provider !== undefined) requireProvider(ports, test.provider, channel)
+  const message = messageOf(brand, channel, test, ports)
+  const { secrets, now, stopwatch } = ports
+  const startedAt = stopwatch()
+  const context = newRequestContext({ requestId: secrets.newId(), at: now(), clientIp: '' })
+  const { requestId, at } = context
+  context.operation = 'notify'
+  context.app = testAppId
+  if (brand) context.brand = brand.slug
+  context.recipients = 1
+  context.recipientSubject = secrets.subjects(channel, identity)[0]
+  noteRecipient(context, recipient)
+  const audit = () =>
+    ports.operator.note({
+      at,
+      actor,
+      action: 'message.tested',
+      target: test.provider ?? brand?.slug ?? channel,
+      details: {
+        ...(test.provider !== undefined && { provider: test.provider }),
+        ...(brand && { brand: brand.slug }),
+        ...(brand && test.key !== undefined && { template: test.key, lang: tagOf(test.lang, brand) }),
+        channel,
+        recipient: mask(recipient),
+        request: requestId,
+      },
+    })
+  const ended = (status: number, failure?: Failure) => {
+    const about = { context, method: 'TEST', route: undefined, status, failure, error: failure?.kind }
+    ports.ended({ ...about, durationMs: stopwatch() - startedAt })
+  }
+  try {
+    const order = { brand, recipient, templateKey: test.key, provider: test.provider, audit }
+    const outcome = await deliver(ports, context, message, order)
+    const failure = outcome.kind === 'accepted' ? undefined : new Failure('notification_failed')
+    ended(failure ? 500 : 200, failure)
+    return { requestId, recipient: mask(recipient), outcome, provider: context.attempts.at(-1)?.provider }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    ended(error.kind === 'rate_limited' ? 429 : 400, error)
+    throw new OperatorError(error.message)
+  }
+}
+
+/** @param order `audit` is called before a provider. @throws validation_error or rate_limited */
+async function deliver(
+  ports: TestPorts,
+  context: RequestContext,
+  message: SampleMessage,
+  order: {
+    readonly brand: BrandWithTexts | undefined
+    readonly recipient: Recipient
+    readonly templateKey: string | undefined
+    readonly provider: string | undefined
+    readonly audit: () => Promise<void>
+  },
+): Promise<Outcome> {
+  const { brand, recipient, templateKey = null, provider, audit } = order
+  const { requestId, recipientSubject: subject = '' } = context
+  const calls = globalLimit(ports.limits, { appId: testAppId, perMinute: null })
+  if ('mail' in message) {
+    await claim(ports, context, [calls])
+    await audit()
+    const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
+    const about = { requestId, brandSlug, brandName, template: templateKey }
+    const to = { to: recipient.identity, recipientSubject: subject, position: null }
+    return deliverMail(ports, context, { ...about, ...to, ...message.mail })
+  }
+  const { sms: content, tooLong } = message
+  const policy = await ports.policy()
+  const sender = brand ?? noBrand
+  const routed = smsWay(ports, context, recipient, { field: 'to', brand: sender, policy, content })
+  const way =
+    provider === undefined ? routed : { ...routed, steps: [stepOf(ports, provider, content, routed)] }
+  if (tooLong && isScrubbed(way)) throw tooLong
+  const charge = new Charge(policy, { app: testAppId, brand: sender.slug }, context, ports)
+  const charging = charge.add(way.priced, way.steps)
+  const grants = await claim(ports, context, [calls, ...charge.claims()])
+  try {
+    await audit()
+    const parts = smsParts(requestId, sender, content)
+    return await sendSms(ports, context, { id: requestId, parts, way, subject, position: null }, charging)
+  } finally {
+    await giveBackUnspent(ports, context, charge.unspent(grants))
+  }
+}
+
+/** Of SMS without a brand. */
+const noBrand = { ...freshBrand(testAppId), displayName: 'otpost' }
+
+function messageOf(
+  brand: BrandWithTexts | undefined,
+  channel: Channel,
+  { key, lang, values }: TestSend,
+  settings: PreviewSettings,
+): SampleMessage {
+  if (key !== undefined) {
+    if (brand) return sampleMessage(brand, channel, { key, lang, values }, settings)
+    throw new OperatorError(`The template ${key} needs a brand, whose name and texts the message has.`)
+  }
+  if (lang !== undefined || Object.keys(values ?? {}).length > 0) {
+    throw new OperatorError(
+      'A language and values need a template. The text of a test without one is in English.',
+    )
+  }
+  const from = brand?.displayName ?? 'otpost'
+  const text = `Test message from ${from}. An operator sent it to test the delivery. You do not need to do anything.`
+  if (channel === 'SMS') return { sms: { text, template: null }, tooLong: undefined }
+  const subject = `Test message from ${from}`
+  return { mail: { subject, ...renderMail(subject, text, {}, { look: brand }) } }
+}
+
+function requireProvider(ports: TestPorts, name: string, channel: Channel): void {
+  const all = providerHealth(ports)
+  const own = all.filter((each) => each.name === name)
+  const names = [...new Set(all.map((each) => each.name))].join(', ')
+  if (own.length === 0) throw new OperatorError(`This server has no provider ${name}. It has ${names}.`)
+  if (own.some((each) => each.channel === channel)) return
+  const wanted =
+    channel === 'SMS'
+      ? 'e-mail. The recipient must be an e-mail address'
+      : 'SMS. The recipient must be a phone number'
+  throw new OperatorError(`The provider ${name} sends ${wanted}.`)
+}
+
+/** By the route that a request would take, if the provider has it. */
+function stepOf(ports: TestPorts, name: string, content: SmsContent, { steps }: SmsWay): Step {
+  const routes = content.template ? (['plain', 'template'] as const) : (['plain'] as const)
+  const others = smsSteps(ports, content, { routes, providers: [name] })
+  const step = [...steps, ...others].find(({ provider }) => provider.name === name)
+  if (step) return step
+  throw new OperatorError(
+    `The provider ${name} sends only registered templates. Choose a brand and a template.`,
+  )
+}
+
+function recipientIn({ contacts }: Pick<TestPorts, 'contacts'>, to: string): Recipient {
+  const recipient = to.includes('@') ? contacts.email(to) : contacts.phone(to)
+  if (recipient) return recipient
+  throw new OperatorError('The recipient must be a phone number of 7 to 15 digits, or an e-mail address.')
+}
