@@ -49,6 +49,7 @@ import { QueueWorker } from './domain/messages/queue-worker.ts'
 import { Alerts } from './domain/money/alerts.ts'
 import type { Actor } from './domain/operator/audit.ts'
 import { routeSettings } from './domain/operator/destinations.ts'
+import { mailRequester, type RequestMail } from './domain/operator/request-mail.ts'
 import { sendTest, type TestSend } from './domain/operator/test-send.ts'
 import { webhookSwitch } from './domain/operator/webhooks.ts'
 import { CredentialRejections } from './domain/otp/credentials.ts'
@@ -220,6 +221,8 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const consolePorts = {
     ...context,
     sendTest: (actor: Actor, test: TestSend) => sendTest(testPorts, actor, test),
+    mailRequester: (actor: Actor, id: string, mail: RequestMail, after: number | null) =>
+      mailRequester({ ...delivery, ownUrl, actor }, id, mail, after),
     guard: context.guardReader,
     passwordHash,
     limited,
@@ -236,6 +239,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     ownUrl,
     databaseName,
     hasOutbox,
+    mailerName: mailer.name,
     providerNames,
     developmentOnly,
     routes: routeSettings(config.smsMode, smsRoutes),
@@ -293,6 +297,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     live,
     handle: (request: Request): Promise<Response> => http.handle(request),
     sendTest: consolePorts.sendTest,
+    mailRequester: consolePorts.mailRequester,
 
     /** @throws if the port is in use or not permitted */
     listen(): URL {

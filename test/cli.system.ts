@@ -17,6 +17,7 @@ import {
 import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { otpost } from './support/server.ts'
+import { startSmtp } from './support/smtp.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
@@ -28,10 +29,10 @@ const databases: TestDatabase[] = []
 afterAll(() => Promise.all(databases.map((database) => database.remove())))
 
 /** A database for one test, and otpost on it; a file does not exist yet. */
-async function scene(make = openTestDatabase) {
+async function scene(make = openTestDatabase, settings: Readonly<Record<string, string>> = {}) {
   const database = await make()
   databases.push(database)
-  const { env } = database
+  const env = { ...database.env, ...settings }
   return {
     database,
     env,
@@ -850,7 +851,7 @@ describe.concurrent('request', () => {
     expect(await ok('request', 'show', ` ${first.toUpperCase()}`)).toContain(
       `Codes for\n${' '.repeat(22)}our shop`,
     )
-    const approved = await ok('request', 'approve', first, '--app', 'till', '--brand', 'Globex')
+    const { stdout: approved } = await run('request', 'approve', first, '--app', 'till', '--brand', 'Globex')
     expect(approved).toMatch(/^otp_live_[0-9A-Za-z]{49}\n$/)
 
     const service = await createTestApp({ ...env, APP_CREDENTIALS: '' })
@@ -878,6 +879,57 @@ describe.concurrent('request', () => {
       appId: null,
     })
     expect(await context(({ apps }) => apps.list())).toEqual([])
+  })
+
+  test('approve, reject and mail send the requester an e-mail, and the audit log has it with the reason', async () => {
+    const smtp = await startSmtp()
+    const settings = {
+      SMTP_URL: smtp.url,
+      MAIL_FROM: 'otpost@example.com',
+      PUBLIC_URL: 'https://otp.example.com',
+    }
+    const { env, run, ok } = await scene(openTestDatabase, settings)
+    const [first = '', second = ''] = await withRequests(env, 'First Ltd', 'Second Ltd')
+    const folder = temporaryFolder()
+    const file = join(folder.path, 'mail.txt')
+    writeFileSync(file, 'Hello {{contactName}}, no.\n')
+
+    smtp.refuse({ at: 'RCPT', code: 550, message: 'no' })
+    const approve = ['request', 'approve', first, '--app', 'till', '--brand', 'globex']
+    const failed = await run(...approve, '--mail')
+    expect([failed.code, failed.stdout]).toEqual([1, expect.stringMatching(/^otp_live_\w{49}\n$/)])
+    expect(failed.stderr).toContain(`SMTP 550. You can send it again. The decision is stored.`)
+    expect(failed.stderr).toContain("url: 'https://otp.example.com',\n  appId: 'till',")
+    expect(failed.stderr).not.toContain(failed.stdout.trim())
+    smtp.refuse(undefined)
+    expect((await run('request', 'mail', second)).code).toBe(1)
+    const sent = [await run('request', 'mail', first)]
+    const reply = ['--mail-subject', 'No', '--mail-file', file]
+    sent.push(await run('request', 'reject', second, '--reason', 'no contract', ...reply))
+    expect(sent.map(({ code, stderr }) => [code, stderr])).toEqual(
+      Array(2).fill([0, 'otpost: Sent the e-mail to the requester.\n']),
+    )
+    expect(smtp.received.map(({ mail, to }) => [to[0], mail.subject, mail.text?.trim()])).toEqual([
+      [
+        'jo@globex.example',
+        'Your integration request for Globex & Söhne is approved',
+        expect.stringContaining('App ID: till'),
+      ],
+      ['jo@globex.example', 'No', 'No\n\nHello Jo, no.'],
+    ])
+    const entries = JSON.parse(await ok('audit', '--json')) as { action: string; details: object }[]
+    expect(entries.slice(-8).map(({ action, details }) => [action, details])).toEqual([
+      ['request.approved', expect.anything()],
+      ['request.mail', {}],
+      ['request.mail-failed', { reason: 'SMTP 550' }],
+      ['request.mail', {}],
+      ['request.mailed', { provider: 'smtp' }],
+      ['request.rejected', { reason: 'no contract' }],
+      ['request.mail', {}],
+      ['request.mailed', { provider: 'smtp' }],
+    ])
+    await smtp.stop()
+    folder.remove()
   })
 
   test('reject does not accept a reason with escape sequences', async () => {

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { InvalidArgumentError } from 'commander'
+import type { App } from '../app.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Contacts } from '../domain/contact.ts'
@@ -80,6 +81,22 @@ export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead
     return database.file
   }
   throw new OperatorError(`${database.name} is a PostgreSQL database, not a file. ${instead}`)
+}
+
+/** For commands that send messages. */
+export async function withApp(env: Env, work: (app: App) => Promise<void>): Promise<void> {
+  const [{ createApp }, { readConfig }] = await Promise.all([
+    import('../app.ts'),
+    import('../config/config.ts'),
+  ])
+  const config = readConfig(env)
+  requireDatabase(config)
+  const app = await createApp(config, { serves: false })
+  try {
+    await work(app)
+  } finally {
+    await app.close()
+  }
 }
 
 /** For changes of rules, prices and budgets. */
@@ -198,4 +215,27 @@ export function requestId(text: string): string {
   const id = text.trim().toLowerCase()
   if (isRequestId(id)) return id
   throw new OperatorError('The request id must be a UUID, as in the response and its X-Request-Id header.')
+}
+
+const maxBytes = 100_000
+
+/** Of a file, or `-` for standard input. Without BOM and the newline with which editors end a file. @throws OperatorError */
+export async function fileText(file: string): Promise<string> {
+  const name = file === '-' ? 'Standard input' : file
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > maxBytes) throw new OperatorError(`${name} has more than ${maxBytes} bytes.`)
+    }
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    return text.replace(/\r?\n$/, '')
+  } catch (error) {
+    if (error instanceof OperatorError) throw error
+    if (error instanceof TypeError) throw new OperatorError(`${name} is not UTF-8. Save it as UTF-8.`)
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new OperatorError(`${name} cannot be read${code}.`)
+  }
 }

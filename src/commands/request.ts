@@ -1,7 +1,31 @@
 import type { Command } from 'commander'
+import type { App } from '../app.ts'
+import type { Context } from '../context.ts'
 import type { IntegrationRequestRecord } from '../domain/integration/integration.ts'
-import { approveRequest, OperatorError, rejectRequest, requestIdOf } from '../domain/operator/operator.ts'
-import { commandActor, complain, type Env, isoTime, print, printTable, withServerContext } from './common.ts'
+import {
+  approveRequest,
+  noRequest,
+  OperatorError,
+  rejectRequest,
+  requestIdOf,
+} from '../domain/operator/operator.ts'
+import {
+  checkRequestMail,
+  defaultMails,
+  lastRequestMail,
+  type RequestMail,
+} from '../domain/operator/request-mail.ts'
+import {
+  commandActor,
+  complain,
+  type Env,
+  fileText,
+  isoTime,
+  print,
+  printTable,
+  withApp,
+  withServerContext,
+} from './common.ts'
 
 export function requestCommands(program: Command, env: Env): void {
   const request = program
@@ -34,8 +58,7 @@ export function requestCommands(program: Command, env: Env): void {
     .action((id: string, options: { json?: true }) =>
       withServerContext(env, async ({ requests }) => {
         const found = await requests.get(requestIdOf(id))
-        if (!found)
-          throw new OperatorError(`Request ${id} does not exist. \`otpost request list\` lists the requests.`)
+        if (!found) throw noRequest(id)
         const row = requestRow(found)
         if (options.json) print(JSON.stringify(row))
         else
@@ -43,36 +66,125 @@ export function requestCommands(program: Command, env: Env): void {
             print(`${name.padEnd(nameWidth)}  ${inWords(value)}`)
       }),
     )
-  request
-    .command('approve')
-    .description('approve a request: create its app, and its brand unless it exists, and print the API key')
-    .argument('<id>', 'the id of the integration request, from otpost request list')
-    .requiredOption('--app <appId>', 'the appId of the new app')
-    .requiredOption('--brand <slug>', 'the brandId of the new brand, or of an existing brand')
-    .action((id: string, { app, brand }: { app: string; brand: string }) =>
-      withServerContext(env, async (context) => {
-        const approval = await approveRequest(context.acting(await commandActor(env)), id, {
-          appId: app,
-          brandSlug: brand,
-        })
-        if (approval.brandExisted) {
-          const { slug, displayName, status } = approval.brand
-          complain(`Brand ${slug} (${displayName}, ${status}) already existed and was not changed.`)
-        }
-        print(approval.key)
-      }),
+  withMail(
+    request
+      .command('approve')
+      .description('approve a request: create its app, and its brand unless it exists, and print the API key')
+      .argument('<id>', 'the id of the integration request, from otpost request list')
+      .requiredOption('--app <appId>', 'the appId of the new app')
+      .requiredOption('--brand <slug>', 'the brandId of the new brand, or of an existing brand'),
+  ).action((id: string, { app, brand, ...options }: { app: string; brand: string } & MailOptions) =>
+    decide(env, id, 'approved', options, async (context) => {
+      const asked = { appId: app, brandSlug: brand }
+      const approval = await approveRequest(context.acting(await commandActor(env)), id, asked)
+      const { slug: brandId, displayName, status } = approval.brand
+      if (approval.brandExisted)
+        complain(`Brand ${brandId} (${displayName}, ${status}) already existed and was not changed.`)
+      print(approval.key)
+      const { clientSnippet } = await import('../adapters/pages/client-snippet.ts')
+      const snippet = clientSnippet({ url: await ownUrl(env), appId: app, brandId })
+      complain(`The key is shown only once. A program that uses it:\n\n${snippet}\n`)
+    }),
+  )
+  withMail(
+    request
+      .command('reject')
+      .description('reject a request')
+      .argument('<id>', 'the id of the integration request, from otpost request list')
+      .option('--reason <text>', 'the reason; otpost stores it and does not send it', ''),
+  ).action((id: string, { reason, ...options }: { reason: string } & MailOptions) =>
+    decide(env, id, 'rejected', options, async (context) => {
+      await rejectRequest(context.acting(await commandActor(env)), id, reason)
+      print(`Request ${id} is rejected.`)
+    }),
+  )
+  withMailText(
+    request
+      .command('mail')
+      .description('send the requester an e-mail after the decision, also if one was sent before')
+      .argument('<id>', 'the id of the integration request, from otpost request list'),
+  ).action((id: string, options: MailOptions) =>
+    withApp(env, async (app) => {
+      const found = await app.context.requests.get(requestIdOf(id))
+      if (!found) throw noRequest(id)
+      const status = found.status === 'rejected' ? 'rejected' : 'approved'
+      const last = await lastRequestMail(app.context.audit, found.id)
+      await sendMail(env, app, found.id, await mailIn(options, status), last?.id ?? null)
+    }),
+  )
+}
+
+interface MailOptions {
+  mail?: true
+  mailSubject?: string
+  mailFile?: string
+}
+
+function withMail(command: Command): Command {
+  return withMailText(command.option('--mail', 'send the requester an e-mail; it never has the API key'))
+}
+
+function withMailText(command: Command): Command {
+  return command
+    .option('--mail-subject <subject>', 'the subject of the e-mail, instead of the default')
+    .option(
+      '--mail-file <file>',
+      'the text of the e-mail, in UTF-8, instead of the default; - for standard input',
     )
-  request
-    .command('reject')
-    .description('reject a request')
-    .argument('<id>', 'the id of the integration request, from otpost request list')
-    .option('--reason <text>', 'the reason; otpost stores it and does not send it', '')
-    .action((id: string, { reason }: { reason: string }) =>
-      withServerContext(env, async (context) => {
-        await rejectRequest(context.acting(await commandActor(env)), id, reason)
-        print(`Request ${id} is rejected.`)
-      }),
+}
+
+/** @throws OperatorError */
+async function mailIn(
+  { mailSubject, mailFile }: MailOptions,
+  status: 'approved' | 'rejected',
+): Promise<RequestMail> {
+  const { subject, text } = defaultMails[status]
+  const mail = {
+    subject: mailSubject ?? subject,
+    text: mailFile === undefined ? text : await fileText(mailFile),
+  }
+  checkRequestMail(mail)
+  return mail
+}
+
+/** The e-mail is checked before the decision, and sent after it. */
+async function decide(
+  env: Env,
+  id: string,
+  status: 'approved' | 'rejected',
+  options: MailOptions,
+  work: (context: Context) => Promise<void>,
+): Promise<void> {
+  const { mail, mailSubject, mailFile } = options
+  if (!mail && mailSubject === undefined && mailFile === undefined) return withServerContext(env, work)
+  const checked = await mailIn(options, status)
+  await withApp(env, async (app) => {
+    await work(app.context)
+    await sendMail(env, app, id, checked, null)
+  })
+}
+
+async function sendMail(
+  env: Env,
+  app: App,
+  id: string,
+  mail: RequestMail,
+  after: number | null,
+): Promise<void> {
+  try {
+    complain(await app.mailRequester(await commandActor(env), id, mail, after))
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    throw new OperatorError(
+      `${error.message} The decision is stored. \`otpost request mail ${id}\` sends the e-mail.`,
     )
+  }
+}
+
+async function ownUrl(env: Env): Promise<string> {
+  const { readConsoleOrigins } = await import('../config/config.ts')
+  const { publicUrl, local } = readConsoleOrigins(env)
+  return publicUrl ?? local
 }
 
 const nameWidth = 20

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { OperatorError } from '../domain/operator/operator.ts'
 import type { TestSend } from '../domain/operator/test-send.ts'
-import { collect, commandActor, type Env, print, requireDatabase } from './common.ts'
+import { collect, commandActor, type Env, print, withApp } from './common.ts'
 
 export const valueMeaning = 'the value of a variable; can be repeated; other variables have samples'
 
@@ -42,15 +42,8 @@ interface TestOptions {
 
 /** @throws OperatorError unless a provider accepts the message */
 export async function runTest(env: Env, test: TestSend): Promise<void> {
-  const [{ createApp }, { readConfig }, { testResult }] = await Promise.all([
-    import('../app.ts'),
-    import('../config/config.ts'),
-    import('../domain/operator/test-send.ts'),
-  ])
-  const config = readConfig(env)
-  requireDatabase(config)
-  const app = await createApp(config, { serves: false })
-  try {
+  const { testResult } = await import('../domain/operator/test-send.ts')
+  await withApp(env, async (app) => {
     app.context.requireSecret()
     const sent = await app.sendTest(await commandActor(env), test)
     const result = testResult(sent)
@@ -58,9 +51,7 @@ export async function runTest(env: Env, test: TestSend): Promise<void> {
       throw new OperatorError(`${result} \`otpost explain ${sent.requestId}\` has the attempts.`)
     }
     print(`${result} Request ${sent.requestId}.`)
-  } finally {
-    await app.close()
-  }
+  })
 }
 
 /** @throws OperatorError */

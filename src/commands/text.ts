@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { codeSettings } from '../config/server-settings.ts'
 import { Settings } from '../config/settings.ts'
@@ -28,6 +27,7 @@ import {
   counted,
   type Env,
   exit,
+  fileText,
   isoTime,
   print,
   printTable,
@@ -314,27 +314,4 @@ function textRow(brandId: string, text: BrandText, variables: readonly DeclaredV
 function excerpt(text: string): string {
   const line = [...text.replaceAll('\n', ' ⏎ ')]
   return line.length > 60 ? `${line.slice(0, 59).join('')}…` : line.join('')
-}
-
-const maxBytes = 100_000
-
-/** Without BOM and the newline with which editors end a file. @throws OperatorError */
-async function fileText(file: string): Promise<string> {
-  const name = file === '-' ? 'Standard input' : file
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes > maxBytes) throw new OperatorError(`${name} has more than ${maxBytes} bytes.`)
-    }
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
-    return text.replace(/\r?\n$/, '')
-  } catch (error) {
-    if (error instanceof OperatorError) throw error
-    if (error instanceof TypeError) throw new OperatorError(`${name} is not UTF-8. Save it as UTF-8.`)
-    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    throw new OperatorError(`${name} cannot be read${code}.`)
-  }
 }

@@ -5,6 +5,7 @@ import packageJson from '../../package.json'
 import { contract, currentDescription, type Description } from '../../release/contract.ts'
 import { assemblePackage } from '../../release/package.ts'
 import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-webhooks.ts'
+import { clientSnippet } from '../../src/adapters/pages/client-snippet.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
 import { putBrand } from '../../src/domain/operator/operator.ts'
@@ -34,6 +35,7 @@ beforeAll(async () => {
 
   for (const [index, example] of examples().entries()) writeFileSync(here(`example-${index}.ts`), example)
   copyFileSync(join(import.meta.dir, 'tour.ts'), here('tour.ts'))
+  writeFileSync(here('snippet.ts'), snippet('https://otp.example.com'))
   write('tsconfig.json', {
     compilerOptions: {
       ...{
@@ -66,6 +68,9 @@ const tarball = `otpost-${packageJson.version}.tgz`
 function write(name: string, value: object): void {
   writeFileSync(here(name), JSON.stringify(value))
 }
+
+/** The program that operators get with a key. */
+const snippet = (url: string) => clientSnippet({ url, appId: credentials.appId, brandId: 'acme' })
 
 /** The programs in the package's README. */
 function examples(): string[] {
@@ -201,6 +206,13 @@ test('the client imports no package, and uses nothing that only one runtime has'
 test("the examples of its README compile against the package's types, in the strictest mode", () => {
   expect(examples()).toHaveLength(4)
   expect(complaints).toBe('')
+})
+
+test('the program that operators get with a key compiles, and sends a code', async () => {
+  expect(complaints).toBe('')
+  writeFileSync(here('snippet.ts'), snippet(server.url.origin))
+  const env = { OTPOST_API_KEY: credentials.apiKey }
+  expect(await run([process.execPath, 'snippet.ts'], folder.path, { env })).toContain('success: true')
 })
 
 const requestId = expect.stringMatching(/^[0-9a-f-]{36}$/)

@@ -5,6 +5,7 @@ import type {
   KeyModel,
   LogModel,
   PageContext,
+  RequestMailModel,
   RequestModel,
   RequestsModel,
   TraceModel,
@@ -124,7 +125,13 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     appId: 'globex-shop',
     brandSlug: 'globex',
     reason: '',
+    mails: {
+      approved: { subject: 'Approved', text: 'Hello', isChosen: true },
+      rejected: { subject: 'Rejected', text: 'Hello', isChosen: false },
+    },
+    mailerName: 'smtp',
     problem: null,
+    mail: null,
   }
   const requests: RequestsModel = {
     pending: [kept],
@@ -161,6 +168,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     brandSlug: 'acme',
     hasOther: false,
     origin: 'https://otp.example.com',
+    mail: null,
   }
   const appKey = { lastFour: '7f3a', createdAt: now - 9_000_000, revokedAt: null, lastUsedAt: now - 120_000 }
   const apps: AppsModel = {
@@ -257,6 +265,21 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     brandName: hostile,
     website: `javascript:${hostile}`,
     useCase: hostile,
+  }
+  const hostileMail = { subject: hostile, text: hostile }
+  const hostileMailModel: RequestMailModel = {
+    ...hostileMail,
+    request: hostileRequest,
+    mailerName: 'outbox',
+    last: {
+      id: 1,
+      at: now,
+      actor: { by: 'command', name: hostile },
+      action: 'request.mail-failed',
+      target: hostile,
+      details: { reason: hostile },
+    },
+    problem: hostile,
   }
   const hostileBrand: BrandWithTexts = {
     ...brand,
@@ -414,7 +437,13 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           appId: hostile,
           brandSlug: hostile,
           reason: hostile,
+          mails: {
+            approved: { ...hostileMail, isChosen: true },
+            rejected: { ...hostileMail, isChosen: true },
+          },
+          mailerName: hostile,
           problem: hostile,
+          mail: null,
         }),
     ],
     [
@@ -429,6 +458,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
             decidedBy: hostile,
             reason: hostile,
           },
+          mail: hostileMailModel,
         }),
     ],
     [
@@ -440,6 +470,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           brandSlug: hostile,
           hasOther: true,
           origin: hostile,
+          mail: hostileMailModel,
         }),
     ],
     [
@@ -747,8 +778,8 @@ describe('the pages for requests, brands, apps and deliveries', () => {
   test('show a pending request with forms to approve and reject it, then the decision', async () => {
     const path = `/admin/requests/${kept.id}`
     expect(await forms(requestPage(pageContext, request))).toEqual([
-      [`${path}/approve`, { appId: 'globex-shop', brandSlug: 'globex' }],
-      [`${path}/reject`, {}],
+      [`${path}/approve`, { appId: 'globex-shop', brandSlug: 'globex', mail: '1', subject: 'Approved' }],
+      [`${path}/reject`, { subject: 'Rejected' }],
     ])
     const decided: IntegrationRequestRecord = {
       ...kept,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { createTestApp, type TestApp } from '../support/app.ts'
+import { passwordHash, Visitor } from '../support/console.ts'
 import { migratedTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startSmtp } from '../support/smtp.ts'
@@ -25,6 +26,7 @@ afterEach(async () => {
 const started = () =>
   createTestApp({
     ...database.env,
+    ADMIN_PASSWORD_HASH: passwordHash,
     SMTP_URL: smtp.url,
     MAIL_FROM: 'otpost@example.com',
     PUBLIC_URL: 'https://otp.example.com',
@@ -111,5 +113,151 @@ describe('an integration request', () => {
     await alerted()
     expect(subjects()).toEqual(['Integration request from Globex'])
     expect(receiver.received).toHaveLength(1)
+  })
+})
+
+describe('a decision in the console', () => {
+  let visitor: Visitor
+  let id: string
+  const path = () => `/admin/requests/${id}`
+  const decided = { appId: 'till', brandSlug: 'globex' }
+  const mails = () => smtp.received.filter(({ to }) => to.includes('jo@globex.example'))
+  const audited = async () =>
+    (await api.app.context.audit.list({ target: id, limit: 10 })).map(({ action, details }) => [
+      action,
+      details,
+    ])
+
+  beforeEach(async () => {
+    id = await asked('Globex {{url}} Ltd')
+    await alerted()
+    visitor = new Visitor(api)
+    await visitor.get('/admin/login')
+    await visitor.enter()
+  })
+
+  /** The fields of a form as the page shows them. */
+  async function shown(form: 'approve' | 'reject' | 'mail'): Promise<Record<string, string>> {
+    const { html } = await visitor.get(path())
+    const fields: Record<string, string> = {}
+    let name = ''
+    await new HTMLRewriter()
+      .on(`form[action$="/${form}"] input`, {
+        element: (input) => {
+          const isOn = input.getAttribute('type') !== 'checkbox' || input.hasAttribute('checked')
+          if (isOn) fields[input.getAttribute('name') ?? ''] = input.getAttribute('value') ?? ''
+        },
+      })
+      .on(`form[action$="/${form}"] textarea`, {
+        element: (textarea) => {
+          name = textarea.getAttribute('name') ?? ''
+          fields[name] = ''
+        },
+        text: ({ text }) => {
+          fields[name] += text
+        },
+      })
+      .transform(new Response(html))
+      .text()
+    return fields
+  }
+
+  test('mails the requester the text of the form, with the app and the brand and without the key', async () => {
+    const form = await shown('approve')
+    expect(form).toMatchObject({ mail: '1', subject: 'Your integration request for Globex is approved' })
+    expect(form.text).toContain('Hello Jo Doe,')
+    const { status, html } = await visitor.post(`${path()}/approve`, {
+      ...form,
+      ...decided,
+      text: `${form.text}\n\n<b>See you</b>, {{companyName}}`,
+    })
+    expect([status, html]).toEqual([200, expect.stringContaining('Sent the e-mail to the requester.')])
+    const [{ mail, raw } = expect.unreachable(), ...others] = mails()
+    expect(others).toEqual([])
+    expect(mail.subject).toBe('Your integration request for Globex is approved')
+    expect(mail.text).toContain('Server: https://otp.example.com\nApp ID: till\nBrand ID: globex\n')
+    expect(mail.text).toContain('<b>See you</b>, Globex {{url}} Ltd')
+    expect(mail.html).toContain('&lt;b&gt;See you&lt;/b&gt;')
+    const key = /otp_live_\w+/.exec(html)?.[0] ?? ''
+    expect(key).toHaveLength(58)
+    expect(raw).not.toContain(key.slice(-10))
+    expect(await audited()).toEqual([
+      ['request.mailed', { provider: 'smtp' }],
+      ['request.mail', {}],
+      ['request.approved', expect.objectContaining({ app: 'till', brand: 'globex' })],
+    ])
+    expect(JSON.stringify(api.lines)).not.toContain('jo@globex.example')
+  })
+
+  test('sends nothing unless the box is checked, and a rejection has the text but not the reason', async () => {
+    const { mail: _, ...form } = await shown('reject')
+    expect(_).toBeUndefined()
+    expect((await visitor.post(`${path()}/reject`, { ...form, reason: 'spam?' })).status).toBe(303)
+    expect(mails()).toEqual([])
+    const again = await shown('mail')
+    expect((await visitor.post(`${path()}/mail`, again)).status).toBe(303)
+    expect(mails().map(({ mail }) => mail.subject)).toEqual(['Your integration request for Globex'])
+    expect(mails()[0]?.mail.text).not.toContain('spam?')
+    expect((await visitor.get('/admin/audit')).html).toContain('spam?')
+  })
+
+  test('is stored if the e-mail fails; the page says so, and the e-mail can be sent again', async () => {
+    smtp.refuse({ at: 'RCPT', code: 550, message: 'no such user' })
+    const approved = await visitor.post(`${path()}/approve`, { ...(await shown('approve')), ...decided })
+    expect(approved.html).toMatch(/otp_live_\w{49}/)
+    expect(approved.html).toContain('The e-mail was not sent: SMTP 550. You can send it again.')
+    expect((await api.app.context.requests.get(id))?.status).toBe('approved')
+    expect((await audited())[0]).toEqual(['request.mail-failed', { reason: 'SMTP 550' }])
+    const failed = await visitor.post(`${path()}/mail`, { ...(await shown('mail')), text: 'Hi {{appId}}' })
+    expect([failed.status, failed.html]).toEqual([409, expect.stringContaining('Hi {{appId}}')])
+    smtp.refuse(undefined)
+    expect((await visitor.post(`${path()}/mail`, await shown('mail'))).status).toBe(303)
+    expect(mails()).toHaveLength(1)
+    expect((await visitor.get(path())).html).toContain('Send another e-mail')
+  })
+
+  test('sends one e-mail when two operators submit at once, or one operator twice', async () => {
+    const form = { ...(await shown('approve')), ...decided }
+    const release = smtp.hold()
+    const approvals = Array.from({ length: 3 }, () => visitor.post(`${path()}/approve`, form))
+    release()
+    expect((await Promise.all(approvals)).map(({ status }) => status).sort()).toEqual([200, 409, 409])
+    expect(mails()).toHaveLength(1)
+    const again = await shown('mail')
+    const sent = await Promise.all(Array.from({ length: 3 }, () => visitor.post(`${path()}/mail`, again)))
+    expect(sent.map(({ status }) => status).sort()).toEqual([303, 409, 409])
+    expect(mails()).toHaveLength(2)
+    expect((await visitor.post(`${path()}/mail`, again)).html).toContain('since you opened the form')
+  })
+
+  test.each([
+    ['Key: otp_live_0123456789012345678901234567890123456789012345678', 'must not contain an API key'],
+    ['Hello {{apiKey}}', 'unknown placeholder {{apiKey}}'],
+    ['', 'must not be empty'],
+    ['x'.repeat(10_001), 'at most 10000 characters'],
+  ])('does not store the decision if the text is invalid: %#', async (text, problem) => {
+    for (const form of ['approve', 'reject'] as const) {
+      const fields = { ...(await shown(form)), ...decided, mail: '1', text }
+      const { status, html } = await visitor.post(`${path()}/${form}`, fields)
+      expect([status, html]).toEqual([409, expect.stringContaining(problem)])
+    }
+    expect((await api.app.context.requests.get(id))?.status).toBe('pending')
+    expect(await audited()).toEqual([])
+  })
+
+  test('says that an e-mail does not reach the requester if no mail server is configured', async () => {
+    const app = await createTestApp({ ...database.env, ADMIN_PASSWORD_HASH: passwordHash })
+    visitor = new Visitor(app)
+    await visitor.get('/admin/login')
+    await visitor.enter()
+    const form = await shown('approve')
+    expect(form.mail).toBeUndefined()
+    expect((await visitor.get(path())).html).toContain('does not reach the requester')
+    const { html } = await visitor.post(`${path()}/approve`, { ...form, ...decided, mail: '1' })
+    expect(html).toContain('The e-mail is in the outbox')
+    expect((await app.outbox('jo@globex.example')).map(({ text }) => text)).toEqual([
+      expect.stringContaining('App ID: till'),
+    ])
+    await app.close()
   })
 })

@@ -21,6 +21,7 @@ import type { CheckedDestination, ListedRule } from '../../domain/operator/desti
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { BudgetRequest } from '../../domain/operator/money.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
+import type { RequestMail } from '../../domain/operator/request-mail.ts'
 import type { AppScope } from '../../domain/operator/scope.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
@@ -91,6 +92,23 @@ export interface RequestModel {
   readonly appId: string
   readonly brandSlug: string
   readonly reason: string
+  /** Of each form. */
+  readonly mails: Readonly<Record<'approved' | 'rejected', ChosenMail>>
+  readonly mailerName: string
+  readonly problem: string | null
+  /** Null: the request is pending. */
+  readonly mail: RequestMailModel | null
+}
+
+export interface ChosenMail extends RequestMail {
+  readonly isChosen: boolean
+}
+
+/** Of a decided request. */
+export interface RequestMailModel extends RequestMail {
+  readonly request: IntegrationRequestRecord
+  readonly mailerName: string
+  readonly last: AuditRecord | null
   readonly problem: string | null
 }
 
@@ -101,6 +119,8 @@ export interface KeyModel {
   readonly brandSlug: string | null
   readonly hasOther: boolean
   readonly origin: string
+  /** An e-mail that was not sent. */
+  readonly mail: RequestMailModel | null
 }
 
 export type BrandForm = Pick<

@@ -34,6 +34,7 @@ import {
   type OperatorStore,
 } from '../../domain/operator/operator.ts'
 import type { PolicyPorts, PolicyStore } from '../../domain/operator/policy.ts'
+import type { RequestMail } from '../../domain/operator/request-mail.ts'
 import { type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
@@ -43,7 +44,7 @@ import { cookie, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { html, seeOther } from './answers.ts'
 import { consoleFiles } from './assets.ts'
 import type { LiveStreams } from './live.ts'
-import type { PageContext } from './models.ts'
+import type { KeyModel, PageContext } from './models.ts'
 import { keyPage } from './pages/key.tsx'
 import { problemPage } from './pages/problem.tsx'
 
@@ -71,6 +72,13 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     spending(from: number, until: number): Promise<readonly DaySpend[]>
   }
   readonly sendTest: (actor: Actor, test: TestSend) => Promise<TestSent>
+  /** @throws OperatorError */
+  readonly mailRequester: (
+    actor: Actor,
+    id: string,
+    mail: RequestMail,
+    after: number | null,
+  ) => Promise<string>
   readonly jobs: NotifyJobStore
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>
@@ -96,6 +104,7 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly isProduction: boolean
   readonly hostKind: HostKindOf
   readonly hasOutbox: boolean
+  readonly mailerName: string
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]
   /** Providers that deliver nothing. */
@@ -207,11 +216,11 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
 
   async function showKey(
     pageContext: PageContext,
-    key: { appId: string; apiKey: string; brandSlug: string | null },
+    key: Pick<KeyModel, 'appId' | 'apiKey' | 'brandSlug'> & Partial<Pick<KeyModel, 'mail'>>,
   ): Promise<Response> {
     const app = (await ports.apps.list()).find(({ appId }) => appId === key.appId)
     const live = app?.keys.filter(({ revokedAt }) => revokedAt === null) ?? []
-    return html(keyPage(pageContext, { ...key, hasOther: live.length > 1, origin: ownUrl() }))
+    return html(keyPage(pageContext, { mail: null, ...key, hasOther: live.length > 1, origin: ownUrl() }))
   }
 
   return {

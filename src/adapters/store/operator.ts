@@ -1,5 +1,5 @@
-import { and, asc, eq, isNull } from 'drizzle-orm'
-import { actorName } from '../../domain/operator/audit.ts'
+import { and, asc, desc, eq, inArray, isNull } from 'drizzle-orm'
+import { actorName, requestMailActions } from '../../domain/operator/audit.ts'
 import type { OperatorStore } from '../../domain/operator/operator.ts'
 import { auditRow } from './audit.ts'
 import { readBrand, saveBrand } from './brands.ts'
@@ -26,6 +26,11 @@ export function createOperatorStore({
           const slugs = yield* run(inside.select({ slug: brands.slug }).from(brands))
           const keys = yield* run(inside.select().from(appKeys).where(ofApp).orderBy(asc(appKeys.createdAt)))
           const [request] = yield* run(inside.select().from(integrationRequests).where(isRequest))
+          const { id, at, action } = audit
+          const isMail = and(eq(audit.target, requestId), inArray(action, [...requestMailActions]))
+          const [lastMail] = yield* run(
+            inside.select({ id, at, action }).from(audit).where(isMail).orderBy(desc(id)).limit(1),
+          )
           const scope = yield* readScope(inside, tables, appId)
           const decision = decide({
             brand,
@@ -33,6 +38,7 @@ export function createOperatorStore({
             keys: keys.map(listedKey),
             scope,
             request,
+            lastMail,
           })
           const { newKey, revokedKeys = [], verdict, entry } = decision
           if (decision.scope) yield* saveScope(inside, tables, decision.scope)

@@ -34,12 +34,16 @@ export type AuditAction =
   | 'queue.cancelled'
   | 'request.approved'
   | 'request.rejected'
+  | (typeof requestMailActions)[number]
   | 'console.link'
   | 'console.login'
   | 'console.logout'
   | 'console.session-revoked'
   | 'data.forgotten'
   | 'data.restored'
+
+/** E-mails to the contact of an integration request: before it is sent, and its result. */
+export const requestMailActions = ['request.mail', 'request.mailed', 'request.mail-failed'] as const
 
 /** Contains no API key, code or recipient. */
 export interface AuditEntry {

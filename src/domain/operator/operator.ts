@@ -19,7 +19,7 @@ import { canonicalTag } from '../messages/languages.ts'
 import { isAppId } from '../otp/credentials.ts'
 import type { ApiKey, Secrets } from '../ports.ts'
 import { type Clock, dayMs, type EpochMs, parseDuration } from '../time.ts'
-import type { Actor, AuditEntry } from './audit.ts'
+import type { Actor, AuditEntry, AuditRecord } from './audit.ts'
 import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from './scope.ts'
 
 export class OperatorError extends Error {
@@ -70,6 +70,8 @@ interface CurrentState {
   readonly keys: readonly AppKey[]
   readonly scope: AppScope | undefined
   readonly request: IntegrationRequestRecord | undefined
+  /** The latest audit entry about an e-mail to its contact. */
+  readonly lastMail: Pick<AuditRecord, 'id' | 'at' | 'action'> | undefined
 }
 
 export interface Decision {
@@ -566,14 +568,15 @@ export function requestIdOf(text: string): string {
   return text.trim().toLowerCase()
 }
 
+export function noRequest(requestId: string): OperatorError {
+  return new OperatorError(`Request ${requestId} does not exist. \`otpost request list\` lists the requests.`)
+}
+
 function requirePending(
   requestId: string,
   request: IntegrationRequestRecord | undefined,
 ): IntegrationRequestRecord {
-  if (!request)
-    throw new OperatorError(
-      `Request ${requestId} does not exist. \`otpost request list\` lists the requests.`,
-    )
+  if (!request) throw noRequest(requestId)
   if (request.status === 'pending') return request
   throw new OperatorError(`Request ${requestId} is already ${request.status}.`)
 }

@@ -1,12 +1,14 @@
 /** @jsxImportSource preact */
+import { clientSnippet } from '../../pages/client-snippet.ts'
 import { curl, LinkButton, Snippet } from '../../pages/components.tsx'
 import { Card, consolePage } from '../components.tsx'
 import type { KeyModel, PageContext } from '../models.ts'
+import { RequestMailCard } from './requests.tsx'
 
 /** The only page with a whole API key. */
 export function keyPage(
   pageContext: PageContext,
-  { appId, apiKey, brandSlug, hasOther, origin }: KeyModel,
+  { appId, apiKey, brandSlug, hasOther, origin, mail }: KeyModel,
 ): string {
   const brandId = brandSlug ?? 'BRAND'
   const send = curl(`${origin}/otp/send`, { appId, apiKey, brandId, phone: '+1 202 555 0143' })
@@ -63,12 +65,15 @@ export function keyPage(
             : 'Replace the phone number with your own. This call may send a real message.'
         }
       >
-        <Snippet title="Send a code" text={send} />
+        <Snippet title="curl" text={send} />
+        <p class="hint">The command contains the key, and your shell may store it in its history.</p>
+        <Snippet title="TypeScript" text={clientSnippet({ url: origin, appId, brandId })} />
         <p class="hint">
-          The command contains the key, and your shell may store it in its history.{' '}
-          <a href="/docs">The API documentation</a> describes all calls.
+          The program reads the key from <code>OTPOST_API_KEY</code>, so you can send this text to the
+          integrator. <a href="/docs">The API documentation</a> describes all calls.
         </p>
       </Card>
+      {mail && <RequestMailCard model={mail} />}
     </>,
   )
 }

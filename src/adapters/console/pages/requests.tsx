@@ -1,9 +1,21 @@
 /** @jsxImportSource preact */
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
-import { Badge, curl, Empty, Facts, Field, LinkButton, Snippet, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Pager, Problem, Table } from '../components.tsx'
+import type { RequestMail } from '../../../domain/operator/request-mail.ts'
+import {
+  Badge,
+  Choice,
+  curl,
+  Empty,
+  Facts,
+  Field,
+  LinkButton,
+  rich,
+  Snippet,
+  Time,
+} from '../../pages/components.tsx'
+import { Card, consolePage, Form, Notice, Pager, Problem, Table } from '../components.tsx'
 import { channelNames } from '../log-query.ts'
-import type { PageContext, RequestModel, RequestsModel } from '../models.ts'
+import type { ChosenMail, PageContext, RequestMailModel, RequestModel, RequestsModel } from '../models.ts'
 import { MailLink, WebLink } from './parts.tsx'
 
 export function requestsPage(
@@ -14,10 +26,7 @@ export function requestsPage(
     pageContext,
     { title: 'Integration requests', section: 'requests' },
     <>
-      <Card
-        title="Pending"
-        hint="otpost does not notify the requester. Write to the contact after you decide."
-      >
+      <Card title="Pending" hint="With your decision, you can send the requester an e-mail.">
         {pending.length === 0 && isLater ? (
           <p class="hint">No more pending requests.</p>
         ) : pending.length === 0 ? (
@@ -98,17 +107,20 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
       {request.status === 'pending' ? (
         <Deciding model={model} />
       ) : (
-        <Card title="Decision">
-          <Problem text={model.problem} />
-          <Facts
-            entries={{
-              Decision: <DecisionBadge status={request.status} />,
-              Result: <Outcome request={request} />,
-              'Decided by': request.decidedBy ?? '–',
-              Decided: request.decidedAt === null ? '–' : <Time at={request.decidedAt} />,
-            }}
-          />
-        </Card>
+        <div class="stack">
+          <Card title="Decision">
+            <Problem text={model.problem} />
+            <Facts
+              entries={{
+                Decision: <DecisionBadge status={request.status} />,
+                Result: <Outcome request={request} />,
+                'Decided by': request.decidedBy ?? '–',
+                Decided: request.decidedAt === null ? '–' : <Time at={request.decidedAt} />,
+              }}
+            />
+          </Card>
+          {model.mail && <RequestMailCard model={model.mail} />}
+        </div>
       )}
     </div>,
   )
@@ -119,11 +131,11 @@ function Deciding({ model }: { model: RequestModel }) {
   const path = pathOf(request)
   return (
     <div class="stack">
+      <Problem text={problem} />
       <Card
         title="Approve"
         hint="Creates the app, its API key and an active brand. The app can use only this brand. An existing brand with this slug does not change."
       >
-        <Problem text={problem} />
         <Form action={`${path}/approve`} submit="Approve and create API key">
           <Field
             label="App ID"
@@ -141,12 +153,13 @@ function Deciding({ model }: { model: RequestModel }) {
             value={model.brandSlug}
             hint="The app sends it as `brandId`."
           />
+          <MailChoice model={model} status="approved" />
           <p class="hint">
             The next page shows the API key once. Send the key to the integrator over a secure channel.
           </p>
         </Form>
       </Card>
-      <Card title="Reject" hint="The reason is for your records. otpost does not send it to the requester.">
+      <Card title="Reject" hint="The reason is for your records. The e-mail has only the text below.">
         <Form
           action={`${path}/reject`}
           confirm={`Reject the request from ${request.companyName}? You cannot undo this.`}
@@ -154,10 +167,105 @@ function Deciding({ model }: { model: RequestModel }) {
           kind="danger"
         >
           <Field label="Reason" name="reason" value={model.reason} rows={3} />
+          <MailChoice model={model} status="rejected" />
         </Form>
       </Card>
     </div>
   )
+}
+
+const noMailServer =
+  'No mail server is configured (`SMTP_URL`). The e-mail goes to the outbox and does not reach the requester.'
+
+/** The fields are hidden while the box is not checked. */
+function MailChoice({ model, status }: { model: RequestModel; status: 'approved' | 'rejected' }) {
+  const { request, mails, mailerName } = model
+  const mail: ChosenMail = mails[status]
+  return (
+    <div class="mail-choice">
+      <Choice
+        id={`${status}-mail`}
+        name="mail"
+        checked={mail.isChosen}
+        label={
+          <>
+            Send this e-mail to <bdi class="breaks">{request.contactEmail}</bdi>
+          </>
+        }
+        {...(mailerName === 'outbox' && { hint: noMailServer })}
+      />
+      <MailFields mail={mail} id={status} />
+    </div>
+  )
+}
+
+function MailFields({ mail, id }: { mail: RequestMail; id: string }) {
+  return (
+    <div class="mail-fields">
+      <Field label="Subject" name="subject" id={`${id}-subject`} value={mail.subject} />
+      <Field
+        label="Text"
+        name="text"
+        id={`${id}-text`}
+        value={mail.text}
+        rows={12}
+        hint="Plain text. Words such as `{{appId}}` and `{{brandId}}` are replaced with their values. Do not write the API key here."
+      />
+    </div>
+  )
+}
+
+/** On the page of a decided request, and after an e-mail that was not sent. */
+export function RequestMailCard({ model }: { model: RequestMailModel }) {
+  const { request, last, problem, mailerName } = model
+  const form = (
+    <Form
+      action={`${pathOf(request)}/mail`}
+      hidden={{ after: String(last?.id ?? '') }}
+      submit={last === null ? 'Send e-mail' : 'Send another e-mail'}
+    >
+      <MailFields mail={model} id="again" />
+    </Form>
+  )
+  const isDone = last?.action === 'request.mailed' && problem === null
+  return (
+    <Card title="E-mail to the requester">
+      <Problem text={problem} />
+      {mailerName === 'outbox' && <Notice tone="bad">{rich(noMailServer)}</Notice>}
+      <p>
+        <MailResult last={last} />
+      </p>
+      <p class="hint">
+        To <MailLink address={request.contactEmail} />
+      </p>
+      {isDone ? (
+        <details>
+          <summary>Send another e-mail</summary>
+          {form}
+        </details>
+      ) : (
+        form
+      )}
+    </Card>
+  )
+}
+
+function MailResult({ last }: Pick<RequestMailModel, 'last'>) {
+  if (last === null) return <>No e-mail was sent.</>
+  const { action, details, actor, at } = last
+  const by = (
+    <>
+      <Time at={at} /> by {actor.name}
+    </>
+  )
+  if (action === 'request.mail') return <>otpost began to send an e-mail {by}. The result is unknown.</>
+  if (action === 'request.mail-failed')
+    return (
+      <>
+        The e-mail failed {by}: {details.reason}
+      </>
+    )
+  return details.provider === 'outbox' ? <>Stored in the outbox {by}</> : <>Sent {by}</>
 }
 
 function Pending({ request }: { request: IntegrationRequestRecord }) {
