@@ -177,7 +177,7 @@ describe('a test message', () => {
     await sendThrough('one')
     expect(provider.sent).toHaveLength(6)
     provider.answer(() => accepted)
-    await send()
+    expect(await send()).toMatchObject({ provider: 'spare' })
     expect([provider.sent.length, spare.sent.length]).toEqual([6, 1])
     expect(testResult(await sendThrough('one'))).toBe('Accepted by one: the test message to 37*******01.')
     await send()
@@ -260,7 +260,9 @@ describe('an operator in the console', () => {
     expect(failed).toMatch(
       /role="alert".*The test message to 37\*+01 was not accepted \(spare: HTTP 401\)\./s,
     )
-    expect(failed).toContain('Attempt 1')
+    for (const shown of ['an operator sent a test message by SMS', 'Attempt 1'])
+      expect(failed).toContain(shown)
+    expect(failed).not.toContain('credentials of app')
     expect((await visitor.get('/admin')).html).toContain('1 of 1 attempt (100%) failed')
     spare.answer(() => unknown)
     expect(await send()).toContain('may or may not have been sent (spare: time-out).')

@@ -256,6 +256,24 @@ for (const [name, open] of [
         ])
       })
 
+      test('the providers that have accepted a message, on any day', async () => {
+        const day = 86_400_000
+        const asked = (at: number, provider: string, detail: string) =>
+          eventLog.saveEntries(
+            [],
+            [{ at, kind: 'attempt', channel: 'SMS', brand: '', provider, detail, count: 1 }],
+          )
+        const accepted = async (at: number) => [...(await eventLog.accepted(at))].toSorted()
+        await asked(start - 300 * day, 'kannel', 'accepted LOGIN_OTP')
+        await asked(start, 'twilio', 'rejected account')
+        expect(await accepted(start)).toEqual(['SMS kannel'])
+        // Written after the next day began.
+        await asked(start, 'twilio', 'accepted')
+        expect(await accepted(start + day)).toEqual(['SMS kannel', 'SMS twilio'])
+        await asked(start + 9 * day, 'vonage', 'accepted LOGIN_OTP')
+        expect(await accepted(start + 9 * day)).toEqual(['SMS kannel', 'SMS twilio', 'SMS vonage'])
+      })
+
       test('a delivery report once, even if it is repeated', async () => {
         const says = (status: DeliveryReportState['status']) =>
           eventLog.saveReport('R 1', { status, reason: null, at: start })

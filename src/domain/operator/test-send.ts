@@ -154,7 +154,8 @@ export async function sendTest(ports: TestPorts, actor: Actor, test: TestSend): 
     const outcome = await deliver(ports, context, message, order)
     const failure = outcome.kind === 'accepted' ? undefined : new Failure('notification_failed')
     ended(failure ? 500 : 200, failure)
-    return { requestId, recipient: mask(recipient), outcome, provider: context.attempts.at(-1)?.provider }
+    const tried = context.attempts.findLast((attempt) => attempt.outcome !== 'skipped')
+    return { requestId, recipient: mask(recipient), outcome, provider: tried?.provider }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     ended(error.kind === 'rate_limited' ? 429 : 400, error)

@@ -16,8 +16,8 @@ export function testPage(
     pageContext,
     {
       title: 'Send a test',
-      section: 'deliveries',
-      parent: { title: 'Deliveries', href: '/admin/deliveries' },
+      section: 'overview',
+      parent: { title: 'Overview', href: '/admin' },
     },
     <>
       <Problem text={problem} />
