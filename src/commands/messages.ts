@@ -12,6 +12,7 @@ import {
   wordOf,
 } from '../domain/events/log-search.ts'
 import { providerPath } from '../domain/messages/delivery-reports.ts'
+import { canonicalTag } from '../domain/messages/languages.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import {
   complain,
@@ -30,7 +31,7 @@ import {
 import { jobRow } from './queue.ts'
 
 interface DeliveryOptions
-  extends Pick<DeliveryFilter, 'provider' | 'app' | 'brand' | 'channel' | 'template'> {
+  extends Pick<DeliveryFilter, 'provider' | 'app' | 'brand' | 'channel' | 'template' | 'lang'> {
   request?: string
   to?: string
   status?: string[]
@@ -66,6 +67,7 @@ export function messageCommands(program: Command, env: Env): void {
     .addOption(new Option('--channel <channel>', 'only SMS, or only e-mail').choices(['SMS', 'EMAIL']))
     .option('--country <code>', 'only SMS to this country, such as GB')
     .option('--template <key>', 'only messages of this template')
+    .option('--lang <tag>', 'only texts in this language, such as hi; not texts of the caller')
     .addOption(
       new Option('--error <class>', 'only failures with this cause').choices(Object.keys(errorClasses)),
     )
@@ -134,6 +136,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       channel,
       country: options.country?.toUpperCase(),
       template,
+      lang: options.lang === undefined ? undefined : (canonicalTag(options.lang) ?? options.lang),
       errorClass,
       since: options.since === undefined ? undefined : instant(options.since, now()),
       until: options.until === undefined ? undefined : instant(options.until, now(), '--until'),

@@ -23,13 +23,14 @@ test('a URL has the filters of its list, and the page reads the same filters fro
     app: 'shop',
     channel: 'SMS',
     country: 'GB',
+    lang: 'pt-BR',
     errorClass: 'account',
     since: Date.UTC(2026, 0, 1),
     until: Date.UTC(2026, 0, 1, 0, 0, 1, 5),
   } as const
   const url = logUrl('deliveries', { ...filters, call: 'verify' })
   expect(url).toBe(
-    '/admin/deliveries?status=rejected&status=temporary-failure&provider=a%26b&app=shop&channel=SMS&country=GB&error=account&from=2026-01-01T00%3A00Z&until=2026-01-01T00%3A00%3A01.005Z',
+    '/admin/deliveries?status=rejected&status=temporary-failure&provider=a%26b&app=shop&channel=SMS&country=GB&lang=pt-BR&error=account&from=2026-01-01T00%3A00Z&until=2026-01-01T00%3A00%3A01.005Z',
   )
   const read = Object.entries(readLogQuery(new URL(url, 'http://a').searchParams))
   expect(Object.fromEntries(read.filter(([, value]) => value !== undefined))).toEqual(filters)

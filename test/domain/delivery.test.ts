@@ -39,8 +39,10 @@ const message: SmsMessage = {
   senderId: null,
   subject: 'hash of the recipient',
   text: '012345 is your code\n\n@shop.example #012345',
+  lang: 'hi',
   template: {
     key: 'LOGIN_OTP',
+    lang: 'en',
     text: '012345 is your code',
     variables: { otp: '012345' },
     registration: {
@@ -445,12 +447,19 @@ describe('the record of an attempt', () => {
     expect(call.attempts).toEqual([
       {
         ...about,
-        ...{ attempt: 1, route: 'template', provider: 'a', outcome: 'unknown', errorClass: 'unknown' },
+        ...{
+          attempt: 1,
+          route: 'template',
+          lang: 'en',
+          provider: 'a',
+          outcome: 'unknown',
+          errorClass: 'unknown',
+        },
         ...{ reason: 'time-out', providerMessageId: null, at: 1_000_000, durationMs: 3000 },
       },
       {
         ...about,
-        ...{ attempt: 2, route: 'plain', provider: 'b', outcome: 'accepted', errorClass: null },
+        ...{ attempt: 2, route: 'plain', lang: 'hi', provider: 'b', outcome: 'accepted', errorClass: null },
         ...{ reason: null, providerMessageId: 'V1', at: 1_003_000, durationMs: 20 },
       },
     ])
@@ -490,6 +499,7 @@ describe('sending a mail', () => {
     recipientSubject: 'hash of ann',
     position: null,
     template: 'LOGIN_OTP',
+    lang: 'en',
     subject: 'Hi',
     html: '<p>Hi</p>',
     text: 'Hi',
@@ -512,6 +522,7 @@ describe('sending a mail', () => {
       {
         ...{ attempt: 1, at: 1_000_000, channel: 'EMAIL', route: null, provider: 'mailer' },
         template: 'LOGIN_OTP',
+        lang: 'en',
         ...{ recipient: 'a***@example.com', position: null, recipientSubject: 'hash of ann', segments: null },
         ...{ outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503', providerMessageId: null },
         ...{ country: null, cost: null, reportKey: null, durationMs: 0 },

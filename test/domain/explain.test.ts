@@ -34,6 +34,7 @@ const delivery: Delivery = {
   brand: 'acme',
   channel: 'SMS',
   route: 'plain',
+  lang: 'en',
   provider: 'kannel',
   template: 'LOGIN_OTP',
   recipient: '12*******43',

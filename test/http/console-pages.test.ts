@@ -193,6 +193,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     at: now - 60_000,
     channel: 'SMS',
     route: 'plain',
+    lang: 'en',
     provider: 'twilio',
     template: 'LOGIN_OTP',
     recipient: '12*******43',
@@ -214,6 +215,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     app: hostile,
     brand: hostile,
     template: hostile,
+    lang: hostile,
     country: hostile,
   }
   const known = {
@@ -221,6 +223,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     app: ['shop'],
     brand: ['acme'],
     template: ['LOGIN_OTP'],
+    lang: ['en', 'hi'],
     country: ['GB'],
   }
   const deliveries: LogModel<Delivery> = {
@@ -654,7 +657,14 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           masked: hostile,
           found: { rows: [hostileDelivery], next: { requestId: hostile, attempt: 1, at: now } },
           isLater: true,
-          known: { ...known, provider: [hostile], app: [hostile], brand: [hostile], template: [hostile] },
+          known: {
+            ...known,
+            provider: [hostile],
+            app: [hostile],
+            brand: [hostile],
+            template: [hostile],
+            lang: [hostile],
+          },
         }),
     ],
     [

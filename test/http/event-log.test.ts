@@ -60,6 +60,7 @@ describe('the delivery log', () => {
         route: 'plain',
         provider: 'webhook',
         template: 'LOGIN_OTP',
+        lang: 'en',
         recipient: '12*******43',
         position: null,
         recipientSubject: subject.slice(0, 22),
@@ -89,6 +90,7 @@ describe('the delivery log', () => {
         route: null,
         provider: 'smtp',
         template: 'LOGIN_OTP',
+        lang: 'en',
         recipient: 'j***@example.com',
         position: null,
         recipientSubject: subject.slice(0, 22),
@@ -101,6 +103,34 @@ describe('the delivery log', () => {
         durationMs: expect.any(Number),
         report: null,
       },
+    ])
+  })
+
+  test('has the language of the text that was used, unless it is text of the caller', async () => {
+    const langOf = async (path: string, fields: Readonly<Record<string, unknown>>) =>
+      (await rowsOf(await app.post(path, fields))).map(({ lang }) => lang)
+    const variables = { customerName: 'Jo', orderId: '7' }
+    const template = { channel: 'SMS', brandId: 'dlt', templateKey: 'OUT_FOR_DELIVERY', variables }
+    const mail = { channel: 'EMAIL', to: ['jo@example.com'], subject: 'Hi', html: '<p>Hi</p>', lang: 'hi' }
+    for (const [path, fields, langs] of [
+      ['/otp/send', { phone: freshPhone(), lang: 'hi-IN' }, ['hi']],
+      ['/otp/send', { channel: 'EMAIL', email: freshEmail(), lang: 'ar' }, ['ar']],
+      ['/otp/send', { phone: freshPhone(), lang: 'xx' }, ['en']],
+      ['/notify', { ...template, to: [freshPhone()], lang: 'hi' }, ['en']],
+      ['/notify', { channel: 'SMS', brandId: 'acme', to: [freshPhone()], message: 'Hi', lang: 'hi' }, [null]],
+      ['/notify', mail, [null]],
+    ] as const)
+      expect([fields, await langOf(path, fields)]).toEqual([fields, [...langs]])
+  })
+
+  test('has the language of each route, when the registered text is in another', async () => {
+    receiver.answer(({ body }) => new Response(null, { status: body.route === 'template' ? 503 : 204 }))
+    const rows = await rowsOf(
+      await app.post('/otp/send', { brandId: 'dlt', phone: freshPhone(), lang: 'hi' }),
+    )
+    expect(rows.map(({ route, lang }) => [route, lang])).toEqual([
+      ['template', 'en'],
+      ['plain', 'hi'],
     ])
   })
 

@@ -131,6 +131,7 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
       route: to.channel === 'SMS' ? 'plain' : null,
       provider,
       template: to.channel === 'SMS' ? template : null,
+      lang: 'en',
       recipient: to.recipient,
       position: null,
       recipientSubject: to.recipientSubject,

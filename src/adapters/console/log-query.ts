@@ -12,13 +12,14 @@ import {
   wordOf,
 } from '../../domain/events/log-search.ts'
 import { isRequestId } from '../../domain/events/request-context.ts'
+import { canonicalTag } from '../../domain/messages/languages.ts'
 import type { LogFilters } from './models.ts'
 
 // The filters of the two lists, as the queries of their URLs have them: keyed hashes in place of recipients.
 
 export type LogList = 'deliveries' | 'calls'
 
-const ofDeliveries = ['requestId', 'statuses', 'provider', 'template', 'errorClass'] as const
+const ofDeliveries = ['requestId', 'statuses', 'provider', 'template', 'lang', 'errorClass'] as const
 const ofCalls = ['call', 'result'] as const
 
 export const channelNames: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
@@ -46,6 +47,7 @@ export function readLogQuery(query: URLSearchParams): LogFilters {
     channel: knownIn(text('channel'), channelNames),
     country: text('country')?.toUpperCase(),
     template: text('template'),
+    lang: canonicalTag(text('lang') ?? ''),
     errorClass: knownIn(text('error'), errorClasses),
     call: knownIn(text('call'), calls),
     result: knownIn(text('result'), callResults),
@@ -93,6 +95,7 @@ export function logUrl(list: LogList, filters: LogFilters, before: Place | null 
   set('channel', own.channel)
   set('country', own.country)
   set('template', own.template)
+  set('lang', own.lang)
   set('error', own.errorClass)
   set('from', own.since === undefined ? undefined : `${timeText(own.since)}Z`)
   set('until', own.until === undefined ? undefined : `${timeText(own.until)}Z`)
@@ -110,7 +113,7 @@ export interface FilterInForce {
 
 export function filtersInForce(list: LogList, filters: LogFilters, masked: string | null): FilterInForce[] {
   const { requestId, since, until, statuses, provider, app, brand, channel, country } = filters
-  const { template, errorClass, call, result } = filters
+  const { template, lang, errorClass, call, result } = filters
   const values: readonly (readonly [keyof LogFilters, string, string | undefined])[] = [
     ['requestId', 'Request', requestId],
     ['recipientSubjects', 'Recipient', filters.recipientSubjects && (masked ?? 'this recipient')],
@@ -123,6 +126,7 @@ export function filtersInForce(list: LogList, filters: LogFilters, masked: strin
     ['channel', 'Channel', channel && channelNames[channel]],
     ['country', 'Country', country && nameOfCountry(country)],
     ['template', 'Template', template],
+    ['lang', 'Language', lang],
     ['errorClass', 'Cause', errorClass && errorClasses[errorClass]],
     ['since', 'From', since === undefined ? undefined : `${timeText(since).replace('T', ' ')} UTC`],
     ['until', 'Until', until === undefined ? undefined : `${timeText(until).replace('T', ' ')} UTC`],

@@ -243,7 +243,9 @@ export interface LogModel<Row> {
   /** A search that ended before the page was full: the time that it reached. */
   readonly searchedTo: number | null
   /** The values that the filters offer. */
-  readonly known: Readonly<Record<'provider' | 'app' | 'brand' | 'template' | 'country', readonly string[]>>
+  readonly known: Readonly<
+    Record<'provider' | 'app' | 'brand' | 'template' | 'lang' | 'country', readonly string[]>
+  >
 }
 
 export interface TraceModel {

@@ -125,6 +125,7 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
       reason: first?.reason ?? undefined,
       providerMessageId: first?.providerMessageId ?? undefined,
       reportKey: first?.reportKey ?? undefined,
+      lang: first?.lang ?? undefined,
       country: (first ? first.country : request.country) ?? undefined,
     },
     attempts: attempts
@@ -158,6 +159,7 @@ function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
     providerMessageId: attempt.providerMessageId ?? undefined,
     reportKey: attempt.reportKey ?? undefined,
     country: attempt.country ?? undefined,
+    lang: attempt.lang ?? undefined,
   }
 }
 
@@ -257,6 +259,7 @@ export function deliveryOf(row: AttemptRow, report: DeliveryReportState | undefi
     route: row.route,
     provider: row.provider,
     template: row.template,
+    lang: row.lang,
     recipient: row.recipient,
     position: row.position,
     recipientSubject: row.recipientHash,

@@ -145,6 +145,7 @@ const noAttempt = {
   providerMessageId: null,
   reportKey: null,
   country: null,
+  lang: null,
 } as const satisfies Partial<RequestRow>
 
 /** The events of these requests about recipients with the same masked form. */

@@ -111,13 +111,14 @@ export function logFilters({
 
   return {
     isDelivery(table: LogTable, filter: DeliveryFilter): SQL | undefined {
-      const { requestId, recipientSubjects, statuses, provider, template, errorClass } = filter
+      const { requestId, recipientSubjects, statuses, provider, template, lang, errorClass } = filter
       return and(
         isOf(table, filter),
         requestId === undefined ? undefined : eq(table.requestId, requestId),
         recipientSubjects && ofRecipient(table, recipientSubjects),
         provider === undefined ? undefined : eq(table.provider, provider),
         template === undefined ? undefined : eq(table.template, template),
+        lang === undefined ? undefined : eq(table.lang, lang),
         errorClass === undefined ? undefined : eq(table.errorClass, errorClass),
         statuses && hasStatus(table, statuses),
       )

@@ -80,6 +80,8 @@ export interface DeliveryFilter extends LogFilter {
   readonly statuses?: readonly DeliveryStatus[] | undefined
   readonly provider?: string | undefined
   readonly template?: string | undefined
+  /** Of the text, as BCP 47. */
+  readonly lang?: string | undefined
   readonly errorClass?: ErrorClass | undefined
 }
 

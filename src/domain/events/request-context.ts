@@ -144,6 +144,8 @@ export interface Attempt {
   readonly route: SmsRoute | null
   readonly provider: string
   readonly template: string | null
+  /** Of the text, as BCP 47. Null: text of the caller. */
+  readonly lang: string | null
   readonly recipient: string
   /** The recipient's number within the request, from 1. Null: the only recipient. */
   readonly position: number | null

@@ -219,7 +219,7 @@ function saveSkipped(
 function saveSmsAttempt(
   ports: DeliveryPorts,
   context: RequestContext,
-  { template, to, country, position, subject }: SmsMessage,
+  { template, lang, to, country, position, subject }: SmsMessage,
   { route, provider, segments }: AttemptedStep,
   {
     attempt,
@@ -235,6 +235,7 @@ function saveSmsAttempt(
     route,
     provider: provider.name,
     template: template?.key ?? null,
+    lang: (route === 'template' && template ? template.lang : lang) ?? null,
     recipient: context.recipient ?? maskPhone(to),
     position,
     recipientSubject: subject,
@@ -308,13 +309,14 @@ export async function deliverMail(
   const { mailer, providerTimeoutMs } = ports
   const attempt = ++context.attemptsBegun
   const { outcome, result } = await call(ports, mail.to, () => mailer.send(mail, attempt, providerTimeoutMs))
-  const { template, position, recipientSubject } = mail
+  const { template, lang, position, recipientSubject } = mail
   saveAttempt(ports, context, {
     attempt,
     channel: 'EMAIL',
     route: null,
     provider: mailer.name,
     template,
+    lang: lang ?? null,
     recipient: maskEmail(mail.to),
     position,
     recipientSubject,

@@ -44,11 +44,12 @@ export function otpMail(
   const subject = filled(loginOtp.key, mail.subject, values)
   const text = filled(loginOtp.key, mail.text, values)
   values.businessName = escapeHtml(businessName)
-  return { subject, text, html: filled(loginOtp.key, mail.html, values) }
+  return { subject, text, html: filled(loginOtp.key, mail.html, values), lang: mail.lang }
 }
 
 /** The parts as `splitText` returns them. */
-interface OtpMail extends Readonly<Record<keyof MailContent, readonly string[]>> {
+interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly string[]>> {
+  readonly lang: string
   /** In words. */
   readonly lifetime: (seconds: number) => string
 }
@@ -70,12 +71,12 @@ function otpMailOf(brand: MailBrand, lang: string | undefined): OtpMail {
 }
 
 function newOtpMail(brand: MailBrand, requested: string | undefined): OtpMail {
-  const { own, builtIn = english } = otpTextOf(brand, 'LOGIN_OTP', requested, 'EMAIL')
+  const { lang, own, builtIn = english } = otpTextOf(brand, 'LOGIN_OTP', requested, 'EMAIL')
   const { subject, text, html } = own
     ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
     : builtInMail(brand, builtIn)
   const { lifetime } = builtIn
-  return { lifetime, subject: splitText(subject), text: splitText(text), html: splitText(html) }
+  return { lang, lifetime, subject: splitText(subject), text: splitText(text), html: splitText(html) }
 }
 
 /** A name such as "Acme Inc." keeps its own direction in a right-to-left mail. */

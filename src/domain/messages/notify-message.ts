@@ -24,6 +24,7 @@ import type { Mail, Outcome, SmsMessage } from './providers.ts'
 
 export interface SmsContent {
   readonly text: string
+  readonly lang?: SmsMessage['lang']
   /** Null: text of the caller. */
   readonly template:
     | (Omit<NonNullable<SmsMessage['template']>, 'registration'> & {
@@ -33,7 +34,7 @@ export interface SmsContent {
     | null
 }
 
-export type MailContent = Pick<Mail, 'subject' | 'html' | 'text'>
+export type MailContent = Pick<Mail, 'subject' | 'html' | 'text' | 'lang'>
 
 /** How an SMS goes to a recipient. */
 export interface SmsWay {
@@ -78,12 +79,13 @@ export function isScrubbed({ priced, steps }: SmsWay): boolean {
 /** What the SMS of a request have in common. */
 export type SmsParts = ReturnType<typeof smsParts>
 
-export function smsParts(requestId: string, brand: Brand, { text, template }: SmsContent) {
+export function smsParts(requestId: string, brand: Brand, { text, lang, template }: SmsContent) {
   return {
     requestId,
     brandSlug: brand.slug,
     brandName: brand.displayName,
     text,
+    lang,
     template: template && {
       ...template,
       registration: registrationOf(brand, template.registrationKey ?? template.key),

@@ -130,9 +130,11 @@ export function notifySms(
   return {
     content: {
       text: plain.text,
+      lang: source.lang,
       template: {
         key,
         registrationKey,
+        lang: registeredSource.lang,
         text: registered.text,
         variables: about,
         values: { ...about, ...Object.fromEntries(byName) },

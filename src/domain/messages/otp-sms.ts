@@ -20,18 +20,19 @@ export function plainOtp(
   values: OtpValues,
   lang: string | undefined,
   segmentsOf: (text: string) => Segments,
-): { readonly rendered: Rendered; readonly text: string } {
+): { readonly rendered: Rendered; readonly text: string; readonly lang: string } {
   const chosen = otpTextOf(brand, otpKeyOf(values.loginId), lang)
   const rendered = renderOtp(values, chosen)
   const mayShorten = chosen.own === undefined
-  return { rendered, text: boundText(rendered.text, values.code, brand, { segmentsOf, mayShorten }) }
+  const text = boundText(rendered.text, values.code, brand, { segmentsOf, mayShorten })
+  return { rendered, text, lang: chosen.lang }
 }
 
 /** On the registered-template route. */
 export function registeredOtp(brand: RegisteredTexts, values: OtpValues, lang: string | undefined) {
   const { registrationKey, text: chosen } = registeredOtpText(brand, otpKeyOf(values.loginId), lang)
   const { templateKey: key, text, variables } = renderOtp(values, chosen)
-  return { key, registrationKey, text, variables }
+  return { key, registrationKey, lang: chosen.lang, text, variables }
 }
 
 /** @throws validation_error if carriers would reject the registered text with it */

@@ -9,9 +9,13 @@ export interface SmsMessage {
   readonly to: string
   readonly subject: string
   readonly text: string
+  /** Of `text`. Absent: text of the caller, or a job of an earlier version. */
+  readonly lang?: string | undefined
   readonly template: {
     readonly key: string
     readonly text: string
+    /** Of the registered text. Absent in jobs of earlier versions. */
+    readonly lang?: string
     /** As the caller sent them. */
     readonly variables: Readonly<Record<string, string>>
     /** By variable, as in the text. Absent: `variables`. */
@@ -126,6 +130,8 @@ export interface Mail {
   readonly subject: string
   readonly html: string
   readonly text: string
+  /** Absent: text of the caller. */
+  readonly lang?: string | undefined
   readonly position: number | null
 }
 

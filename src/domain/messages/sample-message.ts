@@ -47,8 +47,9 @@ export function sampleSms(
     ? optionalWords('loginId', values.loginId ?? sampleFor(loginIdRule), { max: 64 })
     : undefined
   const otp = { code: sampleCode, businessName: brand.displayName, lifetimeSeconds, loginId }
+  const plain = plainOtp(brand, otp, lang, segmentsOf)
   return {
-    sms: { text: plainOtp(brand, otp, lang, segmentsOf).text, template: registeredOtp(brand, otp, lang) },
+    sms: { text: plain.text, lang: plain.lang, template: registeredOtp(brand, otp, lang) },
     tooLong:
       brand.dltEnabled && loginId !== undefined
         ? judged(() => {

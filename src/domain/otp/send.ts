@@ -463,6 +463,7 @@ function codeMail(
     subject: mail.subject,
     html: mail.html,
     text: mail.text,
+    lang: mail.lang,
   }
 }
 
@@ -487,6 +488,7 @@ function codeSms(
     position: null,
     subject: subject[0],
     text: plain.text,
+    lang: plain.lang,
     template: routes.includes('template')
       ? registeredSms(brand, { code, businessName: brand.displayName, lifetimeSeconds, loginId }, lang)
       : { key, text, variables, registration: registrationOf(brand, key) },
@@ -501,6 +503,6 @@ function registeredSms(
   values: OtpValues,
   lang: string | undefined,
 ): NonNullable<SmsMessage['template']> {
-  const { key, registrationKey, text, variables } = registeredOtp(brand, values, lang)
-  return { key, text, variables, registration: registrationOf(brand, registrationKey) }
+  const { registrationKey, ...registered } = registeredOtp(brand, values, lang)
+  return { ...registered, registration: registrationOf(brand, registrationKey) }
 }

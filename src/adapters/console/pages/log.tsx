@@ -222,6 +222,7 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
               options={{ ...any, ...errorClasses }}
             />
             <Field label="Template" name="template" value={filters.template ?? ''} known={known.template} />
+            <Field label="Language of the text" name="lang" value={filters.lang ?? ''} known={known.lang} />
           </>
         ) : (
           <>
@@ -306,7 +307,9 @@ function deliveryCells(row: Delivery) {
     </span>,
     <span class="two-lines">
       <span>{row.template === null ? withoutTemplate[row.channel] : <code>{row.template}</code>}</span>
-      {row.segments && <small>{segmentsInWords(row.segments)}</small>}
+      {(row.lang ?? row.segments) && (
+        <small>{[row.lang, row.segments && segmentsInWords(row.segments)].filter(Boolean).join(' · ')}</small>
+      )}
     </span>,
     <span class="two-lines">
       <DeliveryBadge row={row} />

@@ -1,6 +1,7 @@
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { explain } from '../../../domain/events/explain.ts'
 import { deliveryStatuses, type Found, type PageOfLog } from '../../../domain/events/log-search.ts'
+import { otpLanguages } from '../../../domain/messages/otp-texts.ts'
 import { templateKeys } from '../../../domain/messages/templates.ts'
 import { csvDownload, html, seeOther } from '../answers.ts'
 import { type Columns, csvOf, type LogList, logUrl, readLogQuery, readPlace } from '../log-query.ts'
@@ -64,6 +65,7 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
       app: [...new Set([...apps.map(({ appId }) => appId), ...ports.apps.configured])],
       brand: brands.map(({ slug }) => slug),
       template: [...new Set([...templateKeys, ...own])],
+      lang: otpLanguages.map(({ tag }) => tag),
       country: countries(settings.isCountry),
     }
     const searchedTo = found.rows.length < pageLength ? (found.next?.at ?? null) : null
@@ -107,6 +109,7 @@ const deliveryColumns: Columns<Delivery> = {
   provider: ({ provider }) => provider,
   route: ({ route }) => route,
   template: ({ template }) => template,
+  lang: ({ lang }) => lang,
   segments: ({ segments }) => segments?.count,
   encoding: ({ segments }) => segments?.encoding,
   status: (row) => deliveryStatuses[statusOf(row)].name,
