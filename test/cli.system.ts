@@ -932,6 +932,21 @@ describe.concurrent('request', () => {
     folder.remove()
   })
 
+  test('approve does not decide if the text of the e-mail is invalid', async () => {
+    const { env, run, ok } = await scene()
+    const [id = ''] = await withRequests(env, 'First Ltd')
+    const approve = ['request', 'approve', id, '--app', 'till', '--brand', 'globex']
+    for (const [options, problem] of [
+      [['--mail'], 'Set PUBLIC_URL'],
+      [['--mail-file', '/nowhere'], 'cannot be read (ENOENT)'],
+      [['--mail-subject', '{{apiKey}}'], 'unknown placeholder {{apiKey}}'],
+    ] as const) {
+      const refused = await run(...approve, ...options)
+      expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining(problem)])
+    }
+    expect(JSON.parse(await ok('request', 'show', id, '--json'))).toMatchObject({ status: 'pending' })
+  })
+
   test('reject does not accept a reason with escape sequences', async () => {
     const { env, run, ok } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')

@@ -82,7 +82,8 @@ export function requestCommands(program: Command, env: Env): void {
         complain(`Brand ${brandId} (${displayName}, ${status}) already existed and was not changed.`)
       print(approval.key)
       const { clientSnippet } = await import('../adapters/pages/client-snippet.ts')
-      const snippet = clientSnippet({ url: await ownUrl(env), appId: app, brandId })
+      const { publicUrl, local } = await readOrigins(env)
+      const snippet = clientSnippet({ url: publicUrl ?? local, appId: app, brandId })
       complain(`The key is shown only once. A program that uses it:\n\n${snippet}\n`)
     }),
   )
@@ -109,7 +110,7 @@ export function requestCommands(program: Command, env: Env): void {
       if (!found) throw noRequest(id)
       const status = found.status === 'rejected' ? 'rejected' : 'approved'
       const last = await lastRequestMail(app.context.audit, found.id)
-      await sendMail(env, app, found.id, await mailIn(options, status), last?.id ?? null)
+      await sendMail(env, app, found.id, await mailIn(env, options, status), last?.id ?? null)
     }),
   )
 }
@@ -135,6 +136,7 @@ function withMailText(command: Command): Command {
 
 /** @throws OperatorError */
 async function mailIn(
+  env: Env,
   { mailSubject, mailFile }: MailOptions,
   status: 'approved' | 'rejected',
 ): Promise<RequestMail> {
@@ -144,6 +146,11 @@ async function mailIn(
     text: mailFile === undefined ? text : await fileText(mailFile),
   }
   checkRequestMail(mail)
+  const { publicUrl } = await readOrigins(env)
+  if (publicUrl === undefined && /\{\{\s*url\s*\}\}/.test(`${mail.subject}\n${mail.text}`))
+    throw new OperatorError(
+      'PUBLIC_URL is not set, and the e-mail needs it for {{url}}. Set PUBLIC_URL, or give a text without {{url}} with --mail-file.',
+    )
   return mail
 }
 
@@ -157,7 +164,7 @@ async function decide(
 ): Promise<void> {
   const { mail, mailSubject, mailFile } = options
   if (!mail && mailSubject === undefined && mailFile === undefined) return withServerContext(env, work)
-  const checked = await mailIn(options, status)
+  const checked = await mailIn(env, options, status)
   await withApp(env, async (app) => {
     await work(app.context)
     await sendMail(env, app, id, checked, null)
@@ -181,10 +188,9 @@ async function sendMail(
   }
 }
 
-async function ownUrl(env: Env): Promise<string> {
+async function readOrigins(env: Env) {
   const { readConsoleOrigins } = await import('../config/config.ts')
-  const { publicUrl, local } = readConsoleOrigins(env)
-  return publicUrl ?? local
+  return readConsoleOrigins(env)
 }
 
 const nameWidth = 20

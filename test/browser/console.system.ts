@@ -24,6 +24,7 @@ import {
 import { tester } from '../support/operator.ts'
 import { livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { startSmtp } from '../support/smtp.ts'
 
 // The console in a real browser, against a real server. What the forms do is tested without a browser
 // (test/http/console.test.ts); this file has what only a browser can show.
@@ -38,7 +39,8 @@ if (!browserPath) console.warn(withoutBrowser)
 beforeAll(async () => {
   if (browserPath) browser = await launchBrowser()
 }, 120_000)
-afterAll(() => browser?.close())
+const smtp = await startSmtp()
+afterAll(() => Promise.all([browser?.close(), smtp.stop()]))
 
 interface RequestTrace {
   readonly page: Page
@@ -214,6 +216,56 @@ describe('an operator', () => {
     },
     { permissions: ['clipboard-read', 'clipboard-write'] },
   )
+
+  for (const javaScriptEnabled of [true, false])
+    trace(
+      `mails a decision, and sends the e-mail again after it failed${javaScriptEnabled ? '' : ', without JavaScript'}`,
+      async ({ page, server, goto }) => {
+        const mails = () => smtp.received.filter(({ raw }) => raw.includes(server.url.origin))
+        const { body } = await server.postAs('/integrations/requests', request)
+        const path = `/admin/requests/${body.integrationRequestId}`
+        await signIn(page)
+        await goto(path)
+        if (javaScriptEnabled) await expectKeyboard(page, 'a request with an e-mail')
+        const approve = page.locator(`form[action$="/approve"]`)
+        const box = approve.getByRole('checkbox', { name: `Send this e-mail to ${request.contactEmail}` })
+        await box.focus()
+        await page.keyboard.press('Space')
+        expect(await approve.getByLabel('Subject').isVisible()).toBe(false)
+        await page.keyboard.press('Space')
+        await approve.getByLabel('Subject').fill('Welcome')
+        if (javaScriptEnabled) await expectGoodLooks(page, 'a request with an e-mail')
+        smtp.refuse({ at: 'RCPT', code: 550, message: 'no such user' })
+        await button(page, 'Approve and create API key').click()
+
+        await headed(page, 'API key for globex-corporation')
+        await complained(page, 'The e-mail was not sent: SMTP 550.')
+        const snippet = page.locator('.snippet', { hasText: 'createClient' })
+        expect(await textOf(snippet)).toContain("appId: 'globex-corporation'")
+        if (javaScriptEnabled) {
+          await snippet.getByRole('button', { name: 'Copy' }).click()
+          await snippet.getByRole('button', { name: 'Copied' }).waitFor()
+          const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+          expect(copied).toContain(`url: '${server.url.origin}'`)
+          await expectGoodLooks(page, 'a key with an e-mail that failed')
+        }
+        smtp.refuse(undefined)
+        await button(page, 'Send e-mail').click()
+        await seen(page, page.getByText('Sent the e-mail to the requester.'))
+        expect(new URL(page.url()).pathname).toBe(path)
+        expect(mails().map(({ mail }) => mail.subject)).toEqual(['Welcome'])
+        await page.getByText('Send another e-mail').first().click()
+        if (javaScriptEnabled) await expectGoodLooks(page, 'a decided request with an e-mail')
+        await page.locator('form').getByRole('button', { name: 'Send another e-mail' }).click()
+        await seen(page, page.getByText('Sent the e-mail to the requester.'))
+        expect(mails()).toHaveLength(2)
+      },
+      {
+        env: { SMTP_URL: smtp.url, MAIL_FROM: 'otpost@example.com' },
+        javaScriptEnabled,
+        ...(javaScriptEnabled && { permissions: ['clipboard-read', 'clipboard-write'] }),
+      },
+    )
 
   trace(
     'does all of this without JavaScript',

@@ -166,6 +166,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     appId: 'shop',
     apiKey: 'otp_The-One-And-Only-Key_0123456789',
     brandSlug: 'acme',
+    brandId: 'acme',
     hasOther: false,
     origin: 'https://otp.example.com',
     mail: null,
@@ -471,6 +472,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           appId: hostile,
           apiKey: hostile,
           brandSlug: hostile,
+          brandId: hostile,
           hasOther: true,
           origin: hostile,
           mail: hostileMailModel,
@@ -847,7 +849,9 @@ describe('the pages for requests, brands, apps and deliveries', () => {
 
   test('explain the key change when the app has a second key', async () => {
     expect(await words(keyPage(pageContext, key))).not.toContain('previous key')
-    const second = await words(keyPage(pageContext, { ...key, hasOther: true, brandSlug: null }))
+    const second = await words(
+      keyPage(pageContext, { ...key, hasOther: true, brandSlug: null, brandId: null }),
+    )
     expect(second).toContain('Both keys of shop are valid now.')
     expect(second).toContain('Replace BRAND with the slug of an active brand')
   })

@@ -117,6 +117,8 @@ export interface KeyModel {
   readonly apiKey: string
   /** Created with the key; null: none. */
   readonly brandSlug: string | null
+  /** The only brand of the app. */
+  readonly brandId: string | null
   readonly hasOther: boolean
   readonly origin: string
   /** An e-mail that was not sent. */

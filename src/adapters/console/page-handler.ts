@@ -220,7 +220,17 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   ): Promise<Response> {
     const app = (await ports.apps.list()).find(({ appId }) => appId === key.appId)
     const live = app?.keys.filter(({ revokedAt }) => revokedAt === null) ?? []
-    return html(keyPage(pageContext, { mail: null, ...key, hasOther: live.length > 1, origin: ownUrl() }))
+    const { scopes } = await ports.policy.rows()
+    const [brandId = null, ...others] = scopes.find(({ appId }) => appId === key.appId)?.brands ?? []
+    return html(
+      keyPage(pageContext, {
+        mail: null,
+        ...key,
+        brandId: others.length === 0 ? brandId : null,
+        hasOther: live.length > 1,
+        origin: ownUrl(),
+      }),
+    )
   }
 
   return {

@@ -394,7 +394,7 @@ export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
 /** For people, without the figures of the alert. */
 export function meaningOf(alert: Alert): string {
   if (alert.kind === requestKind) {
-    return 'Requesters entered these names, and otpost has not verified them. Approve or reject each request in the console, or with otpost request. otpost sends at most one alert about requests in 10 minutes.'
+    return 'Requesters entered these names, and otpost has not verified them. Approve or reject each request in the console or with the command otpost request. otpost sends at most one alert about requests in 10 minutes.'
   }
   if (alert.kind !== budgetKind) {
     const { reason }: WebhookAlert = JSON.parse(alert.text)

@@ -26,7 +26,7 @@ Server: {{url}}
 App ID: {{appId}}
 Brand ID: {{brandId}}
 
-You will receive the API key separately. Never send the key by e-mail.
+You will receive the API key separately.
 
 {{url}}/docs describes every call.`,
   },

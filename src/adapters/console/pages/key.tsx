@@ -8,9 +8,9 @@ import { RequestMailCard } from './requests.tsx'
 /** The only page with a whole API key. */
 export function keyPage(
   pageContext: PageContext,
-  { appId, apiKey, brandSlug, hasOther, origin, mail }: KeyModel,
+  { appId, apiKey, brandSlug, brandId: known, hasOther, origin, mail }: KeyModel,
 ): string {
-  const brandId = brandSlug ?? 'BRAND'
+  const brandId = known ?? 'BRAND'
   const send = curl(`${origin}/otp/send`, { appId, apiKey, brandId, phone: '+1 202 555 0143' })
   return consolePage(
     pageContext,
@@ -32,11 +32,19 @@ export function keyPage(
           <LinkButton href="/admin/apps">Done: go to Apps</LinkButton>
         </p>
       </section>
+      {mail && (
+        <RequestMailCard model={mail}>
+          <p>
+            <strong>Copy the API key first.</strong> Sending the e-mail leaves this page.
+          </p>
+        </RequestMailCard>
+      )}
       {brandSlug !== null && (
         <Card title="Next steps">
           <ol class="steps">
             <li>
-              Send the app ID <code>{appId}</code> and the key to the integrator over a secure channel.
+              Send the app ID <code>{appId}</code>, the key and the program below to the integrator over a
+              secure channel.
             </li>
             <li>
               Check the brand <a href={`/admin/brands/${encodeURIComponent(brandSlug)}`}>{brandSlug}</a>: its
@@ -60,7 +68,7 @@ export function keyPage(
       <Card
         title="Try it"
         hint={
-          brandSlug === null
+          known === null
             ? 'Replace BRAND with the slug of an active brand, and the phone number with your own.'
             : 'Replace the phone number with your own. This call may send a real message.'
         }
@@ -69,11 +77,11 @@ export function keyPage(
         <p class="hint">The command contains the key, and your shell may store it in its history.</p>
         <Snippet title="TypeScript" text={clientSnippet({ url: origin, appId, brandId })} />
         <p class="hint">
-          The program reads the key from <code>OTPOST_API_KEY</code>, so you can send this text to the
-          integrator. <a href="/docs">The API documentation</a> describes all calls.
+          The program reads the key from <code>OTPOST_API_KEY</code>. In the source of otpost,{' '}
+          <code>bun run build:package</code> builds its package. <a href="/docs">The API documentation</a>{' '}
+          describes all calls.
         </p>
       </Card>
-      {mail && <RequestMailCard model={mail} />}
     </>,
   )
 }

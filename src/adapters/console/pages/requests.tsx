@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
 import type { RequestMail } from '../../../domain/operator/request-mail.ts'
 import {
@@ -80,7 +81,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
       section: 'requests',
       parent: { title: 'Integration requests', href: '/admin/requests' },
     },
-    <div class="columns wide-first loose">
+    <div class={request.status === 'pending' ? 'columns loose' : 'columns wide-first loose'}>
       <Card title="Details" hint="Entered by the requester and not verified.">
         <Facts
           entries={{
@@ -216,13 +217,19 @@ function MailFields({ mail, id }: { mail: RequestMail; id: string }) {
 }
 
 /** On the page of a decided request, and after an e-mail that was not sent. */
-export function RequestMailCard({ model }: { model: RequestMailModel }) {
+export function RequestMailCard({
+  model,
+  children,
+}: {
+  model: RequestMailModel
+  children?: ComponentChildren
+}) {
   const { request, last, problem, mailerName } = model
   const form = (
     <Form
       action={`${pathOf(request)}/mail`}
       hidden={{ after: String(last?.id ?? '') }}
-      submit={last === null ? 'Send e-mail' : 'Send another e-mail'}
+      submit={last?.action === 'request.mailed' ? 'Send another e-mail' : 'Send e-mail'}
     >
       <MailFields mail={model} id="again" />
     </Form>
@@ -232,12 +239,15 @@ export function RequestMailCard({ model }: { model: RequestMailModel }) {
     <Card title="E-mail to the requester">
       <Problem text={problem} />
       {mailerName === 'outbox' && <Notice tone="bad">{rich(noMailServer)}</Notice>}
-      <p>
-        <MailResult last={last} />
-      </p>
+      {problem === null && (
+        <p>
+          <MailResult last={last} />
+        </p>
+      )}
       <p class="hint">
         To <MailLink address={request.contactEmail} />
       </p>
+      {children}
       {isDone ? (
         <details>
           <summary>Send another e-mail</summary>
@@ -253,19 +263,19 @@ export function RequestMailCard({ model }: { model: RequestMailModel }) {
 function MailResult({ last }: Pick<RequestMailModel, 'last'>) {
   if (last === null) return <>No e-mail was sent.</>
   const { action, details, actor, at } = last
-  const by = (
+  const result =
+    action === 'request.mail'
+      ? 'Started, result unknown'
+      : action === 'request.mail-failed'
+        ? `Failed (${details.reason})`
+        : details.provider === 'outbox'
+          ? 'Stored in the outbox'
+          : 'Sent'
+  return (
     <>
-      <Time at={at} /> by {actor.name}
+      {result} <Time at={at} /> by {actor.name}
     </>
   )
-  if (action === 'request.mail') return <>otpost began to send an e-mail {by}. The result is unknown.</>
-  if (action === 'request.mail-failed')
-    return (
-      <>
-        The e-mail failed {by}: {details.reason}
-      </>
-    )
-  return details.provider === 'outbox' ? <>Stored in the outbox {by}</> : <>Sent {by}</>
 }
 
 function Pending({ request }: { request: IntegrationRequestRecord }) {
