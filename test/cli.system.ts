@@ -124,7 +124,7 @@ describe.concurrent('--help', () => {
       'admin',
       'audit',
     ]
-    const messages = ['deliveries', 'explain', 'callbacks', 'outbox', 'queue']
+    const messages = ['test-send', 'deliveries', 'explain', 'callbacks', 'outbox', 'queue']
     const care = ['backup', 'restore', 'move', 'doctor', 'forget']
     expect(named.sort()).toEqual([...server, ...context, ...messages, ...care, 'help'].sort())
   })
