@@ -440,7 +440,7 @@ describe.concurrent('the event log', () => {
       '-',
       expect.stringMatching(/^\d+$/),
     ])
-    expect(text).toMatch(/ 91\*{8}11 +IN +webhook\/plain +- +1 GSM-7 +rejected +content HTTP 400 +\d/)
+    expect(text).toMatch(/ 91\*{8}11 +IN +webhook\/plain +- +1 GSM-7 +rejected +content: HTTP 400 +\d/)
     expect(text).toMatch(/ j\*\*\*@example\.com +- +outbox +LOGIN_OTP +- +accepted +- +\d/)
   })
 
@@ -455,6 +455,8 @@ describe.concurrent('the event log', () => {
       [['old', 'code'], '--template', 'LOGIN_OTP', '--country', 'in', '--channel', 'SMS', '--app', 'shop'],
       [['mail'], '--provider', 'outbox', '--brand', 'acme'],
       [['old'], '--until', '1d'],
+      [['mail'], '--lang', 'EN', '--channel', 'EMAIL'],
+      [[], '--lang', 'hi'],
     ]
     const answers = await Promise.all(queries.map(([, ...args]) => ok(env, 'deliveries', '--json', ...args)))
     const found = answers.map((text) => JSON.parse(text).map((row: { requestId: string }) => row.requestId))
@@ -471,6 +473,7 @@ describe.concurrent('the event log', () => {
         route: 'plain',
         provider: 'webhook',
         template: 'LOGIN_OTP',
+        lang: 'en',
         recipient: '91********10',
         position: null,
         segments: 1,

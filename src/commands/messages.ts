@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type Delivery, type RequestTrace, statusOf } from '../domain/events/event-log.ts'
+import { type Delivery, type RequestTrace, statusOf, whyOf } from '../domain/events/event-log.ts'
 import { explain } from '../domain/events/explain.ts'
 import {
   type DeliveryFilter,
@@ -165,14 +165,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       ['TEMPLATE', (row) => row.template ?? '-'],
       ['SEGMENTS', (row) => (row.segments === null ? '-' : `${row.segments} ${row.encoding}`)],
       ['STATUS', (row) => deliveryStatuses[row.status].name],
-      // The class of any other failure is its status.
-      [
-        'WHY',
-        (row) =>
-          [row.status === 'rejected' ? row.errorClass : null, row.reason ?? row.receipt?.reason]
-            .filter(Boolean)
-            .join(' ') || '-',
-      ],
+      ['WHY', (row) => whyOf({ ...row, report: row.receipt }) || '-'],
       ['MS', (row) => String(row.durationMs)],
     ])
   })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { codeOf, errorAnswer } from '../../src/adapters/http/errors.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { codeSettings, messageSettings } from '../../src/config/server-settings.ts'
+import { deliveryStatuses } from '../../src/domain/events/log-search.ts'
 import { Failure, type FailureKind, failureMessages } from '../../src/domain/failures.ts'
 import { otpLanguages } from '../../src/domain/messages/otp-texts.ts'
 import { renderOtp } from '../../src/domain/messages/templates.ts'
@@ -32,6 +33,12 @@ describe('docs/errors.md', () => {
   test('has no other code', () => {
     expect(documented).toHaveLength(Object.keys(failureMessages).length)
   })
+})
+
+test('docs/investigate.md has the statuses of deliveries, as the console and the commands show them', () => {
+  const documented = rowsOf('docs/investigate.md').filter(([, meaning = '']) => meaning.endsWith('.'))
+  const statuses = Object.values(deliveryStatuses).map(({ name, meaning }) => [`\`${name}\``, meaning])
+  expect(documented.slice(0, statuses.length)).toEqual(statuses)
 })
 
 describe('docs/limits.md', () => {

@@ -71,6 +71,26 @@ export function statusOf({ outcome, report }: Pick<Delivery, 'outcome' | 'report
     : outcome
 }
 
+const reasonNames: Readonly<Record<string, string>> = {
+  'time-out': 'timed out',
+  'keeps failing': 'circuit open',
+}
+
+/** Why an attempt failed, or was skipped: the class of a rejection, and the code of the provider. Empty: it did not. */
+export function whyOf({
+  outcome,
+  errorClass,
+  reason,
+  report,
+}: Pick<Delivery, 'outcome' | 'errorClass' | 'reason'> & {
+  readonly report: { readonly reason: string | null } | null
+}): string {
+  const given = reason ?? report?.reason
+  const named = given && (reasonNames[given] ?? given)
+  // The class of any other failure is its status.
+  return [outcome === 'rejected' ? errorClass : null, named].filter(Boolean).join(': ')
+}
+
 /** Other requests are not saved. */
 export type SavedRequest = RequestContext & Required<Pick<RequestContext, 'operation' | 'app'>>
 

@@ -5,7 +5,8 @@ import type { RejectionScope } from '../messages/providers.ts'
 import { attemptsPerJob, type ListedJob } from '../messages/queue.ts'
 import { formatMicros } from '../money/amounts.ts'
 import type { LimitName } from '../otp/limits.ts'
-import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
+import { type Delivery, type RequestTrace, statusOf, whyOf } from './event-log.ts'
+import { deliveryStatuses } from './log-search.ts'
 import {
   type Flag,
   guardDecision,
@@ -260,19 +261,21 @@ function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>)
   return `${count} ${encoding} segment${count === 1 ? '' : 's'}`
 }
 
-function result({ outcome, errorClass, reason, providerMessageId, durationMs }: Delivery): string {
+function result(row: Delivery): string {
+  const { outcome, errorClass, reason, providerMessageId, durationMs } = row
+  const { name } = deliveryStatuses[outcome]
   const after = `after ${seconds(durationMs)}`
   switch (outcome) {
     case 'accepted':
-      return `accepted ${after}${providerMessageId === null ? '' : `, id ${providerMessageId}`}`
+      return `${name} ${after}${providerMessageId === null ? '' : `, id ${providerMessageId}`}`
     case 'rejected':
-      return `rejected ${after} because of ${scopes[errorClass as RejectionScope]} (${reason})`
+      return `${name} ${after} because of ${scopes[errorClass as RejectionScope]} (${reason})`
     case 'retryable':
-      return `temporary failure ${after} (${reason})`
+      return `${name} ${after} (${reason})`
     case 'unknown':
       return `${reason === 'time-out' ? `timed out ${after}` : `unknown result ${after} (${reason})`}; the message may or may not have been sent`
     case 'skipped':
-      return `skipped: ${reason === 'keeps failing' ? 'circuit open' : reason}`
+      return `${name}: ${whyOf(row)}`
   }
 }
 
@@ -284,7 +287,8 @@ const scopes: Readonly<Record<RejectionScope, string>> = {
 
 function reported({ outcome, report, reportKey }: Delivery): string {
   if (outcome !== 'accepted' && outcome !== 'unknown') return ''
-  if (report?.status === 'delivered') return `; delivered (delivery report of ${time(report.at)})`
+  if (report?.status === 'delivered')
+    return `; ${deliveryStatuses.delivered.name} (delivery report of ${time(report.at)})`
   if (report?.status === 'failed') {
     const words = report.reason === null ? undefined : dltWords(report.reason)
     const why = report.reason === null ? '' : `: ${report.reason}${words === undefined ? '' : `, ${words}`}`
@@ -359,7 +363,7 @@ function adviceOnAttempt(row: Delivery): string | undefined {
     case 'retryable':
       return reason === 'too many calls under way'
         ? `Too many requests to ${provider} were in progress. Check whether the provider is slow.`
-        : `${provider} had a temporary failure (${reason}). Check the status of the provider.`
+        : `${provider} had a ${deliveryStatuses.retryable.name} (${reason}). Check the status of the provider.`
     case 'failed':
       return `${provider} accepted the message, but it was not delivered. ${
         row.providerMessageId === null

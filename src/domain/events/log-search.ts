@@ -2,24 +2,35 @@ import type { Channel } from '../contact.ts'
 import type { EpochMs } from '../time.ts'
 import type { Attempt, Operation } from './request-context.ts'
 
-/** The names that people see, and what they mean. JSON and the database have the keys. */
+/** The names that people see, what they mean, and their tone in the console. JSON and the database have the keys. */
 export const deliveryStatuses = {
-  delivered: { name: 'delivered', meaning: 'A delivery report confirms delivery.' },
+  delivered: { name: 'delivered', tone: 'good', meaning: 'A delivery report confirms delivery.' },
   accepted: {
     name: 'accepted',
+    tone: 'sent',
     meaning: 'The provider accepted it. No delivery report says yet whether it arrived.',
   },
   failed: {
     name: 'not delivered',
+    tone: 'lost',
     meaning: 'The provider accepted it, and a delivery report says that it did not arrive.',
   },
-  rejected: { name: 'rejected', meaning: 'The provider rejected it.' },
-  retryable: { name: 'temporary failure', meaning: 'The provider could not accept it at that time.' },
+  rejected: {
+    name: 'rejected',
+    tone: 'bad',
+    meaning: 'The provider rejected the recipient, the message or your account.',
+  },
+  retryable: {
+    name: 'temporary failure',
+    tone: 'later',
+    meaning: 'The provider could not accept it at that time.',
+  },
   unknown: {
     name: 'unknown',
+    tone: 'warn',
     meaning: 'The message may or may not have been sent, for example after a timeout.',
   },
-  skipped: { name: 'skipped', meaning: 'otpost did not call the provider.' },
+  skipped: { name: 'skipped', tone: 'quiet', meaning: 'otpost did not call the provider.' },
 } as const
 
 export type DeliveryStatus = keyof typeof deliveryStatuses
@@ -41,7 +52,7 @@ export const errorClasses: Readonly<Record<ErrorClass, string>> = {
   recipient: 'recipient rejected',
   content: 'message rejected',
   account: 'account rejected: check the credentials, balance and sender',
-  retryable: 'temporary failure',
+  retryable: deliveryStatuses.retryable.name,
   unknown: 'unknown, for example timed out',
 }
 

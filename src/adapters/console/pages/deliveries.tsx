@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { countryName } from '../../../domain/destinations/destination.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
-import type { DeliveryStatus } from '../../../domain/events/log-search.ts'
+import { deliveryStatuses } from '../../../domain/events/log-search.ts'
 import type { LimitStatus } from '../../../domain/events/request-context.ts'
 import { attemptsPerJob } from '../../../domain/messages/queue.ts'
 import {
@@ -22,7 +22,7 @@ import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, Drawing } from '../components.tsx'
 import { channelNames } from '../log-query.ts'
 import type { PageContext, TraceModel } from '../models.ts'
-import { callPaths, DeliveryBadge, deliveryTones, rowsTo, shortId, withPlus } from './parts.tsx'
+import { callPaths, DeliveryBadge, rowsTo, shortId, withPlus } from './parts.tsx'
 
 export function tracePage(pageContext: PageContext, { trace, deliveries, lines }: TraceModel): string {
   const { opening, sections } = parseTrace(lines)
@@ -203,19 +203,11 @@ function Event({ mark: { tone, icon }, title, lines = [], children }: EventProps
   )
 }
 
-const deliveryIcons: Readonly<Record<DeliveryStatus, IconName>> = {
-  delivered: 'check',
-  accepted: 'paper-plane',
-  failed: 'alert',
-  rejected: 'alert',
-  retryable: 'alert',
-  unknown: 'alert',
-  skipped: 'next',
-}
+const deliveryIcons: Partial<Record<Tone, IconName>> = { good: 'check', sent: 'paper-plane', quiet: 'next' }
 
 function markOf(row: Delivery): MarkProps {
-  const status = statusOf(row)
-  return { tone: deliveryTones[status], icon: deliveryIcons[status] }
+  const { tone } = deliveryStatuses[statusOf(row)]
+  return { tone, icon: deliveryIcons[tone] ?? 'alert' }
 }
 
 const checkPrefix = /^(passed|recorded|REJECTED) +/

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { countryName } from '../../../domain/destinations/destination.ts'
-import type { Delivery, RequestTrace } from '../../../domain/events/event-log.ts'
+import { type Delivery, type RequestTrace, whyOf } from '../../../domain/events/event-log.ts'
 import {
   callResults,
   deliveryStatuses,
@@ -41,7 +41,6 @@ import {
   StatusBadge,
   segmentsInWords,
   shortId,
-  whyOf,
   withPlus,
 } from './parts.tsx'
 

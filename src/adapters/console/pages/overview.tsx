@@ -136,7 +136,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
       />
       <Breakdown
         title="By provider"
-        hint="A code counts for the provider that accepted it. Delivered and undelivered are from delivery reports."
+        hint="A code counts for the provider that accepted it. Whether messages were delivered is from delivery reports."
         first="Provider"
         shares={statistics.byProvider}
         columns={ofProviders}
@@ -265,7 +265,7 @@ function Headlines({ statistics }: { statistics: Statistics }) {
         'no delivery reports'
       ) : (
         <>
-          <Count value={undelivered} of="undelivered" where={where} /> undelivered
+          <Count value={undelivered} of="undelivered" where={where} /> not delivered
         </>
       ),
       (point) => point.delivered,
@@ -622,7 +622,7 @@ const ofProviders: readonly Column[] = [
   conversionColumn,
   ...attemptColumns,
   column('Delivered', 'delivered'),
-  column('Undelivered', 'undelivered'),
+  column('Not delivered', 'undelivered'),
 ]
 
 interface BreakdownProps {

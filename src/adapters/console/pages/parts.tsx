@@ -13,17 +13,6 @@ export function BrandStatusBadge({ status }: { status: BrandStatus }) {
   return <Badge tone={brandTones[status]}>{status}</Badge>
 }
 
-/** One color for each. */
-export const deliveryTones: Readonly<Record<DeliveryStatus, Tone>> = {
-  delivered: 'good',
-  accepted: 'sent',
-  failed: 'lost',
-  rejected: 'bad',
-  retryable: 'later',
-  unknown: 'warn',
-  skipped: 'quiet',
-}
-
 export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report'> }) {
   const status = statusOf(row)
   return (
@@ -34,7 +23,8 @@ export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report
 }
 
 export function StatusBadge({ status }: { status: DeliveryStatus }) {
-  return <Badge tone={deliveryTones[status]}>{deliveryStatuses[status].name}</Badge>
+  const { tone, name } = deliveryStatuses[status]
+  return <Badge tone={tone}>{name}</Badge>
 }
 
 export const callPaths: Readonly<Record<RequestTrace['operation'], string>> = {
@@ -52,13 +42,6 @@ export function shortId(requestId: string): string {
 /** The rows of the same recipient. */
 export function rowsTo(list: LogList, { recipientSubject }: { readonly recipientSubject: string }): string {
   return logUrl(list, { recipientSubjects: [recipientSubject] })
-}
-
-export function whyOf(row: Delivery): string {
-  const { errorClass, reason, report } = row
-  // The badge has it already.
-  const isStatus = errorClass === statusOf(row)
-  return [isStatus ? null : errorClass, reason ?? report?.reason].filter(Boolean).join(': ')
 }
 
 export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
