@@ -230,6 +230,21 @@ describe('a decision in the console', () => {
     expect((await visitor.post(`${path()}/mail`, again)).html).toContain('since you opened the form')
   })
 
+  test('sends no second e-mail while one is being sent, and can send one after a crash', async () => {
+    const release = smtp.hold()
+    const approval = visitor.post(`${path()}/approve`, { ...(await shown('approve')), ...decided })
+    while (smtp.recipients.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    const form = await shown('mail')
+    expect((await visitor.get(path())).html).toContain('Started, result unknown')
+    expect((await visitor.post(`${path()}/mail`, form)).html).toContain('is being sent')
+    api.advance(60)
+    const again = visitor.post(`${path()}/mail`, form)
+    while (smtp.recipients.length < 3) await new Promise((resolve) => setImmediate(resolve))
+    release()
+    expect([(await approval).status, (await again).status]).toEqual([200, 303])
+    expect(mails()).toHaveLength(2)
+  })
+
   test.each([
     ['Key: otp_live_0123456789012345678901234567890123456789012345678', 'must not contain an API key'],
     ['Hello {{apiKey}}', 'unknown placeholder {{apiKey}}'],

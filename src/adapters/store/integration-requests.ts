@@ -1,6 +1,6 @@
 import { count, desc, eq, max, ne } from 'drizzle-orm'
 import type { IntegrationRequests } from '../../domain/integration/integration.ts'
-import { requestAlert } from '../../domain/money/alerts.ts'
+import { requestAlert, requestKind } from '../../domain/money/alerts.ts'
 import type { IntegrationRequestStore } from '../../domain/operator/operator.ts'
 import { addAlert } from './alerts.ts'
 import type { StoreDatabase } from './database.ts'
@@ -22,9 +22,8 @@ export function createIntegrationRequestStore({
         const pending = yield* run(inside.select(pendingFields).from(integrationRequests).where(isPending))
         if ((pending[0]?.count ?? 0) >= maxPending) return undefined
         yield* run(inside.insert(integrationRequests).values({ ...request, status: 'pending' }))
-        const { kind } = requestAlert(undefined, now())
         const latestAt = { latestAt: max(alerts.at) }
-        const [latest] = yield* run(inside.select(latestAt).from(alerts).where(eq(alerts.kind, kind)))
+        const [latest] = yield* run(inside.select(latestAt).from(alerts).where(eq(alerts.kind, requestKind)))
         const alert = requestAlert(latest?.latestAt ?? undefined, now())
         if (alert.at === latest?.latestAt) return { alert: null }
         yield* addAlert(inside, tables, alert, alertChannels)

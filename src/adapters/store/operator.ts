@@ -28,9 +28,9 @@ export function createOperatorStore({
           const [request] = yield* run(inside.select().from(integrationRequests).where(isRequest))
           const { id, at, action } = audit
           const isMail = and(eq(audit.target, requestId), inArray(action, [...requestMailActions]))
-          const [lastMail] = yield* run(
-            inside.select({ id, at, action }).from(audit).where(isMail).orderBy(desc(id)).limit(1),
-          )
+          const mails = inside.select({ id, at, action }).from(audit).where(isMail).orderBy(desc(id)).limit(1)
+          // The audit log has no index by target.
+          const [lastMail] = requestId === '' ? [] : yield* run(mails)
           const scope = yield* readScope(inside, tables, appId)
           const decision = decide({
             brand,

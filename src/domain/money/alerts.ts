@@ -19,7 +19,7 @@ export interface Alert {
 }
 
 const budgetKind = 'budget.threshold'
-const requestKind = 'integration.requested'
+export const requestKind = 'integration.requested'
 
 /** About the webhook of an app (design D45). */
 export interface WebhookAlert {
