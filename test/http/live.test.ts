@@ -106,6 +106,30 @@ test('without a change there is no event, and without a viewer no query', async 
   expect([live.size, queries]).toEqual([0, 5])
 })
 
+test('twelve viewers of a busy server take turns, so that it renders at most four pages a second', async () => {
+  let changes = 0
+  const mark = async () => `${++changes}`
+  const live = new LiveStreams({ mark, now: () => 0, stopping: new AbortController().signal })
+  const viewers = Array.from({ length: 12 }, (_, session) =>
+    live.open(`${session}`, async () => true).getReader(),
+  )
+  for (const viewer of viewers) await viewer.read()
+  const updates = viewers.map(() => 0)
+  for (const [index, viewer] of viewers.entries()) {
+    void (async () => {
+      while (!(await viewer.read()).done) updates[index] = (updates[index] ?? 0) + 1
+    })()
+  }
+  const totals: number[] = []
+  for (let seconds = 0; seconds < 6; seconds++) {
+    await live.tick()
+    await new Promise((resolve) => setImmediate(resolve))
+    totals.push(updates.reduce((sum, each) => sum + each, 0))
+  }
+  expect(totals).toEqual([4, 8, 12, 16, 20, 24])
+  expect(updates).toEqual(updates.map(() => 2))
+})
+
 test('without a session there is no stream, and a stream does not extend its session', async () => {
   const { response } = await watch(new Visitor(app))
   expect([response.status, response.headers.get('location')]).toEqual([303, '/admin/login'])

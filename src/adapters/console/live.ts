@@ -24,6 +24,9 @@ const mostOfSession = 4
 const checkMs = 10_000
 const longestMs = 10 * minuteMs
 
+/** A second. An overview takes up to 60 ms. */
+const mostUpdates = 4
+
 /** Messages that a client may leave unread. */
 const mostUnread = 8
 
@@ -80,9 +83,13 @@ export class LiveStreams {
       await Promise.all(due.map((stream) => this.check(stream, now)))
       // While the database is not available, the pages stay as they are.
       const mark = await this.ports.mark(now).catch(() => undefined)
-      for (const stream of this.streams) {
-        if (mark === undefined || stream.mark === mark) continue
+      if (mark === undefined) return
+      const outdated = [...this.streams].filter((stream) => stream.mark !== mark)
+      for (const stream of outdated.slice(0, mostUpdates)) {
         stream.mark = mark
+        // To the end, so that all streams take turns.
+        this.streams.delete(stream)
+        this.streams.add(stream)
         this.send(stream, event('changed'))
       }
     } finally {
