@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { alertMail, alertWebhook } from './adapters/alerts/targets.ts'
 import { LiveStreams } from './adapters/console/live.ts'
 import { consoleRoutes } from './adapters/console/routes.ts'
+import { createPasskeys, relyingParty } from './adapters/crypto/passkeys.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
@@ -47,6 +48,7 @@ import { providerHealth } from './domain/messages/provider-health.ts'
 import { mostWaitingJobs } from './domain/messages/queue.ts'
 import { QueueWorker } from './domain/messages/queue-worker.ts'
 import { Alerts } from './domain/money/alerts.ts'
+import { isSetUp } from './domain/operator/accounts.ts'
 import type { Actor } from './domain/operator/audit.ts'
 import { routeSettings } from './domain/operator/destinations.ts'
 import { mailRequester, type RequestMail } from './domain/operator/request-mail.ts'
@@ -230,6 +232,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     priceCurrency: async () => (await policy()).prices.currency,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(ports),
+    passkeys: createPasskeys(() => relyingParty(publicUrl, http.server?.port ?? config.port)),
   }
   const databaseName = config.database.name
   const ownUrl = () => publicUrl ?? localUrl(config.host, http.server?.port ?? config.port)
@@ -253,7 +256,11 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     isTopLevelDomain,
     log,
   }
-  const root = { version, hasOutbox, hasConsole: passwordHash !== undefined }
+  const root = {
+    version,
+    hasOutbox,
+    hasConsole: async () => passwordHash !== undefined || (await context.sessions.accounts()).some(isSetUp),
+  }
   const outbox = {
     ...config,
     ownUrl,

@@ -1,4 +1,4 @@
-import { consoleSecrets } from './adapters/crypto/console-secrets.ts'
+import { createConsoleSecrets } from './adapters/crypto/console-secrets.ts'
 import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
 import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
 import { createApps } from './adapters/store/keys.ts'
@@ -67,7 +67,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     requests: storage.requests,
     audit: storage.audit,
     sessions: storage.sessions,
-    consoleSecrets,
+    consoleSecrets: createConsoleSecrets(...keys.secretKeys),
     operator,
     policy,
     guardStore: storage.guard,

@@ -1,9 +1,21 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
+import type { Contacts } from '../domain/contact.ts'
+import {
+  type AccountPorts,
+  invitationMs,
+  inviteOperator,
+  removeOperator,
+  resetOperator,
+  roleIn,
+  setRole,
+} from '../domain/operator/account-changes.ts'
+import { isSetUp, roles } from '../domain/operator/accounts.ts'
 import { actorName, withReasons } from '../domain/operator/audit.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
-import { linkMs, makeLink } from '../domain/operator/sessions.ts'
+import { endAllSessions, linkMs, makeLink } from '../domain/operator/sessions.ts'
+import { hourMs } from '../domain/time.ts'
 import {
   commandActor,
   complain,
@@ -19,7 +31,9 @@ import {
 export function adminCommands(program: Command, env: Env): void {
   const admin = program
     .command('admin')
-    .description('create the console password and sign-in links, and end console sessions')
+    .description(
+      'manage accounts of the console, create sign-in links and the shared password, and end sessions',
+    )
   admin
     .command('password')
     .description(
@@ -42,31 +56,75 @@ export function adminCommands(program: Command, env: Env): void {
     .description('print a link that signs in to the console once, within 10 minutes')
     .action(() =>
       withServerContext(env, async (context) => {
-        const { readConsoleOrigins } = await import('../config/config.ts')
-        const { publicUrl, local, port } = readConsoleOrigins(env)
-        const token = await makeLink(context, await commandActor(env))
-        complain(`The link works once and expires in ${linkMs / 60_000} minutes.`)
-        print(`${publicUrl ?? local}/admin/link#${token}`)
-        if (publicUrl !== undefined) {
-          complain(
-            `If the proxy does not forward /admin, run \`ssh -L ${port}:${new URL(local).hostname}:${port} SERVER\` and open http://localhost:${port}/admin/link#${token}`,
-          )
-        }
+        await printLink(env, await makeLink(context, await commandActor(env)), `${linkMs / 60_000} minutes`)
       }),
     )
   admin
     .command('log-out')
     .description('end every console session')
     .action(() =>
-      withServerContext(env, async ({ sessions, now }) => {
-        const ended = await sessions.endAll({
-          at: now(),
-          actor: await commandActor(env),
-          action: 'console.session-revoked',
-          target: 'all',
-          details: {},
-        })
+      withServerContext(env, async (context) => {
+        const ended = await endAllSessions(context, await commandActor(env))
         print(ended === 1 ? '1 session ended.' : `${ended} sessions ended.`)
+      }),
+    )
+  const operator = admin.command('operator').description('manage the accounts of operators')
+  operator
+    .command('list')
+    .description('list the accounts')
+    .option('--json', 'print a JSON array')
+    .action((options: { json?: true }) =>
+      withServerContext(env, async ({ sessions }) => {
+        const rows = (await sessions.accounts()).map((account) => ({
+          email: account.email,
+          role: account.role,
+          status: isSetUp(account) ? 'active' : 'invited',
+          passkeys: account.passkeys.length,
+          hasApp: account.totpSecret !== null,
+          signedInAt: account.signedInAt === null ? null : isoTime(account.signedInAt),
+        }))
+        printTable(options.json, rows, [
+          ['EMAIL', (row) => row.email],
+          ['ROLE', (row) => row.role],
+          ['STATUS', (row) => row.status],
+          ['PASSKEYS', (row) => String(row.passkeys)],
+          ['APP', (row) => (row.hasApp ? 'yes' : 'no')],
+          ['LAST SIGN-IN', (row) => row.signedInAt ?? '-'],
+        ])
+      }),
+    )
+  operator
+    .command('invite <email>')
+    .description('create an account, and print the link with which the person sets it up, within 72 hours')
+    .requiredOption('--role <role>', `one of: ${roles.join(', ')}`)
+    .action((email: string, options: { role: string }) =>
+      changed(env, async (ports) => {
+        const { token } = await inviteOperator(ports, email, roleIn(options.role))
+        await printLink(env, token, invitationDuration)
+      }),
+    )
+  operator
+    .command('role <email> <role>')
+    .description(`change a role: ${roles.join(', ')}`)
+    .action((email: string, role: string) =>
+      changed(env, async (ports) => {
+        await setRole(ports, email, roleIn(role))
+        print(`${email} has the role ${role}.`)
+      }),
+    )
+  operator
+    .command('reset <email>')
+    .description('remove the password, the app and the passkeys, and print a link to set them up again')
+    .action((email: string) =>
+      changed(env, async (ports) => printLink(env, await resetOperator(ports, email), invitationDuration)),
+    )
+  operator
+    .command('remove <email>')
+    .description('remove an account and end its sessions')
+    .action((email: string) =>
+      changed(env, async (ports) => {
+        await removeOperator(ports, email)
+        print(`Removed ${email}.`)
       }),
     )
   program
@@ -94,6 +152,30 @@ export function adminCommands(program: Command, env: Env): void {
       }),
     )
 }
+
+async function changed(
+  env: Env,
+  act: (ports: AccountPorts & { readonly contacts: Contacts }) => Promise<void>,
+): Promise<void> {
+  await withServerContext(env, async (context, { contacts }) =>
+    act({ ...context, contacts, actor: await commandActor(env) }),
+  )
+}
+
+/** On standard output; on standard error, how long it works, and the link through an SSH tunnel. */
+async function printLink(env: Env, token: string, duration: string): Promise<void> {
+  const { readConsoleOrigins } = await import('../config/config.ts')
+  const { publicUrl, local, port } = readConsoleOrigins(env)
+  complain(`The link works once and expires in ${duration}.`)
+  print(`${publicUrl ?? local}/admin/link#${token}`)
+  if (publicUrl !== undefined) {
+    complain(
+      `If the proxy does not forward /admin, run \`ssh -L ${port}:${new URL(local).hostname}:${port} SERVER\` and open http://localhost:${port}/admin/link#${token}`,
+    )
+  }
+}
+
+const invitationDuration = `${invitationMs / hourMs} hours`
 
 function inWords(details: Readonly<Record<string, string>>): string {
   return Object.entries(details)

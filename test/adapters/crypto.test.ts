@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import fc from 'fast-check'
 import {
-  consoleSecrets,
+  createConsoleSecrets,
   isPasswordHash,
   isWeakPasswordHash,
   passwordHash,
@@ -13,6 +14,8 @@ import { secretKeysIn, secretsFrom } from '../../src/adapters/crypto/secret-file
 import { createSecrets, newSecretKey, sha256 } from '../../src/adapters/crypto/secrets.ts'
 import type { CodeOwner } from '../../src/domain/ports.ts'
 import { temporaryFolder } from '../support/app.ts'
+
+const consoleSecrets = createConsoleSecrets(newSecretKey())
 
 const key = 'a secret key of the test, of at least 32 bytes'
 const secrets = createSecrets(key)
@@ -291,4 +294,25 @@ test('of many simultaneous console password checks, 16 run and the others are re
     const refused = outcomes.filter((each) => each.status === 'rejected')
     for (const { reason } of refused) expect(reason).toMatchObject({ kind: 'rate_limited' })
   }
+})
+
+test('a signed text is valid only for its purpose and key, and unchanged', () => {
+  const text = fc.string({ minLength: 1 })
+  const change = fc.record({ at: fc.nat(65), to: fc.constantFrom(...'AZaz09-_.') })
+  const key = newSecretKey()
+  const secrets = createConsoleSecrets(key)
+  const later = createConsoleSecrets(newSecretKey(), key)
+  const other = createConsoleSecrets(newSecretKey())
+  fc.assert(
+    fc.property(text, text, text, change, (purpose, another, signed, { at, to }) => {
+      const value = secrets.sign(purpose, signed)
+      expect(secrets.signedText(purpose, value)).toBe(signed)
+      expect(later.signedText(purpose, value)).toBe(signed)
+      expect(other.signedText(purpose, value)).toBeUndefined()
+      if (another !== purpose) expect(secrets.signedText(another, value)).toBeUndefined()
+      const changed = value.slice(0, at) + to + value.slice(at + 1)
+      if (changed !== value) expect(secrets.signedText(purpose, changed)).toBeUndefined()
+      expect(secrets.signedText(purpose, value.slice(0, -1))).toBeUndefined()
+    }),
+  )
 })

@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import { type Concern, concernsOf } from '../../src/adapters/console/concerns.ts'
 import type { OverviewModel, PageContext } from '../../src/adapters/console/models.ts'
+import { accountPage, recoveryCodesPage } from '../../src/adapters/console/pages/account.tsx'
 import { auditPage } from '../../src/adapters/console/pages/audit.tsx'
-import { linkPage, loginPage } from '../../src/adapters/console/pages/login.tsx'
+import { confirmPage } from '../../src/adapters/console/pages/confirm.tsx'
+import { codePage, linkPage, loginPage } from '../../src/adapters/console/pages/login.tsx'
+import { invitationPage, operatorsPage } from '../../src/adapters/console/pages/operators.tsx'
 import { overviewPage } from '../../src/adapters/console/pages/overview.tsx'
 import { problemPage } from '../../src/adapters/console/pages/problem.tsx'
 import { settingsPage } from '../../src/adapters/console/pages/settings.tsx'
 import { ago, counted, duration, elapsed, percent, utc } from '../../src/adapters/pages/words.ts'
 import type { Figures, ProviderHealth, Statistics } from '../../src/domain/events/statistics.ts'
+import type { Account } from '../../src/domain/operator/accounts.ts'
 
 // Checks the HTML source of the console pages, because browsers silently repair invalid HTML.
 
@@ -19,6 +23,7 @@ const hostile = `"'><img src=x onerror=alert(1)><script>alert(1)</script>&amp;`
 const pageContext: PageContext = {
   version: '1.2.3',
   csrfToken: 'token-of-the-form',
+  person: { email: 'ana@example.com', role: 'owner' },
   pendingRequests: 2,
   hasOutbox: true,
   reviewNumbers: 0,
@@ -108,9 +113,70 @@ function overview(
   }
 }
 
+const hostileAccount: Account = {
+  id: hostile,
+  email: hostile,
+  role: 'viewer',
+  passwordHash: 'hash',
+  totpSecret: 'secret',
+  totpStep: 0,
+  createdAt: now,
+  signedInAt: now,
+  failedSignIns: 0,
+  passkeys: [
+    {
+      credentialId: hostile,
+      operatorId: hostile,
+      name: hostile,
+      publicKey: hostile,
+      signCount: 0,
+      transports: hostile,
+      createdAt: now,
+      usedAt: now,
+    },
+  ],
+  recoveryCodes: [],
+}
+
 /** The pages, with hostile text in every field that comes from outside. */
 const pages: readonly (readonly [name: string, html: string])[] = [
-  ['login', loginPage(hostile)],
+  [
+    'login',
+    loginPage({ hasAccounts: true, hasShared: true, passkey: hostile, email: hostile, problem: hostile }),
+  ],
+  ['code', codePage({ next: hostile, problem: hostile })],
+  [
+    'confirm',
+    confirmPage(pageContext, {
+      action: '/admin/apps/issue',
+      fields: [['appId', hostile]],
+      by: 'code',
+      passkey: hostile,
+      problem: hostile,
+    }),
+  ],
+  [
+    'account',
+    accountPage(pageContext, {
+      account: hostileAccount,
+      isSetUp: true,
+      app: { secret: hostile, uri: 'otpauth://totp/ana?secret=ABC' },
+      passkey: hostile,
+      unavailable: hostile,
+      problem: hostile,
+    }),
+  ],
+  [
+    'operators',
+    operatorsPage(pageContext, {
+      accounts: [{ ...hostileAccount, isSetUp: true }],
+      email: hostile,
+      role: hostile,
+      problem: hostile,
+    }),
+  ],
+  ['invitation', invitationPage(pageContext, { email: hostile, link: hostile })],
+  ['recovery codes', recoveryCodesPage(pageContext, [hostile])],
   ['problem', problemPage(pageContext, { status: 404, title: hostile, text: hostile })],
   [
     'problem without a session',
@@ -158,6 +224,8 @@ const pages: readonly (readonly [name: string, html: string])[] = [
           by: 'link',
           operatorId: null,
           confirmedAt: now,
+          person: hostile,
+          mayEnd: true,
           clientIp: hostile,
           device: hostile,
           isOwn: false,
@@ -264,7 +332,7 @@ describe.each([
 
   test('has a CSRF token in every form except the sign-in forms', () => {
     for (const form of html.match(/<form .*?<\/form>/gs) ?? []) {
-      const begins = /action="\/admin\/(?:login|link)"/.test(form)
+      const begins = /action="\/admin\/(?:login(?:\/\w+)?|link)"/.test(form)
       expect(form.includes('<input type="hidden" name="csrf" value="token-of-the-form"/>')).toBe(!begins)
     }
   })
@@ -287,6 +355,8 @@ describe('hostile text', () => {
           by: 'link',
           operatorId: null,
           confirmedAt: now,
+          person: hostile,
+          mayEnd: true,
           clientIp: hostile,
           device: hostile,
           isOwn: false,

@@ -95,6 +95,7 @@ async function expectInert(html: string): Promise<void> {
 const pageContext: PageContext = {
   version: '1.2.3',
   csrfToken: 'the-token-of-this-session',
+  person: { email: 'ana@example.com', role: 'owner' },
   pendingRequests: 2,
   hasOutbox: true,
   reviewNumbers: 0,

@@ -106,7 +106,7 @@ test('it has every API route of the service and no other', () => {
     added: [
       { routes: metricsRoutes({} as MetricsPorts) },
       { routes: outboxRoutes(outbox, contextOf) },
-      { routes: rootRoutes({ version, hasOutbox: true, hasConsole: true }, contextOf) },
+      { routes: rootRoutes({ version, hasOutbox: true, hasConsole: async () => true }, contextOf) },
     ],
     hasOutbox: true,
     ownUrl: () => '',

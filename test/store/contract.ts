@@ -3,6 +3,7 @@ import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import type { Brand, BrandWithTexts } from '../../src/domain/brands/brand.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/integration/integration.ts'
 import { BrandTexts } from '../../src/domain/messages/brand-texts.ts'
+import type { Account } from '../../src/domain/operator/accounts.ts'
 import type { AuditEntry, AuditReader } from '../../src/domain/operator/audit.ts'
 import {
   type AppStore,
@@ -1127,10 +1128,34 @@ function testConsole(stores: () => Stores): void {
     details: {},
   })
 
+  const account = (email: string): Account => ({
+    id: `id of ${email}`,
+    email,
+    role: 'operator',
+    passwordHash: null,
+    totpSecret: null,
+    totpStep: 0,
+    createdAt: start,
+    signedInAt: null,
+    failedSignIns: 0,
+    passkeys: ['a', 'b'].map((each, index) => ({
+      credentialId: `${each} of ${email}`,
+      operatorId: `id of ${email}`,
+      name: each,
+      publicKey: 'key',
+      signCount: 3,
+      transports: 'usb,nfc',
+      createdAt: start + index,
+      usedAt: 0,
+    })),
+    recoveryCodes: ['one', 'two'],
+  })
+  const now = start
+
   describe('console sessions', () => {
     test('a session is found until it expires', async () => {
       const { sessions } = stores()
-      await sessions.begin(session('a'), entry('console.login'))
+      await sessions.change({ now }, () => ({ saveSession: session('a'), entry: entry('console.login') }))
       expect(await sessions.find('a', start + 999)).toEqual(session('a'))
       expect(await sessions.find('a', start + 1000)).toBeUndefined()
       expect(await sessions.find('b', start)).toBeUndefined()
@@ -1138,40 +1163,113 @@ function testConsole(stores: () => Stores): void {
       expect(await sessions.find('a', start + 1499)).toMatchObject({ lastSeenAt: start + 500 })
     })
 
-    test('an ended session is deleted once, and the audit log has an entry', async () => {
+    test('a step reads the sessions, and ends some of them with its audit entry', async () => {
       const { sessions, audit } = stores()
-      for (const token of ['a', 'b', 'c']) await sessions.begin(session(token), entry('console.login'))
-      expect(await sessions.end('a', entry('console.logout'))).toBe(true)
-      expect(await sessions.end('a', entry('console.logout'))).toBe(false)
-      expect((await sessions.list(start)).map(({ tokenSha256 }) => tokenSha256).sort()).toEqual(['b', 'c'])
-      expect(await sessions.endAll(entry('console.session-revoked'))).toBe(2)
-      expect(await sessions.list(start)).toEqual([])
+      for (const token of ['a', 'b', 'c'])
+        await sessions.change({ now }, () => ({ saveSession: session(token), entry: null }))
+      const seen = await sessions.change({ now }, (state) => ({
+        tokens: state.sessions.map(({ tokenSha256 }) => tokenSha256).sort(),
+        endSessions: ['a', 'c', 'unknown'],
+        entry: entry('console.session-revoked'),
+      }))
+      expect(seen.tokens).toEqual(['a', 'b', 'c'])
+      expect((await sessions.list(start)).map(({ tokenSha256 }) => tokenSha256)).toEqual(['b'])
       expect((await audit.list({ limit: 9 })).map(({ action }) => action)).toEqual([
         'console.session-revoked',
-        'console.logout',
-        'console.login',
-        'console.login',
-        'console.login',
       ])
     })
 
-    test('a link starts one session, even if it is used several times at once', async () => {
+    test('a step that throws stores nothing', async () => {
       const { sessions } = stores()
-      await sessions.addLink('link', start + 1000, entry('console.link'))
-      const used = await Promise.all(
-        ['a', 'b', 'c'].map((token) => sessions.useLink('link', session(token), entry('console.login'))),
-      )
-      expect(used.filter(Boolean)).toHaveLength(1)
-      expect(await sessions.list(start)).toHaveLength(1)
+      const failing = sessions.change({ now }, () => {
+        throw new Error('refused')
+      })
+      expect(failing).rejects.toThrow('refused')
+      await failing.catch(() => {})
+      expect(await sessions.list(start)).toEqual([])
     })
 
-    test('an expired link starts no session', async () => {
+    test('a link is used once, even by several steps at once, and not after it expired', async () => {
       const { sessions } = stores()
-      await sessions.addLink('link', start + 1000, entry('console.link'))
-      expect(
-        await sessions.useLink('link', session('a', start + 9000), entry('console.login', start + 1000)),
-      ).toBe(false)
-      expect(await sessions.list(start)).toEqual([])
+      const link = (tokenSha256: string) => ({ tokenSha256, expiresAt: start + 1000, operatorId: null })
+      for (const token of ['link', 'late'])
+        await sessions.change({ now }, () => ({ addLink: link(token), entry: null }))
+      const use = (linkSha256: string, token: string, at = now) =>
+        sessions.change({ linkSha256, now: at }, (state) =>
+          state.link
+            ? { usesLink: true, saveSession: session(token), entry: null, isUsed: true }
+            : { entry: null, isUsed: false },
+        )
+      const used = await Promise.all(['a', 'b', 'c'].map((token) => use('link', token)))
+      expect(used.filter(({ isUsed }) => isUsed)).toHaveLength(1)
+      expect(await sessions.list(start)).toHaveLength(1)
+      expect((await use('late', 'd', start + 1000)).isUsed).toBe(false)
+    })
+  })
+
+  describe('accounts of operators', () => {
+    test('are stored with their passkeys and recovery codes, and replaced', async () => {
+      const { sessions } = stores()
+      const [ana, bo] = [account('ana@example.com'), account('bo@example.com')]
+      for (const each of [bo, ana]) await sessions.change({ now }, () => ({ saveAccount: each, entry: null }))
+      const unordered = (all: readonly Account[]): Account[] =>
+        all.map((each) => ({ ...each, recoveryCodes: [...each.recoveryCodes].sort() }))
+      expect(unordered(await sessions.accounts())).toEqual([ana, bo])
+      const [kept] = ana.passkeys.slice(1)
+      if (!kept) throw new Error('no passkey')
+      const changed: Account = {
+        ...ana,
+        role: 'owner',
+        passwordHash: 'hash',
+        totpSecret: 'secret',
+        totpStep: 59_000_000,
+        signedInAt: start + 5,
+        passkeys: [{ ...kept, signCount: 4, usedAt: start + 9 }],
+        recoveryCodes: ['two'],
+      }
+      await sessions.change({ now }, () => ({ saveAccount: changed, entry: null }))
+      expect(unordered(await sessions.accounts())).toEqual([changed, bo])
+      const { seen } = await sessions.change({ now }, ({ accounts }) => ({ seen: accounts, entry: null }))
+      expect(unordered(seen)).toEqual([changed, bo])
+    })
+
+    test('are removed with their links', async () => {
+      const { sessions } = stores()
+      const [ana, bo] = [account('ana@example.com'), account('bo@example.com')]
+      for (const each of [ana, bo]) {
+        const addLink = { tokenSha256: each.email, expiresAt: start + 1000, operatorId: each.id }
+        await sessions.change({ now }, () => ({ saveAccount: each, addLink, entry: null }))
+      }
+      await sessions.change({ now }, () => ({ removeAccount: ana.id, entry: null }))
+      expect((await sessions.accounts()).map(({ email }) => email)).toEqual([bo.email])
+      const linkOf = async (linkSha256: string) =>
+        (await sessions.change({ linkSha256, now }, ({ link }) => ({ link, entry: null }))).link
+      expect([await linkOf(ana.email), (await linkOf(bo.email))?.operatorId]).toEqual([undefined, bo.id])
+    })
+
+    test('have one link at most', async () => {
+      const { sessions } = stores()
+      const ana = account('ana@example.com')
+      await sessions.change({ now }, () => ({ saveAccount: ana, entry: null }))
+      for (const tokenSha256 of ['first', 'second']) {
+        const addLink = { tokenSha256, expiresAt: start + 1000, operatorId: ana.id }
+        await sessions.change({ now }, () => ({ addLink, entry: null }))
+      }
+      const found = await Promise.all(
+        ['first', 'second'].map((linkSha256) =>
+          sessions.change({ linkSha256, now }, ({ link }) => ({ link, entry: null })),
+        ),
+      )
+      expect(found.map(({ link }) => link?.tokenSha256)).toEqual([undefined, 'second'])
+    })
+
+    test('count failed sign-ins, also simultaneous ones', async () => {
+      const { sessions } = stores()
+      const ana = account('ana@example.com')
+      await sessions.change({ now }, () => ({ saveAccount: ana, entry: null }))
+      await Promise.all([1, 2, 3].map(() => sessions.noteFailedSignIn(ana.id)))
+      const { seen } = await sessions.change({ now }, ({ accounts }) => ({ seen: accounts, entry: null }))
+      expect(seen.map(({ failedSignIns }) => failedSignIns)).toEqual([3])
     })
   })
 }

@@ -1,5 +1,5 @@
-import { createHmac, randomBytes } from 'node:crypto'
-import { type ConsolePorts, type ConsoleSession, currentSession } from '../../domain/operator/sessions.ts'
+import { createHmac } from 'node:crypto'
+import { type ConsolePorts, type CurrentSession, currentSession } from '../../domain/operator/sessions.ts'
 import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
 import type { Flash } from './models.ts'
 
@@ -28,8 +28,7 @@ function cookieOf(request: Request, publicUrl: string | undefined, name: CookieN
   return cookieIn(request, cookieNames[usesTls(publicUrl) ? 'secure' : 'plain'][name])
 }
 
-export interface Visit {
-  readonly session: ConsoleSession
+export interface Visit extends CurrentSession {
   readonly csrfToken: string
   readonly flash: Flash | null
   flashCookie(flash: Flash): string
@@ -42,18 +41,21 @@ export async function visitOf(
   isUse = !request.headers.has('x-otpost-refresh'),
 ): Promise<Visit | undefined> {
   const token = cookieOf(request, publicUrl, 'session')
-  const session = await currentSession(ports, token, isUse)
-  if (!session || token === undefined) return undefined
+  const current = await currentSession(ports, token, isUse)
+  if (!current || token === undefined) return undefined
   const flash = cookieOf(request, publicUrl, 'flash')
   return {
-    session,
+    ...current,
     csrfToken: hmac(token, 'form'),
     flash: flash === undefined ? null : flashIn(token, flash),
-    flashCookie: ({ tone, text }) => {
-      const value = Buffer.from(JSON.stringify([tone, text])).toString('base64url')
-      return cookie(publicUrl, 'flash', signed(token, 'flash', value), 30)
-    },
+    flashCookie: (flash) => flashCookie(publicUrl, token, flash),
   }
+}
+
+/** Only the session with this token shows it. */
+export function flashCookie(publicUrl: string | undefined, token: string, { tone, text }: Flash): string {
+  const value = Buffer.from(JSON.stringify([tone, text])).toString('base64url')
+  return cookie(publicUrl, 'flash', signed(token, 'flash', value), 30)
 }
 
 /** Also for an expired session. */
@@ -81,28 +83,48 @@ export function isFromElsewhere({ headers }: Request, publicUrl: string | undefi
   return !(URL.canParse(origin) && own.includes(new URL(origin).host))
 }
 
-/** With a password, also a cookie that marks the browser as known. */
+/** `device`: marks the browser as known. */
 export function signedInCookies(
   publicUrl: string | undefined,
   token: string,
-  passwordHash: string | undefined,
+  device: string,
 ): readonly string[] {
-  const session = cookie(publicUrl, 'session', token)
-  if (passwordHash === undefined) return [session]
-  const device = signed(passwordHash, 'device', randomBytes(16).toString('base64url'))
-  return [session, cookie(publicUrl, 'device', device, deviceSeconds)]
+  return [cookie(publicUrl, 'session', token), cookie(publicUrl, 'device', device, deviceSeconds)]
 }
 
 const deviceSeconds = 180 * 86_400
 
-/** The ID of a browser that signed in before. Its cookie is signed with the current password's hash. */
-export function deviceOf(
-  request: Request,
-  publicUrl: string | undefined,
-  passwordHash: string,
-): string | undefined {
-  return verified(passwordHash, 'device', cookieOf(request, publicUrl, 'device') ?? '')
+/** The signed cookie of a browser that signed in before. */
+export function deviceCookie(request: Request, publicUrl: string | undefined): string | undefined {
+  return cookieOf(request, publicUrl, 'device')
 }
+
+/** Such as `Firefox on Linux`, for people who recognize their sessions by it. Browsers send what they like. */
+export function deviceName({ headers }: Request): string {
+  const agent = headers.get('user-agent') ?? ''
+  const named = (names: readonly (readonly [RegExp, string])[]) =>
+    names.find(([pattern]) => pattern.test(agent))?.[1]
+  const [browser, system] = [named(browsers), named(systems)]
+  return browser && system ? `${browser} on ${system}` : (browser ?? system ?? '')
+}
+
+// Most browsers also name the ones after them.
+const browsers = [
+  [/Edg/, 'Edge'],
+  [/OPR\//, 'Opera'],
+  [/Firefox\/|FxiOS/, 'Firefox'],
+  [/Chrom(e|ium)\/|CriOS/, 'Chrome'],
+  [/Safari\//, 'Safari'],
+] as const
+
+const systems = [
+  [/iPhone|iPad/, 'iOS'],
+  [/Android/, 'Android'],
+  [/Windows/, 'Windows'],
+  [/Mac OS X/, 'macOS'],
+  [/CrOS/, 'ChromeOS'],
+  [/Linux/, 'Linux'],
+] as const
 
 function flashIn(token: string, cookieValue: string): Flash | null {
   const value = verified(token, 'flash', cookieValue)

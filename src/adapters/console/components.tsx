@@ -27,6 +27,7 @@ type Section =
   | 'guard'
   | 'money'
   | 'audit'
+  | 'operators'
   | 'settings'
 
 const sections: readonly { section: Section; title: string; href: string; icon: IconName }[] = [
@@ -40,6 +41,7 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
   { section: 'guard', title: 'Guard', href: '/admin/guard', icon: 'shield' },
   { section: 'money', title: 'Money', href: '/admin/money', icon: 'coin' },
   { section: 'audit', title: 'Audit', href: '/admin/audit', icon: 'list' },
+  { section: 'operators', title: 'Operators', href: '/admin/operators', icon: 'people' },
   { section: 'settings', title: 'Settings', href: '/admin/settings', icon: 'sliders' },
 ]
 
@@ -66,7 +68,7 @@ export function consolePage(
     scripts: ['console.js', ...scripts],
     styles: [...styles, 'console.css'],
   }
-  const { version, csrfToken, pendingRequests, hasOutbox, reviewNumbers, flash } = pageContext
+  const { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, flash } = pageContext
   return document(
     options,
     <CsrfToken.Provider value={csrfToken}>
@@ -128,6 +130,10 @@ export function consolePage(
             </ul>
           </nav>
           <div class="session">
+            <p class="person">
+              <a href="/admin/account">{person.email ?? 'Signed in without an account'}</a>
+              <span class="hint"> {person.role}</span>
+            </p>
             <Form action="/admin/logout">
               <button type="submit" class="sign-out">
                 <Icon name="exit" />
@@ -308,6 +314,8 @@ interface FormProps {
   readonly action: string
   readonly confirm?: string | undefined
   readonly hidden?: Readonly<Record<string, string>>
+  /** More hidden fields, whose names may repeat. */
+  readonly fields?: readonly (readonly [name: string, value: string])[]
   readonly class?: string
   readonly id?: string
   /** Where preview.js gets previews of its fields. */
@@ -321,6 +329,7 @@ export function Form({
   action,
   confirm,
   hidden = {},
+  fields: more = [],
   class: extra,
   id,
   previewAt,
@@ -328,7 +337,7 @@ export function Form({
   kind = 'primary',
   children,
 }: FormProps) {
-  const fields = Object.entries({ csrf: useContext(CsrfToken), ...hidden })
+  const fields = [...Object.entries({ csrf: useContext(CsrfToken), ...hidden }), ...more]
   return (
     <form
       method="post"
@@ -339,8 +348,8 @@ export function Form({
       data-preview-at={previewAt}
       autocomplete="off"
     >
-      {fields.map(([name, value]) => (
-        <input key={name} type="hidden" name={name} value={value} />
+      {fields.map(([name, value], index) => (
+        <input key={index} type="hidden" name={name} value={value} />
       ))}
       {children}
       {submit && (
@@ -362,6 +371,44 @@ export function LiveBar() {
         <span class="sr-only"> updates</span>
       </button>
     </div>
+  )
+}
+
+interface PasskeyFormProps {
+  /** To add one, or to use one. */
+  readonly kind: 'create' | 'get'
+  /** Of the browser's call, in JSON. */
+  readonly options: string
+  readonly action: string
+  readonly fields?: readonly (readonly [name: string, value: string])[]
+  readonly submit: string
+  readonly children?: ComponentChildren
+}
+
+/** passkey.js asks the browser. Without scripts there is no button. */
+export function PasskeyForm({ kind, options, action, fields = [], submit, children }: PasskeyFormProps) {
+  const all = [['csrf', useContext(CsrfToken)] as const, ...fields]
+  return (
+    <form
+      method="post"
+      action={action}
+      class="form"
+      data-passkey={kind}
+      data-options={options}
+      autocomplete="off"
+    >
+      {all.map(([name, value], index) => (
+        <input key={index} type="hidden" name={name} value={value} />
+      ))}
+      <input type="hidden" name="passkey" />
+      {children}
+      <p class="buttons">
+        <button type="submit" class="button primary" hidden>
+          {submit}
+        </button>
+      </p>
+      <p class="hint" role="status" />
+    </form>
   )
 }
 

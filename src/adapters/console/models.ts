@@ -16,6 +16,7 @@ import type { QueueStatus } from '../../domain/messages/queue.ts'
 import type { Alert } from '../../domain/money/alerts.ts'
 import type { BudgetStatus } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
+import type { Account, Role } from '../../domain/operator/accounts.ts'
 import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
@@ -31,12 +32,39 @@ import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 export interface PageContext {
   readonly version: string
   readonly csrfToken: string
+  /** Who is signed in. Without an account the e-mail address is null. */
+  readonly person: { readonly email: string | null; readonly role: Role }
   readonly pendingRequests: number
   readonly hasOutbox: boolean
   /** Active ones. */
   readonly reviewNumbers: number
   readonly now: number
   readonly flash: Flash | null
+}
+
+export interface LoginModel {
+  /** Whether someone can sign in with an e-mail address. */
+  readonly hasAccounts: boolean
+  readonly hasShared: boolean
+  /** The options of the browser's call, in JSON. */
+  readonly passkey: string | null
+  readonly email: string
+  readonly problem: string | null
+}
+
+export interface CodeModel {
+  /** The proof of the first step. */
+  readonly next: string
+  readonly problem: string | null
+}
+
+export interface ConfirmModel {
+  readonly action: string
+  readonly fields: readonly (readonly [name: string, value: string])[]
+  readonly by: 'code' | 'password' | 'link' | null
+  /** The options of the browser's call, in JSON. */
+  readonly passkey: string | null
+  readonly problem: string | null
 }
 
 export interface Flash {
@@ -257,8 +285,42 @@ export interface TraceModel {
   readonly lines: readonly string[]
 }
 
+export interface OperatorRow extends Account {
+  readonly isSetUp: boolean
+}
+
+export interface OperatorsModel {
+  readonly accounts: readonly OperatorRow[]
+  readonly email: string
+  readonly role: string
+  readonly problem: string | null
+}
+
+export interface InvitationModel {
+  readonly email: string
+  /** Shown once. */
+  readonly link: string
+}
+
+export interface OwnAccountModel {
+  readonly account: Account
+  readonly isSetUp: boolean
+  /** A new secret: encrypted, and as an app reads it. */
+  readonly app: { readonly secret: string; readonly uri: string }
+  /** The options of the browser's call, in JSON. */
+  readonly passkey: string | null
+  /** Why there are no passkeys. */
+  readonly unavailable: string | null
+  readonly problem: string | null
+}
+
+export type AccountModel = OwnAccountModel | { readonly account: null }
+
 export interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
   readonly id: string
+  /** The person's e-mail address. */
+  readonly person: string | null
+  readonly mayEnd: boolean
   readonly isOwn: boolean
 }
 

@@ -22,6 +22,7 @@ import type { NotifyJobStore } from '../../domain/messages/queue.ts'
 import type { AlertStore } from '../../domain/money/alerts.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
+import { hasRole, isSetUp } from '../../domain/operator/accounts.ts'
 import type { Actor, AuditReader } from '../../domain/operator/audit.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
@@ -35,16 +36,26 @@ import {
 } from '../../domain/operator/operator.ts'
 import type { PolicyPorts, PolicyStore } from '../../domain/operator/policy.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
-import { type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
+import {
+  confirm,
+  isConfirmed,
+  type LoginPorts,
+  newChallenge,
+  roleOf,
+  sessionActor,
+  type Visitor,
+} from '../../domain/operator/sessions.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
 import { staticRoutes } from '../pages/static.ts'
-import { cookie, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
+import { cookie, deviceCookie, deviceName, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { html, seeOther } from './answers.ts'
 import { consoleFiles } from './assets.ts'
+import { accessTo, type FormAccess } from './form-access.ts'
 import type { LiveStreams } from './live.ts'
 import type { KeyModel, PageContext } from './models.ts'
+import { confirmPage } from './pages/confirm.tsx'
 import { keyPage } from './pages/key.tsx'
 import { problemPage } from './pages/problem.tsx'
 
@@ -123,6 +134,9 @@ export interface ConsoleSettings extends PreviewSettings {
 
 export const pageLength = 50
 
+/** What a person sees until their account is set up. */
+const setUpPaths = ['/admin/account', '/admin/account/app', '/admin/account/passkey', '/admin/logout']
+
 export interface PageRequest {
   readonly request: Request
   readonly visit: Visit
@@ -139,7 +153,6 @@ export type PageHandler = ReturnType<typeof createPageHandler>
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const { publicUrl, ownUrl, version, hasOutbox } = settings
   const { operator, policy, secrets, now } = ports
-  const hasLogin = ports.passwordHash !== undefined
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
   async function pageContextOf(visit: Visit, flash = visit.flash): Promise<PageContext> {
@@ -147,18 +160,20 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       ports.requests.pendingCount(),
       ports.activeReviewNumbers(),
     ])
-    const { csrfToken } = visit
-    return { version, csrfToken, pendingRequests, hasOutbox, reviewNumbers, now: now(), flash }
+    const { csrfToken, account } = visit
+    const person = { email: account?.email ?? null, role: roleOf(visit) }
+    return { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, now: now(), flash }
   }
 
   async function answer(
     page: Page,
     { request, body, params }: { request: Request; body?: unknown; params: Readonly<Record<string, string>> },
+    { role, isSensitive = false }: FormAccess = accessTo(''),
   ): Promise<Response> {
     let pageContext: PageContext | null = null
     try {
       const visit = await visitOf(ports, request, publicUrl)
-      if (!visit) return withoutSession(request)
+      if (!visit) return await withoutSession(request)
       pageContext = await pageContextOf(visit)
       const form = body instanceof URLSearchParams ? body : new URLSearchParams()
       if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
@@ -166,8 +181,20 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
           'The form belongs to another session, or another site sent it. Go back, reload the page and submit the form again.'
         return problem(pageContext, 403, 'The form was rejected', text)
       }
-      const by = { operator, policy, secrets, now, actor: sessionActor(visit.session) }
       const url = new URL(request.url, ownUrl())
+      const { session, account } = visit
+      if (account && !isSetUp(account) && !setUpPaths.includes(url.pathname))
+        return seeOther('/admin/account')
+      if (request.method === 'POST' && !hasRole(roleOf(visit), role)) {
+        const text = `Your role is ${roleOf(visit)}. This change requires the role ${role}. An owner can change your role.`
+        return problem(pageContext, 403, 'Your role does not allow this change', text)
+      }
+      const asked =
+        request.method === 'POST' && isSensitive
+          ? await confirmation(request, visit, form, pageContext)
+          : null
+      if (asked) return asked
+      const by = { operator, policy, secrets, now, actor: sessionActor(session, account) }
       const response = await page({ request, visit, url, form, params, by }, pageContext)
       if (pageContext.flash && request.method === 'GET')
         response.headers.append('set-cookie', cookie(publicUrl, 'flash', '', 0))
@@ -180,6 +207,75 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     }
   }
 
+  /** The page that asks for it, or null if the session is confirmed. */
+  async function confirmation(
+    request: Request,
+    visit: Visit,
+    form: URLSearchParams,
+    pageContext: PageContext,
+  ): Promise<Response | null> {
+    const { account, session } = visit
+    if (account ? !isSetUp(account) : false) return null
+    if (isConfirmed(session, now())) return null
+    const given = { code: '', passkey: '', password: '', link: '' }
+    for (const name of ['code', 'passkey', 'password', 'link'] as const) {
+      given[name] = (
+        form.get(`confirm-${name}`) ??
+        (name === 'passkey' ? form.get('passkey') : null) ??
+        ''
+      ).trim()
+    }
+    const isGiven = Object.values(given).some((value) => value !== '')
+    const link = given.link.slice(given.link.indexOf('#') + 1)
+    const visitor = visitorOf(request)
+    let text: string | null = null
+    try {
+      if (isGiven && (await confirm(ports, visitor, visit, { ...given, link }))) return null
+      if (isGiven) text = 'That was not correct. Try again.'
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'rate_limited') throw error
+      text = `Too many attempts. Try again in ${Math.ceil((error.details.retryAfterSeconds ?? 60) / 60)} minutes.`
+    }
+    if (text) {
+      const { requestId, clientIp } = visitor.context
+      settings.log.warn(
+        { event: 'console.confirmation-failed', clientIp, requestId },
+        'the confirmation of a console session failed',
+      )
+    }
+    const passkeys = account?.passkeys ?? []
+    const isAble = passkeys.length > 0 && ports.passkeys.unavailable() === undefined
+    const model = {
+      action: new URL(request.url, ownUrl()).pathname,
+      fields: [...form].filter(
+        ([name]) => name !== 'csrf' && name !== 'passkey' && !name.startsWith('confirm-'),
+      ),
+      by: account
+        ? account.totpSecret === null
+          ? null
+          : 'code'
+        : session.by === 'password'
+          ? 'password'
+          : 'link',
+      passkey: isAble ? ports.passkeys.forUse(newChallenge(ports, 'confirm'), passkeys) : null,
+      problem: text,
+    } as const
+    return html(confirmPage({ ...pageContext, flash: null }, model), text === null ? 403 : 401)
+  }
+
+  function visitorOf(request: Request): Visitor {
+    return {
+      context: contextOf(request),
+      device: deviceName(request),
+      known: deviceCookie(request, publicUrl),
+    }
+  }
+
+  /** Whether anyone can sign in at the form. */
+  async function hasLogin(): Promise<boolean> {
+    return ports.passwordHash !== undefined || (await ports.sessions.accounts()).some(isSetUp)
+  }
+
   function broken(request: Request, error: unknown, pageContext: PageContext | null = null): Response {
     const { requestId } = contextOf(request)
     settings.log.error({ err: error, requestId }, 'a page of the console failed')
@@ -187,25 +283,32 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(pageContext, 500, 'Internal error', text)
   }
 
-  function withoutSession(request: Request): Response {
+  async function withoutSession(request: Request): Promise<Response> {
     const hasHad = hasCookie(request, publicUrl)
-    if (!hasLogin && !hasHad) return off(request)
-    if (hasLogin && (request.method === 'GET' || request.method === 'HEAD')) return seeOther('/admin/login')
-    const text = hasLogin
+    const isLogin = await hasLogin()
+    if (!isLogin && !hasHad) return off(request)
+    if (isLogin && (request.method === 'GET' || request.method === 'HEAD')) return seeOther('/admin/login')
+    const text = isLogin
       ? 'Sign in again, then submit the form again.'
       : 'To sign in again, run `otpost admin link` on the server and open the link that it prints.'
-    return problem(null, 401, 'Your session has expired', text)
+    return problem(null, 401, 'Your session has expired', text, isLogin)
   }
 
   /** Browsers see how to sign in. Other clients get 404. */
   function off({ headers }: Request): Response {
     if (!headers.get('accept')?.includes('text/html')) throw new Failure('route_not_found')
     const text =
-      'To sign in once, run `otpost admin link` on the server and open the link that it prints. To sign in with a password, set `ADMIN_PASSWORD_HASH` to the output of `otpost admin password`.'
-    return problem(null, 404, 'The console has no password', text)
+      'To sign in, run `otpost admin link` on the server and open the link that it prints. Then invite operators, who sign in with their own accounts.'
+    return problem(null, 404, 'The console has no accounts', text)
   }
 
-  function problem(pageContext: PageContext | null, status: number, title: string, text: string): Response {
+  function problem(
+    pageContext: PageContext | null,
+    status: number,
+    title: string,
+    text: string,
+    hasLogin = false,
+  ): Response {
     const around = pageContext && { ...pageContext, flash: null }
     return html(problemPage(around, { status, title, text, hasLogin }), status)
   }
@@ -236,7 +339,9 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   return {
     routes,
     get: (path: string, page: Page) => void routes.get(path, (handled) => answer(page, handled)),
-    post: (path: string, page: Page) => void routes.post(path, (handled) => answer(page, handled)),
+    post: (path: string, page: Page) =>
+      void routes.post(path, (handled) => answer(page, handled, accessTo(path))),
+    visitorOf,
     ports,
     settings,
     contextOf,

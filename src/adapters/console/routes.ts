@@ -1,5 +1,6 @@
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from './page-handler.ts'
+import { accountRoutes } from './routes/account.ts'
 import { appRoutes } from './routes/apps.ts'
 import { brandRoutes } from './routes/brands.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
@@ -7,6 +8,7 @@ import { destinationRoutes } from './routes/destinations.ts'
 import { guardRoutes } from './routes/guard.ts'
 import { liveRoutes } from './routes/live.ts'
 import { moneyRoutes } from './routes/money.ts'
+import { operatorRoutes } from './routes/operators.ts'
 import { queueRoutes } from './routes/queue.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { reviewNumberRoutes } from './routes/review-numbers.ts'
@@ -17,10 +19,12 @@ import { testRoutes } from './routes/test-send.ts'
 import { textRoutes } from './routes/texts.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
-/** Without a password and a session, every page except `/admin/link` answers 404. */
+/** Without a password, an account and a session, every page except `/admin/link` answers 404. */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const pageHandler = createPageHandler(ports, settings, contextOf)
   sessionRoutes(pageHandler)
+  accountRoutes(pageHandler)
+  operatorRoutes(pageHandler)
   requestRoutes(pageHandler)
   brandRoutes(pageHandler)
   textRoutes(pageHandler)

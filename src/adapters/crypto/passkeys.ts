@@ -7,6 +7,8 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server'
 import type { AttestationObject } from '@simplewebauthn/server/helpers'
+import type { Passkey } from '../../domain/operator/accounts.ts'
+import type { Passkeys } from '../../domain/operator/sessions.ts'
 
 // Passkeys (WebAuthn). The authenticator verifies the person, so a passkey replaces password and second factor.
 
@@ -40,19 +42,6 @@ export function relyingParty(publicUrl: string | undefined, port: number): Relyi
   return { id: hostname, origin }
 }
 
-/** A passkey as it is stored. */
-export interface Passkey {
-  /** In base64url, as the public key. */
-  readonly credentialId: string
-  /** In COSE format. */
-  readonly publicKey: string
-  /** How often it was used; 0 with authenticators that do not count. */
-  readonly counter: number
-  readonly transports: readonly string[]
-  /** Whether it is synchronized to other devices. */
-  readonly isBackedUp: boolean
-}
-
 /** COSE: EdDSA, ES256, RS256. */
 const algorithms = [-8, -7, -257]
 
@@ -60,6 +49,8 @@ const algorithms = [-8, -7, -257]
 const timeout = 300_000
 
 type KnownPasskey = Pick<Passkey, 'credentialId' | 'transports'>
+
+type NewPasskey = Pick<Passkey, 'credentialId' | 'publicKey' | 'signCount' | 'transports'>
 
 /** Options for `navigator.credentials.create`. @param challenge random and used once, in base64url */
 export function creationOptions(
@@ -109,7 +100,7 @@ export function requestOptions(
 }
 
 function described({ credentialId, transports }: KnownPasskey): PublicKeyCredentialDescriptorJSON {
-  return { type: 'public-key', id: credentialId, transports: [...transports] }
+  return { type: 'public-key', id: credentialId, transports: transports.split(',').filter(Boolean) }
 }
 
 /** What a browser sent, not verified yet. */
@@ -141,7 +132,7 @@ export async function verifyNewPasskey(
   rp: RelyingParty,
   { json }: PasskeyResponse,
   challenge: string,
-): Promise<Passkey | undefined> {
+): Promise<NewPasskey | undefined> {
   const response = json as RegistrationResponseJSON
   const { verifyRegistrationResponse, decodeAttestationObject } = await load()
   try {
@@ -155,13 +146,12 @@ export async function verifyNewPasskey(
       supportedAlgorithmIDs: algorithms,
     })
     if (!registrationInfo) return undefined
-    const { credential, credentialBackedUp } = registrationInfo
+    const { credential } = registrationInfo
     return {
       credentialId: credential.id,
       publicKey: Buffer.from(credential.publicKey).toString('base64url'),
-      counter: credential.counter,
-      transports: knownTransports.filter((each) => credential.transports?.includes(each)),
-      isBackedUp: credentialBackedUp,
+      signCount: credential.counter,
+      transports: knownTransports.filter((each) => credential.transports?.includes(each)).join(','),
     }
   } catch {
     return undefined
@@ -189,14 +179,14 @@ export async function verifyPasskey(
   rp: RelyingParty,
   { json }: PasskeyResponse,
   challenge: string,
-  passkey: Omit<Passkey, 'transports' | 'isBackedUp'> & { readonly accountId: string },
-): Promise<Pick<Passkey, 'counter' | 'isBackedUp'> | undefined> {
+  passkey: Passkey,
+): Promise<Pick<Passkey, 'signCount'> | undefined> {
   const response = json as AuthenticationResponseJSON
   const { verifyAuthenticationResponse } = await load()
   try {
     const { userHandle } = response.response
     if (response.id !== passkey.credentialId) return undefined
-    if (userHandle && Buffer.from(userHandle, 'base64url').toString() !== passkey.accountId) return undefined
+    if (userHandle && Buffer.from(userHandle, 'base64url').toString() !== passkey.operatorId) return undefined
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response,
       expectedChallenge: challenge,
@@ -205,11 +195,11 @@ export async function verifyPasskey(
       credential: {
         id: passkey.credentialId,
         publicKey: Buffer.from(passkey.publicKey, 'base64url'),
-        counter: passkey.counter,
+        counter: passkey.signCount,
       },
     })
     if (!verified) return undefined
-    return { counter: authenticationInfo.newCounter, isBackedUp: authenticationInfo.credentialBackedUp }
+    return { signCount: authenticationInfo.newCounter }
   } catch {
     return undefined
   }
@@ -217,4 +207,44 @@ export async function verifyPasskey(
 
 function isBase64url(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9_-]{1,1400}$/.test(value)
+}
+
+/** Challenges are texts here. */
+export function createPasskeys(rpOf: () => RelyingParty | string): Passkeys {
+  function required(): RelyingParty {
+    const rp = rpOf()
+    if (typeof rp === 'string') throw new Error(rp)
+    return rp
+  }
+  async function answer<Result>(
+    response: string,
+    challenge: string,
+    check: (rp: RelyingParty, read: PasskeyResponse, challenge: string) => Promise<Result | undefined>,
+  ): Promise<Result | undefined> {
+    const rp = rpOf()
+    const read = readPasskeyResponse(response)
+    return read && typeof rp !== 'string' ? check(rp, read, encoded(challenge)) : undefined
+  }
+  return {
+    unavailable: () => {
+      const rp = rpOf()
+      return typeof rp === 'string' ? rp : undefined
+    },
+    forNew: (account, challenge) =>
+      JSON.stringify(creationOptions(required(), account, encoded(challenge), account.passkeys)),
+    forUse: (challenge, allowed) => JSON.stringify(requestOptions(required(), encoded(challenge), allowed)),
+    read: (response) => {
+      const read = readPasskeyResponse(response)
+      if (!read) return undefined
+      const { credentialId, challenge } = read
+      return { credentialId, challenge: Buffer.from(challenge, 'base64url').toString() }
+    },
+    check: (response, challenge, passkey) =>
+      answer(response, challenge, (rp, read, own) => verifyPasskey(rp, read, own, passkey)),
+    checkNew: (response, challenge) => answer(response, challenge, verifyNewPasskey),
+  }
+}
+
+function encoded(challenge: string): string {
+  return Buffer.from(challenge).toString('base64url')
 }

@@ -8,7 +8,8 @@ export interface RootPorts {
   readonly version: string
   readonly hasOutbox: boolean
   /** Whether the console has a password. Without one, visitors get no link to it. */
-  readonly hasConsole: boolean
+  /** Whether anyone can sign in to it. */
+  readonly hasConsole: () => Promise<boolean>
 }
 
 const titles = {
@@ -24,13 +25,13 @@ type Links = Readonly<Partial<Record<keyof typeof titles, string>>>
 export function rootRoutes({ version, hasOutbox, hasConsole }: RootPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .use(staticRoutes(pageFiles('')))
-    .get('/', ({ request, set }) => {
+    .get('/', async ({ request, set }) => {
       const links: Links = {
         docs: '/docs',
         openapi: '/openapi.json',
         health: '/health',
         ...(hasOutbox ? { outbox: '/outbox' } : {}),
-        ...(hasConsole ? { admin: '/admin' } : {}),
+        ...((await hasConsole()) ? { admin: '/admin' } : {}),
       }
       if (/\btext\/html\b/i.test(request.headers.get('accept') ?? '')) {
         const headers = { ...headersOf('text/html', pagePolicy), 'cache-control': 'no-store', vary: 'accept' }

@@ -11,11 +11,12 @@ import type { NotifyJob, NotifyOrder } from '../../domain/messages/queue.ts'
 import type { Alert, AlertChannel } from '../../domain/money/alerts.ts'
 import type { Budget } from '../../domain/money/budgets.ts'
 import type { PriceRow } from '../../domain/money/prices.ts'
+import type { AccountRow, Passkey } from '../../domain/operator/accounts.ts'
 import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { AppKey } from '../../domain/operator/operator.ts'
 import type { GuardPrefix } from '../../domain/operator/policy.ts'
 import type { AppScope } from '../../domain/operator/scope.ts'
-import type { ConsoleSession } from '../../domain/operator/sessions.ts'
+import type { ConsoleLink, ConsoleSession } from '../../domain/operator/sessions.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import type { OutboxEntry } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
@@ -64,6 +65,11 @@ export interface AlertDeliveryRow {
   readonly dueAt: number
 }
 
+export interface RecoveryCodeRow {
+  readonly operatorId: string
+  readonly codeSha256: string
+}
+
 export interface Tables {
   readonly brands: StoreTable<BrandRow>
   readonly texts: StoreTable<TextRow>
@@ -88,11 +94,10 @@ export interface Tables {
   readonly integrationRequests: StoreTable<IntegrationRequestRecord>
   readonly audit: StoreTable<AuditRow>
   readonly consoleSessions: StoreTable<ConsoleSession>
-  readonly consoleLinks: StoreTable<{
-    readonly tokenSha256: string
-    readonly expiresAt: number
-    readonly operatorId: string | null
-  }>
+  readonly consoleLinks: StoreTable<ConsoleLink>
+  readonly operators: StoreTable<AccountRow>
+  readonly passkeys: StoreTable<Passkey>
+  readonly recoveryCodes: StoreTable<RecoveryCodeRow>
   readonly outbox: StoreTable<MessageRow>
   readonly requests: StoreTable<RequestRow>
   readonly attempts: StoreTable<AttemptRow>

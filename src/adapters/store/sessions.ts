@@ -1,41 +1,29 @@
-import { and, desc, eq, gt, lte, type SQL } from 'drizzle-orm'
-import type { AuditEntry } from '../../domain/operator/audit.ts'
+import { and, asc, desc, eq, gt, lte, sql } from 'drizzle-orm'
+import type { Account, AccountRow, Passkey } from '../../domain/operator/accounts.ts'
 import type { ConsoleStore } from '../../domain/operator/sessions.ts'
 import { auditRow } from './audit.ts'
-import type { StoreDatabase } from './database.ts'
-import { run } from './statements.ts'
+import { cached, type RecoveryCodeRow, type StoreDatabase, type Tables } from './database.ts'
+import { type Orm, run, type Steps } from './statements.ts'
 
 export function createConsoleStore({
   orm,
-  tables: { audit, consoleLinks, consoleSessions: sessions },
+  tables,
+  changes,
   write,
-  transaction,
+  serialTransaction,
 }: StoreDatabase): ConsoleStore {
+  const { audit, consoleLinks: links, consoleSessions: sessions, operators, passkeys, recoveryCodes } = tables
+  const readOnce = cached(changes, async () =>
+    accountsOf(
+      ...(await Promise.all([
+        orm.select().from(operators).orderBy(asc(operators.email)),
+        orm.select().from(passkeys).orderBy(asc(passkeys.createdAt)),
+        orm.select().from(recoveryCodes),
+      ])),
+    ),
+  )
   return {
-    addLink: (tokenSha256, expiresAt, entry) =>
-      write(
-        orm.delete(consoleLinks).where(lte(consoleLinks.expiresAt, entry.at)),
-        orm.insert(consoleLinks).values({ tokenSha256, expiresAt }),
-        orm.insert(audit).values(auditRow(entry)),
-      ),
-    useLink: (tokenSha256, session, entry) =>
-      transaction(function* (inside) {
-        const isUsable = and(eq(consoleLinks.tokenSha256, tokenSha256), gt(consoleLinks.expiresAt, entry.at))
-        // Of concurrent uses, one deletes the row.
-        const used = yield* run(
-          inside.delete(consoleLinks).where(isUsable).returning({ expiresAt: consoleLinks.expiresAt }),
-        )
-        if (used.length === 0) return false
-        yield* run(inside.insert(sessions).values(session))
-        yield* run(inside.insert(audit).values(auditRow(entry)))
-        return true
-      }),
-    begin: (session, entry) =>
-      write(
-        orm.delete(sessions).where(lte(sessions.expiresAt, entry.at)),
-        orm.insert(sessions).values(session),
-        orm.insert(audit).values(auditRow(entry)),
-      ),
+    accounts: async () => readOnce(''),
     find: async (tokenSha256, now) => {
       const isLive = and(eq(sessions.tokenSha256, tokenSha256), gt(sessions.expiresAt, now))
       const [session] = await orm.select().from(sessions).where(isLive)
@@ -45,15 +33,93 @@ export function createConsoleStore({
       orm.select().from(sessions).where(gt(sessions.expiresAt, now)).orderBy(desc(sessions.lastSeenAt)),
     prolong: (tokenSha256, lastSeenAt, expiresAt) =>
       write(orm.update(sessions).set({ lastSeenAt, expiresAt }).where(eq(sessions.tokenSha256, tokenSha256))),
-    end: async (tokenSha256, entry) => (await end(eq(sessions.tokenSha256, tokenSha256), entry)) > 0,
-    endAll: (entry) => end(undefined, entry),
+    noteFailedSignIn: (operatorId) =>
+      write(
+        orm
+          .update(operators)
+          .set({ failedSignIns: sql`${operators.failedSignIns} + 1` })
+          .where(eq(operators.id, operatorId)),
+      ),
+    change: async ({ linkSha256 = '', now }, decide) => {
+      try {
+        return await serialTransaction(function* (inside) {
+          yield* run(inside.delete(sessions).where(lte(sessions.expiresAt, now)))
+          yield* run(inside.delete(links).where(lte(links.expiresAt, now)))
+          const isLink = eq(links.tokenSha256, linkSha256)
+          const [link] = yield* run(inside.select().from(links).where(isLink))
+          const decision = decide({
+            accounts: accountsOf(
+              yield* run(inside.select().from(operators).orderBy(asc(operators.email))),
+              yield* run(inside.select().from(passkeys).orderBy(asc(passkeys.createdAt))),
+              yield* run(inside.select().from(recoveryCodes)),
+            ),
+            sessions: yield* run(inside.select().from(sessions)),
+            link,
+          })
+          const {
+            saveAccount,
+            removeAccount,
+            addLink,
+            usesLink,
+            saveSession,
+            endSessions = [],
+            entry,
+          } = decision
+          if (saveAccount) yield* save(inside, tables, saveAccount)
+          if (removeAccount !== undefined) {
+            yield* run(inside.delete(operators).where(eq(operators.id, removeAccount)))
+            yield* run(inside.delete(passkeys).where(eq(passkeys.operatorId, removeAccount)))
+            yield* run(inside.delete(recoveryCodes).where(eq(recoveryCodes.operatorId, removeAccount)))
+            yield* run(inside.delete(links).where(eq(links.operatorId, removeAccount)))
+          }
+          if (usesLink) yield* run(inside.delete(links).where(isLink))
+          if (addLink) {
+            const { operatorId } = addLink
+            if (operatorId !== null) yield* run(inside.delete(links).where(eq(links.operatorId, operatorId)))
+            yield* run(inside.insert(links).values(addLink))
+          }
+          if (saveSession) {
+            const target = sessions.tokenSha256
+            yield* run(
+              inside.insert(sessions).values(saveSession).onConflictDoUpdate({ target, set: saveSession }),
+            )
+          }
+          for (const tokenSha256 of endSessions) {
+            yield* run(inside.delete(sessions).where(eq(sessions.tokenSha256, tokenSha256)))
+          }
+          if (entry) yield* run(inside.insert(audit).values(auditRow(entry)))
+          return decision
+        })
+      } finally {
+        changes.invalidate()
+      }
+    },
   }
+}
 
-  function end(which: SQL | undefined, entry: AuditEntry): Promise<number> {
-    return transaction(function* (inside) {
-      const ended = yield* run(inside.delete(sessions).where(which).returning({ by: sessions.by }))
-      if (ended.length > 0) yield* run(inside.insert(audit).values(auditRow(entry)))
-      return ended.length
-    })
-  }
+function accountsOf(
+  rows: readonly AccountRow[],
+  passkeys: readonly Passkey[],
+  codes: readonly RecoveryCodeRow[],
+): readonly Account[] {
+  return rows.map((row) => ({
+    ...row,
+    passkeys: passkeys.filter(({ operatorId }) => operatorId === row.id),
+    recoveryCodes: codes
+      .filter(({ operatorId }) => operatorId === row.id)
+      .map(({ codeSha256 }) => codeSha256),
+  }))
+}
+
+function* save(
+  inside: Orm,
+  { operators, passkeys, recoveryCodes }: Tables,
+  { passkeys: keys, recoveryCodes: codes, ...row }: Account,
+): Steps<void> {
+  const { id: operatorId } = row
+  yield* run(inside.insert(operators).values(row).onConflictDoUpdate({ target: operators.id, set: row }))
+  yield* run(inside.delete(passkeys).where(eq(passkeys.operatorId, operatorId)))
+  for (const key of keys) yield* run(inside.insert(passkeys).values(key))
+  yield* run(inside.delete(recoveryCodes).where(eq(recoveryCodes.operatorId, operatorId)))
+  for (const codeSha256 of codes) yield* run(inside.insert(recoveryCodes).values({ operatorId, codeSha256 }))
 }

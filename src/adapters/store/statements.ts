@@ -59,7 +59,9 @@ export interface Orm {
     /** @param rows a SELECT of all columns in their order */
     select(rows: SQL): Inserting<Row>
   }
-  update<Row>(table: StoreTable<Row>): { set(row: Partial<Row>): Writing }
+  update<Row>(table: StoreTable<Row>): {
+    set(row: { readonly [Name in keyof Row]?: Row[Name] | SQL }): Writing
+  }
   delete(table: Table): Writing
 }
 

@@ -221,14 +221,23 @@ export function credentialFailures(ipSubject: Subject): Claim {
 }
 
 /** For all clients: 200 an hour, then one in 20 s, so that attackers cannot lock operators out for long. */
-export function consoleLogins(subject: Subject) {
+export function consoleLogins(sender: Subject, accountId: string) {
   const all = (name: string, max: number, windowMs: number) =>
-    rateLimit('console-logins', ['console'], name, max, windowMs)
+    rateLimit('console-logins', [`console ${accountId}`.trim()], name, max, windowMs)
   return {
-    ofSender: rateLimit('console-logins', subject, 'console-logins', 10, 10 * minuteMs),
+    ofSender: rateLimit('console-logins', sender, 'console-logins', 10, 10 * minuteMs),
     ofAllHourly: all('console-hour', 200, hourMs),
     ofAllSlow: all('console-slow', 1, 20_000),
   }
+}
+
+export function knownBrowserLogins(cookie: string): Claim {
+  return rateLimit('console-logins', [`console-device:${cookie}`], 'console-logins', 10, 10 * minuteMs)
+}
+
+/** Of an account, by browsers that know its password and have not signed in to it. */
+export function consoleCodes(accountId: string): Claim {
+  return rateLimit('console-logins', [`console ${accountId}`], 'console-codes', 20, dayMs)
 }
 
 export function consoleLinkAttempts(ipSubject: Subject): Claim {

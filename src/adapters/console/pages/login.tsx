@@ -1,13 +1,40 @@
 /** @jsxImportSource preact */
 import { rich } from '../../pages/components.tsx'
-import { signedOutPage } from '../components.tsx'
+import { PasskeyForm, Problem, signedOutPage } from '../components.tsx'
+import type { CodeModel, LoginModel } from '../models.ts'
 
-export function loginPage(problem: string | null): string {
+export function loginPage({ hasAccounts, hasShared, passkey, email, problem }: LoginModel): string {
   return signedOutPage(
     'Sign in',
     <>
+      <Problem text={problem} />
+      {passkey && (
+        <PasskeyForm
+          kind="get"
+          options={passkey}
+          action="/admin/login/passkey"
+          submit="Sign in with a passkey"
+        />
+      )}
       <form method="post" action="/admin/login" class="form">
-        <input type="text" name="username" value="operator" autocomplete="username" hidden readOnly />
+        {hasAccounts ? (
+          <div class="field">
+            <label for="email">E-mail address</label>
+            <input
+              id="email"
+              name="email"
+              type="email"
+              autocomplete="username"
+              maxLength={254}
+              required={!hasShared}
+              value={email}
+              data-focus
+            />
+            {hasShared && <p class="hint">Leave empty for the password of the server.</p>}
+          </div>
+        ) : (
+          <input type="text" name="username" value="operator" autocomplete="username" hidden readOnly />
+        )}
         <div class="field">
           <label for="password">Password</label>
           <input
@@ -17,27 +44,63 @@ export function loginPage(problem: string | null): string {
             autocomplete="current-password"
             required
             aria-invalid={problem ? 'true' : undefined}
-            aria-describedby={problem ? 'problem' : undefined}
-            data-focus
+            data-focus={hasAccounts ? undefined : true}
           />
           <button type="button" class="button plain small" aria-pressed="false" data-shows="password" hidden>
             Show password
           </button>
-          {problem && (
-            <p class="wrong" id="problem" role="alert">
-              {rich(problem)}
-            </p>
-          )}
         </div>
         <button type="submit" class="button primary">
           Sign in
         </button>
       </form>
       <p class="hint">
-        No password? Run <code>otpost admin link</code> on the server. It prints a sign-in link that works
-        once.
+        {hasAccounts ? 'Cannot sign in? Ask an owner to reset your sign-in. ' : 'No password? '}
+        {rich('`otpost admin link`, run on the server, prints a sign-in link that works once.')}
       </p>
     </>,
+    passkey ? ['passkey.js'] : [],
+  )
+}
+
+export function codePage({ next, problem }: CodeModel): string {
+  return signedOutPage(
+    'Enter the code',
+    <>
+      <Problem text={problem} />
+      <form method="post" action="/admin/login/code" class="form">
+        <input type="hidden" name="next" value={next} />
+        <CodeField name="code" />
+        <button type="submit" class="button primary">
+          Sign in
+        </button>
+      </form>
+      <p class="hint">
+        <a href="/admin/login">Sign in as another person</a>
+      </p>
+    </>,
+  )
+}
+
+export function CodeField({ name }: { name: string }) {
+  return (
+    <div class="field">
+      <label for={name}>Code of your authenticator app</label>
+      <input
+        id={name}
+        name={name}
+        inputMode="numeric"
+        autocomplete="one-time-code"
+        maxLength={40}
+        required
+        spellcheck={false}
+        aria-describedby={`${name}-hint`}
+        data-focus
+      />
+      <p class="hint" id={`${name}-hint`}>
+        Six digits. Without the app, enter one of your recovery codes.
+      </p>
+    </div>
   )
 }
 
@@ -55,7 +118,8 @@ export function linkPage(): string {
       </form>
       <noscript>
         <p class="hint">
-          Sign-in links require JavaScript. Enable it for this site, or sign in with the password.
+          Sign-in links require JavaScript. Enable it for this site, or sign in at{' '}
+          <a href="/admin/login">the sign-in form</a>.
         </p>
       </noscript>
     </>,

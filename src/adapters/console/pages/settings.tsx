@@ -17,10 +17,11 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
           caption="Console sessions"
           columns={[
             'Session',
+            'Person',
             'Signed in with',
+            'From',
             'Started',
             'Last active',
-            'Expires',
             { title: 'Actions', align: 'end', isQuiet: true },
           ]}
           rows={model.sessions.map((session) => sessionCells(session))}
@@ -72,22 +73,30 @@ function settingCells({ name, value, meaning }: SettingInForce) {
   ]
 }
 
-function sessionCells({ id, by, startedAt, lastSeenAt, expiresAt, isOwn }: SessionRow) {
+function sessionCells(session: SessionRow) {
+  const { id, person, by, clientIp, device, startedAt, lastSeenAt, isOwn, mayEnd } = session
+  const way = by === 'password' && person !== null ? 'password and code' : by === 'link' ? 'sign-in link' : by
   return [
     <span class="with-badge">
       <code>{id}</code> {isOwn ? <Badge tone="good">this session</Badge> : null}
     </span>,
-    by === 'password' ? 'password' : 'sign-in link',
+    person ?? <span class="hint">no account</span>,
+    way,
+    <>
+      <code>{clientIp}</code>
+      {device && <span class="hint"> {device}</span>}
+    </>,
     <Time at={startedAt} />,
     <Time at={lastSeenAt} />,
-    <Time at={expiresAt} />,
-    <Form
-      action={`/admin/sessions/${encodeURIComponent(id)}/revoke`}
-      confirm={isOwn ? 'End this session? You are signed out immediately.' : `End the session ${id}?`}
-    >
-      <Button kind="danger" small>
-        End<span class="sr-only"> session {id}</span>
-      </Button>
-    </Form>,
+    mayEnd && (
+      <Form
+        action={`/admin/sessions/${encodeURIComponent(id)}/revoke`}
+        confirm={isOwn ? 'End this session? You are signed out immediately.' : `End the session ${id}?`}
+      >
+        <Button kind="danger" small>
+          End<span class="sr-only"> session {id}</span>
+        </Button>
+      </Form>
+    ),
   ]
 }

@@ -3,7 +3,7 @@ import { wayName } from '../../../domain/events/stats.ts'
 import { budgetStatuses } from '../../../domain/money/budgets.ts'
 import { withReasons } from '../../../domain/operator/audit.ts'
 import { readGuardWarnings } from '../../../domain/operator/guard.ts'
-import { sessionId } from '../../../domain/operator/sessions.ts'
+import { roleOf, sessionId } from '../../../domain/operator/sessions.ts'
 import { html } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { auditPage } from '../pages/audit.tsx'
@@ -68,10 +68,17 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
     return html(auditPage(pageContext, { records: await withReasons(shown, ports.requests), next }))
   })
   get('/admin/settings', async ({ visit }, pageContext) => {
-    const sessions = (await ports.sessions.list(pageContext.now)).map(({ tokenSha256, ...session }) => ({
+    const [all, accounts] = await Promise.all([
+      ports.sessions.list(pageContext.now),
+      ports.sessions.accounts(),
+    ])
+    const isOwner = roleOf(visit) === 'owner'
+    const sessions = all.map(({ tokenSha256, ...session }) => ({
       ...session,
       id: sessionId({ tokenSha256 }),
+      person: accounts.find(({ id }) => id === session.operatorId)?.email ?? null,
       isOwn: tokenSha256 === visit.session.tokenSha256,
+      mayEnd: isOwner || session.operatorId === visit.session.operatorId,
     }))
     const { inForce, databaseName, bun } = settings
     return html(settingsPage(pageContext, { settings: inForce, sessions, databaseName, bun }))

@@ -1,16 +1,24 @@
 import type { RequestContext } from '../../../domain/events/request-context.ts'
 import { Failure } from '../../../domain/failures.ts'
+import { type Account, isSetUp } from '../../../domain/operator/accounts.ts'
 import {
   type ConsoleSession,
+  type Entered,
   endSession,
+  enterByCode,
   enterByLink,
+  enterByPasskey,
   enterByPassword,
+  hasAccounts,
+  newChallenge,
+  newKnownBrowser,
   sessionId,
 } from '../../../domain/operator/sessions.ts'
-import { cookie, deviceOf, isFromElsewhere, signedInCookies, visitOf } from '../access.ts'
+import { utc } from '../../pages/words.ts'
+import { cookie, flashCookie, isFromElsewhere, signedInCookies, visitOf } from '../access.ts'
 import { done, html, seeOther } from '../answers.ts'
-import type { PageHandler } from '../page-handler.ts'
-import { linkPage, loginPage } from '../pages/login.tsx'
+import { field, type PageHandler } from '../page-handler.ts'
+import { codePage, linkPage, loginPage } from '../pages/login.tsx'
 import { problemPage } from '../pages/problem.tsx'
 
 type By = ConsoleSession['by']
@@ -19,28 +27,55 @@ export function sessionRoutes({
   routes,
   post,
   ports,
-  settings: { publicUrl, log },
+  settings: { publicUrl, log, contacts },
   contextOf,
+  visitorOf,
   problem,
   missing,
   off,
   broken,
   hasLogin,
 }: PageHandler): void {
-  const { passwordHash } = ports
-
   routes.get('/admin/login', async ({ request }) => {
     if (await visitOf(ports, request, publicUrl)) return seeOther('/admin')
-    return hasLogin ? html(loginPage(null)) : off(request)
+    return (await hasLogin()) ? login() : off(request)
   })
-  routes.post('/admin/login', ({ request, body }) => {
-    if (passwordHash === undefined) return off(request)
-    const password = (body as URLSearchParams).get('password') ?? ''
-    const device = deviceOf(request, publicUrl, passwordHash)
+  routes.post('/admin/login', async ({ request, body }) => {
+    if (!(await hasLogin())) return off(request)
+    const form = body as URLSearchParams
+    const email = field(form, 'email')
+    const given = { email: contacts.email(email)?.identity ?? email, password: form.get('password') ?? '' }
     return signIn(request, 'password', {
-      enter: (context) => enterByPassword(ports, context, password, device),
-      wrong: () => html(loginPage('Wrong password.'), 401),
-      limited: (wait) => html(loginPage(`Too many attempts. Try again in ${wait}, or ${linkAdvice}.`), 429),
+      enter: async () => {
+        const result = await enterByPassword(ports, visitorOf(request), given)
+        return result && 'next' in result ? html(codePage({ next: result.next, problem: null })) : result
+      },
+      wrong: () => login('Wrong e-mail address or password.', 401, email),
+      limited: (wait) => login(`Too many attempts. Try again in ${wait}, or ${otherWays}.`, 429, email),
+    })
+  })
+  routes.post('/admin/login/code', ({ request, body }) => {
+    const form = body as URLSearchParams
+    const [next, code] = [field(form, 'next'), field(form, 'code')]
+    const again = (problem: string, status: number) => html(codePage({ next, problem }), status)
+    return signIn(request, 'password', {
+      enter: async () => {
+        const result = await enterByCode(ports, visitorOf(request), { next, code })
+        return result === 'wrong' ? again('Wrong code. Each code works once.', 401) : result
+      },
+      wrong: () =>
+        login('The password was entered more than 10 minutes ago, or it changed. Enter it again.', 401),
+      limited: (wait) => again(`Too many attempts. Try again in ${wait}, or ${otherWays}.`, 429),
+    })
+  })
+  routes.post('/admin/login/passkey', async ({ request, body }) => {
+    if (!(await hasLogin())) return off(request)
+    const response = field(body as URLSearchParams, 'passkey')
+    return signIn(request, 'passkey', {
+      enter: () => enterByPasskey(ports, visitorOf(request), response),
+      wrong: () =>
+        login('This passkey is not registered here, or the page was open for too long. Try again.', 401),
+      limited: (wait) => login(`Too many attempts. Try again in ${wait}, or ${otherWays}.`, 429),
     })
   })
   // Checks that the browser accepted the cookie.
@@ -56,35 +91,52 @@ export function sessionRoutes({
   routes.post('/admin/link', ({ request, body }) => {
     const token = (body as URLSearchParams).get('token') ?? ''
     return signIn(request, 'link', {
-      enter: (context) => enterByLink(ports, context, token),
+      enter: () => enterByLink(ports, visitorOf(request), token),
       wrong: () => {
         const text =
-          'A sign-in link works once and expires after 10 minutes. To create another, run `otpost admin link` on the server.'
+          'A sign-in link works once. Links of `otpost admin link` expire after 10 minutes, and invitations after 72 hours. Run the command again, or ask an owner for a new link.'
         return problem(null, 401, 'This link is not valid', text)
       },
-      limited: (wait) => problem(null, 429, 'Too many attempts', `Try again in ${wait}, or ${linkAdvice}.`),
+      limited: (wait) => problem(null, 429, 'Too many attempts', `Try again in ${wait}.`),
     })
   })
-  post('/admin/logout', async ({ request, visit: { session } }) => {
-    const context = contextOf(request)
-    await endSession(ports, context, session, sessionId(session))
-    note(context, 'console.signed-out', { by: session.by })
-    const cookies = (['session', 'flash'] as const).map((name) => cookie(publicUrl, name, '', 0))
-    if (hasLogin) return seeOther('/admin/login', cookies)
-    const text = 'To sign in again, run `otpost admin link` on the server and open the link that it prints.'
-    return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, cookies)
-  })
+  post(
+    '/admin/logout',
+    async ({ request, visit }) => {
+      const { session } = visit
+      const context = contextOf(request)
+      await endSession(ports, context, visit, sessionId(session))
+      note(context, 'console.signed-out', { by: session.by })
+      const cookies = (['session', 'flash'] as const).map((name) => cookie(publicUrl, name, '', 0))
+      if (await hasLogin()) return seeOther('/admin/login', cookies)
+      const text = 'To sign in again, run `otpost admin link` on the server and open the link that it prints.'
+      return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, cookies)
+    })
+  post(
+    '/admin/sessions/:id/revoke',
+    async ({ request, visit, params: { id = '' } }, pageContext) => {
+      const context = contextOf(request)
+      const { session } = visit
+      if (!(await endSession(ports, context, visit, id))) return missing(pageContext, 'Session not found')
+      if (id === sessionId(session)) note(context, 'console.signed-out', { by: session.by })
+      else note(context, 'console.session-revoked', { session: id })
+      return done(visit, '/admin/settings', `Ended the session ${id}.`)
+    })
 
-  post('/admin/sessions/:id/revoke', async ({ request, visit, params: { id = '' } }, pageContext) => {
-    const context = contextOf(request)
-    const { session } = visit
-    if (!(await endSession(ports, context, session, id))) return missing(pageContext, 'Session not found')
-    if (id === sessionId(session)) note(context, 'console.signed-out', { by: session.by })
-    else note(context, 'console.session-revoked', { session: id })
-    return done(visit, '/admin/settings', `Ended the session ${id}.`)
-  })
+  const otherWays = 'use a passkey, a browser that signed in before, or a link from `otpost admin link`'
 
-  const linkAdvice = 'sign in with a new link from `otpost admin link`'
+  async function login(problem: string | null = null, status = 200, email = ''): Promise<Response> {
+    const accounts = await ports.sessions.accounts()
+    const isPasskey = accounts.some(({ passkeys }) => passkeys.length > 0) && !ports.passkeys.unavailable()
+    const model = {
+      hasAccounts: accounts.some(isSetUp),
+      hasShared: ports.passwordHash !== undefined && !hasAccounts(accounts),
+      passkey: isPasskey ? ports.passkeys.forUse(newChallenge(ports, 'sign-in')) : null,
+      email,
+      problem,
+    }
+    return html(loginPage(model), status)
+  }
 
   async function signIn(
     request: Request,
@@ -94,30 +146,41 @@ export function sessionRoutes({
       wrong,
       limited,
     }: {
-      readonly enter: (context: RequestContext) => Promise<string | undefined>
-      readonly wrong: () => Response
-      readonly limited: (wait: string) => Response
+      /** A response is that of the next step. */
+      readonly enter: () => Promise<Entered | Response | undefined>
+      readonly wrong: () => Promise<Response> | Response
+      readonly limited: (wait: string) => Promise<Response> | Response
     },
   ): Promise<Response> {
     if (isFromElsewhere(request, publicUrl))
       throw new Failure('forbidden', 'This form was sent by another site.')
     const context = contextOf(request)
     try {
-      const token = await enter(context)
-      note(context, token === undefined ? 'console.sign-in-failed' : 'console.signed-in', { by })
-      if (token === undefined) return wrong()
+      const entered = await enter()
+      if (entered instanceof Response) {
+        if (!entered.ok) note(context, 'console.sign-in-failed', { by })
+        return entered
+      }
+      note(context, entered ? 'console.signed-in' : 'console.sign-in-failed', { by })
+      if (!entered) return await wrong()
       const previous = await visitOf(ports, request, publicUrl)
-      if (previous) await endSession(ports, context, previous.session, sessionId(previous.session))
-      return seeOther('/admin/entered', signedInCookies(publicUrl, token, passwordHash))
+      if (previous) await endSession(ports, context, previous, sessionId(previous.session))
+      return seeOther('/admin/entered', cookiesOf(entered))
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'rate_limited') return broken(request, error)
       note(context, 'console.sign-in-limited', { by })
       const { retryAfterSeconds = 1 } = error.details
       const minutes = Math.ceil(retryAfterSeconds / 60)
-      const answer = limited(minutes === 1 ? '1 minute' : `${minutes} minutes`)
+      const answer = await limited(minutes === 1 ? '1 minute' : `${minutes} minutes`)
       answer.headers.set('retry-after', String(retryAfterSeconds))
       return answer
     }
+  }
+
+  function cookiesOf({ token, account }: Entered): readonly string[] {
+    const cookies = signedInCookies(publicUrl, token, newKnownBrowser(ports, account?.id ?? ''))
+    const warning = account && failedBefore(account)
+    return warning ? [...cookies, flashCookie(publicUrl, token, { tone: 'bad', text: warning })] : cookies
   }
 
   /** Never logs the password or a token. */
@@ -129,6 +192,13 @@ export function sessionRoutes({
     const { level, message } = sessionEvents[event]
     log[level]({ event, ...about, clientIp, requestId }, message)
   }
+}
+
+function failedBefore({ failedSignIns, signedInAt }: Account): string | undefined {
+  if (failedSignIns === 0) return undefined
+  const since = signedInAt === null ? '' : ` since ${utc(signedInAt)}`
+  const attempts = failedSignIns === 1 ? '1 attempt' : `${failedSignIns} attempts`
+  return `${attempts} to sign in to your account failed${since}. If they were not yours, change your password.`
 }
 
 const sessionEvents = {

@@ -1,0 +1,341 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { makeLink } from '../../src/domain/operator/sessions.ts'
+import { addAccount, codeOf, enterAs, hidden, nextStep } from '../support/accounts.ts'
+import { createTestApp, type TestApp } from '../support/app.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
+import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
+import { tester } from '../support/operator.ts'
+
+// Accounts of operators, without a browser: how they are set up, sign in and lose access.
+
+let app: TestApp
+
+beforeEach(async () => {
+  app = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash, PUBLIC_URL: 'http://localhost:3000' })
+})
+afterEach(() => app.close())
+
+const newPassword = 'vessel-19-quartz-lantern'
+const minutes = (count: number) => app.advance(count * 60)
+
+async function byLink(): Promise<Visitor> {
+  const visitor = new Visitor(app)
+  await visitor.post('/admin/link', { token: await makeLink(app.app.context, tester) })
+  await visitor.get('/admin')
+  return visitor
+}
+
+async function opened(link: string): Promise<Visitor> {
+  const visitor = new Visitor(app)
+  const { status } = await visitor.post('/admin/link', { token: link.split('#')[1] ?? '' })
+  if (status !== 303) throw new Error(`the link was refused: ${status}`)
+  return visitor
+}
+
+function linkIn({ html }: Seen): string {
+  return /http:\/\/localhost:3000\/admin\/link#[\w-]{43}/.exec(html)?.[0] ?? ''
+}
+
+function textOf(html: string): string {
+  return html.replaceAll('&amp;', '&').replaceAll('&quot;', '"')
+}
+
+/** The options of the passkey form of a page. */
+function optionsIn({ html }: Seen) {
+  return JSON.parse(textOf(/data-options="([^"]*)"/.exec(html)?.[1] ?? ''))
+}
+
+async function actions(limit: number): Promise<readonly (readonly string[])[]> {
+  const records = await app.app.context.audit.list({ limit })
+  return records.map(({ action, actor, target }) => [action, actor.name, target])
+}
+
+describe('an invited owner', () => {
+  async function invited(): Promise<Visitor> {
+    const first = await byLink()
+    const link = linkIn(await first.post('/admin/operators', { email: ' Ana@Example.com ', role: 'owner' }))
+    return opened(link)
+  }
+
+  test('sets up a password and an authenticator app, and signs in with them', async () => {
+    const ana = await invited()
+    // Only the page of the account, until it is set up.
+    expect((await ana.get('/admin/apps')).headers.get('location')).toBe('/admin/account')
+    const { html } = await ana.get('/admin/account')
+    const secret = hidden(html, 'secret')
+    const [account] = await app.app.context.sessions.accounts()
+    const uri = account && app.app.context.consoleSecrets.totpUri(account, secret, 'localhost:3000')
+    const code = () => codeOf(uri ?? '', app.clock.now)
+    const setUp = (fields: Record<string, string>) => ana.post('/admin/account/app', { secret, ...fields })
+    expect((await setUp({ code: code(), password: 'too short' })).status).toBe(409)
+    expect((await setUp({ code: code(), password: 'example example example' })).status).toBe(409)
+    const wrong = await setUp({ code: code() === '000000' ? '000001' : '000000', password: newPassword })
+    expect([wrong.status, hidden(wrong.html, 'secret')]).toEqual([409, secret])
+    const done = await setUp({ code: code(), password: newPassword })
+    expect(done.html.match(/\b[A-Z2-9]{4}(-[A-Z2-9]{4}){3}\b/g)?.length).toBeGreaterThanOrEqual(10)
+    expect((await ana.get('/admin')).status).toBe(200)
+
+    // The shared password ends with the first owner.
+    expect((await new Visitor(app).post('/admin/login', { password })).status).toBe(401)
+    const again = new Visitor(app)
+    app.advance(30)
+    const first = await again.post('/admin/login', { email: 'ANA@example.com', password: newPassword })
+    expect((await again.get('/admin')).status).toBe(303)
+    const entered = await again.post('/admin/login/code', { next: hidden(first.html, 'next'), code: code() })
+    expect(entered.status).toBe(303)
+    expect((await again.get('/admin')).html).toContain('ana@example.com')
+    expect((await actions(4)).map(([action, name]) => [action, name])).toEqual([
+      ['console.login', 'ana@example.com'],
+      ['operator.app-set', 'ana@example.com'],
+      ['console.login', 'ana@example.com'],
+      ['operator.invited', expect.stringMatching(/^[\w-]{8}$/)],
+    ])
+    const stored = JSON.stringify([await app.app.context.sessions.accounts(), app.lines])
+    expect(stored).not.toContain(new URL(uri ?? '').searchParams.get('secret') ?? '')
+  })
+
+  test('can add a passkey instead', async () => {
+    const ana = await invited()
+    const authenticator = createAuthenticator()
+    const made = authenticator.create(optionsIn(await ana.get('/admin/account')), 'http://localhost:3000')
+    const fields = { passkey: JSON.stringify(made), name: 'Laptop' }
+    expect((await ana.post('/admin/account/passkey', fields)).status).toBe(303)
+    expect((await ana.post('/admin/account/passkey', fields)).status).toBe(409)
+    expect((await ana.get('/admin/account')).html).toContain('Laptop')
+
+    const visitor = new Visitor(app)
+    const used = authenticator.get(optionsIn(await visitor.get('/admin/login')), 'http://localhost:3000')
+    const passkey = JSON.stringify(used)
+    const answers = await Promise.all(
+      [new Visitor(app), new Visitor(app), visitor].map((each) =>
+        each.post('/admin/login/passkey', { passkey }),
+      ),
+    )
+    // A response counts once.
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 401, 401])
+    expect((await visitor.post('/admin/login/passkey', { passkey })).status).toBe(401)
+    minutes(1)
+    const options = optionsIn(await visitor.get('/admin/login'))
+    const late = JSON.stringify(authenticator.get(options, 'http://localhost:3000'))
+    minutes(10)
+    expect((await visitor.post('/admin/login/passkey', { passkey: late })).status).toBe(401)
+    const elsewhere = authenticator.get(optionsIn(await visitor.get('/admin/login')), 'http://localhost:3001')
+    expect((await visitor.post('/admin/login/passkey', { passkey: JSON.stringify(elsewhere) })).status).toBe(
+      401,
+    )
+    const removal = await ana.post('/admin/account/passkey/remove', { credentialId: made.id })
+    expect([removal.status, removal.html.includes('only way to sign in')]).toEqual([409, true])
+  })
+
+  test('has 72 hours, and one link', async () => {
+    const first = await byLink()
+    const link = linkIn(await first.post('/admin/operators', { email: 'bo@example.com', role: 'viewer' }))
+    const newer = linkIn(await first.post('/admin/operators/reset', { email: 'bo@example.com' }))
+    expect(opened(link)).rejects.toThrow('refused: 401')
+    minutes(72 * 60)
+    expect(opened(newer)).rejects.toThrow('refused: 401')
+  })
+})
+
+describe('signing in to an account', () => {
+  test('takes both factors, and each code once', async () => {
+    const ana = await addAccount(app, 'ana@example.com', 'owner')
+    const visitors = Array.from({ length: 6 }, () => new Visitor(app))
+    const proofs = await Promise.all(visitors.map((each) => nextStep(each, ana.email)))
+    const answers = await Promise.all(
+      visitors.map((each, index) =>
+        each.post('/admin/login/code', { next: proofs[index] ?? '', code: ana.code() }),
+      ),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 401, 401, 401, 401, 401])
+    const [next = ''] = proofs
+    const used = ana.code()
+    app.advance(30)
+    // The time still allows the code before.
+    expect((await new Visitor(app).post('/admin/login/code', { next, code: used })).status).toBe(401)
+    expect((await new Visitor(app).post('/admin/login/code', { next, code: ana.code() })).status).toBe(303)
+    minutes(10)
+    expect((await new Visitor(app).post('/admin/login/code', { next, code: ana.code() })).status).toBe(401)
+  })
+
+  test('accepts a recovery code once, however it is typed', async () => {
+    const ana = await addAccount(app, 'ana@example.com', 'owner')
+    const visitor = await enterAs(app, ana)
+    const { html } = await visitor.post('/admin/account/recovery-codes')
+    const [code = ''] = html.match(/\b[A-Z2-9]{4}(-[A-Z2-9]{4}){3}\b/) ?? []
+    const typed = code.toLowerCase().replaceAll('-', ' ')
+    const others = Array.from({ length: 4 }, () => new Visitor(app))
+    const answers = await Promise.all(
+      others.map(async (each) =>
+        each.post('/admin/login/code', { next: await nextStep(each, ana.email), code: typed }),
+      ),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 401, 401, 401])
+    expect((await visitor.get('/admin/account')).html).toContain('9 unused codes')
+  })
+
+  test('gives the same answer for unknown people and wrong passwords, and reports both to the person later', async () => {
+    const ana = await addAccount(app, 'ana@example.com', 'owner')
+    const wrong = { password: 'not the password' }
+    const known = await new Visitor(app).post('/admin/login', { email: ana.email, ...wrong })
+    const unknown = await new Visitor(app).post('/admin/login', { email: 'bo@example.com', ...wrong })
+    expect([known.status, unknown.status]).toEqual([401, 401])
+    expect(known.html.replaceAll(ana.email, '')).toBe(unknown.html.replaceAll('bo@example.com', ''))
+    const visitor = new Visitor(app)
+    const next = await nextStep(visitor, ana.email)
+    await visitor.post('/admin/login/code', { next, code: '000000' })
+    app.advance(30)
+    await visitor.post('/admin/login/code', { next, code: ana.code() })
+    expect((await visitor.get('/admin')).html).toContain('2 attempts to sign in to your account failed')
+  })
+
+  test('cannot be locked by others: not in a known browser, not with a passkey, and not in other accounts', async () => {
+    await app.close()
+    app = await createTestApp({
+      PORT: '0',
+      TRUSTED_PROXIES: '127.0.0.1',
+      PUBLIC_URL: 'http://localhost:3000',
+    })
+    const url = app.app.listen()
+    const from = (ip: string) => {
+      const request: TestApp['request'] = async (method, path, init) => {
+        const answer = await fetch(new URL(path, url), {
+          ...init,
+          method,
+          redirect: 'manual',
+        })
+        return { status: answer.status, headers: answer.headers, body: (await answer.text()) as never }
+      }
+      return new Visitor({ request }, { 'x-forwarded-for': ip })
+    }
+    const ana = await addAccount(app, 'ana@example.com', 'owner')
+    const bo = await addAccount(app, 'bo@example.com', 'operator')
+    const known = await enterAs(app, ana, from('198.51.100.1'))
+    const authenticator = createAuthenticator()
+    const made = authenticator.create(optionsIn(await known.get('/admin/account')), 'http://localhost:3000')
+    expect((await known.post('/admin/account/passkey', { passkey: JSON.stringify(made) })).status).toBe(303)
+    const wrong = { email: ana.email, password: 'not the password' }
+    for (let count = 0; count < 201; count++) await from(`192.0.2.${count % 25}`).post('/admin/login', wrong)
+    const right = { email: ana.email, password }
+    expect((await from('198.51.100.2').post('/admin/login', right)).status).toBe(429)
+    await enterAs(app, ana, known)
+    await enterAs(app, bo, from('198.51.100.3'))
+    const visitor = from('198.51.100.4')
+    const options = optionsIn(await visitor.get('/admin/login'))
+    const passkey = JSON.stringify(authenticator.get(options, 'http://localhost:3000'))
+    expect((await visitor.post('/admin/login/passkey', { passkey })).status).toBe(303)
+  })
+
+  test('allows 20 wrong codes a day from browsers that know only the password', async () => {
+    const ana = await addAccount(app, 'ana@example.com', 'owner')
+    const known = await enterAs(app, ana)
+    const next = await nextStep(new Visitor(app), ana.email)
+    const statuses = []
+    for (let count = 0; count < 21; count++) {
+      statuses.push((await new Visitor(app).post('/admin/login/code', { next, code: '000000' })).status)
+    }
+    expect(statuses).toEqual([...Array(20).fill(401), 429])
+    await enterAs(app, ana, known)
+  })
+})
+
+describe('roles', () => {
+  test('a viewer reads, an operator changes, an owner manages accounts', async () => {
+    const people = [
+      await enterAs(app, await addAccount(app, 'vi@example.com', 'viewer')),
+      await enterAs(app, await addAccount(app, 'op@example.com', 'operator')),
+      await enterAs(app, await addAccount(app, 'ow@example.com', 'owner')),
+    ]
+    const statuses = (path: string, fields = {}) =>
+      Promise.all(people.map(async (each) => (await each.post(path, fields)).status))
+    expect(
+      await Promise.all(people.map(async (each) => (await each.get('/admin/operators')).status)),
+    ).toEqual([200, 200, 200])
+    expect(await statuses('/admin/search', { q: 'acme' })).toEqual([303, 303, 303])
+    expect(await statuses('/admin/guard', { prefix: '+4479', action: 'block', duration: '1h' })).toEqual([
+      403, 303, 303,
+    ])
+    expect(await statuses('/admin/operators', { email: 'new@example.com', role: 'viewer' })).toEqual([
+      403, 403, 200,
+    ])
+  })
+
+  test('a lower role and a removal take effect at the next request; the last owner stays', async () => {
+    const ana = await enterAs(app, await addAccount(app, 'ana@example.com', 'owner'))
+    const bo = await enterAs(app, await addAccount(app, 'bo@example.com', 'owner'))
+    const block = { prefix: '+4479', action: 'block', duration: '1h' }
+    expect(
+      (await ana.post('/admin/operators/role', { email: 'bo@example.com', role: 'viewer' })).status,
+    ).toBe(303)
+    expect((await bo.post('/admin/guard', block)).status).toBe(403)
+    const refusals = await Promise.all([
+      ana.post('/admin/operators/role', { email: 'ana@example.com', role: 'operator' }),
+      ana.post('/admin/operators/remove', { email: 'ana@example.com' }),
+    ])
+    expect(refusals.map(({ status, html }) => [status, html.includes('only owner')])).toEqual(
+      Array(2).fill([409, true]),
+    )
+    expect((await ana.post('/admin/operators/remove', { email: 'bo@example.com' })).status).toBe(303)
+    expect((await bo.get('/admin')).status).toBe(303)
+    expect((await actions(2)).map(([action, name, target]) => [action, name, target])).toEqual([
+      ['operator.removed', 'ana@example.com', 'bo@example.com'],
+      ['operator.role', 'ana@example.com', 'bo@example.com'],
+    ])
+  })
+
+  test('two owners cannot demote each other at once', async () => {
+    const people = ['ana@example.com', 'bo@example.com'] as const
+    const [ana, bo] = [
+      await enterAs(app, await addAccount(app, people[0], 'owner')),
+      await enterAs(app, await addAccount(app, people[1], 'owner')),
+    ]
+    await Promise.all([
+      ana.post('/admin/operators/role', { email: people[1], role: 'viewer' }),
+      bo.post('/admin/operators/role', { email: people[0], role: 'viewer' }),
+    ])
+    const accounts = await app.app.context.sessions.accounts()
+    expect(accounts.filter(({ role }) => role === 'owner')).toHaveLength(1)
+  })
+})
+
+describe('a sensitive step', () => {
+  test('asks for a new code after 15 minutes, and keeps the entries', async () => {
+    const ana = await addAccount(app, 'ana@example.com', 'operator')
+    const visitor = await enterAs(app, ana)
+    expect((await visitor.post('/admin/apps/issue', { appId: 'early' })).status).toBe(200)
+    minutes(15)
+    const budget = { scope: 'server', period: 'day', amount: '10', alertAt: '50,80', stops: 'on' }
+    const asked = await visitor.post('/admin/money', budget)
+    expect([asked.status, asked.html.includes('Confirm that it is you')]).toEqual([403, true])
+    for (const [name, value] of Object.entries(budget)) expect(hidden(asked.html, name)).toBe(value)
+    const wrong = await visitor.post('/admin/money', { ...budget, 'confirm-code': '000000' })
+    expect([wrong.status, hidden(wrong.html, 'amount')]).toEqual([401, '10'])
+    expect((await app.app.context.policy.rows()).budgets).toEqual([])
+    expect((await visitor.post('/admin/money', { ...budget, 'confirm-code': ana.code() })).status).toBe(303)
+    expect((await visitor.post('/admin/apps/issue', { appId: 'late' })).status).toBe(200)
+    // What stops an attack never asks.
+    minutes(15)
+    expect(
+      (await visitor.post('/admin/guard', { prefix: '+4479', action: 'block', duration: '1h' })).status,
+    ).toBe(303)
+  })
+
+  test('of a session without an account asks for the password, or for a new link', async () => {
+    const shared = await new Visitor(app).enter()
+    const linked = await byLink()
+    minutes(15)
+    const issue = (visitor: Visitor, fields = {}) =>
+      visitor.post('/admin/apps/issue', { appId: 'shop', ...fields })
+    expect((await issue(shared)).status).toBe(403)
+    expect((await issue(shared, { 'confirm-password': 'wrong' })).status).toBe(401)
+    expect((await issue(shared, { 'confirm-password': password })).status).toBe(200)
+    expect((await issue(linked, { 'confirm-password': password })).status).toBe(401)
+    const token = await makeLink(app.app.context, tester)
+    const link = `http://localhost:3000/admin/link#${token}`
+    expect((await linked.post('/admin/apps/rotate', { appId: 'shop', 'confirm-link': link })).status).toBe(
+      200,
+    )
+    // The link is used.
+    expect(opened(link)).rejects.toThrow('refused: 401')
+  })
+})
