@@ -90,7 +90,7 @@ function page(kind: string, options: object): Response {
   return new Response(
     `<!doctype html><html lang="en"><title>Passkeys</title><script type="module" src="/admin/passkey.js"></script>
     <form method="post" action="/admin/${kind}" data-passkey="${kind}" data-options="${json}">
-    <input type="hidden" name="passkey"><button hidden>Use a passkey</button><p role="status"></p></form>`,
+    <input type="hidden" name="passkey" data-response><button hidden>Use a passkey</button><p role="status"></p></form>`,
     {
       headers: {
         'content-type': 'text/html; charset=utf-8',

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { pathsWithAccess } from '../../src/adapters/console/form-access.ts'
 import { makeLink } from '../../src/domain/operator/sessions.ts'
 import { addAccount, codeOf, enterAs, hidden, nextStep } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
@@ -240,6 +241,10 @@ describe('signing in to an account', () => {
 })
 
 describe('roles', () => {
+  test.each(pathsWithAccess)('the form %s exists', async (path) => {
+    expect((await new Visitor(app).post(path)).status).toBe(401)
+  })
+
   test('a viewer reads, an operator changes, an owner manages accounts', async () => {
     const people = [
       await enterAs(app, await addAccount(app, 'vi@example.com', 'viewer')),

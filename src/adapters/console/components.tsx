@@ -380,13 +380,23 @@ interface PasskeyFormProps {
   /** Of the browser's call, in JSON. */
   readonly options: string
   readonly action: string
+  /** Has the response. */
+  readonly name?: string
   readonly fields?: readonly (readonly [name: string, value: string])[]
   readonly submit: string
   readonly children?: ComponentChildren
 }
 
 /** passkey.js asks the browser. Without scripts there is no button. */
-export function PasskeyForm({ kind, options, action, fields = [], submit, children }: PasskeyFormProps) {
+export function PasskeyForm({
+  kind,
+  options,
+  action,
+  name = 'passkey',
+  fields = [],
+  submit,
+  children,
+}: PasskeyFormProps) {
   const all = [['csrf', useContext(CsrfToken)] as const, ...fields]
   return (
     <form
@@ -400,7 +410,7 @@ export function PasskeyForm({ kind, options, action, fields = [], submit, childr
       {all.map(([name, value], index) => (
         <input key={index} type="hidden" name={name} value={value} />
       ))}
-      <input type="hidden" name="passkey" />
+      <input type="hidden" name={name} data-response />
       {children}
       <p class="buttons">
         <button type="submit" class="button primary" hidden>

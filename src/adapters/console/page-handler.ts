@@ -36,15 +36,7 @@ import {
 } from '../../domain/operator/operator.ts'
 import type { PolicyPorts, PolicyStore } from '../../domain/operator/policy.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
-import {
-  confirm,
-  isConfirmed,
-  type LoginPorts,
-  newChallenge,
-  roleOf,
-  sessionActor,
-  type Visitor,
-} from '../../domain/operator/sessions.ts'
+import { type LoginPorts, roleOf, sessionActor, type Visitor } from '../../domain/operator/sessions.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
@@ -52,6 +44,7 @@ import { staticRoutes } from '../pages/static.ts'
 import { cookie, deviceCookie, deviceName, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { html, seeOther } from './answers.ts'
 import { consoleFiles } from './assets.ts'
+import { createConfirmation } from './confirmation.ts'
 import { accessTo, type FormAccess } from './form-access.ts'
 import type { LiveStreams } from './live.ts'
 import type { KeyModel, PageContext } from './models.ts'
@@ -153,6 +146,7 @@ export type PageHandler = ReturnType<typeof createPageHandler>
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const { publicUrl, ownUrl, version, hasOutbox } = settings
   const { operator, policy, secrets, now } = ports
+  const unconfirmed = createConfirmation(ports, settings.log)
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
   async function pageContextOf(visit: Visit, flash = visit.flash): Promise<PageContext> {
@@ -168,7 +162,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   async function answer(
     page: Page,
     { request, body, params }: { request: Request; body?: unknown; params: Readonly<Record<string, string>> },
-    { role, isSensitive = false }: FormAccess = accessTo(''),
+    access?: FormAccess,
   ): Promise<Response> {
     let pageContext: PageContext | null = null
     try {
@@ -176,24 +170,25 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       if (!visit) return await withoutSession(request)
       pageContext = await pageContextOf(visit)
       const form = body instanceof URLSearchParams ? body : new URLSearchParams()
-      if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
+      const url = new URL(request.url, ownUrl())
+      const { session, account } = visit
+      if (access && !isOwnForm(request, publicUrl, visit, form)) {
         const text =
           'The form belongs to another session, or another site sent it. Go back, reload the page and submit the form again.'
         return problem(pageContext, 403, 'The form was rejected', text)
       }
-      const url = new URL(request.url, ownUrl())
-      const { session, account } = visit
-      if (account && !isSetUp(account) && !setUpPaths.includes(url.pathname))
-        return seeOther('/admin/account')
-      if (request.method === 'POST' && !hasRole(roleOf(visit), role)) {
-        const text = `Your role is ${roleOf(visit)}. This change requires the role ${role}. An owner can change your role.`
-        return problem(pageContext, 403, 'Your role does not allow this change', text)
+      if (account && !isSetUp(account)) {
+        if (!setUpPaths.includes(url.pathname)) return seeOther('/admin/account')
+      } else if (access) {
+        const role = roleOf(visit)
+        if (!hasRole(role, access.role)) {
+          const text = `Your role is ${role}. This change requires the role ${access.role}. An owner can change your role.`
+          return problem(pageContext, 403, 'Your role does not allow this change', text)
+        }
+        const asked = access.isSensitive ? await unconfirmed(visitorOf(request), url, visit, form) : null
+        if (asked)
+          return html(confirmPage({ ...pageContext, flash: null }, asked), asked.problem === null ? 403 : 401)
       }
-      const asked =
-        request.method === 'POST' && isSensitive
-          ? await confirmation(request, visit, form, pageContext)
-          : null
-      if (asked) return asked
       const by = { operator, policy, secrets, now, actor: sessionActor(session, account) }
       const response = await page({ request, visit, url, form, params, by }, pageContext)
       if (pageContext.flash && request.method === 'GET')
@@ -205,62 +200,6 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       if (error instanceof Failure) throw error
       return broken(request, error, pageContext)
     }
-  }
-
-  /** The page that asks for it, or null if the session is confirmed. */
-  async function confirmation(
-    request: Request,
-    visit: Visit,
-    form: URLSearchParams,
-    pageContext: PageContext,
-  ): Promise<Response | null> {
-    const { account, session } = visit
-    if (account ? !isSetUp(account) : false) return null
-    if (isConfirmed(session, now())) return null
-    const given = { code: '', passkey: '', password: '', link: '' }
-    for (const name of ['code', 'passkey', 'password', 'link'] as const) {
-      given[name] = (
-        form.get(`confirm-${name}`) ??
-        (name === 'passkey' ? form.get('passkey') : null) ??
-        ''
-      ).trim()
-    }
-    const isGiven = Object.values(given).some((value) => value !== '')
-    const link = given.link.slice(given.link.indexOf('#') + 1)
-    const visitor = visitorOf(request)
-    let text: string | null = null
-    try {
-      if (isGiven && (await confirm(ports, visitor, visit, { ...given, link }))) return null
-      if (isGiven) text = 'That was not correct. Try again.'
-    } catch (error) {
-      if (!(error instanceof Failure) || error.kind !== 'rate_limited') throw error
-      text = `Too many attempts. Try again in ${Math.ceil((error.details.retryAfterSeconds ?? 60) / 60)} minutes.`
-    }
-    if (text) {
-      const { requestId, clientIp } = visitor.context
-      settings.log.warn(
-        { event: 'console.confirmation-failed', clientIp, requestId },
-        'the confirmation of a console session failed',
-      )
-    }
-    const passkeys = account?.passkeys ?? []
-    const isAble = passkeys.length > 0 && ports.passkeys.unavailable() === undefined
-    const model = {
-      action: new URL(request.url, ownUrl()).pathname,
-      fields: [...form].filter(
-        ([name]) => name !== 'csrf' && name !== 'passkey' && !name.startsWith('confirm-'),
-      ),
-      by: account
-        ? account.totpSecret === null
-          ? null
-          : 'code'
-        : session.by === 'password'
-          ? 'password'
-          : 'link',
-      passkey: isAble ? ports.passkeys.forUse(newChallenge(ports, 'confirm'), passkeys) : null,
-      problem: text,
-    } as const
-    return html(confirmPage({ ...pageContext, flash: null }, model), text === null ? 403 : 401)
   }
 
   function visitorOf(request: Request): Visitor {

@@ -1,7 +1,7 @@
 // @ts-check
 
 // Adds and uses passkeys. `form[data-passkey]` has the options in `data-options`. The response of the browser goes to
-// the field `passkey`. The button is hidden without this script.
+// `input[data-response]`. The button is hidden without this script.
 
 import { find } from '/admin/page.js'
 
@@ -14,7 +14,7 @@ const isSupported =
 function enhance(form) {
   const button = find('button', form)
   const words = find('[role=status]', form)
-  const field = form.querySelector('input[name=passkey]')
+  const field = form.querySelector('input[data-response]')
   if (!(field instanceof HTMLInputElement)) throw new Error('The form has no field for a passkey')
   if (!isSupported) {
     words.textContent = isSecureContext

@@ -16,6 +16,7 @@ export function confirmPage(
       {passkey && (
         <PasskeyForm
           kind="get"
+          name="confirm-passkey"
           options={passkey}
           action={action}
           fields={fields}

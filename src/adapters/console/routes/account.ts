@@ -13,51 +13,46 @@ export function accountRoutes({ get, post, ports, settings: { ownUrl }, missing 
   const { consoleSecrets, passkeys } = ports
 
   get('/admin/account', ({ visit }, pageContext) => shown(pageContext, visit))
-  post(
-    '/admin/account/password',
-    (pageRequest, pageContext) =>
-      change(pageRequest, pageContext, async (ownPorts) => {
-        await own.setPassword(ownPorts, await passwordHash(pageRequest.form, ownPorts.account))
-        return done(
-          pageRequest.visit,
-          '/admin/account',
-          'Changed your password. Your other sessions have ended.',
-        )
-      })  )
-  post(
-    '/admin/account/app',
-    (pageRequest, pageContext) =>
-      change(pageRequest, pageContext, async (ownPorts) => {
-        const { form } = pageRequest
-        const given = { totpSecret: field(form, 'secret'), code: field(form, 'code') }
-        const hash = form.has('password') ? await passwordHash(form, ownPorts.account) : undefined
-        const codes = await own.setApp(ownPorts, { ...given, passwordHash: hash })
-        return html(recoveryCodesPage(pageContext, codes))
-      })  )
-  post(
-    '/admin/account/recovery-codes',
-    (pageRequest, pageContext) =>
-      change(pageRequest, pageContext, async (ownPorts) =>
-        html(recoveryCodesPage(pageContext, await own.renewRecoveryCodes(ownPorts))),
-      )  )
-  post(
-    '/admin/account/passkey',
-    (pageRequest, pageContext) =>
-      change(pageRequest, pageContext, async (ownPorts) => {
-        const { form, visit } = pageRequest
-        await own.addPasskey(ownPorts, field(form, 'passkey'), field(form, 'name'))
-        const text = isSetUp(ownPorts.account)
-          ? 'Added the passkey.'
-          : 'Your account is ready. Sign in with this passkey from now on.'
-        return done(visit, '/admin/account', text)
-      })  )
-  post(
-    '/admin/account/passkey/remove',
-    (pageRequest, pageContext) =>
-      change(pageRequest, pageContext, async (ownPorts) => {
-        await own.removePasskey(ownPorts, field(pageRequest.form, 'credentialId'))
-        return done(pageRequest.visit, '/admin/account', 'Removed the passkey.')
-      })  )
+  post('/admin/account/password', (pageRequest, pageContext) =>
+    change(pageRequest, pageContext, async (ownPorts) => {
+      await own.setPassword(ownPorts, await passwordHash(pageRequest.form, ownPorts.account))
+      return done(
+        pageRequest.visit,
+        '/admin/account',
+        'Changed your password. Your other sessions have ended.',
+      )
+    }),
+  )
+  post('/admin/account/app', (pageRequest, pageContext) =>
+    change(pageRequest, pageContext, async (ownPorts) => {
+      const { form } = pageRequest
+      const given = { totpSecret: field(form, 'secret'), code: field(form, 'code') }
+      const hash = form.has('password') ? await passwordHash(form, ownPorts.account) : undefined
+      const codes = await own.setApp(ownPorts, { ...given, passwordHash: hash })
+      return html(recoveryCodesPage(pageContext, codes))
+    }),
+  )
+  post('/admin/account/recovery-codes', (pageRequest, pageContext) =>
+    change(pageRequest, pageContext, async (ownPorts) =>
+      html(recoveryCodesPage(pageContext, await own.renewRecoveryCodes(ownPorts))),
+    ),
+  )
+  post('/admin/account/passkey', (pageRequest, pageContext) =>
+    change(pageRequest, pageContext, async (ownPorts) => {
+      const { form, visit } = pageRequest
+      await own.addPasskey(ownPorts, field(form, 'passkey'), field(form, 'name'))
+      const text = isSetUp(ownPorts.account)
+        ? 'Added the passkey.'
+        : 'Your account is ready. Sign in with this passkey from now on.'
+      return done(visit, '/admin/account', text)
+    }),
+  )
+  post('/admin/account/passkey/remove', (pageRequest, pageContext) =>
+    change(pageRequest, pageContext, async (ownPorts) => {
+      await own.removePasskey(ownPorts, field(pageRequest.form, 'credentialId'))
+      return done(pageRequest.visit, '/admin/account', 'Removed the passkey.')
+    }),
+  )
 
   async function change(
     { visit, form, by }: PageRequest,

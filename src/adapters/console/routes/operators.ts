@@ -16,40 +16,32 @@ export function operatorRoutes({ get, post, ports, settings: { contacts, ownUrl 
   const linkOf = (token: string) => `${ownUrl()}/admin/link#${token}`
 
   get('/admin/operators', (_, pageContext) => shown(pageContext))
-  post(
-    '/admin/operators',
-    (pageRequest, pageContext) => {
-      const [asked, role] = [field(pageRequest.form, 'email'), field(pageRequest.form, 'role')]
-      return orAgain(
-        async () => {
-          const { email, token } = await inviteOperator(portsOf(pageRequest), asked, roleIn(role))
-          return html(invitationPage(pageContext, { email, link: linkOf(token) }))
-        },
-        (problem) => shown(pageContext, { email: asked, role, problem }),
-      )
-    }  )
-  post(
-    '/admin/operators/role',
-    async (pageRequest) => {
-      const { form, visit } = pageRequest
-      const [email, role] = [field(form, 'email'), roleIn(field(form, 'role'))]
-      await setRole(portsOf(pageRequest), email, role)
-      return done(visit, '/admin/operators', `${email} has the role ${role}. Takes effect immediately.`)
-    }  )
-  post(
-    '/admin/operators/reset',
-    async (pageRequest, pageContext) => {
-      const email = field(pageRequest.form, 'email')
-      const token = await resetOperator(portsOf(pageRequest), email)
-      return html(invitationPage(pageContext, { email, link: linkOf(token) }))
-    }  )
-  post(
-    '/admin/operators/remove',
-    async (pageRequest) => {
-      const email = field(pageRequest.form, 'email')
-      await removeOperator(portsOf(pageRequest), email)
-      return done(pageRequest.visit, '/admin/operators', `Removed ${email}. Its sessions have ended.`)
-    }  )
+  post('/admin/operators', (pageRequest, pageContext) => {
+    const [asked, role] = [field(pageRequest.form, 'email'), field(pageRequest.form, 'role')]
+    return orAgain(
+      async () => {
+        const { email, token } = await inviteOperator(portsOf(pageRequest), asked, roleIn(role))
+        return html(invitationPage(pageContext, { email, link: linkOf(token) }))
+      },
+      (problem) => shown(pageContext, { email: asked, role, problem }),
+    )
+  })
+  post('/admin/operators/role', async (pageRequest) => {
+    const { form, visit } = pageRequest
+    const [email, role] = [field(form, 'email'), roleIn(field(form, 'role'))]
+    await setRole(portsOf(pageRequest), email, role)
+    return done(visit, '/admin/operators', `${email} has the role ${role}. Takes effect immediately.`)
+  })
+  post('/admin/operators/reset', async (pageRequest, pageContext) => {
+    const email = field(pageRequest.form, 'email')
+    const token = await resetOperator(portsOf(pageRequest), email)
+    return html(invitationPage(pageContext, { email, link: linkOf(token) }))
+  })
+  post('/admin/operators/remove', async (pageRequest) => {
+    const email = field(pageRequest.form, 'email')
+    await removeOperator(portsOf(pageRequest), email)
+    return done(pageRequest.visit, '/admin/operators', `Removed ${email}. Its sessions have ended.`)
+  })
 
   async function shown(
     pageContext: PageContext,

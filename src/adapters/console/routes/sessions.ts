@@ -100,28 +100,24 @@ export function sessionRoutes({
       limited: (wait) => problem(null, 429, 'Too many attempts', `Try again in ${wait}.`),
     })
   })
-  post(
-    '/admin/logout',
-    async ({ request, visit }) => {
-      const { session } = visit
-      const context = contextOf(request)
-      await endSession(ports, context, visit, sessionId(session))
-      note(context, 'console.signed-out', { by: session.by })
-      const cookies = (['session', 'flash'] as const).map((name) => cookie(publicUrl, name, '', 0))
-      if (await hasLogin()) return seeOther('/admin/login', cookies)
-      const text = 'To sign in again, run `otpost admin link` on the server and open the link that it prints.'
-      return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, cookies)
-    })
-  post(
-    '/admin/sessions/:id/revoke',
-    async ({ request, visit, params: { id = '' } }, pageContext) => {
-      const context = contextOf(request)
-      const { session } = visit
-      if (!(await endSession(ports, context, visit, id))) return missing(pageContext, 'Session not found')
-      if (id === sessionId(session)) note(context, 'console.signed-out', { by: session.by })
-      else note(context, 'console.session-revoked', { session: id })
-      return done(visit, '/admin/settings', `Ended the session ${id}.`)
-    })
+  post('/admin/logout', async ({ request, visit }) => {
+    const { session } = visit
+    const context = contextOf(request)
+    await endSession(ports, context, visit, sessionId(session))
+    note(context, 'console.signed-out', { by: session.by })
+    const cookies = (['session', 'flash'] as const).map((name) => cookie(publicUrl, name, '', 0))
+    if (await hasLogin()) return seeOther('/admin/login', cookies)
+    const text = 'To sign in again, run `otpost admin link` on the server and open the link that it prints.'
+    return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, cookies)
+  })
+  post('/admin/sessions/:id/revoke', async ({ request, visit, params: { id = '' } }, pageContext) => {
+    const context = contextOf(request)
+    const { session } = visit
+    if (!(await endSession(ports, context, visit, id))) return missing(pageContext, 'Session not found')
+    if (id === sessionId(session)) note(context, 'console.signed-out', { by: session.by })
+    else note(context, 'console.session-revoked', { session: id })
+    return done(visit, '/admin/settings', `Ended the session ${id}.`)
+  })
 
   const otherWays = 'use a passkey, a browser that signed in before, or a link from `otpost admin link`'
 

@@ -1,0 +1,74 @@
+import { Failure } from '../../domain/failures.ts'
+import {
+  confirm,
+  isConfirmed,
+  type LoginPorts,
+  newChallenge,
+  type Visitor,
+} from '../../domain/operator/sessions.ts'
+import type { Log } from '../../domain/ports.ts'
+import type { Visit } from './access.ts'
+import type { ConfirmModel } from './models.ts'
+
+/** The fields of the page that asks for a confirmation. The other fields are those of the form that waits for it. */
+const prefix = 'confirm-'
+
+/**
+ * Whether the person of a session is still there: from what the form has, or from the last confirmation.
+ * Returns null, or the page that asks.
+ */
+export function createConfirmation(ports: LoginPorts, log: Log) {
+  return async (
+    visitor: Visitor,
+    url: URL,
+    visit: Visit,
+    form: URLSearchParams,
+  ): Promise<ConfirmModel | null> => {
+    if (isConfirmed(visit.session, ports.now())) return null
+    const [code, passkey, password] = [given(form, 'code'), given(form, 'passkey'), given(form, 'password')]
+    const link = given(form, 'link').trim().replace(/^.*#/, '')
+    const proof = { code, passkey, password, link }
+    const isGiven = Object.values(proof).some((value) => value !== '')
+    const problem = isGiven ? await problemOf(visitor, visit, proof) : null
+    return isGiven && problem === null ? null : model(url, visit, form, problem)
+  }
+
+  async function problemOf(
+    visitor: Visitor,
+    visit: Visit,
+    proof: Parameters<typeof confirm>[3],
+  ): Promise<string | null> {
+    try {
+      if (await confirm(ports, visitor, visit, proof)) return null
+      const { requestId, clientIp } = visitor.context
+      const event = { event: 'console.confirmation-failed', clientIp, requestId }
+      log.warn(event, 'a confirmation in the console failed')
+      return 'This is not correct, or it was used. Try again.'
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'rate_limited') throw error
+      const minutes = Math.ceil((error.details.retryAfterSeconds ?? 60) / 60)
+      return `Too many attempts. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
+    }
+  }
+
+  function model(
+    url: URL,
+    { account, session }: Visit,
+    form: URLSearchParams,
+    problem: string | null,
+  ): ConfirmModel {
+    const passkeys = ports.passkeys.unavailable() === undefined ? (account?.passkeys ?? []) : []
+    const ofAccount = account?.totpSecret === null ? null : 'code'
+    return {
+      action: url.pathname,
+      fields: [...form].filter(([name]) => name !== 'csrf' && !name.startsWith(prefix)),
+      by: account ? ofAccount : session.by === 'password' ? 'password' : 'link',
+      passkey: passkeys.length === 0 ? null : ports.passkeys.forUse(newChallenge(ports, 'confirm'), passkeys),
+      problem,
+    }
+  }
+}
+
+function given(form: URLSearchParams, name: keyof Parameters<typeof confirm>[3]): string {
+  return form.get(`${prefix}${name}`) ?? ''
+}
