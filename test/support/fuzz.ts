@@ -1140,7 +1140,8 @@ export class Run {
           !isOfProcess &&
           entry.signal === undefined &&
           entry.setting === undefined &&
-          entry.network === undefined
+          entry.network === undefined &&
+          entry.alertAt === undefined
         ) {
           wrong('a log line of no request')
         }
