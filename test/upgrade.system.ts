@@ -436,7 +436,7 @@ async function expectLog(
     requestId: row.request_id,
     ...{ attempt: row.attempt, at: row.at, app: row.app, brand: row.brand, channel: row.channel },
     ...{ route: row.route, provider: row.provider, template: row.template, recipient: row.recipient },
-    ...{ position: row.position, country: null },
+    ...{ position: row.position, country: null, lang: null },
     recipientSubject: row.recipient_hash,
     segments: row.segments === null ? null : { count: row.segments, encoding: row.encoding },
     ...{ outcome: row.outcome, errorClass: row.error_class, reason: row.reason },
