@@ -6,7 +6,9 @@ import Driver from 'better-sqlite3'
 import { readConfig } from '../src/config/config.ts'
 import { type Context, openContext } from '../src/context.ts'
 import { issueApp, putBrand } from '../src/domain/operator/operator.ts'
+import { addAccount, enterAs } from './support/accounts.ts'
 import { createTestApp, temporaryFolder } from './support/app.ts'
+import { Visitor } from './support/console.ts'
 import {
   newTestDatabase,
   openTestDatabase,
@@ -1115,6 +1117,81 @@ describe.concurrent('admin', () => {
     expect(stderr).toContain(`http://localhost:3000/admin/link#${token}`)
     expect((await database.contents()).includes(token)).toBe(false)
     expect(await ok('admin', 'log-out')).toBe('0 sessions ended.\n')
+  })
+
+  test('operator commands change accounts, and the running server follows at the next request', async () => {
+    const { run, ok, env } = await scene()
+    await ok('migrate')
+    const service = await createTestApp(env)
+    service.clock.now = Date.now()
+    const operator = (...args: string[]) => run('admin', 'operator', ...args)
+    const listed = async () => JSON.parse(await ok('admin', 'operator', 'list', '--json'))
+    const opened = async ({ stdout }: { stdout: string }) => {
+      const visitor = new Visitor(service)
+      const { status } = await visitor.post('/admin/link', { token: stdout.trimEnd().split('#')[1] ?? '' })
+      return { visitor, status }
+    }
+
+    const invited = await operator('invite', ' Ana@Example.com', '--role', 'owner')
+    expect([invited.code, invited.stderr]).toEqual([
+      0,
+      'otpost: The link works once and expires in 72 hours.\n',
+    ])
+    expect(invited.stdout).toMatch(/^http:\/\/127\.0\.0\.1:3000\/admin\/link#[\w-]{43}\n$/)
+    const ana = await opened(invited)
+    expect([ana.status, (await ana.visitor.get('/admin')).headers.get('location')]).toEqual([
+      303,
+      '/admin/account',
+    ])
+    expect((await opened(invited)).status).toBe(401)
+    expect(await listed()).toEqual([
+      {
+        email: 'ana@example.com',
+        role: 'owner',
+        status: 'invited',
+        passkeys: 0,
+        hasApp: false,
+        signedInAt: expect.any(String),
+      },
+    ])
+    for (const [args, words] of [
+      [['invite', 'ana@EXAMPLE.com', '--role', 'viewer'], 'ana@example.com already has an account'],
+      [['invite', 'not an address', '--role', 'viewer'], 'e-mail address is not valid'],
+      [['invite', 'bo@example.com', '--role', 'admin'], 'The roles are viewer, operator, owner.'],
+      [['role', 'bo@example.com', 'viewer'], 'No account has the e-mail address bo@example.com.'],
+      [['reset', 'Bo@example.com'], 'No account has the e-mail address bo@example.com.'],
+      [['remove', 'not an address'], 'No account has the e-mail address not an address.'],
+    ] as const) {
+      const refused = await operator(...args)
+      expect([args, refused.code, complaint(refused)]).toEqual([args, 1, expect.stringContaining(words)])
+    }
+
+    const block = { prefix: '+4479', action: 'block', duration: '1h' }
+    const bo = await enterAs(service, await addAccount(service, 'bo@example.com', 'operator'))
+    expect((await bo.post('/admin/guard', block)).status).toBe(303)
+    expect(await ok('admin', 'operator', 'role', 'Bo@Example.com', 'viewer')).toBe(
+      'bo@example.com has the role viewer.\n',
+    )
+    expect((await bo.post('/admin/guard', block)).status).toBe(403)
+    const reset = await operator('reset', 'BO@example.com')
+    expect((await bo.get('/admin')).status).toBe(401)
+    expect((await opened(reset)).status).toBe(303)
+    const ci = await enterAs(service, await addAccount(service, 'ci@example.com', 'viewer'))
+    expect(await ok('admin', 'operator', 'remove', 'CI@example.com')).toBe('Removed ci@example.com.\n')
+    expect((await ci.get('/admin')).status).toBe(401)
+    expect(await ok('admin', 'operator', 'list')).toMatch(
+      /^EMAIL +ROLE +STATUS +PASSKEYS +APP +LAST SIGN-IN\nana@example\.com +owner +invited +0 +no +\S+\nbo@example\.com +viewer +invited .*\n$/,
+    )
+    const changes = JSON.parse(await ok('audit', '--json')).filter(({ action }: { action: string }) =>
+      action.startsWith('operator.'),
+    )
+    expect(changes).toMatchObject([
+      { action: 'operator.invited', target: 'ana@example.com' },
+      { action: 'operator.role', target: 'bo@example.com', details: { role: 'operator → viewer' } },
+      { action: 'operator.reset', target: 'bo@example.com' },
+      { action: 'operator.removed', target: 'ci@example.com' },
+    ])
+    await service.close()
   })
 })
 

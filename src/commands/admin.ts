@@ -97,8 +97,8 @@ export function adminCommands(program: Command, env: Env): void {
     .command('invite <email>')
     .description('create an account, and print the link with which the person sets it up, within 72 hours')
     .requiredOption('--role <role>', `one of: ${roles.join(', ')}`)
-    .action((email: string, options: { role: string }) =>
-      changed(env, async (ports) => {
+    .action((asGiven: string, options: { role: string }) =>
+      changed(env, asGiven, async (ports, email) => {
         const { token } = await inviteOperator(ports, email, roleIn(options.role))
         await printLink(env, token, invitationDuration)
       }),
@@ -106,8 +106,8 @@ export function adminCommands(program: Command, env: Env): void {
   operator
     .command('role <email> <role>')
     .description(`change a role: ${roles.join(', ')}`)
-    .action((email: string, role: string) =>
-      changed(env, async (ports) => {
+    .action((asGiven: string, role: string) =>
+      changed(env, asGiven, async (ports, email) => {
         await setRole(ports, email, roleIn(role))
         print(`${email} has the role ${role}.`)
       }),
@@ -115,14 +115,16 @@ export function adminCommands(program: Command, env: Env): void {
   operator
     .command('reset <email>')
     .description('remove the password, the app and the passkeys, and print a link to set them up again')
-    .action((email: string) =>
-      changed(env, async (ports) => printLink(env, await resetOperator(ports, email), invitationDuration)),
+    .action((asGiven: string) =>
+      changed(env, asGiven, async (ports, email) =>
+        printLink(env, await resetOperator(ports, email), invitationDuration),
+      ),
     )
   operator
     .command('remove <email>')
     .description('remove an account and end its sessions')
-    .action((email: string) =>
-      changed(env, async (ports) => {
+    .action((asGiven: string) =>
+      changed(env, asGiven, async (ports, email) => {
         await removeOperator(ports, email)
         print(`Removed ${email}.`)
       }),
@@ -153,12 +155,17 @@ export function adminCommands(program: Command, env: Env): void {
     )
 }
 
+/** @param act with the e-mail address as accounts have it */
 async function changed(
   env: Env,
-  act: (ports: AccountPorts & { readonly contacts: Contacts }) => Promise<void>,
+  asGiven: string,
+  act: (ports: AccountPorts & { readonly contacts: Contacts }, email: string) => Promise<void>,
 ): Promise<void> {
   await withServerContext(env, async (context, { contacts }) =>
-    act({ ...context, contacts, actor: await commandActor(env) }),
+    act(
+      { ...context, contacts, actor: await commandActor(env) },
+      contacts.email(asGiven)?.identity ?? asGiven,
+    ),
   )
 }
 

@@ -114,10 +114,9 @@ export async function removeOperator(ports: AccountPorts, email: string): Promis
 
 /** Otherwise no operator could invite or remove the others. */
 function refuseLastOwner({ accounts }: ConsoleState, { id }: Account): void {
-  const others = accounts.filter((account) => account.id !== id)
-  const isNeeded =
-    others.length > 0 && !others.some((account) => account.role === 'owner' && isSetUp(account))
-  if (isNeeded)
+  const isOwner = (account: Account) => account.role === 'owner' && isSetUp(account)
+  const owners = accounts.filter(isOwner)
+  if (accounts.length > 1 && owners.length === 1 && owners[0]?.id === id)
     throw new OperatorError('This is the only owner who can sign in. Make another account an owner first.')
 }
 
