@@ -99,7 +99,7 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
 function aboutRestored(restored: Restored, databaseFile: string, file: string): readonly string[] {
   const { asideFile, ownerUid, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
   const { droppedAlerts, unknownJobs, knowsSpent } = restored
-  const { appIds, brands } = validAgain
+  const { appIds, brands, accounts } = validAgain
   return [
     `Restored ${databaseFile} from ${file}. ${lastRequestAt === null ? 'The backup has no requests.' : `Its latest request is from ${isoTime(lastRequestAt)}.`}`,
     ...(ownerUid === null
@@ -122,6 +122,11 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
           `These brands were suspended after the backup and are active again: ${brands.join(', ')}. Suspend them again with \`otpost brand status\`.`,
         ]
       : []),
+    ...(accounts.length > 0
+      ? [
+          `These accounts of the console were removed or changed after the backup and are as they were then: ${accounts.join(', ')}. Remove or reset them again with \`otpost admin operator\`.`,
+        ]
+      : []),
     ...(knowsSpent
       ? []
       : [
@@ -141,6 +146,13 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
   await yieldToServers()
   await withContext(env, async (context) => {
     for (const line of aboutForgotten(await context.forget(recipients, await commandActor(env)))) print(line)
+    const { identity } = recipient
+    const accounts = await context.sessions.accounts()
+    if (accounts.some(({ email }) => email === identity)) {
+      print(
+        `Not erased: the account of the console. Remove it with \`otpost admin operator remove ${identity}\`.`,
+      )
+    }
   })
 }
 

@@ -22,6 +22,7 @@ import type { Reach } from '../../src/commands/doctor/reach.ts'
 import { databaseFindings } from '../../src/commands/doctor/sqlite.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { settingWarnings } from '../../src/config/warnings.ts'
+import { addAccount } from '../support/accounts.ts'
 import { createTestApp } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { selfSigned, startSmtp } from '../support/smtp.ts'
@@ -730,6 +731,37 @@ describe('findings', () => {
     expect((await otpost(add, here.env)).code).toBe(0)
     expect((await examined(here.env)).of('review')).toEqual([
       expect.stringMatching(/^warn: .*12\*{7}43 \(reviewed, until .* → Remove each one/),
+    ])
+  })
+
+  test('about accounts name those without a way in, and what is no longer used', async () => {
+    using here = place()
+    const env = { ...here.env, SECRET_KEY: 'p'.repeat(32) }
+    const service = await createTestApp(env)
+    await addAccount(service, 'ana@example.com', 'owner')
+    await service.close()
+    chmodSync(here.file, 0o600)
+    const invite = ['admin', 'operator', 'invite', 'bo@example.com', '--role', 'viewer']
+    expect((await otpost(invite, env)).code).toBe(0)
+    const about = async (settings: Readonly<Record<string, string>>) => {
+      const { of } = await examined({ ...env, ...settings })
+      return ['ADMIN_PASSWORD_HASH', 'accounts', 'passkeys'].flatMap(of)
+    }
+    expect(await about({})).toEqual([])
+    const strong = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 3 })
+    expect(await about({ ADMIN_PASSWORD_HASH: strong, PUBLIC_URL: 'https://127.0.0.1:1' })).toEqual([
+      expect.stringMatching(/^warn: An owner has an account, .* → Remove ADMIN_PASSWORD_HASH/),
+      expect.stringMatching(/^ok: Passkeys need a host name/),
+    ])
+    expect(await about({ SECRET_KEY: `${'n'.repeat(32)},${'p'.repeat(32)}` })).toEqual([
+      expect.stringMatching(/^warn: A previous secret key encrypts .* ana@example\.com\. → Keep that key/),
+    ])
+    expect(await about({ SECRET_KEY: 'n'.repeat(32) })).toEqual([
+      expect.stringMatching(/^warn: No secret key decrypts .* ana@example\.com\. .*operator reset EMAIL/),
+    ])
+    inDatabase(here.file, (driver) => driver.exec('UPDATE console_links SET expires_at = 1'))
+    expect(await about({})).toEqual([
+      expect.stringMatching(/^warn: Not set up, and without a valid link: bo@example\.com\. → /),
     ])
   })
 

@@ -150,6 +150,19 @@ test('an e-mail address with a tag also erases the counter of its mailbox, and n
   await after.close()
 })
 
+test('the account of an operator stays, and the output says so', async () => {
+  await using here = await scene()
+  const env = { ...here.env, SECRET_KEY: secretKey }
+  await ok(env, 'migrate')
+  const invite = ['admin', 'operator', 'invite', annsMail, '--role', 'viewer']
+  expect((await otpost(invite, env)).code).toBe(0)
+  expect(await ok(env, 'forget', annsMail)).toContain(
+    `\`otpost admin operator remove ${annsMail.toLowerCase()}\``,
+  )
+  expect(await ok(env, 'forget', 'someone@example.com')).not.toContain('operator remove')
+  expect(await ok(env, 'admin', 'operator', 'list')).toContain(annsMail.toLowerCase())
+})
+
 test('a second run finds nothing to erase', async () => {
   await using here = await scene()
   const env = { ...here.env, SECRET_KEY: secretKey }

@@ -15,6 +15,7 @@ import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { RestoreStep } from '../../src/adapters/sqlite/restore.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
+import { inviteOperator, removeOperator, setRole } from '../../src/domain/operator/account-changes.ts'
 import { issueApp, putBrand, revokeApp, setBrandStatus } from '../../src/domain/operator/operator.ts'
 import { createTestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
@@ -184,7 +185,7 @@ test('codes are not restored, used or not; limits, brands and the event log are'
     unknownJobs: 0,
     knowsSpent: true,
     lastRequestAt: before.clock.now,
-    validAgain: { appIds: [], brands: [] },
+    validAgain: { appIds: [], brands: [], accounts: [] },
   })
   expect(slugs(here.file)).toEqual(['acme', 'globex'])
   expect(slugs(restored.asideFile ?? '')).toEqual(['acme', 'globex', 'later'])
@@ -219,11 +220,17 @@ test('reports what had been withdrawn since, what else is restored, and that the
   await putBrand(operator, 'acme', { displayName: 'Acme' })
   await putBrand(operator, 'globex', { displayName: 'Globex' })
   for (const appId of ['shop', 'stolen']) await issueApp(operator, appId)
+  const { contacts } = readConfig(here.env)
+  for (const name of ['gone', 'more', 'same']) {
+    await inviteOperator({ ...context, contacts, actor: tester }, `${name}@example.com`, 'viewer')
+  }
   await context.close()
   await here.backUp(here.at('backup.db'))
   const later = await openContext(readConfig(here.env))
   await revokeApp(later.acting(tester), 'stolen')
   await setBrandStatus(later.acting(tester), 'globex', 'suspended')
+  await removeOperator({ ...later, actor: tester }, 'gone@example.com')
+  await setRole({ ...later, actor: tester }, 'more@example.com', 'operator')
   await later.close()
   rmSync(`${here.file}.key`)
 
@@ -231,6 +238,7 @@ test('reports what had been withdrawn since, what else is restored, and that the
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`Restore ${here.file}.key`) })
   expect(stdout).toContain('are valid again: stolen. Revoke them again')
   expect(stdout).toContain('are active again: globex. Suspend them again')
+  expect(stdout).toContain('are as they were then: gone@example.com, more@example.com. Remove or reset')
   expect(stdout).toContain('Run `otpost forget` for them again')
 })
 

@@ -55,8 +55,8 @@ export interface Restored {
   readonly knowsSpent: boolean
   /** Null: no requests. */
   readonly lastRequestAt: number | null
-  /** Revoked appIds and suspended brand slugs that are valid again. */
-  readonly validAgain: { readonly appIds: readonly string[]; readonly brands: readonly string[] }
+  /** Revoked appIds, suspended brand slugs, and accounts that were removed or changed. */
+  readonly validAgain: Readonly<Record<'appIds' | 'brands' | 'accounts', readonly string[]>>
 }
 
 /** One step, even after a crash. Throws OperatorError, also while a process has the database open. */
@@ -229,6 +229,7 @@ function takeOut(
       validAgain: {
         appIds: withdrawn(present, draft, 'app_keys', ['key_sha256', 'app_id'], 'revoked_at IS NOT NULL'),
         brands: withdrawn(present, draft, 'brands', ['slug', 'slug'], "status = 'suspended'"),
+        accounts: changedAccounts(present, draft),
       },
     }
   })()
@@ -277,6 +278,22 @@ function withdrawn(
   )
   const before = present.prepare<[], string>(`SELECT ${key} FROM ${table} WHERE ${isWithdrawn}`).pluck().all()
   return [...new Set(before.flatMap((each) => restored.get(each) ?? []))].sort()
+}
+
+/** E-mail addresses of the accounts that can sign in otherwise than before the restore. */
+function changedAccounts(present: Driver.Database | undefined, draft: Driver.Database): readonly string[] {
+  if (!present || !columnsOf(present).includes('operators.id')) return []
+  const accountsOf = (database: Driver.Database) =>
+    database
+      .prepare<[], [email: string, state: string]>(
+        `SELECT email, json_array(id, role, password_hash, (SELECT json_group_array(credential_id) FROM
+           (SELECT credential_id FROM passkeys WHERE operator_id = operators.id ORDER BY credential_id)))
+         FROM operators ORDER BY email`,
+      )
+      .raw()
+      .all()
+  const before = new Map(accountsOf(present))
+  return accountsOf(draft).flatMap(([email, state]) => (before.get(email) === state ? [] : email))
 }
 
 /** Moves the log too: SQLite would apply it to the new file. */

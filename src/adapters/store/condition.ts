@@ -4,6 +4,7 @@ import type { RejectionCount } from '../../domain/events/rejections.ts'
 import { wayName } from '../../domain/events/stats.ts'
 import { variableTypes } from '../../domain/messages/brand-texts.ts'
 import type { DltBrand } from '../../domain/messages/dlt.ts'
+import { type Role, roles } from '../../domain/operator/accounts.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
 import { textsOf } from './brands.ts'
@@ -43,6 +44,18 @@ export interface PolicyFacts {
   readonly rejections: readonly (RejectionCount & { readonly at: number })[]
   /** The ways (`wayName`) that have accepted a message. */
   readonly accepted: readonly string[]
+  readonly accounts: readonly AccountFacts[]
+}
+
+export interface AccountFacts {
+  readonly id: string
+  readonly email: string
+  readonly role: Role
+  readonly isSetUp: boolean
+  /** Null: without an authenticator app. */
+  readonly totpSecret: string | null
+  /** Of the link that sets the account up. Null: there is none. */
+  readonly linkExpiresAt: number | null
 }
 
 export interface AppFacts {
@@ -113,6 +126,10 @@ export const policyQueries = [
   "SELECT brand_slug, template_key, lang, text, version, updated_at FROM texts WHERE channel = 'SMS' ORDER BY template_key, lang",
   'SELECT brand_slug, template_key, name, type, max FROM text_variables ORDER BY position',
   "SELECT DISTINCT channel, provider FROM stats WHERE step_ms = 86400000 AND kind = 'attempt' AND detail LIKE 'accepted%'",
+  `SELECT id, email, role, password_hash IS NOT NULL AND totp_secret IS NOT NULL
+      OR EXISTS (SELECT 1 FROM passkeys p WHERE p.operator_id = operators.id) AS set_up,
+    totp_secret, (SELECT max(expires_at) FROM console_links l WHERE l.operator_id = operators.id) AS until
+  FROM operators ORDER BY email`,
 ]
 
 type Row = readonly unknown[]
@@ -131,6 +148,7 @@ export function policyFacts([
   texts = [],
   variables = [],
   accepted = [],
+  accounts = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
@@ -151,6 +169,7 @@ export function policyFacts([
     accepted: accepted.map(([channel, provider]) =>
       wayName(channel === 'SMS' ? 'SMS' : 'EMAIL', String(provider)),
     ),
+    accounts: accounts.map(accountOf),
     rejections: rejections.map(([stepMs, at, kind, brand, provider, detail, count]) => ({
       stepMs: Number(stepMs),
       at: Number(at),
@@ -220,6 +239,17 @@ function textOrNull(value: unknown): string | null {
 function appOf([appId, ...flags]: Row): AppFacts {
   const [isIssued = false, hasBrands = false, hasPerMinute = false] = flags.map(Boolean)
   return { appId: String(appId), isIssued, hasBrands, hasPerMinute }
+}
+
+function accountOf([id, email, role, isSetUp, totpSecret, linkExpiresAt]: Row): AccountFacts {
+  return {
+    id: String(id),
+    email: String(email),
+    role: roles.find((known) => known === role) ?? 'viewer',
+    isSetUp: Boolean(isSetUp),
+    totpSecret: textOrNull(totpSecret),
+    linkExpiresAt: linkExpiresAt == null ? null : Number(linkExpiresAt),
+  }
 }
 
 export function schemaState(

@@ -6,6 +6,7 @@ import { ConfigError } from '../../config/settings.ts'
 import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
 import { settingWarnings } from '../../config/warnings.ts'
 import { type Env, exit, print } from '../common.ts'
+import { accountFindings } from './accounts.ts'
 import { appFindings, webhookFindings } from './apps.ts'
 import { budgetFindings } from './budgets.ts'
 import { clockFindings } from './clock.ts'
@@ -47,7 +48,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   const isHere = hasAddress(config.host)
   const others = await askOthers(config, isHere)
   // Last: it blocks the event loop, and would delay the answers of the others.
-  const { findings: inside, lastRequestAt, policy } = await inspectDatabase(config, full)
+  const { findings: inside, lastRequestAt, policy, secretKeys } = await inspectDatabase(config, full)
   return [
     ...settingsFindings([]),
     ...settingWarnings(config, env.NODE_ENV || undefined).map(({ setting, problem, remedy }) =>
@@ -57,6 +58,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     ...guardFindings(config.guard),
     ...inside,
     ...(policy ? policyFindings(policy, config, readDestinationConfig(env)) : []),
+    ...(policy ? accountFindings(policy.accounts, secretKeys, config, Date.now()) : []),
     ...others.findings,
     ...clockFindings(others.clocks, lastRequestAt, Date.now()),
   ]
@@ -109,6 +111,7 @@ async function inspectDatabase(config: StoreConfig, full: boolean): Promise<Data
     ],
     lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,
     policy: facts.kind === 'answered' ? facts.policy : undefined,
+    secretKeys,
   }
 }
 

@@ -1,3 +1,4 @@
+import type { SecretKeys } from '../../adapters/crypto/secret-file.ts'
 import type { PolicyFacts, ServerDatabaseFacts } from '../../adapters/store/condition.ts'
 import { type Finding, fail, found, ok, warn } from './finding.ts'
 
@@ -7,6 +8,8 @@ export interface DatabaseFindings {
   readonly lastRequestAt: number | null
   /** Undefined: the database could not be read. */
   readonly policy: PolicyFacts | undefined
+  /** Undefined: there are none, or they could not be read. */
+  readonly secretKeys: SecretKeys | undefined
 }
 
 export function schemaFinding(

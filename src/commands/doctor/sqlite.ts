@@ -12,36 +12,39 @@ export function sqliteFindings(
   secretKeys: SecretKeys | undefined,
   full: boolean,
 ): DatabaseFindings {
-  if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null, policy: undefined }
+  const unread = { lastRequestAt: null, policy: undefined, secretKeys: undefined }
+  if (!pathFacts(databaseFile)) return { findings: [], ...unread }
   try {
     const facts = conditionOf(databaseFile, { full })
+    const [keys, source] = ownKeys(databaseFile, secretKeys)
+    const own = typeof keys === 'string' ? keys : keyFingerprints(keys)
     return {
       findings: [
-        ...secretFindings(facts.keyFingerprints, ...ownFingerprints(databaseFile, secretKeys)),
+        ...secretFindings(facts.keyFingerprints, own, source),
         ...databaseFindings(facts),
         ...forwardedFindings(facts.ignoredForwardedAt, Date.now()),
       ],
       lastRequestAt: facts.lastRequestAt,
       policy: facts.policy,
+      secretKeys: typeof keys === 'string' ? undefined : keys,
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const remedy = 'Fix this, or restore the latest backup with `otpost restore`.'
-    return { findings: [fail('integrity', message, remedy)], lastRequestAt: null, policy: undefined }
+    return { findings: [fail('integrity', message, remedy)], ...unread }
   }
 }
 
-function ownFingerprints(
+function ownKeys(
   databaseFile: string,
   given: SecretKeys | undefined,
-): [string[] | 'none' | 'unusable', string] {
-  if (given) return [keyFingerprints(given), 'SECRET_KEY']
+): [SecretKeys | 'none' | 'unusable', string] {
+  if (given) return [given, 'SECRET_KEY']
   const file = `${databaseFile}.key`
   // `fileFindings` reports a missing or unreadable file.
   const facts = pathFacts(file)
   if (facts?.kind !== 'file' || !facts.readable) return ['none', file]
-  const keys = secretKeysIn(readFileSync(file, 'utf8'))
-  return [keys ? keyFingerprints(keys) : 'unusable', file]
+  return [secretKeysIn(readFileSync(file, 'utf8')) ?? 'unusable', file]
 }
 
 /** A write-ahead log larger than this is not checkpointed. */
