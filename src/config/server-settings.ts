@@ -22,7 +22,7 @@ export const serverSettings = declare('Server', {
     unset: 'unset: no status callbacks',
     format: 'URL without `%`, `?` and `#`',
     meaning:
-      'The URL at which providers and browsers reach the server, such as `https://otp.example.com`. Providers send delivery reports to URLs below it. With https, the console sends its cookies over TLS only.',
+      'The URL at which providers and browsers reach the server, such as `https://otp.example.com`. Providers send delivery reports to URLs below it. With https, the console sends its cookies over TLS only. Passkeys of the console belong to its host name.',
   },
   TRUSTED_PROXIES: {
     unset: 'unset: `X-Forwarded-For` is ignored',
@@ -248,11 +248,11 @@ export const alertSettings = declare('Alerts', {
 
 export const consoleSettings = declare('Console', {
   ADMIN_PASSWORD_HASH: {
-    unset: 'unset: sign-in by link only',
+    unset: 'unset: sign-in by link and with accounts',
     format: 'the output of `otpost admin password`',
     secret: true,
     meaning:
-      'The argon2id hash of the console password. Put it between single quotes in a shell, because it contains `$`.',
+      'The argon2id hash of the shared password of the console. It signs in until an owner has set up an account. Put it between single quotes in a shell, because it contains `$`.',
   },
 })
 
