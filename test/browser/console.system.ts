@@ -21,6 +21,15 @@ import {
   signIn,
   startConsole,
 } from '../support/console-browser.ts'
+import {
+  expectAccessible,
+  expectGoodLooks,
+  expectKeyboard,
+  expectNoOverflow,
+  narrow,
+  sections,
+  wide,
+} from '../support/looks.ts'
 import { tester } from '../support/operator.ts'
 import { livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -28,10 +37,6 @@ import { startSmtp } from '../support/smtp.ts'
 
 // The console in a real browser, against a real server. What the forms do is tested without a browser
 // (test/http/console.test.ts); this file has what only a browser can show.
-
-const axe = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
-const narrow = { width: 375, height: 740 }
-const wide = { width: 1280, height: 800 }
 
 let browser: Browser
 if (!browserPath) console.warn(withoutBrowser)
@@ -99,7 +104,6 @@ function trace(
   test.skipIf(!browserPath)(name, run, 300_000)
 }
 
-const sections = (page: Page) => page.getByRole('navigation', { name: 'Console' })
 /** Waits for an element and for the styles of the page: elements that move under the mouse are not clicked. */
 const seen = async (page: Page, what: Locator) => {
   await what.waitFor()
@@ -144,19 +148,6 @@ const request = {
   brandName: 'Globex',
   channels: ['SMS'],
   useCase: 'Codes for logging in to the shop',
-}
-
-/** Nothing reaches beyond the edges of the window, except what scrolls by itself. */
-async function expectNoOverflow(page: Page, what: string): Promise<void> {
-  const outside = await page.evaluate(`(() => {
-    const { scrollWidth } = document.documentElement
-    if (scrollWidth <= innerWidth) return []
-    const wide = [...document.querySelectorAll('body *')].filter(
-      (node) => node.getBoundingClientRect().right > innerWidth + 0.5,
-    )
-    return [scrollWidth + ' px', ...wide.map((node) => node.outerHTML.slice(0, 120))]
-  })()`)
-  expect(outside, `outside of the window, ${what}`).toEqual([])
 }
 
 /** Sends a code for a brand, as the app `shop` of the settings. Resolves to the error, if any. */
@@ -356,7 +347,7 @@ describe('sessions', () => {
     await page.keyboard.press('Enter')
     await complained(
       page,
-      'Too many attempts. Try again in 10 minutes, or sign in with a new link from otpost admin link.',
+      'Too many attempts. Try again in 10 minutes, or use a passkey, a browser that signed in before, or a link from otpost admin link.',
     )
     expect(refusals()).toEqual(['401 for /admin/login', '429 for /admin/login'])
     // The sign-in form must have a user name.
@@ -1125,73 +1116,6 @@ trace('the delivery log updates without a reload, and can be paused', async ({ p
   await row(page, '+12*******43').waitFor()
   await status.getByText(/^Live/).waitFor()
 })
-
-/**
- * Axe finds no fault in labels, landmarks, headings, contrast and more, and each drawing has a name or is hidden.
- *
- * @param rules the axe rules; all by default
- */
-async function expectAccessible(page: Page, what: string, rules?: readonly string[]): Promise<void> {
-  if (await page.evaluate('!globalThis.axe')) await page.evaluate(axe)
-  const violations = await page.evaluate(`
-    axe.run(document, { resultTypes: ['violations'], preload: false, ...${JSON.stringify(rules ? { runOnly: rules } : {})} }).then(({ violations }) =>
-      violations.flatMap(({ id, nodes }) => nodes.map((node) => [id, node.target.join(' '), node.failureSummary])))`)
-  expect(violations, what).toEqual([])
-  const unnamed = await page.evaluate(`[...document.querySelectorAll('svg, canvas, img')]
-    .filter((node) => !node.closest('[aria-hidden=true], [aria-label], [alt]'))
-    .map((node) => node.outerHTML.slice(0, 120))`)
-  expect(unnamed, what).toEqual([])
-}
-
-/** The Tab key reaches every control, the skip link first, and the focus is visible. */
-async function expectKeyboard(page: Page, what: string): Promise<void> {
-  const count = await page.evaluate<number>(`(() => {
-    globalThis.stops = new Map()
-    addEventListener('focusin', ({ target }) => {
-      const { outlineStyle, outlineWidth } = getComputedStyle(target)
-      const { width, right, bottom } = target.getBoundingClientRect()
-      const isSeen = outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1 && width > 0 && right > 0 && bottom > 0
-      stops.set(target, isSeen)
-    })
-    globalThis.usable = [...document.querySelectorAll('a[href], button, input, textarea, select, summary')].filter(
-      (node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled && node.tabIndex >= 0,
-    )
-    document.activeElement.blur()
-    // The Tab key continues from here, not from the last click on the previous page.
-    getSelection().collapse(document.body, 0)
-    return usable.length
-  })()`)
-  for (let pressed = 0; pressed < count + 3; pressed++) await page.keyboard.press('Tab')
-  const { first, lost, unseen } = await page.evaluate<{
-    first: string
-    lost: string[]
-    unseen: string[]
-  }>(`(() => {
-    const told = (nodes) => nodes.map((node) => node.outerHTML.slice(0, 160))
-    return {
-      first: [...stops.keys()][0]?.textContent ?? '',
-      lost: told(usable.filter((node) => !stops.has(node))),
-      unseen: told([...stops].flatMap(([node, isSeen]) => (isSeen ? [] : [node]))),
-    }
-  })()`)
-  expect({ lost, unseen }, what).toEqual({ lost: [], unseen: [] })
-  if (await sections(page).isVisible()) expect(first, what).toBe('Skip to content')
-}
-
-/** Runs a scenario on a desktop with a light theme and on a phone with a dark theme. */
-async function expectGoodLooks(page: Page, what: string): Promise<void> {
-  for (const [viewport, colorScheme, rules] of [
-    [wide, 'light', undefined],
-    // The text is the same in both; only the looks differ.
-    [narrow, 'dark', ['color-contrast', 'scrollable-region-focusable']],
-  ] as const) {
-    await page.setViewportSize(viewport)
-    await page.emulateMedia({ colorScheme })
-    await expectAccessible(page, `${what}, ${colorScheme}, at ${viewport.width} px`, rules)
-    await expectNoOverflow(page, `${what}, at ${viewport.width} px`)
-  }
-  expect(await page.getByRole('heading', { level: 1 }).count(), what).toBe(1)
-}
 
 trace(
   'every page is for everyone: on a phone and a desktop, in light and dark, by keyboard, for screen readers',

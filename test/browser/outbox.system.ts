@@ -99,7 +99,7 @@ async function expectNoOverflow(page: Page): Promise<void> {
 
 describe('a newcomer', () => {
   trace('sends a code by SMS, sees it arrive as on a phone, and verifies it', async ({ page }) => {
-    await page.getByRole('heading', { name: 'No messages yet' }).waitFor()
+    await page.getByText('No messages yet').waitFor()
     await page.locator('#no-recipients', { hasText: 'No recipients' }).waitFor()
     expect(await textOf(page.locator('#messages pre'))).toContain('/otp/send')
     await expectNoOverflow(page)

@@ -23,7 +23,7 @@ const hostile = `"'><img src=x onerror=alert(1)><script>alert(1)</script>&amp;`
 const pageContext: PageContext = {
   version: '1.2.3',
   csrfToken: 'token-of-the-form',
-  person: { email: 'ana@example.com', role: 'owner' },
+  person: { email: 'ana@example.com', role: 'owner', isSetUp: true },
   pendingRequests: 2,
   hasOutbox: true,
   reviewNumbers: 0,
@@ -160,7 +160,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
     accountPage(pageContext, {
       account: hostileAccount,
       isSetUp: true,
-      app: { secret: hostile, uri: 'otpauth://totp/ana?secret=ABC' },
+      app: { secret: hostile, uri: 'otpauth://totp/ana?secret=ABC', isTried: true },
       passkey: hostile,
       unavailable: hostile,
       problem: hostile,
@@ -311,7 +311,7 @@ describe.each([
       )
       .filter((target) => target !== undefined)
     expect(targets.length).toBeGreaterThan(0)
-    for (const target of targets) expect(target).toMatch(/^(?:\/(?:admin|outbox)\b|#)/)
+    for (const target of targets) expect(target).toMatch(/^(?:\/(?:admin|outbox)\b|#|otpauth:)/)
   })
 
   test('has a label for every control, and one title, one main and one h1 element', () => {

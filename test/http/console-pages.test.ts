@@ -95,7 +95,7 @@ async function expectInert(html: string): Promise<void> {
 const pageContext: PageContext = {
   version: '1.2.3',
   csrfToken: 'the-token-of-this-session',
-  person: { email: 'ana@example.com', role: 'owner' },
+  person: { email: 'ana@example.com', role: 'owner', isSetUp: true },
   pendingRequests: 2,
   hasOutbox: true,
   reviewNumbers: 0,

@@ -1,4 +1,5 @@
 import { TOTP } from 'otpauth'
+import type { Context } from '../../src/context.ts'
 import type { Role } from '../../src/domain/operator/accounts.ts'
 import type { TestApp } from './app.ts'
 import { password, passwordHash, Visitor } from './console.ts'
@@ -9,8 +10,13 @@ export function codeOf(uri: string, now: number): string {
   return new TOTP({ secret: searchParams.get('secret') ?? '' }).generate({ timestamp: now })
 }
 
+interface Place {
+  readonly app: { readonly context: Pick<Context, 'sessions' | 'consoleSecrets'> }
+  readonly clock: { readonly now: number }
+}
+
 /** An account that is set up, with the password of all tests and an authenticator app. */
-export async function addAccount({ app, clock }: TestApp, email: string, role: Role) {
+export async function addAccount({ app, clock }: Place, email: string, role: Role) {
   const { sessions, consoleSecrets } = app.context
   const id = consoleSecrets.newId()
   const totpSecret = consoleSecrets.newTotpSecret(id)

@@ -18,20 +18,27 @@ export interface ConsoleScene {
 export async function startConsole({ env = {}, prepare }: ConsoleScene = {}) {
   const database = await openTestDatabase()
   const own = { ...database.env, ...env }
-  const context = await openContext(readStoreConfig(own))
-  try {
+  /** In this process, on the server's database. */
+  const change = async (act: (context: Context) => Promise<void>): Promise<void> => {
+    const context = await openContext(readStoreConfig(own))
+    try {
+      await act(context)
+    } finally {
+      await context.close()
+    }
+  }
+  await change(async (context) => {
     await putBrand(context.acting(tester), 'acme', {
       displayName: 'Acme',
       notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED'],
       loginIdEnabled: true,
     })
     await prepare?.(context)
-  } finally {
-    await context.close()
-  }
+  })
   const server = await startServer({ ADMIN_PASSWORD_HASH: passwordHash, ...own })
   return {
     ...server,
+    change,
     /** Where the console is. */
     page: new URL('/admin', server.url),
     /** A POST of JSON with nothing in it but this. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
-import { type ComponentChildren, createContext } from 'preact'
+import { type ComponentChildren, type ComponentProps, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
+import { hasRole, type Role } from '../../domain/operator/accounts.ts'
 import {
   Brandmark,
   Button,
@@ -14,6 +15,7 @@ import {
   UtcNote,
 } from '../pages/components.tsx'
 import { counted } from '../pages/words.ts'
+import { accessTo } from './form-access.ts'
 import type { PageContext } from './models.ts'
 
 type Section =
@@ -71,7 +73,7 @@ export function consolePage(
   const { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, flash } = pageContext
   return document(
     options,
-    <CsrfToken.Provider value={csrfToken}>
+    <FormContext.Provider value={{ csrfToken, role: person.role }}>
       <div class="console">
         <a class="skip" href="#content">
           Skip to content
@@ -80,59 +82,65 @@ export function consolePage(
           <a class="home" href="/admin">
             <Brandmark>Console</Brandmark>
           </a>
-          <search class="find">
-            <Form action="/admin/search">
-              <label class="sr-only" for="find">
-                Search: request ID, recipient, app, brand, message ID or reference
-              </label>
-              <input
-                id="find"
-                name="q"
-                type="search"
-                required
-                maxLength={300}
-                spellcheck={false}
-                autocapitalize="none"
-                placeholder="Search"
-                value={query}
-              />
-              <Button>
-                <Icon name="search" />
-                <span class="sr-only">Search</span>
-              </Button>
-            </Form>
-          </search>
-          <nav class="sections" aria-label="Console">
-            <ul>
-              {sections.map((entry) => (
-                <li key={entry.section}>
-                  <a href={entry.href} aria-current={entry.section === section ? 'page' : undefined}>
-                    <Icon name={entry.icon} />
-                    <span>{entry.title}</span>
-                    {entry.section === 'requests' && (
-                      // Also for 0: console.js updates it.
-                      <span class="pending" data-live="pending" hidden={pendingRequests === 0}>
-                        {pendingRequests}
-                        <span class="sr-only"> pending</span>
-                      </span>
-                    )}
-                  </a>
-                </li>
-              ))}
-              {hasOutbox && (
-                <li class="apart">
-                  <a href="/outbox">
-                    <Icon name="inbox" />
-                    <span>Outbox</span>
-                  </a>
-                </li>
-              )}
-            </ul>
-          </nav>
+          {person.isSetUp && (
+            <search class="find">
+              <Form action="/admin/search">
+                <label class="sr-only" for="find">
+                  Search: request ID, recipient, app, brand, message ID or reference
+                </label>
+                <input
+                  id="find"
+                  name="q"
+                  type="search"
+                  required
+                  maxLength={300}
+                  spellcheck={false}
+                  autocapitalize="none"
+                  placeholder="Search"
+                  value={query}
+                />
+                <Button>
+                  <Icon name="search" />
+                  <span class="sr-only">Search</span>
+                </Button>
+              </Form>
+            </search>
+          )}
+          {person.isSetUp && (
+            <nav class="sections" aria-label="Console">
+              <ul>
+                {sections.map((entry) => (
+                  <li key={entry.section}>
+                    <a href={entry.href} aria-current={entry.section === section ? 'page' : undefined}>
+                      <Icon name={entry.icon} />
+                      <span>{entry.title}</span>
+                      {entry.section === 'requests' && (
+                        // Also for 0: console.js updates it.
+                        <span class="pending" data-live="pending" hidden={pendingRequests === 0}>
+                          {pendingRequests}
+                          <span class="sr-only"> pending</span>
+                        </span>
+                      )}
+                    </a>
+                  </li>
+                ))}
+                {hasOutbox && (
+                  <li class="apart">
+                    <a href="/outbox">
+                      <Icon name="inbox" />
+                      <span>Outbox</span>
+                    </a>
+                  </li>
+                )}
+              </ul>
+            </nav>
+          )}
           <div class="session">
             <p class="person">
-              <a href="/admin/account">{person.email ?? 'Signed in without an account'}</a>
-              <span class="hint"> {person.role}</span>
+              <a href="/admin/account" title={person.email ?? undefined}>
+                {person.email ?? 'No account'}
+              </a>
+              <small>{person.role}</small>
             </p>
             <Form action="/admin/logout">
               <button type="submit" class="sign-out">
@@ -163,10 +171,18 @@ export function consolePage(
             </div>
             {actions && <div class="actions">{actions}</div>}
           </header>
+          {person.role !== 'owner' && (
+            <p class="notice locked-note">
+              <Icon name="shield" />
+              {person.role === 'viewer'
+                ? 'You are signed in as a viewer. You can read, not change.'
+                : 'You are signed in as an operator. Only owners change accounts.'}
+            </p>
+          )}
           {content}
         </main>
       </div>
-    </CsrfToken.Provider>,
+    </FormContext.Provider>,
   )
 }
 
@@ -308,7 +324,7 @@ function ColumnTitle({ title }: Pick<Column, 'title'>) {
   )
 }
 
-const CsrfToken = createContext('')
+const FormContext = createContext<{ csrfToken: string; role: Role }>({ csrfToken: '', role: 'viewer' })
 
 interface FormProps {
   readonly action: string
@@ -337,7 +353,18 @@ export function Form({
   kind = 'primary',
   children,
 }: FormProps) {
-  const fields = [...Object.entries({ csrf: useContext(CsrfToken), ...hidden }), ...more]
+  const { csrfToken, role } = useContext(FormContext)
+  const fields = [...Object.entries({ csrf: csrfToken, ...hidden }), ...more]
+  const content = (
+    <>
+      {children}
+      {submit && (
+        <p class="buttons">
+          <Button kind={kind}>{submit}</Button>
+        </p>
+      )}
+    </>
+  )
   return (
     <form
       method="post"
@@ -351,14 +378,20 @@ export function Form({
       {fields.map(([name, value], index) => (
         <input key={index} type="hidden" name={name} value={value} />
       ))}
-      {children}
-      {submit && (
-        <p class="buttons">
-          <Button kind={kind}>{submit}</Button>
-        </p>
+      {hasRole(role, accessTo(action).role) ? (
+        content
+      ) : (
+        <fieldset class="locked" disabled>
+          {content}
+        </fieldset>
       )}
     </form>
   )
+}
+
+/** A link to a page that has only a form of operators. */
+export function FormLink(props: ComponentProps<typeof LinkButton>) {
+  return hasRole(useContext(FormContext).role, 'operator') ? <LinkButton {...props} /> : null
 }
 
 /** console.js shows it. Pages with it have parts with `data-live`, and `data-now`. */
@@ -397,7 +430,7 @@ export function PasskeyForm({
   submit,
   children,
 }: PasskeyFormProps) {
-  const all = [['csrf', useContext(CsrfToken)] as const, ...fields]
+  const all = [['csrf', useContext(FormContext).csrfToken] as const, ...fields]
   return (
     <form
       method="post"
@@ -418,6 +451,9 @@ export function PasskeyForm({
         </button>
       </p>
       <p class="hint" role="status" />
+      <noscript>
+        <p class="hint">Passkeys require JavaScript.</p>
+      </noscript>
     </form>
   )
 }

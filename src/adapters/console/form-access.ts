@@ -16,6 +16,9 @@ const owner: FormAccess = { role: 'owner', isSensitive: true }
 const byPath: Readonly<Record<string, FormAccess>> = {
   '/admin/search': viewer,
   '/admin/preview': viewer,
+  '/admin/brands/:id/texts/open': viewer,
+  '/admin/brands/:id/texts/preview': viewer,
+  '/admin/brands/:id/texts/mail': viewer,
   '/admin/destinations/check': viewer,
   '/admin/logout': viewer,
   '/admin/sessions/:id/revoke': ownSignIn,
@@ -42,9 +45,13 @@ const byPath: Readonly<Record<string, FormAccess>> = {
   '/admin/money/remove': sensitive,
 }
 
-/** The others, such as those that stop an attack, need only the role. */
+/**
+ * The others, such as those that stop an attack, need only the role.
+ *
+ * @param path of a form, or of its route
+ */
 export function accessTo(path: string): FormAccess {
-  return byPath[path] ?? operator
+  return byPath[path.replace(/^(\/admin\/(?:brands|requests|sessions))\/[^/]+\//, '$1/:id/')] ?? operator
 }
 
 export const pathsWithAccess = Object.keys(byPath)

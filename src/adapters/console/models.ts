@@ -33,7 +33,7 @@ export interface PageContext {
   readonly version: string
   readonly csrfToken: string
   /** Who is signed in. Without an account the e-mail address is null. */
-  readonly person: { readonly email: string | null; readonly role: Role }
+  readonly person: { readonly email: string | null; readonly role: Role; readonly isSetUp: boolean }
   readonly pendingRequests: number
   readonly hasOutbox: boolean
   /** Active ones. */
@@ -305,8 +305,8 @@ export interface InvitationModel {
 export interface OwnAccountModel {
   readonly account: Account
   readonly isSetUp: boolean
-  /** A new secret: encrypted, and as an app reads it. */
-  readonly app: { readonly secret: string; readonly uri: string }
+  /** A new secret: encrypted, and as an app reads it. `isTried`: with a code that was rejected. */
+  readonly app: { readonly secret: string; readonly uri: string; readonly isTried: boolean }
   /** The options of the browser's call, in JSON. */
   readonly passkey: string | null
   /** Why there are no passkeys. */

@@ -155,7 +155,11 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       ports.activeReviewNumbers(),
     ])
     const { csrfToken, account } = visit
-    const person = { email: account?.email ?? null, role: roleOf(visit) }
+    const person = {
+      email: account?.email ?? null,
+      role: roleOf(visit),
+      isSetUp: !account || isSetUp(account),
+    }
     return { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, now: now(), flash }
   }
 

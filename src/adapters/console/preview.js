@@ -25,7 +25,8 @@ const watch = (tryout, form, isFirst) => {
     pending?.abort()
     pending = new AbortController()
     const fields = new URLSearchParams()
-    for (const [name, value] of new FormData(form)) if (typeof value === 'string') fields.append(name, value)
+    for (const [name, value] of unlocked(form, () => new FormData(form)))
+      if (typeof value === 'string') fields.append(name, value)
     if (tryout.dataset.preview) fields.set('templateKey', tryout.dataset.preview)
     for (const input of values?.querySelectorAll('input') ?? []) fields.set(input.name, input.value)
     try {
@@ -61,6 +62,19 @@ const watch = (tryout, form, isFirst) => {
   form.addEventListener('input', () => refreshSoon(isFirst))
 }
 
+/**
+ * Viewers see previews of the fields that they cannot change.
+ *
+ * @template Result @param {HTMLFormElement} form @param {() => Result} read
+ */
+const unlocked = (form, read) => {
+  const fields = form.querySelector('fieldset.locked')
+  fields?.removeAttribute('disabled')
+  const result = read()
+  fields?.setAttribute('disabled', '')
+  return result
+}
+
 let mails = 0
 
 /**
@@ -83,7 +97,7 @@ const showMail = (form) => {
     shown.remove()
     delete next.dataset.loading
   })
-  form.requestSubmit(button)
+  unlocked(form, () => form.requestSubmit(button))
 }
 
 const form = document.querySelector('form[data-preview-at]')

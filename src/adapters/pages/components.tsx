@@ -311,7 +311,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   return (
     <div class="empty">
       <Icon name="stamp" />
-      <h3>{title}</h3>
+      <strong>{title}</strong>
       {children && <div class="hint">{rich(children)}</div>}
     </div>
   )

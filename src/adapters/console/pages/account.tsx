@@ -2,12 +2,15 @@
 import type { Account } from '../../../domain/operator/accounts.ts'
 import { Button, Facts, LinkButton, Time } from '../../pages/components.tsx'
 import { counted } from '../../pages/words.ts'
-import { Card, consolePage, Form, Notice, PasskeyForm, Problem, Table } from '../components.tsx'
+import { Card, consolePage, Form, PasskeyForm, Problem, Table } from '../components.tsx'
 import type { AccountModel, OwnAccountModel, PageContext } from '../models.ts'
 import { QrCode } from '../qr-code.tsx'
+import { UserName } from './login.tsx'
 
 export function accountPage(pageContext: PageContext, model: AccountModel): string {
-  const options = { title: 'Your account', section: null, scripts: ['passkey.js'] }
+  const isSetUp = model.account === null || model.isSetUp
+  const title = isSetUp ? 'Your account' : 'Set up your account'
+  const options = { title, section: null, scripts: ['passkey.js'] }
   if (model.account === null) {
     return consolePage(
       pageContext,
@@ -33,30 +36,38 @@ export function accountPage(pageContext: PageContext, model: AccountModel): stri
             <a href="/admin/settings">Settings</a> has your sessions.
           </p>
         </Card>
-        <Passkeys {...model} />
-        <Password account={account} />
-        <App {...model} />
-        <RecoveryCodes account={account} />
+        <div class="columns">
+          <div class="stack">
+            <Passkeys {...model} />
+            <RecoveryCodes account={account} />
+          </div>
+          <div class="stack">
+            <Password account={account} />
+            <App {...model} />
+          </div>
+        </div>
       </>
     ) : (
       <>
-        <Notice tone="warn">
-          Set up your account: add a passkey, or choose a password and an authenticator app. Until then you
-          cannot use the console.
-        </Notice>
+        <p class="prose">
+          Choose how <strong>{account.email}</strong> signs in: with a passkey, or with a password and an
+          authenticator app. You can add the other later.
+        </p>
         <Problem text={problem} />
-        <Passkeys {...model} />
-        <App {...model} />
+        <div class="columns">
+          <Passkeys {...model} />
+          <App {...model} />
+        </div>
       </>
     ),
   )
 }
 
-function Passkeys({ account, passkey, unavailable }: OwnAccountModel) {
+function Passkeys({ account, isSetUp, passkey, unavailable }: OwnAccountModel) {
   return (
     <Card
-      title="Passkeys"
-      hint="A passkey replaces password and code. It is kept by your device, your password manager or a security key."
+      title={isSetUp ? 'Passkeys' : 'Passkey'}
+      hint="Your device, password manager or security key stores it. It replaces password and code, and cannot be phished."
     >
       {account.passkeys.length > 0 && (
         <Table
@@ -83,8 +94,8 @@ function Passkeys({ account, passkey, unavailable }: OwnAccountModel) {
       {passkey && (
         <PasskeyForm kind="create" options={passkey} action="/admin/account/passkey" submit="Add a passkey">
           <div class="field">
-            <label for="passkey-name">Name</label>
-            <input id="passkey-name" name="name" maxLength={40} placeholder="Laptop" />
+            <label for="passkey-name">Name of the passkey</label>
+            <input id="passkey-name" name="name" maxLength={40} autocomplete="off" placeholder="Laptop" />
           </div>
         </PasskeyForm>
       )}
@@ -97,15 +108,16 @@ function Password({ account }: { account: Account }) {
   return (
     <Card title="Password" hint="A new password ends your other sessions.">
       <Form action="/admin/account/password" submit="Change password">
-        <PasswordField id="new-password" />
+        <PasswordField id="new-password" email={account.email} />
       </Form>
     </Card>
   )
 }
 
-function PasswordField({ id }: { id: string }) {
+function PasswordField({ id, email }: { id: string; email: string }) {
   return (
     <div class="field">
+      <UserName value={email} />
       <label for={id}>New password</label>
       <input
         id={id}
@@ -134,12 +146,12 @@ function App({ account, app }: OwnAccountModel) {
       title={account.passwordHash === null ? 'Password and authenticator app' : 'Authenticator app'}
       hint={
         hasApp
-          ? 'A new app replaces the present one and your recovery codes, and ends your other sessions.'
-          : 'Scan the QR code with an app such as Aegis, Google Authenticator or 1Password, then enter the code that it shows.'
+          ? 'A new app replaces the present app and your recovery codes. It ends your other sessions.'
+          : 'Scan the QR code with an app such as Aegis, Google Authenticator or 1Password. Then enter the code that the app shows.'
       }
     >
       {hasApp ? (
-        <details>
+        <details open={app.isTried}>
           <summary>Replace the app</summary>
           <AppForm account={account} app={app} />
         </details>
@@ -153,12 +165,13 @@ function App({ account, app }: OwnAccountModel) {
 function AppForm({ account, app }: Pick<OwnAccountModel, 'account' | 'app'>) {
   return (
     <Form action="/admin/account/app" hidden={{ secret: app.secret }} submit="Save">
-      {account.passwordHash === null && <PasswordField id="app-password" />}
+      {account.passwordHash === null && <PasswordField id="app-password" email={account.email} />}
       <QrCode text={app.uri} label="QR code for an authenticator app" />
       <details>
         <summary>Without a camera</summary>
         <p>
-          Enter this secret in the app: <code>{new URL(app.uri).searchParams.get('secret')}</code>
+          <a href={app.uri}>Open an app on this device</a>, or enter this secret in the app:{' '}
+          <code class="breaks">{new URL(app.uri).searchParams.get('secret')}</code>
         </p>
       </details>
       <div class="field">
@@ -166,6 +179,7 @@ function AppForm({ account, app }: Pick<OwnAccountModel, 'account' | 'app'>) {
         <input
           id="app-code"
           name="code"
+          class="code"
           inputMode="numeric"
           autocomplete="one-time-code"
           maxLength={10}
@@ -181,7 +195,7 @@ function RecoveryCodes({ account }: { account: Account }) {
   return (
     <Card
       title="Recovery codes"
-      hint={`A recovery code replaces the code of the app once. You have ${counted(account.recoveryCodes.length, 'unused code')}.`}
+      hint={`Each replaces one code of the app. You have ${counted(account.recoveryCodes.length, 'unused code')}.`}
     >
       <Form
         action="/admin/account/recovery-codes"
@@ -194,19 +208,32 @@ function RecoveryCodes({ account }: { account: Account }) {
 }
 
 export function recoveryCodesPage(pageContext: PageContext, codes: readonly string[]): string {
+  const { person } = pageContext
   return consolePage(
-    pageContext,
+    // This page follows the set-up, too.
+    { ...pageContext, person: { ...person, isSetUp: true } },
     { title: 'Recovery codes', section: null, parent: { title: 'Your account', href: '/admin/account' } },
-    <Card hint="Store these codes where you find them without your phone. Each replaces the code of the app once. They are not shown again.">
-      <pre class="key-value">
-        <code>{codes.join('\n')}</code>
-      </pre>
+    <section class="key" aria-labelledby="codes-title">
+      <h2 id="codes-title">
+        {codes.length} codes for {person.email}
+      </h2>
+      <ol class="key-value codes">
+        {codes.map((code) => (
+          <li key={code}>
+            <code>{code}</code>
+          </li>
+        ))}
+      </ol>
+      <p class="key-warning">
+        <strong>These codes are shown only once.</strong> Each signs you in once instead of a code of the app.
+        Store them where you can read them without your phone: in a password manager, or on paper.
+      </p>
       <p class="buttons">
         <button type="button" class="button primary" data-copy={codes.join('\n')}>
-          Copy the codes
+          Copy codes
         </button>
-        <LinkButton href="/admin/account">Done</LinkButton>
+        <LinkButton href="/admin/account">Done: go to your account</LinkButton>
       </p>
-    </Card>,
+    </section>,
   )
 }

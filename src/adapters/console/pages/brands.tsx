@@ -3,7 +3,7 @@ import { type Brand, type BrandStatus, ownTemplateKeys } from '../../../domain/b
 import type { Preview } from '../../../domain/messages/preview.ts'
 import { notifyTemplateKeys, partsOf } from '../../../domain/messages/templates.ts'
 import { Badge, Choice, Empty, Field, FieldGroup, LinkButton, Snippet } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Problems, Table } from '../components.tsx'
+import { Card, consolePage, Form, FormLink, Problems, Table } from '../components.tsx'
 import type { BrandModel, PageContext } from '../models.ts'
 import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
 import { BrandStatusBadge } from './parts.tsx'
@@ -19,9 +19,9 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
       actions: (
         <>
           <LinkButton href="/admin/review-numbers">Review numbers</LinkButton>
-          <LinkButton href="/admin/brands/new" kind="primary">
+          <FormLink href="/admin/brands/new" kind="primary">
             New brand
-          </LinkButton>
+          </FormLink>
         </>
       ),
     },
@@ -54,9 +54,9 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
           <Empty title="No brands">
             <p>Apps send SMS for a brand. Create the first brand:</p>
             <p>
-              <LinkButton href="/admin/brands/new" kind="primary">
+              <FormLink href="/admin/brands/new" kind="primary">
                 New brand
-              </LinkButton>
+              </FormLink>
             </p>
             <p>Or run this command on the server:</p>
             <Snippet
@@ -84,7 +84,7 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
         <>
           <BrandStatusBadge status={brand.status} />
           <LinkButton href={textsPath(brand)}>Texts</LinkButton>
-          <LinkButton href={testPath({ brand: brand.slug })}>Send a test</LinkButton>
+          <FormLink href={testPath({ brand: brand.slug })}>Send a test</FormLink>
         </>
       ),
       scripts: ['preview.js'],

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Card, consolePage, Form, PasskeyForm, Problem } from '../components.tsx'
 import type { ConfirmModel, PageContext } from '../models.ts'
-import { CodeField } from './login.tsx'
+import { CodeForms, UserName } from './login.tsx'
 
 /** Submits the rejected form again, with a proof that its person is still there. */
 export function confirmPage(
@@ -23,11 +23,21 @@ export function confirmPage(
           submit="Confirm with a passkey"
         />
       )}
-      {by && (
+      {!passkey && !by && <p>Sign out, sign in again, and repeat the change.</p>}
+      {by === 'code' && (
+        <CodeForms name="confirm-code">
+          {(field) => (
+            <Form action={action} fields={fields} submit="Confirm">
+              {field}
+            </Form>
+          )}
+        </CodeForms>
+      )}
+      {(by === 'password' || by === 'link') && (
         <Form action={action} fields={fields} submit="Confirm">
-          {by === 'code' && <CodeField name="confirm-code" />}
-          {by === 'password' && (
+          {by === 'password' ? (
             <div class="field">
+              <UserName value="operator" />
               <label for="confirm-password">Password</label>
               <input
                 id="confirm-password"
@@ -38,8 +48,7 @@ export function confirmPage(
                 data-focus
               />
             </div>
-          )}
-          {by === 'link' && (
+          ) : (
             <div class="field">
               <label for="confirm-link">New sign-in link</label>
               <input

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
 import { rich } from '../../pages/components.tsx'
 import { PasskeyForm, Problem, signedOutPage } from '../components.tsx'
 import type { CodeModel, LoginModel } from '../models.ts'
@@ -28,12 +29,12 @@ export function loginPage({ hasAccounts, hasShared, passkey, email, problem }: L
               maxLength={254}
               required={!hasShared}
               value={email}
-              data-focus
+              data-focus={email === '' || undefined}
             />
             {hasShared && <p class="hint">Leave empty for the password of the server.</p>}
           </div>
         ) : (
-          <input type="text" name="username" value="operator" autocomplete="username" hidden readOnly />
+          <UserName value="operator" />
         )}
         <div class="field">
           <label for="password">Password</label>
@@ -44,7 +45,7 @@ export function loginPage({ hasAccounts, hasShared, passkey, email, problem }: L
             autocomplete="current-password"
             required
             aria-invalid={problem ? 'true' : undefined}
-            data-focus={hasAccounts ? undefined : true}
+            data-focus={!hasAccounts || email !== '' || undefined}
           />
           <button type="button" class="button plain small" aria-pressed="false" data-shows="password" hidden>
             Show password
@@ -68,40 +69,74 @@ export function codePage({ next, problem }: CodeModel): string {
     'Enter the code',
     <>
       <Problem text={problem} />
-      <form method="post" action="/admin/login/code" class="form">
-        <input type="hidden" name="next" value={next} />
-        <CodeField name="code" />
-        <button type="submit" class="button primary">
-          Sign in
-        </button>
-      </form>
+      <CodeForms name="code">
+        {(field) => (
+          <form method="post" action="/admin/login/code" class="form">
+            <input type="hidden" name="next" value={next} />
+            {field}
+            <button type="submit" class="button primary">
+              Sign in
+            </button>
+          </form>
+        )}
+      </CodeForms>
       <p class="hint">
-        <a href="/admin/login">Sign in as another person</a>
+        <a href="/admin/login">Back to e-mail address and password</a>
       </p>
     </>,
   )
 }
 
-export function CodeField({ name }: { name: string }) {
+interface CodeFormsProps {
+  readonly name: string
+  readonly children: (field: ComponentChildren) => ComponentChildren
+}
+
+/** Two forms, since the keyboards of phones for the code of the app have only digits. */
+export function CodeForms({ name, children }: CodeFormsProps) {
   return (
-    <div class="field">
-      <label for={name}>Code of your authenticator app</label>
-      <input
-        id={name}
-        name={name}
-        inputMode="numeric"
-        autocomplete="one-time-code"
-        maxLength={40}
-        required
-        spellcheck={false}
-        aria-describedby={`${name}-hint`}
-        data-focus
-      />
-      <p class="hint" id={`${name}-hint`}>
-        Six digits. Without the app, enter one of your recovery codes.
-      </p>
-    </div>
+    <>
+      {children(
+        <div class="field">
+          <label for={name}>Code of your authenticator app</label>
+          <input
+            id={name}
+            name={name}
+            class="code"
+            inputMode="numeric"
+            autocomplete="one-time-code"
+            maxLength={40}
+            required
+            data-focus
+          />
+        </div>,
+      )}
+      <details class="other-way">
+        <summary>Use a recovery code</summary>
+        {children(
+          <div class="field">
+            <label for={`recovery-${name}`}>Recovery code</label>
+            <input
+              id={`recovery-${name}`}
+              name={name}
+              class="code"
+              autocomplete="off"
+              autocapitalize="characters"
+              maxLength={40}
+              required
+              spellcheck={false}
+              placeholder="K5FD-2Q7A-9MXC-W3RT"
+            />
+          </div>,
+        )}
+      </details>
+    </>
   )
+}
+
+/** Password managers store the password under it. */
+export function UserName({ value }: { value: string }) {
+  return <input type="text" name="username" value={value} autocomplete="username" hidden readOnly />
 }
 
 /** The token is in the URL's fragment, so that no server or proxy logs it. link.js posts it. */

@@ -10,12 +10,11 @@ import {
   Empty,
   ExactTime,
   Field,
-  LinkButton,
   rich,
   Select,
   Time,
 } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
 import type { MoneyModel, PageContext } from '../models.ts'
 
 export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
@@ -113,9 +112,9 @@ function budgetCells(status: BudgetStatus) {
       )}
     </span>,
     <div class="actions">
-      <LinkButton small href={`/admin/money?scope=${encodeURIComponent(scope)}#field-scope`}>
+      <FormLink small href={`/admin/money?scope=${encodeURIComponent(scope)}#field-scope`}>
         Edit<span class="sr-only"> {scope}</span>
-      </LinkButton>
+      </FormLink>
       {budget.stops && (
         <Form
           action="/admin/money/lift"

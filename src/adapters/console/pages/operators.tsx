@@ -14,6 +14,7 @@ export function operatorsPage(
     { title: 'Operators', section: 'operators' },
     <>
       <Card
+        class="accounts"
         title="Accounts"
         hint="A viewer reads. An operator also changes everything except accounts. An owner also changes accounts."
       >
@@ -77,7 +78,7 @@ function accountCells(account: OperatorRow, isOwn: boolean) {
   const id = `role-${account.id}`
   return [
     <span class="with-badge">
-      {email} {isOwn ? <Badge tone="good">you</Badge> : null}
+      <span>{email}</span> {isOwn ? <Badge tone="good">you</Badge> : null}
     </span>,
     <Form action="/admin/operators/role" hidden={hidden} class="inline">
       <label class="sr-only" for={id}>
@@ -90,7 +91,7 @@ function accountCells(account: OperatorRow, isOwn: boolean) {
     </Form>,
     isSetUp ? ways.join(', ') : <Badge tone="warn">invited</Badge>,
     isSetUp && signedInAt !== null ? <Time at={signedInAt} /> : <span class="hint">never</span>,
-    <div class="row-actions">
+    <div class="actions">
       <Form
         action="/admin/operators/reset"
         hidden={hidden}
@@ -118,18 +119,21 @@ export function invitationPage(pageContext: PageContext, { email, link }: Invita
       section: 'operators',
       parent: { title: 'Operators', href: '/admin/operators' },
     },
-    <Card
-      hint={`Give this link to ${email} over a channel that you trust. It works once, within 72 hours, and is not shown again.`}
-    >
-      <p class="key-value">
+    <section class="key" aria-labelledby="link-title">
+      <h2 id="link-title">Link for {email}</h2>
+      <p class="key-value long">
         <code>{link}</code>
+      </p>
+      <p class="key-warning">
+        <strong>This link is shown only once.</strong> It signs the person in once, within 72 hours, to set up
+        the account. Send it over a channel that only this person reads.
       </p>
       <p class="buttons">
         <button type="button" class="button primary" data-copy={link}>
-          Copy the link
+          Copy link
         </button>
-        <LinkButton href="/admin/operators">Done</LinkButton>
+        <LinkButton href="/admin/operators">Done: go to Operators</LinkButton>
       </p>
-    </Card>,
+    </section>,
   )
 }

@@ -14,18 +14,9 @@ import {
   type Statistics,
 } from '../../../domain/events/statistics.ts'
 import { hourMs } from '../../../domain/time.ts'
-import {
-  Badge,
-  ExactTime,
-  Icon,
-  LinkButton,
-  rich,
-  Time,
-  type Tone,
-  UtcNote,
-} from '../../pages/components.tsx'
+import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
-import { Card, consolePage, Drawing, LiveBar, Table } from '../components.tsx'
+import { Card, consolePage, Drawing, FormLink, LiveBar, Table } from '../components.tsx'
 import { concernsOf, isIdle, limitNames, periodWords } from '../concerns.ts'
 import { channelNames } from '../log-query.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
@@ -417,9 +408,9 @@ function Providers({ providers, lastHour }: ProvidersProps) {
             <Count value={provider.lastHour.accepted} of="accepted" where={where} />,
             <Failing figure="failed" of={provider.lastHour} where={where} />,
             <Failing figure="unknown" of={provider.lastHour} where={where} />,
-            <LinkButton small href={testPath({ provider: name })}>
+            <FormLink small href={testPath({ provider: name })}>
               Send a test<span class="sr-only"> through {name}</span>
-            </LinkButton>,
+            </FormLink>,
           ]
         })}
         figures

@@ -18,7 +18,6 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
           columns={[
             'Session',
             'Person',
-            'Signed in with',
             'From',
             'Started',
             'Last active',
@@ -80,12 +79,14 @@ function sessionCells(session: SessionRow) {
     <span class="with-badge">
       <code>{id}</code> {isOwn ? <Badge tone="good">this session</Badge> : null}
     </span>,
-    person ?? <span class="hint">no account</span>,
-    way,
-    <>
+    <span class="two-lines">
+      {person ?? 'no account'}
+      <small>{way}</small>
+    </span>,
+    <span class="two-lines">
       <code>{clientIp}</code>
-      {device && <span class="hint"> {device}</span>}
-    </>,
+      <small>{device}</small>
+    </span>,
     <Time at={startedAt} />,
     <Time at={lastSeenAt} />,
     mayEnd && (

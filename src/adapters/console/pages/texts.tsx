@@ -7,8 +7,8 @@ import { otpLanguages } from '../../../domain/messages/otp-texts.ts'
 import { templateKeys } from '../../../domain/messages/templates.ts'
 import { type AuditRecord, actorName } from '../../../domain/operator/audit.ts'
 import { inWords } from '../../../domain/operator/texts.ts'
-import { Badge, Button, Field, FieldGroup, LinkButton, rich, Select, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Notice, Problem, Problems, Table } from '../components.tsx'
+import { Badge, Button, Field, FieldGroup, rich, Select, Time } from '../../pages/components.tsx'
+import { Card, consolePage, Form, FormLink, Notice, Problem, Problems, Table } from '../components.tsx'
 import type { PageContext, TextModel, TextRow, TextsModel } from '../models.ts'
 import { Changes } from './audit.tsx'
 import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
@@ -24,9 +24,9 @@ export function textsPage(pageContext: PageContext, model: TextsModel): string {
       section: 'brands',
       parent: { title: brand.displayName, href: pathOf(brand) },
       actions: (
-        <LinkButton href={`${path}/new`} kind="primary">
+        <FormLink href={`${path}/new`} kind="primary">
           New template
-        </LinkButton>
+        </FormLink>
       ),
     },
     <>
@@ -119,9 +119,7 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
       actions: !isNewTemplate && (
         <>
           {own ? <Badge tone="good">version {own.version}</Badge> : <Badge tone="quiet">built in</Badge>}
-          <LinkButton href={testPath({ brand: brand.slug, template: templateKey, lang })}>
-            Send a test
-          </LinkButton>
+          <FormLink href={testPath({ brand: brand.slug, template: templateKey, lang })}>Send a test</FormLink>
         </>
       ),
       scripts: ['preview.js'],

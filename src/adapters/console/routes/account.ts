@@ -89,7 +89,7 @@ export function accountRoutes({ get, post, ports, settings: { ownUrl }, missing 
     const model = {
       account,
       isSetUp: isSetUp(account),
-      app: { secret, uri },
+      app: { secret, uri, isTried: kept !== undefined },
       passkey: unavailable ? null : passkeys.forNew(account, newChallenge(ports, `new ${account.id}`)),
       unavailable: unavailable ?? null,
       problem,

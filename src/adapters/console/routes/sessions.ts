@@ -50,7 +50,10 @@ export function sessionRoutes({
         const result = await enterByPassword(ports, visitorOf(request), given)
         return result && 'next' in result ? html(codePage({ next: result.next, problem: null })) : result
       },
-      wrong: () => login('Wrong e-mail address or password.', 401, email),
+      wrong: async () => {
+        const isAccount = (await ports.sessions.accounts()).some(isSetUp)
+        return login(isAccount ? 'Wrong e-mail address or password.' : 'Wrong password.', 401, email)
+      },
       limited: (wait) => login(`Too many attempts. Try again in ${wait}, or ${otherWays}.`, 429, email),
     })
   })
