@@ -55,7 +55,9 @@ export function accountPage(pageContext: PageContext, model: AccountModel): stri
         </p>
         <Problem text={problem} />
         <div class="columns">
-          <Passkeys {...model} />
+          <div class="stack">
+            <Passkeys {...model} />
+          </div>
           <App {...model} />
         </div>
       </>

@@ -15,7 +15,7 @@ import {
   Time,
 } from '../../pages/components.tsx'
 import { count } from '../../pages/words.ts'
-import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
 import type { AppScopeModel, AppsModel, PageContext, ScopeModel } from '../models.ts'
 import { WebhookState, webhookPath } from './webhook.tsx'
 
@@ -208,9 +208,9 @@ function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefin
         }}
       />
       <p>
-        <LinkButton href={`/admin/apps/scope?app=${encodeURIComponent(appId)}`} small>
+        <FormLink href={`/admin/apps/scope?app=${encodeURIComponent(appId)}`} small>
           Change scope
-        </LinkButton>{' '}
+        </FormLink>{' '}
         <LinkButton href={webhookPath(appId)} small>
           Webhook<span class="sr-only"> of {appId}</span>
         </LinkButton>
