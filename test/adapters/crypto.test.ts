@@ -120,6 +120,8 @@ describe('random', () => {
     ['ids', () => secrets.newId(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
     ['API keys', () => secrets.newApiKey().key, /^otp_live_[0-9A-Za-z]{49}$/],
     ['secret keys', newSecretKey, /^[A-Za-z0-9_-]{43}$/],
+    ['tokens of sessions', () => consoleSecrets.newToken().token, /^[A-Za-z0-9_-]{43}$/],
+    ['recovery codes', () => consoleSecrets.newRecoveryCode(), /^[A-HJ-NP-Z2-9]{4}(-[A-HJ-NP-Z2-9]{4}){5}$/],
   ]
   test.each(rows)('%s are never the same', (_, make, form) => {
     const made = Array.from({ length: 1000 }, make)

@@ -73,7 +73,7 @@ describe('an invited owner', () => {
     const wrong = await setUp({ code: code() === '000000' ? '000001' : '000000', password: newPassword })
     expect([wrong.status, hidden(wrong.html, 'secret')]).toEqual([409, secret])
     const done = await setUp({ code: code(), password: newPassword })
-    expect(done.html.match(/\b[A-Z2-9]{4}(-[A-Z2-9]{4}){3}\b/g)?.length).toBeGreaterThanOrEqual(10)
+    expect(done.html.match(/\b[A-Z2-9]{4}(-[A-Z2-9]{4}){5}\b/g)?.length).toBeGreaterThanOrEqual(10)
     expect((await ana.get('/admin')).status).toBe(200)
 
     // The shared password ends with the first owner.
@@ -163,7 +163,7 @@ describe('signing in to an account', () => {
     const ana = await addAccount(app, 'ana@example.com', 'owner')
     const visitor = await enterAs(app, ana)
     const { html } = await visitor.post('/admin/account/recovery-codes')
-    const [code = ''] = html.match(/\b[A-Z2-9]{4}(-[A-Z2-9]{4}){3}\b/) ?? []
+    const [code = ''] = html.match(/\b[A-Z2-9]{4}(-[A-Z2-9]{4}){5}\b/) ?? []
     const typed = code.toLowerCase().replaceAll('-', ' ')
     const others = Array.from({ length: 4 }, () => new Visitor(app))
     const answers = await Promise.all(
@@ -237,6 +237,56 @@ describe('signing in to an account', () => {
     }
     expect(statuses).toEqual([...Array(20).fill(401), 429])
     await enterAs(app, ana, known)
+  })
+})
+
+describe('a change of the own sign-in', () => {
+  test('ends the other sessions of the account, for a new password and a new app', async () => {
+    const ana = await addAccount(app, 'ana@example.com', 'operator')
+    const bo = await enterAs(app, await addAccount(app, 'bo@example.com', 'operator'))
+    const own = await enterAs(app, ana)
+    const status = async (visitor: Visitor) => (await visitor.get('/admin')).status
+
+    const forgotten = await enterAs(app, ana)
+    expect((await own.post('/admin/account/password', { password: 'too short' })).status).toBe(409)
+    expect([await status(forgotten), await status(own)]).toEqual([200, 200])
+    const stolen = await enterAs(app, ana)
+    const secret = hidden((await own.get('/admin/account')).html, 'secret')
+    const uri = app.app.context.consoleSecrets.totpUri(ana, secret, 'localhost') ?? ''
+    const set = await own.post('/admin/account/app', { secret, code: codeOf(uri, app.clock.now) })
+    expect(set.status).toBe(200)
+    expect([await status(stolen), await status(forgotten), await status(own)]).toEqual([303, 303, 200])
+
+    const other = new Visitor(app)
+    app.advance(30)
+    const next = await nextStep(other, ana.email)
+    // The previous app is no longer accepted.
+    expect((await other.post('/admin/login/code', { next, code: ana.code() })).status).toBe(401)
+    await other.post('/admin/login/code', { next, code: codeOf(uri, app.clock.now) })
+    expect(await status(other)).toBe(200)
+    expect((await own.post('/admin/account/password', { password: newPassword })).status).toBe(303)
+    expect([await status(other), await status(own), await status(bo)]).toEqual([303, 200, 200])
+    // The password of the first step was the previous one.
+    expect((await other.post('/admin/login/code', { next, code: codeOf(uri, app.clock.now) })).status).toBe(
+      401,
+    )
+  })
+
+  test('requires a new code after 15 minutes, and so does the end of a session', async () => {
+    const ana = await addAccount(app, 'ana@example.com', 'viewer')
+    const own = await enterAs(app, ana)
+    minutes(15)
+    const refused = await Promise.all(
+      ['password', 'app', 'recovery-codes', 'passkey', 'passkey/remove'].map(
+        async (path) => (await own.post(`/admin/account/${path}`, { password: newPassword })).status,
+      ),
+    )
+    expect(refused).toEqual(Array(5).fill(403))
+    const [session] = await app.app.context.sessions.list(app.clock.now)
+    const id = session?.tokenSha256.slice(0, 8)
+    expect((await own.post(`/admin/sessions/${id}/revoke`)).status).toBe(403)
+    expect((await own.post(`/admin/sessions/${id}/revoke`, { 'confirm-code': ana.code() })).status).toBe(303)
+    expect((await own.get('/admin')).status).toBe(303)
   })
 })
 

@@ -27,7 +27,7 @@ export function createConsoleSecrets(...secretKeys: readonly [string, ...string[
     },
     sha256,
     newRecoveryCode: () => {
-      const letters = Array.from(randomBytes(16), (byte) => recoveryAlphabet[byte % 32]).join('')
+      const letters = Array.from(randomBytes(24), (byte) => recoveryAlphabet[byte % 32]).join('')
       return letters.match(/.{4}/g)?.join('-') ?? letters
     },
     sign: (purpose, text) => signed(hmac, purpose, text),

@@ -90,7 +90,7 @@ export interface ConsoleSecrets {
   /** 256 random bits, and their SHA-256. */
   newToken(): { readonly token: string; readonly sha256: string }
   sha256(token: string): string
-  /** 80 random bits, such as `K5FD-2Q7A-9MXC-W3RT`. */
+  /** 120 random bits, such as `K5FD-2Q7A-9MXC-W3RT-HJ8N-6BPV`. */
   newRecoveryCode(): string
   /** The text with its keyed hash. */
   sign(purpose: string, text: string): string
