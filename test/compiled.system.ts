@@ -4,7 +4,10 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { demoIn } from '../src/commands/demo.ts'
 import { commitOf } from '../src/version.ts'
-import { codeIn, temporaryFolder } from './support/app.ts'
+import { optionsIn } from './support/accounts.ts'
+import { codeIn, type TestApp, temporaryFolder } from './support/app.ts'
+import { createAuthenticator } from './support/authenticator.ts'
+import { Visitor } from './support/console.ts'
 import { binary, programEnv } from './support/program.ts'
 
 // Properties of the compiled program alone. `bun test/run.ts binary` builds it and runs this file.
@@ -134,6 +137,26 @@ describe.skipIf(binary === undefined)(
       writeFileSync(join(cwd, 'development.env'), 'NODE_ENV=development\n')
       const server = await start(['serve', '--env-file', 'development.env'], cwd, { PORT: '0' })
       expect((await fetch(new URL('/outbox', server.url))).status).toBe(200)
+      expect((await server.stop()).code).toBe(0)
+    })
+
+    test('an invited owner adds a passkey and signs in with it', async () => {
+      const cwd = newFolder('passkey')
+      const server = await start(['serve'], cwd, { PORT: '0', NODE_ENV: 'development' })
+      const request: TestApp['request'] = async (method, path, init) => {
+        const answer = await fetch(new URL(path, server.url), { ...init, method, redirect: 'manual' })
+        return { status: answer.status, headers: answer.headers, body: (await answer.text()) as never }
+      }
+      const origin = `http://localhost:${server.url.port}`
+      const invited = await run(['admin', 'operator', 'invite', 'ana@example.com', '--role', 'owner'], cwd)
+      const [first, second] = [new Visitor({ request }), new Visitor({ request })]
+      await first.post('/admin/link', { token: invited.stdout.trimEnd().split('#')[1] ?? '' })
+      const authenticator = createAuthenticator()
+      const made = authenticator.create(optionsIn(await first.get('/admin/account')), origin)
+      expect((await first.post('/admin/account/passkey', { passkey: JSON.stringify(made) })).status).toBe(303)
+      const used = authenticator.get(optionsIn(await second.get('/admin/login')), origin)
+      expect((await second.post('/admin/login/passkey', { passkey: JSON.stringify(used) })).status).toBe(303)
+      expect((await second.get('/admin')).html).toContain('ana@example.com')
       expect((await server.stop()).code).toBe(0)
     })
 

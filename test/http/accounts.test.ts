@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { pathsWithAccess } from '../../src/adapters/console/form-access.ts'
 import { makeLink } from '../../src/domain/operator/sessions.ts'
-import { addAccount, codeOf, enterAs, hidden, nextStep } from '../support/accounts.ts'
+import { addAccount, codeOf, enterAs, hidden, nextStep, optionsIn } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
@@ -35,15 +35,6 @@ async function opened(link: string): Promise<Visitor> {
 
 function linkIn({ html }: Seen): string {
   return /http:\/\/localhost:3000\/admin\/link#[\w-]{43}/.exec(html)?.[0] ?? ''
-}
-
-function textOf(html: string): string {
-  return html.replaceAll('&amp;', '&').replaceAll('&quot;', '"')
-}
-
-/** The options of the passkey form of a page. */
-function optionsIn({ html }: Seen) {
-  return JSON.parse(textOf(/data-options="([^"]*)"/.exec(html)?.[1] ?? ''))
 }
 
 async function actions(limit: number): Promise<readonly (readonly string[])[]> {

@@ -2,7 +2,7 @@ import { TOTP } from 'otpauth'
 import type { Context } from '../../src/context.ts'
 import type { Role } from '../../src/domain/operator/accounts.ts'
 import type { TestApp } from './app.ts'
-import { password, passwordHash, Visitor } from './console.ts'
+import { password, passwordHash, type Seen, Visitor } from './console.ts'
 
 /** The code that the authenticator app of an account shows. */
 export function codeOf(uri: string, now: number): string {
@@ -62,4 +62,10 @@ export async function nextStep(visitor: Visitor, email: string): Promise<string>
 
 export function hidden(html: string, name: string): string {
   return new RegExp(`name="${name}" value="([^"]*)"`).exec(html)?.[1] ?? ''
+}
+
+/** The options of the passkey form of a page. */
+export function optionsIn({ html }: Pick<Seen, 'html'>) {
+  const [, options = ''] = /data-options="([^"]*)"/.exec(html) ?? []
+  return JSON.parse(options.replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 }
