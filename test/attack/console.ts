@@ -1,3 +1,6 @@
+import { readConfig } from '../../src/config/config.ts'
+import { openContext } from '../../src/context.ts'
+import { addAccount, nextStep } from '../support/accounts.ts'
 import { password, passwordHash, Visitor } from '../support/console.ts'
 import { programEnv, programLine } from '../support/program.ts'
 import { otpost } from '../support/server.ts'
@@ -40,6 +43,32 @@ export const consoleAttacks: readonly Attack[] = [
       const other = await browser(target, '198.51.100.2').post('/admin/login', { password })
       const waitSeconds = Number(other.headers.get('retry-after') ?? 0)
       check(waitSeconds <= 60, `the operator, in another browser: waits ${waitSeconds} s`)
+    },
+  ),
+  attack(
+    "guessed and used codes of an operator's app, with the password",
+    behindProxy,
+    async (target, check) => {
+      const context = await openContext(readConfig(target.env))
+      const clock = { now: Date.now() }
+      const ana = await addAccount({ app: { context }, clock }, 'ana@example.com', 'operator')
+      await context.close()
+      const enter = async (visitor: Visitor, code: string) => {
+        const next = await nextStep(visitor, ana.email)
+        return (await visitor.post('/admin/login/code', { next, code })).status
+      }
+      const known = browser(target)
+      const used = ana.code()
+      check((await enter(known, used)) === 303, 'the operator cannot sign in')
+      let last = 0
+      for (let count = 0; count < 30; count++) {
+        last = await enter(browser(target, `203.0.113.${count}`), count === 0 ? used : '000000')
+        check(last !== 303, `code ${count} is accepted`)
+      }
+      check(last === 429, `the last: ${last}`)
+      clock.now += 30_000
+      const status = await enter(known, ana.code())
+      check(status === 303, `the operator, in a browser of an earlier session: ${status}`)
     },
   ),
   attack('40 wrong passwords from one IP address', withPassword, async (target, check) => {
