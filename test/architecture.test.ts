@@ -125,7 +125,7 @@ describe('imports', () => {
       sms: ['crypto'],
       alerts: ['crypto'],
       events: ['crypto'],
-      http: ['pages'],
+      http: ['pages', 'crypto'],
       console: ['pages'],
       outbox: ['pages'],
     }

@@ -14,6 +14,8 @@ export const clockToleranceMs = 5000
 /** Hashes use the present secret key; previous keys are still accepted. */
 export interface Secrets {
   newId(): string
+  /** Of a request in the event log, which is in the order of these IDs. */
+  newRequestId(at: EpochMs): string
   /** Six digits, uniform, from a cryptographic source. */
   newCode(): string
   /** HMAC-SHA-256 of a code for its owner under each secret key, in base64url. Stored only for review numbers. */

@@ -66,6 +66,20 @@ describe('a test message', () => {
     expect((await api.post('/otp/send', { phone })).status).toBe(200)
   })
 
+  test('has its place in the delivery log by its time', async () => {
+    await api.post('/otp/send', { phone })
+    api.clock.now += 60_000
+    const at = api.clock.now
+    const { requestId } = await send()
+    api.clock.now += 60_000
+    await api.post('/notify', { channel: 'SMS', to: ['+37120000002'], message: 'later' })
+    await api.eventsOf({ body: { requestId } })
+    const found = async (filter: object) =>
+      (await api.app.context.eventLog.deliveries({ limit: 9, ...filter })).map((row) => row.requestId)
+    expect((await found({}))[1]).toBe(requestId)
+    expect(await found({ since: at, until: at + 1000 })).toEqual([requestId])
+  })
+
   test('of a new template has samples for the values that are not given', async () => {
     const variables = [
       { name: 'guest', type: 'text', max: 5 },

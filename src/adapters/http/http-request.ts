@@ -1,6 +1,7 @@
 import { newRequestContext, type RequestContext } from '../../domain/events/request-context.ts'
 import type { Failure } from '../../domain/failures.ts'
 import type { Clock } from '../../domain/time.ts'
+import { newRequestId } from '../crypto/secrets.ts'
 import { clientIp, type Network, untrustedNetwork } from './client-ip.ts'
 
 export interface HttpRequest extends RequestContext {
@@ -106,15 +107,6 @@ export class HttpRequests {
   of(request: Request): HttpRequest {
     return (request as Tracked)[tracked] ?? this.begin(request, undefined)
   }
-}
-
-/**
- * A UUID that begins with its time (RFC 9562 section 5.7), so that the event log is inserted in order. It says version 4,
- * because many validators reject versions above 5.
- */
-function newRequestId(at: number): string {
-  const id = Bun.randomUUIDv7('hex', at)
-  return `${id.slice(0, 14)}4${id.slice(15)}`
 }
 
 export function pathOf(url: string): string {

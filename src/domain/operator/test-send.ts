@@ -49,7 +49,7 @@ export interface TestPorts extends DeliveryPorts, DestinationPorts, PreviewSetti
   readonly operator: Pick<OperatorStore, 'note'>
   readonly brands: Pick<Brands, 'bySlug'>
   readonly store: Pick<OtpStore, 'admit' | 'giveBack'>
-  readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
+  readonly secrets: Pick<Secrets, 'newRequestId' | 'subjects'>
   readonly contacts: Contacts
   readonly policy: ReadPolicy
   readonly limits: LimitSettings
@@ -122,8 +122,9 @@ export async function sendTest(ports: TestPorts, actor: Actor, test: TestSend): 
   const message = messageOf(brand, channel, test, ports)
   const { secrets, now, stopwatch } = ports
   const startedAt = stopwatch()
-  const context = newRequestContext({ requestId: secrets.newId(), at: now(), clientIp: '' })
-  const { requestId, at } = context
+  const at = now()
+  const context = newRequestContext({ requestId: secrets.newRequestId(at), at, clientIp: '' })
+  const { requestId } = context
   context.operation = 'notify'
   context.app = testAppId
   if (brand) context.brand = brand.slug
