@@ -3,8 +3,12 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { roles } from '../../src/domain/operator/accounts.ts'
 import { addAccount, codeOf } from '../support/accounts.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
-import { password } from '../support/console.ts'
-import { type ConsoleScene, type ConsoleServer, startConsole } from '../support/console-browser.ts'
+import {
+  type ConsoleScene,
+  type ConsoleServer,
+  signInWithCode,
+  startConsole,
+} from '../support/console-browser.ts'
 import { expectGoodLooks, expectKeyboard, narrow, sections, wide } from '../support/looks.ts'
 import { freePorts } from '../support/ports.ts'
 
@@ -103,15 +107,6 @@ async function tabTo(page: Page, label: string): Promise<void> {
     await page.keyboard.press('Tab')
   }
   throw new Error(`The Tab key does not reach ${label}`)
-}
-
-async function signInWithCode(page: Page, email: string, code: () => string): Promise<void> {
-  await fieldOf(page, 'E-mail address').fill(email)
-  await fieldOf(page, 'Password').fill(password)
-  await press(page, 'Sign in')
-  await fieldOf(page, 'Code of your authenticator app').fill(code())
-  await press(page, 'Sign in')
-  await headed(page, 'Overview')
 }
 
 /** As if each sign-in was 16 minutes ago: its code is used, and the present one is not. */
@@ -249,7 +244,8 @@ scene(
 
 const people = new Map<string, Person>()
 const codeNow = (role: string) => people.get(role)?.code() ?? ''
-const enter = (page: Page, role: string) => signInWithCode(page, `${role}@example.com`, () => codeNow(role))
+const enter = (page: Page, role: string) =>
+  signInWithCode(page, { email: `${role}@example.com`, code: () => codeNow(role) })
 
 scene(
   'a passkey is added, signs in, confirms a sensitive change, and is removed',
@@ -358,6 +354,8 @@ scene(
     await goto('/admin/brands/acme')
     await page.getByLabel('loginId').first().fill('jo.doe')
     await page.locator('.bubble').getByText('Acme verification code for jo.doe').waitFor()
+    await goto('/admin/brands/acme/texts/LOGIN_OTP/email/en')
+    await page.frameLocator('iframe[name=mail-1]').getByText('123456').first().waitFor()
     await goto('/admin/brands')
     expect(await page.getByRole('link', { name: 'New brand' }).count()).toBe(0)
     for (const path of ['/admin', '/admin/deliveries', '/admin/account', '/admin/settings']) {

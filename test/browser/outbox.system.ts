@@ -229,7 +229,7 @@ describe('messages', () => {
   trace(
     'to one recipient are shown by a link, however the number is spelled, and come in live there',
     async ({ page, demo }) => {
-      await page.getByRole('heading', { name: 'No messages for this recipient' }).waitFor()
+      await page.getByText('No messages for this recipient').waitFor()
       await demo.post('/notify', { channel: 'SMS', to: ['12025550100'], message: 'For another' })
       await recipients(page).and(page.locator('[data-to="12025550100"]')).waitFor({ state: 'attached' })
       await demo.post('/notify', { channel: 'SMS', to: ['12025550143'], message: 'For the link' })

@@ -2,9 +2,11 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import type { Context } from '../../src/context.ts'
+import { addAccount } from '../support/accounts.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
-import { signIn, startConsole } from '../support/console-browser.ts'
+import { signInWithCode, startConsole } from '../support/console-browser.ts'
 import { livePast, setUp } from '../support/past.ts'
+import { startSmtp } from '../support/smtp.ts'
 
 // Takes the pictures of the README: a real server and browser, and a database with a day of traffic. Names, numbers
 // and keys are fictitious, and the database is deleted afterwards.
@@ -22,11 +24,29 @@ mkdirSync(folder, { recursive: true })
 const hourMs = 3_600_000
 const sendsPerHour = 150
 
+/** Signs in. */
+let owner = { email: '', code: () => '' }
+
 /** A code that the first provider could not deliver and the second one did. */
 let rescued = ''
 
 async function prepare(context: Context): Promise<void> {
   await setUp(context)
+  const clock = {
+    get now() {
+      return context.now()
+    },
+  }
+  const app = { app: { context }, clock }
+  owner = await addAccount(app, 'ana@acme.example', 'owner')
+  await addAccount(app, 'ben@acme.example', 'operator')
+  await addAccount(app, 'support@acme.example', 'viewer')
+  const now = context.now()
+  const accounts = await context.sessions.accounts()
+  for (const [index, account] of accounts.entries()) {
+    const saveAccount = { ...account, signedInAt: now - (5 * index + 1) * hourMs }
+    await context.sessions.change({ now }, () => ({ saveAccount, entry: null }))
+  }
   const until = context.now()
   await livePast(context, { from: until - 26 * hourMs, until, sends: 26 * sendsPerHour })
   // The current hour has all of its traffic by now; otherwise every curve would fall at its end.
@@ -55,6 +75,7 @@ const providerSpecs = Bun.serve({
   },
 })
 const providerUrl = `http://127.0.0.1:${providerSpecs.port}`
+const smtp = await startSmtp()
 await using browser = await launchBrowser()
 await using server = await startConsole({
   prepare,
@@ -70,7 +91,7 @@ await using server = await startConsole({
     VONAGE_API_KEY: '00000000',
     VONAGE_API_SECRET: 'of-nobody',
     VONAGE_FROM: 'Acme',
-    SMTP_URL: 'smtp://127.0.0.1:9',
+    SMTP_URL: smtp.url,
     MAIL_FROM: 'Acme <codes@acme.example>',
   },
 })
@@ -81,27 +102,35 @@ for (const end of ['0112', '0104', '0119', '0143', '0178', '0143', '0178', '0178
 }
 
 const inLight = await newVisitor(browser, desktop)
-const inDark = await newVisitor(browser, { ...desktop, colorScheme: 'dark' })
-const onPhone = await newVisitor(browser, phone)
+await inLight.open(server)
+await signInWithCode(inLight.page, owner)
+// Each code signs in once.
+const storageState = await inLight.page.context().storageState()
+const inDark = await newVisitor(browser, { ...desktop, storageState, colorScheme: 'dark' })
+const onPhone = await newVisitor(browser, { ...phone, storageState })
 const visitors = [inLight, inDark, onPhone]
-for (const visitor of visitors) {
-  await visitor.open(server)
-  await signIn(visitor.page)
-}
+for (const visitor of [inDark, onPhone]) await visitor.open(server)
 
 /** Takes a screenshot of the top of a page, in a window of the given height. */
 async function take(page: Page, name: string, path: string, has: string, height?: number): Promise<void> {
   const size = page.viewportSize()
   if (size && height !== undefined) await page.setViewportSize({ ...size, height })
   if (path !== '') await page.goto(String(new URL(path, server.url)))
-  await page.locator('main').getByText(has).first().waitFor()
+  await page.locator('main').getByText(has).filter({ visible: true }).first().waitFor()
   await page.screenshot({ path: join(folder, `${name}.png`) })
 }
 
 await take(inLight.page, 'overview-light', '/admin', 'Codes sent')
 await take(inDark.page, 'overview-dark', '/admin', 'Codes sent')
 await take(onPhone.page, 'overview-phone', '/admin', 'Codes sent')
-await take(inLight.page, 'deliveries', '/admin/deliveries', 'twilio', 780)
+await take(
+  inLight.page,
+  'deliveries',
+  '/admin/deliveries?provider=twilio&status=temporary-failure&status=rejected',
+  'twilio',
+  780,
+)
+await take(inLight.page, 'operators', '/admin/operators', 'ben@acme.example', 645)
 await take(inLight.page, 'request-trace', `/admin/deliveries/${rescued}`, 'Attempt 2', 850)
 await take(inLight.page, 'brand', '/admin/brands/acme', 'Preview', 900)
 await inLight.page.goto(String(new URL('/admin/requests', server.url)))
@@ -114,5 +143,5 @@ for (const visitor of visitors) {
   if (wrong.length > 0) throw new Error(wrong.join('\n'))
   await visitor[Symbol.asyncDispose]()
 }
-await providerSpecs.stop(true)
+await Promise.all([providerSpecs.stop(true), smtp.stop()])
 process.stdout.write(`docs/screenshots is new\n`)

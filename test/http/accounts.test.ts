@@ -298,6 +298,8 @@ describe('roles', () => {
       await Promise.all(people.map(async (each) => (await each.get('/admin/operators')).status)),
     ).toEqual([200, 200, 200])
     expect(await statuses('/admin/search', { q: 'acme' })).toEqual([303, 303, 303])
+    const text = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'en', text: '{{otp}}' }
+    expect(await statuses('/admin/brands/acme/texts/preview', text)).toEqual([200, 200, 200])
     expect(await statuses('/admin/guard', { prefix: '+4479', action: 'block', duration: '1h' })).toEqual([
       403, 303, 303,
     ])

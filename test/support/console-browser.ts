@@ -71,6 +71,19 @@ export async function signIn(page: Page): Promise<void> {
   await page.waitForLoadState()
 }
 
+/** Signs in to an account that has an authenticator app. */
+export async function signInWithCode(
+  page: Page,
+  { email, code }: { readonly email: string; readonly code: () => string },
+): Promise<void> {
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Code of your authenticator app').fill(code())
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+}
+
 /** Presses a button that asks first, and says yes. */
 export async function pressAndConfirm(page: Page, button: string): Promise<void> {
   await page.getByRole('button', { name: button, exact: true }).click()
