@@ -123,8 +123,16 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
-  const { saveEntries, saveReports, reportedMessages, trace, deliveries, findDeliveries, findCalls } =
-    eventLog
+  const {
+    saveEntries,
+    saveReports,
+    reportedMessages,
+    trace,
+    deliveries,
+    findDeliveries,
+    findCalls,
+    countFound,
+  } = eventLog
   const { messages, named, guarded } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
@@ -162,6 +170,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     deliveries: flushed(deliveries),
     findDeliveries: flushed(findDeliveries),
     findCalls: flushed(findCalls),
+    countFound: flushed(countFound),
     messages: flushed(messages),
     named: flushed(named),
     guarded: flushed(guarded),

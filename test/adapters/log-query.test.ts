@@ -6,6 +6,7 @@ import {
   mostExported,
   readLogQuery,
   timeText,
+  unknownIn,
 } from '../../src/adapters/console/log-query.ts'
 
 test('a CSV cell is never a formula, and quotes what separates cells', () => {
@@ -34,13 +35,25 @@ test('a URL has the filters of its list, and the page reads the same filters fro
   )
   const read = Object.entries(readLogQuery(new URL(url, 'http://a').searchParams))
   expect(Object.fromEntries(read.filter(([, value]) => value !== undefined))).toEqual(filters)
-  expect(logUrl('calls', { ...filters, call: 'verify' })).toStartWith('/admin/calls?call=verify&app=shop')
+  expect(logUrl('calls', { ...filters, call: 'verify' })).toStartWith(
+    '/admin/calls?call=verify&provider=a%26b&app=shop',
+  )
 })
 
-test('unknown values of a URL are left out', () => {
+test('unknown values of a URL are left out, and named', () => {
   const query = 'status=lost&channel=FAX&error=x&call=constructor&from=2026-13-01T00:00&request=1&app=+'
   const read = readLogQuery(new URLSearchParams(query))
   expect(Object.values(read).filter((value) => value !== undefined)).toEqual([])
+  const known = '&result=success&recipient=h&status=delivered&before=x&brand='
+  expect(unknownIn(new URLSearchParams(`${query}&statsu=delivered${known}`))).toEqual([
+    'status=lost',
+    'channel=FAX',
+    'error=x',
+    'call=constructor',
+    'from=2026-13-01T00:00',
+    'request=1',
+    'statsu=delivered',
+  ])
 })
 
 test('a time has no seconds that are zero', () => {

@@ -230,6 +230,8 @@ describe('the pages for requests, brands, apps and deliveries', () => {
   }
   const deliveries: LogModel<Delivery> = {
     filters: {},
+    unknown: [],
+    total: null,
     masked: null,
     found: { rows: [delivery], next: null },
     searchedTo: null,
@@ -685,8 +687,18 @@ describe('the pages for requests, brands, apps and deliveries', () => {
         callsPage(around, {
           ...deliveries,
           filters: hostileFilters,
+          unknown: [`result=${hostile}`],
           found: {
-            rows: [{ ...trace, app: hostile, brand: hostile, recipient: hostile, recipientSubject: hostile }],
+            rows: [
+              {
+                ...trace,
+                app: hostile,
+                brand: hostile,
+                recipient: hostile,
+                recipientSubject: hostile,
+                deliveries: [hostileDelivery],
+              },
+            ],
             next: null,
           },
         }),
@@ -963,7 +975,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     // Without one filter each.
     for (const link of [own, '/admin/deliveries?provider=twilio']) expect(links).toContain(link)
     expect(links).toContain('/admin/deliveries.csv?recipient=hash-of-a-recipient&provider=twilio')
-    expect(links).toContain('/admin/calls?recipient=hash-of-a-recipient')
+    expect(links).toContain('/admin/calls?recipient=hash-of-a-recipient&provider=twilio')
     expect(links.join(' ')).not.toContain('*')
     const text = await words(page)
     for (const told of [

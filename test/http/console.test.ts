@@ -1194,16 +1194,15 @@ describe('an operator', () => {
     receiver.stop()
   })
 
-  test('finds deliveries by recipient, page by page, without the recipient in any URL', async () => {
+  test('finds the requests of a recipient, page by page, without the recipient in any URL', async () => {
     for (let index = 0; index < 120; index++) {
       await app.post('/notify', { channel: 'SMS', brandId: 'acme', to: ['12025550143'], message: `${index}` })
       app.advance(1)
     }
     await app.post('/notify', { channel: 'SMS', brandId: 'acme', to: ['12025550199'], message: 'another' })
-    await visitor.get('/admin/deliveries')
     const found = await visitor.post('/admin/search', { q: '+1 (202) 555-0143' })
     let path = found.headers.get('location') ?? ''
-    expect(path).toMatch(/^\/admin\/deliveries\?recipient=[\w-]{22}$/)
+    expect(path).toMatch(/^\/admin\/calls\?recipient=[\w-]{22}$/)
     const seen: string[] = []
     for (let pageNumber = 1; path !== ''; pageNumber++) {
       const { html } = await visitor.get(path)
@@ -1211,7 +1210,7 @@ describe('an operator', () => {
         ...[...html.matchAll(/href="\/admin\/deliveries\/([0-9a-f-]{36})"/g)].map(([, id = '']) => id),
       )
       expect(html).not.toContain('12025550143')
-      const next = /href="(\/admin\/deliveries\?[^"]*before=[^"]*)"/.exec(html)?.[1] ?? ''
+      const next = /href="(\/admin\/calls\?[^"]*before=[^"]*)"/.exec(html)?.[1] ?? ''
       path = next.replaceAll('&amp;', '&')
       expect(pageNumber).toBeLessThan(5)
     }
@@ -1250,6 +1249,10 @@ describe('an operator', () => {
     }
     expect(await listed('/admin/calls?result=limited')).toHaveLength(1)
     expect(await listed('/admin/calls?result=success&call=notify&country=GB')).toHaveLength(1)
+    expect(await listed('/admin/calls?provider=outbox')).toHaveLength(2)
+    expect((await visitor.get('/admin/calls?provider=outbox')).html).toContain('2 requests to 2 recipients')
+    expect((await visitor.get('/admin/deliveries?app=shop')).html).toContain('2 attempts of 2 requests to')
+    expect((await visitor.get('/admin/calls?result=lost')).html).toContain('<bdi>result=lost</bdi>')
     // A form sends its empty fields too.
     const sent = await visitor.get('/admin/deliveries?status=accepted&app=&from=2026-01-01T00%3A00&until=')
     expect(sent.headers.get('location')).toBe('/admin/deliveries?status=accepted&from=2026-01-01T00%3A00Z')
@@ -1303,9 +1306,7 @@ describe('an operator', () => {
       const path = `/admin/deliveries/${body.requestId}`
       for (const q of [` ${body.requestId.toUpperCase()} `, 'Order 7', 'SM7'])
         expect((await search(q)).location).toBe(path)
-      expect((await search('+1 (202) 555-0143')).location).toMatch(
-        /^\/admin\/deliveries\?recipient=[\w-]{22}$/,
-      )
+      expect((await search('+1 (202) 555-0143')).location).toMatch(/^\/admin\/calls\?recipient=[\w-]{22}$/)
       expect(JSON.stringify(app.lines)).not.toContain('5550143')
     })
 
@@ -1316,7 +1317,7 @@ describe('an operator', () => {
       await app.eventsOf(await app.post('/otp/send', { phone: '12025550144' }))
       const { location } = await search('+1 202 555 0144')
       expect(location).toMatch(/^\/admin\/calls\?recipient=[\w-]{22}$/)
-      expect((await visitor.get(location ?? '')).html).toContain('destination')
+      expect((await visitor.get(location ?? '')).html).toContain('send SMS to: United States.')
     })
 
     test('by integration request, app and brand; lists several hits', async () => {

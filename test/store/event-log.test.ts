@@ -137,7 +137,7 @@ interface EventLogBackend extends EventLogStore, Statistics {
   readonly sweep: Storage['sweep']
   count(table: string): Promise<number>
   close(): Promise<void>
-  withWindows(windows: SearchWindows): Pick<EventLogStore, 'findDeliveries' | 'findCalls'>
+  withWindows(windows: SearchWindows): Pick<EventLogStore, 'findDeliveries' | 'findCalls' | 'countFound'>
 }
 
 function storeOn(
@@ -484,11 +484,25 @@ describe.each([
       [{ call: 'verify', result: 'success' }, '2'],
       [{ call: 'code', result: 'failed' }, '5 4 3 0'],
       [{ result: 'limited' }, ''],
-      [{ recipientSubjects: ['keyed-hash-of-one-mail'] }, '1'],
+      // The second attempt of 0 was an e-mail.
+      [{ recipientSubjects: ['keyed-hash-of-one-mail'] }, '1 0'],
+      [{ provider: 'smtp' }, '1 0'],
       [{ app: 'shop', until: start + 3000 }, '2 0'],
     ] as const) {
       const calls = (await eventLog.findCalls(filter, { limit: 10 })).rows
       expect([filter, calls.map(nameOf).join(' ')]).toEqual([filter, rows])
+    }
+    const [oldest] = (await eventLog.findCalls({ provider: 'kannel' }, { limit: 10 })).rows.toReversed()
+    expect(oldest?.deliveries.map((row) => `${row.attempt} ${row.provider}`)).toEqual(['1 kannel', '2 smtp'])
+    for (const [list, filters, rows, requests, recipients] of [
+      ['calls', {}, 6, 6, 2],
+      ['calls', { provider: 'smtp' }, 2, 2, 2],
+      ['deliveries', {}, 6, 5, 2],
+      ['deliveries', { provider: 'smtp' }, 2, 2, 1],
+      ['deliveries', { app: 'nobody' }, 0, 0, 0],
+    ] as const) {
+      const total = await eventLog.countFound(list, filters)
+      expect([list, filters, total]).toEqual([list, filters, { rows, requests, recipients, isMore: false }])
     }
   })
 
@@ -498,7 +512,10 @@ describe.each([
       const attempts = [1, 2, 3].map((attempt) => ({ ...ofSms, attempt, country: n === 6 ? 'LU' : 'US' }))
       await eventLog.keep({ ...whole, requestId: idAt(start + n * 1000) }, ...attempts.slice(n % 3))
     }
-    const { findDeliveries, findCalls } = eventLog.withWindows(windows)
+    const { findDeliveries, findCalls, countFound } = eventLog.withWindows(windows)
+    // Of six requests.
+    expect(await countFound('calls', {})).toMatchObject({ rows: 6, isMore: true })
+    expect((await countFound('deliveries', {})).isMore).toBe(true)
     for (const [find, expected] of [
       [findDeliveries, ['3', '2', '1']],
       [findCalls, ['1']],

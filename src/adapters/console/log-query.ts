@@ -6,6 +6,8 @@ import {
   deliveryStatuses,
   errorClasses,
   type Found,
+  type LogFilters,
+  type LogList,
   type PageOfLog,
   type Place,
   statusesIn,
@@ -13,13 +15,10 @@ import {
 } from '../../domain/events/log-search.ts'
 import { isRequestId } from '../../domain/events/request-context.ts'
 import { canonicalTag } from '../../domain/messages/languages.ts'
-import type { LogFilters } from './models.ts'
 
 // The filters of the two lists, as the queries of their URLs have them: keyed hashes in place of recipients.
 
-export type LogList = 'deliveries' | 'calls'
-
-const ofDeliveries = ['requestId', 'statuses', 'provider', 'template', 'lang', 'errorClass'] as const
+const ofDeliveries = ['requestId', 'statuses', 'template', 'lang', 'errorClass'] as const
 const ofCalls = ['call', 'result'] as const
 
 export const channelNames: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
@@ -30,7 +29,7 @@ export const callNames: Readonly<Record<keyof typeof calls, string>> = {
   notify: 'notify',
 }
 
-/** Unknown values are left out. The page names the filters in force. */
+/** Unknown values are left out: `unknownIn` has them. */
 export function readLogQuery(query: URLSearchParams): LogFilters {
   const text = (name: string) => query.get(name)?.trim() || undefined
   const requestId = text('request')
@@ -52,6 +51,17 @@ export function readLogQuery(query: URLSearchParams): LogFilters {
     call: knownIn(text('call'), calls),
     result: knownIn(text('result'), callResults),
   }
+}
+
+/** Names and values that `readLogQuery` left out, such as `result=lost`. */
+export function unknownIn(query: URLSearchParams): string[] {
+  const all = [...query].filter(([name, value]) => name !== 'before' && value.trim() !== '')
+  return all.flatMap(([name, value]) => {
+    const isRead = Object.values(readLogQuery(new URLSearchParams([[name, value]]))).some(
+      (each) => each !== undefined,
+    )
+    return isRead ? [] : [`${name}=${value}`]
+  })
 }
 
 function knownIn<Name extends string>(

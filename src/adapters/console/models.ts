@@ -3,7 +3,7 @@ import type { Brand, BrandStatus, BrandWithTexts } from '../../domain/brands/bra
 import type { Channel } from '../../domain/contact.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { FailingEvents } from '../../domain/events/event-store.ts'
-import type { CallFilter, DeliveryFilter, Found } from '../../domain/events/log-search.ts'
+import type { Found, LogCount, LogFilters } from '../../domain/events/log-search.ts'
 import type { RejectionRate } from '../../domain/events/rejections.ts'
 import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
 import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
@@ -261,11 +261,12 @@ export interface DestinationsModel {
   }
 }
 
-/** A list leaves out the filters of the other. */
-export type LogFilters = DeliveryFilter & CallFilter
-
 export interface LogModel<Row> {
   readonly filters: LogFilters
+  /** Parts of the URL that are no filters, such as `result=lost`. */
+  readonly unknown: readonly string[]
+  /** Of all pages. Null: there is no filter, or this is not the first page. */
+  readonly total: LogCount | null
   /** The recipient that was searched for. */
   readonly masked: string | null
   readonly isLater: boolean

@@ -63,7 +63,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly secrets: Secrets
   readonly eventLog: Pick<
     EventLogReader,
-    'trace' | 'deliveries' | 'findDeliveries' | 'findCalls' | 'named' | 'guarded'
+    'trace' | 'deliveries' | 'findDeliveries' | 'findCalls' | 'countFound' | 'named' | 'guarded'
   > & {
     statistics(period: Period, now: number): Promise<Statistics>
     risingRejections(now: number): Promise<readonly RejectionRate[]>

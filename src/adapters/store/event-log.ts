@@ -1,13 +1,20 @@
 import { and, desc, eq, gte, inArray, isNotNull, lt, lte, notInArray, or, type SQL, sql } from 'drizzle-orm'
-import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
-import type { PageOfLog, Place } from '../../domain/events/log-search.ts'
+import type { Call, Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
+import { type CallFilter, mostCounted, type PageOfLog, type Place } from '../../domain/events/log-search.ts'
 import { otherFlags } from '../../domain/events/request-context.ts'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { MessageReport, ReportChange } from '../../domain/messages/delivery-reports.ts'
 import type { ReadMessages, RecipientJob } from '../../domain/messages/message-query.ts'
 import type { NotifyOrder } from '../../domain/messages/queue.ts'
 import type { StoreDatabase } from './database.ts'
-import { type AttemptRow, deliveryOf, type EventLogEntry, firstAttemptOf, traceOf } from './event-rows.ts'
+import {
+  type AttemptRow,
+  deliveryOf,
+  type EventLogEntry,
+  firstAttemptOf,
+  type RequestRow,
+  traceOf,
+} from './event-rows.ts'
 import { createIdSearch } from './id-search.ts'
 import { createLogSearch, logFilters, pageOf, type SearchWindows } from './log-search.ts'
 import { reportedMessages } from './report-search.ts'
@@ -33,37 +40,15 @@ export interface EventLogWriter {
 /** The guard's flags have no index. */
 const mostSearched = 20_000
 
+/** Requests that are found by an attempt after the first. */
+const mostFurther = 1000
+
 export function createEventLogReader(
   { orm, tables, ofRecipient }: Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient'>,
   windows?: SearchWindows,
 ): StoredEventLog {
   const { requests, attempts, deliveryReports, notifyOrders, notifyJobs } = tables
   const searchLog = createLogSearch(orm, windows)
-
-  async function read(
-    ofRequests: SQL | undefined,
-    ofAttempts: SQL | undefined,
-    limit: number,
-  ): Promise<readonly Delivery[]> {
-    const [first, further] = await Promise.all([
-      orm
-        .select()
-        .from(requests)
-        .where(and(isNotNull(requests.outcome), ofRequests))
-        .orderBy(desc(requests.requestId))
-        .limit(limit),
-      orm
-        .select()
-        .from(attempts)
-        .where(ofAttempts)
-        .orderBy(desc(attempts.requestId), desc(attempts.attempt))
-        .limit(limit),
-    ])
-    const rows = [...first.flatMap((row) => firstAttemptOf(row) ?? []), ...further]
-      .sort(byPlace)
-      .slice(-limit)
-    return withReports(rows)
-  }
 
   async function withReports(rows: readonly AttemptRow[]): Promise<readonly Delivery[]> {
     const keys = rows.flatMap(({ reportKey }) => reportKey ?? [])
@@ -93,10 +78,12 @@ export function createEventLogReader(
 
   const { isDelivery, isCall } = logFilters({ tables, ofRecipient })
 
-  async function deliveries(query: DeliveryQuery, from?: string): Promise<readonly Delivery[]> {
+  /** In the requests, and in their further attempts. */
+  function areDeliveries(query: DeliveryQuery, from?: string): readonly [SQL | undefined, SQL | undefined] {
     const { before } = query
-    return read(
+    return [
       and(
+        isNotNull(requests.outcome),
         isDelivery(requests, query),
         from === undefined ? undefined : gte(requests.requestId, from),
         before && (before.attempt > 1 ? lte : lt)(requests.requestId, before.requestId),
@@ -107,8 +94,53 @@ export function createEventLogReader(
         before && lte(attempts.requestId, before.requestId),
         before && or(lt(attempts.requestId, before.requestId), lt(attempts.attempt, before.attempt)),
       ),
-      query.limit,
+    ]
+  }
+
+  async function deliveries(query: DeliveryQuery, from?: string): Promise<readonly Delivery[]> {
+    const [ofRequests, ofAttempts] = areDeliveries(query, from)
+    const [first, further] = await Promise.all([
+      orm.select().from(requests).where(ofRequests).orderBy(desc(requests.requestId)).limit(query.limit),
+      orm
+        .select()
+        .from(attempts)
+        .where(ofAttempts)
+        .orderBy(desc(attempts.requestId), desc(attempts.attempt))
+        .limit(query.limit),
+    ])
+    const rows = [...first.flatMap((row) => firstAttemptOf(row) ?? []), ...further]
+    return withReports(rows.sort(byPlace).slice(-query.limit))
+  }
+
+  function isWithin(before: Place | undefined, from: string | undefined): SQL | undefined {
+    return and(
+      from === undefined ? undefined : gte(requests.requestId, from),
+      before && lt(requests.requestId, before.requestId),
     )
+  }
+
+  async function withAttempts(rows: readonly RequestRow[]): Promise<readonly Call[]> {
+    const ids = rows.map(({ requestId }) => requestId)
+    const further = await orm.select().from(attempts).where(inArray(attempts.requestId, ids))
+    const all = [...rows.flatMap((row) => firstAttemptOf(row) ?? []), ...further]
+    const byRequest = Map.groupBy(await withReports(all.sort(byPlace)), ({ requestId }) => requestId)
+    return rows.map((row) => ({ ...traceOf(row), deliveries: byRequest.get(row.requestId) ?? [] }))
+  }
+
+  /** What `isCall` cannot find in the requests themselves. */
+  async function furtherTo(
+    { recipientSubjects }: CallFilter,
+    { before }: PageOfLog,
+  ): Promise<readonly string[]> {
+    if (recipientSubjects === undefined) return []
+    const { requestId } = attempts
+    const rows = await orm
+      .select({ requestId })
+      .from(attempts)
+      .where(and(ofRecipient(attempts, recipientSubjects), before && lt(requestId, before.requestId)))
+      .orderBy(desc(requestId))
+      .limit(mostFurther)
+    return rows.map((row) => row.requestId)
   }
 
   return {
@@ -140,22 +172,51 @@ export function createEventLogReader(
       if (isIndexed) return pageOf(await newest({ before, limit: limit + 1 }), limit)
       return searchLog([requests, attempts], filter, { before, limit }, newest)
     },
-    findCalls: (filter, page) =>
-      searchLog([requests], filter, page, async ({ before, limit }, from) => {
-        const rows = await orm
+    findCalls: async (filter, page) => {
+      const further = await furtherTo(filter, page)
+      const { rows, next } = await searchLog([requests], filter, page, async ({ before, limit }, from) => {
+        const found = await orm
           .select()
           .from(requests)
-          .where(
-            and(
-              isCall(filter),
-              from === undefined ? undefined : gte(requests.requestId, from),
-              before && lt(requests.requestId, before.requestId),
-            ),
-          )
+          .where(and(isCall(filter, further), isWithin(before, from)))
           .orderBy(desc(requests.requestId))
           .limit(limit)
-        return rows.map((row) => ({ ...traceOf(row), attempt: 1 }))
-      }),
+        return found.map((row) => ({ ...row, attempt: 1 }))
+      })
+      return { rows: await withAttempts(rows), next }
+    },
+    countFound: async (list, filters) => {
+      const page = { limit: mostCounted }
+      const further = list === 'calls' ? await furtherTo(filters, page) : []
+      const first = { requestId: requests.requestId, attempt: sql<number>`1`, to: requests.recipientHash }
+      const others = { requestId: attempts.requestId, attempt: attempts.attempt, to: attempts.recipientHash }
+      const newest = async ({ before, limit }: PageOfLog, from?: string) => {
+        const [ofRequests, ofAttempts] =
+          list === 'calls'
+            ? [and(isCall(filters, further), isWithin(before, from))]
+            : areDeliveries({ ...filters, before, limit }, from)
+        const [ones, more] = await Promise.all([
+          orm.select(first).from(requests).where(ofRequests).orderBy(desc(requests.requestId)).limit(limit),
+          ofAttempts
+            ? orm
+                .select(others)
+                .from(attempts)
+                .where(ofAttempts)
+                .orderBy(desc(attempts.requestId), desc(attempts.attempt))
+                .limit(limit)
+            : [],
+        ])
+        return [...ones, ...more].sort(byPlace).slice(-limit).toReversed()
+      }
+      const tables = list === 'calls' ? [requests] : [requests, attempts]
+      const { rows, next } = await searchLog(tables, filters, page, newest)
+      return {
+        rows: rows.length,
+        requests: new Set(rows.map(({ requestId }) => requestId)).size,
+        recipients: new Set(rows.flatMap(({ to }) => to ?? [])).size,
+        isMore: next !== null,
+      }
+    },
     named: createIdSearch({ orm, tables: { attempts, requests } }),
     reportedMessages: reportedMessages({ orm, tables: { attempts, requests } }),
     guarded: async (limit) => {

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { and, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm'
 import {
   type CallFilter,
   callResults,
@@ -85,7 +85,7 @@ function placeOf({ requestId, attempt }: Place): Found<unknown>['next'] {
 const reportable: readonly DeliveryStatus[] = ['accepted', 'unknown']
 
 export function logFilters({
-  tables: { requests, deliveryReports },
+  tables: { requests, attempts, deliveryReports },
   ofRecipient,
 }: Pick<StoreDatabase, 'tables' | 'ofRecipient'>) {
   function isOf(table: LogTable, { since, until, app, brand, channel, country }: LogFilter): SQL | undefined {
@@ -123,11 +123,22 @@ export function logFilters({
         statuses && hasStatus(table, statuses),
       )
     },
-    isCall(filter: CallFilter): SQL | undefined {
-      const { recipientSubjects, call, result } = filter
+    /** @param ofRecipient requests with further attempts to the recipient */
+    isCall(filter: CallFilter, ofRecipient: readonly string[] = []): SQL | undefined {
+      const { recipientSubjects, provider, call, result } = filter
       return and(
         isOf(requests, filter),
-        recipientSubjects && inArray(requests.recipientHash, [...recipientSubjects]),
+        recipientSubjects &&
+          or(
+            inArray(requests.recipientHash, [...recipientSubjects]),
+            inArray(requests.requestId, [...ofRecipient]),
+          ),
+        provider === undefined
+          ? undefined
+          : or(
+              eq(requests.provider, provider),
+              sql`EXISTS (SELECT 1 FROM ${attempts} WHERE ${attempts.requestId} = ${requests.requestId} AND ${attempts.provider} = ${provider})`,
+            ),
         call && inArray(requests.operation, [...calls[call]]),
         result &&
           (result === 'success'

@@ -1,7 +1,16 @@
 import type { Channel } from '../contact.ts'
 import type { DeliveryReportState } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
-import type { CallFilter, DeliveryFilter, DeliveryStatus, Found, PageOfLog } from './log-search.ts'
+import type {
+  CallFilter,
+  DeliveryFilter,
+  DeliveryStatus,
+  Found,
+  LogCount,
+  LogFilters,
+  LogList,
+  PageOfLog,
+} from './log-search.ts'
 import type { Attempt, Flag, LimitStatus, Operation, RequestContext, RequestEnd } from './request-context.ts'
 
 /** No API key, code, full recipient or text. */
@@ -33,6 +42,11 @@ export interface Delivery extends Omit<Attempt, 'error' | 'cost'> {
   readonly report: DeliveryReportState | null
 }
 
+/** With its attempts, oldest first. */
+export interface Call extends RequestTrace {
+  readonly deliveries: readonly Delivery[]
+}
+
 export interface DeliveryQuery extends DeliveryFilter, PageOfLog {}
 
 export interface NamedRequest extends Pick<RequestTrace, 'requestId' | 'app' | 'at'> {
@@ -53,7 +67,9 @@ export interface EventLogReader {
   /** Oldest first. */
   deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
   findDeliveries(filter: DeliveryFilter, page: PageOfLog): Promise<Found<Delivery>>
-  findCalls(filter: CallFilter, page: PageOfLog): Promise<Found<RequestTrace>>
+  findCalls(filter: CallFilter, page: PageOfLog): Promise<Found<Call>>
+  /** Reads as much of the log as one search. */
+  countFound(list: LogList, filters: LogFilters): Promise<LogCount>
   /** Requests with this reference, and messages with this provider message ID. */
   named(name: string): Promise<{
     /** At most about 20, newest first. */

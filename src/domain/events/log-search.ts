@@ -83,13 +83,14 @@ export interface LogFilter {
   readonly channel?: Channel | undefined
   /** ISO 3166-1. */
   readonly country?: string | undefined
+  /** Of a request: of one of its attempts. */
+  readonly provider?: string | undefined
   readonly recipientSubjects?: readonly string[] | undefined
 }
 
 export interface DeliveryFilter extends LogFilter {
   readonly requestId?: string | undefined
   readonly statuses?: readonly DeliveryStatus[] | undefined
-  readonly provider?: string | undefined
   readonly template?: string | undefined
   /** Of the text, as BCP 47. */
   readonly lang?: string | undefined
@@ -99,6 +100,24 @@ export interface DeliveryFilter extends LogFilter {
 export interface CallFilter extends LogFilter {
   readonly call?: keyof typeof calls | undefined
   readonly result?: keyof typeof callResults | undefined
+}
+
+/** Attempts, or requests with their attempts. */
+export type LogList = 'deliveries' | 'calls'
+
+/** A list leaves out the filters of the other. */
+export type LogFilters = DeliveryFilter & CallFilter
+
+/** Of these rows at most. */
+export const mostCounted = 10_000
+
+export interface LogCount {
+  readonly rows: number
+  readonly requests: number
+  /** Different ones. Of a call to several recipients the first. */
+  readonly recipients: number
+  /** Further rows match, or were not searched. */
+  readonly isMore: boolean
 }
 
 export interface Place extends Pick<Attempt, 'attempt'> {

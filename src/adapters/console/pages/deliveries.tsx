@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { countryName } from '../../../domain/destinations/destination.ts'
+import { countryWords } from '../../../domain/destinations/destination.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { deliveryStatuses } from '../../../domain/events/log-search.ts'
 import type { LimitStatus } from '../../../domain/events/request-context.ts'
@@ -22,7 +22,7 @@ import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, Drawing } from '../components.tsx'
 import { channelNames } from '../log-query.ts'
 import type { PageContext, TraceModel } from '../models.ts'
-import { callPaths, DeliveryBadge, rowsTo, shortId, withPlus } from './parts.tsx'
+import { callPaths, DeliveryBadge, requestsTo, shortId, withPlus } from './parts.tsx'
 
 export function tracePage(pageContext: PageContext, { trace, deliveries, lines }: TraceModel): string {
   const { opening, sections } = parseTrace(lines)
@@ -112,13 +112,15 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
               ),
               Channel: trace.channel && channelNames[trace.channel],
               Recipient:
-                trace.recipient && deliveries[0] ? (
-                  <a href={rowsTo('deliveries', deliveries[0])}>{withPlus(trace.recipient)}</a>
+                trace.recipient && trace.recipientSubject ? (
+                  <a href={requestsTo({ recipientSubject: trace.recipientSubject })}>
+                    {withPlus(trace.recipient)}
+                  </a>
                 ) : (
                   trace.recipient && withPlus(trace.recipient)
                 ),
               Recipients: trace.recipients,
-              Country: trace.country && countryName(trace.country),
+              Country: trace.country && countryWords(trace.country),
               Reference: trace.reference && <bdi class="breaks">{trace.reference}</bdi>,
               Duration: trace.end === null ? 'unknown' : elapsed(trace.end.durationMs),
             }}

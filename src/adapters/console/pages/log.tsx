@@ -1,15 +1,20 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { countryName } from '../../../domain/destinations/destination.ts'
-import { type Delivery, type RequestTrace, whyOf } from '../../../domain/events/event-log.ts'
+import { countryWords } from '../../../domain/destinations/destination.ts'
+import { type Call, type Delivery, whyOf } from '../../../domain/events/event-log.ts'
 import {
   callResults,
   deliveryStatuses,
   errorClasses,
+  type LogCount,
+  type LogFilters,
+  type LogList,
+  mostCounted,
   statusKeys,
   wordOf,
 } from '../../../domain/events/log-search.ts'
-import { dayMs, hourMs, minuteMs } from '../../../domain/time.ts'
+import { guardDecision } from '../../../domain/events/request-context.ts'
+import { dayMs, hourMs, minuteMs, periodOf } from '../../../domain/time.ts'
 import {
   Badge,
   Button,
@@ -17,27 +22,20 @@ import {
   ExactTime,
   Field,
   LinkButton,
+  rich,
   Select,
   Snippet,
   UtcNote,
 } from '../../pages/components.tsx'
-import { count, elapsed } from '../../pages/words.ts'
-import { Card, consolePage, LiveBar, Pager, Table } from '../components.tsx'
-import {
-  callNames,
-  channelNames,
-  filtersInForce,
-  type LogList,
-  logUrl,
-  mostExported,
-  timeText,
-} from '../log-query.ts'
-import type { LogFilters, LogModel, PageContext } from '../models.ts'
+import { count, counted, elapsed } from '../../pages/words.ts'
+import { Card, consolePage, LiveBar, Notice, Pager, Table } from '../components.tsx'
+import { callNames, channelNames, filtersInForce, logUrl, mostExported, timeText } from '../log-query.ts'
+import type { LogModel, PageContext } from '../models.ts'
 import {
   callPaths,
   DeliveryBadge,
   Instant,
-  rowsTo,
+  requestsTo,
   StatusBadge,
   segmentsInWords,
   shortId,
@@ -69,7 +67,7 @@ export function deliveriesPage(pageContext: PageContext, model: LogModel<Deliver
   )
 }
 
-export function callsPage(pageContext: PageContext, model: LogModel<RequestTrace>): string {
+export function callsPage(pageContext: PageContext, model: LogModel<Call>): string {
   return logPage(
     pageContext,
     'calls',
@@ -81,8 +79,9 @@ export function callsPage(pageContext: PageContext, model: LogModel<RequestTrace
         { title: 'Request', isHeader: true },
         'App',
         'Brand',
-        'Call',
         'To',
+        'Call',
+        'Attempts',
         'Result',
         { title: 'Duration', align: 'end' },
       ]}
@@ -101,7 +100,7 @@ function logPage(
   model: LogModel<unknown>,
   table: ComponentChildren,
 ): string {
-  const { filters, isLater, found, searchedTo } = model
+  const { filters, unknown, total, isLater, found, searchedTo } = model
   const { rows, next } = found
   const inForce = filtersInForce(list, filters, model.masked)
   return consolePage(
@@ -124,10 +123,13 @@ function logPage(
     },
     <Card class="log">
       <h2 class="sr-only">{lists[list]}</h2>
-      <details class="fold">
-        <summary>Filter</summary>
-        <Filters list={list} model={model} now={pageContext.now} />
-      </details>
+      {unknown.length > 0 && (
+        <Notice tone="warn">
+          {unknown.length === 1 ? 'This filter is unknown' : 'These filters are unknown'}, so the list does
+          not use {unknown.length === 1 ? 'it' : 'them'}: <bdi>{unknown.join(', ')}</bdi>
+        </Notice>
+      )}
+      <Filters list={list} model={model} now={pageContext.now} />
       {inForce.length > 0 && (
         <p class="found">
           {inForce.map(({ name, value, without }) => (
@@ -143,11 +145,18 @@ function logPage(
         </p>
       )}
       <div class="live" data-live="log" data-now={pageContext.now}>
+        {total && <Total list={list} filters={filters} total={total} />}
         {table}
         {searchedTo !== null && (
           <p class="hint">
             {rows.length === 0 ? 'Nothing found' : 'Searched'} back to <ExactTime at={searchedTo} />. Older
             rows may match.
+            {list === 'calls' && filters.recipientSubjects && (
+              <>
+                {' '}
+                <a href={logUrl('deliveries', filters)}>Messages to the recipient</a> are found at any age.
+              </>
+            )}
           </p>
         )}
         <Pager
@@ -166,6 +175,42 @@ function logPage(
   )
 }
 
+interface TotalProps {
+  readonly list: LogList
+  readonly filters: LogFilters
+  readonly total: LogCount
+}
+
+/** How much the filters find, and which requests failed for that. */
+function Total({ list, filters, total: { rows, requests, recipients, isMore } }: TotalProps) {
+  if (rows === 0) return null
+  const several = rows < mostCounted ? 'At least ' : 'More than '
+  const what = list === 'calls' ? '' : `${counted(rows, 'attempt')} of `
+  const { provider, statuses, recipientSubjects } = filters
+  return (
+    <p class="total">
+      <strong>
+        {isMore && several}
+        {what}
+        {counted(requests, 'request')}
+        {recipientSubjects ? '' : ` to ${counted(recipients, 'recipient')}`}
+      </strong>
+      {list === 'deliveries' && recipientSubjects && (
+        <span class="hint">
+          Without requests that were rejected. <a href={logUrl('calls', filters)}>All requests</a>
+        </span>
+      )}
+      {list === 'deliveries' && !recipientSubjects && (provider ?? statuses) && (
+        <span class="hint">
+          Requests{provider && ` with ${provider}`} that all providers failed:{' '}
+          <a href={logUrl('calls', { ...filters, call: 'code', result: 'failed' })}>codes</a>,{' '}
+          <a href={logUrl('calls', { ...filters, call: 'notify', result: 'failed' })}>notifications</a>
+        </span>
+      )}
+    </p>
+  )
+}
+
 const times = { 'Last hour': hourMs, 'Last 24 hours': dayMs, 'Last 7 days': 7 * dayMs }
 
 interface FiltersProps {
@@ -177,77 +222,88 @@ interface FiltersProps {
 function Filters({ list, model: { filters, known }, now }: FiltersProps) {
   const { recipientSubjects, requestId, statuses = [], since, until } = filters
   const any = { '': 'any' }
+  const today = periodOf('day', now).start
   const named = (values: readonly string[]) => Object.fromEntries(values.map((value) => [value, value]))
   const namesOf = (values: Readonly<Record<string, { readonly name: string }>>) =>
     Object.fromEntries(Object.entries(values).map(([value, { name }]) => [value, name]))
   const countries = known.country
-    .map((code): [string, string] => [code, countryName(code)])
+    .map((code): [string, string] => [code, countryWords(code)])
     .sort(([, one], [, other]) => one.localeCompare(other))
   return (
     <form method="get" action={`/admin/${list}`} class="form filters" autocomplete="off">
       {recipientSubjects && <input type="hidden" name="recipient" value={recipientSubjects.join('.')} />}
       {list === 'deliveries' && requestId && <input type="hidden" name="request" value={requestId} />}
-      {list === 'deliveries' && (
-        <fieldset class="statuses">
-          <legend>Status</legend>
-          {statusKeys.map((status) => (
-            <label key={status}>
-              <input
-                type="checkbox"
-                name="status"
-                value={wordOf(status)}
-                checked={statuses.includes(status)}
-              />
-              <span>
-                <StatusBadge status={status} /> <small>{deliveryStatuses[status].meaning}</small>
-              </span>
-            </label>
-          ))}
-        </fieldset>
-      )}
-      <div class="fields">
-        {list === 'deliveries' ? (
-          <>
-            <Select
-              label="Provider"
-              name="provider"
-              value={filters.provider ?? ''}
-              options={{ ...any, ...named(known.provider) }}
-            />
-            <Select
-              label="Cause of a failure"
-              name="error"
-              value={filters.errorClass ?? ''}
-              options={{ ...any, ...errorClasses }}
-            />
-            <Field label="Template" name="template" value={filters.template ?? ''} known={known.template} />
-            <Field label="Language of the text" name="lang" value={filters.lang ?? ''} known={known.lang} />
-          </>
-        ) : (
-          <>
-            <Select label="Call" name="call" value={filters.call ?? ''} options={{ ...any, ...callNames }} />
-            <Select
-              label="Result"
-              name="result"
-              value={filters.result ?? ''}
-              options={{ ...any, ...namesOf(callResults) }}
-            />
-          </>
+      <details class="fold">
+        <summary>Filter</summary>
+        {list === 'deliveries' && (
+          <fieldset class="statuses">
+            <legend>Status</legend>
+            {statusKeys.map((status) => (
+              <label key={status}>
+                <input
+                  type="checkbox"
+                  name="status"
+                  value={wordOf(status)}
+                  checked={statuses.includes(status)}
+                />
+                <span>
+                  <StatusBadge status={status} /> <small>{deliveryStatuses[status].meaning}</small>
+                </span>
+              </label>
+            ))}
+          </fieldset>
         )}
-        <Field label="App" name="app" value={filters.app ?? ''} known={known.app} />
-        <Field label="Brand" name="brand" value={filters.brand ?? ''} known={known.brand} />
-        <Select
-          label="Channel"
-          name="channel"
-          value={filters.channel ?? ''}
-          options={{ ...any, ...channelNames }}
-        />
-        <Select
-          label="Country"
-          name="country"
-          value={filters.country ?? ''}
-          options={{ ...any, ...Object.fromEntries(countries) }}
-        />
+        <div class="fields">
+          <Select
+            label="Provider"
+            name="provider"
+            value={filters.provider ?? ''}
+            options={{ ...any, ...named(known.provider) }}
+          />
+          {list === 'deliveries' ? (
+            <>
+              <Select
+                label="Cause of a failure"
+                name="error"
+                value={filters.errorClass ?? ''}
+                options={{ ...any, ...errorClasses }}
+              />
+              <Field label="Template" name="template" value={filters.template ?? ''} known={known.template} />
+              <Field label="Language of the text" name="lang" value={filters.lang ?? ''} known={known.lang} />
+            </>
+          ) : (
+            <>
+              <Select
+                label="Call"
+                name="call"
+                value={filters.call ?? ''}
+                options={{ ...any, ...callNames }}
+              />
+              <Select
+                label="Result"
+                name="result"
+                value={filters.result ?? ''}
+                options={{ ...any, ...namesOf(callResults) }}
+              />
+            </>
+          )}
+          <Field label="App" name="app" value={filters.app ?? ''} known={known.app} />
+          <Field label="Brand" name="brand" value={filters.brand ?? ''} known={known.brand} />
+          <Select
+            label="Channel"
+            name="channel"
+            value={filters.channel ?? ''}
+            options={{ ...any, ...channelNames }}
+          />
+          <Select
+            label="Country"
+            name="country"
+            value={filters.country ?? ''}
+            options={{ ...any, ...Object.fromEntries(countries) }}
+          />
+        </div>
+      </details>
+      <div class="times">
         <Field
           label={
             <>
@@ -268,15 +324,18 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
           isTime
           value={until === undefined ? '' : timeText(until)}
         />
-      </div>
-      <p class="buttons">
-        <Button kind="primary">Apply</Button>
-        {Object.entries(times).map(([title, ms]) => (
-          <LinkButton key={title} href={logUrl(list, lastOf(filters, now, ms))} small>
-            {title}
+        <p class="buttons">
+          <Button kind="primary">Apply</Button>
+          <LinkButton href={logUrl(list, { ...filters, since: today - dayMs, until: today })} small>
+            Yesterday (UTC)
           </LinkButton>
-        ))}
-      </p>
+          {Object.entries(times).map(([title, ms]) => (
+            <LinkButton key={title} href={logUrl(list, lastOf(filters, now, ms))} small>
+              {title}
+            </LinkButton>
+          ))}
+        </p>
+      </div>
     </form>
   )
 }
@@ -295,10 +354,10 @@ function deliveryCells(row: Delivery) {
     <bdi class="breaks">{row.app}</bdi>,
     <BrandName brand={row.brand} />,
     <span class="two-lines">
-      <a class="masked" href={rowsTo('deliveries', row)}>
+      <a class="masked" href={requestsTo(row)}>
         {withPlus(row.recipient)}
       </a>
-      {row.country !== null && <small>{countryName(row.country)}</small>}
+      {row.country !== null && <small>{countryWords(row.country)}</small>}
     </span>,
     <span class="two-lines">
       <span>{row.provider}</span>
@@ -322,34 +381,70 @@ function deliveryCells(row: Delivery) {
   ]
 }
 
-function callCells(row: RequestTrace) {
+function callCells(row: Call) {
   const { requestId, at, app, brand, operation, recipient, recipientSubject, recipients, country, end } = row
+  const notes = notesOf(row)
   return [
     <Instant at={at} />,
     <RequestLink requestId={requestId} />,
     <bdi class="breaks">{app}</bdi>,
     <BrandName brand={brand} />,
-    <code>{callPaths[operation]}</code>,
     recipient === null || recipientSubject === null ? (
       <span class="hint">{recipients === null ? '–' : `${recipients} recipients`}</span>
     ) : (
       <span class="two-lines">
-        <a class="masked" href={rowsTo('calls', { recipientSubject })}>
+        <a class="masked" href={requestsTo({ recipientSubject })}>
           {withPlus(recipient)}
         </a>
-        {country !== null && <small>{countryName(country)}</small>}
+        {country !== null && <small>{countryWords(country)}</small>}
       </span>
     ),
+    <code>{callPaths[operation].replace('POST ', '')}</code>,
+    <Attempts row={row} />,
     end === null ? (
       <Badge tone="warn">no response</Badge>
     ) : (
       <span class="two-lines">
         <Badge tone={end.error === null ? 'good' : 'bad'}>{`${end.status} ${end.error ?? 'success'}`}</Badge>
-        {row.flags.length > 0 && <small>{row.flags.join(', ')}</small>}
+        {notes.map((note) => (
+          <small key={note} class="why">
+            {rich(note)}
+          </small>
+        ))}
       </span>
     ),
     <span class="nowrap">{end === null ? '–' : elapsed(end.durationMs)}</span>,
   ]
+}
+
+/** What the providers did. */
+function Attempts({ row: { deliveries } }: { row: Call }) {
+  if (deliveries.length === 0) return <span class="hint">–</span>
+  return (
+    <span class="attempts">
+      {deliveries.slice(0, mostAttempts).map((delivery) => (
+        <span key={delivery.attempt} title={whyOf(delivery)}>
+          {delivery.provider} <DeliveryBadge row={delivery} />
+        </span>
+      ))}
+      {deliveries.length > mostAttempts && <small>{`and ${deliveries.length - mostAttempts} more`}</small>}
+    </span>
+  )
+}
+
+const mostAttempts = 4
+
+/** Why the request failed, if its error and its attempts do not say it. Then what was only recorded. */
+function notesOf({ flags, limits, end, deliveries }: Call): string[] {
+  if (flags.includes('replayed')) return ['the answer of an earlier request']
+  const notes = end?.error && end.message && deliveries.length === 0 ? [end.message] : []
+  const decision = guardDecision({ flags, limits }, end?.error)
+  if (decision?.verdict === 'denied') notes.push('denied by the SMS pumping guard')
+  if (decision?.verdict === 'recorded') notes.push('recorded by the SMS pumping guard')
+  if (flags.includes('destination') && end?.error !== 'validation_error')
+    notes.push('recorded by a destination rule with `monitor`')
+  if (flags.includes('review')) notes.push('review number')
+  return notes
 }
 
 function RequestLink({ requestId, children }: { requestId: string; children?: ComponentChildren }) {

@@ -5,7 +5,7 @@ import { type Delivery, type RequestTrace, statusOf } from '../../../domain/even
 import { type DeliveryStatus, deliveryStatuses } from '../../../domain/events/log-search.ts'
 import { Badge, Now, type Tone } from '../../pages/components.tsx'
 import { utc } from '../../pages/words.ts'
-import { type LogList, logUrl } from '../log-query.ts'
+import { logUrl } from '../log-query.ts'
 
 const brandTones: Readonly<Record<BrandStatus, Tone>> = { pending: 'warn', active: 'good', suspended: 'bad' }
 
@@ -39,9 +39,9 @@ export function shortId(requestId: string): string {
   return `…${requestId.slice(-8)}`
 }
 
-/** The rows of the same recipient. */
-export function rowsTo(list: LogList, { recipientSubject }: { readonly recipientSubject: string }): string {
-  return logUrl(list, { recipientSubjects: [recipientSubject] })
+/** All requests to the recipient. */
+export function requestsTo({ recipientSubject }: { readonly recipientSubject: string }): string {
+  return logUrl('calls', { recipientSubjects: [recipientSubject] })
 }
 
 export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {

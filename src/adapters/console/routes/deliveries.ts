@@ -1,11 +1,25 @@
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { explain } from '../../../domain/events/explain.ts'
-import { deliveryStatuses, type Found, type PageOfLog } from '../../../domain/events/log-search.ts'
+import {
+  deliveryStatuses,
+  type Found,
+  type LogFilters,
+  type LogList,
+  type PageOfLog,
+} from '../../../domain/events/log-search.ts'
 import { otpLanguages } from '../../../domain/messages/otp-texts.ts'
 import { templateKeys } from '../../../domain/messages/templates.ts'
 import { csvDownload, html, seeOther } from '../answers.ts'
-import { type Columns, csvOf, type LogList, logUrl, readLogQuery, readPlace } from '../log-query.ts'
-import type { LogFilters, LogModel } from '../models.ts'
+import {
+  type Columns,
+  csvOf,
+  filtersInForce,
+  logUrl,
+  readLogQuery,
+  readPlace,
+  unknownIn,
+} from '../log-query.ts'
+import type { LogModel } from '../models.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { tracePage } from '../pages/deliveries.tsx'
 import { callsPage, deliveriesPage } from '../pages/log.tsx'
@@ -14,17 +28,10 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
   const { eventLog } = ports
 
   get('/admin/deliveries', async ({ url }, pageContext) =>
-    shown('deliveries', url, async (filters, page, before) =>
-      deliveriesPage(
-        pageContext,
-        await modelOf(filters, before, await eventLog.findDeliveries(filters, page)),
-      ),
-    ),
+    shown('deliveries', url, eventLog.findDeliveries, (model) => deliveriesPage(pageContext, model)),
   )
   get('/admin/calls', async ({ url }, pageContext) =>
-    shown('calls', url, async (filters, page, before) =>
-      callsPage(pageContext, await modelOf(filters, before, await eventLog.findCalls(filters, page))),
-    ),
+    shown('calls', url, eventLog.findCalls, (model) => callsPage(pageContext, model)),
   )
   get('/admin/deliveries.csv', ({ url: { searchParams } }) => {
     const filters = readLogQuery(searchParams)
@@ -39,24 +46,24 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
     )
   })
 
-  async function shown(
+  async function shown<Row extends Pick<RequestTrace, 'recipient'>>(
     list: LogList,
     { searchParams }: URL,
-    page: (filters: LogFilters, page: PageOfLog, isLater: boolean) => Promise<string>,
+    find: (filters: LogFilters, page: PageOfLog) => Promise<Found<Row>>,
+    page: (model: LogModel<Row>) => string,
   ): Promise<Response> {
     const filters = readLogQuery(searchParams)
     // A form sends its empty fields too.
     if ([...searchParams.values()].includes('')) return seeOther(logUrl(list, filters))
+    const unknown = unknownIn(searchParams)
     const before = readPlace(searchParams.get('before'))
-    return html(await page(filters, { before, limit: pageLength }, before !== undefined))
-  }
-
-  async function modelOf<Row extends Pick<RequestTrace, 'recipient'>>(
-    filters: LogFilters,
-    isLater: boolean,
-    found: Found<Row>,
-  ): Promise<LogModel<Row>> {
-    const [brands, apps] = await Promise.all([ports.brands.list(), ports.apps.list()])
+    const isCounted = before === undefined && filtersInForce(list, filters, null).length > 0
+    const [brands, apps, found, total] = await Promise.all([
+      ports.brands.list(),
+      ports.apps.list(),
+      find(filters, { before, limit: pageLength }),
+      isCounted ? eventLog.countFound(list, filters) : null,
+    ])
     const masked = filters.recipientSubjects ? (found.rows[0]?.recipient ?? null) : null
     const providers = ports.providerStates().map(({ name }) => name)
     const own = brands.flatMap(({ notifyTemplates }) => notifyTemplates)
@@ -69,7 +76,8 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
       country: countries(settings.isCountry),
     }
     const searchedTo = found.rows.length < pageLength ? (found.next?.at ?? null) : null
-    return { filters, masked, isLater, found, searchedTo, known }
+    const isLater = before !== undefined
+    return html(page({ filters, unknown, total, masked, isLater, found, searchedTo, known }))
   }
 
   get('/admin/deliveries/:requestId', async ({ params: { requestId = '' } }, pageContext) => {

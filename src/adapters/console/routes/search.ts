@@ -54,17 +54,13 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     if (!recipient) return []
     // Hashed, since proxies log URLs.
     const recipientSubjects = secrets.subjects(recipient.channel, recipient.identity)
-    const [latest] = await eventLog.deliveries({ recipientSubjects, limit: 1 })
-    if (latest) {
-      const href = logUrl('deliveries', { recipientSubjects })
-      return [{ title: 'Deliveries to this recipient', detail: withPlus(latest.recipient), href }]
-    }
-    // Rejected requests have no deliveries.
     const { rows } = await eventLog.findCalls({ recipientSubjects }, { limit: 1 })
-    const href = logUrl('calls', { recipientSubjects })
-    return rows.map(({ recipient: masked }) => ({
-      title: 'API calls for this recipient',
-      detail: withPlus(masked ?? ''),
+    // Its index finds older ones.
+    const found = rows.length > 0 ? rows : await eventLog.deliveries({ recipientSubjects, limit: 1 })
+    const href = logUrl(rows.length > 0 ? 'calls' : 'deliveries', { recipientSubjects })
+    return found.map(({ recipient }) => ({
+      title: 'Requests to this recipient',
+      detail: withPlus(recipient ?? ''),
       href,
     }))
   }
