@@ -21,7 +21,7 @@ if (
 }
 
 if (token === '') {
-  words.textContent = 'The link is incomplete. Open the whole link that otpost admin link printed.'
+  words.textContent = 'The link is incomplete. Copy the whole link, and open it again.'
 } else {
   field.value = token
   words.textContent = 'Signing in…'
