@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import { unknownCountry } from '../domain/guard/bucket.ts'
+import type { GuardTotals } from '../domain/guard/counts.ts'
 import type { GuardMode } from '../domain/guard/guard.ts'
-import type { GuardStatus, GuardTotals, PrefixStatus } from '../domain/guard/status.ts'
+import type { PumpingStatus } from '../domain/guard/pumping.ts'
+import type { GuardStatus, PrefixStatus } from '../domain/guard/status.ts'
 import {
   defaultDurations,
   type PrefixAction,
@@ -20,7 +22,7 @@ export function guardCommands(program: Command, env: Env): void {
   guard
     .command('status')
     .description(
-      'print blocked and allowed prefixes, the fullest buckets, and the conversion of each country',
+      'print pumped countries with their prefixes and apps, blocked and allowed prefixes, the fullest buckets, and the conversion of each country',
     )
     .option('--json', 'print JSON')
     .addHelpText(
@@ -94,6 +96,7 @@ function printStatus(status: GuardStatus): void {
   const { mode, blocked, allowed, buckets, countries, lastHour, last24Hours } = status
   print(modeWords[mode])
   print(`In the last hour: ${totalsWords(lastHour)}. In the last 24 hours: ${totalsWords(last24Hours)}.`)
+  printPumping(status.pumping)
   printPrefixes(
     mode === 'record' ? 'Blocked prefixes (those by the guard: recorded only)' : 'Blocked prefixes',
     blocked,
@@ -118,6 +121,28 @@ function printStatus(status: GuardStatus): void {
     ['DENIED', ({ denied }) => String(denied)],
     ['RECORDED', ({ recorded }) => String(recorded)],
   ])
+}
+
+function printPumping(pumping: readonly PumpingStatus[]): void {
+  section('Too many unverified codes in the last hour', pumping.length)
+  if (pumping.length === 0) return
+  printTable(undefined, pumping, [
+    ['COUNTRY', ({ country }) => (country === unknownCountry ? 'none' : country)],
+    ['SENT', ({ sent }) => String(sent)],
+    ['VERIFIED', ({ verified }) => String(verified)],
+    ['DENIED', ({ denied }) => String(denied)],
+    ['RECORDED', ({ recorded, recordedLately }) => `${recorded} (${recordedLately} in 2 min)`],
+    ['PREFIXES', ({ prefixes }) => listed(prefixes.map(prefixWords))],
+    ['APPS', ({ apps }) => listed(apps.map(({ app, brand, codes }) => `${app} (${brand}) ${codes}`))],
+  ])
+}
+
+function prefixWords({ prefix, share, isBlocked }: PumpingStatus['prefixes'][number]): string {
+  return `${prefix} ${Math.floor(share * 100)}%${isBlocked ? ' blocked' : ''}`
+}
+
+function listed(words: readonly string[]): string {
+  return words.length === 0 ? '-' : words.slice(0, 5).join(', ')
 }
 
 function printPrefixes(title: string, prefixes: readonly PrefixStatus[]): void {

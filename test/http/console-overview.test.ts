@@ -62,7 +62,7 @@ const noGuard: OverviewModel['guard'] = {
   mode: 'deny',
   blocked: new Map(),
   blockedByOperators: 0,
-  countries: [],
+  pumping: [],
 }
 
 /** Statistics of a day with the given figures in its last hour and no others. */
@@ -580,35 +580,86 @@ describe('the list of problems', () => {
     ])
   })
 
-  test('has the prefixes and countries of SMS pumping, the worst first', () => {
-    const guard = {
-      blockedByOperators: 0,
-      blocked: new Map([
-        ['KZ', 1],
-        ['LV', 3],
-        [null, 2],
-        ['UZ', 1],
-      ]),
-      countries: (
-        [
-          ['country-hour', 'LV', 20],
-          ['country-day', 'LV', 1],
-          ['country-hour', 'ZZ', 1],
-        ] as const
-      ).map(([bucket, country, count]) => ({ bucket, verdict: 'denied' as const, country, count })),
-    }
+  test('has blocked prefixes, those of the most first', () => {
+    const blocked = new Map([
+      ['KZ', 1],
+      ['LV', 3],
+      [null, 2],
+      ['UZ', 1],
+    ])
     const prefixes =
       '3 prefixes of Latvia, 2 prefixes of no country, 1 prefix of Kazakhstan, 1 of other countries.'
-    const why = 'in the last hour, because too many codes are not verified.'
-    expect(texts(concernsOf(overview({}, { guard: { mode: 'deny', ...guard } })))).toEqual([
-      `warn: The SMS pumping guard blocks ${prefixes}`,
-      `warn: 21 codes to Latvia were denied ${why}`,
-      `warn: 1 code to no country was denied ${why}`,
-    ])
-    const recorded = texts(concernsOf(overview({}, { guard: { mode: 'record', ...guard } })))
-    expect(recorded[0]).toBe(`warn: The SMS pumping guard would block ${prefixes}`)
-    expect(recorded[1]).toBe(`warn: 21 codes to Latvia would have been denied ${why}`)
-    expect(recorded[2]).toEndWith('To deny such codes, set `GUARD=deny`.')
+    for (const [mode, verb] of [
+      ['deny', 'blocks'],
+      ['record', 'would block'],
+    ] as const) {
+      const guard = { ...noGuard, mode, blocked }
+      expect(texts(concernsOf(overview({}, { guard })))).toEqual([
+        `warn: The SMS pumping guard ${verb} ${prefixes}`,
+      ])
+    }
+  })
+
+  describe('SMS pumping', () => {
+    const status = {
+      country: 'UZ',
+      sent: 3512,
+      verified: 0,
+      denied: 0,
+      recorded: 3509,
+      recordedLately: 120,
+      prefixes: [{ prefix: '+9989371', share: 1, isBlocked: false }],
+      apps: [{ app: 'globex-app', brand: 'globex', codes: 3509 }],
+    }
+    const attack =
+      '3,512 codes to Uzbekistan (+9989371…) in the last hour, none verified: app globex-app of brand globex.'
+    const advice =
+      'This may be SMS pumping. Such codes are still sent until you block their prefix or country.'
+    const onlyRecords =
+      'warn: The SMS pumping guard only records. To deny codes that it finds too many, set `GUARD=deny`.'
+    const concerns = (mode: 'record' | 'deny', changes: Partial<typeof status> = {}) =>
+      concernsOf(
+        overview({ sendsFailed: 4 }, { guard: { ...noGuard, mode, pumping: [{ ...status, ...changes }] } }),
+      )
+
+    test('comes first while such codes are sent, with a link to stop it and to the rows', () => {
+      const [first, ...others] = concerns('record')
+      expect(first).toEqual({
+        tone: 'bad',
+        text: `${attack} ${advice}`,
+        pages: [
+          { title: 'Stop it', href: '/admin/guard' },
+          {
+            title: 'Deliveries',
+            href: `/admin/deliveries?channel=SMS&country=UZ&from=${encodeURIComponent(`${new Date(now - 3_600_000).toISOString().slice(0, 16)}Z`)}`,
+          },
+        ],
+      })
+      expect(texts(others).at(-1)).toBe(onlyRecords)
+    })
+
+    test('is a warning when it is stopped, or when it may be none', () => {
+      const warned = (changes: Partial<typeof status>) => texts(concerns('record', changes))[1]
+      const blocked = [{ prefix: '+9989371', share: 1, isBlocked: true }]
+      expect(warned({ prefixes: blocked, denied: 20 })).toBe(
+        `warn: ${attack} 20 further codes were denied. An operator blocked the prefix.`,
+      )
+      expect(warned({ recordedLately: 0 })).toBe(`warn: ${attack} In the last 2 minutes, none was sent.`)
+      expect(warned({ sent: 30, recorded: 25, verified: 11 })).toStartWith('warn: 30 codes to Uzbekistan')
+      expect(warned({ sent: 19, recorded: 9 })).toStartWith('warn: 19 codes to Uzbekistan')
+    })
+
+    test('of which the guard denies the codes is a warning', () => {
+      const denied = { denied: 21, recorded: 0, recordedLately: 0, prefixes: [], country: 'ZZ' }
+      expect(concerns('deny', denied)[1]).toEqual({
+        tone: 'warn',
+        text: '21 codes to no country were denied in the last hour, because too many codes are not verified: app globex-app of brand globex.',
+        pages: [
+          { title: 'Guard', href: '/admin/guard' },
+          { title: 'Calls', href: expect.stringMatching(/^\/admin\/calls\?result=limited&from=[^&]+$/) },
+        ],
+      })
+    })
   })
 
   test('has an app at its rate limit, but not a rate-limited recipient', () => {

@@ -515,6 +515,18 @@ describe('the pages for requests, brands, apps and deliveries', () => {
             blocked: [{ ...hostilePrefix, by: 'guard', unverified: 5 }],
             allowed: [hostilePrefix],
             buckets: [{ kind: 'prefix', key: hostile, level: 5, threshold: 5 }],
+            pumping: [
+              {
+                country: 'LV',
+                sent: 6,
+                verified: 0,
+                denied: 1,
+                recorded: 2,
+                recordedLately: 2,
+                prefixes: [{ prefix: `+${hostile}`, share: 1, isBlocked: false }],
+                apps: [{ app: hostile, brand: hostile, codes: 3 }],
+              },
+            ],
             countries: [{ country: 'LV', sent: 6, verified: 7, conversion: 7 / 6, denied: 1, recorded: 2 }],
             lastHour: { denied: 1, recorded: 2 },
             last24Hours: { denied: 1, recorded: 2 },

@@ -101,7 +101,7 @@ describe('entries of operators (D41)', () => {
     expect(own).toHaveLength(60)
     expect(own[0]).toMatchObject({ country: 'LV', flags: ['blocked-prefix'], end: { status: 429 } })
     expect(await eventLog.guardCounts('hour', app.clock.now)).toEqual([
-      { bucket: 'blocked-prefix', verdict: 'denied', country: 'LV', count: 70 },
+      { bucket: 'blocked-prefix', verdict: 'denied', country: 'LV', app: 'shop', brand: 'acme', count: 70 },
     ])
   })
 
@@ -160,6 +160,42 @@ describe('mode record', () => {
       '+3712277 guard',
       '+3712288 operator',
     ])
+  })
+})
+
+describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (mode) => {
+  use({ GUARD: mode, ADMIN_PASSWORD_HASH: passwordHash })
+
+  test('has its prefix and app in the status and the console, whose button stops it', async () => {
+    // Each prefix has fewer codes than the guard blocks it for.
+    for (let index = 0; index < 24; index++) await send(`+9989371${index % 8}${1000 + index}`)
+    const isSent = mode === 'record'
+    const { pumping } = await statusIn(mode, 0)
+    expect(pumping).toMatchObject([
+      {
+        country: 'UZ',
+        sent: isSent ? 24 : 3,
+        verified: 0,
+        denied: isSent ? 0 : 21,
+        recorded: isSent ? 21 : 0,
+        recordedLately: isSent ? 21 : 0,
+        prefixes: [{ prefix: '+9989371', isBlocked: false }],
+        apps: [{ app: 'shop', brand: 'acme', codes: 21 }],
+      },
+    ])
+    const visitor = await new Visitor(app).enter()
+    expect((await visitor.get('/admin')).html).toContain('to Uzbekistan (+9989371…)')
+    const page = await visitor.get('/admin/guard')
+    for (const shown of ['+998 9371…', '/admin/apps/scope?app=shop', isSent ? 'still sent' : 'Denied calls'])
+      expect(page.html).toContain(shown)
+    const rule = await visitor.post('/admin/destinations/edit', { rule: 'UZ', action: 'block' })
+    expect(rule.html).toContain('value="UZ"')
+    expect(rule.html).toContain('<option value="block" selected')
+    await visitor.post('/admin/guard', { prefix: '+9989371', action: 'block', duration: '12h' })
+    expectError(await send('+998937191234'), 429, 'rate_limited')
+    const after = (await visitor.get('/admin/guard')).html
+    expect(after).not.toContain('still sent')
+    expect(after).not.toContain('Block for 12 h')
   })
 })
 

@@ -86,6 +86,16 @@ function testGuard(stores: () => MoneyStores): void {
       await guard.saveBuckets([])
     })
 
+    test('rows of prefixes with denied codes are read apart from the others, of all nodes', async () => {
+      const { guard } = stores()
+      const flagged = (node: string, sent: number) => bucket('37120000', node, { kind: 'flagged', sent })
+      const early = { kind: 'flagged', updatedAt: start - 1 } as const
+      const rows = [flagged('a', 2), flagged('b', 3), bucket('37120001', 'a', early), bucket('37120000', 'a')]
+      await guard.saveBuckets(rows)
+      expect(await guard.bucketsSince(start, '')).toEqual([bucket('37120000', 'a')])
+      expect(await guard.flaggedSince(start)).toEqual([flagged('b', 3), flagged('a', 2)])
+    })
+
     test('nodes save 1,000 buckets at once without waiting for each other in a circle', async () => {
       const { guard } = stores()
       const keys = Array.from({ length: 1000 }, (_, index) => String(index))

@@ -10,11 +10,13 @@ import {
   type Statistics,
 } from '../../domain/events/statistics.ts'
 import { unknownCountry } from '../../domain/guard/bucket.ts'
+import { isBlockedByOperator, isStillSent } from '../../domain/guard/pumping.ts'
 import { isLate } from '../../domain/messages/queue.ts'
 import { formatMicros } from '../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { LimitName } from '../../domain/otp/limits.ts'
+import { hourMs } from '../../domain/time.ts'
 import { ago, count, counted, duration, percent, utc } from '../pages/words.ts'
 import { channelNames, logUrl } from './log-query.ts'
 import type { OverviewModel } from './models.ts'
@@ -77,6 +79,7 @@ export function concernsOf(model: OverviewModel): Concern[] {
       settingsPage,
     )
   }
+  concerns.push(...pumpingConcerns(guard, now))
   for (const [noun, sent, failed] of [
     ['code', totals.sends, totals.sendsFailed],
     ['notification', totals.notified, totals.notifyFailed],
@@ -286,7 +289,50 @@ function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): b
   return routes.length === 0 || routes.some((route) => other.routes.includes(route))
 }
 
-function guardConcerns({ mode, blocked, blockedByOperators, countries }: GuardWarnings): string[] {
+/** A country with fewer codes in an hour may have no attack. */
+const manyUnverified = 20
+
+/** Of the countries with the most codes: what attacks, and whether it goes on. */
+function pumpingConcerns({ pumping }: GuardWarnings, now: number): Concern[] {
+  return pumping.slice(0, 3).map((status): Concern => {
+    const { country, sent, verified, denied, recorded, prefixes, apps } = status
+    const numbers = prefixes.map(({ prefix }) => `${prefix}…`).join(', ')
+    const place = `${placeOf(country)}${numbers === '' ? '' : ` (${numbers})`}`
+    const named = apps.slice(0, 3).map(({ app, brand }) => `app ${app} of brand ${brand}`)
+    const byApps = named.length === 0 ? '' : `: ${named.join(', ')}`
+    const isOngoing = isStillSent(status)
+    const texts =
+      recorded === 0
+        ? [
+            `${counted(denied, 'code')} to ${place} ${denied === 1 ? 'was' : 'were'} denied in the last hour, because too many codes are not verified${byApps}.`,
+          ]
+        : [
+            `${counted(Math.max(sent, recorded), 'code')} to ${place} in the last hour, ${verified === 0 ? 'none' : count(verified)} verified${byApps}.`,
+            ...(denied > 0
+              ? [`${counted(denied, 'further code')} ${denied === 1 ? 'was' : 'were'} denied.`]
+              : []),
+            isOngoing
+              ? 'This may be SMS pumping. Such codes are still sent until you block their prefix or country.'
+              : isBlockedByOperator(status)
+                ? 'An operator blocked the prefix.'
+                : 'In the last 2 minutes, none was sent.',
+          ]
+    const isBad = isOngoing && sent - verified >= manyUnverified && verified <= sent / 3
+    const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }
+    const deliveries = deliveriesPage({ ...rows, channel: 'SMS' })
+    const calls = { title: 'Calls', href: logUrl('calls', { ...rows, result: 'limited' }) }
+    return {
+      tone: isBad ? 'bad' : 'warn',
+      text: texts.join(' '),
+      pages: [
+        { title: isBad ? 'Stop it' : 'Guard', href: '/admin/guard' },
+        recorded > 0 ? deliveries : calls,
+      ],
+    }
+  })
+}
+
+function guardConcerns({ mode, blocked, blockedByOperators, pumping }: GuardWarnings): string[] {
   const isRecord = mode === 'record'
   const concerns: string[] = []
   const prefixes = [...blocked].sort(([, one], [, other]) => other - one)
@@ -299,16 +345,11 @@ function guardConcerns({ mode, blocked, blockedByOperators, countries }: GuardWa
     const verb = isRecord ? 'would block' : 'blocks'
     concerns.push(`The SMS pumping guard ${verb} ${all}.`)
   }
-  const codes = new Map<string, number>()
-  for (const { country, count } of countries) codes.set(country, (codes.get(country) ?? 0) + count)
-  for (const [country, total] of [...codes].sort(([, one], [, other]) => other - one).slice(0, 3)) {
-    const verb = isRecord ? 'would have been denied' : total === 1 ? 'was denied' : 'were denied'
+  if (isRecord && pumping.some(({ recorded }) => recorded > 0)) {
     concerns.push(
-      `${counted(total, 'code')} to ${placeOf(country)} ${verb} in the last hour, because too many codes are not verified.`,
+      'The SMS pumping guard only records. To deny codes that it finds too many, set `GUARD=deny`.',
     )
   }
-  const last = concerns.pop()
-  if (last !== undefined) concerns.push(isRecord ? `${last} To deny such codes, set \`GUARD=deny\`.` : last)
   if (blockedByOperators > 0)
     concerns.push(`Operators block ${counted(blockedByOperators, 'prefix', 'prefixes')}.`)
   return concerns

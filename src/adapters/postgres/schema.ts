@@ -218,7 +218,9 @@ export const guardPrefixes = pgTable(
 export const guardBuckets = pgTable(
   'guard_buckets',
   {
-    kind: text({ enum: ['country-hour', 'country-day', 'prefix', 'ip-hour', 'ip-day'] }).notNull(),
+    kind: text({
+      enum: ['country-hour', 'country-day', 'prefix', 'ip-hour', 'ip-day', 'ip-country', 'flagged'],
+    }).notNull(),
     key: key('key').notNull(),
     node: key('node').notNull(),
     level: doublePrecision().notNull(),

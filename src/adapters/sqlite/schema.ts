@@ -187,7 +187,9 @@ export const guardPrefixes = sqliteTable(
 export const guardBuckets = sqliteTable(
   'guard_buckets',
   {
-    kind: text({ enum: ['country-hour', 'country-day', 'prefix', 'ip-hour', 'ip-day'] }).notNull(),
+    kind: text({
+      enum: ['country-hour', 'country-day', 'prefix', 'ip-hour', 'ip-day', 'ip-country', 'flagged'],
+    }).notNull(),
     /** A country, a prefix, or the keyed hash of an IP address. */
     key: text().notNull(),
     node: text().notNull(),

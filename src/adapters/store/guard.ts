@@ -1,4 +1,5 @@
 import { and, desc, eq, gt, gte, ne, sql } from 'drizzle-orm'
+import type { GuardReader } from '../../domain/guard/status.ts'
 import type { GuardStore } from '../../domain/guard/store.ts'
 import type { StoreDatabase } from './database.ts'
 import { givenRows, replacing } from './statements.ts'
@@ -7,9 +8,10 @@ import { verifiedRetentionMs } from './verified-numbers.ts'
 
 /** The newest rows that an exchange of the guard reads. */
 const [mostBuckets, mostPrefixes] = [50_000, 10_000]
+const mostFlagged = 2000
 
 /** The guard's blocks do not raise the revision, since each process reads them every few seconds. */
-export function createGuardStore(database: StoreDatabase): GuardStore {
+export function createGuardStore(database: StoreDatabase): GuardStore & Pick<GuardReader, 'flaggedSince'> {
   const { orm, tables, now, write, jsonElements } = database
   const { guardBuckets, guardPrefixes, verifiedNumbers } = tables
   const bucketKey = [guardBuckets.kind, guardBuckets.key, guardBuckets.node]
@@ -34,9 +36,22 @@ export function createGuardStore(database: StoreDatabase): GuardStore {
       orm
         .select()
         .from(guardBuckets)
-        .where(and(gte(guardBuckets.updatedAt, since), ne(guardBuckets.node, exceptNode)))
+        .where(
+          and(
+            gte(guardBuckets.updatedAt, since),
+            ne(guardBuckets.node, exceptNode),
+            ne(guardBuckets.kind, 'flagged'),
+          ),
+        )
         .orderBy(desc(guardBuckets.updatedAt))
         .limit(mostBuckets),
+    flaggedSince: async (since) =>
+      orm
+        .select()
+        .from(guardBuckets)
+        .where(and(eq(guardBuckets.kind, 'flagged'), gte(guardBuckets.updatedAt, since)))
+        .orderBy(desc(guardBuckets.sent))
+        .limit(mostFlagged),
     saveBlocks: async (blocks) => {
       if (blocks.length === 0) return
       const given = givenRows(jsonElements, guardPrefixes, blocks, prefixKey)

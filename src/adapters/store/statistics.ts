@@ -13,12 +13,13 @@ import {
   wayName,
 } from '../../domain/events/stats.ts'
 import type { CountryHistory } from '../../domain/guard/bucket.ts'
-import type { CountryCodes, GuardCount } from '../../domain/guard/status.ts'
+import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import { dayMs, minuteMs } from '../../domain/time.ts'
 import type { StoreDatabase } from './database.ts'
 
 const historyDays = 14
+const minutesLately = 2
 
 type Counts = ReadonlyMap<string, number>
 
@@ -92,20 +93,27 @@ export function createStatistics({
         inHour: inHour.get(country) ?? 0,
       }))
     },
-    /** Codes by SMS in the last 24 hours; the most codes first. */
-    async countries(now: number): Promise<readonly CountryCodes[]> {
-      const sent = await inPeriod('sms', 'day', now)
-      const verified = await inPeriod('sms-verified', 'day', now)
+    /** Codes by SMS, by default in the last 24 hours; the most codes first. */
+    async countries(now: number, period: Period = 'day'): Promise<readonly CountryCodes[]> {
+      const sent = await inPeriod('sms', period, now)
+      const verified = await inPeriod('sms-verified', period, now)
       return Array.from(new Set([...sent.keys(), ...verified.keys()]), (country) => ({
         country,
         sent: sent.get(country) ?? 0,
         verified: verified.get(country) ?? 0,
       })).sort((one, other) => other.sent - one.sent || (one.country < other.country ? -1 : 1))
     },
-    async guardCounts(period: 'hour' | 'day', now: number): Promise<readonly GuardCount[]> {
-      return Array.from(await inPeriod('guard', period, now), ([detail, count]) =>
-        guardCountOf(detail, count),
-      )
+    async guardCounts(period: GuardPeriod, now: number): Promise<readonly GuardCount[]> {
+      const { stepMs } = periodSteps[period === 'day' ? 'day' : 'hour']
+      const steps = stepsOf(period === 'day' ? 'day' : 'hour', now)
+      const counted = steps.slice(period === 'lately' ? -minutesLately : 0)
+      const isOf = and(eq(stats.stepMs, stepMs), inArray(at, counted), eq(kind, 'guard'))
+      const rows = await orm
+        .select({ brand, detail, count: sum })
+        .from(stats)
+        .where(isOf)
+        .groupBy(brand, detail)
+      return rows.map(guardCountOf)
     },
     /** By day; `from` is a day's start in UTC, `until` is exclusive. */
     async spending(from: number, until: number): Promise<readonly DaySpend[]> {

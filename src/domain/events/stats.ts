@@ -1,6 +1,6 @@
 import type { Channel } from '../contact.ts'
 import { unknownCountry } from '../guard/bucket.ts'
-import type { GuardCount } from '../guard/status.ts'
+import type { GuardCount } from '../guard/counts.ts'
 import type { ReportedMessage, reportRanks } from '../messages/delivery-reports.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
@@ -37,7 +37,7 @@ type CountryStatKind = 'sms' | 'sms-verified'
 /**
  * `detail`: an error code, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
  * Separated by spaces, of an accepted SMS: the outcome and the template; of `rejected`: the template and the reason of its
- * delivery report; of `guard`: a bucket, a verdict and a country; of `spend`, which counts millionths: a currency, a country
+ * delivery report; of `guard`: a bucket, a verdict, a country and an app; of `spend`, which counts millionths: a currency, a country
  * and an app.
  */
 export interface StatKey {
@@ -135,17 +135,22 @@ export function guardStat(request: SavedRequest, error: string | undefined): Sta
   const decision = guardDecision(request, error)
   if (!decision) return undefined
   const { bucket, verdict } = decision
-  const detail = `${bucket} ${verdict} ${request.country ?? unknownCountry}`
-  return { kind: 'guard', channel: 'SMS', brand: '', provider: '', detail }
+  const { country, app, brand = '' } = request
+  const detail = `${bucket} ${verdict} ${country ?? unknownCountry} ${app}`
+  return { kind: 'guard', channel: 'SMS', brand, provider: '', detail }
 }
 
-export function guardCountOf(detail: string, count: number): GuardCount {
-  const [bucket, verdict, country = unknownCountry] = detail.split(' ') as [
+export function guardCountOf({
+  brand,
+  detail,
+  count,
+}: Pick<Counted, 'brand' | 'detail' | 'count'>): GuardCount {
+  const [bucket, verdict, country = unknownCountry, ...app] = detail.split(' ') as [
     GuardCount['bucket'],
     GuardCount['verdict'],
-    string?,
+    ...string[],
   ]
-  return { bucket, verdict, country, count }
+  return { bucket, verdict, country, app: app.join(' '), brand, count }
 }
 
 export interface Spend {

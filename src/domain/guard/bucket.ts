@@ -8,6 +8,7 @@ export const bucketPeriodsMs = {
   'ip-hour': hourMs,
   'ip-day': dayMs,
   'ip-country': dayMs,
+  flagged: hourMs,
 } as const
 
 /**
@@ -18,6 +19,8 @@ export const bucketPeriodsMs = {
 const memoryMs = dayMs
 const memoryOfManyMs = 2 * hourMs
 const manyCodes = 50
+/** Of the codes of a prefix that were denied or recorded: which prefixes an attack uses now. */
+const memoryOfFlaggedMs = hourMs
 
 export type BucketKind = keyof typeof bucketPeriodsMs
 
@@ -71,9 +74,13 @@ export const fixedThresholds = {
   'ip-hour': ipHourThreshold,
   'ip-day': ipDayThreshold,
   'ip-country': ipCountryLevel,
+  flagged: prefixThreshold,
 } as const
 
-/** A bucket as one process stored it. */
+/**
+ * A bucket as one process stored it. `flagged` has the codes of a prefix that were denied or recorded: operators see them, and no
+ * verdict depends on them.
+ */
 export interface BucketRow {
   readonly kind: BucketKind
   /** E.164 digits without the last four, ISO 3166-1 code, hashed IP address, or the latter two with a space. */
@@ -138,7 +145,7 @@ export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
   bucket.updatedAt = now
   if (elapsedMs < 0) return
   bucket.level = leaked(bucket.kind, bucket.level, threshold, elapsedMs)
-  const kept = keptShare(elapsedMs, memoryMs)
+  const kept = keptShare(elapsedMs, memoryOf(bucket))
   // Own counts of all processes add up only if each forgets by time alone.
   const keptHere =
     bucket.sent > manyCodes
@@ -153,6 +160,15 @@ export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
 
 function leaked(kind: BucketKind, level: number, threshold: number, elapsedMs: number): number {
   return Math.max(0, level - (threshold * elapsedMs) / bucketPeriodsMs[kind])
+}
+
+function memoryOf({ kind }: Pick<BucketRow, 'kind'>): number {
+  return kind === 'flagged' ? memoryOfFlaggedMs : memoryMs
+}
+
+/** Of the codes of a row, those that were not verified. */
+export function unverifiedAt({ kind, sent, verified, updatedAt }: BucketRow, now: EpochMs): number {
+  return Math.max(0, sent - verified) * keptShare(Math.max(0, now - updatedAt), memoryOf({ kind }))
 }
 
 function keptShare(elapsedMs: number, halfLifeMs: number): number {

@@ -154,6 +154,8 @@ const unguarded: GuardPass = { verdict: null, admit() {}, confirm() {}, undo() {
  */
 export class Guard {
   private readonly prefixes = new Map<string, Bucket>()
+  /** By prefix: codes that were denied or recorded by this process. */
+  private readonly flagged = new Map<string, Bucket>()
   private readonly countries = new Map<string, Country>()
   private readonly ips = new Map<string, Ip>()
   /** By recipient; two generations, so that the oldest are dropped at once. */
@@ -207,6 +209,8 @@ export class Guard {
     const key = prefixOf(digits)
     const prefix = this.prefixes.get(key)
     if (prefix) prefix.suspects = 0
+    const flagged = this.flagged.get(key)
+    if (code?.isFilled === false && flagged) this.drain(flagged, prefixThreshold, now)
     if (code?.isFilled === false || this.operatorEntry(digits, now)?.action === 'allow') return
     if (prefix) this.drain(prefix, prefixThreshold, now)
     const block = this.blocks.get(key)
@@ -253,13 +257,19 @@ export class Guard {
   }
 
   /** Of `GuardPass`. */
-  confirmed(send: GuardedSend, { bucket, isDenied }: GuardVerdict): void {
+  confirmed(send: GuardedSend, { bucket, isDenied, byOperator }: GuardVerdict): void {
     const now = this.ports.now()
     // A verified code that was not counted must not drain the buckets.
     if (!isDenied) this.remember(send, now, false)
     const prefix = prefixOf(send.digits)
+    if (!byOperator) {
+      const flagged = bucketIn(this.flagged, 'flagged', prefix, now)
+      advance(flagged, prefixThreshold, now)
+      fill(flagged, prefixThreshold)
+      this.markChanged(flagged)
+    }
     if (bucket === 'country-hour' || bucket === 'country-day') {
-      const suspected = this.prefixBucket(prefix, now)
+      const suspected = bucketIn(this.prefixes, 'prefix', prefix, now)
       advance(suspected, prefixThreshold, now)
       addSuspect(suspected, send.digits, true)
     }
@@ -365,7 +375,7 @@ export class Guard {
     country.isAllowed = send.isAllowedCountry
     const { hour, day } = this.thresholds(country, send.isAllowedCountry, now)
     const buckets: [Bucket, number][] = [
-      [this.prefixBucket(prefix, now), prefixThreshold],
+      [bucketIn(this.prefixes, 'prefix', prefix, now), prefixThreshold],
       [country.hour, hour],
       [country.day, day],
     ]
@@ -401,15 +411,6 @@ export class Guard {
     }
     this.countries.set(key, country)
     return country
-  }
-
-  private prefixBucket(key: string, now: EpochMs): Bucket {
-    const known = this.prefixes.get(key)
-    if (known) return known
-    const bucket = newBucket('prefix', key, now)
-    dropEmptiest(this.prefixes, (each) => levelAt(each, now))
-    this.prefixes.set(key, bucket)
-    return bucket
   }
 
   private ipOf(key: string, now: EpochMs): Ip {
@@ -496,7 +497,8 @@ export class Guard {
   }
 
   private async saveBuckets(now: EpochMs): Promise<void> {
-    const fullness = (bucket: Bucket) => bucket.level / this.thresholdOf(bucket, now)
+    const fullness = (bucket: Bucket) =>
+      bucket.kind === 'flagged' ? 0 : bucket.level / this.thresholdOf(bucket, now)
     const candidates: Bucket[] = []
     for (const bucket of this.changed) {
       advance(bucket, this.thresholdOf(bucket, now), now)
@@ -582,7 +584,9 @@ export class Guard {
   }
 
   private bucketOf({ kind, key }: BucketRow, now: EpochMs): Bucket {
-    if (kind === 'prefix') return this.prefixBucket(key, now)
+    if (kind === 'prefix' || kind === 'flagged') {
+      return bucketIn(kind === 'prefix' ? this.prefixes : this.flagged, kind, key, now)
+    }
     if (kind === 'country-hour') return this.countryOf(key, now).hour
     if (kind === 'country-day') return this.countryOf(key, now).day
     if (kind === 'ip-country') return ipCountryBucket(this.ipOf(ipOfKey(key), now), key.slice(-2), now)
@@ -612,6 +616,20 @@ class Pass implements GuardPass {
     if (this.filled) this.guard.undone(this.filled)
     this.filled = undefined
   }
+}
+
+function bucketIn(
+  buckets: Map<string, Bucket>,
+  kind: 'prefix' | 'flagged',
+  prefix: string,
+  now: EpochMs,
+): Bucket {
+  const known = buckets.get(prefix)
+  if (known) return known
+  const bucket = newBucket(kind, prefix, now)
+  dropEmptiest(buckets, (each) => levelAt(each, now))
+  buckets.set(prefix, bucket)
+  return bucket
 }
 
 function prefixOf(digits: string): string {
@@ -649,7 +667,7 @@ function judgeIp({ hour, day, countries }: Ip, country: string, now: EpochMs): J
 }
 
 function verdictOf(
-  name: Exclude<BucketKind, 'ip-country'>,
+  name: Exclude<BucketKind, 'ip-country' | 'flagged'>,
   bucket: Bucket,
   threshold: number,
   share = 1,
@@ -664,7 +682,7 @@ function verdictOf(
 }
 
 function levelAt(bucket: Bucket, now: EpochMs): number {
-  advance(bucket, bucket.kind === 'prefix' ? prefixThreshold : ipDayThreshold, now)
+  advance(bucket, bucket.kind === 'ip-day' ? ipDayThreshold : prefixThreshold, now)
   return bucket.level
 }
 

@@ -11,7 +11,9 @@ import {
   noHistory,
   restoreRow,
 } from './bucket.ts'
-import type { GuardMode, GuardReason } from './guard.ts'
+import type { CountryCodes, GuardCount, GuardPeriod, GuardTotals } from './counts.ts'
+import type { GuardMode } from './guard.ts'
+import type { PumpingStatus } from './pumping.ts'
 import type { GuardStore } from './store.ts'
 
 /** What `guard status --json` prints. Times are ISO 8601. */
@@ -21,6 +23,7 @@ export interface GuardStatus {
   readonly allowed: readonly PrefixStatus[]
   /** Fullest first, at most 20. */
   readonly buckets: readonly BucketStatus[]
+  readonly pumping: readonly PumpingStatus[]
   /** In the last 24 hours; most unverified codes first. */
   readonly countries: readonly CountryStatus[]
   readonly lastHour: GuardTotals
@@ -48,37 +51,19 @@ export interface BucketStatus {
   readonly threshold: number
 }
 
-/** Codes that were denied, and codes that mode `record` sent although the guard would have denied them. */
-export interface GuardTotals {
-  readonly denied: number
-  readonly recorded: number
-}
-
-/** Codes by SMS in the last 24 hours. */
-export interface CountryCodes {
-  readonly country: string
-  readonly sent: number
-  readonly verified: number
-}
-
+/** In the last 24 hours. */
 export interface CountryStatus extends CountryCodes, GuardTotals {
   /** From 0 to 1. Null: none was sent. */
   readonly conversion: number | null
 }
 
-export interface GuardCount {
-  readonly bucket: GuardReason
-  readonly verdict: keyof GuardTotals
-  /** ISO 3166-1, or `unknownCountry`. */
-  readonly country: string
-  readonly count: number
-}
-
 /** Reads what the status shows. */
 export interface GuardReader extends Pick<GuardStore, 'prefixes' | 'bucketsSince' | 'verifiedHistory'> {
-  /** In the last 24 hours. */
-  countries(now: EpochMs): Promise<readonly CountryCodes[]>
-  guardCounts(period: 'hour' | 'day', now: EpochMs): Promise<readonly GuardCount[]>
+  /** In the last 24 hours, unless another period is given. */
+  countries(now: EpochMs, period?: 'hour'): Promise<readonly CountryCodes[]>
+  /** Rows of the kind `flagged` of all nodes, most codes first. */
+  flaggedSince(since: EpochMs): Promise<readonly BucketRow[]>
+  guardCounts(period: GuardPeriod, now: EpochMs): Promise<readonly GuardCount[]>
 }
 
 const mostBuckets = 20
@@ -96,6 +81,7 @@ export function guardStatus(
     readonly prefixes: readonly GuardPrefix[]
     readonly rows: readonly BucketRow[]
     readonly history: readonly CountryHistory[]
+    readonly pumping: readonly PumpingStatus[]
     readonly countries: readonly CountryCodes[]
     readonly counts: { readonly lastHour: readonly GuardCount[]; readonly lastDay: readonly GuardCount[] }
     isAllowedCountry(country: string): boolean
@@ -130,6 +116,7 @@ export function guardStatus(
     blocked: statusesOf('block'),
     allowed: statusesOf('allow'),
     buckets: fullest(buckets),
+    pumping: input.pumping,
     countries: countriesOf(countries, counts.lastDay),
     lastHour: totalsOf(counts.lastHour),
     last24Hours: totalsOf(counts.lastDay),

@@ -6,7 +6,7 @@ import type { BucketRow, CountryHistory } from './bucket.ts'
 export interface GuardStore {
   /** Inserts or replaces by kind, key and node. At most 1,000 rows. */
   saveBuckets(rows: readonly BucketRow[]): Promise<void>
-  /** Rows of other nodes with `updatedAt` of at least `since`. */
+  /** Rows of other nodes with `updatedAt` of at least `since`, except of the kind `flagged`. */
   bucketsSince(since: EpochMs, exceptNode: string): Promise<readonly BucketRow[]>
   /** Inserts or replaces blocks by the guard. An operator's entry that has not ended stays. */
   saveBlocks(blocks: readonly GuardPrefix[]): Promise<void>

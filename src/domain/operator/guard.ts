@@ -1,13 +1,9 @@
 import { countryRules } from '../destinations/destination.ts'
+import type { GuardCount } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
-import {
-  effectivePrefixes,
-  type GuardCount,
-  type GuardReader,
-  type GuardStatus,
-  guardStatus,
-} from '../guard/status.ts'
-import { dayMs } from '../time.ts'
+import { type PumpingStatus, pumpingStatuses } from '../guard/pumping.ts'
+import { effectivePrefixes, type GuardReader, type GuardStatus, guardStatus } from '../guard/status.ts'
+import { dayMs, type EpochMs, hourMs } from '../time.ts'
 import { durationIn, OperatorError } from './operator.ts'
 import type { GuardPrefix, PolicyPorts } from './policy.ts'
 
@@ -127,8 +123,43 @@ export async function readGuardStatus(
   const actions = new Map(all.map(({ rule, action }) => [rule, action]))
   const isAllowedCountry = (country: string) => actions.get(country) === 'allow'
   const counts = { lastHour, lastDay }
-  const input = { mode, prefixes, rows, history, countries, counts, isAllowedCountry, countryOfPrefix }
+  const pumping = await readPumping({ guard, countryOfPrefix }, prefixes, lastHour, at)
+  const input = {
+    mode,
+    prefixes,
+    rows,
+    history,
+    pumping,
+    countries,
+    counts,
+    isAllowedCountry,
+    countryOfPrefix,
+  }
   return guardStatus(input, at)
+}
+
+/** Without a query if the guard has found nothing in the last hour. */
+async function readPumping(
+  { guard, countryOfPrefix }: Pick<GuardStatusPorts, 'guard' | 'countryOfPrefix'>,
+  prefixes: readonly GuardPrefix[],
+  counts: readonly GuardCount[],
+  now: EpochMs,
+): Promise<readonly PumpingStatus[]> {
+  if (counts.length === 0) return []
+  const [recent, codes, flagged] = await Promise.all([
+    guard.guardCounts('lately', now),
+    guard.countries(now, 'hour'),
+    guard.flaggedSince(now - hourMs),
+  ])
+  const input = {
+    counts,
+    recent,
+    codes,
+    flagged,
+    prefixes: effectivePrefixes(prefixes, now),
+    countryOfPrefix,
+  }
+  return pumpingStatuses(input, now)
 }
 
 /** What the overview warns about. Cheaper than the status. */
@@ -137,15 +168,14 @@ export interface GuardWarnings {
   /** How many prefixes of each country the guard has blocked. */
   readonly blocked: ReadonlyMap<string | null, number>
   readonly blockedByOperators: number
-  /** Codes of the last hour to countries, or of IP addresses, with too many unverified codes. */
-  readonly countries: readonly GuardCount[]
+  readonly pumping: readonly PumpingStatus[]
 }
 
 export async function readGuardWarnings(
   { guard, now, countryOfPrefix }: Omit<GuardStatusPorts, 'policy'>,
   mode: GuardMode,
 ): Promise<GuardWarnings> {
-  if (mode === 'off') return { mode, blocked: new Map(), blockedByOperators: 0, countries: [] }
+  if (mode === 'off') return { mode, blocked: new Map(), blockedByOperators: 0, pumping: [] }
   const at = now()
   const [prefixes, counts] = await Promise.all([guard.prefixes(), guard.guardCounts('hour', at)])
   const blocks = effectivePrefixes(prefixes, at).filter(({ action }) => action === 'block')
@@ -156,6 +186,6 @@ export async function readGuardWarnings(
     const country = countryOfPrefix(prefix)
     blocked.set(country, (blocked.get(country) ?? 0) + 1)
   }
-  const countries = counts.filter(({ bucket }) => bucket !== 'prefix' && bucket !== 'blocked-prefix')
-  return { mode, blocked, blockedByOperators, countries }
+  const pumping = await readPumping({ guard, countryOfPrefix }, prefixes, counts, at)
+  return { mode, blocked, blockedByOperators, pumping }
 }

@@ -906,21 +906,23 @@ test('guardStatus returns what `guard status --json` prints', async () => {
     { prefix: '447', by: 'guard', action: 'block', createdAt: 0, expiresAt: until } as const,
     { prefix: '33', by: 'guard', action: 'block', createdAt: 0, expiresAt: one.clock.now } as const,
   ]
+  const ofApp = { app: 'shop', brand: 'acme' }
   const status = guardStatus(
     {
       mode: 'deny',
       prefixes: entries,
-      rows: [...one.store.rows.values()],
+      rows: [...(await one.store.bucketsSince(0, ''))],
+      pumping: [],
       history: [{ country: 'LV', bestDay: 1000, inDay: 0, inHour: 0 }],
       countries: [
         { country: 'DE', sent: 100, verified: 90 },
         { country: 'LV', sent: 5, verified: 0 },
       ],
       counts: {
-        lastHour: [{ bucket: 'prefix', verdict: 'denied', country: 'LV', count: 7 }],
+        lastHour: [{ ...ofApp, bucket: 'prefix', verdict: 'denied', country: 'LV', count: 7 }],
         lastDay: [
-          { bucket: 'prefix', verdict: 'denied', country: 'LV', count: 9 },
-          { bucket: 'country-hour', verdict: 'recorded', country: 'ZZ', count: 3 },
+          { ...ofApp, bucket: 'prefix', verdict: 'denied', country: 'LV', count: 9 },
+          { ...ofApp, bucket: 'country-hour', verdict: 'recorded', country: 'ZZ', count: 3 },
         ],
       },
       isAllowedCountry: () => false,
@@ -955,6 +957,7 @@ test('guardStatus returns what `guard status --json` prints', async () => {
       { kind: 'country-hour', key: 'LV', level: 5, threshold: 10 },
       { kind: 'country-day', key: 'LV', level: 5, threshold: 300 },
     ],
+    pumping: [],
     countries: [
       { country: 'LV', sent: 5, verified: 0, conversion: 0, denied: 9, recorded: 0 },
       { country: 'DE', sent: 100, verified: 90, conversion: 0.9, denied: 0, recorded: 0 },

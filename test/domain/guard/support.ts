@@ -24,7 +24,9 @@ export class MemoryGuardStore implements GuardStore {
   }
 
   async bucketsSince(since: number, exceptNode: string): Promise<readonly BucketRow[]> {
-    return [...this.rows.values()].filter(({ node, updatedAt }) => node !== exceptNode && updatedAt >= since)
+    return [...this.rows.values()].filter(
+      ({ kind, node, updatedAt }) => kind !== 'flagged' && node !== exceptNode && updatedAt >= since,
+    )
   }
 
   async saveBlocks(blocks: readonly GuardPrefix[]): Promise<void> {

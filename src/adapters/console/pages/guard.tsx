@@ -3,21 +3,33 @@ import { countryName } from '../../../domain/destinations/destination.ts'
 import type { RequestTrace } from '../../../domain/events/event-log.ts'
 import { guardDecision } from '../../../domain/events/request-context.ts'
 import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
+import type { GuardTotals } from '../../../domain/guard/counts.ts'
 import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
-import type { BucketStatus, GuardTotals, PrefixStatus } from '../../../domain/guard/status.ts'
-import { Badge, Button, Facts, Field, Select, Time } from '../../pages/components.tsx'
-import { count, percent } from '../../pages/words.ts'
+import { isBlockedByOperator, isStillSent, type PumpingStatus } from '../../../domain/guard/pumping.ts'
+import type { BucketStatus, PrefixStatus } from '../../../domain/guard/status.ts'
+import { hourMs } from '../../../domain/time.ts'
+import { Badge, Button, Facts, Field, LinkButton, Select, Time } from '../../pages/components.tsx'
+import { count, counted, percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import { logUrl } from '../log-query.ts'
 import type { GuardModel, PageContext } from '../models.ts'
 import { withPlus } from './parts.tsx'
 
 const mostPrefixes = 200
 const mostCountries = 30
+const mostPumped = 5
 
 const modeWords: Readonly<Record<GuardMode, string>> = {
   off: 'Codes are sent without a check. To see what the guard would deny, set `GUARD=record`.',
   record: 'Codes that the guard would deny are sent and recorded. To deny them, set `GUARD=deny`.',
   deny: 'Codes that the guard denies are not sent. The server answers 429 `rate_limited`.',
+}
+
+const pumpingHints: Readonly<Record<GuardMode, string>> = {
+  off: modeWords.off,
+  record:
+    'This may be SMS pumping. These codes are sent until you block their prefix or country, or set `GUARD=deny`. A block takes effect immediately.',
+  deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies all, immediately.',
 }
 
 const reasons: Readonly<Record<GuardReason, string>> = {
@@ -30,7 +42,11 @@ const reasons: Readonly<Record<GuardReason, string>> = {
   'country-day': 'Country: unverified codes in a day',
 }
 
-const kinds: Readonly<Record<BucketKind, string>> = { ...reasons, 'ip-country': reasons['ip-countries'] }
+const kinds: Readonly<Record<BucketKind, string>> = {
+  ...reasons,
+  'ip-country': reasons['ip-countries'],
+  flagged: reasons.prefix,
+}
 
 export function guardPage(pageContext: PageContext, model: GuardModel): string {
   const { mode, blocked, allowed, buckets, countries, lastHour, last24Hours } = model.status
@@ -39,6 +55,13 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
     { title: 'Guard', section: 'guard' },
     <div class="columns wide-first loose">
       <div class="stack">
+        {model.status.pumping.length > 0 && (
+          <Card title="Too many unverified codes in the last hour" hint={pumpingHints[mode]}>
+            {model.status.pumping.slice(0, mostPumped).map((status) => (
+              <Pumping key={status.country} status={status} model={model} now={pageContext.now} />
+            ))}
+          </Card>
+        )}
         <Card
           title="Blocked prefixes"
           hint={
@@ -98,7 +121,10 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
           />
         </Card>
         <EntryForm model={model} />
-        <Card title="Fullest buckets" hint="Unverified codes, and how many are accepted.">
+        <Card
+          title="Fullest buckets"
+          hint="Unverified codes, and how many are accepted. Codes that were denied or recorded fill no bucket."
+        >
           <Table
             caption="Fullest buckets"
             figures
@@ -117,6 +143,119 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
       </div>
     </div>,
   )
+}
+
+interface PumpingProps {
+  readonly status: PumpingStatus
+  readonly model: GuardModel
+  readonly now: number
+}
+
+/** A country, and what an operator can do about it. */
+function Pumping({ status, model, now }: PumpingProps) {
+  const { country, sent, verified, denied, recorded, prefixes, apps } = status
+  const place = placeOf(country)
+  const isKnown = country !== unknownCountry
+  const rows = { country: isKnown ? country : undefined, since: now - hourMs }
+  return (
+    <section aria-label={place} class="stack">
+      <header class="title">
+        <div>
+          <h3>
+            {place}{' '}
+            {isStillSent(status) ? (
+              <Badge tone="bad">still sent</Badge>
+            ) : (
+              <Badge tone="good">{stoppedWords(status)}</Badge>
+            )}
+          </h3>
+          <p>
+            {counted(sent, 'code')} sent, {verified === 0 ? 'none' : count(verified)} verified. The guard
+            recorded {count(recorded)} and denied {count(denied)}.
+          </p>
+        </div>
+        <div class="actions">
+          <LinkButton href={logUrl('deliveries', { ...rows, channel: 'SMS' })} small>
+            Deliveries<span class="sr-only"> to {place}</span>
+          </LinkButton>
+          {denied > 0 && (
+            <LinkButton href={logUrl('calls', { ...rows, result: 'limited' })} small>
+              Denied calls<span class="sr-only"> to {place}</span>
+            </LinkButton>
+          )}
+          {isKnown && (
+            <Form action="/admin/destinations/edit" hidden={{ rule: country, action: 'block' }}>
+              <Button small>
+                Block the country…<span class="sr-only"> {place}</span>
+              </Button>
+            </Form>
+          )}
+        </div>
+      </header>
+      <Table
+        caption={`Prefixes of ${place}`}
+        columns={[
+          'Prefix',
+          { title: 'Share', align: 'end' },
+          { title: 'Actions', align: 'end', isQuiet: true },
+        ]}
+        rows={prefixes.map(({ prefix, share, isBlocked }) => {
+          const shown = `${model.formatPrefix(prefix.slice(1))}…`
+          return [
+            <bdi key="prefix" class="masked">
+              {shown}
+            </bdi>,
+            percent(share),
+            <div key="actions" class="actions">
+              {isBlocked ? (
+                <Badge tone="good">blocked</Badge>
+              ) : (
+                <Form
+                  action="/admin/guard"
+                  confirm={`Block codes to ${shown} for 12 h? Numbers that verified a code in the last 180 days still get codes.`}
+                  hidden={{ prefix, action: 'block', duration: '12h' }}
+                >
+                  <Button kind="danger" small>
+                    Block for 12 h<span class="sr-only"> {prefix}</span>
+                  </Button>
+                </Form>
+              )}
+            </div>,
+          ]
+        })}
+        empty="The numbers have no common prefix."
+      />
+      <Table
+        caption={`Apps that request codes to ${place}`}
+        columns={[
+          'App',
+          'Brand',
+          { title: 'Codes', align: 'end' },
+          { title: 'Actions', align: 'end', isQuiet: true },
+        ]}
+        rows={apps.slice(0, mostPumped).map(({ app, brand, codes }) => [
+          <bdi key="app" class="breaks">
+            {app}
+          </bdi>,
+          <bdi key="brand" class="breaks">
+            {brand}
+          </bdi>,
+          count(codes),
+          <div key="actions" class="actions">
+            <LinkButton href={`/admin/apps/scope?${new URLSearchParams({ app })}`} small>
+              Limit the app<span class="sr-only"> {app}</span>
+            </LinkButton>
+          </div>,
+        ])}
+        empty=""
+      />
+    </section>
+  )
+}
+
+function stoppedWords(status: PumpingStatus): string {
+  if (isBlockedByOperator(status)) return 'blocked'
+  return status.recorded > 0 ? 'none in the last 2 minutes' : 'denied'
 }
 
 interface PrefixesProps {

@@ -1,0 +1,142 @@
+import type { GuardPrefix } from '../operator/policy.ts'
+import type { EpochMs } from '../time.ts'
+import { type BucketRow, unverifiedAt } from './bucket.ts'
+import type { CountryCodes, GuardCount, GuardTotals } from './counts.ts'
+
+/** A country to which codes were recorded, or denied for a bucket of a country or IP address, in the last hour. */
+export interface PumpingStatus extends CountryCodes, GuardTotals {
+  /** Codes of the last 2 minutes that were sent although the guard would have denied them. */
+  readonly recordedLately: number
+  /** Of the codes that were denied or recorded, most first. Empty: numbers of many prefixes. */
+  readonly prefixes: readonly PumpedPrefix[]
+  /** That requested the denied and recorded codes, most first. */
+  readonly apps: readonly PumpingApp[]
+}
+
+export interface PumpedPrefix {
+  /** With `+`. */
+  readonly prefix: string
+  /** From 0 to 1, of the codes to the country; older codes count less. */
+  readonly share: number
+  /** By an operator. */
+  readonly isBlocked: boolean
+}
+
+interface PumpingApp {
+  readonly app: string
+  readonly brand: string
+  readonly codes: number
+}
+
+/**
+ * Most codes first.
+ * @param input.counts of the last hour
+ * @param input.recent of the last 2 minutes
+ * @param input.codes of the last hour
+ * @param input.flagged rows of this kind that changed in the last hour
+ * @param input.prefixes entries in force
+ * @param input.countryOfPrefix null: none, or several
+ */
+export function pumpingStatuses(
+  input: {
+    readonly counts: readonly GuardCount[]
+    readonly recent: readonly GuardCount[]
+    readonly codes: readonly CountryCodes[]
+    readonly flagged: readonly BucketRow[]
+    readonly prefixes: readonly GuardPrefix[]
+    countryOfPrefix(prefix: string): string | null
+  },
+  now: EpochMs,
+): readonly PumpingStatus[] {
+  const { counts, recent, codes, flagged, prefixes, countryOfPrefix } = input
+  const pumped = new Set(counts.filter(isOfCountry).map(({ country }) => country))
+  const weights = new Map<string, Map<string, number>>()
+  for (const row of flagged) {
+    const country = countryOfPrefix(row.key) ?? ''
+    const ofCountry = weights.get(country) ?? new Map<string, number>()
+    ofCountry.set(row.key, (ofCountry.get(row.key) ?? 0) + unverifiedAt(row, now))
+    weights.set(country, ofCountry)
+  }
+  const isBlocked = (prefix: string) =>
+    prefixes.some(
+      (entry) => entry.by === 'operator' && entry.action === 'block' && prefix.startsWith(entry.prefix),
+    )
+  const sumOf = (all: readonly GuardCount[], country: string, verdict: GuardCount['verdict']) =>
+    all.reduce(
+      (sum, each) => sum + (each.country === country && each.verdict === verdict ? each.count : 0),
+      0,
+    )
+  return Array.from(pumped, (country): PumpingStatus => {
+    const { sent = 0, verified = 0 } = codes.find((each) => each.country === country) ?? {}
+    return {
+      country,
+      sent,
+      verified,
+      denied: sumOf(counts, country, 'denied'),
+      recorded: sumOf(counts, country, 'recorded'),
+      recordedLately: sumOf(recent, country, 'recorded'),
+      prefixes: commonPrefixes(weights.get(country) ?? new Map())
+        .filter(({ prefix }) => countryOfPrefix(prefix) === country)
+        .map(({ prefix, share }) => ({ prefix: `+${prefix}`, share, isBlocked: isBlocked(prefix) })),
+      apps: appsOf(counts.filter((each) => each.country === country)),
+    }
+  }).sort((one, other) => other.recorded + other.denied - one.recorded - one.denied)
+}
+
+/** Whether the count is of an attack that one blocked prefix does not stop. */
+function isOfCountry({ bucket, verdict }: GuardCount): boolean {
+  return verdict === 'recorded' || (bucket !== 'prefix' && bucket !== 'blocked-prefix')
+}
+
+/** Whether such codes are still sent, as far as the counts of the last minutes and the blocks say. */
+export function isStillSent({ recordedLately, prefixes }: PumpingStatus): boolean {
+  return recordedLately > 0 && !isBlockedByOperator({ prefixes })
+}
+
+/** Whether operators block the prefixes of most codes. */
+export function isBlockedByOperator({ prefixes }: Pick<PumpingStatus, 'prefixes'>): boolean {
+  const blocked = prefixes.filter(({ isBlocked }) => isBlocked)
+  return blocked.reduce((sum, { share }) => sum + share, 0) >= mostlyShare
+}
+
+function appsOf(counts: readonly GuardCount[]): PumpingApp[] {
+  const apps = new Map<string, PumpingApp>()
+  for (const { app, brand, count } of counts) {
+    // Counted by an earlier version.
+    if (app === '') continue
+    const key = `${app} ${brand}`
+    apps.set(key, { app, brand, codes: (apps.get(key)?.codes ?? 0) + count })
+  }
+  return [...apps.values()].sort((one, other) => other.codes - one.codes)
+}
+
+/** Each prefix has at least this share of the codes, so there are at most three. */
+const leastShare = 0.3
+/** Longer prefixes replace a shorter one if they have at least this share of its codes. */
+const mostlyShare = 0.8
+
+/** The longest prefixes that have most of the codes together. @param codes by prefix */
+export function commonPrefixes(
+  codes: ReadonlyMap<string, number>,
+): readonly { readonly prefix: string; readonly share: number }[] {
+  const total = [...codes.values()].reduce((sum, count) => sum + count, 0)
+  if (total <= 0) return []
+  const found: { prefix: string; share: number }[] = []
+  const open = ['']
+  for (let prefix = open.pop(); prefix !== undefined; prefix = open.pop()) {
+    const { length } = prefix
+    let own = 0
+    const longer = new Map<string, number>()
+    for (const [key, count] of codes) {
+      if (!key.startsWith(prefix)) continue
+      own += count
+      const next = key.slice(0, length + 1)
+      if (next !== prefix) longer.set(next, (longer.get(next) ?? 0) + count)
+    }
+    const large = [...longer].filter(([, count]) => count >= total * leastShare)
+    const covered = large.reduce((sum, [, count]) => sum + count, 0)
+    if (large.length > 0 && covered >= own * mostlyShare) open.push(...large.map(([next]) => next))
+    else if (prefix !== '') found.push({ prefix, share: own / total })
+  }
+  return found.sort((one, other) => other.share - one.share)
+}
