@@ -9,17 +9,29 @@ const retryMs = 3_000
 const fullMs = 30_000
 
 const confirmed = new WeakSet()
+let sent = new WeakSet()
 
 document.addEventListener('submit', (event) => {
   const form = event.target
-  if (!(form instanceof HTMLFormElement)) return
+  if (!(form instanceof HTMLFormElement) || event.defaultPrevented) return
   const question = form.dataset.confirm
-  if (!question || confirmed.has(form)) return
+  if (!question || confirmed.has(form)) {
+    if (form.method !== 'post' || event.submitter?.hasAttribute('formtarget')) return
+    // The answer to a second submission would replace that to the first, which may have an API key.
+    if (sent.has(form)) event.preventDefault()
+    sent.add(form)
+    return
+  }
   event.preventDefault()
   openDialog(question, event.submitter, () => {
     confirmed.add(form)
     form.requestSubmit(event.submitter)
   })
+})
+
+// The browser may show a left page again as it was.
+addEventListener('pageshow', () => {
+  sent = new WeakSet()
 })
 
 /** @param {string} question @param {HTMLElement | null} button @param {() => void} agreed */
