@@ -239,7 +239,9 @@ describe('a change of the own sign-in', () => {
     const status = async (visitor: Visitor) => (await visitor.get('/admin')).status
 
     const forgotten = await enterAs(app, ana)
-    expect((await own.post('/admin/account/password', { password: 'too short' })).status).toBe(409)
+    const change = async (present: string, password: string) =>
+      (await own.post('/admin/account/password', { present, password })).status
+    expect([await change(password, 'too short'), await change('wrong', newPassword)]).toEqual([409, 409])
     expect([await status(forgotten), await status(own)]).toEqual([200, 200])
     const stolen = await enterAs(app, ana)
     const secret = hidden((await own.get('/admin/account')).html, 'secret')
@@ -255,7 +257,7 @@ describe('a change of the own sign-in', () => {
     expect((await other.post('/admin/login/code', { next, code: ana.code() })).status).toBe(401)
     await other.post('/admin/login/code', { next, code: codeOf(uri, app.clock.now) })
     expect(await status(other)).toBe(200)
-    expect((await own.post('/admin/account/password', { password: newPassword })).status).toBe(303)
+    expect(await change(password, newPassword)).toBe(303)
     expect([await status(other), await status(own), await status(bo)]).toEqual([303, 200, 200])
     // The password of the first step was the previous one.
     expect((await other.post('/admin/login/code', { next, code: codeOf(uri, app.clock.now) })).status).toBe(

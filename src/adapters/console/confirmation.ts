@@ -45,9 +45,7 @@ export function createConfirmation(ports: LoginPorts, log: Log) {
       log.warn(event, 'a confirmation in the console failed')
       return 'This is not correct, or it was used. Try again.'
     } catch (error) {
-      if (!(error instanceof Failure) || error.kind !== 'rate_limited') throw error
-      const minutes = Math.ceil((error.details.retryAfterSeconds ?? 60) / 60)
-      return `Too many attempts. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
+      return tooManyAttempts(error)
     }
   }
 
@@ -67,6 +65,13 @@ export function createConfirmation(ports: LoginPorts, log: Log) {
       problem,
     }
   }
+}
+
+/** The advice for a rate-limited attempt. Throws other errors again. */
+export function tooManyAttempts(error: unknown): string {
+  if (!(error instanceof Failure) || error.kind !== 'rate_limited') throw error
+  const minutes = Math.ceil((error.details.retryAfterSeconds ?? 60) / 60)
+  return `Too many attempts. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
 }
 
 function given(form: URLSearchParams, name: keyof Parameters<typeof confirm>[3]): string {

@@ -208,9 +208,6 @@ export async function enterByLink(
 }
 
 /**
- * Counts attempts before the check, so that simultaneous ones cannot exceed the limit. Gives them back if the
- * queue is full.
- *
  * @param email empty for the shared password
  * @returns the token of a session, or the account whose second factor is next; undefined if either is wrong
  * @throws Failure rate_limited
@@ -224,13 +221,8 @@ export async function enterByPassword(
   const account = accounts.find((each) => each.email === email && isSetUp(each))
   const isShared = !hasAccounts(accounts) && email === ''
   const hash = account ? (account.passwordHash ?? undefined) : isShared ? ports.passwordHash : undefined
-  const grants = await claimLogin(ports, visitor, account?.id ?? '')
-  if (password.length > maxPasswordLength) return undefined
-  const isRight = await ports.consoleSecrets.isPassword(password, hash).catch(async (error) => {
-    await ports.store.giveBack(grants, ports.now())
-    throw error
-  })
-  if (!isRight || !hash) {
+  const grants = await checkPassword(ports, visitor, account?.id ?? '', password, hash)
+  if (!grants || !hash) {
     if (account) await ports.sessions.noteFailedSignIn(account.id)
     return undefined
   }
@@ -369,6 +361,26 @@ async function claimLogin(ports: LoginPorts, visitor: Visitor, accountId: string
   return isSlow ? claim(ports, context, [ofSender, ofAllSlow]) : granted(context, claims, decision)
 }
 
+/**
+ * Undefined for a wrong password. Otherwise the grants, which a success forgives.
+ * Counts before the check, so that simultaneous attempts cannot exceed the limit. Gives them back if the queue is full.
+ */
+async function checkPassword(
+  ports: LoginPorts,
+  visitor: Visitor,
+  accountId: string,
+  password: string,
+  hash: string | undefined,
+): Promise<readonly Grant[] | undefined> {
+  const grants = await claimLogin(ports, visitor, accountId)
+  if (password.length > maxPasswordLength) return undefined
+  const isRight = await ports.consoleSecrets.isPassword(password, hash).catch(async (error) => {
+    await ports.store.giveBack(grants, ports.now())
+    throw error
+  })
+  return isRight ? grants : undefined
+}
+
 /** Of someone who knows the password. */
 function claimCode(ports: LoginPorts, visitor: Visitor, accountId: string): Promise<readonly Grant[]> {
   const { context, known } = visitor
@@ -503,6 +515,21 @@ export async function currentSession(
   return { session, account }
 }
 
+/**
+ * Before a person changes it. Counts like a sign-in.
+ * @throws Failure rate_limited
+ */
+export async function isOwnPassword(
+  ports: LoginPorts,
+  visitor: Visitor,
+  { id, passwordHash }: Account,
+  password: string,
+): Promise<boolean> {
+  const grants = await checkPassword(ports, visitor, id, password, passwordHash ?? undefined)
+  if (grants) await forgive(ports, grants)
+  return grants !== undefined
+}
+
 /** Whether a sensitive step needs no new password, code, passkey or link. */
 export function isConfirmed({ confirmedAt }: ConsoleSession, now: EpochMs): boolean {
   return now - confirmedAt < confirmedMs
@@ -561,14 +588,10 @@ export async function confirm(
     return isDone
   }
   if (session.by === 'password') {
-    const grants = await claimLogin(ports, visitor, '')
-    const isRight = await ports.consoleSecrets.isPassword(
-      password.slice(0, maxPasswordLength),
-      ports.passwordHash,
-    )
-    const isDone = isRight && (await save({}, () => ({})))
-    if (isDone) await forgive(ports, grants)
-    return isDone
+    const grants = await checkPassword(ports, visitor, '', password, ports.passwordHash)
+    if (!grants) return false
+    await forgive(ports, grants)
+    return save({}, () => ({}))
   }
   const isDone = await save({ linkSha256: ports.consoleSecrets.sha256(link) }, (state) =>
     state.link?.operatorId === null ? { usesLink: true } : undefined,

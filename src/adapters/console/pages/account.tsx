@@ -110,16 +110,27 @@ function Password({ account }: { account: Account }) {
   return (
     <Card title="Password" hint="A new password ends your other sessions.">
       <Form action="/admin/account/password" submit="Change password">
-        <PasswordField id="new-password" email={account.email} />
+        <div class="field">
+          <UserName value={account.email} />
+          <label for="present-password">Present password</label>
+          <input
+            id="present-password"
+            name="present"
+            type="password"
+            autocomplete="current-password"
+            maxLength={256}
+            required
+          />
+        </div>
+        <PasswordField id="new-password" />
       </Form>
     </Card>
   )
 }
 
-function PasswordField({ id, email }: { id: string; email: string }) {
+function PasswordField({ id }: { id: string }) {
   return (
     <div class="field">
-      <UserName value={email} />
       <label for={id}>New password</label>
       <input
         id={id}
@@ -167,7 +178,12 @@ function App({ account, app }: OwnAccountModel) {
 function AppForm({ account, app }: Pick<OwnAccountModel, 'account' | 'app'>) {
   return (
     <Form action="/admin/account/app" hidden={{ secret: app.secret }} submit="Save">
-      {account.passwordHash === null && <PasswordField id="app-password" email={account.email} />}
+      {account.passwordHash === null && (
+        <>
+          <UserName value={account.email} />
+          <PasswordField id="app-password" />
+        </>
+      )}
       <QrCode text={app.uri} label="QR code for an authenticator app" />
       <details>
         <summary>Without a camera</summary>

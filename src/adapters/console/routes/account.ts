@@ -1,21 +1,37 @@
 import { own } from '../../../domain/operator/account-changes.ts'
 import { type Account, isSetUp } from '../../../domain/operator/accounts.ts'
 import { OperatorError } from '../../../domain/operator/operator.ts'
-import { newChallenge } from '../../../domain/operator/sessions.ts'
+import { isOwnPassword, newChallenge } from '../../../domain/operator/sessions.ts'
 import type { Visit } from '../access.ts'
 import { done, html } from '../answers.ts'
+import { tooManyAttempts } from '../confirmation.ts'
 import type { PageContext } from '../models.ts'
 import { field, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
 import { accountPage, recoveryCodesPage } from '../pages/account.tsx'
 
 /** What people change about their own account. */
-export function accountRoutes({ get, post, ports, settings: { ownUrl }, missing }: PageHandler): void {
+export function accountRoutes({
+  get,
+  post,
+  ports,
+  settings: { ownUrl },
+  visitorOf,
+  missing,
+}: PageHandler): void {
   const { consoleSecrets, passkeys } = ports
 
   get('/admin/account', ({ visit }, pageContext) => shown(pageContext, visit))
   post('/admin/account/password', (pageRequest, pageContext) =>
     change(pageRequest, pageContext, async (ownPorts) => {
-      await own.setPassword(ownPorts, await passwordHash(pageRequest.form, ownPorts.account))
+      const { form, request } = pageRequest
+      const present = form.get('present') ?? ''
+      const isRight = await isOwnPassword(ports, visitorOf(request), ownPorts.account, present).catch(
+        (error) => {
+          throw new OperatorError(tooManyAttempts(error))
+        },
+      )
+      if (!isRight) throw new OperatorError('The present password is wrong.')
+      await own.setPassword(ownPorts, await passwordHash(form, ownPorts.account))
       return done(
         pageRequest.visit,
         '/admin/account',
