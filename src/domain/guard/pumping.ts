@@ -7,7 +7,7 @@ import type { CountryCodes, GuardCount, GuardTotals } from './counts.ts'
 export interface PumpingStatus extends CountryCodes, GuardTotals {
   /** Codes of the last 2 minutes that were sent although the guard would have denied them. */
   readonly recordedLately: number
-  /** Of the codes that were denied or recorded, most first. Empty: numbers of many prefixes. */
+  /** Of the codes that were denied or recorded, most first. Empty: they have only the country in common. */
   readonly prefixes: readonly PumpedPrefix[]
   /** That requested the denied and recorded codes, most first. */
   readonly apps: readonly PumpingApp[]
@@ -57,6 +57,9 @@ export function pumpingStatuses(
     ofCountry.set(row.key, (ofCountry.get(row.key) ?? 0) + unverifiedAt(row, now))
     weights.set(country, ofCountry)
   }
+  /** The shortest prefix of a country is the country. */
+  const isNarrower = (prefix: string, country: string) =>
+    countryOfPrefix(prefix) === country && countryOfPrefix(prefix.slice(0, -1)) === country
   const isBlocked = (prefix: string) =>
     prefixes.some(
       (entry) => entry.by === 'operator' && entry.action === 'block' && prefix.startsWith(entry.prefix),
@@ -76,7 +79,7 @@ export function pumpingStatuses(
       recorded: sumOf(counts, country, 'recorded'),
       recordedLately: sumOf(recent, country, 'recorded'),
       prefixes: commonPrefixes(weights.get(country) ?? new Map())
-        .filter(({ prefix }) => countryOfPrefix(prefix) === country)
+        .filter(({ prefix }) => isNarrower(prefix, country))
         .map(({ prefix, share }) => ({ prefix: `+${prefix}`, share, isBlocked: isBlocked(prefix) })),
       apps: appsOf(counts.filter((each) => each.country === country)),
     }

@@ -61,7 +61,7 @@ export interface CountryStatus extends CountryCodes, GuardTotals {
 export interface GuardReader extends Pick<GuardStore, 'prefixes' | 'bucketsSince' | 'verifiedHistory'> {
   /** In the last 24 hours, unless another period is given. */
   countries(now: EpochMs, period?: 'hour'): Promise<readonly CountryCodes[]>
-  /** Rows of the kind `flagged` of all nodes, most codes first. */
+  /** Rows of the kind `flagged` of all nodes: the 200 with the most codes. */
   flaggedSince(since: EpochMs): Promise<readonly BucketRow[]>
   guardCounts(period: GuardPeriod, now: EpochMs): Promise<readonly GuardCount[]>
 }

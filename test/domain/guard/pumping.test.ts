@@ -118,6 +118,15 @@ describe('a pumped country', () => {
     expect(statusOf(one, [count('recorded', 1)])[0]?.prefixes).toMatchObject([{ prefix: '+99890555' }])
   })
 
+  test('has no prefix if its numbers have only the calling code in common', async () => {
+    const one = new TestGuard(undefined, undefined, { mode: 'record' })
+    await one.guard.sync()
+    const numbers = Array.from({ length: 10 }, (_, digit) => ofPrefix(`998${digit}1234`, 5)).flat()
+    one.verdicts(numbers.map((digits) => ({ digits, country })))
+    await one.guard.sync()
+    expect(statusOf(one, [count('recorded', 1)])[0]?.prefixes).toEqual([])
+  })
+
   test('is not one of which the guard only denied a blocked prefix', async () => {
     const one = await attacked('deny')
     expect(statusOf(one, [count('denied', 9, { bucket: 'blocked-prefix' })])).toEqual([])
