@@ -13,6 +13,7 @@ import {
 } from '../domain/events/log-search.ts'
 import { providerPath } from '../domain/messages/delivery-reports.ts'
 import { canonicalTag } from '../domain/messages/languages.ts'
+import { authoredRules } from '../domain/operator/destinations.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import {
   complain,
@@ -172,12 +173,14 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
 }
 
 async function printTrace(env: Env, id: string, options: { json?: true }): Promise<void> {
-  await withServerContext(env, async ({ eventLog, jobs: queue }, { database }) => {
+  await withServerContext(env, async ({ eventLog, jobs: queue, policy, audit }, { database }) => {
+    const { readDestinationConfig } = await import('../config/destinations.ts')
     const query = { requestId: requestId(id), limit: 10_000 }
-    const [trace, deliveries, jobs] = await Promise.all([
+    const [trace, deliveries, jobs, rules] = await Promise.all([
       eventLog.trace(query.requestId),
       eventLog.deliveries(query),
       queue.ofRequest(query.requestId),
+      authoredRules({ policy, audit }, readDestinationConfig(env).smsCountries),
     ])
     if (!trace) {
       throw new OperatorError(
@@ -185,7 +188,7 @@ async function printTrace(env: Env, id: string, options: { json?: true }): Promi
       )
     }
     if (options.json) print(JSON.stringify({ ...traceRow(trace, deliveries), jobs: jobs.map(jobRow) }))
-    else for (const line of explain(trace, deliveries, jobs)) print(line)
+    else for (const line of explain(trace, deliveries, jobs, rules)) print(line)
   })
 }
 

@@ -4,6 +4,7 @@ import { explain } from '../../src/domain/events/explain.ts'
 import type { LimitStatus } from '../../src/domain/events/request-context.ts'
 import { type FailureKind, failureMessages } from '../../src/domain/failures.ts'
 import type { ListedJob } from '../../src/domain/messages/queue.ts'
+import type { AuthoredRule } from '../../src/domain/operator/destinations.ts'
 import type { LimitName } from '../../src/domain/otp/limits.ts'
 
 const at = Date.UTC(2026, 0, 31, 23, 59, 58, 700)
@@ -73,6 +74,51 @@ const job: ListedJob = {
   expiresAt: at + 3_600_000,
   hasContent: true,
 }
+
+describe('a request that a destination rule blocked names the rules that may have decided', () => {
+  const rule = (name: string, action: 'allow' | 'block', brandSlug: string | null = null): AuthoredRule => ({
+    ...{ rule: name, action, brandSlug, providers: [], sender: null, route: null },
+    ...{ source: 'stored', set: { id: 7, at, actor: { by: 'command', name: 'ana' } } },
+  })
+  const range = '`phone` is in a number range that this server does not send SMS to.'
+  const country = '`phone` is in a country that this server does not send SMS to: United States.'
+  const setByAna = 'set by ana on 2026-01-31 23:59:58 UTC'
+  for (const [name, message, rules, told] of [
+    [
+      'the prefix, not the country',
+      range,
+      [rule('+12', 'block'), rule('US', 'block'), rule('+13', 'block'), rule('+120255501439', 'block')],
+      `The rule that applies now is \`+12 block\` of all brands, ${setByAna}.`,
+    ],
+    [
+      'the rule of the brand',
+      range,
+      [rule('+12', 'block', 'acme'), rule('+12', 'block', 'other'), rule('+120', 'allow')],
+      `The rule that applies now is \`+12 block\` of brand acme, ${setByAna}.`,
+    ],
+    [
+      'several, since the mask hides the digits',
+      range,
+      [
+        rule('+1202', 'block'),
+        rule('+1205', 'block'),
+        rule('+1206', 'block'),
+        rule('+1206', 'allow', 'acme'),
+      ],
+      `One of these rules applies now: \`+1202 block\` of all brands, ${setByAna}; \`+1205 block\` of all brands, ${setByAna}.`,
+    ],
+    ['the country', country, [rule('+12', 'block'), rule('US', 'block')], 'now is `US block` of all brands'],
+    ['all other countries', country, [rule('*', 'block')], '`otpost destination set US allow`'],
+    ['none', range, [rule('US', 'block')], 'No rule that matches the number is known.'],
+  ] as const) {
+    test(name, () => {
+      const blocked = { ...refused(400, 'validation_error', message), flags: ['destination'] as const }
+      const lines = explain(blocked, [], [], rules)
+      expect(lines).toContain(`  REJECTED  destination: ${message}`)
+      expect(lines.slice(lines.indexOf('What to do')).join('\n')).toContain(told)
+    })
+  }
+})
 
 test('an asynchronous notification has its jobs, and the attempts of each recipient', () => {
   const accepted = {

@@ -35,7 +35,7 @@ import { draftPreview } from '../../src/domain/messages/drafts.ts'
 import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
 import { budgetStatus } from '../../src/domain/money/budgets.ts'
-import type { ListedRule } from '../../src/domain/operator/destinations.ts'
+import type { AuthoredRule } from '../../src/domain/operator/destinations.ts'
 import { freshBrand } from '../../src/domain/operator/operator.ts'
 import { unscoped } from '../../src/domain/operator/scope.ts'
 
@@ -260,7 +260,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
 
   function traceModel(change: Partial<RequestTrace>, rows: readonly Delivery[]): TraceModel {
     const changed = { ...trace, ...change }
-    return { trace: changed, deliveries: rows, lines: explain(changed, rows) }
+    return { trace: changed, deliveries: rows, lines: explain(changed, rows), blockers: [] }
   }
 
   const hostileRequest: IntegrationRequestRecord = {
@@ -314,7 +314,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     version: 1,
     updatedAt: now,
   }
-  const hostileRule: ListedRule = {
+  const hostileRule: AuthoredRule = {
     rule: `+${hostile}`,
     brandSlug: hostile,
     action: 'monitor',
@@ -322,6 +322,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     sender: hostile,
     route: 'plain',
     source: 'stored',
+    set: { id: 1, at: now, actor: { by: 'command', name: hostile } },
   }
   const hostilePrefix: PrefixStatus = {
     prefix: `+${hostile}`,

@@ -19,7 +19,7 @@ import type { BudgetStatus } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { Account, Role } from '../../domain/operator/accounts.ts'
 import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
-import type { CheckedDestination, ListedRule } from '../../domain/operator/destinations.ts'
+import type { AuthoredRule, CheckedDestination } from '../../domain/operator/destinations.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { BudgetRequest } from '../../domain/operator/money.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
@@ -244,7 +244,7 @@ export interface MoneyModel {
 }
 
 export interface DestinationsModel {
-  readonly rules: readonly ListedRule[]
+  readonly rules: readonly AuthoredRule[]
   readonly countries: readonly CountryCodes[]
   /** Slugs. */
   readonly brands: readonly string[]
@@ -285,6 +285,8 @@ export interface TraceModel {
   readonly deliveries: readonly Delivery[]
   /** The output of `otpost explain`. */
   readonly lines: readonly string[]
+  /** Those that block such a number now, by their place on the page Destinations. */
+  readonly blockers: readonly number[]
 }
 
 export interface OperatorRow extends Account {

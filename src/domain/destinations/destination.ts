@@ -76,6 +76,18 @@ export class DestinationRules {
     return this.#find(country, brandSlug)?.action === 'allow'
   }
 
+  /** The rules that may block a number of which only some digits are known: the others are `*`. */
+  mayBlock(masked: string, country: string | null, brandSlug: string | null): DestinationRule[] {
+    const isKnown = (digit: string, index: number) => masked[index] === '*' || masked[index] === digit
+    const prefixes = [...this.#decisions.keys()].filter(
+      (rule) => isPrefix(rule) && [...rule.slice(1)].every(isKnown),
+    )
+    const ofCountry = (country && this.#find(country, brandSlug)) || this.#find('*', brandSlug)
+    return [...prefixes.map((rule) => this.#find(rule, brandSlug)), ofCountry].flatMap((decision) =>
+      decision?.action === 'block' ? (decision.rule ?? []) : [],
+    )
+  }
+
   #find(rule: string, brandSlug: string | null): DestinationDecision | undefined {
     const decisions = this.#decisions.get(rule)
     return decisions?.get(brandSlug) ?? decisions?.get(null)
@@ -145,6 +157,29 @@ export function destinationProblem(
   }
   if (!country) return `\`${field}\` is a number of no country, which this server does not send SMS to.`
   return `\`${field}\` is in a country that this server does not send SMS to: ${countryName(country)}.`
+}
+
+/** Of a request that `destinationProblem` rejected. */
+export interface BlockedRequest {
+  readonly brand: string | null
+  /** Masked. Null: several. */
+  readonly recipient: string | null
+  readonly country: string | null
+  readonly message: string
+}
+
+/** The rules that reject such a request now. Several: one of them does, but the log does not have the whole number. */
+export function blockersOf<Rule extends DestinationRule>(
+  { brand, recipient, country, message }: BlockedRequest,
+  rules: readonly Rule[],
+): readonly Rule[] {
+  const [, field = ''] = /^`([^`]*)`/.exec(message) ?? []
+  const masked = recipient ?? '*'.repeat(15)
+  const blockers = new DestinationRules(rules).mayBlock(masked, country, brand).filter((rule) => {
+    const decision = { action: 'block', rule, reason: 'rule' } as const
+    return destinationProblem(field, { country, kind: 'ordinary' }, decision) === message
+  })
+  return rules.filter((rule) => blockers.includes(rule))
 }
 
 /** With its article, such as `a premium-rate number`. */

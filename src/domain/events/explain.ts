@@ -1,9 +1,11 @@
+import { blockersOf } from '../destinations/destination.ts'
 import type { FailureKind } from '../failures.ts'
 import type { GuardReason } from '../guard/guard.ts'
 import { dltWords } from '../messages/dlt-codes.ts'
 import type { RejectionScope } from '../messages/providers.ts'
 import { attemptsPerJob, type ListedJob } from '../messages/queue.ts'
 import { formatMicros } from '../money/amounts.ts'
+import type { AuthoredRule } from '../operator/destinations.ts'
 import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestTrace, statusOf, whyOf } from './event-log.ts'
 import { deliveryStatuses } from './log-search.ts'
@@ -16,11 +18,15 @@ import {
   testAppId,
 } from './request-context.ts'
 
-/** @param jobs of an asynchronous notification */
+/**
+ * @param jobs of an asynchronous notification
+ * @param rules the destination rules in force
+ */
 export function explain(
   trace: RequestTrace,
   deliveries: readonly Delivery[],
   jobs: readonly ListedJob[] = [],
+  rules: readonly AuthoredRule[] = [],
 ): readonly string[] {
   return [
     ...opening(trace),
@@ -29,7 +35,7 @@ export function explain(
     ...checks(trace).map((line) => `  ${line}`),
     ...jobSection(jobs),
     ...deliverySection(trace, deliveries),
-    ...adviceSection(trace, deliveries),
+    ...adviceSection(trace, deliveries, rules),
   ]
 }
 
@@ -130,7 +136,7 @@ function checks(trace: RequestTrace): string[] {
   if (flags.includes('replayed')) return [...lines, replayed(end)]
   lines.push(...limits.map(limitStatus))
   if (failed === 'limits' && !isDenied) return lines
-  if (failed === 'fields') return refused(`fields: ${why}`)
+  if (failed === 'fields') return refused(`${isBlocked(trace) ? 'destination' : 'fields'}: ${why}`)
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
   lines.push(
     'passed    fields',
@@ -298,7 +304,50 @@ function reported({ outcome, report, reportKey }: Delivery): string {
   return reportKey === null ? '' : '; no delivery report yet'
 }
 
-function adviceSection(trace: RequestTrace, deliveries: readonly Delivery[]): string[] {
+/** A destination rule, or the kind of number. */
+export function isBlocked({ flags, end }: RequestTrace): boolean {
+  return flags.includes('destination') && end?.error === 'validation_error'
+}
+
+export function blockingRules(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly AuthoredRule[] {
+  return isBlocked(trace) ? blockersOf({ ...trace, message: trace.end?.message ?? '' }, rules) : []
+}
+
+function blockedAdvice(trace: RequestTrace, rules: readonly AuthoredRule[]): string[] {
+  if (!isBlocked(trace)) return []
+  const [first, ...others] = blockingRules(trace, rules)
+  if (!first) {
+    return [
+      'No rule that matches the number is known. `otpost destination check NUMBER` prints what the rules decide now. To send to the number, run `otpost destination set PREFIX allow`.',
+    ]
+  }
+  const named = [first, ...others].map(ruleInForce)
+  return [
+    others.length === 0
+      ? `The rule that applies now is ${named.join()}.`
+      : `One of these rules applies now: ${named.join('; ')}.`,
+    first.rule === '*' || first.source === 'SMS_COUNTRIES'
+      ? `To send to the country, run \`otpost destination set ${trace.country ?? 'COUNTRY'} allow\`.`
+      : `To send to all its numbers, run \`otpost destination remove ${first.rule}${first.brandSlug === null ? '' : ` --brand ${first.brandSlug}`}\`. To send to some of them, allow a longer prefix with \`otpost destination set PREFIX allow\`.`,
+  ]
+}
+
+function ruleInForce({ rule, action, brandSlug, source, set }: AuthoredRule): string {
+  const brand = brandSlug === null ? 'all brands' : `brand ${brandSlug}`
+  const origin =
+    source === 'SMS_COUNTRIES'
+      ? ', from SMS_COUNTRIES'
+      : set
+        ? `, set by ${set.actor.name} on ${time(set.at)}`
+        : ''
+  return `\`${rule} ${action}\` of ${brand}${origin}`
+}
+
+function adviceSection(
+  trace: RequestTrace,
+  deliveries: readonly Delivery[],
+  rules: readonly AuthoredRule[],
+): string[] {
   const { end, channel, limits } = trace
   const decision = guardDecision(trace, end?.error)
   const lines = new Set<string | undefined>(deliveries.map(adviceOnAttempt))
@@ -321,7 +370,9 @@ function adviceSection(trace: RequestTrace, deliveries: readonly Delivery[]): st
     `To send more before the budget resets, lift it with \`otpost budget lift ${spent} --for 12h\`, or set a larger amount with \`otpost budget set\`.`
   const ofError = end?.error && decision?.verdict !== 'denied' ? advice[kindOf(end.error)] : undefined
   const ofGuard = decision && guardAdvice[decision.bucket]
-  const all = [budgetAdvice ?? ofError, ofGuard, ...lines].filter((line) => line !== undefined)
+  const all = [...blockedAdvice(trace, rules), budgetAdvice ?? ofError, ofGuard, ...lines].filter(
+    (line) => line !== undefined,
+  )
   return all.length === 0 ? [] : ['', 'What to do', ...all.map((line) => `  ${line}`)]
 }
 

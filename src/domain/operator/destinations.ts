@@ -14,7 +14,7 @@ import {
 } from '../destinations/destination.ts'
 import type { SmsMode } from '../messages/delivery.ts'
 import type { SmsRoute } from '../messages/providers.ts'
-import type { AuditAction } from './audit.ts'
+import type { AuditAction, AuditReader, AuditRecord } from './audit.ts'
 import { differences, existingBrand, OperatorError } from './operator.ts'
 import type { PolicyChange, PolicyPorts } from './policy.ts'
 
@@ -273,6 +273,29 @@ export function listedRules(
       .map((rule) => ({ ...rule, source: 'SMS_COUNTRIES' as const })),
     ...stored.map((rule) => ({ ...rule, source: 'stored' as const })),
   ]
+}
+
+export interface AuthoredRule extends ListedRule {
+  /** Null: of SMS_COUNTRIES, or not among the latest changes of the audit log. */
+  readonly set: Pick<AuditRecord, 'id' | 'at' | 'actor'> | null
+}
+
+const latestChanges = 1000
+
+/** `listedRules`, with who set them. */
+export async function authoredRules(
+  { policy, audit }: { readonly policy: Pick<PolicyPorts['policy'], 'rows'>; readonly audit: AuditReader },
+  smsCountries: readonly string[],
+): Promise<readonly AuthoredRule[]> {
+  const [{ rules }, records] = await Promise.all([
+    policy.rows(),
+    audit.list({ actions: ['destination.set'], limit: latestChanges }),
+  ])
+  return listedRules(smsCountries, rules).map((listed) => {
+    const { rule, brandSlug, source } = listed
+    const isOf = ({ details }: AuditRecord) => rule in details && (details.brand ?? null) === brandSlug
+    return { ...listed, set: source === 'stored' ? (records.find(isOf) ?? null) : null }
+  })
 }
 
 export interface CheckedDestination extends Destination {

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { countryWords } from '../../../domain/destinations/destination.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
+import { isBlocked } from '../../../domain/events/explain.ts'
 import { deliveryStatuses } from '../../../domain/events/log-search.ts'
 import type { LimitStatus } from '../../../domain/events/request-context.ts'
 import { attemptsPerJob } from '../../../domain/messages/queue.ts'
@@ -24,7 +25,10 @@ import { channelNames } from '../log-query.ts'
 import type { PageContext, TraceModel } from '../models.ts'
 import { callPaths, DeliveryBadge, requestsTo, shortId, withPlus } from './parts.tsx'
 
-export function tracePage(pageContext: PageContext, { trace, deliveries, lines }: TraceModel): string {
+export function tracePage(
+  pageContext: PageContext,
+  { trace, deliveries, lines, blockers }: TraceModel,
+): string {
   const { opening, sections } = parseTrace(lines)
   const checks = sections.get('Checks') ?? []
   const delivery = sections.get('Delivery')
@@ -94,10 +98,20 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
               </>
             )}
             {advice.map((line) => (
-              <p key={line} class={isBrandCommand(line) ? 'hint' : undefined}>
+              <p key={line} class={/`otpost (?:brand|destination) /.test(line) ? 'hint' : undefined}>
                 <TraceText text={line} />
               </p>
             ))}
+            {isBlocked(trace) && (
+              <p class="buttons">
+                <LinkButton
+                  href={`/admin/destinations${blockers.length > 0 ? `#rule-${blockers[0]}` : ''}`}
+                  small
+                >
+                  {blockers.length > 0 ? 'Open the rule' : 'Open destinations'}
+                </LinkButton>
+              </p>
+            )}
           </section>
         )}
         <Card title="Details">

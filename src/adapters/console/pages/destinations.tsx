@@ -6,12 +6,18 @@ import {
   kindInWords,
 } from '../../../domain/destinations/destination.ts'
 import { unknownCountry } from '../../../domain/guard/bucket.ts'
-import { decisionWords, type ListedRule, ruleName, ruleWords } from '../../../domain/operator/destinations.ts'
+import {
+  type AuthoredRule,
+  decisionWords,
+  ruleName,
+  ruleWords,
+} from '../../../domain/operator/destinations.ts'
 import {
   Badge,
   Button,
   Choice,
   Empty,
+  ExactTime,
   Facts,
   Field,
   FieldGroup,
@@ -77,7 +83,14 @@ function Rules({ model: { rules } }: { model: DestinationsModel }) {
     >
       <Table
         caption="Destination rules"
-        columns={['Rule', 'Brand', 'Action', 'Sent with', { title: 'Actions', align: 'end', isQuiet: true }]}
+        columns={[
+          'Rule',
+          'Brand',
+          'Action',
+          'Sent with',
+          'Set',
+          { title: 'Actions', align: 'end', isQuiet: true },
+        ]}
         rows={rules.map(ruleCells)}
         empty=""
       />
@@ -91,8 +104,8 @@ function Rules({ model: { rules } }: { model: DestinationsModel }) {
   )
 }
 
-function ruleCells(listed: ListedRule) {
-  const { rule, brandSlug, action, providers, sender, route, source } = listed
+function ruleCells(listed: AuthoredRule, index: number) {
+  const { rule, brandSlug, action, providers, sender, route, source, set } = listed
   const how = [
     providers.join(', '),
     sender !== null && `sender ${sender}`,
@@ -100,13 +113,25 @@ function ruleCells(listed: ListedRule) {
   ].filter(Boolean)
   const hidden = { rule, brand: brandSlug ?? '' }
   return [
-    <span class="two-lines">
+    <span class="two-lines" id={`rule-${index}`}>
       <code>{rule}</code>
       <small>{meaningOf(rule)}</small>
     </span>,
     brandSlug === null ? 'all' : <bdi class="breaks">{brandSlug}</bdi>,
     <Badge tone={tones[action]}>{action}</Badge>,
     how.length === 0 ? <span class="hint">{action === 'block' ? '–' : 'defaults'}</span> : how.join('; '),
+    set === null ? (
+      <span class="hint">–</span>
+    ) : (
+      <span class="two-lines">
+        <a href={`/admin/audit?before=${set.id + 1}`}>
+          <ExactTime at={set.at} toMinute />
+        </a>
+        <small>
+          <bdi class="breaks">{set.actor.name}</bdi>
+        </small>
+      </span>
+    ),
     source === 'SMS_COUNTRIES' ? (
       <span class="hint">
         from <code>SMS_COUNTRIES</code>

@@ -1,5 +1,5 @@
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
-import { explain } from '../../../domain/events/explain.ts'
+import { blockingRules, explain } from '../../../domain/events/explain.ts'
 import {
   deliveryStatuses,
   type Found,
@@ -9,6 +9,7 @@ import {
 } from '../../../domain/events/log-search.ts'
 import { otpLanguages } from '../../../domain/messages/otp-texts.ts'
 import { templateKeys } from '../../../domain/messages/templates.ts'
+import { authoredRules } from '../../../domain/operator/destinations.ts'
 import { csvDownload, html, seeOther } from '../answers.ts'
 import {
   type Columns,
@@ -81,10 +82,11 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
   }
 
   get('/admin/deliveries/:requestId', async ({ params: { requestId = '' } }, pageContext) => {
-    const [trace, deliveries, jobs] = await Promise.all([
+    const [trace, deliveries, jobs, rules] = await Promise.all([
       ports.eventLog.trace(requestId),
       ports.eventLog.deliveries({ requestId, limit: 1000 }),
       ports.jobs.ofRequest(requestId),
+      authoredRules(ports, settings.smsCountries),
     ])
     if (!trace) {
       return missing(
@@ -93,7 +95,9 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
         'The event log has requests with valid credentials from the last `DELIVERY_LOG_DAYS` days.',
       )
     }
-    return html(tracePage(pageContext, { trace, deliveries, lines: explain(trace, deliveries, jobs) }))
+    const lines = explain(trace, deliveries, jobs, rules)
+    const blockers = blockingRules(trace, rules).map((rule) => rules.indexOf(rule))
+    return html(tracePage(pageContext, { trace, deliveries, lines, blockers }))
   })
 }
 

@@ -1,4 +1,5 @@
 import {
+  authoredRules,
   checkDestination,
   listedRules,
   removeDestination,
@@ -56,13 +57,13 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
     part: Partial<Pick<DestinationsModel, 'form' | 'problems' | 'check'>> = {},
     status = 200,
   ): Promise<Response> {
-    const [{ rules }, all, countries] = await Promise.all([
-      ports.policy.rows(),
+    const [rules, all, countries] = await Promise.all([
+      authoredRules(ports, smsCountries),
       ports.brands.list(),
       ports.eventLog.countries(pageContext.now),
     ])
     const model: DestinationsModel = {
-      rules: listedRules(smsCountries, rules),
+      rules,
       countries,
       brands: all.map(({ slug }) => slug),
       providers: [...new Set([...routes.plain, ...routes.template])],
