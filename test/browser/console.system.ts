@@ -560,6 +560,31 @@ trace('a blocked prefix is allowed for 24 hours, from the next code on', async (
   await page.getByText('SMS pumping guard: the number range is blocked').waitFor()
 })
 
+trace('an attack on a number range is stopped from the overview, with the keyboard', async (at) => {
+  const { page, server } = at
+  const send = (index: number) => errorOfSend(server, 'acme', `+9989371${index % 8}${1000 + index}`)
+  for (let index = 0; index < 30; index++) expect(await send(index)).toBeUndefined()
+  await signIn(page)
+  const stop = page.getByText('30 codes to Uzbekistan (+9989371…)').getByRole('link', { name: 'Stop it' })
+  // The server stores its counts every 5 s.
+  for (let tries = 0; tries < 10 && (await stop.count()) === 0; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    await page.reload()
+  }
+  await stop.press('Enter')
+  const country = page.getByRole('region', { name: 'Uzbekistan' })
+  await country.getByText('still sent').waitFor()
+  await country.getByRole('button', { name: 'Block for 12 h' }).press('Enter')
+  await page.getByRole('dialog').getByRole('button', { name: 'Block for 12 h' }).press('Enter')
+  await page.getByRole('status').getByText('+9989371 is blocked until').waitFor()
+  expect(await send(77)).toBe('rate_limited')
+  expect(await country.getByText('still sent').count()).toBe(0)
+
+  await country.getByRole('button', { name: 'Block the country' }).press('Enter')
+  await page.locator('[name=rule][value=UZ]').waitFor()
+  expect(await page.getByLabel('Action').inputValue()).toBe('block')
+})
+
 trace('a budget rejects SMS until the operator lifts it', async ({ page, server, goto, refusals }) => {
   const shop = { appId: 'shop', apiKey: await server.command('app', 'issue', 'shop'), brandId: 'acme' }
   const statusOf = async (digit: number) =>

@@ -29,7 +29,7 @@ const pumpingHints: Readonly<Record<GuardMode, string>> = {
   off: modeWords.off,
   record:
     'This may be SMS pumping. These codes are sent until you block their prefix or country, or set `GUARD=deny`. A block takes effect immediately.',
-  deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies all, immediately.',
+  deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies also those below, except to numbers that verified a code in the last 180 days.',
 }
 
 const reasons: Readonly<Record<GuardReason, string>> = {
