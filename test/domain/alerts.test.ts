@@ -63,6 +63,8 @@ class StoredAlerts implements AlertStore {
     void this.deliveries.delete(`${alert.key} ${channel}`)
 
   latest: AlertStore['latest'] = async (limit) => [...this.alerts.values()].reverse().slice(0, limit)
+
+  failing: AlertStore['failing'] = async () => []
 }
 
 class Receiver implements AlertTarget {

@@ -76,6 +76,7 @@ function overview(
     rejections = [],
     queue = { waiting: 0, oldestAt: null, failed: 0 },
     webhooks = [],
+    failingAlerts = [],
     reviewNumbers = 0,
   }: Partial<Omit<OverviewModel, 'statistics'>> = {},
   about: Partial<Statistics> = {},
@@ -109,6 +110,7 @@ function overview(
     rejections,
     queue,
     webhooks,
+    failingAlerts,
     reviewNumbers,
   }
 }
@@ -448,7 +450,7 @@ describe('the overview', () => {
   test('reports that all is well', () => {
     const quiet = overviewPage(pageContext, overview({}, { providers: [provider] }))
     expect(textOf(quiet)).toContain(
-      'No problems No codes were sent in the last 24 hours. Checked: codes, notifications, attempts at providers and delivery reports in the last 24 hours; now: 1 provider, 0 budgets, 0 webhooks, the SMS pumping guard, the queue, review numbers and the database.',
+      'No problems No codes were sent in the last 24 hours. Checked: codes, notifications, attempts at providers and delivery reports in the last 24 hours; now: 1 provider, 0 budgets, 0 webhooks, alerts, the SMS pumping guard, the queue, review numbers and the database.',
     )
     const good = overviewPage(pageContext, overview({ sends: 1, verified: 1 }))
     expect(textOf(good)).toContain('No problems 1 code sent in the last 24 hours, 100% verified.')
@@ -489,6 +491,10 @@ describe('the list of problems', () => {
           { appId: 'shop', disabledAt: null, failing: { events: 1, error: 'HTTP 500' } },
           { appId: 'till', disabledAt: now - 7_200_000, failing: undefined },
         ],
+        failingAlerts: [
+          { channel: 'email', alerts: 1 },
+          { channel: 'webhook', alerts: 2 },
+        ],
         guard: { ...noGuard, blockedByOperators: 1 },
         reviewNumbers: 1,
       },
@@ -500,6 +506,8 @@ describe('the list of problems', () => {
       'bad: Provider kannel: 4 failures in a row. 4 of 4 attempts (100%) failed or have an unknown result in the last 24 hours, most often: temporary failure.',
       'bad: The webhook of app shop fails: 1 event will be tried again. Latest error: HTTP 500.',
       'bad: The webhook of app till was switched off 2 h ago, because an event failed at its last try. Correct the receiver, then set the webhook again.',
+      'bad: Alerts by e-mail fail: 1 alert will be tried again. The server log has the reason. Check `ALERT_EMAIL`.',
+      'bad: Alerts by webhook fail: 2 alerts will be tried again. The server log has the reason. Check `ALERT_WEBHOOK_URL`.',
       'warn: Sending failed for 1 of 1,000 notifications (0.1%) in the last 24 hours.',
       'warn: 2 asynchronous notifications wait, the oldest for 1 min.',
       'warn: 1 asynchronous notification failed or has an unknown result in the last 24 hours.',

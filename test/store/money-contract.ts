@@ -484,6 +484,8 @@ function testAlerts(stores: () => MoneyStores): void {
       expect(names(await alerts.take(both, start + 5000, minute))).toEqual([`${first?.alert.key} email 2`])
       const crashed = ['a', 'b', 'c'].filter((key) => key !== first?.alert.key && key !== second?.alert.key)
       expect(names(await alerts.take(['email'], start + minute, minute))).toEqual([`${crashed} email 2`])
+      expect(await alerts.failing(start + minute)).toEqual([{ channel: 'email', alerts: 2 }])
+      expect(await alerts.failing(start + hour)).toEqual([])
     })
 
     test('alerts are deleted after 90 days', async () => {

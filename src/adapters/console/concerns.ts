@@ -12,6 +12,7 @@ import {
 import { unknownCountry } from '../../domain/guard/bucket.ts'
 import { isBlockedByOperator, isStillSent } from '../../domain/guard/pumping.ts'
 import { isLate } from '../../domain/messages/queue.ts'
+import type { AlertChannel } from '../../domain/money/alerts.ts'
 import { formatMicros } from '../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
@@ -54,6 +55,11 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
   budget: 'Budget',
 }
 
+const alertPlaces: Readonly<Record<AlertChannel, readonly [place: string, setting: string]>> = {
+  email: ['e-mail', 'ALERT_EMAIL'],
+  webhook: ['webhook', 'ALERT_WEBHOOK_URL'],
+}
+
 const settingsPage = { title: 'Settings', href: '/admin/settings' }
 const deliveriesPage = (filter: DeliveryFilter): PageLink => ({
   title: 'Deliveries',
@@ -94,7 +100,16 @@ export function concernsOf(model: OverviewModel): Concern[] {
     const concern = budgetConcernOf(status, isRejecting)
     if (concern) concerns.push(concern)
   }
-  concerns.push(...webhookConcerns(model, now), ...queueConcerns(model, now))
+  concerns.push(...webhookConcerns(model, now))
+  for (const { channel, alerts } of model.failingAlerts) {
+    const [place, setting] = alertPlaces[channel]
+    add(
+      true,
+      `Alerts by ${place} fail: ${counted(alerts, 'alert')} will be tried again. The server log has the reason. Check \`${setting}\`.`,
+      { title: 'Latest alerts', href: '/admin/money' },
+    )
+  }
+  concerns.push(...queueConcerns(model, now))
   for (const rate of rejections) {
     const { problem, remedy } = rejectionWords(rate)
     const texts = {

@@ -14,7 +14,7 @@ import type { BrandText, TextTarget } from '../../domain/messages/brand-texts.ts
 import type { DraftPreview, TextParts } from '../../domain/messages/drafts.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
 import type { QueueStatus } from '../../domain/messages/queue.ts'
-import type { Alert } from '../../domain/money/alerts.ts'
+import type { Alert, FailingAlerts } from '../../domain/money/alerts.ts'
 import type { BudgetStatus } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { Account, Role } from '../../domain/operator/accounts.ts'
@@ -89,6 +89,7 @@ export interface OverviewModel {
   readonly webhooks: readonly (Pick<Webhook, 'appId' | 'disabledAt'> & {
     readonly failing: FailingEvents | undefined
   })[]
+  readonly failingAlerts: readonly FailingAlerts[]
   /** Active ones. */
   readonly reviewNumbers: number
 }

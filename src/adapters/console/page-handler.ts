@@ -89,7 +89,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly priceCurrency: () => Promise<string>
   readonly activeReviewNumbers: () => Promise<readonly ReviewNumber[]>
   readonly budgets: BudgetCounters
-  readonly alerts: Pick<AlertStore, 'latest'>
+  readonly alerts: Pick<AlertStore, 'latest' | 'failing'>
   readonly events: EventReader
   readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>

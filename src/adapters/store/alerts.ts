@@ -1,5 +1,5 @@
-import { and, asc, desc, eq, inArray, lte } from 'drizzle-orm'
-import type { Alert, AlertChannel, AlertStore } from '../../domain/money/alerts.ts'
+import { and, asc, count, desc, eq, gt, inArray, lte } from 'drizzle-orm'
+import { type Alert, type AlertChannel, type AlertStore, leaseMs } from '../../domain/money/alerts.ts'
 import type { AlertDeliveryRow, StoreDatabase, Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
@@ -57,6 +57,14 @@ export function createAlertStore({
       write(orm.delete(alertDeliveries).where(deliveryOf({ key, channel }))),
     latest: async (limit) =>
       orm.select().from(alerts).orderBy(desc(alerts.at), desc(alerts.key)).limit(limit),
+    // The first try counts when it begins.
+    failing: async (now) =>
+      orm
+        .select({ channel: alertDeliveries.channel, alerts: count() })
+        .from(alertDeliveries)
+        .where(and(gt(alertDeliveries.tries, 1), gt(alertDeliveries.dueAt, now - leaseMs)))
+        .groupBy(alertDeliveries.channel)
+        .orderBy(asc(alertDeliveries.channel)),
   }
 }
 

@@ -102,6 +102,13 @@ export interface AlertStore {
   end(delivery: AlertDelivery): Promise<void>
   /** Newest first. */
   latest(limit: number): Promise<readonly Alert[]>
+  /** Deliveries that failed and will be tried again, by channel. */
+  failing(now: EpochMs): Promise<readonly FailingAlerts[]>
+}
+
+export interface FailingAlerts {
+  readonly channel: AlertChannel
+  readonly alerts: number
 }
 
 /** `send` never throws, and resolves within `alertTimeoutMs`. */
@@ -112,8 +119,8 @@ export interface AlertTarget {
 
 export const alertTimeoutMs = 10_000
 
-/** After a crash, another process tries again. */
-const leaseMs = 60_000
+/** After a crash, another process tries again. A delivery that is due for longer is of a channel without a setting. */
+export const leaseMs = 60_000
 
 /** Between tries. */
 const retryDelaysMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]

@@ -188,6 +188,7 @@ function checkedWords({ statistics, providers, budgets, webhooks, guard }: Overv
     counted(providers.length, 'provider'),
     counted(budgets.length, 'budget'),
     counted(webhooks.length, 'webhook'),
+    'alerts',
     ...guarded,
     'the queue',
     'review numbers',

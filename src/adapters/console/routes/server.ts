@@ -14,22 +14,34 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
-    const [isUsable, statistics, lastHour, accepted, rejections, guard, policy, failing, queue, failed] =
-      await Promise.all([
-        ports.checkDatabase().then(
-          () => true,
-          () => false,
-        ),
-        ports.eventLog.statistics(period, now),
-        ports.eventLog.lastHour(now),
-        ports.eventLog.accepted(now),
-        ports.eventLog.risingRejections(now),
-        readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
-        ports.policy.rows(),
-        ports.events.failing(now),
-        ports.jobs.status(),
-        ports.jobs.failed(),
-      ])
+    const [
+      isUsable,
+      statistics,
+      lastHour,
+      accepted,
+      rejections,
+      guard,
+      policy,
+      failing,
+      queue,
+      failed,
+      failingAlerts,
+    ] = await Promise.all([
+      ports.checkDatabase().then(
+        () => true,
+        () => false,
+      ),
+      ports.eventLog.statistics(period, now),
+      ports.eventLog.lastHour(now),
+      ports.eventLog.accepted(now),
+      ports.eventLog.risingRejections(now),
+      readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
+      ports.policy.rows(),
+      ports.events.failing(now),
+      ports.jobs.status(),
+      ports.jobs.failed(),
+      ports.alerts.failing(now),
+    ])
     const providers = ports.providerStates().map((state): ProviderHealth => {
       const quiet = { accepted: 0, failed: 0, unknown: 0 }
       const way = wayName(state.channel, state.name)
@@ -55,6 +67,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
           disabledAt,
           failing: failing.get(appId),
         })),
+        failingAlerts,
         reviewNumbers: pageContext.reviewNumbers,
       }),
     )
