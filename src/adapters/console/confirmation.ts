@@ -1,5 +1,6 @@
 import { Failure } from '../../domain/failures.ts'
 import {
+  type Confirmation,
   confirm,
   isConfirmed,
   type LoginPorts,
@@ -7,6 +8,7 @@ import {
   type Visitor,
 } from '../../domain/operator/sessions.ts'
 import type { Log } from '../../domain/ports.ts'
+import { counted } from '../pages/words.ts'
 import type { Visit } from './access.ts'
 import type { ConfirmModel } from './models.ts'
 
@@ -33,11 +35,7 @@ export function createConfirmation(ports: LoginPorts, log: Log) {
     return isGiven && problem === null ? null : model(url, visit, form, problem)
   }
 
-  async function problemOf(
-    visitor: Visitor,
-    visit: Visit,
-    proof: Parameters<typeof confirm>[3],
-  ): Promise<string | null> {
+  async function problemOf(visitor: Visitor, visit: Visit, proof: Confirmation): Promise<string | null> {
     try {
       if (await confirm(ports, visitor, visit, proof)) return null
       const { requestId, clientIp } = visitor.context
@@ -70,10 +68,14 @@ export function createConfirmation(ports: LoginPorts, log: Log) {
 /** The advice for a rate-limited attempt. Throws other errors again. */
 export function tooManyAttempts(error: unknown): string {
   if (!(error instanceof Failure) || error.kind !== 'rate_limited') throw error
-  const minutes = Math.ceil((error.details.retryAfterSeconds ?? 60) / 60)
-  return `Too many attempts. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
+  return `Too many attempts. Try again in ${waitOf(error)}.`
 }
 
-function given(form: URLSearchParams, name: keyof Parameters<typeof confirm>[3]): string {
+/** Until the next attempt, in minutes. */
+export function waitOf({ details: { retryAfterSeconds = 1 } }: Failure): string {
+  return counted(Math.ceil(retryAfterSeconds / 60), 'minute')
+}
+
+function given(form: URLSearchParams, name: keyof Confirmation): string {
   return form.get(`${prefix}${name}`) ?? ''
 }

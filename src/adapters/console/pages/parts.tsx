@@ -4,7 +4,7 @@ import type { BrandStatus } from '../../../domain/brands/brand.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { type DeliveryStatus, deliveryStatuses } from '../../../domain/events/log-search.ts'
 import { Badge, Now, type Tone } from '../../pages/components.tsx'
-import { utc } from '../../pages/words.ts'
+import { counted, utc } from '../../pages/words.ts'
 import { logUrl } from '../log-query.ts'
 
 const brandTones: Readonly<Record<BrandStatus, Tone>> = { pending: 'warn', active: 'good', suspended: 'bad' }
@@ -45,7 +45,7 @@ export function requestsTo({ recipientSubject }: { readonly recipientSubject: st
 }
 
 export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
-  return `${count} ${count === 1 ? 'segment' : 'segments'} · ${encoding}`
+  return `${counted(count, 'segment')} · ${encoding}`
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']

@@ -14,9 +14,10 @@ import {
   newKnownBrowser,
   sessionId,
 } from '../../../domain/operator/sessions.ts'
-import { utc } from '../../pages/words.ts'
+import { counted, utc } from '../../pages/words.ts'
 import { cookie, flashCookie, isFromElsewhere, signedInCookies, visitOf } from '../access.ts'
 import { done, html, seeOther } from '../answers.ts'
+import { waitOf } from '../confirmation.ts'
 import { field, type PageHandler } from '../page-handler.ts'
 import { codePage, linkPage, loginPage } from '../pages/login.tsx'
 import { problemPage } from '../pages/problem.tsx'
@@ -168,10 +169,8 @@ export function sessionRoutes({
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'rate_limited') return broken(request, error)
       note(context, 'console.sign-in-limited', { by })
-      const { retryAfterSeconds = 1 } = error.details
-      const minutes = Math.ceil(retryAfterSeconds / 60)
-      const answer = await limited(minutes === 1 ? '1 minute' : `${minutes} minutes`)
-      answer.headers.set('retry-after', String(retryAfterSeconds))
+      const answer = await limited(waitOf(error))
+      answer.headers.set('retry-after', String(error.details.retryAfterSeconds ?? 1))
       return answer
     }
   }
@@ -196,8 +195,7 @@ export function sessionRoutes({
 function failedBefore({ failedSignIns, signedInAt }: Account): string | undefined {
   if (failedSignIns === 0) return undefined
   const since = signedInAt === null ? '' : ` since ${utc(signedInAt)}`
-  const attempts = failedSignIns === 1 ? '1 attempt' : `${failedSignIns} attempts`
-  return `${attempts} to sign in to your account failed${since}. If they were not yours, change your password.`
+  return `${counted(failedSignIns, 'attempt')} to sign in to your account failed${since}. If they were not yours, change your password.`
 }
 
 const sessionEvents = {
