@@ -1,6 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs'
 import { InvalidArgumentError } from 'commander'
 import type { App } from '../app.ts'
+import type { Config } from '../config/config.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Contacts } from '../domain/contact.ts'
@@ -83,8 +84,8 @@ export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead
   throw new OperatorError(`${database.name} is a PostgreSQL database, not a file. ${instead}`)
 }
 
-/** For commands that send messages. */
-export async function withApp(env: Env, work: (app: App) => Promise<void>): Promise<void> {
+/** For commands that need the providers. */
+export async function withApp(env: Env, work: (app: App, config: Config) => Promise<void>): Promise<void> {
   const [{ createApp }, { readConfig }] = await Promise.all([
     import('../app.ts'),
     import('../config/config.ts'),
@@ -93,7 +94,7 @@ export async function withApp(env: Env, work: (app: App) => Promise<void>): Prom
   requireDatabase(config)
   const app = await createApp(config, { serves: false })
   try {
-    await work(app)
+    await work(app, config)
   } finally {
     await app.close()
   }

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import type { Contacts, Recipient } from '../domain/contact.ts'
 import { type Delivery, type RequestTrace, statusOf, whyOf } from '../domain/events/event-log.ts'
 import { explain } from '../domain/events/explain.ts'
 import {
@@ -23,9 +24,9 @@ import {
   print,
   printTable,
   requestId,
-  requireDatabase,
   wholeNumber,
   wholeSeconds,
+  withApp,
   withContext,
   withServerContext,
 } from './common.ts'
@@ -106,10 +107,7 @@ export function messageCommands(program: Command, env: Env): void {
 
 async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
   await withContext(env, async ({ outbox }, { contacts }) => {
-    const recipient = contacts.phone(options.to) ?? contacts.email(options.to)
-    if (options.to !== undefined && !recipient) {
-      throw new OperatorError('--to must be a phone number or an e-mail address.')
-    }
+    const recipient = recipientIn(contacts, options.to)
     const query = { ...(recipient ? { identity: recipient.identity } : {}), limit: 1000 }
     const never = new AbortController().signal
     const entries = await outbox.wait(query, (options.wait ?? 0) * 1000, never)
@@ -120,12 +118,15 @@ async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
   })
 }
 
+function recipientIn(contacts: Contacts, to: string | undefined): Recipient | undefined {
+  const recipient = contacts.phone(to) ?? contacts.email(to)
+  if (to === undefined || recipient) return recipient
+  throw new OperatorError('--to must be a phone number or an e-mail address.')
+}
+
 async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void> {
   await withServerContext(env, async ({ eventLog, subjectsOf, now }, { contacts, database }) => {
-    const recipient = contacts.phone(options.to) ?? contacts.email(options.to)
-    if (options.to !== undefined && !recipient) {
-      throw new OperatorError('--to must be a phone number or an e-mail address.')
-    }
+    const recipient = recipientIn(contacts, options.to)
     const { provider, app, brand, channel, template, error: errorClass } = options
     const filter: DeliveryFilter = {
       requestId: options.request === undefined ? undefined : requestId(options.request),
@@ -193,33 +194,20 @@ async function printTrace(env: Env, id: string, options: { json?: true }): Promi
 }
 
 async function printCallbackUrls(env: Env): Promise<void> {
-  const [{ createApp }, { readConfig }] = await Promise.all([
-    import('../app.ts'),
-    import('../config/config.ts'),
-  ])
-  const config = readConfig(env)
-  requireDatabase(config)
-  const { publicUrl } = config
-  if (publicUrl === undefined) {
-    throw new OperatorError(
-      'PUBLIC_URL is not set. Set it to the public base URL of this server, such as https://otp.example.com.',
-    )
-  }
-  const app = await createApp(config, { serves: false })
-  try {
-    const { secrets, requireSecret } = app.context
+  await withApp(env, async ({ context: { secrets, requireSecret }, providers }, { publicUrl }) => {
+    if (publicUrl === undefined) {
+      throw new OperatorError(
+        'PUBLIC_URL is not set. Set it to the public base URL of this server, such as https://otp.example.com.',
+      )
+    }
     requireSecret()
-    const readers = new Map(
-      app.providers.map(({ name, deliveryReports }) => [name, deliveryReports?.namedBy]),
-    )
+    const readers = new Map(providers.map(({ name, deliveryReports }) => [name, deliveryReports?.namedBy]))
     for (const [name, namedBy] of readers) {
       if (namedBy === undefined) print(`${name}: no delivery reports`)
       else if (namedBy === 'attempt') print(`${name}: nothing to enter, each message has its own URL`)
       else print(`${name}: ${publicUrl}${providerPath(secrets, name)}`)
     }
-  } finally {
-    await app.close()
-  }
+  })
 }
 
 function deliveryRow(delivery: Delivery) {
