@@ -161,7 +161,6 @@ const pages: readonly (readonly [name: string, html: string])[] = [
     'account',
     accountPage(pageContext, {
       account: hostileAccount,
-      isSetUp: true,
       app: { secret: hostile, uri: 'otpauth://totp/ana?secret=ABC', isTried: true },
       passkey: hostile,
       unavailable: hostile,
@@ -171,7 +170,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
   [
     'operators',
     operatorsPage(pageContext, {
-      accounts: [{ ...hostileAccount, isSetUp: true }],
+      accounts: [hostileAccount],
       email: hostile,
       role: hostile,
       problem: hostile,

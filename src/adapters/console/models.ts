@@ -290,12 +290,8 @@ export interface TraceModel {
   readonly blockers: readonly number[]
 }
 
-export interface OperatorRow extends Account {
-  readonly isSetUp: boolean
-}
-
 export interface OperatorsModel {
-  readonly accounts: readonly OperatorRow[]
+  readonly accounts: readonly Account[]
   readonly email: string
   readonly role: string
   readonly problem: string | null
@@ -309,7 +305,6 @@ export interface InvitationModel {
 
 export interface OwnAccountModel {
   readonly account: Account
-  readonly isSetUp: boolean
   /** A new secret: encrypted, and as an app reads it. `isTried`: with a code that was rejected. */
   readonly app: { readonly secret: string; readonly uri: string; readonly isTried: boolean }
   /** The options of the browser's call, in JSON. */

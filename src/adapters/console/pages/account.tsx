@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { Account } from '../../../domain/operator/accounts.ts'
+import { type Account, isSetUp } from '../../../domain/operator/accounts.ts'
 import { Button, Facts, LinkButton, Time } from '../../pages/components.tsx'
 import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, PasskeyForm, Problem, Table } from '../components.tsx'
@@ -8,8 +8,7 @@ import { QrCode } from '../qr-code.tsx'
 import { UserName } from './login.tsx'
 
 export function accountPage(pageContext: PageContext, model: AccountModel): string {
-  const isSetUp = model.account === null || model.isSetUp
-  const title = isSetUp ? 'Your account' : 'Set up your account'
+  const title = pageContext.person.isSetUp ? 'Your account' : 'Set up your account'
   const options = { title, section: null, scripts: ['passkey.js'] }
   if (model.account === null) {
     return consolePage(
@@ -27,7 +26,7 @@ export function accountPage(pageContext: PageContext, model: AccountModel): stri
   return consolePage(
     pageContext,
     options,
-    model.isSetUp ? (
+    isSetUp(account) ? (
       <>
         <Problem text={problem} />
         <Card>
@@ -65,10 +64,10 @@ export function accountPage(pageContext: PageContext, model: AccountModel): stri
   )
 }
 
-function Passkeys({ account, isSetUp, passkey, unavailable }: OwnAccountModel) {
+function Passkeys({ account, passkey, unavailable }: OwnAccountModel) {
   return (
     <Card
-      title={isSetUp ? 'Passkeys' : 'Passkey'}
+      title={isSetUp(account) ? 'Passkeys' : 'Passkey'}
       hint="Your device, password manager or security key stores it. It replaces password and code, and cannot be phished."
     >
       {account.passkeys.length > 0 && (

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
-import { roles } from '../../../domain/operator/accounts.ts'
+import { type Account, isSetUp, roles } from '../../../domain/operator/accounts.ts'
 import { Badge, Button, Empty, LinkButton, Time } from '../../pages/components.tsx'
 import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
-import type { InvitationModel, OperatorRow, OperatorsModel, PageContext } from '../models.ts'
+import type { InvitationModel, OperatorsModel, PageContext } from '../models.ts'
 
 export function operatorsPage(
   pageContext: PageContext,
@@ -68,13 +68,14 @@ function RoleSelect({ id, role }: { id: string; role: string }) {
   )
 }
 
-function accountCells(account: OperatorRow, isOwn: boolean) {
-  const { email, role, isSetUp, passwordHash, totpSecret, passkeys, signedInAt } = account
+function accountCells(account: Account, isOwn: boolean) {
+  const { email, role, passwordHash, totpSecret, passkeys, signedInAt } = account
   const hidden = { email }
   const ways = [
     passwordHash !== null && totpSecret !== null && 'password and app',
     passkeys.length > 0 && counted(passkeys.length, 'passkey'),
   ].filter(Boolean)
+  const isActive = isSetUp(account)
   const id = `role-${account.id}`
   return [
     <span class="with-badge">
@@ -89,8 +90,8 @@ function accountCells(account: OperatorRow, isOwn: boolean) {
         Save<span class="sr-only"> the role of {email}</span>
       </Button>
     </Form>,
-    isSetUp ? ways.join(', ') : <Badge tone="warn">invited</Badge>,
-    isSetUp && signedInAt !== null ? <Time at={signedInAt} /> : <span class="hint">never</span>,
+    isActive ? ways.join(', ') : <Badge tone="warn">invited</Badge>,
+    isActive && signedInAt !== null ? <Time at={signedInAt} /> : <span class="hint">never</span>,
     <div class="actions">
       <Form
         action="/admin/operators/reset"
@@ -98,7 +99,7 @@ function accountCells(account: OperatorRow, isOwn: boolean) {
         confirm={`Remove the password, the app and the passkeys of ${email}? You get a link with which the person sets them up again.`}
       >
         <Button kind="plain" small>
-          {isSetUp ? 'Reset sign-in' : 'New link'}
+          {isActive ? 'Reset sign-in' : 'New link'}
           <span class="sr-only"> of {email}</span>
         </Button>
       </Form>

@@ -104,7 +104,6 @@ export function accountRoutes({
     const unavailable = passkeys.unavailable()
     const model = {
       account,
-      isSetUp: isSetUp(account),
       app: { secret, uri, isTried: kept !== undefined },
       passkey: unavailable ? null : passkeys.forNew(account, newChallenge(ports, `new ${account.id}`)),
       unavailable: unavailable ?? null,

@@ -5,7 +5,6 @@ import {
   roleIn,
   setRole,
 } from '../../../domain/operator/account-changes.ts'
-import { isSetUp } from '../../../domain/operator/accounts.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext } from '../models.ts'
 import { field, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
@@ -52,7 +51,6 @@ export function operatorRoutes({ get, post, ports, settings: { contacts, ownUrl 
     },
   ): Promise<Response> {
     const accounts = await ports.sessions.accounts()
-    const rows = accounts.map((account) => ({ ...account, isSetUp: isSetUp(account) }))
-    return html(operatorsPage(pageContext, { accounts: rows, ...form }), form.problem === null ? 200 : 409)
+    return html(operatorsPage(pageContext, { accounts, ...form }), form.problem === null ? 200 : 409)
   }
 }
