@@ -1347,7 +1347,7 @@ describe('an operator', () => {
         expect(html).toContain(`value="${q.replaceAll('<', '&lt;').replaceAll('"', '&quot;')}"`)
         expect(html).toContain('Nothing was found for')
         expect(html).toContain('references of callers')
-        expect(html).not.toContain('Earlier requests were not searched')
+        expect(html).not.toContain('were not searched by reference')
       }
       expect((await search(' ')).location).toBe('/admin/search')
       expect((await visitor.get('/admin/search')).html).not.toContain('Nothing was found')
