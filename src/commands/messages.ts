@@ -134,7 +134,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       statuses: options.status && statusesIn(options.status),
       provider,
       app,
-      brand,
+      brand: brand?.trim().toLowerCase(),
       channel,
       country: options.country?.toUpperCase(),
       template,

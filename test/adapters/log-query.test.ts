@@ -56,6 +56,13 @@ test('unknown values of a URL are left out, and named', () => {
   ])
 })
 
+test('a brand and a country are found in any case', () => {
+  expect(readLogQuery(new URLSearchParams('brand=+Acme&country=gb'))).toMatchObject({
+    brand: 'acme',
+    country: 'GB',
+  })
+})
+
 test('a time has no seconds that are zero', () => {
   expect([0, 60_000, 1000, 1].map(timeText)).toEqual([
     '1970-01-01T00:00',

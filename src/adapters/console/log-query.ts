@@ -42,7 +42,7 @@ export function readLogQuery(query: URLSearchParams): LogFilters {
     statuses: statuses.length === 0 ? undefined : statuses,
     provider: text('provider'),
     app: text('app'),
-    brand: text('brand'),
+    brand: text('brand')?.toLowerCase(),
     channel: knownIn(text('channel'), channelNames),
     country: text('country')?.toUpperCase(),
     template: text('template'),
