@@ -2,36 +2,42 @@ import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 import fc from 'fast-check'
-import {
-  creationOptions,
-  readPasskeyResponse,
-  relyingParty,
-  requestOptions,
-  verifyNewPasskey,
-  verifyPasskey,
-} from '../../src/adapters/crypto/passkeys.ts'
-import type { Passkey } from '../../src/domain/operator/accounts.ts'
+import { createPasskeys, relyingParty } from '../../src/adapters/crypto/passkeys.ts'
+import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
 import { type AuthenticatorOptions, createAuthenticator } from '../support/authenticator.ts'
 
 const rp = { id: 'otp.example.com', origin: 'https://otp.example.com' }
 const elsewhere = { id: 'example.org', origin: 'https://example.org' }
-const ana = { id: '0199d2a4-7c11-7cc0-a1f5-1f1f6f0a7e55', email: 'ana@example.com' }
+const passkeys = createPasskeys(() => rp)
 const newChallenge = () => randomBytes(32).toString('base64url')
 
-const stored = { operatorId: ana.id, name: 'Laptop', createdAt: 0, usedAt: 0 }
-
-/** The response as the server reads it from the form. */
-function sent(response: unknown) {
-  const read = readPasskeyResponse(JSON.stringify(response))
-  if (!read) throw new Error('The response was not read')
-  return read
+const stored = { operatorId: '0199d2a4-7c11-7cc0-a1f5-1f1f6f0a7e55', name: 'Laptop', createdAt: 0, usedAt: 0 }
+const known: Passkey = { ...stored, credentialId: 'AAAA', transports: 'usb', publicKey: '', signCount: 0 }
+const ana: Account = {
+  id: stored.operatorId,
+  email: 'ana@example.com',
+  role: 'owner',
+  passwordHash: null,
+  totpSecret: null,
+  totpStep: 0,
+  createdAt: 0,
+  signedInAt: null,
+  failedSignIns: 0,
+  passkeys: [],
+  recoveryCodes: [],
 }
+
+const forNew = (challenge: string, { of = passkeys, account = ana } = {}) =>
+  JSON.parse(of.forNew(account, challenge))
+const forUse = (challenge: string, allowed?: readonly Passkey[]) =>
+  JSON.parse(passkeys.forUse(challenge, allowed))
+const checkNew = (made: unknown, challenge: string) => passkeys.checkNew(JSON.stringify(made), challenge)
 
 async function enrolled(options: AuthenticatorOptions = {}) {
   const authenticator = createAuthenticator(options)
   const challenge = newChallenge()
-  const made = authenticator.create(creationOptions(rp, ana, challenge, []), rp.origin)
-  const passkey = await verifyNewPasskey(rp, sent(made), challenge)
+  const made = authenticator.create(forNew(challenge), rp.origin)
+  const passkey = await checkNew(made, challenge)
   return { authenticator, challenge, made, passkey }
 }
 
@@ -63,12 +69,11 @@ describe('the relying party', () => {
 })
 
 describe('the options', () => {
-  const known = [{ credentialId: 'AAAA', transports: 'usb' }]
-
   test('for a new passkey ask for one on the device that verifies the person, and for no attestation', async () => {
     const challenge = newChallenge()
-    expect(creationOptions(rp, ana, challenge, known)).toMatchObject({
-      challenge,
+    const account = { ...ana, passkeys: [known] }
+    expect(forNew(challenge, { account })).toMatchObject({
+      challenge: Buffer.from(challenge).toString('base64url'),
       rp: { id: rp.id, name: 'otpost' },
       user: { id: Buffer.from(ana.id).toString('base64url'), name: ana.email },
       attestation: 'none',
@@ -79,9 +84,13 @@ describe('the options', () => {
 
   test('for a sign-in leave the choice of passkey to the person; a known account has its own', async () => {
     const challenge = newChallenge()
-    const open = requestOptions(rp, challenge)
-    expect(open).toMatchObject({ challenge, rpId: rp.id, userVerification: 'required', allowCredentials: [] })
-    const own = requestOptions(rp, challenge, known)
+    expect(forUse(challenge)).toMatchObject({
+      challenge: Buffer.from(challenge).toString('base64url'),
+      rpId: rp.id,
+      userVerification: 'required',
+      allowCredentials: [],
+    })
+    const own = forUse(challenge, [known])
     expect(own.allowCredentials).toEqual([{ id: 'AAAA', type: 'public-key', transports: ['usb'] }])
   })
 })
@@ -93,10 +102,9 @@ describe('a passkey', () => {
     let counter = passkey.signCount
     for (const _ of [1, 2]) {
       const challenge = newChallenge()
-      const used = authenticator.get(requestOptions(rp, challenge), rp.origin)
-      const response = sent(used)
-      expect(response).toMatchObject({ credentialId: passkey.credentialId, challenge })
-      const verified = await verifyPasskey(rp, response, challenge, { ...passkey, signCount: counter })
+      const response = JSON.stringify(authenticator.get(forUse(challenge), rp.origin))
+      expect(passkeys.read(response)).toEqual({ credentialId: passkey.credentialId, challenge })
+      const verified = await passkeys.check(response, challenge, { ...passkey, signCount: counter })
       expect(verified).toEqual({ signCount: counter + 1 })
       counter++
     }
@@ -106,19 +114,19 @@ describe('a passkey', () => {
     const { authenticator, passkey } = await owned({ isCounting: false })
     expect(passkey).toMatchObject({ signCount: 0 })
     const challenge = newChallenge()
-    const used = sent(authenticator.get(requestOptions(rp, challenge), rp.origin))
-    expect(await verifyPasskey(rp, used, challenge, passkey)).toEqual({ signCount: 0 })
+    const used = authenticator.get(forUse(challenge), rp.origin)
+    expect(await verify({ used, challenge, passkey })).toEqual({ signCount: 0 })
   })
 
   test('is not added without verification of the person, for another challenge, or from another site', async () => {
     expect((await enrolled({ isVerifying: false })).passkey).toBeUndefined()
     const { made, challenge, authenticator } = await enrolled()
-    expect(await verifyNewPasskey(rp, sent(made), newChallenge())).toBeUndefined()
-    const options = creationOptions(rp, ana, challenge, [])
-    const phished = authenticator.create(options, elsewhere.origin)
-    expect(await verifyNewPasskey(rp, sent(phished), challenge)).toBeUndefined()
-    const foreign = authenticator.create(creationOptions(elsewhere, ana, challenge, []), rp.origin)
-    expect(await verifyNewPasskey(rp, sent(foreign), challenge)).toBeUndefined()
+    expect(await checkNew(made, newChallenge())).toBeUndefined()
+    const phished = authenticator.create(forNew(challenge), elsewhere.origin)
+    expect(await checkNew(phished, challenge)).toBeUndefined()
+    const of = createPasskeys(() => elsewhere)
+    const foreign = authenticator.create(forNew(challenge, { of }), rp.origin)
+    expect(await checkNew(foreign, challenge)).toBeUndefined()
   })
 
   test('is not added with a certificate of its maker', async () => {
@@ -131,7 +139,7 @@ describe('a passkey', () => {
       parts.set('fmt', format).set('attStmt', new Map(statement))
       const encoded = isoCBOR.encode(parts as Parameters<typeof isoCBOR.encode>[0])
       const response = { ...made.response, attestationObject: Buffer.from(encoded).toString('base64url') }
-      return verifyNewPasskey(rp, sent({ ...made, response }), challenge)
+      return checkNew({ ...made, response }, challenge)
     }
     expect(await withFormat('none', [])).toBeDefined()
     const certificates = ['x5c', [new Uint8Array(3)]] as const
@@ -143,7 +151,7 @@ describe('a passkey', () => {
     const { made, challenge } = await enrolled()
     const transports = ['usb', '"><script>', 'x'.repeat(5000), 'nfc']
     const changed = { ...made, response: { ...made.response, transports } }
-    expect((await verifyNewPasskey(rp, sent(changed), challenge))?.transports).toBe('nfc,usb')
+    expect((await checkNew(changed, challenge))?.transports).toBe('nfc,usb')
   })
 
   interface Attempt {
@@ -151,7 +159,8 @@ describe('a passkey', () => {
     readonly challenge: string
     readonly passkey: Passkey
   }
-  const verify = ({ used, challenge, passkey }: Attempt) => verifyPasskey(rp, sent(used), challenge, passkey)
+  const verify = ({ used, challenge, passkey }: Attempt) =>
+    passkeys.check(JSON.stringify(used), challenge, passkey)
 
   const refused: readonly (readonly [string, (attempt: Attempt) => Attempt | Promise<Attempt>])[] = [
     ['another challenge', (each) => ({ ...each, challenge: newChallenge() })],
@@ -182,13 +191,13 @@ describe('a passkey', () => {
   test('signs in unless something is changed', async () => {
     const { authenticator, passkey } = await owned()
     const challenge = newChallenge()
-    const used = authenticator.get(requestOptions(rp, challenge), rp.origin)
+    const used = authenticator.get(forUse(challenge), rp.origin)
     expect(await verify({ used, challenge, passkey })).toEqual({ signCount: 2 })
   })
   test.each(refused)('does not sign in with %s', async (_, change) => {
     const { authenticator, passkey } = await owned()
     const challenge = newChallenge()
-    const used = authenticator.get(requestOptions(rp, challenge), rp.origin)
+    const used = authenticator.get(forUse(challenge), rp.origin)
     expect(await verify(await change({ used, challenge, passkey }))).toBeUndefined()
   })
 
@@ -199,7 +208,7 @@ describe('a passkey', () => {
   ])('does not sign in %s', async (_, origin, options) => {
     const { authenticator, passkey } = await owned()
     const challenge = newChallenge()
-    const request = requestOptions(rp, challenge)
+    const request = forUse(challenge)
     const used = authenticator.get(request, origin, options)
     expect(await verify({ used, challenge, passkey })).toBeUndefined()
   })
@@ -212,15 +221,15 @@ describe('a malformed response', () => {
   test('is not read', () => {
     const texts = ['', 'null', '[]', '{}', '{"id":7}', '['.repeat(30_000), `"${'x'.repeat(10_000_000)}"`]
     const parts = [clientData(''), clientData('null'), clientData('{}'), clientData('{"challenge":[]}')]
-    expect([...texts, ...parts].map(readPasskeyResponse)).toEqual(Array(11).fill(undefined))
-    expect(readPasskeyResponse(clientData('{"challenge":"AAAA"}'))?.challenge).toBe('AAAA')
+    expect([...texts, ...parts].map(passkeys.read)).toEqual(Array(11).fill(undefined))
+    expect(passkeys.read(clientData('{"challenge":"YWJj"}'))?.challenge).toBe('abc')
   })
 
   test('is undefined for each value of each field', async () => {
     const { authenticator, passkey } = await owned()
     const challenge = newChallenge()
-    const made = authenticator.create(creationOptions(rp, ana, challenge, []), rp.origin)
-    const used = authenticator.get(requestOptions(rp, challenge), rp.origin)
+    const made = authenticator.create(forNew(challenge), rp.origin)
+    const used = authenticator.get(forUse(challenge), rp.origin)
     const values = fc.oneof(
       fc.jsonValue(),
       fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes).toString('base64url')),
@@ -242,12 +251,10 @@ describe('a malformed response', () => {
           const place = field in original ? original : original.response
           if (!(field in place)) continue
           const changed = JSON.stringify(original, (key, old) => (key === field ? value : old))
-          const read = readPasskeyResponse(changed)
-          if (!read) continue
           const found =
             original === made
-              ? await verifyNewPasskey(rp, read, challenge)
-              : await verifyPasskey(rp, read, challenge, passkey)
+              ? await passkeys.checkNew(changed, challenge)
+              : await passkeys.check(changed, challenge, passkey)
           expect(found).toBeUndefined()
         }
       }),

@@ -3,16 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { Elysia } from 'elysia'
 import type { Browser, Page } from 'playwright-core'
 import { consoleFiles } from '../../src/adapters/console/assets.ts'
-import {
-  creationOptions,
-  readPasskeyResponse,
-  relyingParty,
-  requestOptions,
-  verifyNewPasskey,
-  verifyPasskey,
-} from '../../src/adapters/crypto/passkeys.ts'
+import { createPasskeys, relyingParty } from '../../src/adapters/crypto/passkeys.ts'
 import { pagePolicy, staticRoutes } from '../../src/adapters/pages/static.ts'
-import type { Passkey } from '../../src/domain/operator/accounts.ts'
+import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
 
 // passkey.js in a browser with a virtual authenticator, and the server's side of it.
@@ -25,41 +18,48 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => browser?.close())
 
-const ana = { id: '0199d2a4-7c11-7cc0-a1f5-1f1f6f0a7e55', email: 'ana@example.com' }
+const ana: Account = {
+  id: '0199d2a4-7c11-7cc0-a1f5-1f1f6f0a7e55',
+  email: 'ana@example.com',
+  role: 'owner',
+  passwordHash: null,
+  totpSecret: null,
+  totpStep: 0,
+  createdAt: 0,
+  signedInAt: null,
+  failedSignIns: 0,
+  passkeys: [],
+  recoveryCodes: [],
+}
 
 /** A site with a form that adds a passkey and one that signs in with it. */
 function startSite() {
   const passkeys: Passkey[] = []
   const results: string[] = []
   const challenges = new Set<string>()
+  const of = createPasskeys(() => relyingParty(undefined, port))
   const app = new Elysia()
     .use(staticRoutes(consoleFiles))
-    .get('/admin/create', () => page('create', creationOptions(rp(), ana, newChallenge(), passkeys)))
-    .get('/admin/get', () => page('get', requestOptions(rp(), newChallenge())))
+    .get('/admin/create', () => page('create', of.forNew({ ...ana, passkeys }, newChallenge())))
+    .get('/admin/get', () => page('get', of.forUse(newChallenge())))
     .post('/admin/create', async ({ request }) => {
       const { response, challenge } = await received(request)
-      const passkey = response && (await verifyNewPasskey(rp(), response, challenge))
+      const passkey = await of.checkNew(response, challenge)
       if (passkey) passkeys.push({ ...passkey, operatorId: ana.id, name: 'Laptop', createdAt: 0, usedAt: 0 })
       results.push(passkey ? 'added' : 'refused')
       return Response.redirect('/admin/get', 303)
     })
     .post('/admin/get', async ({ request }) => {
-      const { response, challenge } = await received(request)
-      const at = passkeys.findIndex(({ credentialId }) => credentialId === response?.credentialId)
+      const { response, challenge, credentialId } = await received(request)
+      const at = passkeys.findIndex((each) => each.credentialId === credentialId)
       const passkey = passkeys[at]
-      const used = response && passkey && (await verifyPasskey(rp(), response, challenge, passkey))
+      const used = passkey && (await of.check(response, challenge, passkey))
       if (used) passkeys[at] = { ...passkey, ...used }
       results.push(used ? 'signed in' : 'refused')
       return Response.redirect('/admin/get', 303)
     })
     .listen({ port: 0, hostname: '127.0.0.1' })
   const port = app.server?.port ?? 0
-
-  function rp() {
-    const found = relyingParty(undefined, port)
-    if (typeof found === 'string') throw new Error(found)
-    return found
-  }
 
   function newChallenge(): string {
     const challenge = randomBytes(32).toString('base64url')
@@ -69,9 +69,9 @@ function startSite() {
 
   /** The response with a challenge of this server, which it uses up. */
   async function received(request: Request) {
-    const response = readPasskeyResponse(String((await request.formData()).get('passkey')))
-    const challenge = response && challenges.delete(response.challenge) ? response.challenge : 'none'
-    return { response, challenge }
+    const response = String((await request.formData()).get('passkey'))
+    const { challenge = '', credentialId } = of.read(response) ?? {}
+    return { response, credentialId, challenge: challenges.delete(challenge) ? challenge : 'none' }
   }
 
   return {
@@ -85,8 +85,8 @@ function startSite() {
   }
 }
 
-function page(kind: string, options: object): Response {
-  const json = Bun.escapeHTML(JSON.stringify(options))
+function page(kind: string, options: string): Response {
+  const json = Bun.escapeHTML(options)
   return new Response(
     `<!doctype html><html lang="en"><title>Passkeys</title><script type="module" src="/admin/passkey.js"></script>
     <form method="post" action="/admin/${kind}" data-passkey="${kind}" data-options="${json}">
