@@ -560,6 +560,8 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           ],
           currency: 'EUR',
           isBuiltIn: false,
+          period: 'this-month',
+          span: { from: now, until: now },
           spending: [
             {
               at: now,

@@ -807,6 +807,9 @@ describe('an operator', () => {
       '50 % of 3 units per day spent',
     ])
       expect(html).toContain(shown)
+    const { html: last } = await visitor.get('/admin/money?period=last-month')
+    for (const shown of ['2025-12-01 to 2025-12-31', 'No SMS.']) expect(last).toContain(shown)
+    expect(last).not.toContain('Latvia')
     const { html: overview } = await visitor.get('/admin')
     expect(overview).toContain('Budget brand:acme: 66 % of 3 units for today spent.')
     expect(overview).toContain(

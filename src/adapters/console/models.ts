@@ -16,7 +16,7 @@ import type { Preview } from '../../domain/messages/preview.ts'
 import type { QueueStatus } from '../../domain/messages/queue.ts'
 import type { Alert, FailingAlerts } from '../../domain/money/alerts.ts'
 import type { BudgetStatus } from '../../domain/money/budgets.ts'
-import type { DaySpend } from '../../domain/money/spending.ts'
+import type { DaySpend, SpendingPeriod, spendingSpan } from '../../domain/money/spending.ts'
 import type { Account, Role } from '../../domain/operator/accounts.ts'
 import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { AuthoredRule, CheckedDestination } from '../../domain/operator/destinations.ts'
@@ -237,6 +237,9 @@ export interface MoneyModel {
   /** Of the prices. */
   readonly currency: string
   readonly isBuiltIn: boolean
+  readonly period: SpendingPeriod
+  readonly span: ReturnType<typeof spendingSpan>
+  /** In that time. */
   readonly spending: readonly DaySpend[]
   /** Newest first. */
   readonly alerts: readonly Alert[]

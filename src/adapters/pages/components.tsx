@@ -2,7 +2,7 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
-import { ago, utc } from './words.ts'
+import { ago, dayMs, utc } from './words.ts'
 
 // Components of all pages. They work without scripts. page.js handles the `data-` attributes.
 
@@ -278,9 +278,10 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
 /** The time of rendering. */
 export const Now = createContext(0)
 
-/** A relative time. page.js keeps it current. */
+/** A relative time, which page.js keeps current. Beyond a day it would be too inexact, so the time is exact. */
 export function Time({ at }: { at: number }) {
   const now = useContext(Now)
+  if (Math.abs(now - at) > dayMs) return <ExactTime at={at} toMinute />
   return (
     <time class="time" dateTime={new Date(at).toISOString()} title={utc(at)} data-relative>
       {ago(at, now)}

@@ -1,7 +1,7 @@
 const secondMs = 1000
 const minuteMs = 60 * secondMs
 const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
+export const dayMs = 24 * hourMs
 
 /** Such as `3 min ago` or `in 2 h`. times.js has the same function for browsers. */
 export function ago(at: number, now: number): string {

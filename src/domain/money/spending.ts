@@ -11,37 +11,39 @@ export interface DaySpend extends Spend {
 export interface SpendShare {
   readonly name: string
   readonly currency: string
-  readonly todayMicros: Micros
-  /** Of seven days, with today. */
-  readonly weekMicros: Micros
-  /** Of 30 days, with today. */
-  readonly monthMicros: Micros
+  readonly micros: Micros
 }
 
-/** The first of 30 days, with today. */
-export function spendingSince(now: number): EpochMs {
-  return periodOf('day', now).start - 29 * dayMs
+/** Of whole days in UTC, until today. The names are as URLs have them. */
+export const spendingPeriods = ['today', '7-days', '30-days', 'this-month', 'last-month'] as const
+export type SpendingPeriod = (typeof spendingPeriods)[number]
+
+/** `until` is exclusive. */
+export function spendingSpan(period: SpendingPeriod, now: number): { from: EpochMs; until: EpochMs } {
+  const { start: today, end: until } = periodOf('day', now)
+  const { start: month } = periodOf('month', now)
+  switch (period) {
+    case 'today':
+      return { from: today, until }
+    case '7-days':
+      return { from: today - 6 * dayMs, until }
+    case '30-days':
+      return { from: today - 29 * dayMs, until }
+    case 'this-month':
+      return { from: month, until }
+    case 'last-month':
+      return { from: periodOf('month', month - 1).start, until: month }
+  }
 }
 
-/** Sums by name and currency; the greatest sum of 30 days first. */
-export function spendBy(
-  rows: readonly DaySpend[],
-  nameOf: (row: DaySpend) => string,
-  now: number,
-): readonly SpendShare[] {
-  const today = periodOf('day', now).start
+/** Sums by name and currency, the greatest first. */
+export function spendBy(rows: readonly DaySpend[], nameOf: (row: DaySpend) => string): readonly SpendShare[] {
   const sums = new Map<string, SpendShare>()
   for (const row of rows) {
-    const { at, micros, currency } = row
     const name = nameOf(row)
+    const { currency } = row
     const key = JSON.stringify([name, currency])
-    const sum = sums.get(key) ?? { name, currency, todayMicros: 0, weekMicros: 0, monthMicros: 0 }
-    sums.set(key, {
-      ...sum,
-      todayMicros: sum.todayMicros + (at >= today ? micros : 0),
-      weekMicros: sum.weekMicros + (at >= today - 6 * dayMs ? micros : 0),
-      monthMicros: sum.monthMicros + micros,
-    })
+    sums.set(key, { name, currency, micros: (sums.get(key)?.micros ?? 0) + row.micros })
   }
-  return [...sums.values()].sort((one, other) => other.monthMicros - one.monthMicros)
+  return [...sums.values()].sort((one, other) => other.micros - one.micros)
 }

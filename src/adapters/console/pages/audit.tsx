@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { AuditAction, AuditRecord } from '../../../domain/operator/audit.ts'
-import { Empty, ExactTime, Time } from '../../pages/components.tsx'
+import { Empty, ExactTime } from '../../pages/components.tsx'
 import { Card, consolePage, Pager, Table } from '../components.tsx'
 import type { AuditModel, PageContext } from '../models.ts'
 
@@ -92,13 +92,7 @@ function auditCells({ action, target, details, actor, at }: AuditRecord) {
       <code>{actor.name}</code>{' '}
       <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
     </span>,
-    <>
-      <Time at={at} />
-      <br />
-      <span class="hint">
-        <ExactTime at={at} />
-      </span>
-    </>,
+    <ExactTime key="time" at={at} />,
   ]
 }
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { countryWords } from '../../../domain/destinations/destination.ts'
-import { type Call, type Delivery, whyOf } from '../../../domain/events/event-log.ts'
+import { type Call, type Delivery, statusOf, whyOf } from '../../../domain/events/event-log.ts'
 import {
   callResults,
   deliveryStatuses,
@@ -302,40 +302,48 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
             options={{ ...any, ...Object.fromEntries(countries) }}
           />
         </div>
-      </details>
-      <div class="times">
-        <Field
-          label={
-            <>
-              From<UtcNote> (UTC)</UtcNote>
-            </>
-          }
-          name="from"
-          isTime
-          value={since === undefined ? '' : timeText(since)}
-        />
-        <Field
-          label={
-            <>
-              Until<UtcNote> (UTC)</UtcNote>
-            </>
-          }
-          name="until"
-          isTime
-          value={until === undefined ? '' : timeText(until)}
-        />
         <p class="buttons">
           <Button kind="primary">Apply</Button>
-          <LinkButton href={logUrl(list, { ...filters, since: today - dayMs, until: today })} small>
-            Yesterday (UTC)
-          </LinkButton>
-          {Object.entries(times).map(([title, ms]) => (
-            <LinkButton key={title} href={logUrl(list, lastOf(filters, now, ms))} small>
-              {title}
-            </LinkButton>
-          ))}
         </p>
-      </div>
+      </details>
+      <details class="fold" open={since !== undefined || until !== undefined}>
+        <summary>Time range</summary>
+        <div class="times">
+          <Field
+            label={
+              <>
+                From<UtcNote> (UTC)</UtcNote>
+              </>
+            }
+            name="from"
+            isTime
+            value={since === undefined ? '' : timeText(since)}
+          />
+          <Field
+            label={
+              <>
+                Until<UtcNote> (UTC)</UtcNote>
+              </>
+            }
+            name="until"
+            isTime
+            value={until === undefined ? '' : timeText(until)}
+          />
+          <p class="buttons">
+            <Button kind="primary">Apply</Button>
+          </p>
+        </div>
+      </details>
+      <p class="buttons">
+        <LinkButton href={logUrl(list, { ...filters, since: today - dayMs, until: today })} small>
+          Yesterday (UTC)
+        </LinkButton>
+        {Object.entries(times).map(([title, ms]) => (
+          <LinkButton key={title} href={logUrl(list, lastOf(filters, now, ms))} small>
+            {title}
+          </LinkButton>
+        ))}
+      </p>
     </form>
   )
 }
@@ -422,11 +430,15 @@ function Attempts({ row: { deliveries } }: { row: Call }) {
   if (deliveries.length === 0) return <span class="hint">–</span>
   return (
     <span class="attempts">
-      {deliveries.slice(0, mostAttempts).map((delivery) => (
-        <span key={delivery.attempt} title={whyOf(delivery)}>
-          {delivery.provider} <DeliveryBadge row={delivery} />
-        </span>
-      ))}
+      {deliveries.slice(0, mostAttempts).map((delivery) => {
+        const { name, tone, meaning } = deliveryStatuses[statusOf(delivery)]
+        return (
+          <span key={delivery.attempt} class="two-lines" title={whyOf(delivery) || meaning}>
+            <Badge tone={tone}>{delivery.provider}</Badge>
+            <small>{name}</small>
+          </span>
+        )
+      })}
       {deliveries.length > mostAttempts && <small>{`and ${deliveries.length - mostAttempts} more`}</small>}
     </span>
   )

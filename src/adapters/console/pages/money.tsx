@@ -2,7 +2,13 @@
 import { countryWords } from '../../../domain/destinations/destination.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
-import { type DaySpend, spendBy } from '../../../domain/money/spending.ts'
+import {
+  type DaySpend,
+  type SpendingPeriod,
+  spendBy,
+  spendingPeriods,
+} from '../../../domain/money/spending.ts'
+import { dayMs } from '../../../domain/time.ts'
 import {
   Badge,
   Button,
@@ -14,26 +20,46 @@ import {
   Select,
   Time,
 } from '../../pages/components.tsx'
+import { percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
 import type { MoneyModel, PageContext } from '../models.ts'
 
+const periodNames: Readonly<Record<SpendingPeriod, string>> = {
+  today: 'Today',
+  '7-days': '7 days',
+  '30-days': '30 days',
+  'this-month': 'This month',
+  'last-month': 'Last month',
+}
+
 export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
-  const { now } = pageContext
   const { spending } = model
   return consolePage(
     pageContext,
-    { title: 'Money', section: 'money' },
+    {
+      title: 'Money',
+      section: 'money',
+      actions: (
+        <nav class="switch" aria-label="Period">
+          {spendingPeriods.map((period) => (
+            <a
+              key={period}
+              href={`/admin/money?period=${period}`}
+              aria-current={period === model.period ? 'true' : undefined}
+            >
+              {periodNames[period]}
+            </a>
+          ))}
+        </nav>
+      ),
+    },
     <div class="columns wide-first loose">
       <div class="stack">
+        <Total model={model} />
+        <Spending title="By country" spending={spending} nameOf={countryOf} />
         <Budgets budgets={model.budgets} />
-        <Spending title="By country" now={now} spending={spending} nameOf={countryOf} />
-        <Spending
-          title="By brand"
-          now={now}
-          spending={spending}
-          nameOf={({ brand }) => brand || 'no brand'}
-        />
-        <Spending title="By app" now={now} spending={spending} nameOf={({ app }) => app} />
+        <Spending title="By brand" spending={spending} nameOf={({ brand }) => brand || 'no brand'} />
+        <Spending title="By app" spending={spending} nameOf={({ app }) => app} />
         <Days spending={spending} />
       </div>
       <div class="stack">
@@ -72,7 +98,6 @@ function Budgets({ budgets }: Pick<MoneyModel, 'budgets'>) {
           { title: 'Spent', align: 'end' },
           { title: 'Remaining', align: 'end' },
           { title: 'Forecast', align: 'end' },
-          'Resets',
           { title: 'Actions', align: 'end', isQuiet: true },
         ]}
         rows={budgets.map(budgetCells)}
@@ -91,19 +116,9 @@ function budgetCells(status: BudgetStatus) {
       <small>
         {formatMicros(amountMicros, currency)} per {period}
       </small>
-    </span>,
-    <span class="two-lines">
-      <span>{rounded(spentMicros, currency)}</span>
-      <small>{percentSpent(budget, spentMicros)} %</small>
-    </span>,
-    remainingMicros === 0 ? (
-      <Badge tone={isStopping ? 'bad' : 'warn'}>exhausted</Badge>
-    ) : (
-      rounded(remainingMicros, currency)
-    ),
-    forecastMicros === null ? '–' : rounded(forecastMicros, currency),
-    <span class="two-lines">
-      <Time at={resetsAt} />
+      <small>
+        resets <Time at={resetsAt} />
+      </small>
       {!budget.stops && <small>only alerts</small>}
       {budget.stops && !isStopping && liftedUntil !== null && (
         <small>
@@ -111,6 +126,16 @@ function budgetCells(status: BudgetStatus) {
         </small>
       )}
     </span>,
+    <span class="two-lines">
+      <span class="nowrap">{rounded(spentMicros, currency)}</span>
+      <small>{percentSpent(budget, spentMicros)} %</small>
+    </span>,
+    remainingMicros === 0 ? (
+      <Badge tone={isStopping ? 'bad' : 'warn'}>exhausted</Badge>
+    ) : (
+      <span class="nowrap">{rounded(remainingMicros, currency)}</span>
+    ),
+    forecastMicros === null ? '–' : <span class="nowrap">{rounded(forecastMicros, currency)}</span>,
     <div class="actions">
       <FormLink small href={`/admin/money?scope=${encodeURIComponent(scope)}#field-scope`}>
         Edit<span class="sr-only"> {scope}</span>
@@ -145,20 +170,30 @@ function rounded(micros: Micros, currency: string): string {
   return formatMicros(Math.round(micros / 1e4) * 1e4, currency).replace(' ', '\u00a0')
 }
 
+function Total({ model: { spending, span } }: { model: MoneyModel }) {
+  const totals = spendBy(spending, () => '')
+  const [from, last] = [span.from, span.until - dayMs].map((at) => new Date(at).toISOString().slice(0, 10))
+  return (
+    <Card title="Cost of SMS" hint={`${from === last ? from : `${from} to ${last}`}, in UTC.`}>
+      <p class="sum">
+        {totals.length === 0
+          ? 'Nothing'
+          : totals.map(({ micros, currency }) => rounded(micros, currency)).join(' and ')}
+      </p>
+    </Card>
+  )
+}
+
 const mostRows = 20
 
-function Spending({
-  title,
-  now,
-  spending,
-  nameOf,
-}: {
-  title: string
-  now: number
-  spending: readonly DaySpend[]
-  nameOf: (row: DaySpend) => string
-}) {
-  const shares = spendBy(spending, nameOf, now)
+interface SpendingProps extends Pick<MoneyModel, 'spending'> {
+  readonly title: string
+  readonly nameOf: (row: DaySpend) => string
+}
+
+function Spending({ title, spending, nameOf }: SpendingProps) {
+  const shares = spendBy(spending, nameOf)
+  const totals = new Map(spendBy(spending, () => '').map(({ currency, micros }) => [currency, micros]))
   return (
     <Card
       title={title}
@@ -169,36 +204,34 @@ function Spending({
         figures
         columns={[
           title.slice('By '.length).replace(/^./, (first) => first.toUpperCase()),
-          { title: 'Today', align: 'end' },
-          { title: '7 days', align: 'end' },
-          { title: '30 days', align: 'end' },
+          { title: 'Cost', align: 'end' },
+          { title: 'Share', align: 'end' },
         ]}
         rows={shares
           .slice(0, mostRows)
-          .map(({ name, currency, todayMicros, weekMicros, monthMicros }) => [
+          .map(({ name, currency, micros }) => [
             <bdi class="breaks">{name}</bdi>,
-            rounded(todayMicros, currency),
-            rounded(weekMicros, currency),
-            rounded(monthMicros, currency),
+            rounded(micros, currency),
+            percent(micros / Math.max(1, totals.get(currency) ?? 0)),
           ])}
-        empty="No SMS in 30 days."
+        empty="No SMS."
       />
     </Card>
   )
 }
 
 function Days({ spending }: Pick<MoneyModel, 'spending'>) {
-  const days = spendBy(spending, ({ at }) => new Date(at).toISOString().slice(0, 10), 0)
+  const days = spendBy(spending, ({ at }) => new Date(at).toISOString().slice(0, 10))
   return (
-    <Card title="By day" hint="The last 30 days, in UTC. Days without SMS are left out.">
+    <Card title="By day" hint="In UTC. Days without SMS are left out.">
       <Table
         caption="Cost of SMS by day"
         figures
         columns={['Day', { title: 'Cost', align: 'end' }]}
         rows={[...days]
           .sort((one, other) => (one.name < other.name ? 1 : -1))
-          .map(({ name, currency, monthMicros }) => [name, rounded(monthMicros, currency)])}
-        empty="No SMS in 30 days."
+          .map(({ name, currency, micros }) => [name, rounded(micros, currency)])}
+        empty="No SMS."
       />
     </Card>
   )

@@ -1,6 +1,6 @@
 import { unitCurrency } from '../../../domain/money/amounts.ts'
 import { budgetStatuses } from '../../../domain/money/budgets.ts'
-import { spendingSince } from '../../../domain/money/spending.ts'
+import { type SpendingPeriod, spendingPeriods, spendingSpan } from '../../../domain/money/spending.ts'
 import {
   type BudgetRequest,
   defaultAlertAt,
@@ -22,7 +22,7 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
   get('/admin/money', async ({ url }, pageContext) => {
     const scope = url.searchParams.get('scope')
     const budget = (await ports.policy.rows()).budgets.find((each) => each.scope === scope)
-    return shown(pageContext, {
+    const form = {
       ...noBudget,
       ...(budget && {
         scope: budget.scope,
@@ -31,7 +31,9 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
         alertAt: budget.alertAt.join(','),
         stops: budget.stops,
       }),
-    })
+    }
+    const period = spendingPeriods.find((each) => each === url.searchParams.get('period'))
+    return shown(pageContext, form, null, period)
   })
   post('/admin/money', async (pageRequest, pageContext) => {
     const { form, visit } = pageRequest
@@ -70,18 +72,22 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
     pageContext: PageContext,
     form: BudgetRequest,
     problem: string | null = null,
+    period: SpendingPeriod = 'this-month',
   ): Promise<Response> {
     const { now } = pageContext
+    const span = spendingSpan(period, now)
     const [{ budgets }, currency, spending, alerts] = await Promise.all([
       ports.policy.rows(),
       ports.priceCurrency(),
-      ports.eventLog.spending(spendingSince(now), now + 1),
+      ports.eventLog.spending(span.from, span.until),
       ports.alerts.latest(latestAlerts),
     ])
     const model = {
       budgets: await budgetStatuses(ports.budgets, budgets, now),
       currency,
       isBuiltIn: currency === unitCurrency,
+      period,
+      span,
       spending,
       alerts: alerts.filter(({ at }) => at <= now),
       form,
