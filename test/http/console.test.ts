@@ -408,8 +408,12 @@ describe('under a flood of wrong passwords', () => {
     await visitor.enter()
     visitor.cookies.delete('otpost_console')
     const slowHash = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 16_384, timeCost: 4 })
-    for (const cookies of [new Map<string, string>(), visitor.cookies]) {
-      const queue = Array.from({ length: 16 }, () => app.app.context.consoleSecrets.isPassword('x', slowHash))
+    for (const [cookies, browser] of [
+      [new Map<string, string>(), 'unknown'],
+      [visitor.cookies, 'known'],
+    ] as const) {
+      const { isPassword } = app.app.context.consoleSecrets
+      const queue = Array.from({ length: 16 }, () => isPassword('x', slowHash, browser))
       // Both at once, while the queue is full.
       const early = Array.from({ length: 2 }, () => attempt('203.0.113.1', 'wrong', cookies))
       expect(await Promise.all(early)).toEqual(Array(2).fill({ status: 429, retryAfter: 10 }))
@@ -420,6 +424,20 @@ describe('under a flood of wrong passwords', () => {
       }
       expect(statuses).toEqual([...Array(10).fill(401), 429])
     }
+  })
+
+  test('other clients cannot fill the queue of a browser that signed in before', async () => {
+    await visitor.enter()
+    visitor.cookies.delete('otpost_console')
+    const slowHash = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 16_384, timeCost: 4 })
+    const { isPassword } = app.app.context.consoleSecrets
+    const queue = Array.from({ length: 16 }, () => isPassword('x', slowHash, 'unknown'))
+    const both = await Promise.all([
+      attempt('198.51.100.1', password),
+      attempt('203.0.113.1', password, visitor.cookies),
+    ])
+    expect(both.map(({ status }) => status)).toEqual([429, 303])
+    await Promise.all(queue)
   })
 
   test('simultaneous attempts are checked in a short queue', async () => {

@@ -5,11 +5,24 @@ import { createSealing } from './sealing.ts'
 import { type Hmac, hmacWith, isSame, sha256, subkey } from './secrets.ts'
 import { newTotpSecret, totpStep, totpUri } from './totp.ts'
 
-/** One at a time, since each takes a large part of a second and 64 MiB. */
-let underWay: Promise<unknown> = Promise.resolve()
+/** Checks of passwords, one at a time, since each takes a large part of a second and 64 MiB. */
+function createQueue() {
+  let underWay: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  return async (check: () => Promise<boolean>): Promise<boolean> => {
+    if (waiting >= maxWaiting)
+      throw new Failure('rate_limited', failureMessages.rate_limited, { retryAfterSeconds: 10 })
+    waiting++
+    const checking = underWay.then(check).finally(() => waiting--)
+    underWay = checking.catch(() => undefined)
+    return checking
+  }
+}
 
-let waiting = 0
 const maxWaiting = 16
+
+/** Strangers cannot fill the queue of browsers that have signed in before. */
+const queues = { known: createQueue(), unknown: createQueue() }
 
 /** The first secret key is the present one. */
 export function createConsoleSecrets(...secretKeys: readonly [string, ...string[]]): ConsoleSecrets {
@@ -36,13 +49,11 @@ export function createConsoleSecrets(...secretKeys: readonly [string, ...string[
       const isSigned = [hmac, ...previous].some((by) => isSame(given, signed(by, purpose, text)))
       return isSigned ? text : undefined
     },
-    isPassword: async (password, hash) => {
-      if (waiting >= maxWaiting)
-        throw new Failure('rate_limited', failureMessages.rate_limited, { retryAfterSeconds: 10 })
-      waiting++
-      const checking = underWay.then(() => Bun.password.verify(password.normalize('NFC'), hash ?? noPassword))
-      underWay = checking.catch(() => undefined)
-      return checking.then((isRight) => isRight && hash !== undefined).finally(() => waiting--)
+    isPassword: async (password, hash, browser) => {
+      const isRight = await queues[browser](() =>
+        Bun.password.verify(password.normalize('NFC'), hash ?? noPassword),
+      )
+      return isRight && hash !== undefined
     },
     passwordHash,
     passwordProblem: async (password, context) => {

@@ -96,8 +96,11 @@ export interface ConsoleSecrets {
   sign(purpose: string, text: string): string
   /** The text that was signed for this purpose; undefined for any other. */
   signedText(purpose: string, signed: string): string | undefined
-  /** Slow on purpose, also without a hash. Accepts any Unicode form. Throws rate_limited if too many checks wait. */
-  isPassword(password: string, hash: string | undefined): Promise<boolean>
+  /**
+   * Slow on purpose, also without a hash. Accepts any Unicode form. Throws rate_limited if too many checks wait:
+   * those of known browsers wait apart from all others.
+   */
+  isPassword(password: string, hash: string | undefined, browser: 'known' | 'unknown'): Promise<boolean>
   passwordHash(password: string): Promise<string>
   /** Why a new password is refused. `context`: the person's e-mail address and the server's host name. */
   passwordProblem(password: string, context: readonly string[]): Promise<string | undefined>
@@ -374,7 +377,8 @@ async function checkPassword(
 ): Promise<readonly Grant[] | undefined> {
   const grants = await claimLogin(ports, visitor, accountId)
   if (password.length > maxPasswordLength) return undefined
-  const isRight = await ports.consoleSecrets.isPassword(password, hash).catch(async (error) => {
+  const browser = isKnown(ports, visitor.known, accountId) ? 'known' : 'unknown'
+  const isRight = await ports.consoleSecrets.isPassword(password, hash, browser).catch(async (error) => {
     await ports.store.giveBack(grants, ports.now())
     throw error
   })
