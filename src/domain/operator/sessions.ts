@@ -226,7 +226,8 @@ export async function enterByPassword(
   const hash = account ? (account.passwordHash ?? undefined) : isShared ? ports.passwordHash : undefined
   const grants = await checkPassword(ports, visitor, account?.id ?? '', password, hash)
   if (!grants || !hash) {
-    if (account) await ports.sessions.noteFailedSignIn(account.id)
+    // Nothing waits for it, so the answer takes as long as for an unknown account.
+    if (account) void ports.sessions.noteFailedSignIn(account.id).catch(() => undefined)
     return undefined
   }
   if (account) {
