@@ -246,6 +246,20 @@ describe('signing in', () => {
     expect(JSON.stringify([sessions, app.lines])).not.toContain(token)
   })
 
+  test('stores the cookie of a known browser neither in the database nor in the log', async () => {
+    await visitor.enter()
+    visitor.cookies.delete('otpost_console')
+    expect((await visitor.post('/admin/login', { password: 'wrong' })).status).toBe(401)
+    const [cookie = ''] = visitor.cookies.values()
+    expect(cookie.length).toBeGreaterThan(43)
+    const contents = await app.database.contents()
+    expect(contents.includes('console-device')).toBe(true)
+    for (const part of [cookie, ...cookie.split('.')]) {
+      expect(contents.includes(part)).toBe(false)
+      expect(JSON.stringify(app.lines)).not.toContain(part)
+    }
+  })
+
   test('is rate-limited by IP address, even with the correct password, until the window ends', async () => {
     for (let index = 0; index < 10; index++) {
       expect((await visitor.post('/admin/login', { password: 'wrong' })).status).toBe(401)

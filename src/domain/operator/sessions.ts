@@ -357,7 +357,7 @@ function withUse({ accounts }: ConsoleState, used: Passkey): Account | undefined
 /** A known browser has its own limit, so that other clients cannot lock it out. The first grant is the sender's. */
 async function claimLogin(ports: LoginPorts, visitor: Visitor, accountId: string): Promise<readonly Grant[]> {
   const { context, known } = visitor
-  if (isKnown(ports, known, accountId)) return claim(ports, context, [knownBrowserLogins(known)])
+  if (isKnown(ports, known, accountId)) return claim(ports, context, [claimOfBrowser(ports, known)])
   const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(senderOf(ports, visitor), accountId)
   const claims = [ofSender, ofAllHourly]
   const decision = await ports.store.admit(claims.map(stored), ports.now())
@@ -390,7 +390,12 @@ async function checkPassword(
 function claimCode(ports: LoginPorts, visitor: Visitor, accountId: string): Promise<readonly Grant[]> {
   const { context, known } = visitor
   const isOwn = isKnown(ports, known, accountId)
-  return claim(ports, context, [isOwn ? knownBrowserLogins(known) : consoleCodes(accountId)])
+  return claim(ports, context, [isOwn ? claimOfBrowser(ports, known) : consoleCodes(accountId)])
+}
+
+/** The database has only a hash of the cookie. */
+function claimOfBrowser({ consoleSecrets }: LoginPorts, known: string) {
+  return knownBrowserLogins(consoleSecrets.sha256(known))
 }
 
 /** Of wrong links and passkeys, which no client can guess. */

@@ -231,8 +231,8 @@ export function consoleLogins(sender: Subject, accountId: string) {
   }
 }
 
-export function knownBrowserLogins(cookie: string): Claim {
-  return rateLimit('console-logins', [`console-device:${cookie}`], 'console-logins', 10, 10 * minuteMs)
+export function knownBrowserLogins(cookieSha256: string): Claim {
+  return rateLimit('console-logins', [`console-device:${cookieSha256}`], 'console-logins', 10, 10 * minuteMs)
 }
 
 /** Of an account, by browsers that know its password and have not signed in to it. */
