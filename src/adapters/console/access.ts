@@ -46,16 +46,21 @@ export async function visitOf(
   const flash = cookieOf(request, publicUrl, 'flash')
   return {
     ...current,
-    csrfToken: hmac(token, 'form'),
-    flash: flash === undefined ? null : flashIn(token, flash),
-    flashCookie: (flash) => flashCookie(publicUrl, token, flash),
+    csrfToken: createHmac('sha256', token).update('form').digest('base64url'),
+    flash: flash === undefined ? null : flashIn(ports, token, flash),
+    flashCookie: (flash) => flashCookie(ports, publicUrl, token, flash),
   }
 }
 
 /** Only the session with this token shows it. */
-export function flashCookie(publicUrl: string | undefined, token: string, { tone, text }: Flash): string {
+export function flashCookie(
+  { consoleSecrets }: ConsolePorts,
+  publicUrl: string | undefined,
+  token: string,
+  { tone, text }: Flash,
+): string {
   const value = Buffer.from(JSON.stringify([tone, text])).toString('base64url')
-  return cookie(publicUrl, 'flash', signed(token, 'flash', value), 30)
+  return cookie(publicUrl, 'flash', consoleSecrets.sign(`flash ${token}`, value), 30)
 }
 
 /** Also for an expired session. */
@@ -126,23 +131,9 @@ const systems = [
   [/Linux/, 'Linux'],
 ] as const
 
-function flashIn(token: string, cookieValue: string): Flash | null {
-  const value = verified(token, 'flash', cookieValue)
+function flashIn({ consoleSecrets }: ConsolePorts, token: string, cookieValue: string): Flash | null {
+  const value = consoleSecrets.signedText(`flash ${token}`, cookieValue)
   if (value === undefined) return null
   const [tone, text]: unknown[] = JSON.parse(Buffer.from(value, 'base64url').toString())
   return (tone === 'good' || tone === 'bad') && typeof text === 'string' ? { tone, text } : null
-}
-
-function signed(key: string, purpose: string, value: string): string {
-  return `${value}.${hmac(key, `${purpose} ${value}`)}`
-}
-
-/** Undefined if the signature is wrong. */
-function verified(key: string, purpose: string, text: string): string | undefined {
-  const [value = ''] = text.split('.', 1)
-  return isSame(text, signed(key, purpose, value)) ? value : undefined
-}
-
-function hmac(key: string, text: string): string {
-  return createHmac('sha256', key).update(text).digest('base64url')
 }

@@ -178,7 +178,9 @@ export function sessionRoutes({
   function cookiesOf({ token, account }: Entered): readonly string[] {
     const cookies = signedInCookies(publicUrl, token, newKnownBrowser(ports, account?.id ?? ''))
     const warning = account && failedBefore(account)
-    return warning ? [...cookies, flashCookie(publicUrl, token, { tone: 'bad', text: warning })] : cookies
+    return warning
+      ? [...cookies, flashCookie(ports, publicUrl, token, { tone: 'bad', text: warning })]
+      : cookies
   }
 
   /** Never logs the password or a token. */
