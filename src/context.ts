@@ -123,17 +123,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
-  const {
-    saveEntries,
-    saveReports,
-    reportedMessages,
-    trace,
-    deliveries,
-    findDeliveries,
-    findCalls,
-    countFound,
-  } = eventLog
-  const { messages, named, guarded } = eventLog
+  const { saveEntries, saveReports, reportedMessages } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -166,13 +156,13 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
       flushed(rejections.flush)().then(() => flushed(figures.risingRejections)(at)),
     saveReports: async (...[provider, reports, writesEvents]: Parameters<typeof saveReports>) =>
       rejections.add(provider, await saveReports(provider, reports, writesEvents)),
-    trace: flushed(trace),
-    deliveries: flushed(deliveries),
-    findDeliveries: flushed(findDeliveries),
-    findCalls: flushed(findCalls),
-    countFound: flushed(countFound),
-    messages: flushed(messages),
-    named: flushed(named),
-    guarded: flushed(guarded),
+    trace: flushed(eventLog.trace),
+    deliveries: flushed(eventLog.deliveries),
+    findDeliveries: flushed(eventLog.findDeliveries),
+    findCalls: flushed(eventLog.findCalls),
+    countFound: flushed(eventLog.countFound),
+    messages: flushed(eventLog.messages),
+    named: flushed(eventLog.named),
+    guarded: flushed(eventLog.guarded),
   }
 }
