@@ -9,7 +9,7 @@ interface Stream {
   mark: string
 }
 
-export interface LivePorts {
+interface LivePorts {
   /** Changes with the figures of the console. */
   readonly mark: (now: EpochMs) => Promise<string>
   readonly now: Clock

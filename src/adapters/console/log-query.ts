@@ -114,7 +114,7 @@ export function logUrl(list: LogList, filters: LogFilters, before: Place | null 
   return `/admin/${list}${file}${text === '' ? '' : `?${text}`}`
 }
 
-export interface FilterInForce {
+interface FilterInForce {
   readonly name: string
   readonly value: string
   /** The list without it. */

@@ -17,7 +17,7 @@ export const invitationMs = 72 * hourMs
 
 const maxAccounts = 100
 const maxPasskeys = 10
-export const recoveryCodeCount = 10
+const recoveryCodeCount = 10
 
 export interface AccountPorts extends Pick<ConsolePorts, 'sessions' | 'consoleSecrets' | 'now'> {
   readonly actor: Actor

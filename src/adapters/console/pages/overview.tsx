@@ -73,7 +73,7 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
 }
 
 /** The part that console.js updates. */
-export function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
+function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
   const { statistics, limited, providers } = model
   const span = spanOf(statistics)
   const lastHour = spanOf({ from: now - hourMs, until: now })

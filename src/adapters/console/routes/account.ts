@@ -1,4 +1,4 @@
-import { own } from '../../../domain/operator/account-changes.ts'
+import { type OwnPorts, own } from '../../../domain/operator/account-changes.ts'
 import { type Account, isSetUp } from '../../../domain/operator/accounts.ts'
 import { OperatorError } from '../../../domain/operator/operator.ts'
 import { isOwnPassword, newChallenge } from '../../../domain/operator/sessions.ts'
@@ -73,7 +73,7 @@ export function accountRoutes({
   async function change(
     { visit, form, by }: PageRequest,
     pageContext: PageContext,
-    act: (ownPorts: Parameters<typeof own.setPassword>[0]) => Promise<Response>,
+    act: (ownPorts: OwnPorts) => Promise<Response>,
   ): Promise<Response> {
     const { session, account } = visit
     if (!account) return missing(pageContext, 'Account not found', 'You signed in without an account.')

@@ -44,9 +44,8 @@ export interface Content {
   readonly examples?: Named<{ readonly summary: string; readonly value: object }>
 }
 
-export interface Header {
+interface Header {
   readonly description: string
-  readonly required?: boolean
   readonly schema: Schema
 }
 
