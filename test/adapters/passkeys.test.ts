@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 import fc from 'fast-check'
 import { createPasskeys, relyingParty } from '../../src/adapters/crypto/passkeys.ts'
+import { notSetUp } from '../../src/domain/operator/account-changes.ts'
 import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
 import { type AuthenticatorOptions, createAuthenticator } from '../support/authenticator.ts'
 
@@ -14,17 +15,11 @@ const newChallenge = () => randomBytes(32).toString('base64url')
 const stored = { operatorId: '0199d2a4-7c11-7cc0-a1f5-1f1f6f0a7e55', name: 'Laptop', createdAt: 0, usedAt: 0 }
 const known: Passkey = { ...stored, credentialId: 'AAAA', transports: 'usb', publicKey: '', signCount: 0 }
 const ana: Account = {
+  ...notSetUp,
   id: stored.operatorId,
   email: 'ana@example.com',
   role: 'owner',
-  passwordHash: null,
-  totpSecret: null,
-  totpStep: 0,
   createdAt: 0,
-  signedInAt: null,
-  failedSignIns: 0,
-  passkeys: [],
-  recoveryCodes: [],
 }
 
 const forNew = (challenge: string, { of = passkeys, account = ana } = {}) =>

@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { consoleFiles } from '../../src/adapters/console/assets.ts'
 import { createPasskeys, relyingParty } from '../../src/adapters/crypto/passkeys.ts'
 import { pagePolicy, staticRoutes } from '../../src/adapters/pages/static.ts'
+import { notSetUp } from '../../src/domain/operator/account-changes.ts'
 import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
 
@@ -19,17 +20,11 @@ beforeAll(async () => {
 afterAll(() => browser?.close())
 
 const ana: Account = {
+  ...notSetUp,
   id: '0199d2a4-7c11-7cc0-a1f5-1f1f6f0a7e55',
   email: 'ana@example.com',
   role: 'owner',
-  passwordHash: null,
-  totpSecret: null,
-  totpStep: 0,
   createdAt: 0,
-  signedInAt: null,
-  failedSignIns: 0,
-  passkeys: [],
-  recoveryCodes: [],
 }
 
 /** A site with a form that adds a passkey and one that signs in with it. */

@@ -3,6 +3,7 @@ import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import type { Brand, BrandWithTexts } from '../../src/domain/brands/brand.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/integration/integration.ts'
 import { BrandTexts } from '../../src/domain/messages/brand-texts.ts'
+import { notSetUp } from '../../src/domain/operator/account-changes.ts'
 import type { Account } from '../../src/domain/operator/accounts.ts'
 import type { AuditEntry, AuditReader } from '../../src/domain/operator/audit.ts'
 import {
@@ -1129,15 +1130,11 @@ function testConsole(stores: () => Stores): void {
   })
 
   const account = (email: string): Account => ({
+    ...notSetUp,
     id: `id of ${email}`,
     email,
     role: 'operator',
-    passwordHash: null,
-    totpSecret: null,
-    totpStep: 0,
     createdAt: start,
-    signedInAt: null,
-    failedSignIns: 0,
     passkeys: ['a', 'b'].map((each, index) => ({
       credentialId: `${each} of ${email}`,
       operatorId: `id of ${email}`,

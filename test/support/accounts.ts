@@ -1,5 +1,6 @@
 import { TOTP } from 'otpauth'
 import type { Context } from '../../src/context.ts'
+import { notSetUp } from '../../src/domain/operator/account-changes.ts'
 import type { Role } from '../../src/domain/operator/accounts.ts'
 import type { TestApp } from './app.ts'
 import { password, passwordHash, type Seen, Visitor } from './console.ts'
@@ -21,19 +22,7 @@ export async function addAccount({ app, clock }: Place, email: string, role: Rol
   const id = consoleSecrets.newId()
   const totpSecret = consoleSecrets.newTotpSecret(id)
   const uri = consoleSecrets.totpUri({ id, email }, totpSecret, 'localhost') ?? ''
-  const account = {
-    id,
-    email,
-    role,
-    passwordHash,
-    totpSecret,
-    totpStep: 0,
-    createdAt: clock.now,
-    signedInAt: null,
-    failedSignIns: 0,
-    passkeys: [],
-    recoveryCodes: [],
-  }
+  const account = { ...notSetUp, id, email, role, passwordHash, totpSecret, createdAt: clock.now }
   await sessions.change({ now: clock.now }, () => ({ saveAccount: account, entry: null }))
   return { id, email, code: () => codeOf(uri, clock.now) }
 }

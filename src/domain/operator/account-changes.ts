@@ -50,7 +50,7 @@ export async function inviteOperator(
       throw new OperatorError(`There are ${maxAccounts} accounts. Remove one before you add another.`)
     }
     return {
-      saveAccount: { ...blank, id, email, role, createdAt: now },
+      saveAccount: { ...notSetUp, id, email, role, createdAt: now },
       addLink: { tokenSha256: sha256, expiresAt: now + invitationMs, operatorId: id },
       entry: { action: 'operator.invited', target: email, details: { role } },
     }
@@ -58,7 +58,8 @@ export async function inviteOperator(
   return { email, token }
 }
 
-const blank = {
+/** Of an account whose person cannot sign in yet. */
+export const notSetUp: Omit<Account, 'id' | 'email' | 'role' | 'createdAt'> = {
   passwordHash: null,
   totpSecret: null,
   totpStep: 0,
@@ -78,7 +79,7 @@ export async function resetOperator(ports: AccountPorts, email: string): Promise
     const account = accountOf(state, email)
     const { id, role, createdAt } = account
     return {
-      saveAccount: { ...blank, id, email, role, createdAt },
+      saveAccount: { ...notSetUp, id, email, role, createdAt },
       addLink: { tokenSha256: sha256, expiresAt: now + invitationMs, operatorId: id },
       endSessions: sessionsOf(state, account),
       entry: { action: 'operator.reset', target: email, details: {} },
