@@ -137,7 +137,9 @@ interface EventLogBackend extends EventLogStore, Statistics {
   readonly sweep: Storage['sweep']
   count(table: string): Promise<number>
   close(): Promise<void>
-  withWindows(windows: SearchWindows): Pick<EventLogStore, 'findDeliveries' | 'findCalls' | 'countFound'>
+  withWindows(
+    windows: SearchWindows,
+  ): Pick<EventLogStore, 'findDeliveries' | 'findCalls' | 'countFound' | 'named'>
 }
 
 function storeOn(
@@ -534,6 +536,25 @@ describe.each([
       expect(rows).toEqual([...expected])
       expect(searches).toBeGreaterThan(2)
     }
+  })
+
+  test('references and message IDs are found in all parts that are read, newest first', async () => {
+    for (let n = 0; n < 6; n++) {
+      const second = { ...ofSms, attempt: 2, providerMessageId: n === 3 ? 'V 3' : null }
+      const trace = { ...whole, requestId: idAt(start + n * 1000), reference: n === 4 ? 'V 3' : `order ${n}` }
+      await eventLog.keep(trace, { ...ofSms, providerMessageId: n === 0 ? 'V 3' : null }, second)
+    }
+    const found = async (most: number) => {
+      const { found, since } = await eventLog.withWindows({ rows: 2, most }).named('V 3')
+      return [found.map(({ requestId, isReference }) => `${requestId} ${isReference}`), since]
+    }
+    const [newest, next, oldest] = [
+      `${idAt(start + 4000)} true`,
+      `${idAt(start + 3000)} false`,
+      `${idAt(start)} false`,
+    ]
+    expect(await found(4)).toEqual([[newest, next, oldest], null])
+    expect(await found(2)).toEqual([[newest, next], start + 2000])
   })
 
   describe('the expiry cleanup', () => {

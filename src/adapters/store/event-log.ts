@@ -15,7 +15,6 @@ import {
   type RequestRow,
   traceOf,
 } from './event-rows.ts'
-import { createIdSearch } from './id-search.ts'
 import { createLogSearch, logFilters, pageOf, type SearchWindows } from './log-search.ts'
 import { reportedMessages } from './report-search.ts'
 
@@ -40,6 +39,10 @@ export interface EventLogWriter {
 /** The guard's flags have no index. */
 const mostSearched = 20_000
 
+/** The log has no index by reference or message ID. This search reads more of it, since it has no other filter. */
+const nameWindows: SearchWindows = { rows: 1000, most: 500 }
+const mostNamed = 20
+
 /** Requests that are found by an attempt after the first. */
 const mostFurther = 1000
 
@@ -49,6 +52,7 @@ export function createEventLogReader(
 ): StoredEventLog {
   const { requests, attempts, deliveryReports, notifyOrders, notifyJobs } = tables
   const searchLog = createLogSearch(orm, windows)
+  const searchNames = createLogSearch(orm, windows ?? nameWindows)
 
   async function withReports(rows: readonly AttemptRow[]): Promise<readonly Delivery[]> {
     const keys = rows.flatMap(({ reportKey }) => reportKey ?? [])
@@ -112,10 +116,14 @@ export function createEventLogReader(
     return withReports(rows.sort(byPlace).slice(-query.limit))
   }
 
-  function isWithin(before: Place | undefined, from: string | undefined): SQL | undefined {
+  function isWithin(
+    { requestId }: typeof requests | typeof attempts,
+    before: Place | undefined,
+    from: string | undefined,
+  ): SQL | undefined {
     return and(
-      from === undefined ? undefined : gte(requests.requestId, from),
-      before && lt(requests.requestId, before.requestId),
+      from === undefined ? undefined : gte(requestId, from),
+      before && lt(requestId, before.requestId),
     )
   }
 
@@ -178,7 +186,7 @@ export function createEventLogReader(
         const found = await orm
           .select()
           .from(requests)
-          .where(and(isCall(filter, further), isWithin(before, from)))
+          .where(and(isCall(filter, further), isWithin(requests, before, from)))
           .orderBy(desc(requests.requestId))
           .limit(limit)
         return found.map((row) => ({ ...row, attempt: 1 }))
@@ -193,7 +201,7 @@ export function createEventLogReader(
       const newest = async ({ before, limit }: PageOfLog, from?: string) => {
         const [ofRequests, ofAttempts] =
           list === 'calls'
-            ? [and(isCall(filters, further), isWithin(before, from))]
+            ? [and(isCall(filters, further), isWithin(requests, before, from))]
             : areDeliveries({ ...filters, before, limit }, from)
         const [ones, more] = await Promise.all([
           orm.select(first).from(requests).where(ofRequests).orderBy(desc(requests.requestId)).limit(limit),
@@ -217,7 +225,39 @@ export function createEventLogReader(
         isMore: next !== null,
       }
     },
-    named: createIdSearch({ orm, tables: { attempts, requests } }),
+    named: async (name) => {
+      const { requestId, app, at, reference, providerMessageId } = requests
+      const ofAttempt = {
+        requestId: attempts.requestId,
+        attempt: attempts.attempt,
+        app: attempts.app,
+        at: attempts.at,
+      }
+      const newest = async ({ before, limit }: PageOfLog, from?: string) => {
+        const isNamed = or(eq(reference, name), eq(providerMessageId, name))
+        const [ones, more] = await Promise.all([
+          orm
+            .select({ requestId, app, at, reference })
+            .from(requests)
+            .where(and(isNamed, isWithin(requests, before, from)))
+            .orderBy(desc(requestId))
+            .limit(limit),
+          orm
+            .select(ofAttempt)
+            .from(attempts)
+            .where(and(eq(attempts.providerMessageId, name), isWithin(attempts, before, from)))
+            .orderBy(desc(attempts.requestId), desc(attempts.attempt))
+            .limit(limit),
+        ])
+        const rows = [
+          ...ones.map((row) => ({ ...row, attempt: 1, isReference: row.reference === name })),
+          ...more.map((row) => ({ ...row, isReference: false })),
+        ]
+        return rows.sort(byPlace).slice(-limit).toReversed()
+      }
+      const { rows, next } = await searchNames([requests], {}, { limit: mostNamed }, newest)
+      return { found: rows, since: next?.at ?? null }
+    },
     reportedMessages: reportedMessages({ orm, tables: { attempts, requests } }),
     guarded: async (limit) => {
       const { requestId, guard } = requests

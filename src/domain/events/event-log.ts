@@ -72,7 +72,7 @@ export interface EventLogReader {
   countFound(list: LogList, filters: LogFilters): Promise<LogCount>
   /** Requests with this reference, and messages with this provider message ID. */
   named(name: string): Promise<{
-    /** At most about 20, newest first. */
+    /** At most 20, newest first. */
     readonly found: readonly NamedRequest[]
     /** Earlier requests were not read. Null: all were. */
     readonly since: EpochMs | null
