@@ -2,7 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { roles } from '../../src/domain/operator/accounts.ts'
 import { addAccount, codeOf } from '../support/accounts.ts'
-import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
+import {
+  addAuthenticator,
+  browserPath,
+  launchBrowser,
+  newVisitor,
+  withoutBrowser,
+} from '../support/browser.ts'
 import {
   type ConsoleScene,
   type ConsoleServer,
@@ -121,21 +127,6 @@ function letConfirmationsExpire(server: ConsoleServer): Promise<void> {
       const saveSession = { ...session, confirmedAt: session.confirmedAt - 16 * 60_000 }
       await sessions.change({ now }, () => ({ saveSession, entry: null }))
     }
-  })
-}
-
-async function addAuthenticator(page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('WebAuthn.enable')
-  await session.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
   })
 }
 

@@ -7,7 +7,13 @@ import { createPasskeys, relyingParty } from '../../src/adapters/crypto/passkeys
 import { pagePolicy, staticRoutes } from '../../src/adapters/pages/static.ts'
 import { notSetUp } from '../../src/domain/operator/account-changes.ts'
 import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
-import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
+import {
+  addAuthenticator,
+  browserPath,
+  launchBrowser,
+  newVisitor,
+  withoutBrowser,
+} from '../support/browser.ts'
 
 // passkey.js in a browser with a virtual authenticator, and the server's side of it.
 
@@ -93,22 +99,6 @@ function page(kind: string, options: string): Response {
       },
     },
   )
-}
-
-/** @param isUserVerified whether the person proves who they are, such as by fingerprint */
-async function addAuthenticator(page: Page, isUserVerified = true): Promise<void> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('WebAuthn.enable')
-  await session.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified,
-      automaticPresenceSimulation: true,
-    },
-  })
 }
 
 const press = (page: Page) => page.getByRole('button', { name: 'Use a passkey' }).press('Enter')

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Browser, type BrowserContextOptions, chromium, type Request } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
 import { demoIn } from '../../src/commands/demo.ts'
 import { temporaryFolder } from './app.ts'
 import { freePorts } from './ports.ts'
@@ -168,3 +168,23 @@ export async function newVisitor(browser: Browser, options: BrowserContextOption
 }
 
 export type PageVisitor = Awaited<ReturnType<typeof newVisitor>>
+
+/**
+ * Adds a virtual authenticator for passkeys.
+ *
+ * @param isUserVerified whether the person proves who they are, such as by fingerprint
+ */
+export async function addAuthenticator(page: Page, isUserVerified = true): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('WebAuthn.enable')
+  await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
