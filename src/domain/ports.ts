@@ -29,7 +29,7 @@ export interface Secrets {
   newEventId(at: EpochMs): string
   /** The hashed identifier of a recipient, IP address or Idempotency-Key: 132 bits in base64url, under each secret key. */
   subjects(
-    kind: 'SMS' | 'EMAIL' | 'mailbox' | 'ip' | 'idempotency-key' | 'idempotency-body',
+    kind: 'SMS' | 'EMAIL' | 'mailbox' | 'ip' | 'operator' | 'idempotency-key' | 'idempotency-body',
     value: string,
   ): readonly [string, ...string[]]
   /** 96 bits of an HMAC-SHA-256 in base64url, under the present secret key. */

@@ -77,6 +77,8 @@ export async function resetOperator(ports: AccountPorts, email: string): Promise
   const { token, sha256 } = ports.consoleSecrets.newToken()
   await change(ports, (state, now) => {
     const account = accountOf(state, email)
+    // Commands can: their caller has access to the server.
+    if (ports.actor.by === 'console') refuseLastOwner(state, account)
     const { id, role, createdAt } = account
     return {
       saveAccount: { ...notSetUp, id, email, role, createdAt },

@@ -6,6 +6,7 @@ import {
   consoleLogins,
   type Grant,
   knownBrowserLogins,
+  type Subject,
 } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Secrets } from '../ports.ts'
@@ -224,7 +225,8 @@ export async function enterByPassword(
   const account = accounts.find((each) => each.email === email && isSetUp(each))
   const isShared = !hasAccounts(accounts) && email === ''
   const hash = account ? (account.passwordHash ?? undefined) : isShared ? ports.passwordHash : undefined
-  const grants = await checkPassword(ports, visitor, account?.id ?? '', password, hash)
+  const person = account ?? { id: email, email }
+  const grants = await checkPassword(ports, visitor, person, password, hash)
   if (!grants || !hash) {
     // Nothing waits for it, so the answer takes as long as for an unknown account.
     if (account) void ports.sessions.noteFailedSignIn(account.id).catch(() => undefined)
@@ -354,11 +356,22 @@ function withUse({ accounts }: ConsoleState, used: Passkey): Account | undefined
   return { ...account, passkeys: account.passkeys.map((each) => (each === current ? used : each)) }
 }
 
+/** At the sign-in form. Without an account, the ID is the e-mail address. */
+type Person = Pick<Account, 'id' | 'email'>
+
+/** Of the shared password. */
+const administrator: Person = { id: '', email: '' }
+
 /** A known browser has its own limit, so that other clients cannot lock it out. The first grant is the sender's. */
-async function claimLogin(ports: LoginPorts, visitor: Visitor, accountId: string): Promise<readonly Grant[]> {
+async function claimLogin(
+  ports: LoginPorts,
+  visitor: Visitor,
+  { id, email }: Person,
+): Promise<readonly Grant[]> {
   const { context, known } = visitor
-  if (isKnown(ports, known, accountId)) return claim(ports, context, [claimOfBrowser(ports, known)])
-  const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(senderOf(ports, visitor), accountId)
+  if (isKnown(ports, known, id)) return claim(ports, context, [claimOfBrowser(ports, known)])
+  const subject: Subject = email === '' ? ['console'] : ports.secrets.subjects('operator', email)
+  const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(senderOf(ports, visitor), subject)
   const claims = [ofSender, ofAllHourly]
   const decision = await ports.store.admit(claims.map(stored), ports.now())
   const isSlow = !decision.allowed && claims[decision.refusedBy] === ofAllHourly
@@ -372,13 +385,13 @@ async function claimLogin(ports: LoginPorts, visitor: Visitor, accountId: string
 async function checkPassword(
   ports: LoginPorts,
   visitor: Visitor,
-  accountId: string,
+  person: Person,
   password: string,
   hash: string | undefined,
 ): Promise<readonly Grant[] | undefined> {
-  const grants = await claimLogin(ports, visitor, accountId)
+  const grants = await claimLogin(ports, visitor, person)
   if (password.length > maxPasswordLength) return undefined
-  const browser = isKnown(ports, visitor.known, accountId) ? 'known' : 'unknown'
+  const browser = isKnown(ports, visitor.known, person.id) ? 'known' : 'unknown'
   const isRight = await ports.consoleSecrets.isPassword(password, hash, browser).catch(async (error) => {
     await ports.store.giveBack(grants, ports.now())
     throw error
@@ -532,10 +545,10 @@ export async function currentSession(
 export async function isOwnPassword(
   ports: LoginPorts,
   visitor: Visitor,
-  { id, passwordHash }: Account,
+  account: Account,
   password: string,
 ): Promise<boolean> {
-  const grants = await checkPassword(ports, visitor, id, password, passwordHash ?? undefined)
+  const grants = await checkPassword(ports, visitor, account, password, account.passwordHash ?? undefined)
   if (grants) await forgive(ports, grants)
   return grants !== undefined
 }
@@ -598,7 +611,7 @@ export async function confirm(
     return isDone
   }
   if (session.by === 'password') {
-    const grants = await checkPassword(ports, visitor, '', password, ports.passwordHash)
+    const grants = await checkPassword(ports, visitor, administrator, password, ports.passwordHash)
     if (!grants) return false
     await forgive(ports, grants)
     return save({}, () => ({}))

@@ -220,10 +220,13 @@ export function credentialFailures(ipSubject: Subject): Claim {
   return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs, scope)
 }
 
-/** For all clients: 200 an hour, then one in 20 s, so that attackers cannot lock operators out for long. */
-export function consoleLogins(sender: Subject, accountId: string) {
+/**
+ * For all clients: 200 an hour, then one in 20 s, so that attackers cannot lock operators out for long.
+ * @param person the hashed e-mail address, whether or not it has an account
+ */
+export function consoleLogins(sender: Subject, person: Subject) {
   const all = (name: string, max: number, windowMs: number) =>
-    rateLimit('console-logins', [`console ${accountId}`.trim()], name, max, windowMs)
+    rateLimit('console-logins', person, name, max, windowMs)
   return {
     ofSender: rateLimit('console-logins', sender, 'console-logins', 10, 10 * minuteMs),
     ofAllHourly: all('console-hour', 200, hourMs),

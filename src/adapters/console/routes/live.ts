@@ -1,3 +1,4 @@
+import { isSetUp } from '../../../domain/operator/accounts.ts'
 import { visitOf } from '../access.ts'
 import { eventStream } from '../answers.ts'
 import type { PageHandler } from '../page-handler.ts'
@@ -6,7 +7,7 @@ export function liveRoutes({ routes, ports, settings: { publicUrl }, withoutSess
   routes.get('/admin/live', async ({ request, server }) => {
     const visit = () => visitOf(ports, request, publicUrl, false)
     const current = await visit()
-    if (!current) return withoutSession(request)
+    if (!current || (current.account && !isSetUp(current.account))) return withoutSession(request)
     server?.timeout(request, 0)
     const isSignedIn = async () => (await visit()) !== undefined
     return eventStream(ports.live.open(current.session.tokenSha256, isSignedIn))
