@@ -1,5 +1,5 @@
 import { countryName } from '../../domain/destinations/destination.ts'
-import { type DeliveryFilter, type DeliveryStatus, errorClasses } from '../../domain/events/log-search.ts'
+import { type DeliveryFilter, errorClasses } from '../../domain/events/log-search.ts'
 import { rejectionWords } from '../../domain/events/rejections.ts'
 import {
   isTrouble,
@@ -21,6 +21,7 @@ import { hourMs } from '../../domain/time.ts'
 import { ago, count, counted, duration, percent, utc } from '../pages/words.ts'
 import { channelNames, logUrl } from './log-query.ts'
 import type { OverviewModel } from './models.ts'
+import { rowsOf } from './pages/counts.tsx'
 import { testPath } from './pages/test-send.tsx'
 import { webhookPath } from './pages/webhook.tsx'
 
@@ -69,7 +70,7 @@ const guardPage = { title: 'Guard', href: '/admin/guard' }
 const queuePage = { title: 'Queue', href: '/admin/queue' }
 
 /** Of failed sends: no provider has accepted them, as far as otpost knows. */
-const notAccepted: readonly DeliveryStatus[] = ['rejected', 'retryable', 'unknown']
+const { statuses: notAccepted } = rowsOf.failedOrUnknown
 
 /** Bad ones first, in the order of this function. */
 export function concernsOf(model: OverviewModel): Concern[] {

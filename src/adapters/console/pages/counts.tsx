@@ -7,7 +7,7 @@ import { count, counted } from '../../pages/words.ts'
 import { logUrl } from '../log-query.ts'
 
 /** The rows of each figure. The log has no other figures. */
-const rowsOf = {
+export const rowsOf = {
   sends: { call: 'code', result: 'success' },
   sendsFailed: { call: 'code', result: 'failed' },
   notified: { call: 'notify', result: 'success' },

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import { type ComponentChildren, Fragment } from 'preact'
-import type { Channel } from '../../../domain/contact.ts'
 import { type DeliveryFilter, errorClasses } from '../../../domain/events/log-search.ts'
 import {
   type ActiveLimit,
@@ -18,7 +17,6 @@ import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pa
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, FormLink, LiveBar, Table } from '../components.tsx'
 import { concernsOf, isIdle, limitNames, periodWords } from '../concerns.ts'
-import { channelNames } from '../log-query.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
 import { Count, spanOf } from './counts.tsx'
 import { withPlus } from './parts.tsx'
@@ -121,9 +119,10 @@ function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
       <Breakdown
         title="By channel"
         first="Channel"
-        shares={statistics.byChannel.map((share) => ({ ...share, name: channelTitle(share.name) }))}
+        shares={statistics.byChannel}
+        titleOf={(name) => (name === 'EMAIL' ? 'E-mail' : name)}
         columns={ofRequests}
-        where={(name) => ({ ...span, channel: name === channelTitle('SMS') ? 'SMS' : 'EMAIL' })}
+        where={(name) => ({ ...span, channel: name === 'SMS' ? 'SMS' : 'EMAIL' })}
       />
       <Breakdown
         title="By provider"
@@ -622,13 +621,15 @@ interface BreakdownProps {
   readonly hint?: string | undefined
   readonly first: string
   readonly shares: readonly Share[]
+  /** Of the name of a share. */
+  readonly titleOf?: (name: string) => string
   readonly columns: readonly Column[]
   readonly where: (name: string) => DeliveryFilter
 }
 
 const mostShares = 30
 
-function Breakdown({ title, hint, first, shares, columns, where }: BreakdownProps) {
+function Breakdown({ title, hint, first, shares, titleOf = (name) => name, columns, where }: BreakdownProps) {
   const shown = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
   return (
     <Card title={title} hint={shown}>
@@ -637,7 +638,7 @@ function Breakdown({ title, hint, first, shares, columns, where }: BreakdownProp
         columns={[{ title: first }, ...columns.map(([title]) => ({ title, align: 'end' as const }))]}
         rows={shares
           .slice(0, mostShares)
-          .map((share) => [share.name, ...columns.map(([, of]) => of(share, where(share.name)))])}
+          .map((share) => [titleOf(share.name), ...columns.map(([, of]) => of(share, where(share.name)))])}
         keys={shares.map(({ name }) => name)}
         figures
         empty="Nothing was sent."
@@ -657,9 +658,4 @@ function Failing({ figure, of, where }: FailingProps) {
   const isBad = of[figure] > 0 && isTrouble(of.failed + of.unknown, all)
   const tone = of[figure] === 0 ? 'hint' : isBad ? 'trouble' : undefined
   return <Count value={of[figure]} of={figure} where={where} class={tone} />
-}
-
-function channelTitle(name: string): string {
-  const known: Readonly<Record<Channel, string>> = { ...channelNames, EMAIL: 'E-mail' }
-  return name === 'SMS' || name === 'EMAIL' ? known[name] : name
 }
