@@ -55,7 +55,7 @@ export function sessionRoutes({
         const isAccount = (await ports.sessions.accounts()).some(isSetUp)
         return login(isAccount ? 'Wrong e-mail address or password.' : 'Wrong password.', 401, email)
       },
-      limited: (wait) => login(`Too many attempts. Try again in ${wait}, or ${otherWays}.`, 429, email),
+      limited: (wait) => login(tooMany(wait), 429, email),
     })
   })
   routes.post('/admin/login/code', ({ request, body }) => {
@@ -69,7 +69,7 @@ export function sessionRoutes({
       },
       wrong: () =>
         login('The password was entered more than 10 minutes ago, or it changed. Enter it again.', 401),
-      limited: (wait) => again(`Too many attempts. Try again in ${wait}, or ${otherWays}.`, 429),
+      limited: (wait) => again(tooMany(wait), 429),
     })
   })
   routes.post('/admin/login/passkey', async ({ request, body }) => {
@@ -79,7 +79,7 @@ export function sessionRoutes({
       enter: () => enterByPasskey(ports, visitorOf(request), response),
       wrong: () =>
         login('This passkey is not registered here, or the page was open for too long. Try again.', 401),
-      limited: (wait) => login(`Too many attempts. Try again in ${wait}, or ${otherWays}.`, 429),
+      limited: (wait) => login(tooMany(wait), 429),
     })
   })
   // Checks that the browser accepted the cookie.
@@ -123,7 +123,8 @@ export function sessionRoutes({
     return done(visit, '/admin/settings', `Ended the session ${id}.`)
   })
 
-  const otherWays = 'use a passkey, a browser that signed in before, or a link from `otpost admin link`'
+  const tooMany = (wait: string) =>
+    `Too many attempts. Try again in ${wait}, or use a passkey, a browser that signed in before, or a link from \`otpost admin link\`.`
 
   async function login(problem: string | null = null, status = 200, email = ''): Promise<Response> {
     const accounts = await ports.sessions.accounts()
