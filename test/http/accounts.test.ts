@@ -99,7 +99,7 @@ describe('an invited owner', () => {
     const used = authenticator.get(optionsIn(await visitor.get('/admin/login')), 'http://localhost:3000')
     const passkey = JSON.stringify(used)
     const answers = await Promise.all(
-      [new Visitor(app), new Visitor(app), visitor].map((each) =>
+      [new Visitor(app), new Visitor(app), new Visitor(app)].map((each) =>
         each.post('/admin/login/passkey', { passkey }),
       ),
     )
