@@ -8,7 +8,7 @@ import {
   type ConsolePorts,
   type ConsoleSession,
   type ConsoleState,
-  challengeAge,
+  challengeTime,
   type LoginPorts,
   recoveryCodeIn,
 } from './sessions.ts'
@@ -195,7 +195,7 @@ export const own = {
     const { passkeys, account, now } = ports
     const name = nameAsGiven.trim().slice(0, 40) || 'Passkey'
     const read = passkeys.read(response)
-    const isFresh = read && challengeAge(ports, `new ${account.id}`, read.challenge) !== undefined
+    const isFresh = read && challengeTime(ports, `new ${account.id}`, read.challenge) !== undefined
     const found = isFresh ? await passkeys.checkNew(response, read.challenge) : undefined
     if (!found)
       throw new OperatorError('The browser did not create a passkey. Reload the page and try again.')

@@ -304,7 +304,7 @@ export function newChallenge({ consoleSecrets, now }: ConsolePorts, purpose: Pas
 export type PasskeyPurpose = 'sign-in' | 'confirm' | `new ${string}`
 
 /** The creation time of the challenge of this purpose; undefined for another purpose, and after 10 minutes. */
-export function challengeAge(
+export function challengeTime(
   { consoleSecrets, now }: ConsolePorts,
   purpose: PasskeyPurpose,
   challenge: string,
@@ -340,7 +340,7 @@ async function checkedPasskey(
 ): Promise<Passkey | undefined> {
   const { passkeys, sessions } = ports
   const read = passkeys.read(response)
-  const usedAt = read && challengeAge(ports, purpose, read.challenge)
+  const usedAt = read && challengeTime(ports, purpose, read.challenge)
   if (!read || usedAt === undefined) return undefined
   const all = (await sessions.accounts()).flatMap((account) => account.passkeys)
   const passkey = all.find(({ credentialId }) => credentialId === read.credentialId)
