@@ -602,7 +602,7 @@ trace('a budget rejects SMS until the operator lifts it', async ({ page, server,
   await said(page, 'Saved the budget brand:acme. Takes effect immediately.')
   expect([await statusOf(1), await statusOf(2)]).toEqual([200, 429])
   await goto('/admin/money')
-  await row(page, 'brand:acme').getByText('66 %').waitFor()
+  await row(page, 'brand:acme').getByText('66%').waitFor()
   await row(page, 'Latvia (LV)').getByText('2\u00a0units').first().waitFor()
   await expectNoOverflow(page, 'the page Money')
   await expectAccessible(page, 'the page Money')

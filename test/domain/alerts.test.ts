@@ -150,7 +150,7 @@ describe('alerts of a budget', () => {
     await requested(alerts, 49)
     await requested(alerts, 33)
     expect(percentages(receiver.received)).toEqual([50, 80])
-    expect(receiver.received.at(-1)?.title).toBe('Budget server: 80 % of 0.0001 EUR per day spent')
+    expect(receiver.received.at(-1)?.title).toBe('Budget server: 80% of 0.0001 EUR per day spent')
     expect(store.deliveries.size).toBe(0)
     expect(alerts.counts.get('budget.threshold')).toBe(2)
     expect(logged).toEqual(Array(2).fill('a budget reached a threshold'))

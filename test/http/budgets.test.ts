@@ -114,7 +114,7 @@ describe('an alert', () => {
     expect(sentAt).toEqual(new Date('2026-01-01T12:00:00.000Z'))
     expect(call.headers.get('webhook-signature')).toBe(new Webhook(secret).sign(id, sentAt, call.raw))
     const mails = await api.outbox('ops@example.com')
-    expect(mails.map(({ subject }) => subject)).toEqual(['Budget server: 40 % of 5 units per day spent'])
+    expect(mails.map(({ subject }) => subject)).toEqual(['Budget server: 40% of 5 units per day spent'])
     expect(mails[0]?.text).toContain('spent: 2')
 
     await send(latvia(2))
@@ -155,7 +155,7 @@ describe('an alert', () => {
     expect(receiver.received.length).toBe(3)
     expect(new Set(receiver.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(1)
     expect((await api.app.context.alerts.latest(10)).map(({ title }) => title)).toEqual([
-      'Budget server: 100 % of 2 units per day spent',
+      'Budget server: 100% of 2 units per day spent',
     ])
   })
 })

@@ -833,17 +833,17 @@ describe('an operator', () => {
     const { html } = await visitor.get('/admin/money')
     for (const shown of [
       '2\u00a0units',
-      '66 %',
+      '66%',
       '1\u00a0unit',
       'Latvia (LV)',
-      '50 % of 3 units per day spent',
+      '50% of 3 units per day spent',
     ])
       expect(html).toContain(shown)
     const { html: last } = await visitor.get('/admin/money?period=last-month')
     for (const shown of ['2025-12-01 to 2025-12-31', 'No SMS.']) expect(last).toContain(shown)
     expect(last).not.toContain('Latvia')
     const { html: overview } = await visitor.get('/admin')
-    expect(overview).toContain('Budget brand:acme: 66 % of 3 units for today spent.')
+    expect(overview).toContain('Budget brand:acme: 66% of 3 units for today spent.')
     expect(overview).toContain(
       'SMS that cost more than what is left are rejected until 2026-01-02 00:00:00 UTC',
     )
@@ -864,7 +864,7 @@ describe('an operator', () => {
     const { html: exhausted } = await visitor.get('/admin/money')
     expect(exhausted).toContain('End the lift')
     expect([(await lift('0m')).status, (await send(3)).status]).toEqual([303, 429])
-    expect((await visitor.get('/admin')).html).toContain('Budget brand:acme: 133 % of 3 units')
+    expect((await visitor.get('/admin')).html).toContain('Budget brand:acme: 133% of 3 units')
     const remove = () => visitor.post('/admin/money/remove', { scope: 'brand:acme' })
     expect([(await remove()).status, (await remove()).status, (await send(3)).status]).toEqual([
       303, 409, 200,

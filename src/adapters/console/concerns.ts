@@ -214,7 +214,7 @@ function budgetConcernOf(status: BudgetStatus, isRejecting: boolean): Concern | 
   const isExhausted = isStopping && (remainingMicros === 0 || isRejecting)
   if (!isExhausted && share < Math.min(80, ...alertAt)) return undefined
   const amount = formatMicros(amountMicros, currency)
-  const spent = `Budget ${scope}: ${share} % of ${amount} for ${period === 'day' ? 'today' : 'this month'} spent.`
+  const spent = `Budget ${scope}: ${percent(share / 100)} of ${amount} for ${period === 'day' ? 'today' : 'this month'} spent.`
   const pages: Concern['pages'] = [{ title: 'Money', href: '/admin/money' }]
   if (!isExhausted) return { tone: 'warn', text: spent, pages }
   return {

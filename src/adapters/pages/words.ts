@@ -37,11 +37,11 @@ export function count(value: number): string {
   return numbers.format(value)
 }
 
-/** A share from 0 to 1 as `98.2%`; `–` for null. */
+/** A share as `98.2%`; `–` for null. Rounded, but only none is 0%, and only all is 100%. */
 export function percent(share: number | null): string {
   if (share === null) return '–'
-  // Rounded down: 100% means all.
-  const tenths = Math.floor(share * 1000 + 1e-9)
+  const rounded = Math.round(share * 1000)
+  const tenths = share > 0 && share < 1 ? Math.min(999, Math.max(1, rounded)) : rounded
   return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)}%`
 }
 

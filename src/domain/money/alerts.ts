@@ -417,5 +417,5 @@ export function meaningOf(alert: Alert): string {
 
 function titleOf({ scope, period, percent, amount, currency }: BudgetAlert): string {
   const total = formatMicros(Math.round(amount * 1e6), currency)
-  return `Budget ${scope}: ${percent} % of ${total} per ${period} spent`
+  return `Budget ${scope}: ${percent}% of ${total} per ${period} spent`
 }

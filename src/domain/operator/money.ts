@@ -73,7 +73,7 @@ export async function setBudget(ports: MoneyPorts, request: BudgetRequest): Prom
 function budgetDetails({ period, amountMicros, currency, alertAt, stops }: Budget): Record<string, string> {
   return {
     amount: `${formatMicros(amountMicros, currency)} per ${period}`,
-    alerts: alertAt.length === 0 ? '-' : `${alertAt.join(', ')} %`,
+    alerts: alertAt.length === 0 ? '-' : `${alertAt.join(', ')}%`,
     stops: stops ? 'yes' : 'no',
   }
 }

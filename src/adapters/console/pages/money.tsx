@@ -128,7 +128,7 @@ function budgetCells(status: BudgetStatus) {
     </span>,
     <span class="two-lines">
       <span class="nowrap">{rounded(spentMicros, currency)}</span>
-      <small>{percentSpent(budget, spentMicros)} %</small>
+      <small>{percent(percentSpent(budget, spentMicros) / 100)}</small>
     </span>,
     remainingMicros === 0 ? (
       <Badge tone={isStopping ? 'bad' : 'warn'}>exhausted</Badge>
