@@ -517,6 +517,10 @@ describe('the list of problems', () => {
     ])
     for (const { pages } of concerns) expect(pages.map(({ href }) => href)).not.toBeEmpty()
     const html = overviewPage({ ...pageContext, reviewNumbers: 1 }, model)
+    for (const concern of concerns.filter(({ text }) => text.startsWith('Sending failed'))) {
+      // The figure "Failed" links to the same rows.
+      expect(html.split(concern.pages[0].href.replaceAll('&', '&amp;')).length).toBeGreaterThan(2)
+    }
     expect(html.match(/A fixed code verifies/g)).toHaveLength(1)
     expect(html).not.toContain('No problems')
   })

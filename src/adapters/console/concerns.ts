@@ -1,5 +1,5 @@
 import { countryName } from '../../domain/destinations/destination.ts'
-import { type DeliveryFilter, errorClasses } from '../../domain/events/log-search.ts'
+import { type CallFilter, type DeliveryFilter, errorClasses } from '../../domain/events/log-search.ts'
 import { rejectionWords } from '../../domain/events/rejections.ts'
 import {
   isTrouble,
@@ -21,7 +21,7 @@ import { hourMs } from '../../domain/time.ts'
 import { ago, count, counted, duration, percent, utc } from '../pages/words.ts'
 import { channelNames, logUrl } from './log-query.ts'
 import type { OverviewModel } from './models.ts'
-import { rowsOf } from './pages/counts.tsx'
+import { rowsOf, spanOf } from './pages/counts.tsx'
 import { testPath } from './pages/test-send.tsx'
 import { webhookPath } from './pages/webhook.tsx'
 
@@ -66,6 +66,7 @@ const deliveriesPage = (filter: DeliveryFilter): PageLink => ({
   title: 'Deliveries',
   href: logUrl('deliveries', filter),
 })
+const callsPage = (filter: CallFilter): PageLink => ({ title: 'Calls', href: logUrl('calls', filter) })
 const guardPage = { title: 'Guard', href: '/admin/guard' }
 const queuePage = { title: 'Queue', href: '/admin/queue' }
 
@@ -87,13 +88,13 @@ export function concernsOf(model: OverviewModel): Concern[] {
     )
   }
   concerns.push(...pumpingConcerns(guard, now))
-  for (const [noun, sent, failed] of [
-    ['code', totals.sends, totals.sendsFailed],
-    ['notification', totals.notified, totals.notifyFailed],
+  for (const [noun, sent, failed, rows] of [
+    ['code', totals.sends, totals.sendsFailed, rowsOf.sendsFailed],
+    ['notification', totals.notified, totals.notifyFailed, rowsOf.notifyFailed],
   ] as const) {
     const all = sent + failed
     const text = `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}.`
-    if (failed > 0) add(isTrouble(failed, all), text, deliveriesPage({ since, statuses: notAccepted }))
+    if (failed > 0) add(isTrouble(failed, all), text, callsPage({ ...spanOf(statistics), ...rows }))
   }
   concerns.push(...providerConcerns(model))
   for (const status of budgets) {
@@ -336,7 +337,7 @@ function pumpingConcerns({ pumping }: GuardWarnings, now: number): Concern[] {
     const isBad = isOngoing && sent - verified >= manyUnverified && verified <= sent / 3
     const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }
     const deliveries = deliveriesPage({ ...rows, channel: 'SMS' })
-    const calls = { title: 'Calls', href: logUrl('calls', { ...rows, result: 'limited' }) }
+    const calls = callsPage({ ...rows, result: 'limited' })
     return {
       tone: isBad ? 'bad' : 'warn',
       text: texts.join(' '),

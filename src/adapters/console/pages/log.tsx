@@ -432,10 +432,13 @@ function Attempts({ row: { deliveries } }: { row: Call }) {
     <span class="attempts">
       {deliveries.slice(0, mostAttempts).map((delivery) => {
         const { name, tone, meaning } = deliveryStatuses[statusOf(delivery)]
+        const why = whyOf(delivery)
         return (
-          <span key={delivery.attempt} class="two-lines" title={whyOf(delivery) || meaning}>
+          <span key={delivery.attempt} class="two-lines" title={meaning}>
             <Badge tone={tone}>{delivery.provider}</Badge>
-            <small>{name}</small>
+            <small class="why">
+              <bdi>{why === '' ? name : `${name} (${why})`}</bdi>
+            </small>
           </span>
         )
       })}
