@@ -550,7 +550,12 @@ trace('a blocked prefix is allowed for 24 hours, from the next code on', async (
   expect(await send('+371 20001234')).toBe('rate_limited')
   expect(await send('+371 21001234')).toBeUndefined()
 
+  await blocked.getByRole('button', { name: 'Remove' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Codes to +371 2000… are sent again').waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
   await blocked.getByRole('button', { name: 'Allow for 24 h' }).click()
+  await dialog.getByRole('button', { name: 'Allow for 24 h' }).click()
   await page.getByRole('status').getByText('+3712000 is allowed until').waitFor()
   await row(part(page, 'Allowed prefixes'), '+371 2000').waitFor()
   expect(await send('+371 20001234')).toBeUndefined()

@@ -8,7 +8,7 @@ import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
 import { isBlockedByOperator, isStillSent, type PumpingStatus } from '../../../domain/guard/pumping.ts'
 import type { BucketStatus, PrefixStatus } from '../../../domain/guard/status.ts'
 import { hourMs } from '../../../domain/time.ts'
-import { Badge, Button, Facts, Field, LinkButton, Select, Time } from '../../pages/components.tsx'
+import { Badge, Button, ExactTime, Facts, Field, LinkButton, Select, Time } from '../../pages/components.tsx'
 import { count, counted, percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import { logUrl } from '../log-query.ts'
@@ -28,7 +28,7 @@ const modeWords: Readonly<Record<GuardMode, string>> = {
 const pumpingHints: Readonly<Record<GuardMode, string>> = {
   off: modeWords.off,
   record:
-    'This may be SMS pumping. These codes are sent until you block their prefix or country, or set `GUARD=deny`. A block takes effect immediately.',
+    'This may be SMS pumping. With `GUARD=record`, only a block of their prefix or country stops these codes. It takes effect immediately.',
   deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies also those below, except to numbers that verified a code in the last 180 days.',
 }
 
@@ -53,30 +53,39 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
   return consolePage(
     pageContext,
     { title: 'Guard', section: 'guard' },
-    <div class="columns wide-first loose">
+    <>
+      <div class="columns wide-first loose">
+        <div class="stack">
+          {model.status.pumping.length > 0 && (
+            <Card title="Too many unverified codes in the last hour" hint={pumpingHints[mode]}>
+              {model.status.pumping.slice(0, mostPumped).map((status) => (
+                <Pumping key={status.country} status={status} model={model} now={pageContext.now} />
+              ))}
+            </Card>
+          )}
+          <Card title="Blocked prefixes" hint={blockedHint(mode, blocked)}>
+            <Prefixes caption="Blocked prefixes" entries={blocked} model={model} />
+          </Card>
+          {allowed.length > 0 && (
+            <Card title="Allowed prefixes" hint="The guard does not check and count codes to these numbers.">
+              <Prefixes caption="Allowed prefixes" entries={allowed} model={model} />
+            </Card>
+          )}
+        </div>
+        <div class="stack">
+          <Card title="Mode" hint={modeWords[mode]}>
+            <Facts
+              entries={{
+                GUARD: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
+                'Last hour': totalsWords(lastHour),
+                'Last 24 hours': totalsWords(last24Hours),
+              }}
+            />
+          </Card>
+          <EntryForm model={model} />
+        </div>
+      </div>
       <div class="stack">
-        {model.status.pumping.length > 0 && (
-          <Card title="Too many unverified codes in the last hour" hint={pumpingHints[mode]}>
-            {model.status.pumping.slice(0, mostPumped).map((status) => (
-              <Pumping key={status.country} status={status} model={model} now={pageContext.now} />
-            ))}
-          </Card>
-        )}
-        <Card
-          title="Blocked prefixes"
-          hint={
-            mode === 'record'
-              ? 'Codes to them are sent and recorded, except where an operator blocked the prefix.'
-              : 'Numbers that begin with these digits get no codes. A number that verified a code in the last 180 days still does.'
-          }
-        >
-          <Prefixes caption="Blocked prefixes" entries={blocked} model={model} />
-        </Card>
-        {allowed.length > 0 && (
-          <Card title="Allowed prefixes" hint="The guard does not check and count codes to these numbers.">
-            <Prefixes caption="Allowed prefixes" entries={allowed} model={model} />
-          </Card>
-        )}
         <Card title="Codes by SMS in the last 24 hours" hint="Most unverified codes first.">
           <Table
             caption="Codes by country"
@@ -109,40 +118,40 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
             empty="None."
           />
         </Card>
-      </div>
-      <div class="stack">
-        <Card title="Mode" hint={modeWords[mode]}>
-          <Facts
-            entries={{
-              GUARD: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
-              'Last hour': totalsWords(lastHour),
-              'Last 24 hours': totalsWords(last24Hours),
-            }}
-          />
-        </Card>
-        <EntryForm model={model} />
-        <Card
-          title="Fullest buckets"
-          hint="Unverified codes, and how many are accepted. Codes that were denied or recorded fill no bucket."
-        >
-          <Table
-            caption="Fullest buckets"
-            figures
-            columns={['Bucket', { title: 'Level', align: 'end' }, { title: 'Threshold', align: 'end' }]}
-            rows={buckets.map((bucket) => [
-              <span key="bucket" class="two-lines">
-                <bdi class="breaks">{keyOf(bucket, model)}</bdi>
-                <small>{kinds[bucket.kind]}</small>
-              </span>,
-              count(bucket.level),
-              count(bucket.threshold),
-            ])}
-            empty="All are empty."
-          />
+        <Card>
+          <details>
+            <summary>Fullest buckets</summary>
+            <p class="hint">
+              How many unverified codes the guard has accepted lately, and how many it accepts. Codes that
+              were denied or recorded fill no bucket, so during an attack a level can be low.
+            </p>
+            <Table
+              caption="Fullest buckets"
+              figures
+              columns={['Bucket', { title: 'Level', align: 'end' }, { title: 'Threshold', align: 'end' }]}
+              rows={buckets.map((bucket) => [
+                <span key="bucket" class="two-lines">
+                  <bdi class="breaks">{keyOf(bucket, model)}</bdi>
+                  <small>{kinds[bucket.kind]}</small>
+                </span>,
+                count(bucket.level),
+                count(bucket.threshold),
+              ])}
+              empty="All are empty."
+            />
+          </details>
         </Card>
       </div>
-    </div>,
+    </>,
   )
+}
+
+function blockedHint(mode: GuardMode, blocked: readonly PrefixStatus[]): string {
+  if (mode === 'off') return 'They have no effect, because GUARD is off.'
+  const denied =
+    'Numbers that begin with these digits get no codes. A number that verified a code in the last 180 days still does.'
+  if (mode === 'deny' || blocked.every(({ by }) => by === 'operator')) return denied
+  return 'Only prefixes blocked by an operator get no codes. Codes to those of the guard are sent and recorded.'
 }
 
 interface PumpingProps {
@@ -295,6 +304,7 @@ function prefixCells(
   model: GuardModel,
 ) {
   const shown = model.formatPrefix(prefix.slice(1))
+  const numbers = `${shown}…`
   const isBlocked = caption === 'Blocked prefixes'
   return [
     <span key="prefix" class="two-lines">
@@ -306,18 +316,30 @@ function prefixCells(
     </span>,
     unverified === null ? '–' : count(unverified),
     <Time key="since" at={Date.parse(since)} />,
-    <Time key="until" at={Date.parse(until)} />,
+    <ExactTime key="until" at={Date.parse(until)} toMinute />,
     <div key="actions" class="actions">
       {isBlocked && (
-        <Form action="/admin/guard" hidden={{ prefix, action: 'allow', duration: '24h' }}>
+        <Form
+          action="/admin/guard"
+          confirm={`Allow codes to ${numbers} for 24 h? The guard does not check them.`}
+          hidden={{ prefix, action: 'allow', duration: '24h' }}
+        >
           <Button small>
             Allow for 24 h<span class="sr-only"> {prefix}</span>
           </Button>
         </Form>
       )}
       {by === 'operator' && (
-        <Form action="/admin/guard/remove" hidden={{ prefix }}>
-          <Button small>
+        <Form
+          action="/admin/guard/remove"
+          confirm={
+            isBlocked
+              ? `Remove the block? Codes to ${numbers} are sent again${model.status.mode === 'deny' ? ', unless the guard denies them' : ''}.`
+              : `Remove the entry? The guard checks codes to ${numbers} again.`
+          }
+          hidden={{ prefix }}
+        >
+          <Button kind={isBlocked ? 'danger' : 'plain'} small>
             Remove<span class="sr-only"> {prefix}</span>
           </Button>
         </Form>
