@@ -605,7 +605,10 @@ describe.concurrent('otpost destination', () => {
       providers: ['outbox'],
       sender: 'Acme',
       route: null,
+      guard: null,
     })
+    await ok('guard', 'block', '+447')
+    expect(await ok('destination', 'check', '+447400123456')).toContain('an operator blocks +447 until 20')
     expect(await ok('destination', 'remove', 'GB', '--brand', 'acme')).toBe(
       'Removed the rule GB for brand acme.\n',
     )

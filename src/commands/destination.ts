@@ -11,6 +11,7 @@ import {
   setDestination,
   smsRouteNames,
 } from '../domain/operator/destinations.ts'
+import { guardEntryOf, guardWords } from '../domain/operator/guard.ts'
 import { existingBrand } from '../domain/operator/operator.ts'
 import {
   commaList,
@@ -119,7 +120,7 @@ export function destinationCommands(program: Command, env: Env): void {
   destination
     .command('check')
     .description(
-      'print what the rules decide about a phone number; exits with status 0 for a blocked number too',
+      'print what the rules and the prefixes of the guard decide about a phone number; exits with status 0 for a blocked number too',
     )
     .argument('<number>', 'a phone number as in API requests')
     .option('--brand <slug>', 'with the rules of this brand')
@@ -132,26 +133,33 @@ async function printCheck(
   number: string,
   { brand, json }: { brand?: string; json?: true },
 ): Promise<void> {
-  const [{ destinationOf }, { formatPhone }, { readDestinationConfig }] = await Promise.all([
-    import('../adapters/phone/destination.ts'),
-    import('../adapters/phone/format.ts'),
-    import('../config/destinations.ts'),
-  ])
-  await withContext(env, async ({ policy, brands }, { contacts }) => {
+  const [{ destinationOf }, { formatPhone }, { readDestinationConfig }, { readGuardConfig }] =
+    await Promise.all([
+      import('../adapters/phone/destination.ts'),
+      import('../adapters/phone/format.ts'),
+      import('../config/destinations.ts'),
+      import('../config/guard.ts'),
+    ])
+  await withContext(env, async ({ policy, brands, guardReader, now }, { contacts }) => {
     const digits = phoneDigits(contacts, number)
     const brandSlug = brand === undefined ? null : await existingBrand(brands, brand)
     const rules = listedRules(readDestinationConfig(env).smsCountries, (await policy.rows()).rules)
     const { country, kind, decision } = checkDestination(destinationOf, digits, brandSlug, rules)
     const { action, rule, reason } = decision
+    const entry = guardEntryOf(digits, await guardReader.prefixes(), now())
+    const guard = entry ? guardWords(entry, readGuardConfig(env).mode) : null
     if (json) {
       const { providers = [], sender = null, route = null } = rule ?? {}
       const about = { number: `+${digits}`, country, kind, action, rule: rule?.rule ?? null }
-      print(JSON.stringify({ ...about, brand: rule?.brandSlug ?? null, reason, route, providers, sender }))
+      print(
+        JSON.stringify({ ...about, brand: rule?.brandSlug ?? null, reason, route, providers, sender, guard }),
+      )
       return
     }
     print(`${formatPhone(digits)}: ${countryWords(country)}, ${kindInWords(kind)}.`)
     print(decisionWords(decision))
     if (rule && action !== 'block') print(`Rule ${ruleName(rule)}: ${ruleWords(rule)}.`)
+    if (guard !== null) print(guard)
   })
 }
 

@@ -500,6 +500,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
             result: {
               digits: '447400123456',
               formatted: hostile,
+              guard: null,
               country: 'GB',
               kind: 'ordinary',
               decision: { action: 'monitor', rule: hostileRule, reason: 'rule' },

@@ -784,6 +784,16 @@ describe('an operator', () => {
     }
     const set = (fields: Record<string, string>) => visitor.post('/admin/destinations', fields)
     expect(await check()).toBe('SMS are sent')
+    const guarded = async (prefix: string, action: string) => {
+      expect((await visitor.post('/admin/guard', { prefix, action })).status).toBe(303)
+      const { html } = await visitor.post('/admin/destinations/check', { number: '+44 7400 123456' })
+      return /The guard (?:denies|does not check) codes[^.]*: [^:.]*\+\d+/.exec(html)?.[0]
+    }
+    const denied = 'The guard denies codes, except to numbers that verified one in the last 180 days'
+    expect(await guarded('+44', 'block')).toBe(`${denied}: an operator blocks +44`)
+    expect(await guarded('+4474', 'allow')).toBe('The guard does not check codes: an operator allows +4474')
+    expect(await guarded('+4475', 'block')).toBe('The guard does not check codes: an operator allows +4474')
+    expect((await visitor.post('/admin/guard/remove', { prefix: '+44' })).status).toBe(303)
     expect((await set({ rule: 'GB', action: 'block', isGroup: '1' })).status).toBe(303)
     expect(await check()).toBe('SMS are rejected')
     const rejected = await send()

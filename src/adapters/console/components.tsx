@@ -328,6 +328,8 @@ const FormContext = createContext<{ csrfToken: string; role: Role }>({ csrfToken
 
 interface FormProps {
   readonly action: string
+  /** The id of the element that the page after it scrolls to and focuses. */
+  readonly anchor?: string
   readonly confirm?: string | undefined
   readonly hidden?: Readonly<Record<string, string>>
   /** More hidden fields, whose names may repeat. */
@@ -343,6 +345,7 @@ interface FormProps {
 
 export function Form({
   action,
+  anchor,
   confirm,
   hidden = {},
   fields: more = [],
@@ -368,7 +371,7 @@ export function Form({
   return (
     <form
       method="post"
-      action={action}
+      action={anchor === undefined ? action : `${action}#${anchor}`}
       class={classes('form', extra)}
       id={id}
       data-confirm={confirm}

@@ -261,7 +261,13 @@ export interface DestinationsModel {
     /** As entered. */
     readonly number: string
     readonly brand: string
-    readonly result: (CheckedDestination & { readonly formatted: string }) | null
+    readonly result:
+      | (CheckedDestination & {
+          readonly formatted: string
+          /** What its entry for the number does. */
+          readonly guard: string | null
+        })
+      | null
     readonly problem: string | null
   }
 }

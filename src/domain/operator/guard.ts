@@ -93,6 +93,29 @@ function entryWords(entry: GuardPrefix | undefined): string {
   return entry ? `${entry.action} until ${new Date(entry.expiresAt).toISOString()}` : '-'
 }
 
+/** The entry for a number: an operator's of the longest prefix, else the guard's own. */
+export function guardEntryOf(
+  digits: string,
+  prefixes: readonly GuardPrefix[],
+  now: EpochMs,
+): GuardPrefix | undefined {
+  const matching = effectivePrefixes(prefixes, now).filter(({ prefix }) => digits.startsWith(prefix))
+  const byOperator = matching.filter(({ by }) => by === 'operator')
+  // Sorted by prefix, so that the longest is last.
+  return byOperator.at(-1) ?? matching.at(-1)
+}
+
+/** What the entry does with codes by SMS, as sentences. */
+export function guardWords({ prefix, by, action, expiresAt }: GuardPrefix, mode: GuardMode): string {
+  const until = new Date(expiresAt).toISOString().slice(0, 16).replace('T', ' ')
+  const what = action === 'allow' ? 'allows' : 'blocks'
+  const entry = `${by === 'guard' ? 'the guard itself' : 'an operator'} ${what} +${prefix} until ${until} UTC.`
+  if (mode === 'off') return `The guard is off: ${entry}`
+  if (action === 'allow') return `The guard does not check codes: ${entry}`
+  if (by === 'guard' && mode === 'record') return `The guard records codes, which are sent: ${entry}`
+  return `The guard denies codes, except to numbers that verified one in the last 180 days: ${entry}`
+}
+
 export interface GuardSettings {
   readonly mode: GuardMode
   readonly smsCountries: readonly string[]

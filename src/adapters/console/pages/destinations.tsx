@@ -140,6 +140,7 @@ function ruleCells(listed: AuthoredRule, index: number) {
       <div class="actions">
         <Form
           action="/admin/destinations/edit"
+          anchor="field-rule"
           hidden={{ ...hidden, action, sender: sender ?? '', route: route ?? '' }}
         >
           {providers.map((name) => (
@@ -173,27 +174,31 @@ function Check({ model: { check, brands } }: { model: DestinationsModel }) {
   return (
     <Card
       title="Check a number"
-      hint="What the rules decide. No message is sent, and otpost does not store the number."
+      hint="What the rules and the prefixes of the guard decide. No message is sent, and otpost does not store the number."
     >
-      <Problem text={problem} />
-      {result && (
-        <Facts
-          entries={{
-            Number: <bdi>{result.formatted}</bdi>,
-            Country: countryWords(result.country),
-            Kind: kindInWords(result.kind),
-            Decision: (
-              <span>
-                <Badge tone={tones[result.decision.action]}>{result.decision.action}</Badge>{' '}
-                {decisionWords(result.decision)}
-              </span>
-            ),
-            Rule:
-              result.decision.rule && `${ruleName(result.decision.rule)}: ${ruleWords(result.decision.rule)}`,
-          }}
-        />
-      )}
-      <Form action="/admin/destinations/check" submit="Check" kind="plain">
+      <div id="answer" tabIndex={-1}>
+        <Problem text={problem} />
+        {result && (
+          <Facts
+            entries={{
+              Number: <bdi>{result.formatted}</bdi>,
+              Country: countryWords(result.country),
+              Kind: kindInWords(result.kind),
+              Rules: (
+                <span>
+                  <Badge tone={tones[result.decision.action]}>{result.decision.action}</Badge>{' '}
+                  {decisionWords(result.decision)}
+                </span>
+              ),
+              'Rule that applies':
+                result.decision.rule &&
+                `${ruleName(result.decision.rule)}: ${ruleWords(result.decision.rule)}`,
+              Guard: result.guard ?? 'No prefix of this number is blocked or allowed.',
+            }}
+          />
+        )}
+      </div>
+      <Form action="/admin/destinations/check" anchor="answer" submit="Check" kind="plain">
         <Field
           label="Phone number"
           name="number"
@@ -218,11 +223,13 @@ function RuleForm({ model }: { model: DestinationsModel }) {
   return (
     <Card title="Set a rule" hint="Replaces the whole rule of the same country, prefix and brand.">
       {problems.length > 0 && (
-        <Notice tone="bad">
-          {problems.map((problem) => (
-            <p key={problem}>{problem}</p>
-          ))}
-        </Notice>
+        <div tabIndex={-1} data-focus>
+          <Notice tone="bad">
+            {problems.map((problem) => (
+              <p key={problem}>{problem}</p>
+            ))}
+          </Notice>
+        </div>
       )}
       <Form action="/admin/destinations" submit="Save rule">
         <Field

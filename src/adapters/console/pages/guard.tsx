@@ -193,7 +193,11 @@ function Pumping({ status, model, now }: PumpingProps) {
             </LinkButton>
           )}
           {isKnown && (
-            <Form action="/admin/destinations/edit" hidden={{ rule: country, action: 'block' }}>
+            <Form
+              action="/admin/destinations/edit"
+              anchor="field-rule"
+              hidden={{ rule: country, action: 'block' }}
+            >
               <Button small>
                 Block the country…<span class="sr-only"> {place}</span>
               </Button>

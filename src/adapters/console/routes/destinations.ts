@@ -6,6 +6,7 @@ import {
   ruleName,
   setDestination,
 } from '../../../domain/operator/destinations.ts'
+import { guardEntryOf, guardWords } from '../../../domain/operator/guard.ts'
 import { done, html } from '../answers.ts'
 import type { DestinationForm, DestinationsModel, PageContext } from '../models.ts'
 import { field, orAgain, type PageHandler, withoutCommands } from '../page-handler.ts'
@@ -46,9 +47,12 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
       const problem = 'Enter a phone number of 7 to 15 digits.'
       return shown(pageContext, { check: { number, brand, result: null, problem } }, 400)
     }
-    const rules = listedRules(smsCountries, (await ports.policy.rows()).rules)
-    const checked = checkDestination(settings.destinationOf, digits, brand || null, rules)
-    const result = { ...checked, formatted: settings.formatPhone(digits) }
+    const [{ rules }, prefixes] = await Promise.all([ports.policy.rows(), ports.guard.prefixes()])
+    const listed = listedRules(smsCountries, rules)
+    const checked = checkDestination(settings.destinationOf, digits, brand || null, listed)
+    const entry = guardEntryOf(digits, prefixes, pageContext.now)
+    const guard = entry ? guardWords(entry, settings.guard) : null
+    const result = { ...checked, formatted: settings.formatPhone(digits), guard }
     return shown(pageContext, { check: { number, brand, result, problem: null } })
   })
 
