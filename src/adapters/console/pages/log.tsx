@@ -235,100 +235,116 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
       {list === 'deliveries' && requestId && <input type="hidden" name="request" value={requestId} />}
       <details class="fold">
         <summary>Filter</summary>
-        {list === 'deliveries' && (
-          <fieldset class="statuses">
-            <legend>Status</legend>
-            {statusKeys.map((status) => (
-              <label key={status}>
-                <input
-                  type="checkbox"
-                  name="status"
-                  value={wordOf(status)}
-                  checked={statuses.includes(status)}
-                />
-                <span>
-                  <StatusBadge status={status} /> <small>{deliveryStatuses[status].meaning}</small>
-                </span>
-              </label>
-            ))}
-          </fieldset>
-        )}
-        <div class="fields">
-          <Select
-            label="Provider"
-            name="provider"
-            value={filters.provider ?? ''}
-            options={{ ...any, ...named(known.provider) }}
-          />
-          {list === 'deliveries' ? (
-            <>
-              <Select
-                label="Cause of a failure"
-                name="error"
-                value={filters.errorClass ?? ''}
-                options={{ ...any, ...errorClasses }}
-              />
-              <Field label="Template" name="template" value={filters.template ?? ''} known={known.template} />
-              <Field label="Language of the text" name="lang" value={filters.lang ?? ''} known={known.lang} />
-            </>
-          ) : (
-            <>
-              <Select
-                label="Call"
-                name="call"
-                value={filters.call ?? ''}
-                options={{ ...any, ...callNames }}
-              />
-              <Select
-                label="Result"
-                name="result"
-                value={filters.result ?? ''}
-                options={{ ...any, ...namesOf(callResults) }}
-              />
-            </>
+        <div class="folded">
+          {list === 'deliveries' && (
+            <fieldset class="statuses">
+              <legend>Status</legend>
+              {statusKeys.map((status) => (
+                <label key={status}>
+                  <input
+                    type="checkbox"
+                    name="status"
+                    value={wordOf(status)}
+                    checked={statuses.includes(status)}
+                  />
+                  <span>
+                    <StatusBadge status={status} /> <small>{deliveryStatuses[status].meaning}</small>
+                  </span>
+                </label>
+              ))}
+            </fieldset>
           )}
-          <Field label="App" name="app" value={filters.app ?? ''} known={known.app} />
-          <Field label="Brand" name="brand" value={filters.brand ?? ''} known={known.brand} />
-          <Select
-            label="Channel"
-            name="channel"
-            value={filters.channel ?? ''}
-            options={{ ...any, ...channelNames }}
-          />
-          <Select
-            label="Country"
-            name="country"
-            value={filters.country ?? ''}
-            options={{ ...any, ...Object.fromEntries(countries) }}
-          />
-        </div>
-        <p class="buttons">
-          <Button kind="primary">Apply</Button>
-        </p>
-      </details>
-      <details class="fold" open={since !== undefined || until !== undefined}>
-        <summary>Time range</summary>
-        <div class="times">
-          <Field
-            label={
+          <div class="fields">
+            <Select
+              label="Provider"
+              name="provider"
+              value={filters.provider ?? ''}
+              options={{ ...any, ...named(known.provider) }}
+            />
+            {list === 'deliveries' ? (
               <>
-                From<UtcNote> (UTC)</UtcNote>
+                <Select
+                  label="Cause of a failure"
+                  name="error"
+                  value={filters.errorClass ?? ''}
+                  options={{ ...any, ...errorClasses }}
+                />
+                <Field
+                  label="Template"
+                  name="template"
+                  value={filters.template ?? ''}
+                  known={known.template}
+                />
+                <Field
+                  label="Language of the text"
+                  name="lang"
+                  value={filters.lang ?? ''}
+                  known={known.lang}
+                />
               </>
-            }
-            name="from"
-            isTime
-            value={since === undefined ? '' : timeText(since)}
-          />
-          <Field
-            label={
+            ) : (
               <>
-                Until<UtcNote> (UTC)</UtcNote>
+                <Select
+                  label="Call"
+                  name="call"
+                  value={filters.call ?? ''}
+                  options={{ ...any, ...callNames }}
+                />
+                <Select
+                  label="Result"
+                  name="result"
+                  value={filters.result ?? ''}
+                  options={{ ...any, ...namesOf(callResults) }}
+                />
               </>
-            }
-            name="until"
-            isTime
-            value={until === undefined ? '' : timeText(until)}
-          />
+            )}
+            <Select
+              label="App"
+              name="app"
+              value={filters.app ?? ''}
+              options={{ ...any, ...named(known.app), ...named(filters.app ? [filters.app] : []) }}
+            />
+            <Select
+              label="Brand"
+              name="brand"
+              value={filters.brand ?? ''}
+              options={{ ...any, ...named(known.brand), ...named(filters.brand ? [filters.brand] : []) }}
+            />
+            <Select
+              label="Channel"
+              name="channel"
+              value={filters.channel ?? ''}
+              options={{ ...any, ...channelNames }}
+            />
+            <Select
+              label="Country"
+              name="country"
+              value={filters.country ?? ''}
+              options={{ ...any, ...Object.fromEntries(countries) }}
+            />
+          </div>
+          <div class="times">
+            <Field
+              label={
+                <>
+                  From<UtcNote> (UTC)</UtcNote>
+                </>
+              }
+              name="from"
+              isTime
+              value={since === undefined ? '' : timeText(since)}
+            />
+            <Field
+              label={
+                <>
+                  Until<UtcNote> (UTC)</UtcNote>
+                </>
+              }
+              name="until"
+              isTime
+              value={until === undefined ? '' : timeText(until)}
+            />
+          </div>
           <p class="buttons">
             <Button kind="primary">Apply</Button>
           </p>
