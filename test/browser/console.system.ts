@@ -570,6 +570,7 @@ trace('an attack on a number range is stopped from the overview, with the keyboa
   const send = (index: number) => errorOfSend(server, 'acme', `+9989371${index % 8}${1000 + index}`)
   for (let index = 0; index < 30; index++) expect(await send(index)).toBeUndefined()
   await signIn(page)
+  const guard = await page.context().newPage()
   const stop = page.getByText('30 codes to Uzbekistan (+9989371…)').getByRole('link', { name: 'Stop it' })
   // The server stores its counts every 5 s.
   for (let tries = 0; tries < 10 && (await stop.count()) === 0; tries++) {
@@ -579,10 +580,17 @@ trace('an attack on a number range is stopped from the overview, with the keyboa
   await stop.press('Enter')
   const country = page.getByRole('region', { name: 'Uzbekistan' })
   await country.getByText('still sent').waitFor()
+  await guard.goto(page.url())
+  await guard.getByLabel('Prefix').fill('+99893')
+  await guard.locator('.pulse').getByText('Live').waitFor()
   await country.getByRole('button', { name: 'Block for 12 h' }).press('Enter')
   await page.getByRole('dialog').getByRole('button', { name: 'Block for 12 h' }).press('Enter')
   await page.getByRole('status').getByText('+9989371 is blocked until').waitFor()
   expect(await send(77)).toBe('rate_limited')
+  await part(guard, 'Latest requests').getByText('denied', { exact: true }).waitFor()
+  await row(part(guard, 'Blocked prefixes'), '+998 9371').waitFor()
+  expect(await guard.getByLabel('Prefix').inputValue()).toBe('+99893')
+  await guard.close()
   expect(await country.getByText('still sent').count()).toBe(0)
 
   await country.getByRole('button', { name: 'Block the country' }).press('Enter')

@@ -10,7 +10,7 @@ import type { BucketStatus, PrefixStatus } from '../../../domain/guard/status.ts
 import { hourMs } from '../../../domain/time.ts'
 import { Badge, Button, ExactTime, Facts, Field, LinkButton, Select, Time } from '../../pages/components.tsx'
 import { count, counted, percent } from '../../pages/words.ts'
-import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import { Card, consolePage, Form, LiveBar, Problem, Table } from '../components.tsx'
 import { logUrl } from '../log-query.ts'
 import type { GuardModel, PageContext } from '../models.ts'
 import { withPlus } from './parts.tsx'
@@ -52,10 +52,10 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
   const { mode, blocked, allowed, buckets, countries, lastHour, last24Hours } = model.status
   return consolePage(
     pageContext,
-    { title: 'Guard', section: 'guard' },
+    { title: 'Guard', section: 'guard', actions: <LiveBar /> },
     <>
       <div class="columns wide-first loose">
-        <div class="stack">
+        <div class="stack" data-live="guard-prefixes" data-now={pageContext.now}>
           {model.status.pumping.length > 0 && (
             <Card title="Too many unverified codes in the last hour" hint={pumpingHints[mode]}>
               {model.status.pumping.slice(0, mostPumped).map((status) => (
@@ -73,19 +73,21 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
           )}
         </div>
         <div class="stack">
-          <Card title="Mode" hint={modeWords[mode]}>
-            <Facts
-              entries={{
-                GUARD: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
-                'Last hour': totalsWords(lastHour),
-                'Last 24 hours': totalsWords(last24Hours),
-              }}
-            />
-          </Card>
+          <div data-live="guard-mode">
+            <Card title="Mode" hint={modeWords[mode]}>
+              <Facts
+                entries={{
+                  GUARD: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
+                  'Last hour': totalsWords(lastHour),
+                  'Last 24 hours': totalsWords(last24Hours),
+                }}
+              />
+            </Card>
+          </div>
           <EntryForm model={model} />
         </div>
       </div>
-      <div class="stack">
+      <div class="stack" data-live="guard-codes">
         <Card title="Codes by SMS in the last 24 hours" hint="Most unverified codes first.">
           <Table
             caption="Codes by country"
@@ -115,6 +117,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
             caption="Latest denied and recorded requests"
             columns={['Request', 'Recipient', 'Reason', 'Result']}
             rows={model.requests.map(requestCells)}
+            keys={model.requests.map(({ requestId }) => requestId)}
             empty="None."
           />
         </Card>
@@ -167,7 +170,7 @@ function Pumping({ status, model, now }: PumpingProps) {
   const isKnown = country !== unknownCountry
   const rows = { country: isKnown ? country : undefined, since: now - hourMs }
   return (
-    <section aria-label={place} class="stack">
+    <section aria-label={place} class="stack" data-key={country}>
       <header class="title">
         <div>
           <h3>
@@ -236,6 +239,7 @@ function Pumping({ status, model, now }: PumpingProps) {
             </div>,
           ]
         })}
+        keys={prefixes.map(({ prefix }) => prefix)}
         empty="The numbers have no common prefix."
       />
       <Table
@@ -260,6 +264,7 @@ function Pumping({ status, model, now }: PumpingProps) {
             </LinkButton>
           </div>,
         ])}
+        keys={apps.slice(0, mostPumped).map(({ app, brand }) => `${app} ${brand}`)}
         empty=""
       />
     </section>
@@ -291,6 +296,7 @@ function Prefixes({ caption, entries, model }: PrefixesProps) {
           { title: 'Actions', align: 'end', isQuiet: true },
         ]}
         rows={latest.slice(0, mostPrefixes).map((entry) => prefixCells(entry, caption, model))}
+        keys={latest.slice(0, mostPrefixes).map(({ prefix }) => prefix)}
         empty="None."
       />
       {latest.length > mostPrefixes && (
