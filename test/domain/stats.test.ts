@@ -57,6 +57,12 @@ describe('statistics count events', () => {
     ['a suspended brand', requestStats(code, 'brand_suspended'), { refused: 1 }],
     ['a missing field', requestStats(code, 'validation_error'), {}],
     [
+      'a blocked destination',
+      requestStats({ ...code, flags: ['destination'] }, 'validation_error'),
+      { blocked: 1 },
+    ],
+    ['a rule that only monitors', requestStats({ ...code, flags: ['destination'] }), { sends: 1 }],
+    [
       'a correct code',
       requestStats({ ...check, verified: { provider: null, providerMessageId: null, ageMs: 0 } }),
       { verified: 1 },

@@ -40,6 +40,7 @@ const none: Figures = {
   wrongCodes: 0,
   limited: 0,
   refused: 0,
+  blocked: 0,
   accepted: 0,
   failed: 0,
   unknown: 0,
@@ -481,7 +482,15 @@ describe('the list of problems', () => {
   test('has every failure, however few, and links to a page for each problem', () => {
     const share = { ...none, name: 'kannel', failed: 4 }
     const model = overview(
-      { sendsFailed: 4, notified: 999, notifyFailed: 1, delivered: 999, undelivered: 1, refused: 1 },
+      {
+        sendsFailed: 4,
+        notified: 999,
+        notifyFailed: 1,
+        delivered: 999,
+        undelivered: 1,
+        refused: 1,
+        blocked: 3,
+      },
       {
         providers: [{ ...provider, failuresInARow: 4 }],
         queue: { waiting: 2, oldestAt: now - 61_000, failed: 1 },
@@ -513,6 +522,7 @@ describe('the list of problems', () => {
       'warn: 1 of 1,000 messages (0.1%) was not delivered in the last 24 hours, according to delivery reports.',
       'warn: Operators block 1 prefix.',
       'warn: 1 request in the last 24 hours was rejected because of the brand: it is suspended, pending or unknown, or the template is not enabled for it.',
+      'warn: 3 requests in the last 24 hours were rejected because of the destination: a rule or `SMS_COUNTRIES` blocks the number.',
       'warn: A fixed code verifies for 1 review number.',
     ])
     for (const { pages } of concerns) expect(pages.map(({ href }) => href)).not.toBeEmpty()

@@ -1324,6 +1324,10 @@ describe('an operator', () => {
     await app.post('/otp/send', { phone })
     await app.post('/otp/send', { channel: 'EMAIL', email: 'jo@example.com' })
     await app.post('/otp/send', { phone: '12025550144', brandId: 'nobody' })
+    await visitor.get('/admin/destinations')
+    await visitor.post('/admin/destinations', { rule: 'LV', action: 'block' })
+    await app.post('/otp/send', { phone: '37120000001' })
+    await app.post('/otp/send', { phone: 'x' })
     const otp = await app.lastCode(phone)
     await app.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: 'Hi' })
     const wrong = otp === '000000' ? '000001' : '000000'
@@ -1333,6 +1337,7 @@ describe('an operator', () => {
     const numbers = [...html.matchAll(/<a class="count[^"]*" href="([^"]*)">(\d+)/g)]
     const paths = new Set(numbers.map(([, href = '', shown]) => `${shown} ${href.replaceAll('&amp;', '&')}`))
     expect(paths.size).toBeGreaterThan(20)
+    expect([...paths].filter((path) => path.includes('result=destination'))).not.toBeEmpty()
     for (const each of paths) {
       const [shown, path = ''] = each.split(' ')
       const rows = (await visitor.get(path)).html.match(/class="trace-link"/g) ?? []

@@ -154,6 +154,14 @@ export function concernsOf(model: OverviewModel): Concern[] {
       { title: 'Brands', href: '/admin/brands' },
     )
   }
+  if (totals.blocked > 0) {
+    add(
+      false,
+      `${counted(totals.blocked, 'request')} ${periodWords[period]} ${totals.blocked === 1 ? 'was' : 'were'} rejected because of the destination: a rule or \`SMS_COUNTRIES\` blocks the number.`,
+      callsPage({ ...spanOf(statistics), ...rowsOf.blocked }),
+      { title: 'Destinations', href: '/admin/destinations' },
+    )
+  }
   const limitedApps = limited.filter(({ limit }) => limit === 'app-minute').map(({ app }) => app)
   for (const app of new Set(limitedApps)) {
     if (app === null) continue

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { and, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, isNotNull, isNull, like, lt, lte, or, type SQL, sql } from 'drizzle-orm'
 import {
   type CallFilter,
   callResults,
@@ -143,7 +143,10 @@ export function logFilters({
         result &&
           (result === 'success'
             ? and(isNull(requests.error), isNotNull(requests.status))
-            : inArray(requests.error, [...callResults[result].errors])),
+            : and(
+                inArray(requests.error, [...callResults[result].errors]),
+                result === 'destination' ? like(requests.guard, '%destination%') : undefined,
+              )),
       )
     },
   }

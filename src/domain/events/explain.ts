@@ -12,6 +12,7 @@ import { deliveryStatuses } from './log-search.ts'
 import {
   type Flag,
   guardDecision,
+  isBlocked,
   type LimitStatus,
   type Operation,
   type RequestEnd,
@@ -136,7 +137,8 @@ function checks(trace: RequestTrace): string[] {
   if (flags.includes('replayed')) return [...lines, replayed(end)]
   lines.push(...limits.map(limitStatus))
   if (failed === 'limits' && !isDenied) return lines
-  if (failed === 'fields') return refused(`${isBlocked(trace) ? 'destination' : 'fields'}: ${why}`)
+  if (failed === 'fields')
+    return refused(`${isBlocked(trace, trace.end?.error) ? 'destination' : 'fields'}: ${why}`)
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
   lines.push(
     'passed    fields',
@@ -304,17 +306,14 @@ function reported({ outcome, report, reportKey }: Delivery): string {
   return reportKey === null ? '' : '; no delivery report yet'
 }
 
-/** A destination rule, or the kind of number. */
-export function isBlocked({ flags, end }: RequestTrace): boolean {
-  return flags.includes('destination') && end?.error === 'validation_error'
-}
-
 export function blockingRules(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly AuthoredRule[] {
-  return isBlocked(trace) ? blockersOf({ ...trace, message: trace.end?.message ?? '' }, rules) : []
+  return isBlocked(trace, trace.end?.error)
+    ? blockersOf({ ...trace, message: trace.end?.message ?? '' }, rules)
+    : []
 }
 
 function blockedAdvice(trace: RequestTrace, rules: readonly AuthoredRule[]): string[] {
-  if (!isBlocked(trace)) return []
+  if (!isBlocked(trace, trace.end?.error)) return []
   const [first, ...others] = blockingRules(trace, rules)
   if (!first) {
     return [

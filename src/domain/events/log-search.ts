@@ -72,6 +72,8 @@ export const callResults = {
     name: 'rejected because of the brand',
     errors: ['brand_not_approved', 'brand_suspended', 'template_not_allowed'],
   },
+  /** As `isBlocked` says. */
+  destination: { name: 'rejected because of the destination', errors: ['validation_error'] },
 } as const satisfies Record<string, { readonly name: string; readonly errors: readonly string[] }>
 
 export interface LogFilter {

@@ -99,6 +99,14 @@ export function isReview({ flags }: Pick<RequestContext, 'flags'>): boolean {
   return flags?.includes('review') ?? false
 }
 
+/** By a destination rule, or because of the kind of number. */
+export function isBlocked(
+  { flags }: { readonly flags?: readonly Flag[] | undefined },
+  error: string | null | undefined,
+): boolean {
+  return (flags?.includes('destination') ?? false) && error === 'validation_error'
+}
+
 export function noteFlag(context: RequestContext, flag: Flag): void {
   if (!context.flags?.includes(flag)) context.flags = [...(context.flags ?? []), flag]
 }

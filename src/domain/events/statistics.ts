@@ -8,7 +8,7 @@ import type { Attempt } from './request-context.ts'
 export const periods = ['hour', 'day', 'month'] as const
 export type Period = (typeof periods)[number]
 
-/** Counts of a time span. A rejected request counts only in `limited` or `refused`. */
+/** Counts of a time span. A rejected request counts only in `limited`, `refused` or `blocked`. */
 export const noFigures = {
   /** /otp/send and /otp/resend: success, and no provider accepted the code. */
   sends: 0,
@@ -20,6 +20,8 @@ export const noFigures = {
   limited: 0,
   /** Brand not approved, suspended, or without the template. */
   refused: 0,
+  /** The destination is blocked. */
+  blocked: 0,
   accepted: 0,
   failed: 0,
   unknown: 0,

@@ -5,7 +5,14 @@ import type { ReportedMessage, reportRanks } from '../messages/delivery-reports.
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
 import { callResults } from './log-search.ts'
-import { type Attempt, guardDecision, isReview, mayBeSent, type Operation } from './request-context.ts'
+import {
+  type Attempt,
+  guardDecision,
+  isBlocked,
+  isReview,
+  mayBeSent,
+  type Operation,
+} from './request-context.ts'
 import {
   type FailureCount,
   type Figures,
@@ -35,7 +42,7 @@ type StatKind =
 type CountryStatKind = 'sms' | 'sms-verified'
 
 /**
- * `detail`: an error code, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
+ * `detail`: an error code, `validation_error destination`, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
  * Separated by spaces, of an accepted SMS: the outcome and the template; of `rejected`: the template and the reason of its
  * delivery report; of `guard`: a bucket, a verdict, a country and an app; of `spend`, which counts millionths: a currency, a country
  * and an app.
@@ -65,7 +72,8 @@ export function requestStats(request: SavedRequest, error = 'ok'): StatKey[] {
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
   const sender = operation === 'send' || operation === 'resend' ? taken : verified
   const about = { channel: channel ?? '', brand, provider: sender?.provider ?? '' } as const
-  const detail = replayOf === undefined ? error : 'replayed'
+  const cause = isBlocked(request, error) ? `${error} destination` : error
+  const detail = replayOf === undefined ? cause : 'replayed'
   const ended: StatKey = { kind: operation, ...about, detail }
   // No code was sent by SMS, or verified by the person who received it.
   if (isReview(request)) return [{ ...ended, detail: error === 'ok' ? 'review' : detail }]
@@ -213,6 +221,7 @@ const limitErrors: ReadonlySet<string> = new Set(callResults.limited.errors)
 function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Figures | undefined {
   if (limitErrors.has(detail)) return 'limited'
   if (brandErrors.has(detail)) return 'refused'
+  if (detail === 'validation_error destination') return 'blocked'
   return figureNames.get(`${kind === 'resend' ? 'send' : kind} ${detail.split(' ')[0]}`)
 }
 
@@ -312,8 +321,8 @@ class Shares {
   }
 
   list(): Share[] {
-    const busy = ({ sends, notified, accepted, limited, refused }: Figures) =>
-      sends + notified + accepted + limited + refused
+    const busy = ({ sends, notified, accepted, limited, refused, blocked }: Figures) =>
+      sends + notified + accepted + limited + refused + blocked
     return Array.from(this.byName, ([name, figures]): Share => ({ name, ...figures })).sort(
       (a, b) => busy(b) - busy(a) || (a.name < b.name ? -1 : 1),
     )

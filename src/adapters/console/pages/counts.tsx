@@ -17,6 +17,7 @@ export const rowsOf = {
   wrongCodes: { call: 'verify', result: 'wrong-code' },
   limited: { result: 'limited' },
   refused: { result: 'brand' },
+  blocked: { result: 'destination' },
   // As the provider answered. Its delivery report may have come since.
   accepted: { statuses: ['accepted', 'delivered', 'failed'] },
   failed: { statuses: ['rejected', 'retryable'] },

@@ -2,9 +2,8 @@
 import type { ComponentChildren } from 'preact'
 import { countryWords } from '../../../domain/destinations/destination.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
-import { isBlocked } from '../../../domain/events/explain.ts'
 import { deliveryStatuses } from '../../../domain/events/log-search.ts'
-import type { LimitStatus } from '../../../domain/events/request-context.ts'
+import { isBlocked, type LimitStatus } from '../../../domain/events/request-context.ts'
 import { attemptsPerJob } from '../../../domain/messages/queue.ts'
 import {
   Badge,
@@ -102,7 +101,7 @@ export function tracePage(
                 <TraceText text={line} />
               </p>
             ))}
-            {isBlocked(trace) && (
+            {isBlocked(trace, trace.end?.error) && (
               <p class="buttons">
                 <LinkButton
                   href={`/admin/destinations${blockers.length > 0 ? `#rule-${blockers[0]}` : ''}`}

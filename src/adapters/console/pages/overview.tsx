@@ -111,6 +111,7 @@ function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
       </div>
       <Breakdown
         title="By brand"
+        hint="Rejected: because of the brand. Blocked: because of the destination."
         first="Brand"
         shares={statistics.byBrand}
         columns={ofRequests}
@@ -604,6 +605,7 @@ const ofRequests: readonly Column[] = [
   column('Notifications', 'notified'),
   column('Rate-limited', 'limited'),
   column('Rejected', 'refused'),
+  column('Blocked', 'blocked'),
   ...attemptColumns,
 ]
 const ofProviders: readonly Column[] = [
