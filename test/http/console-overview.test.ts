@@ -629,6 +629,8 @@ describe('the list of problems', () => {
       denied: 0,
       recorded: 3509,
       recordedLately: 120,
+      deniedLately: 0,
+      hasBlock: false,
       prefixes: [{ prefix: '+9989371', share: 1, isBlocked: false }],
       apps: [{ app: 'globex-app', brand: 'globex', codes: 3509 }],
     }
@@ -665,7 +667,12 @@ describe('the list of problems', () => {
       expect(warned({ prefixes: blocked, denied: 20 })).toBe(
         `warn: ${attack} 20 further codes were denied. An operator blocked the prefix.`,
       )
-      expect(warned({ recordedLately: 0 })).toBe(`warn: ${attack} In the last 2 minutes, none was sent.`)
+      expect(warned({ recordedLately: 0 })).toBe(
+        `warn: ${attack} In the last 2 minutes, the guard found none.`,
+      )
+      expect(texts(concerns('record', { recordedLately: 0, deniedLately: 9 }))[0]).toBe(
+        `bad: ${attack} This may be SMS pumping. Such codes were denied until a moment ago, and nothing blocks them now.`,
+      )
       expect(warned({ sent: 30, recorded: 25, verified: 11 })).toStartWith('warn: 30 codes to Uzbekistan')
       expect(warned({ sent: 19, recorded: 9 })).toStartWith('warn: 19 codes to Uzbekistan')
     })

@@ -525,6 +525,8 @@ describe('the pages for requests, brands, apps and deliveries', () => {
                 denied: 1,
                 recorded: 2,
                 recordedLately: 2,
+                deniedLately: 0,
+                hasBlock: false,
                 prefixes: [{ prefix: `+${hostile}`, share: 1, isBlocked: false }],
                 apps: [{ app: hostile, brand: hostile, codes: 3 }],
               },

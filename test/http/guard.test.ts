@@ -196,6 +196,12 @@ describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (
     const after = (await visitor.get('/admin/guard')).html
     expect(after).not.toContain('still sent')
     expect(after).not.toContain('Block for 12 h')
+    app.advance(180)
+    expectError(await send('+998937191235'), 429, 'rate_limited')
+    await visitor.post('/admin/guard/remove', { prefix: '+9989371' })
+    const removed = (await visitor.get('/admin/guard')).html
+    expect(removed).toContain(isSent ? 'denied until a moment ago, not blocked now' : '>denied</span>')
+    expect(removed).toContain('Block for 12 h')
   })
 })
 

@@ -10,7 +10,7 @@ import {
   type Statistics,
 } from '../../domain/events/statistics.ts'
 import { unknownCountry } from '../../domain/guard/bucket.ts'
-import { isBlockedByOperator, isStillSent } from '../../domain/guard/pumping.ts'
+import { type PumpingState, pumpingState } from '../../domain/guard/pumping.ts'
 import { isLate } from '../../domain/messages/queue.ts'
 import type { AlertChannel } from '../../domain/money/alerts.ts'
 import { formatMicros } from '../../domain/money/amounts.ts'
@@ -317,15 +317,25 @@ function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): b
 /** A country with fewer codes in an hour may have no attack. */
 const manyUnverified = 20
 
+const stateWords: Readonly<Record<PumpingState, string>> = {
+  sent: 'This may be SMS pumping. Such codes are still sent until you block their prefix or country.',
+  unblocked:
+    'This may be SMS pumping. Such codes were denied until a moment ago, and nothing blocks them now.',
+  blocked: 'An operator blocked the prefix.',
+  denied: 'Such codes are denied now.',
+  none: 'In the last 2 minutes, the guard found none.',
+}
+
 /** Of the countries with the most codes: what attacks, and whether it goes on. */
-function pumpingConcerns({ pumping }: GuardWarnings, now: number): Concern[] {
+function pumpingConcerns({ pumping, mode }: GuardWarnings, now: number): Concern[] {
   return pumping.slice(0, 3).map((status): Concern => {
     const { country, sent, verified, denied, recorded, prefixes, apps } = status
     const numbers = prefixes.map(({ prefix }) => `${prefix}…`).join(', ')
     const place = `${placeOf(country)}${numbers === '' ? '' : ` (${numbers})`}`
     const named = apps.slice(0, 3).map(({ app, brand }) => `app ${app} of brand ${brand}`)
     const byApps = named.length === 0 ? '' : `: ${named.join(', ')}`
-    const isOngoing = isStillSent(status)
+    const state = pumpingState(status, mode)
+    const isOngoing = state === 'sent' || state === 'unblocked'
     const texts =
       recorded === 0
         ? [
@@ -336,11 +346,7 @@ function pumpingConcerns({ pumping }: GuardWarnings, now: number): Concern[] {
             ...(denied > 0
               ? [`${counted(denied, 'further code')} ${denied === 1 ? 'was' : 'were'} denied.`]
               : []),
-            isOngoing
-              ? 'This may be SMS pumping. Such codes are still sent until you block their prefix or country.'
-              : isBlockedByOperator(status)
-                ? 'An operator blocked the prefix.'
-                : 'In the last 2 minutes, none was sent.',
+            stateWords[state],
           ]
     const isBad = isOngoing && sent - verified >= manyUnverified && verified <= sent / 3
     const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }

@@ -2,11 +2,15 @@ import type { GuardPrefix } from '../operator/policy.ts'
 import type { EpochMs } from '../time.ts'
 import { type BucketRow, unverifiedAt } from './bucket.ts'
 import type { CountryCodes, GuardCount, GuardTotals } from './counts.ts'
+import type { GuardMode } from './guard.ts'
 
 /** A country to which codes were recorded, or denied for a bucket of a country or IP address, in the last hour. */
 export interface PumpingStatus extends CountryCodes, GuardTotals {
   /** Codes of the last 2 minutes that were sent although the guard would have denied them. */
   readonly recordedLately: number
+  readonly deniedLately: number
+  /** Whether an operator blocks a prefix of the country, perhaps another one. */
+  readonly hasBlock: boolean
   /** Of the codes that were denied or recorded, most first. Empty: they have only the country in common. */
   readonly prefixes: readonly PumpedPrefix[]
   /** That requested the denied and recorded codes, most first. */
@@ -64,6 +68,11 @@ export function pumpingStatuses(
     prefixes.some(
       (entry) => entry.by === 'operator' && entry.action === 'block' && prefix.startsWith(entry.prefix),
     )
+  const hasBlock = (country: string) =>
+    prefixes.some(
+      ({ by, action, prefix }) =>
+        by === 'operator' && action === 'block' && countryOfPrefix(prefix) === country,
+    )
   const sumOf = (all: readonly GuardCount[], country: string, verdict: GuardCount['verdict']) =>
     all.reduce(
       (sum, each) => sum + (each.country === country && each.verdict === verdict ? each.count : 0),
@@ -78,6 +87,8 @@ export function pumpingStatuses(
       denied: sumOf(counts, country, 'denied'),
       recorded: sumOf(counts, country, 'recorded'),
       recordedLately: sumOf(recent, country, 'recorded'),
+      deniedLately: sumOf(recent, country, 'denied'),
+      hasBlock: hasBlock(country),
       prefixes: commonPrefixes(weights.get(country) ?? new Map())
         .filter(({ prefix }) => isNarrower(prefix, country))
         .map(({ prefix, share }) => ({ prefix: `+${prefix}`, share, isBlocked: isBlocked(prefix) })),
@@ -94,6 +105,21 @@ function isOfCountry({ bucket, verdict }: GuardCount): boolean {
 /** Whether such codes are still sent, as far as the counts of the last minutes and the blocks say. */
 export function isStillSent({ recordedLately, prefixes }: PumpingStatus): boolean {
   return recordedLately > 0 && !isBlockedByOperator({ prefixes })
+}
+
+/**
+ * `sent`: as `isStillSent`. `blocked`: by operators. `denied`: by the guard, or by a block of some of the prefixes.
+ * `unblocked`: in the last 2 minutes codes were denied, and no block is in force now. `none`: in the last 2 minutes.
+ */
+export type PumpingState = 'sent' | 'blocked' | 'denied' | 'unblocked' | 'none'
+
+export function pumpingState(status: PumpingStatus, mode: GuardMode): PumpingState {
+  const { recorded, deniedLately, hasBlock, prefixes } = status
+  if (isBlockedByOperator(status)) return 'blocked'
+  if (isStillSent(status)) return 'sent'
+  if (mode === 'deny') return deniedLately > 0 || recorded === 0 ? 'denied' : 'none'
+  if (deniedLately === 0) return 'none'
+  return hasBlock || prefixes.some(({ isBlocked }) => isBlocked) ? 'denied' : 'unblocked'
 }
 
 /** Whether operators block the prefixes of most codes. */

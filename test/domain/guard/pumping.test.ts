@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { GuardCount } from '../../../src/domain/guard/counts.ts'
-import { commonPrefixes, isStillSent, pumpingStatuses } from '../../../src/domain/guard/pumping.ts'
+import {
+  commonPrefixes,
+  isStillSent,
+  pumpingState,
+  pumpingStatuses,
+} from '../../../src/domain/guard/pumping.ts'
 import type { GuardPrefix } from '../../../src/domain/operator/policy.ts'
 import { dayMs, hourMs, minuteMs, ofPrefix, TestGuard } from './support.ts'
 
@@ -55,6 +60,8 @@ describe('a pumped country', () => {
       denied: mode === 'deny' ? 56 : 0,
       recorded: mode === 'deny' ? 0 : 56,
       recordedLately: mode === 'deny' ? 0 : 56,
+      deniedLately: mode === 'deny' ? 56 : 0,
+      hasBlock: false,
       prefixes: [{ prefix: '+9989371', share: 1, isBlocked: false }],
       apps: [
         { app: 'shop', brand: 'acme', codes: 40 },
@@ -101,6 +108,21 @@ describe('a pumped country', () => {
     const [blocked] = statusOf(one, counts, [block])
     expect(blocked?.prefixes).toMatchObject([{ isBlocked: true }])
     expect(blocked && isStillSent(blocked)).toBe(false)
+    const denied = [count('denied', 3, { bucket: 'blocked-prefix' })]
+    const states = [
+      ['record', [], counts, 'sent'],
+      ['record', [block], counts, 'blocked'],
+      ['record', [block], denied, 'blocked'],
+      ['record', [], denied, 'unblocked'],
+      ['record', [{ ...block, prefix: '99890' }], denied, 'denied'],
+      ['record', [], [], 'none'],
+      ['deny', [], denied, 'denied'],
+      ['deny', [], [], 'none'],
+    ] as const
+    for (const [mode, prefixes, recent, state] of states) {
+      const [status] = statusOf(one, counts, prefixes, recent)
+      expect(status && pumpingState(status, mode)).toBe(state)
+    }
     const [quiet] = statusOf(one, counts, [], [])
     expect(quiet && isStillSent(quiet)).toBe(false)
     expect(statusOf(one, counts, [{ ...block, by: 'guard' }])[0]?.prefixes).toMatchObject([

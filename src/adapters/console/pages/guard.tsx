@@ -5,10 +5,20 @@ import { guardDecision } from '../../../domain/events/request-context.ts'
 import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
 import type { GuardTotals } from '../../../domain/guard/counts.ts'
 import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
-import { isBlockedByOperator, isStillSent, type PumpingStatus } from '../../../domain/guard/pumping.ts'
+import { type PumpingState, type PumpingStatus, pumpingState } from '../../../domain/guard/pumping.ts'
 import type { BucketStatus, PrefixStatus } from '../../../domain/guard/status.ts'
 import { hourMs } from '../../../domain/time.ts'
-import { Badge, Button, ExactTime, Facts, Field, LinkButton, Select, Time } from '../../pages/components.tsx'
+import {
+  Badge,
+  Button,
+  ExactTime,
+  Facts,
+  Field,
+  LinkButton,
+  Select,
+  Time,
+  type Tone,
+} from '../../pages/components.tsx'
 import { count, counted, percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, LiveBar, Problem, Table } from '../components.tsx'
 import { logUrl } from '../log-query.ts'
@@ -167,6 +177,7 @@ interface PumpingProps {
 function Pumping({ status, model, now }: PumpingProps) {
   const { country, sent, verified, denied, recorded, prefixes, apps } = status
   const place = placeOf(country)
+  const [tone, state] = states[pumpingState(status, model.status.mode)]
   const isKnown = country !== unknownCountry
   const rows = { country: isKnown ? country : undefined, since: now - hourMs }
   return (
@@ -174,12 +185,7 @@ function Pumping({ status, model, now }: PumpingProps) {
       <header class="title">
         <div>
           <h3>
-            {place}{' '}
-            {isStillSent(status) ? (
-              <Badge tone="bad">still sent</Badge>
-            ) : (
-              <Badge tone="good">{stoppedWords(status)}</Badge>
-            )}
+            {place} <Badge tone={tone}>{state}</Badge>
           </h3>
           <p>
             {counted(sent, 'code')} sent, {verified === 0 ? 'none' : count(verified)} verified. The guard
@@ -271,9 +277,12 @@ function Pumping({ status, model, now }: PumpingProps) {
   )
 }
 
-function stoppedWords(status: PumpingStatus): string {
-  if (isBlockedByOperator(status)) return 'blocked'
-  return status.recorded > 0 ? 'none in the last 2 minutes' : 'denied'
+const states: Readonly<Record<PumpingState, readonly [Tone, string]>> = {
+  sent: ['bad', 'still sent'],
+  blocked: ['good', 'blocked'],
+  denied: ['good', 'denied'],
+  unblocked: ['bad', 'denied until a moment ago, not blocked now'],
+  none: ['good', 'none in the last 2 minutes'],
 }
 
 interface PrefixesProps {
