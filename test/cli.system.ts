@@ -1062,6 +1062,9 @@ describe.concurrent('audit', () => {
     const table = await ok('audit', '--since', '1h', '--limit', '2')
     expect(table.trimEnd().split('\n')).toHaveLength(3)
     expect(JSON.stringify(told) + table).not.toContain(key)
+    const ofGroup = JSON.parse(await ok('audit', '--group', 'app', '--target', 'till', '--json'))
+    expect(ofGroup.map(({ action }: { action: string }) => action)).toEqual(['app.issued', 'app.revoked'])
+    expect(JSON.parse(await ok('audit', '--by', 'nobody else', '--json'))).toEqual([])
   })
 })
 

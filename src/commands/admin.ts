@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Contacts } from '../domain/contact.ts'
 import {
   type AccountPorts,
@@ -12,7 +12,7 @@ import {
   setRole,
 } from '../domain/operator/account-changes.ts'
 import { isSetUp, roles } from '../domain/operator/accounts.ts'
-import { actorName, withReasons } from '../domain/operator/audit.ts'
+import { type AuditFilters, actorName, auditGroups, withReasons } from '../domain/operator/audit.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import { endAllSessions, linkMs, makeLink } from '../domain/operator/sessions.ts'
 import { hourMs } from '../domain/time.ts'
@@ -27,6 +27,13 @@ import {
   wholeNumber,
   withServerContext,
 } from './common.ts'
+
+interface AuditOptions extends Pick<AuditFilters, 'group' | 'target' | 'withoutSignIns'> {
+  since?: string
+  by?: string
+  limit: number
+  json?: true
+}
 
 export function adminCommands(program: Command, env: Env): void {
   const admin = program
@@ -133,12 +140,19 @@ export function adminCommands(program: Command, env: Env): void {
     .command('audit')
     .description('list the audit log: who changed what, and when; oldest first')
     .option('--since <when>', 'only later entries: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .addOption(new Option('--group <group>', 'only actions of this group').choices(Object.keys(auditGroups)))
+    .option('--by <name>', 'only of this e-mail address, console session or user of commands')
+    .option('--target <target>', 'only of this target, as the list has it')
+    .option('--without-sign-ins', 'leave out sign-ins')
     .option('--limit <count>', 'the maximum number of entries, the latest ones', wholeNumber, 100)
     .option('--json', 'print a JSON array')
-    .action((options: { since?: string; limit: number; json?: true }) =>
+    .action((options: AuditOptions) =>
       withServerContext(env, async ({ audit, requests, now }) => {
         const since = options.since === undefined ? {} : { since: instant(options.since, now()) }
-        const records = await withReasons(await audit.list({ ...since, limit: options.limit }), requests)
+        const { group, by, target, withoutSignIns, limit } = options
+        const filters = { group, actorName: by, target, withoutSignIns }
+        const found = await audit.list({ ...since, ...filters, limit })
+        const records = await withReasons(found, requests)
         const rows = [...records].reverse().map(({ id: _, at, actor, ...rest }) => ({
           at: isoTime(at),
           by: actorName(actor),

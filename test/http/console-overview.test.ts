@@ -250,6 +250,9 @@ const pages: readonly (readonly [name: string, html: string])[] = [
           details: { [hostile]: hostile },
         },
       ],
+      filters: { actorName: hostile, target: hostile },
+      people: [hostile],
+      newer: 7,
       next: 7,
     }),
   ],
@@ -333,7 +336,7 @@ describe.each([
   })
 
   test('has a CSRF token in every form except the sign-in forms', () => {
-    for (const form of html.match(/<form .*?<\/form>/gs) ?? []) {
+    for (const form of html.match(/<form method="post".*?<\/form>/gs) ?? []) {
       const begins = /action="\/admin\/(?:login(?:\/\w+)?|link)"/.test(form)
       expect(form.includes('<input type="hidden" name="csrf" value="token-of-the-form"/>')).toBe(!begins)
     }
@@ -743,10 +746,18 @@ test('the audit log links to the changed brand or request, and to earlier entrie
       { ...entry, id: 13, action: 'request.approved', target: 'r/1' },
       { ...entry, id: 12, action: 'app.issued', target: 'shop' },
     ],
+    filters: {},
+    people: [],
+    newer: null,
     next: 12,
   })
   const links = [...(html.split('<main')[1] ?? '').matchAll(/href="([^"]*)"/g)].map(([, href]) => href)
-  expect(links).toEqual(['/admin/brands/acme', '/admin/requests/r%2F1', '/admin/audit?before=12'])
+  expect(links).toEqual([
+    '/admin/brands/acme',
+    '/admin/requests/r%2F1',
+    '/admin/apps#app-shop',
+    '/admin/audit?before=12',
+  ])
 })
 
 interface BrowserTimes {

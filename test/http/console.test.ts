@@ -1519,6 +1519,54 @@ describe('an operator', () => {
     ])
     const { html } = await visitor.get('/admin/audit')
     for (const told of ['Key rotated', 'active → suspended', session]) expect(html).toContain(told)
+    const actionsOf = async (query: string) => {
+      const { html } = await visitor.get(`/admin/audit?${query}`)
+      return {
+        actions: Array.from(html.matchAll(/<th scope="row"[^>]*>([^<]*)/g), ([, action]) => action),
+        links: Array.from(html.matchAll(/href="\/admin\/audit\?([^"]*)"/g), ([, link]) => link),
+      }
+    }
+    expect((await actionsOf('group=app')).actions).toEqual(['Key rotated', 'App created'])
+    expect((await actionsOf('target=globex')).actions).toEqual(['Brand status changed', 'Brand created'])
+    const ofPerson = await actionsOf(`by=${session}&hide=sign-ins`)
+    expect(ofPerson.actions).toEqual(['Brand status changed', 'Key rotated'])
+    const [latest] = records
+    const earlier = await actionsOf(`group=brand&before=${latest?.id}`)
+    expect(earlier.actions[0]).toBe('Brand created')
+    const newer = earlier.links
+      .map((link) => link?.replaceAll('&amp;', '&'))
+      .find((link) => link?.includes('after='))
+    expect((await actionsOf(newer ?? '')).actions[0]).toBe('Brand status changed')
+    expect((await actionsOf(`before=${Number(latest?.id) + 1}`)).links).toEqual([])
+  })
+
+  test('goes through the audit log in both directions', async () => {
+    const { operator } = app.app.context
+    const at = app.clock.now
+    for (let index = 0; index < 120; index++) {
+      await operator.note({
+        at,
+        actor: tester,
+        action: 'app.rotated',
+        target: 'till',
+        details: { index: String(index) },
+      })
+    }
+    const shown = async (query: string) => {
+      const { html } = await visitor.get(`/admin/audit?target=till${query}`)
+      const indexes = Array.from(html.matchAll(/<dt>index<\/dt><dd>(\d+)/g), ([, index]) => Number(index))
+      const linkTo = (name: string) =>
+        new RegExp(`(&amp;${name}=\\d+)"`).exec(html)?.[1]?.replace('&amp;', '&')
+      return { span: [indexes.at(0), indexes.at(-1)], older: linkTo('before'), newer: linkTo('after') }
+    }
+    const first = await shown('')
+    expect([first.span, first.newer]).toEqual([[119, 70], undefined])
+    const second = await shown(first.older ?? '')
+    const third = await shown(second.older ?? '')
+    expect([second.span, third.span, third.older]).toEqual([[69, 20], [19, 0], undefined])
+    const back = await shown(third.newer ?? '')
+    expect(back).toEqual(second)
+    expect(await shown(back.newer ?? '')).toEqual(first)
   })
 
   test('sees the settings in effect, without secrets', async () => {

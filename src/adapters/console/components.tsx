@@ -467,15 +467,17 @@ export function Drawing(props: { class?: string; viewBox: string; children: Comp
 
 interface PagerProps {
   readonly first: string | null
+  readonly newer?: string | null
   readonly next: string | null
   readonly nextTitle?: string
 }
 
-export function Pager({ first, next, nextTitle = 'Older' }: PagerProps) {
-  if (first === null && next === null) return null
+export function Pager({ first, newer = null, next, nextTitle = 'Older' }: PagerProps) {
+  if (first === null && newer === null && next === null) return null
   return (
     <nav class="pager" aria-label="Pages">
       {first && <LinkButton href={first}>Latest</LinkButton>}
+      {newer && <LinkButton href={newer}>Newer</LinkButton>}
       {next && <LinkButton href={next}>{nextTitle}</LinkButton>}
     </nav>
   )

@@ -18,7 +18,7 @@ import type { Alert, FailingAlerts } from '../../domain/money/alerts.ts'
 import type { BudgetStatus } from '../../domain/money/budgets.ts'
 import type { DaySpend, SpendingPeriod, spendingSpan } from '../../domain/money/spending.ts'
 import type { Account, Role } from '../../domain/operator/accounts.ts'
-import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
+import type { Actor, AuditFilters, AuditRecord } from '../../domain/operator/audit.ts'
 import type { AuthoredRule, CheckedDestination } from '../../domain/operator/destinations.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { BudgetRequest } from '../../domain/operator/money.ts'
@@ -341,7 +341,12 @@ export interface SettingsModel {
 }
 
 export interface AuditModel {
+  readonly filters: AuditFilters
+  /** E-mail addresses of accounts. */
+  readonly people: readonly string[]
   readonly records: readonly AuditRecord[]
+  /** Ids. Null: there are no newer or older entries. */
+  readonly newer: number | null
   readonly next: number | null
 }
 

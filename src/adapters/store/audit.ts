@@ -1,23 +1,28 @@
-import { and, desc, eq, gte, inArray, lt } from 'drizzle-orm'
-import type { AuditEntry, AuditReader } from '../../domain/operator/audit.ts'
+import { and, asc, desc, eq, gt, gte, inArray, like, lt, notInArray } from 'drizzle-orm'
+import { type AuditEntry, type AuditReader, signInActions } from '../../domain/operator/audit.ts'
 import type { AuditRow, StoreDatabase } from './database.ts'
 
 export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): AuditReader {
   return {
-    list: async ({ before, since, target, actions, limit }) => {
+    list: async ({ before, after, since, group, actorName, target, withoutSignIns, actions, limit }) => {
       const rows = await orm
         .select()
         .from(audit)
         .where(
           and(
             before === undefined ? undefined : lt(audit.id, before),
+            after === undefined ? undefined : gt(audit.id, after),
             since === undefined ? undefined : gte(audit.at, since),
             target === undefined ? undefined : eq(audit.target, target),
+            actorName === undefined ? undefined : eq(audit.name, actorName),
+            group === undefined ? undefined : like(audit.action, `${group}.%`),
+            withoutSignIns ? notInArray(audit.action, [...signInActions]) : undefined,
             actions && inArray(audit.action, [...actions]),
           ),
         )
-        .orderBy(desc(audit.id))
+        .orderBy(after === undefined ? desc(audit.id) : asc(audit.id))
         .limit(limit)
+      if (after !== undefined) rows.reverse()
       return rows.map(({ by, name, ...row }) => ({ ...row, actor: { by, name } }))
     },
   }

@@ -68,14 +68,48 @@ export interface AuditRecord extends AuditEntry {
   readonly id: number
 }
 
+/** Of actions, before the dot. */
+export const auditGroups = {
+  app: 'apps and keys',
+  brand: 'brands',
+  text: 'texts',
+  destination: 'destination rules',
+  guard: 'guard prefixes',
+  budget: 'budgets',
+  price: 'prices',
+  request: 'integration requests',
+  queue: 'queue',
+  message: 'test messages',
+  'review-number': 'review numbers',
+  operator: 'accounts',
+  console: 'sign-ins and sessions',
+  data: 'data',
+} as const
+
+export type AuditGroup = keyof typeof auditGroups
+
+export interface AuditFilters {
+  readonly group?: AuditGroup | undefined
+  /** `Actor.name`. */
+  readonly actorName?: string | undefined
+  readonly target?: string | undefined
+  readonly withoutSignIns?: boolean | undefined
+}
+
+export const signInActions: readonly AuditAction[] = ['console.link', 'console.login', 'console.logout']
+
 export interface AuditReader {
-  list(query: {
-    readonly before?: number
-    readonly since?: EpochMs
-    readonly target?: string
-    readonly actions?: readonly AuditAction[]
-    readonly limit: number
-  }): Promise<readonly AuditRecord[]>
+  /** Latest first. */
+  list(
+    query: AuditFilters & {
+      readonly before?: number | undefined
+      /** The entries next to this one, not the latest. */
+      readonly after?: number | undefined
+      readonly since?: EpochMs
+      readonly actions?: readonly AuditAction[]
+      readonly limit: number
+    },
+  ): Promise<readonly AuditRecord[]>
 }
 
 /** The audit log has no reasons of rejections, so that `otpost forget` can delete them. */

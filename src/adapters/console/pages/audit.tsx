@@ -1,8 +1,14 @@
 /** @jsxImportSource preact */
-import type { AuditAction, AuditRecord } from '../../../domain/operator/audit.ts'
-import { Empty, ExactTime } from '../../pages/components.tsx'
+import {
+  type AuditAction,
+  type AuditFilters,
+  type AuditRecord,
+  auditGroups,
+} from '../../../domain/operator/audit.ts'
+import { Button, Choice, Empty, ExactTime, Field, Select } from '../../pages/components.tsx'
 import { Card, consolePage, Pager, Table } from '../components.tsx'
 import type { AuditModel, PageContext } from '../models.ts'
+import { appHref } from './apps.tsx'
 
 const actions: Readonly<Record<AuditAction, string>> = {
   'brand.created': 'Brand created',
@@ -54,7 +60,22 @@ const actions: Readonly<Record<AuditAction, string>> = {
   'data.restored': 'Database restored',
 }
 
-export function auditPage(pageContext: PageContext, { records, next }: AuditModel): string {
+export function auditUrl(filters: AuditFilters, place: Readonly<Record<string, number>> = {}): string {
+  const { group, actorName, target, withoutSignIns } = filters
+  const query = new URLSearchParams()
+  if (group !== undefined) query.set('group', group)
+  if (actorName !== undefined) query.set('by', actorName)
+  if (target !== undefined) query.set('target', target)
+  if (withoutSignIns) query.set('hide', 'sign-ins')
+  for (const [name, id] of Object.entries(place)) query.set(name, String(id))
+  return `/admin/audit${query.size === 0 ? '' : `?${query}`}`
+}
+
+export function auditPage(
+  pageContext: PageContext,
+  { filters, people, records, newer, next }: AuditModel,
+): string {
+  const isFiltered = auditUrl(filters) !== auditUrl({})
   return consolePage(
     pageContext,
     { title: 'Audit log', section: 'audit' },
@@ -63,6 +84,14 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
         class="audit"
         hint="Changes by commands and in this console, latest first. Entries cannot be changed."
       >
+        <Filters filters={filters} people={people} />
+        {isFiltered && (
+          <p class="found">
+            <a class="in-force" href={auditUrl({})}>
+              Show all entries <span aria-hidden="true">×</span>
+            </a>
+          </p>
+        )}
         <Table
           caption="Audit log"
           columns={[
@@ -74,12 +103,49 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
           ]}
           rows={records.map((record) => auditCells(record))}
           empty={
-            <Empty title="No entries">Changes in this console and with `otpost` commands appear here.</Empty>
+            <Empty title={isFiltered ? 'No entries match' : 'No entries'}>
+              Changes in this console and with `otpost` commands appear here.
+            </Empty>
           }
         />
       </Card>
-      <Pager first={null} next={next === null ? null : `/admin/audit?before=${next}`} />
+      <Pager
+        first={newer === null ? null : auditUrl(filters)}
+        newer={newer === null ? null : auditUrl(filters, { after: newer })}
+        next={next === null ? null : auditUrl(filters, { before: next })}
+      />
     </>,
+  )
+}
+
+function Filters({ filters, people }: Pick<AuditModel, 'filters' | 'people'>) {
+  const { group = '', actorName = '', target = '', withoutSignIns = false } = filters
+  return (
+    <form method="get" action="/admin/audit" class="form filters" autocomplete="off">
+      <details class="fold" open={group !== '' || actorName !== '' || target !== ''}>
+        <summary>Filter</summary>
+        <div class="fields">
+          <Select label="Actions" name="group" value={group} options={{ '': 'all', ...auditGroups }} />
+          <Field
+            label="Operator"
+            name="by"
+            value={actorName}
+            known={people}
+            hint="An e-mail address, a session ID or the user of a command."
+          />
+          <Field
+            label="Target"
+            name="target"
+            value={target}
+            hint="As in the list, such as an app ID, a brand or a country."
+          />
+          <Choice label="Hide sign-ins" name="hide" value="sign-ins" checked={withoutSignIns} />
+        </div>
+        <p class="buttons">
+          <Button kind="primary">Apply</Button>
+        </p>
+      </details>
+    </form>
   )
 }
 
@@ -112,14 +178,8 @@ export function Changes({ changes }: { changes: AuditRecord['details'] }) {
 }
 
 function Target({ action, target }: { action: AuditAction; target: string }) {
-  const [kind] = action.split('.')
-  const path = encodeURIComponent(target)
-  const href =
-    kind === 'brand' || kind === 'text'
-      ? `/admin/brands/${path}`
-      : kind === 'request'
-        ? `/admin/requests/${path}`
-        : undefined
+  const [group = ''] = action.split('.')
+  const href = pageOf(group, target)
   return href === undefined ? (
     <code>{target}</code>
   ) : (
@@ -127,4 +187,13 @@ function Target({ action, target }: { action: AuditAction; target: string }) {
       <code>{target}</code>
     </a>
   )
+}
+
+function pageOf(group: string, target: string): string | undefined {
+  if (group === 'brand' || group === 'text') return `/admin/brands/${encodeURIComponent(target)}`
+  if (group === 'request') return `/admin/requests/${encodeURIComponent(target)}`
+  if (group === 'app') return appHref(target)
+  if (group === 'destination') return '/admin/destinations'
+  if (group === 'guard') return '/admin/guard'
+  return group === 'budget' ? '/admin/money' : undefined
 }
