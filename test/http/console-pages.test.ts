@@ -536,6 +536,16 @@ describe('the pages for requests, brands, apps and deliveries', () => {
             last24Hours: { denied: 1, recorded: 2 },
           },
           requests: [{ ...trace, recipient: hostile, flags: ['country-hour'] }],
+          changes: [
+            {
+              id: 1,
+              at: now,
+              actor: { by: 'console', name: hostile },
+              action: 'guard.set',
+              target: `+${hostile}`,
+              details: {},
+            },
+          ],
           form: { prefix: hostile, action: hostile, duration: hostile },
           problem: hostile,
           formatPrefix: (digits) => digits,

@@ -225,8 +225,9 @@ describe('the console', () => {
     expectSuccess(await send('+37122552000'), ['expiresIn'])
     const after = await visitor.get('/admin/guard')
     expect(after.html).toContain('+3712255 is allowed until 2026-')
+    expect(after.html).toMatch(/\/admin\/audit\?before=\d+">.{1,300}<small><bdi class="breaks">/)
     expect((await visitor.post('/admin/guard/remove', { prefix: '+3712255' })).status).toBe(303)
-    expect(await lastChange()).toMatchObject({ action: 'guard.set', target: '+3712255' })
+    expect(await lastChange()).toMatchObject({ action: 'guard.removed', target: '+3712255' })
   })
 
   test('explains a wrong entry', async () => {

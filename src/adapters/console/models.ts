@@ -98,6 +98,8 @@ export interface GuardModel {
   readonly status: GuardStatus
   /** Requests that were denied or recorded, newest first. */
   readonly requests: readonly RequestTrace[]
+  /** Who allowed and blocked prefixes, newest first. */
+  readonly changes: readonly AuditRecord[]
   readonly form: GuardForm
   readonly problem: string | null
   readonly formatPrefix: (digits: string) => string

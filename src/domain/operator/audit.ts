@@ -23,6 +23,7 @@ export type AuditAction =
   | 'destination.set'
   | 'destination.removed'
   | 'guard.set'
+  | 'guard.removed'
   | 'review-number.added'
   | 'review-number.removed'
   | 'review-number.used'

@@ -280,7 +280,7 @@ export interface AuthoredRule extends ListedRule {
   readonly set: Pick<AuditRecord, 'id' | 'at' | 'actor'> | null
 }
 
-const latestChanges = 1000
+export const latestChanges = 1000
 
 /** `listedRules`, with who set them. */
 export async function authoredRules(

@@ -75,7 +75,11 @@ export async function removeGuardPrefix(ports: PolicyPorts, prefix: string): Pro
       entry.by === 'operator' ? 'entry' : "guard's block",
       `${entryWords(entry)} → -`,
     ])
-    const entry = { action: 'guard.set', target: `+${digits}`, details: Object.fromEntries(details) } as const
+    const entry = {
+      action: 'guard.removed',
+      target: `+${digits}`,
+      details: Object.fromEntries(details),
+    } as const
     return { removePrefixes, entry }
   })
   return removePrefixes

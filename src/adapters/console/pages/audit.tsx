@@ -29,6 +29,7 @@ const actions: Readonly<Record<AuditAction, string>> = {
   'destination.set': 'Destination rule set',
   'destination.removed': 'Destination rule removed',
   'guard.set': 'Guard prefix set',
+  'guard.removed': 'Guard prefix removed',
   'review-number.added': 'Review number added',
   'review-number.removed': 'Review number removed',
   'review-number.used': 'Review number used',

@@ -17,7 +17,6 @@ import {
   Button,
   Choice,
   Empty,
-  ExactTime,
   Facts,
   Field,
   FieldGroup,
@@ -27,6 +26,7 @@ import {
 import { count, percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, Notice, Problem, Table } from '../components.tsx'
 import type { DestinationsModel, PageContext } from '../models.ts'
+import { SetBy } from './parts.tsx'
 
 const tones: Readonly<Record<DestinationAction, Tone>> = { allow: 'good', monitor: 'warn', block: 'bad' }
 
@@ -120,18 +120,7 @@ function ruleCells(listed: AuthoredRule, index: number) {
     brandSlug === null ? 'all' : <bdi class="breaks">{brandSlug}</bdi>,
     <Badge tone={tones[action]}>{action}</Badge>,
     how.length === 0 ? <span class="hint">{action === 'block' ? '–' : 'defaults'}</span> : how.join('; '),
-    set === null ? (
-      <span class="hint">–</span>
-    ) : (
-      <span class="two-lines">
-        <a href={`/admin/audit?before=${set.id + 1}`}>
-          <ExactTime at={set.at} toMinute />
-        </a>
-        <small>
-          <bdi class="breaks">{set.actor.name}</bdi>
-        </small>
-      </span>
-    ),
+    set === null ? <span class="hint">–</span> : <SetBy {...set} />,
     source === 'SMS_COUNTRIES' ? (
       <span class="hint">
         from <code>SMS_COUNTRIES</code>

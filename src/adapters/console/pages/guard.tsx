@@ -23,7 +23,7 @@ import { count, counted, percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, LiveBar, Problem, Table } from '../components.tsx'
 import { logUrl } from '../log-query.ts'
 import type { GuardModel, PageContext } from '../models.ts'
-import { withPlus } from './parts.tsx'
+import { SetBy, withPlus } from './parts.tsx'
 
 const mostPrefixes = 200
 const mostCountries = 30
@@ -323,6 +323,7 @@ function prefixCells(
   model: GuardModel,
 ) {
   const shown = model.formatPrefix(prefix.slice(1))
+  const set = by === 'operator' && model.changes.find(({ target }) => target === prefix)
   const numbers = `${shown}…`
   const isBlocked = caption === 'Blocked prefixes'
   return [
@@ -334,7 +335,7 @@ function prefixCells(
       </small>
     </span>,
     unverified === null ? '–' : count(unverified),
-    <Time key="since" at={Date.parse(since)} />,
+    set ? <SetBy key="since" {...set} /> : <ExactTime key="since" at={Date.parse(since)} toMinute />,
     <ExactTime key="until" at={Date.parse(until)} toMinute />,
     <div key="actions" class="actions">
       {isBlocked && (

@@ -3,7 +3,8 @@ import { useContext } from 'preact/hooks'
 import type { BrandStatus } from '../../../domain/brands/brand.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { type DeliveryStatus, deliveryStatuses } from '../../../domain/events/log-search.ts'
-import { Badge, Now, type Tone } from '../../pages/components.tsx'
+import type { AuditRecord } from '../../../domain/operator/audit.ts'
+import { Badge, ExactTime, Now, type Tone } from '../../pages/components.tsx'
 import { counted, utc } from '../../pages/words.ts'
 import { logUrl } from '../log-query.ts'
 
@@ -86,5 +87,19 @@ export function MailLink({ address }: { address: string }) {
     <a href={href}>
       <bdi>{address}</bdi>
     </a>
+  )
+}
+
+/** When an entry was set, and who set it, with a link to the audit log. */
+export function SetBy({ id, at, actor }: Pick<AuditRecord, 'id' | 'at' | 'actor'>) {
+  return (
+    <span class="two-lines">
+      <a href={`/admin/audit?before=${id + 1}`}>
+        <ExactTime at={at} toMinute />
+      </a>
+      <small>
+        <bdi class="breaks">{actor.name}</bdi>
+      </small>
+    </span>
   )
 }

@@ -1,3 +1,4 @@
+import { latestChanges } from '../../../domain/operator/destinations.ts'
 import {
   defaultDurations,
   readGuardStatus,
@@ -44,11 +45,12 @@ export function guardRoutes({ get, post, ports, settings }: PageHandler): void {
     problem: string | null = null,
   ): Promise<Response> {
     const { guard: mode, smsCountries, countryOfPrefix, formatPrefix } = settings
-    const [status, requests] = await Promise.all([
+    const [status, requests, changes] = await Promise.all([
       readGuardStatus({ ...ports, countryOfPrefix }, { mode, smsCountries }),
       ports.eventLog.guarded(mostRequests),
+      ports.audit.list({ actions: ['guard.set'], limit: latestChanges }),
     ])
-    const model = { status, requests, form, formatPrefix, problem }
+    const model = { status, requests, changes, form, formatPrefix, problem }
     return html(guardPage(pageContext, model), problem === null ? 200 : 409)
   }
 }
