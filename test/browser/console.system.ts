@@ -111,13 +111,14 @@ const seen = async (page: Page, what: Locator) => {
 }
 /** Follows the navigation. A counter may follow the name of a section. */
 const goTo = async (page: Page, section: string) => {
+  await openMenu(page)
   await sections(page).getByRole('link', { name: section }).click()
-  await seen(
-    page,
-    sections(page)
-      .locator('[aria-current=page]')
-      .filter({ hasText: section.split(' ')[0] ?? '' }),
-  )
+  await headed(page, section.split(' ')[0] ?? '')
+}
+/** On a phone. */
+const openMenu = async (page: Page) => {
+  const menu = page.getByRole('button', { name: 'Menu' })
+  if (await menu.isVisible()) await menu.click()
 }
 const headed = (page: Page, name: string | RegExp) =>
   seen(page, page.getByRole('heading', { level: 1, name }))
@@ -848,6 +849,8 @@ trace(
     const addresses: string[] = []
     page.on('request', (asked) => addresses.push(asked.url()))
     await signIn(page)
+    await openMenu(page)
+    await expectGoodLooks(page, 'the menu')
     for (const link of await sections(page).getByRole('link').all()) {
       const { x = -1, width = 0 } = (await link.boundingBox()) ?? {}
       expect([x >= 0, x + width <= narrow.width]).toEqual([true, true])

@@ -79,6 +79,7 @@ export async function expectKeyboard(page: Page, what: string): Promise<void> {
 
 /** Runs a scenario on a desktop with a light theme and on a phone with a dark theme. */
 export async function expectGoodLooks(page: Page, what: string): Promise<void> {
+  const before = page.viewportSize() ?? wide
   for (const [viewport, colorScheme, rules] of [
     [wide, 'light', undefined],
     // The text is the same in both; only the looks differ.
@@ -89,5 +90,6 @@ export async function expectGoodLooks(page: Page, what: string): Promise<void> {
     await expectAccessible(page, `${what}, ${colorScheme}, at ${viewport.width} px`, rules)
     await expectNoOverflow(page, `${what}, at ${viewport.width} px`)
   }
+  await page.setViewportSize(before)
   expect(await page.getByRole('heading', { level: 1 }).count(), what).toBe(1)
 }

@@ -71,6 +71,13 @@ export function consolePage(
     styles: [...styles, 'console.css'],
   }
   const { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, flash } = pageContext
+  const pending = (
+    // Also for 0: console.js updates it.
+    <span class="pending" data-live="pending" hidden={pendingRequests === 0}>
+      {pendingRequests}
+      <span class="sr-only"> pending</span>
+    </span>
+  )
   return document(
     options,
     <FormContext.Provider value={{ csrfToken, role: person.role }}>
@@ -106,49 +113,49 @@ export function consolePage(
               </Form>
             </search>
           )}
-          {person.isSetUp && (
-            <nav class="sections" aria-label="Console">
-              <ul>
-                {sections.map((entry) => (
-                  <li key={entry.section}>
-                    <a href={entry.href} aria-current={entry.section === section ? 'page' : undefined}>
-                      <Icon name={entry.icon} />
-                      <span>{entry.title}</span>
-                      {entry.section === 'requests' && (
-                        // Also for 0: console.js updates it.
-                        <span class="pending" data-live="pending" hidden={pendingRequests === 0}>
-                          {pendingRequests}
-                          <span class="sr-only"> pending</span>
-                        </span>
-                      )}
-                    </a>
-                  </li>
-                ))}
-                {hasOutbox && (
-                  <li class="apart">
-                    <a href="/outbox">
-                      <Icon name="inbox" />
-                      <span>Outbox</span>
-                    </a>
-                  </li>
-                )}
-              </ul>
-            </nav>
-          )}
-          <div class="session">
-            <p class="person">
-              <a href="/admin/account" title={person.email ?? undefined}>
-                {person.email ?? 'No account'}
-              </a>
-              <small>{person.role}</small>
-            </p>
-            <Form action="/admin/logout">
-              <button type="submit" class="sign-out">
-                <Icon name="exit" />
-                <span>Sign out</span>
-              </button>
-            </Form>
-            <p class="version">{version}</p>
+          <button type="button" class="button menu-button" popovertarget="menu">
+            Menu
+            {pending}
+          </button>
+          <div class="menu" id="menu" popover="auto">
+            {person.isSetUp && (
+              <nav class="sections" aria-label="Console">
+                <ul>
+                  {sections.map((entry) => (
+                    <li key={entry.section}>
+                      <a href={entry.href} aria-current={entry.section === section ? 'page' : undefined}>
+                        <Icon name={entry.icon} />
+                        <span>{entry.title}</span>
+                        {entry.section === 'requests' && pending}
+                      </a>
+                    </li>
+                  ))}
+                  {hasOutbox && (
+                    <li class="apart">
+                      <a href="/outbox">
+                        <Icon name="inbox" />
+                        <span>Outbox</span>
+                      </a>
+                    </li>
+                  )}
+                </ul>
+              </nav>
+            )}
+            <div class="session">
+              <p class="person">
+                <a href="/admin/account" title={person.email ?? undefined}>
+                  {person.email ?? 'No account'}
+                </a>
+                <small>{person.role}</small>
+              </p>
+              <Form action="/admin/logout">
+                <button type="submit" class="sign-out">
+                  <Icon name="exit" />
+                  <span>Sign out</span>
+                </button>
+              </Form>
+              <p class="version">{version}</p>
+            </div>
           </div>
         </header>
         <main id="content" tabIndex={-1}>
@@ -266,7 +273,7 @@ interface TableProps {
   readonly empty: ComponentChildren
   /** Of each row, unique: an update of a live page keeps the row. */
   readonly keys?: readonly string[]
-  /** Mostly numbers: side by side on a phone. */
+  /** Mostly numbers: side by side on a phone. With up to three columns it stays a table. */
   readonly figures?: boolean
 }
 
@@ -279,7 +286,7 @@ export function Table({ caption, columns: wanted, rows, keys = [], empty, figure
     columns.findIndex(({ isHeader }) => isHeader),
   )
   return (
-    <div class={classes('table', figures && 'figures')}>
+    <div class={classes(!(figures && columns.length <= 3) && 'table', figures && 'figures')}>
       <table>
         <caption class="sr-only">{caption}</caption>
         <thead>

@@ -88,6 +88,7 @@ function Budgets({ budgets }: Pick<MoneyModel, 'budgets'>) {
   }
   return (
     <Card
+      class="budgets"
       title="Budgets"
       hint="An exhausted budget rejects SMS until its period ends, in UTC. The forecast is the amount at the end of the period if spending goes on as now."
     >
