@@ -148,6 +148,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     mark: flushed(figures.mark),
     statistics: flushed(figures.statistics),
     lastHour: flushed(figures.lastHour),
+    lastFailures: flushed(figures.lastFailures),
     accepted: flushed(figures.accepted),
     spending: flushed(figures.spending),
     countries: flushed(figures.countries),

@@ -70,6 +70,7 @@ const noGuard: OverviewModel['guard'] = {
 function overview(
   figures: Partial<Figures> = {},
   {
+    lastFailures = new Map(['sendsFailed', 'notifyFailed', 'kannel', 'old'].map((name) => [name, now])),
     limited = [],
     budgets = [],
     providers = [],
@@ -100,10 +101,17 @@ function overview(
       byChannel: [],
       byBrand: [],
       byProvider: [],
+      tries: new Map(
+        about.byProvider?.map(({ name, accepted, failed, unknown }) => [
+          name,
+          [{ at: from + 23 * hourMs, failed: failed + unknown, all: accepted + failed + unknown }],
+        ]),
+      ),
       failures: [],
       verifyTimes: { count: 0, bins: [], medianSeconds: null, p90Seconds: null },
       ...about,
     },
+    lastFailures,
     limited,
     budgets,
     providers,
@@ -513,13 +521,13 @@ describe('the list of problems', () => {
     )
     const concerns = concernsOf(model)
     expect(texts(concerns)).toEqual([
-      'bad: Sending failed for 4 of 4 codes (100%) in the last 24 hours.',
-      'bad: Provider kannel: 4 failures in a row. 4 of 4 attempts (100%) failed or have an unknown result in the last 24 hours, most often: temporary failure.',
+      'bad: Sending failed for 4 of 4 codes (100%) in the last 24 hours. It goes on: the latest failure was just now.',
+      'bad: Provider kannel: 4 failures in a row. 4 of 4 attempts (100%) failed or have an unknown result in the last 24 hours, most often: temporary failure. It goes on: the latest failure was just now.',
       'bad: The webhook of app shop fails: 1 event will be tried again. Latest error: HTTP 500.',
       'bad: The webhook of app till was switched off 2 h ago, because an event failed at its last try. Correct the receiver, then set the webhook again.',
       'bad: Alerts by e-mail fail: 1 alert will be tried again. The server log has the reason. Check `ALERT_EMAIL`.',
       'bad: Alerts by webhook fail: 2 alerts will be tried again. The server log has the reason. Check `ALERT_WEBHOOK_URL`.',
-      'warn: Sending failed for 1 of 1,000 notifications (0.1%) in the last 24 hours.',
+      'warn: Sending failed for 1 of 1,000 notifications (0.1%) in the last 24 hours. The latest failure was just now.',
       'warn: 2 asynchronous notifications wait, the oldest for 1 min.',
       'warn: 1 asynchronous notification failed or has an unknown result in the last 24 hours.',
       'warn: 1 of 1,000 messages (0.1%) was not delivered in the last 24 hours, according to delivery reports.',
@@ -579,9 +587,55 @@ describe('the list of problems', () => {
     ]
     const model = overview({}, { providers: [provider] }, { byProvider: [kannel, old] })
     expect(texts(concernsOf(model))).toEqual([
-      'bad: Provider old: 1 of 1 attempt (100%) failed or has an unknown result in the last 24 hours.',
-      'warn: Provider kannel: 1 of 100 attempts (1%) failed or has an unknown result in the last 24 hours.',
+      'bad: Provider old: 1 of 1 attempt (100%) failed or has an unknown result in the last 24 hours. It goes on: the latest failure was just now.',
+      'warn: Provider kannel: 1 of 100 attempts (1%) failed or has an unknown result in the last 24 hours. The latest failure was just now.',
     ])
+  })
+
+  describe('of an outage', () => {
+    const hour = 3_600_000
+    const noon = Date.UTC(2026, 2, 1, 12)
+    const figures = { sends: 4000, sendsFailed: 19, verified: 3000 }
+    const shares = [
+      { ...none, name: 'vonage', accepted: 80, failed: 21 },
+      { ...none, name: 'twilio', accepted: 2949, failed: 51 },
+    ]
+    const tries = new Map([
+      ['vonage', [{ at: noon - 2 * hour, failed: 21, all: 101 }]],
+      [
+        'twilio',
+        [
+          { at: noon - 5 * hour, failed: 4, all: 2000 },
+          { at: noon - 3 * hour, failed: 20, all: 40 },
+          { at: noon - 2 * hour, failed: 27, all: 33 },
+        ],
+      ],
+    ])
+    const points = [{ ...none, at: noon - 3 * hour, ...figures }]
+    const outage = (lastFailures: OverviewModel['lastFailures'], steps = tries) =>
+      concernsOf(overview(figures, { lastFailures }, { byProvider: shares, tries: steps, points }))
+
+    test('that has ended says when it was, is no problem, and names the provider with the most failures first', () => {
+      const concerns = outage(new Map())
+      expect(texts(concerns)).toEqual([
+        'warn: Sending failed for 19 of 4,019 codes (0.5%) in the last 24 hours. They failed from 2026-03-01 09:00 to 10:00 UTC.',
+        'warn: Provider twilio: 51 of 3,000 attempts (1.7%) failed or have an unknown result in the last 24 hours. The worst time: 47 of 73 attempts (64.4%) from 2026-03-01 09:00 to 11:00 UTC. None failed since 2026-03-01 11:00 UTC.',
+        'warn: Provider vonage: 21 of 101 attempts (20.8%) failed or have an unknown result in the last 24 hours. They failed from 2026-03-01 10:00 to 11:00 UTC.',
+      ])
+      expect(concerns[1]?.pages[0]?.href).toBe(
+        '/admin/deliveries?status=rejected&status=temporary-failure&status=unknown&provider=twilio&from=2026-03-01T09%3A00Z&until=2026-03-01T11%3A00Z',
+      )
+    })
+
+    test('that goes on is a problem', () => {
+      const latest = new Map([['vonage', now - 180_000]])
+      const inThisHour = (failed: number) =>
+        outage(latest, new Map([['vonage', [{ at: noon, failed, all: 101 }]]]))
+      expect(inThisHour(21)[0]?.text).toEndWith('It goes on: the latest failure was 3 min ago.')
+      expect(inThisHour(21).map(({ tone }) => tone)).toEqual(['bad', 'warn', 'warn'])
+      expect(inThisHour(1).at(-1)?.text).toEndWith(' hours. The latest failure was 3 min ago.')
+      expect(inThisHour(1).map(({ tone }) => tone)).toEqual(['warn', 'warn', 'warn'])
+    })
   })
 
   test('has codes that were not verified before they expired', () => {

@@ -260,6 +260,26 @@ for (const [name, open] of [
         ])
       })
 
+      test('the latest failure of the last 10 minutes, of codes and of each provider', async () => {
+        const minute = 60_000
+        const failed = (at: number, kind: 'attempt' | 'resend', detail: string) =>
+          eventLog.saveEntries(
+            [],
+            [{ at, kind, channel: 'SMS', brand: 'acme', provider: 'one', detail, count: 1 }],
+          )
+        await failed(start, 'attempt', 'retryable retryable')
+        await failed(start + minute, 'attempt', 'unknown unknown')
+        await failed(start + 2 * minute, 'attempt', 'accepted')
+        await failed(start, 'resend', 'sms_failed')
+        const latest = async (at: number) => [...(await eventLog.lastFailures(at))].toSorted()
+        expect(await latest(start + 10 * minute)).toEqual([
+          ['one', start + minute],
+          ['sendsFailed', start],
+        ])
+        expect(await latest(start + 11 * minute)).toEqual([['one', start + minute]])
+        expect(await latest(start + 12 * minute)).toEqual([])
+      })
+
       test('the providers that have accepted a message, on any day', async () => {
         const day = 86_400_000
         const asked = (at: number, provider: string, detail: string) =>

@@ -8,6 +8,9 @@ import {
   type Point,
   type ProviderHealth,
   type Statistics,
+  type Stretch,
+  type Tries,
+  worstStretch,
 } from '../../domain/events/statistics.ts'
 import { unknownCountry } from '../../domain/guard/bucket.ts'
 import { type PumpingState, pumpingState } from '../../domain/guard/pumping.ts'
@@ -17,7 +20,7 @@ import { formatMicros } from '../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
 import type { LimitName } from '../../domain/otp/limits.ts'
-import { hourMs } from '../../domain/time.ts'
+import { dayMs, hourMs, minuteMs } from '../../domain/time.ts'
 import { ago, count, counted, duration, percent, utc } from '../pages/words.ts'
 import { channelNames, logUrl } from './log-query.ts'
 import type { OverviewModel } from './models.ts'
@@ -75,7 +78,7 @@ const { statuses: notAccepted } = rowsOf.failedOrUnknown
 
 /** Bad ones first, in the order of this function. */
 export function concernsOf(model: OverviewModel): Concern[] {
-  const { store, statistics, limited, budgets, guard, rejections, reviewNumbers } = model
+  const { store, statistics, lastFailures, limited, budgets, guard, rejections, reviewNumbers } = model
   const { totals, period, from: since, until: now } = statistics
   const concerns: Concern[] = []
   const add = (isBad: boolean, text: string, ...pages: Concern['pages']) =>
@@ -88,13 +91,19 @@ export function concernsOf(model: OverviewModel): Concern[] {
     )
   }
   concerns.push(...pumpingConcerns(guard, now))
-  for (const [noun, sent, failed, rows] of [
-    ['code', totals.sends, totals.sendsFailed, rowsOf.sendsFailed],
-    ['notification', totals.notified, totals.notifyFailed, rowsOf.notifyFailed],
+  for (const [noun, success, failure] of [
+    ['code', 'sends', 'sendsFailed'],
+    ['notification', 'notified', 'notifyFailed'],
   ] as const) {
-    const all = sent + failed
-    const text = `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}.`
-    if (failed > 0) add(isTrouble(failed, all), text, callsPage({ ...spanOf(statistics), ...rows }))
+    const [failed, all] = [totals[failure], totals[success] + totals[failure]]
+    if (failed === 0) continue
+    const tries = statistics.points.map(({ at, ...figures }) => {
+      return { at, failed: figures[failure], all: figures[success] + figures[failure] }
+    })
+    const latest = lastFailures.get(failure)
+    const text = `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}. ${whenWords(tries, statistics, latest)}`
+    const isBad = latest !== undefined && isTroubleNow(tries, statistics)
+    add(isBad, text, callsPage({ ...spanOf(statistics), ...rowsOf[failure] }))
   }
   concerns.push(...providerConcerns(model))
   for (const status of budgets) {
@@ -180,6 +189,48 @@ export function concernsOf(model: OverviewModel): Concern[] {
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
 }
 
+/** In UTC. Minutes of hours and days, or whole days. */
+function spanWords({ from, until }: Pick<Stretch, 'from' | 'until'>): string {
+  const [day, time] = minuteWords(from)
+  const [lastDay, lastTime] = minuteWords(until)
+  if (time === '00:00' && lastTime === '00:00') {
+    const [last] = minuteWords(until - dayMs)
+    return day === last ? `on ${day} (UTC)` : `from ${day} to ${last} (UTC)`
+  }
+  return `from ${day} ${time} to ${day === lastDay ? '' : `${lastDay} `}${lastTime} UTC`
+}
+
+function minuteWords(at: number): readonly [day: string, time: string] {
+  return [utc(at).slice(0, 10), utc(at).slice(11, 16)]
+}
+
+/** When, and whether it goes on. @param latest undefined: not in the last 10 minutes. `worst`: the text says it already */
+function whenWords(
+  tries: readonly Tries[],
+  statistics: Statistics,
+  latest: number | undefined,
+  worst?: Stretch,
+): string {
+  const { stepMs, until: now } = statistics
+  if (latest !== undefined)
+    return `${isTroubleNow(tries, statistics) ? 'It goes on: the' : 'The'} latest failure was ${ago(latest, now)}.`
+  const failing = tries.filter(({ failed }) => failed > 0)
+  const [from, last] = [failing[0]?.at ?? now, failing.at(-1)?.at ?? now]
+  const until = Math.min(last + stepMs, now - 10 * minuteMs)
+  if (!worst && from < until) return `They failed ${spanWords({ from, until })}.`
+  return `None failed since ${utc(until).slice(0, 16)} UTC.`
+}
+
+/** In this step and the one before, or in the last minutes. */
+function isTroubleNow(tries: readonly Tries[], { stepMs, until }: Statistics): boolean {
+  const recent = tries.filter(({ at }) => at + stepMs + Math.max(stepMs, 10 * minuteMs) > until)
+  const sum = (of: (each: Tries) => number) => recent.reduce((total, each) => total + of(each), 0)
+  return isTrouble(
+    sum(({ failed }) => failed),
+    sum(({ all }) => all),
+  )
+}
+
 /** OTP_TTL_SECONDS is at most 600. */
 const longestCodeMs = 600_000
 
@@ -233,22 +284,41 @@ function budgetConcernOf(status: BudgetStatus, isRejecting: boolean): Concern | 
   }
 }
 
-function providerConcerns({ providers, statistics }: OverviewModel): Concern[] {
-  const { byProvider, failures, period, from: since } = statistics
+/** Those with the most failures first. */
+function providerConcerns({ providers, statistics, lastFailures }: OverviewModel): Concern[] {
+  const { byProvider, failures, period, from: since, stepMs } = statistics
+  const failedBy = (name: string) => attemptsOf(byProvider.find((share) => share.name === name)).failed
   const removed = byProvider.filter(({ name }) => providers.every((provider) => provider.name !== name))
-  return [...providers, ...removed].flatMap((provider): Concern[] => {
+  const all = [...providers, ...removed].sort((one, other) => failedBy(other.name) - failedBy(one.name))
+  return all.flatMap((provider): Concern[] => {
     const { name } = provider
     const circuit = 'state' in provider ? circuitOf(provider, providers) : undefined
     const inHour = 'lastHour' in provider ? attemptsOf(provider.lastHour) : none
     const inPeriod = attemptsOf(byProvider.find((share) => share.name === name))
+    const tries = statistics.tries.get(name) ?? []
+    const latest = lastFailures.get(name)
+    const worst = worstStretch(tries, stepMs)
+    const isPart = worst !== undefined && worst.all < inPeriod.all && isTrouble(worst.failed, inPeriod.failed)
     const cause = failures.find((failure) => failure.provider === name)?.errorClass
     const parts = [
       circuit?.text,
       inPeriod.failed > 0 &&
         `${shareOf(inPeriod)} failed or ${inPeriod.failed === 1 ? 'has' : 'have'} an unknown result ${periodWords[period]}${cause ? `, most often: ${errorClasses[cause]}` : ''}.`,
+      isPart && `The worst time: ${shareOf(worst)} ${spanWords(worst)}.`,
+      inPeriod.failed > 0 && whenWords(tries, statistics, latest, isPart ? worst : undefined),
       isFailing(inHour) && inHour.all !== inPeriod.all && `${shareOf(inHour)} in the last hour.`,
     ].filter(Boolean)
     const rows = deliveriesPage({ provider: name, since, statuses: notAccepted })
+    const span = isPart && spanOf({ from: worst.from, until: worst.until - 1 })
+    const pages: Concern['pages'] = span
+      ? [
+          {
+            ...deliveriesPage({ provider: name, ...span, statuses: notAccepted }),
+            title: 'Failures of that time',
+          },
+          { ...rows, title: 'All failures' },
+        ]
+      : [rows]
     const test = { title: 'Send a test', href: testPath({ provider: name }) }
     const isUntested = 'hasAccepted' in provider && !provider.hasAccepted
     if (parts.length === 0) {
@@ -256,9 +326,10 @@ function providerConcerns({ providers, statistics }: OverviewModel): Concern[] {
       return isUntested ? [{ tone: 'warn', text, pages: [test] }] : []
     }
     if (isUntested) parts.push('It has never accepted a message.')
-    const isBad = circuit?.isBad || isFailing(inPeriod) || isFailing(inHour)
+    const isOngoing = latest !== undefined && (isTroubleNow(tries, statistics) || isFailing(inHour))
+    const isBad = circuit?.isBad || isOngoing
     const text = `Provider ${name}: ${parts.join(' ')}`
-    return [{ tone: isBad ? 'bad' : 'warn', text, pages: isUntested ? [rows, test] : [rows] }]
+    return [{ tone: isBad ? 'bad' : 'warn', text, pages: isUntested ? [...pages, test] : pages }]
   })
 }
 

@@ -5,7 +5,7 @@ import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { FailingEvents } from '../../domain/events/event-store.ts'
 import type { Found, LogCount, LogFilters } from '../../domain/events/log-search.ts'
 import type { RejectionRate } from '../../domain/events/rejections.ts'
-import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
+import type { ActiveLimit, LastFailures, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
 import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
 import type { CountryCodes } from '../../domain/guard/counts.ts'
 import type { GuardStatus } from '../../domain/guard/status.ts'
@@ -80,6 +80,8 @@ export interface OverviewModel {
     readonly lostRequests: number
   }
   readonly statistics: Statistics
+  /** What is not in it has had no failure for 10 minutes. */
+  readonly lastFailures: LastFailures
   readonly limited: readonly ActiveLimit[]
   readonly budgets: readonly BudgetStatus[]
   readonly providers: readonly ProviderHealth[]

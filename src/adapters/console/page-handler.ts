@@ -8,6 +8,7 @@ import type { RejectionRate } from '../../domain/events/rejections.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import type {
   ActiveLimit,
+  LastFailures,
   LastHour,
   Period,
   ProviderHealth,
@@ -70,6 +71,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     risingRejections(now: number): Promise<readonly RejectionRate[]>
     /** By `wayName`. */
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
+    lastFailures(now: number): Promise<LastFailures>
     /** The ways (`wayName`) that have accepted a message. */
     accepted(now: number): Promise<ReadonlySet<string>>
     countries(now: number): Promise<readonly CountryCodes[]>

@@ -1,9 +1,10 @@
 import { and, eq, gte, inArray, like, lt, max, ne, or, sql } from 'drizzle-orm'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/events/rejections.ts'
-import type { LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
+import type { LastFailures, LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
 import {
   type Counted,
   guardCountOf,
+  lastFailuresOf,
   lastHourOf,
   periodSteps,
   StatisticsSum,
@@ -167,6 +168,18 @@ export function createStatistics({
       // The counts of a day may be written on the next.
       acceptedFrom = now - (now % dayMs) - dayMs
       return acceptedWays
+    },
+    /** Of the last 10 minutes. */
+    async lastFailures(now: number): Promise<LastFailures> {
+      const isRecent = and(eq(stats.stepMs, minuteMs), gte(at, now - (now % minuteMs) - 10 * minuteMs))
+      const isOf = inArray(kind, ['send', 'resend', 'notify', 'attempt'])
+      const latest = sql<number>`CAST(max(${at}) AS bigint)`
+      const rows = await orm
+        .select({ ...columns, at: latest, count: sum })
+        .from(stats)
+        .where(and(isRecent, isOf))
+        .groupBy(kind, channel, brand, provider, detail)
+      return lastFailuresOf(rows)
     },
     async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
       const counted: Counted[] = []

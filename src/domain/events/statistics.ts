@@ -35,6 +35,13 @@ export interface Point extends Figures {
   readonly at: EpochMs
 }
 
+/** What was tried in a step. Unknown results count as failed. */
+export interface Tries {
+  readonly at: EpochMs
+  readonly failed: number
+  readonly all: number
+}
+
 export interface Share extends Figures {
   readonly name: string
 }
@@ -65,6 +72,8 @@ export interface Statistics {
   readonly byBrand: readonly Share[]
   /** Delivery reports are counted by provider only. */
   readonly byProvider: readonly Share[]
+  /** Of each provider, oldest first. Steps without attempts are left out. */
+  readonly tries: ReadonlyMap<string, readonly Tries[]>
   readonly failures: readonly FailureCount[]
   readonly verifyTimes: VerifyTimes
 }
@@ -98,6 +107,28 @@ const normalFailureShare = 0.1
 export function isTrouble(failures: number, tries: number): boolean {
   return failures > 0 && failures / tries >= normalFailureShare
 }
+
+export interface Stretch extends Omit<Tries, 'at'> {
+  readonly from: EpochMs
+  readonly until: EpochMs
+}
+
+/** Of the successive steps with trouble, those with the most failures. */
+export function worstStretch(tries: readonly Tries[], stepMs: number): Stretch | undefined {
+  let worst: Stretch | undefined
+  let current: Stretch | undefined
+  for (const { at, failed, all } of tries) {
+    const { from, ...before }: Stretch = current ?? { from: at, until: at, failed: 0, all: 0 }
+    current = isTrouble(failed, all)
+      ? { from, until: at + stepMs, failed: before.failed + failed, all: before.all + all }
+      : undefined
+    if (current && current.failed > (worst?.failed ?? 0)) worst = current
+  }
+  return worst
+}
+
+/** The latest minute with a failure: of codes, of notifications, and by the name of a provider. */
+export type LastFailures = ReadonlyMap<string, EpochMs>
 
 export function conversion({ sends, verified }: Pick<Figures, 'sends' | 'verified'>): number | null {
   return sends === 0 ? null : verified / sends

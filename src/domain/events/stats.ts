@@ -16,6 +16,7 @@ import {
 import {
   type FailureCount,
   type Figures,
+  type LastFailures,
   type LastHour,
   noFigures,
   type Period,
@@ -244,6 +245,7 @@ export class StatisticsSum {
   private readonly channels = new Shares()
   private readonly brands = new Shares()
   private readonly providers = new Shares()
+  private readonly tries = new Map<string, Map<EpochMs, { failed: number; all: number }>>()
   private readonly failures = new Map<string, FailureCount>()
   private readonly times: Counted[] = []
 
@@ -263,7 +265,16 @@ export class StatisticsSum {
     this.totals[figure] += count
     const shares = [this.channels.of(channel), this.brands.of(brand), this.providers.of(provider)]
     for (const figures of [this.steps.get(at), ...shares]) if (figures) figures[figure] += count
+    if (statKey.kind === 'attempt') this.addTries(statKey, figure !== 'accepted')
     if (statKey.kind === 'attempt' && (figure === 'failed' || figure === 'unknown')) this.addFailure(statKey)
+  }
+
+  private addTries({ at, provider, count }: Counted, isFailure: boolean): void {
+    const steps = this.tries.get(provider) ?? new Map<EpochMs, { failed: number; all: number }>()
+    const step = steps.get(at) ?? { failed: 0, all: 0 }
+    step.all += count
+    if (isFailure) step.failed += count
+    this.tries.set(provider, steps.set(at, step))
   }
 
   private addFailure({ provider, detail, count }: Counted): void {
@@ -284,6 +295,12 @@ export class StatisticsSum {
       byChannel: this.channels.list(),
       byBrand: this.brands.list(),
       byProvider: this.providers.list(),
+      tries: new Map(
+        Array.from(this.tries, ([name, steps]) => [
+          name,
+          Array.from(steps, ([at, step]) => ({ at, ...step })).sort((one, other) => one.at - other.at),
+        ]),
+      ),
       failures: [...this.failures.values()].sort((a, b) => b.count - a.count),
       verifyTimes: verifyTimes(this.times),
     }
@@ -302,6 +319,19 @@ export function lastHourOf(counted: readonly Counted[]): ReadonlyMap<string, Las
     ways.set(name, way)
   }
   return ways
+}
+
+/** @param counted of minutes */
+export function lastFailuresOf(counted: readonly Counted[]): LastFailures {
+  const latest = new Map<string, EpochMs>()
+  for (const statKey of counted) {
+    const figure = figureOf(statKey)
+    const isAttempt = figure === 'failed' || figure === 'unknown'
+    if (!isAttempt && figure !== 'sendsFailed' && figure !== 'notifyFailed') continue
+    const name = isAttempt ? statKey.provider : figure
+    latest.set(name, Math.max(statKey.at, latest.get(name) ?? 0))
+  }
+  return latest
 }
 
 export function wayName(channel: Channel | '', provider: string): string {

@@ -23,6 +23,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
       isUsable,
       statistics,
       lastHour,
+      lastFailures,
       accepted,
       rejections,
       guard,
@@ -38,6 +39,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
       ),
       ports.eventLog.statistics(period, now),
       ports.eventLog.lastHour(now),
+      ports.eventLog.lastFailures(now),
       ports.eventLog.accepted(now),
       ports.eventLog.risingRejections(now),
       readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
@@ -61,6 +63,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
       overviewPage(pageContext, {
         store,
         statistics,
+        lastFailures,
         limited,
         budgets: await budgetStatuses(ports.budgets, policy.budgets, now),
         providers,
