@@ -260,7 +260,13 @@ describe('the pages for requests, brands, apps and deliveries', () => {
 
   function traceModel(change: Partial<RequestTrace>, rows: readonly Delivery[]): TraceModel {
     const changed = { ...trace, ...change }
-    return { trace: changed, deliveries: rows, lines: explain(changed, rows), blockers: [] }
+    return {
+      trace: changed,
+      deliveries: rows,
+      lines: explain(changed, rows),
+      blockers: [],
+      blockedPrefixes: [],
+    }
   }
 
   const hostileRequest: IntegrationRequestRecord = {

@@ -219,6 +219,8 @@ describe('the console', () => {
       expect(html).toContain(shown)
     const trace = await visitor.get(`/admin/deliveries/${denied?.body.requestId}`)
     expect(trace.html).toContain('SMS pumping guard: too many unverified codes to the number range')
+    expect(trace.html).toContain('Blocked now in Latvia: +371 2255.')
+    expect(trace.html).toContain('/admin/guard#prefix')
     expect((await visitor.get('/admin/guard')).status).toBe(200)
     const allow = { prefix: '+3712255', action: 'allow', duration: '24h' }
     expect((await visitor.post('/admin/guard', allow)).status).toBe(303)

@@ -301,6 +301,8 @@ export interface TraceModel {
   readonly lines: readonly string[]
   /** Those that block such a number now, by their place on the page Destinations. */
   readonly blockers: readonly number[]
+  /** Blocked now in the country of the number, with `+`. Empty also if the guard did not object. */
+  readonly blockedPrefixes: readonly string[]
 }
 
 export interface OperatorsModel {

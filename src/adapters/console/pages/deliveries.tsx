@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { countryWords } from '../../../domain/destinations/destination.ts'
+import { countryName, countryWords } from '../../../domain/destinations/destination.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { deliveryStatuses } from '../../../domain/events/log-search.ts'
-import { isBlocked, type LimitStatus } from '../../../domain/events/request-context.ts'
+import { guardDecision, isBlocked, type LimitStatus } from '../../../domain/events/request-context.ts'
 import { attemptsPerJob } from '../../../domain/messages/queue.ts'
 import {
   Badge,
@@ -24,9 +24,11 @@ import { channelNames } from '../log-query.ts'
 import type { PageContext, TraceModel } from '../models.ts'
 import { callPaths, DeliveryBadge, requestsTo, shortId, withPlus } from './parts.tsx'
 
+const mostPrefixes = 5
+
 export function tracePage(
   pageContext: PageContext,
-  { trace, deliveries, lines, blockers }: TraceModel,
+  { trace, deliveries, lines, blockers, blockedPrefixes }: TraceModel,
 ): string {
   const { opening, sections } = parseTrace(lines)
   const checks = sections.get('Checks') ?? []
@@ -97,10 +99,26 @@ export function tracePage(
               </>
             )}
             {advice.map((line) => (
-              <p key={line} class={/`otpost (?:brand|destination) /.test(line) ? 'hint' : undefined}>
+              <p key={line} class={/`otpost (?:brand|destination|guard) /.test(line) ? 'hint' : undefined}>
                 <TraceText text={line} />
               </p>
             ))}
+            {guardDecision(trace, trace.end?.error) && (
+              <>
+                {trace.country !== null && blockedPrefixes.length > 0 && (
+                  <p>
+                    Blocked now in {countryName(trace.country)}:{' '}
+                    {blockedPrefixes.slice(0, mostPrefixes).join(', ')}
+                    {blockedPrefixes.length > mostPrefixes && ' and others'}.
+                  </p>
+                )}
+                <p class="buttons">
+                  <LinkButton href="/admin/guard#prefix" small>
+                    Allow or block a prefix
+                  </LinkButton>
+                </p>
+              </>
+            )}
             {isBlocked(trace, trace.end?.error) && (
               <p class="buttons">
                 <LinkButton

@@ -394,7 +394,11 @@ function requestCells(trace: RequestTrace) {
 
 function EntryForm({ model: { form, problem } }: { model: GuardModel }) {
   return (
-    <Card title="Allow or block a prefix" hint="Replaces the entry of an operator for the same prefix.">
+    <Card
+      id="prefix"
+      title="Allow or block a prefix"
+      hint="Replaces the entry of an operator for the same prefix."
+    >
       <Problem text={problem} />
       <Form action="/admin/guard" submit="Save">
         <Field

@@ -7,6 +7,8 @@ import {
   type LogList,
   type PageOfLog,
 } from '../../../domain/events/log-search.ts'
+import { guardDecision } from '../../../domain/events/request-context.ts'
+import { effectivePrefixes } from '../../../domain/guard/status.ts'
 import { otpLanguages } from '../../../domain/messages/otp-texts.ts'
 import { templateKeys } from '../../../domain/messages/templates.ts'
 import { authoredRules } from '../../../domain/operator/destinations.ts'
@@ -97,7 +99,14 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
     }
     const lines = explain(trace, deliveries, jobs, rules)
     const blockers = blockingRules(trace, rules).map((rule) => rules.indexOf(rule))
-    return html(tracePage(pageContext, { trace, deliveries, lines, blockers }))
+    const ofGuard = guardDecision(trace, trace.end?.error) && trace.country !== null
+    const prefixes = ofGuard ? effectivePrefixes(await ports.guard.prefixes(), pageContext.now) : []
+    const blockedPrefixes = prefixes
+      .filter(
+        ({ prefix, action }) => action === 'block' && settings.countryOfPrefix(prefix) === trace.country,
+      )
+      .map(({ prefix }) => `+${settings.formatPrefix(prefix).replace(/^\+/, '')}`)
+    return html(tracePage(pageContext, { trace, deliveries, lines, blockers, blockedPrefixes }))
   })
 }
 
