@@ -235,8 +235,7 @@ export const alertSettings = declare('Alerts', {
     unset: 'unset: no alerts by webhook',
     format: 'https URL, or http on this machine',
     secret: true,
-    meaning:
-      'The URL to which otpost posts each alert as JSON, signed with `ALERT_WEBHOOK_SECRET`. See [Budgets](budgets.md#alerts).',
+    meaning: 'The URL to which otpost posts each alert as JSON, signed with `ALERT_WEBHOOK_SECRET`.',
   },
   ALERT_WEBHOOK_SECRET: {
     unset: 'unset; required with `ALERT_WEBHOOK_URL`',

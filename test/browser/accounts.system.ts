@@ -137,7 +137,7 @@ scene(
   async ({ page, server, goto, another, refusals }) => {
     await page.goto(await server.command('admin', 'link'))
     await headed(page, 'Overview')
-    await page.getByRole('link', { name: 'No account' }).press('Enter')
+    await page.getByRole('link', { name: 'Server administrator' }).press('Enter')
     await page.getByRole('link', { name: 'Invite yourself' }).press('Enter')
     await headed(page, 'Operators')
     await expectGoodLooks(page, 'operators without accounts')

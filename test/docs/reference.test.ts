@@ -27,6 +27,8 @@ describe('settings', () => {
     '%s has a meaning, a default and allowed values',
     (_, setting) => {
       expect(setting.meaning).toMatch(/^[\p{Lu}`].*\.$/u)
+      // The console shows it as text.
+      expect(setting.meaning).not.toContain('](')
       expect(
         'choices' in setting || 'min' in setting || setting.default === false || setting.format,
       ).toBeTruthy()

@@ -178,6 +178,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     configured: ['legacy'],
     scopeOf: unscoped,
     webhookOf: () => undefined,
+    revokerOf: () => undefined,
     appId: '',
     scope: {
       form: { anyBrand: true, brands: [], operations: ['otp', 'notify'], perMinute: '' },
@@ -639,6 +640,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
           configured: [hostile],
           scopeOf: (appId) => ({ ...unscoped(appId), brands: [hostile] }),
           webhookOf: () => undefined,
+          revokerOf: () => hostile,
           appId: hostile,
           scope: hostileScope,
           problem: hostile,

@@ -835,6 +835,7 @@ describe('an operator', () => {
     expect(empty).toContain('The cost of SMS is not limited')
     const asked = { scope: 'brand:acme', period: 'day', amount: '3', alertAt: '50', stops: '1' }
     expect((await visitor.post('/admin/money', asked)).status).toBe(303)
+    expect((await visitor.get('/admin/money')).html).toContain('counts from ')
     expect([(await send(1)).status, (await send(2)).status]).toEqual([200, 429])
     await new Promise((resolve) => setImmediate(resolve))
     app.advance(31)
@@ -1096,6 +1097,12 @@ describe('an operator', () => {
     expect([await works(first), await works(second)]).toEqual([false, true])
     await visitor.post('/admin/apps/revoke', { appId: 'till' })
     expect([await works(first), await works(second)]).toEqual([false, false])
+    const { html } = await visitor.get('/admin/apps')
+    const [{ actor } = {}] = await app.app.context.audit.list({ actions: ['app.revoked'], limit: 1 })
+    const link = '<a href="/admin/audit?group=app&amp;target=till">'
+    expect(html.split(link)[1]).toMatch(
+      new RegExp(`^<time[^>]*>[^<]*</time></a><small><bdi[^>]*>${actor?.name}<`),
+    )
   })
 
   test('creates an app with a scope, and changes it: only what the form changed, and never to every brand by mistake', async () => {

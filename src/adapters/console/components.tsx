@@ -144,7 +144,7 @@ export function consolePage(
             <div class="session">
               <p class="person">
                 <a href="/admin/account" title={person.email ?? undefined}>
-                  {person.email ?? 'No account'}
+                  {person.email ?? 'Server administrator'}
                 </a>
                 <small>{person.role}</small>
               </p>

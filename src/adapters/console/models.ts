@@ -198,6 +198,8 @@ export interface AppsModel {
   readonly configured: readonly string[]
   readonly scopeOf: (appId: string) => AppScope
   readonly webhookOf: (appId: string) => Webhook | undefined
+  /** Who revoked all its keys. Undefined: not among the latest entries of the audit log. */
+  readonly revokerOf: (appId: string) => string | undefined
   /** Of the form for a new app. */
   readonly appId: string
   readonly scope: ScopeModel

@@ -16,8 +16,8 @@ export function accountPage(pageContext: PageContext, model: AccountModel): stri
       options,
       <Card>
         <p>
-          You signed in without an account, so the audit log has the ID of your session instead of your name.{' '}
-          <a href="/admin/operators">Invite yourself</a> to get an account.
+          You signed in as the server administrator, not with an account, so the audit log has the ID of your
+          session instead of your name. <a href="/admin/operators">Invite yourself</a> to get an account.
         </p>
       </Card>,
     )

@@ -17,13 +17,14 @@ import {
 import { count } from '../../pages/words.ts'
 import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
 import type { AppScopeModel, AppsModel, PageContext, ScopeModel } from '../models.ts'
+import { auditUrl } from './parts.tsx'
 import { WebhookState, webhookPath } from './webhook.tsx'
 
 type Key = IssuedApp['keys'][number]
 
 export function appsPage(
   pageContext: PageContext,
-  { apps, configured, scopeOf, webhookOf, appId, scope, problem }: AppsModel,
+  { apps, configured, scopeOf, webhookOf, revokerOf, appId, scope, problem }: AppsModel,
 ): string {
   const working = apps.filter(({ revokedAt }) => revokedAt === null)
   const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
@@ -52,9 +53,22 @@ export function appsPage(
               caption="Revoked apps"
               columns={['App', 'Created', 'Revoked']}
               rows={revoked.map((app) => [
-                <bdi class="breaks">{app.appId}</bdi>,
+                <bdi class="breaks" id={appAnchor(app.appId)}>
+                  {app.appId}
+                </bdi>,
                 <Time at={app.createdAt} />,
-                app.revokedAt === null ? '–' : <Time at={app.revokedAt} />,
+                app.revokedAt === null ? (
+                  '–'
+                ) : (
+                  <span class="two-lines">
+                    <a href={auditUrl({ group: 'app', target: app.appId })}>
+                      <Time at={app.revokedAt} />
+                    </a>
+                    <small>
+                      <bdi class="breaks">{revokerOf(app.appId)}</bdi>
+                    </small>
+                  </span>
+                ),
               ])}
               empty="None."
             />
@@ -276,7 +290,10 @@ function keyRow(appId: string, key: Key, liveCount: number) {
       <Badge tone="good">valid</Badge>
     ) : (
       <span>
-        <Badge tone="quiet">revoked</Badge> <Time at={revokedAt} />
+        <Badge tone="quiet">revoked</Badge>{' '}
+        <a href={auditUrl({ group: 'app', target: appId })}>
+          <Time at={revokedAt} />
+        </a>
       </span>
     ),
     <Time at={createdAt} />,

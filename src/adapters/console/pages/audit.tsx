@@ -1,14 +1,10 @@
 /** @jsxImportSource preact */
-import {
-  type AuditAction,
-  type AuditFilters,
-  type AuditRecord,
-  auditGroups,
-} from '../../../domain/operator/audit.ts'
+import { type AuditAction, type AuditRecord, auditGroups } from '../../../domain/operator/audit.ts'
 import { Button, Choice, Empty, ExactTime, Field, Select } from '../../pages/components.tsx'
 import { Card, consolePage, Pager, Table } from '../components.tsx'
 import type { AuditModel, PageContext } from '../models.ts'
 import { appHref } from './apps.tsx'
+import { auditUrl } from './parts.tsx'
 
 const actions: Readonly<Record<AuditAction, string>> = {
   'brand.created': 'Brand created',
@@ -59,17 +55,6 @@ const actions: Readonly<Record<AuditAction, string>> = {
   'operator.passkey-removed': 'Passkey removed',
   'data.forgotten': 'Personal data deleted',
   'data.restored': 'Database restored',
-}
-
-export function auditUrl(filters: AuditFilters, place: Readonly<Record<string, number>> = {}): string {
-  const { group, actorName, target, withoutSignIns } = filters
-  const query = new URLSearchParams()
-  if (group !== undefined) query.set('group', group)
-  if (actorName !== undefined) query.set('by', actorName)
-  if (target !== undefined) query.set('target', target)
-  if (withoutSignIns) query.set('hide', 'sign-ins')
-  for (const [name, id] of Object.entries(place)) query.set(name, String(id))
-  return `/admin/audit${query.size === 0 ? '' : `?${query}`}`
 }
 
 export function auditPage(
@@ -126,7 +111,13 @@ function Filters({ filters, people }: Pick<AuditModel, 'filters' | 'people'>) {
       <details class="fold" open={group !== '' || actorName !== '' || target !== ''}>
         <summary>Filter</summary>
         <div class="fields">
-          <Select label="Actions" name="group" value={group} options={{ '': 'all', ...auditGroups }} />
+          <Select
+            label="Actions"
+            name="group"
+            value={group}
+            options={{ '': 'all', ...auditGroups }}
+            hint="Of changes to these."
+          />
           <Field
             label="Operator"
             name="by"
@@ -140,8 +131,8 @@ function Filters({ filters, people }: Pick<AuditModel, 'filters' | 'people'>) {
             value={target}
             hint="As in the list, such as an app ID, a brand or a country."
           />
-          <Choice label="Hide sign-ins" name="hide" value="sign-ins" checked={withoutSignIns} />
         </div>
+        <Choice label="Hide sign-ins" name="hide" value="sign-ins" checked={withoutSignIns} />
         <p class="buttons">
           <Button kind="primary">Apply</Button>
         </p>

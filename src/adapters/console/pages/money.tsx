@@ -8,7 +8,7 @@ import {
   spendBy,
   spendingPeriods,
 } from '../../../domain/money/spending.ts'
-import { dayMs } from '../../../domain/time.ts'
+import { dayMs, periodOf } from '../../../domain/time.ts'
 import {
   Badge,
   Button,
@@ -57,7 +57,7 @@ export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
       <div class="stack">
         <Total model={model} />
         <Spending title="By country" spending={spending} nameOf={countryOf} />
-        <Budgets budgets={model.budgets} />
+        <Budgets budgets={model.budgets} now={pageContext.now} />
         <Spending title="By brand" spending={spending} nameOf={({ brand }) => brand || 'no brand'} />
         <Spending title="By app" spending={spending} nameOf={({ app }) => app} />
         <Days spending={spending} />
@@ -75,7 +75,7 @@ function countryOf({ country }: DaySpend): string {
   return country === null ? 'No country' : countryWords(country)
 }
 
-function Budgets({ budgets }: Pick<MoneyModel, 'budgets'>) {
+function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }) {
   if (budgets.length === 0) {
     return (
       <Card title="Budgets">
@@ -101,16 +101,16 @@ function Budgets({ budgets }: Pick<MoneyModel, 'budgets'>) {
           { title: 'Forecast', align: 'end' },
           { title: 'Actions', align: 'end', isQuiet: true },
         ]}
-        rows={budgets.map(budgetCells)}
+        rows={budgets.map((status) => budgetCells(status, now))}
         empty=""
       />
     </Card>
   )
 }
 
-function budgetCells(status: BudgetStatus) {
+function budgetCells(status: BudgetStatus, now: number) {
   const { budget, spentMicros, remainingMicros, forecastMicros, resetsAt, isStopping } = status
-  const { scope, amountMicros, currency, period, liftedUntil } = budget
+  const { scope, amountMicros, currency, period, liftedUntil, countsFrom } = budget
   return [
     <span class="two-lines">
       <code>{scope}</code>
@@ -120,6 +120,11 @@ function budgetCells(status: BudgetStatus) {
       <small>
         resets <Time at={resetsAt} />
       </small>
+      {countsFrom > periodOf(period, now).start && (
+        <small>
+          counts from <ExactTime at={countsFrom} toMinute />, when it was set
+        </small>
+      )}
       {!budget.stops && <small>only alerts</small>}
       {budget.stops && !isStopping && liftedUntil !== null && (
         <small>

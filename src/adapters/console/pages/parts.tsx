@@ -3,7 +3,7 @@ import { useContext } from 'preact/hooks'
 import type { BrandStatus } from '../../../domain/brands/brand.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import { type DeliveryStatus, deliveryStatuses } from '../../../domain/events/log-search.ts'
-import type { AuditRecord } from '../../../domain/operator/audit.ts'
+import type { AuditFilters, AuditRecord } from '../../../domain/operator/audit.ts'
 import { Badge, ExactTime, Now, type Tone } from '../../pages/components.tsx'
 import { counted, utc } from '../../pages/words.ts'
 import { logUrl } from '../log-query.ts'
@@ -38,6 +38,18 @@ export const callPaths: Readonly<Record<RequestTrace['operation'], string>> = {
 /** Its end: request IDs start with their time. */
 export function shortId(requestId: string): string {
   return `…${requestId.slice(-8)}`
+}
+
+/** @param place `before` or `after` an entry */
+export function auditUrl(filters: AuditFilters, place: Readonly<Record<string, number>> = {}): string {
+  const { group, actorName, target, withoutSignIns } = filters
+  const query = new URLSearchParams()
+  if (group !== undefined) query.set('group', group)
+  if (actorName !== undefined) query.set('by', actorName)
+  if (target !== undefined) query.set('target', target)
+  if (withoutSignIns) query.set('hide', 'sign-ins')
+  for (const [name, id] of Object.entries(place)) query.set(name, String(id))
+  return `/admin/audit${query.size === 0 ? '' : `?${query}`}`
 }
 
 /** All requests to the recipient. */

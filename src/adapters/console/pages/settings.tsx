@@ -80,7 +80,7 @@ function sessionCells(session: SessionRow) {
       <code>{id}</code> {isOwn ? <Badge tone="good">this session</Badge> : null}
     </span>,
     <span class="two-lines">
-      {person ?? 'no account'}
+      {person ?? 'server administrator'}
       <small>{way}</small>
     </span>,
     <span class="two-lines">

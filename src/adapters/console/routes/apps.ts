@@ -14,6 +14,8 @@ import type { PageContext, ScopeForm, ScopeModel } from '../models.ts'
 import { field, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
 import { appScopePage, appsPage } from '../pages/apps.tsx'
 
+const latestRevocations = 1000
+
 export function appRoutes({ get, post, ports, pageContextOf, showKey, missing }: PageHandler): void {
   get('/admin/apps', (_, pageContext) => appsShown(pageContext))
   get('/admin/apps/scope', ({ url }, pageContext) =>
@@ -69,12 +71,17 @@ export function appRoutes({ get, post, ports, pageContextOf, showKey, missing }:
     pageContext: PageContext,
     { appId = '', form, problem: text = null }: Entered = {},
   ): Promise<Response> {
-    const [apps, { scopes, webhooks }] = await Promise.all([ports.apps.list(), ports.policy.rows()])
+    const [apps, { scopes, webhooks }, revocations] = await Promise.all([
+      ports.apps.list(),
+      ports.policy.rows(),
+      ports.audit.list({ actions: ['app.revoked'], limit: latestRevocations }),
+    ])
     const model = {
       apps,
       configured: ports.apps.configured,
       scopeOf: (appId: string) => scopeIn(scopes, appId),
       webhookOf: (appId: string) => webhooks.find((webhook) => webhook.appId === appId),
+      revokerOf: (appId: string) => revocations.find(({ target }) => target === appId)?.actor.name,
       appId,
       scope: await scopeModel(unscoped(appId), form),
       problem: text,
