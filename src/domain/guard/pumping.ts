@@ -1,5 +1,5 @@
 import type { GuardPrefix } from '../operator/policy.ts'
-import type { EpochMs } from '../time.ts'
+import { type EpochMs, minuteMs } from '../time.ts'
 import { type BucketRow, unverifiedAt } from './bucket.ts'
 import type { CountryCodes, GuardCount, GuardTotals } from './counts.ts'
 import type { GuardMode } from './guard.ts'
@@ -120,6 +120,11 @@ export function pumpingState(status: PumpingStatus, mode: GuardMode): PumpingSta
   if (mode === 'deny') return deniedLately > 0 || recorded === 0 ? 'denied' : 'none'
   if (deniedLately === 0) return 'none'
   return hasBlock || prefixes.some(({ isBlocked }) => isBlocked) ? 'denied' : 'unblocked'
+}
+
+/** Codes a minute that are denied or recorded now. The counts have the last whole minute and the current one. */
+export function pumpingRate({ recordedLately, deniedLately }: PumpingStatus, now: EpochMs): number {
+  return Math.round((recordedLately + deniedLately) / (1 + (now % minuteMs) / minuteMs))
 }
 
 /** Whether operators block the prefixes of most codes. */

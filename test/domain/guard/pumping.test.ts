@@ -4,6 +4,7 @@ import type { GuardCount } from '../../../src/domain/guard/counts.ts'
 import {
   commonPrefixes,
   isStillSent,
+  pumpingRate,
   pumpingState,
   pumpingStatuses,
 } from '../../../src/domain/guard/pumping.ts'
@@ -123,6 +124,8 @@ describe('a pumped country', () => {
       const [status] = statusOf(one, counts, prefixes, recent)
       expect(status && pumpingState(status, mode)).toBe(state)
     }
+    const [fast] = statusOf(one, counts, [], [count('recorded', 70), ...denied])
+    expect(fast && [pumpingRate(fast, 0), pumpingRate(fast, minuteMs / 2)]).toEqual([73, 49])
     const [quiet] = statusOf(one, counts, [], [])
     expect(quiet && isStillSent(quiet)).toBe(false)
     expect(statusOf(one, counts, [{ ...block, by: 'guard' }])[0]?.prefixes).toMatchObject([

@@ -5,7 +5,12 @@ import { guardDecision } from '../../../domain/events/request-context.ts'
 import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
 import type { GuardTotals } from '../../../domain/guard/counts.ts'
 import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
-import { type PumpingState, type PumpingStatus, pumpingState } from '../../../domain/guard/pumping.ts'
+import {
+  type PumpingState,
+  type PumpingStatus,
+  pumpingRate,
+  pumpingState,
+} from '../../../domain/guard/pumping.ts'
 import type { BucketStatus, PrefixStatus } from '../../../domain/guard/status.ts'
 import { hourMs } from '../../../domain/time.ts'
 import {
@@ -178,6 +183,7 @@ function Pumping({ status, model, now }: PumpingProps) {
   const { country, sent, verified, denied, recorded, prefixes, apps } = status
   const place = placeOf(country)
   const [tone, state] = states[pumpingState(status, model.status.mode)]
+  const rate = pumpingRate(status, now)
   const isKnown = country !== unknownCountry
   const rows = { country: isKnown ? country : undefined, since: now - hourMs }
   return (
@@ -189,7 +195,8 @@ function Pumping({ status, model, now }: PumpingProps) {
           </h3>
           <p>
             {counted(sent, 'code')} sent, {verified === 0 ? 'none' : count(verified)} verified. The guard
-            recorded {count(recorded)} and denied {count(denied)}.
+            recorded {count(recorded)} and denied {count(denied)}
+            {rate > 0 && `, now about ${count(rate)} a minute`}.
           </p>
         </div>
         <div class="actions">
