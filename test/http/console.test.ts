@@ -1364,7 +1364,8 @@ describe('an operator', () => {
       await openWith(testProvider('one', () => ({ kind: 'accepted', providerMessageId: 'SM7' })))
       const { body } = await app.post('/otp/send', { phone: '12025550143', reference: 'Order 7' })
       const path = `/admin/deliveries/${body.requestId}`
-      for (const q of [` ${body.requestId.toUpperCase()} `, 'Order 7', 'SM7'])
+      const end = body.requestId.slice(-8)
+      for (const q of [` ${body.requestId.toUpperCase()} `, 'Order 7', 'SM7', end, `…${end.toUpperCase()}`])
         expect((await search(q)).location).toBe(path)
       expect((await search('+1 (202) 555-0143')).location).toMatch(/^\/admin\/calls\?recipient=[\w-]{22}$/)
       expect(JSON.stringify(app.lines)).not.toContain('5550143')

@@ -103,7 +103,7 @@ export function consolePage(
                   maxLength={300}
                   spellcheck={false}
                   autocapitalize="none"
-                  placeholder="Search"
+                  placeholder="ID, number, app"
                   value={query}
                 />
                 <Button>

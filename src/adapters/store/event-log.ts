@@ -1,4 +1,18 @@
-import { and, desc, eq, gte, inArray, isNotNull, lt, lte, notInArray, or, type SQL, sql } from 'drizzle-orm'
+import {
+  and,
+  desc,
+  eq,
+  gte,
+  inArray,
+  isNotNull,
+  like,
+  lt,
+  lte,
+  notInArray,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
 import type { Call, Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
 import { type CallFilter, mostCounted, type PageOfLog, type Place } from '../../domain/events/log-search.ts'
 import { otherFlags } from '../../domain/events/request-context.ts'
@@ -227,6 +241,7 @@ export function createEventLogReader(
     },
     named: async (name) => {
       const { requestId, app, at, reference, providerMessageId } = requests
+      const [, end] = /^…?([0-9a-f]{8})$/.exec(name.toLowerCase()) ?? []
       const ofAttempt = {
         requestId: attempts.requestId,
         attempt: attempts.attempt,
@@ -234,7 +249,11 @@ export function createEventLogReader(
         at: attempts.at,
       }
       const newest = async ({ before, limit }: PageOfLog, from?: string) => {
-        const isNamed = or(eq(reference, name), eq(providerMessageId, name))
+        const isNamed = or(
+          eq(reference, name),
+          eq(providerMessageId, name),
+          end === undefined ? undefined : like(requestId, `%${end}`),
+        )
         const [ones, more] = await Promise.all([
           orm
             .select({ requestId, app, at, reference })

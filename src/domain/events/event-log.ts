@@ -70,7 +70,7 @@ export interface EventLogReader {
   findCalls(filter: CallFilter, page: PageOfLog): Promise<Found<Call>>
   /** Reads as much of the log as one search. */
   countFound(list: LogList, filters: LogFilters): Promise<LogCount>
-  /** Requests with this reference, and messages with this provider message ID. */
+  /** Requests with this reference or whose ID ends with these 8 characters, and messages with this provider message ID. */
   named(name: string): Promise<{
     /** At most 20, newest first. */
     readonly found: readonly NamedRequest[]

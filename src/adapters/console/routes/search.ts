@@ -29,7 +29,9 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     const isScanned = !isFound && query.length <= longestName
     const { found, since } = isScanned ? await eventLog.named(query) : { found: [], since: null }
     const named = found.map(({ requestId, app, at, isReference }): Hit => {
-      const title = isReference ? 'Request with this reference' : 'Message with this provider message ID'
+      const isId = requestId.endsWith(query.replace('…', '').toLowerCase())
+      const ofMessage = isId ? 'Request' : 'Message with this provider message ID'
+      const title = isReference ? 'Request with this reference' : ofMessage
       return { title, detail: `of app ${app}`, href: `/admin/deliveries/${requestId}`, at }
     })
     const hits = [...byId, ...byRecipient, ...named, ...byName]
