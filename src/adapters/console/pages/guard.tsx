@@ -304,13 +304,7 @@ function Prefixes({ caption, entries, model }: PrefixesProps) {
     <>
       <Table
         caption={caption}
-        columns={[
-          'Prefix',
-          { title: 'Unverified', align: 'end' },
-          'Since',
-          'Until',
-          { title: 'Actions', align: 'end', isQuiet: true },
-        ]}
+        columns={['Prefix', 'Since', 'Until', { title: 'Actions', align: 'end', isQuiet: true }]}
         rows={latest.slice(0, mostPrefixes).map((entry) => prefixCells(entry, caption, model))}
         keys={latest.slice(0, mostPrefixes).map(({ prefix }) => prefix)}
         empty="None."
@@ -339,9 +333,9 @@ function prefixCells(
       <small>
         {country === null ? '' : `${countryName(country)}, `}
         {by === 'guard' ? 'by the guard' : 'by an operator'}
+        {unverified === null ? '' : `, ${counted(unverified, 'unverified code')}`}
       </small>
     </span>,
-    unverified === null ? '–' : count(unverified),
     set ? <SetBy key="since" {...set} /> : <ExactTime key="since" at={Date.parse(since)} toMinute />,
     <ExactTime key="until" at={Date.parse(until)} toMinute />,
     <div key="actions" class="actions">
