@@ -103,7 +103,7 @@ export function consolePage(
                   maxLength={300}
                   spellcheck={false}
                   autocapitalize="none"
-                  placeholder="ID, number, app"
+                  placeholder="ID, number…"
                   value={query}
                 />
                 <Button>
