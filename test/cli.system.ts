@@ -640,7 +640,7 @@ describe.concurrent('otpost guard', () => {
     const refused = await run('guard', 'allow', '0044', '--for', '1h')
     expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining('A prefix is "+"')])
     const audit: { action: string; target: string }[] = JSON.parse(await ok('audit', '--json'))
-    const targets = audit.filter(({ action }) => action === 'guard.set').map(({ target }) => target)
+    const targets = audit.filter(({ action }) => action.startsWith('guard.')).map(({ target }) => target)
     expect(targets.sort()).toEqual(['+3712000', '+3712000', '+44', '+44'])
   })
 })
