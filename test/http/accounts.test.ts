@@ -50,9 +50,11 @@ describe('an invited owner', () => {
   }
 
   test('sets up a password and an authenticator app, and signs in with them', async () => {
+    const shared = await new Visitor(app).enter()
     const ana = await invited()
     // Only the page of the account, until it is set up.
     expect((await ana.get('/admin/apps')).headers.get('location')).toBe('/admin/account')
+    expect((await ana.get('/admin/live')).status).not.toBe(200)
     const { html } = await ana.get('/admin/account')
     const secret = hidden(html, 'secret')
     const [account] = await app.app.context.sessions.accounts()
@@ -67,7 +69,8 @@ describe('an invited owner', () => {
     expect(done.html.match(/\b[A-Z2-9]{4}(-[A-Z2-9]{4}){5}\b/g)?.length).toBeGreaterThanOrEqual(10)
     expect((await ana.get('/admin')).status).toBe(200)
 
-    // The shared password ends with the first owner.
+    // The shared password and its sessions end with the first owner.
+    expect((await shared.get('/admin')).status).toBe(303)
     expect((await new Visitor(app).post('/admin/login', { password })).status).toBe(401)
     const again = new Visitor(app)
     app.advance(30)
@@ -384,6 +387,23 @@ describe('a sensitive step', () => {
     expect(
       (await visitor.post('/admin/guard', { prefix: '+4479', action: 'block', duration: '1h' })).status,
     ).toBe(303)
+  })
+
+  test('is confirmed by a passkey of the own account only', async () => {
+    const origin = 'http://localhost:3000'
+    const authenticator = createAuthenticator()
+    const [ana, bo] = [
+      await enterAs(app, await addAccount(app, 'ana@example.com', 'operator')),
+      await enterAs(app, await addAccount(app, 'bo@example.com', 'operator')),
+    ]
+    const made = authenticator.create(optionsIn(await bo.get('/admin/account')), origin)
+    await bo.post('/admin/account/passkey', { passkey: JSON.stringify(made) })
+    minutes(15)
+    const issue = { appId: 'shop' }
+    const used = authenticator.get(optionsIn(await bo.post('/admin/apps/issue', issue)), origin)
+    const confirmed = { ...issue, 'confirm-passkey': JSON.stringify(used) }
+    expect((await ana.post('/admin/apps/issue', confirmed)).status).toBe(401)
+    expect((await bo.post('/admin/apps/issue', confirmed)).status).toBe(200)
   })
 
   test('of a session without an account asks for the password, or for a new link', async () => {
