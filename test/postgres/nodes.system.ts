@@ -189,21 +189,64 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     const counts = await allAtOnce(40, '/otp/send', (index) => ({ phone: other, brandId: brands[index % 5] }))
     expect(counts['200']).toBe(3)
     expect(trace.history.codesOf(other)).toHaveLength(3)
-    // The limit per minute of an application.
+    // The limit per minute of an application, with its default value.
     const limited = await Promise.all(
-      ['five', 'six'].map((name) =>
-        trace.start(name, { env: { GLOBAL_LIMIT_PER_MINUTE: '20', ...asApp('small') } }),
+      ['five', 'six', 'seven', 'eight'].map((name) =>
+        trace.start(name, { env: { GLOBAL_LIMIT_PER_MINUTE: '10', ...asApp('small') } }),
       ),
     )
     const fields = { appId: 'small', phone: freshPhone(), otp: '123456' }
     expect(await allAtOnce(60, '/otp/verify', () => fields, limited)).toEqual({
-      '404 not_found': 20,
-      '429 rate_limited': 40,
+      '404 not_found': 10,
+      '429 rate_limited': 50,
     })
     for (const { server } of limited) expect(await server.stop()).toBe(0)
   })
 
   const asApp = (appId: string) => ({ APP_CREDENTIALS: JSON.stringify({ [appId]: credentials.apiKey }) })
+
+  test('lease units of a large limit: no kill lets them exceed it, and a stop loses none', async () => {
+    const max = 3000
+    const start = (appId: string) =>
+      Promise.all(
+        [0, 1, 2, 3].map((index) =>
+          trace.start(`${appId}${index}`, { env: { GLOBAL_LIMIT_PER_MINUTE: String(max), ...asApp(appId) } }),
+        ),
+      )
+    /** Calls until each node has rejected a request or was ended. Resolves to the number that the limit admitted. */
+    const exhaust = async (
+      appId: string,
+      limited: readonly Node[],
+      end: (node: Node) => Promise<unknown>,
+    ) => {
+      let admitted = 0
+      let ending: Promise<unknown> | undefined
+      const fields = { appId, phone: freshPhone(), otp: '123456' }
+      const isDone = new Set<Node>()
+      await Promise.all(
+        Array.from({ length: 32 }, async (_, index) => {
+          const node = limited[index % limited.length]
+          while (node && isDone.size < limited.length) {
+            const answer = await node.server.post('/otp/verify', fields).catch(() => undefined)
+            if (answer?.status === 404) admitted++
+            else if (answer?.status === 429) isDone.add(node)
+            else if (node === limited[0]) return void isDone.add(node)
+            else throw new Error(`unexpected answer: ${answer && verdict(answer)}`)
+            if (admitted > 1000 && limited[0]) ending ??= end(limited[0])
+          }
+        }),
+      )
+      await ending
+      for (const { server } of limited.slice(1)) expect(await server.stop()).toBe(0)
+      return admitted
+    }
+    const killed = await exhaust('killed', await start('killed'), (node) => node.kill())
+    // A sixteenth of the limit, and requests without an answer.
+    expect(killed).toBeWithin(max * (15 / 16) - 8, max + 1)
+    const stopped = await exhaust('stopped', await start('stopped'), async ({ server }) => server.stop())
+    expect(stopped).toBeWithin(max - 8, max + 1)
+    tell('leases', { killed, stopped })
+  })
 
   /**
    * Calls every node until it gives an answer. Resolves, in milliseconds, to the time until the last node did, and to the

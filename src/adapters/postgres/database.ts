@@ -19,12 +19,16 @@ export interface Database {
   readonly now: Clock
   /** Runs an atomic step; resolves after the commit. */
   readonly take: ReturnType<typeof createSteps>['take']
+  /** The same for steps on limits that many requests share, in transactions without other rows. */
+  readonly takeUnits: ReturnType<typeof createSteps>['take']
   queueLength(): number
   readonly serverVersion: string
   /** The caller's time if a test moves the clock. Undefined: use the server's clock. */
   given(now: number): number | undefined
   /** Rejects if the database does not answer, is read-only, or has another schema. */
   check(): Promise<void>
+  /** Runs the work at the start of `close`; a failure is ignored. */
+  beforeClose(work: () => Promise<void>): void
   close(): Promise<void>
 }
 
@@ -46,11 +50,14 @@ export async function openDatabase(
   }
   const serverClock = new DatabaseClock(() => performance.now(), Date.now())
   const given = (now: number) => (clock === undefined ? undefined : now)
-  const steps = createSteps(pool, {
+  const settings = {
     batchSize: target.batchSize ?? usualBatchSize,
     queueTimeoutMs: target.connectTimeoutMs,
     startReading: () => serverClock.startReading(),
-  })
+  }
+  const steps = createSteps(pool, settings)
+  const unitSteps = createSteps(pool, settings)
+  const closing: (() => Promise<void>)[] = []
   const requireWritable = writeProof(pool)
   const database: Database = {
     pool,
@@ -60,11 +67,15 @@ export async function openDatabase(
     serverVersion: String(serverVersion),
     given,
     take: steps.take,
-    queueLength: () => pool.stats().waiting + steps.queueLength(),
+    takeUnits: unitSteps.take,
+    queueLength: () => pool.stats().waiting + steps.queueLength() + unitSteps.queueLength(),
     check: () => Promise.all([requireSchema(pool), requireWritable()]).then(() => undefined),
-    close: () => {
+    beforeClose: (work) => void closing.push(work),
+    close: async () => {
+      await Promise.allSettled(closing.splice(0).map((work) => work()))
       steps.close()
-      return pool.close()
+      unitSteps.close()
+      await pool.close()
     },
   }
   try {

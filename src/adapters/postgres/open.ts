@@ -8,6 +8,7 @@ import { createStores } from '../store/stores.ts'
 import { openDatabase, plainErrors } from './database.ts'
 import { createEventLogWriter } from './event-log.ts'
 import { createKeyFingerprints } from './key-fingerprints.ts'
+import { createLeasedClaims } from './leased-claims.ts'
 import { createOpenCircuits } from './open-circuits.ts'
 import { createOtpStore } from './otp-store.ts'
 import { storeDatabase } from './stores.ts'
@@ -31,10 +32,12 @@ export async function openPostgres(target: DatabaseTarget, { now: clock, log }: 
   const { pool, now, serverVersion } = database
   const shared = storeDatabase(database)
   const stores = plainErrors(createStores(shared))
+  const leased = createLeasedClaims(database)
   const storage: Storage = {
     now,
-    otps: createOtpStore(database, isHashOf),
+    otps: createOtpStore(database, isHashOf, leased),
     ...stores,
+    budgets: leased.withoutUnused(stores.budgets),
     eventLog: { ...stores.eventLog, ...plainErrors(createEventLogWriter(database, randomInt(parts))) },
     ...plainErrors({
       sweep: createSweep(database, node),

@@ -1,50 +1,79 @@
-import { otpSteps, stepSubjects } from '../../domain/otp/state.ts'
-import type { OtpStore } from '../../domain/otp/store.ts'
+import type { LimitDecision } from '../../domain/otp/limits.ts'
+import { otpSteps, type State, stepSubjects } from '../../domain/otp/state.ts'
+import type { OtpStore, Verdict } from '../../domain/otp/store.ts'
 import type { Database } from './database.ts'
+import { createLeasedClaims, type LeaseDatabase } from './leased-claims.ts'
+import type { Step } from './steps.ts'
 
-/** @param isHashOf compares in constant time */
+const nothingCounted: LimitDecision = { allowed: true, counts: [] }
+
+/**
+ * @param isHashOf compares in constant time
+ * @param leased the one of this process
+ */
 export function createOtpStore(
-  { take, given }: Pick<Database, 'take' | 'given'>,
+  database: LeaseDatabase & Pick<Database, 'take'>,
   isHashOf: Parameters<typeof otpSteps>[0],
+  leased = createLeasedClaims(database),
 ): OtpStore {
+  const { given } = database
   const steps = otpSteps(isHashOf)
+  const take = <Answer>(
+    subjects: Step<Answer>['subjects'],
+    now: number,
+    run: (state: State, now: number) => Answer,
+  ) => database.take({ subjects, run: (state, serverNow) => run(state, given(now) ?? serverNow) })
+
   return {
-    admit: (claims, now, effects) =>
-      take({
-        subjects: stepSubjects.admit(claims, now),
-        run: (state, serverNow) => steps.admit(state, claims, given(now) ?? serverNow, effects),
+    admit: (claims, now, effects = []) =>
+      leased.claim(claims, now, async (others, unused) => {
+        if (others.length === 0 && effects.length === 0) return nothingCounted
+        return take(stepSubjects.admit(others, now), now, (state, at) => {
+          steps.giveBack(state, unused, at)
+          return steps.admit(state, others, at, effects)
+        })
       }),
     beginSend: (claims, code, now, effects) =>
-      take({
-        subjects: stepSubjects.beginSend(claims, code, now),
-        run: (state, serverNow) => steps.beginSend(state, claims, code, given(now) ?? serverNow, effects),
-      }),
+      leased.claim(claims, now, (others, unused) =>
+        take(stepSubjects.beginSend(others, code, now), now, (state, at) => {
+          steps.giveBack(state, unused, at)
+          return steps.beginSend(state, others, code, at, effects)
+        }),
+      ),
     setProvider: (code, provider, messageId, now) =>
-      take({
-        subjects: stepSubjects.setProvider(code, provider, messageId, now),
-        run: (state, serverNow) =>
-          steps.setProvider(state, code, provider, messageId, given(now) ?? serverNow),
-      }),
+      take(stepSubjects.setProvider(code, provider, messageId, now), now, (state, at) =>
+        steps.setProvider(state, code, provider, messageId, at),
+      ),
     reschedule: (grant, durationMs, now) =>
-      take({
-        subjects: stepSubjects.reschedule(grant, durationMs, now),
-        run: (state, serverNow) => steps.reschedule(state, grant, durationMs, given(now) ?? serverNow),
-      }),
-    giveBack: (grants, now, effects) =>
-      take({
-        subjects: stepSubjects.giveBack(grants, now),
-        run: (state, serverNow) => steps.giveBack(state, grants, given(now) ?? serverNow, effects),
+      take(stepSubjects.reschedule(grant, durationMs, now), now, (state, at) =>
+        steps.reschedule(state, grant, durationMs, at),
+      ),
+    giveBack: (grants, now, effects = []) =>
+      leased.giveBack(grants, now, async (others) => {
+        if (others.length === 0 && effects.length === 0) return
+        await take(stepSubjects.giveBack(others, now), now, (state, at) =>
+          steps.giveBack(state, others, at, effects),
+        )
       }),
     abandonSend: (code, grants, lastProvider, now, effects) =>
-      take({
-        subjects: stepSubjects.abandonSend(code, grants, lastProvider, now),
-        run: (state, serverNow) =>
-          steps.abandonSend(state, code, grants, lastProvider, given(now) ?? serverNow, effects),
-      }),
-    guess: (attempt, now) =>
-      take({
-        subjects: stepSubjects.guess(attempt, now),
-        run: (state, serverNow) => steps.guess(state, attempt, given(now) ?? serverNow),
-      }),
+      leased.giveBack(grants, now, (others) =>
+        take(stepSubjects.abandonSend(code, others, lastProvider, now), now, (state, at) =>
+          steps.abandonSend(state, code, others, lastProvider, at, effects),
+        ),
+      ),
+    guess: async (attempt, now) => {
+      let verdict: Verdict | undefined
+      const decision = await leased.claim(attempt.claims, now, async (claims, unused) => {
+        const rest = { ...attempt, claims }
+        verdict = await take(stepSubjects.guess(rest, now), now, (state, at) => {
+          steps.giveBack(state, unused, at)
+          return steps.guess(state, rest, at)
+        })
+        return verdict.kind === 'refused' ? verdict.refusal : nothingCounted
+      })
+      if (!decision.allowed) return { kind: 'refused', refusal: decision }
+      if (!verdict) throw new Error('a guess has no verdict')
+      return verdict
+    },
   }
 }
