@@ -232,9 +232,9 @@ describe.skipIf(withoutPostgres !== undefined)(
     const servers: Database[] = []
 
     /** Each step has its own time. */
-    async function open(): Promise<Database> {
+    async function open(batchSize: number): Promise<Database> {
       const server = await openDatabase(
-        targetOf(own.url),
+        { ...targetOf(own.url), batchSize },
         () => start,
         () => {},
       )
@@ -244,9 +244,9 @@ describe.skipIf(withoutPostgres !== undefined)(
 
     beforeAll(async () => {
       own = await freshDatabase()
-      database = await open()
-      await open()
-      await open()
+      database = await open(32)
+      await open(1)
+      await open(1)
     })
     afterAll(async () => {
       for (const server of servers) await server.close()

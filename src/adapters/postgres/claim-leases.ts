@@ -24,9 +24,13 @@ const termMs = 1000
 /** A lease is not used in the last part of its window, since this node only estimates the server's time. */
 const endMarginMs = 100
 
-/** The limits of apps and budgets, which requests to all recipients share. */
+/** Apps and budgets, whose limits requests to all recipients share. */
+export function isShared(subject: string): boolean {
+  return /^(app|budget):/.test(subject)
+}
+
 export function isLeasable({ subject }: Pick<StoredClaim, 'subject'>): boolean {
-  return subject.length === 1 && /^(app|budget):/.test(subject[0])
+  return subject.length === 1 && isShared(subject[0])
 }
 
 /**

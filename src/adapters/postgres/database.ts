@@ -4,6 +4,7 @@ import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Clock } from '../../domain/time.ts'
 import { Changes } from './changes.ts'
 import { DatabaseClock, serverTime } from './clock.ts'
+import { isDistributed } from './distribution.ts'
 import { migrate, requireSchema } from './migrate.ts'
 import { openPool, type Pool, type Queryable } from './pool.ts'
 import { leases } from './schema.ts'
@@ -40,8 +41,11 @@ export async function openDatabase(
 ): Promise<Database> {
   const pool = openPool(target, log)
   let serverVersion: unknown
+  let { batchSize = usualBatchSize } = target
   try {
     await migrate(pool)
+    // Citus locks rows of one machine in a statement.
+    if (await isDistributed(pool)) batchSize = 1
     const [[version] = []] = await pool.rows("SELECT current_setting('server_version')", [])
     serverVersion = version
   } catch (error) {
@@ -51,7 +55,8 @@ export async function openDatabase(
   const serverClock = new DatabaseClock(() => performance.now(), Date.now())
   const given = (now: number) => (clock === undefined ? undefined : now)
   const settings = {
-    batchSize: target.batchSize ?? usualBatchSize,
+    batchSize,
+    mostAtOnce: Math.ceil(target.poolSize / 2),
     queueTimeoutMs: target.connectTimeoutMs,
     startReading: () => serverClock.startReading(),
   }

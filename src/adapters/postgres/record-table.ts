@@ -1,11 +1,12 @@
-import { and, fillPlaceholders, getTableColumns, type Query, type SQL, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/pg-proxy'
+import { sql } from 'drizzle-orm'
+import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Subject } from '../../domain/otp/limits.ts'
 import { effectStatements } from '../store/effects.ts'
 import { type RecordChanges, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
 import type { Orm } from '../store/statements.ts'
 import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
+import { orm, prepared, type RecordStatements, type RowKey } from './record-statements.ts'
 import * as tables from './schema.ts'
 import { jsonElements } from './text.ts'
 
@@ -17,26 +18,6 @@ import { jsonElements } from './text.ts'
 // During a rotation of the secret key, nodes with [OLD, NEW] and [NEW, OLD] insert different rows for the same
 // limit. So nodes with several keys first take advisory locks on the hashes of their recipients.
 
-const { codesAndLimits } = tables
-
-const orm = drizzle(async () => ({ rows: [] }))
-
-function prepared<Row extends object>(name: string, query: { toSQL(): Query }) {
-  const { sql: text, params } = query.toSQL()
-  type Values = Readonly<Record<string, unknown>>
-  return {
-    query: (connection: Queryable, values: Values) =>
-      connection.query<Row>({ name, text }, fillPlaceholders(params, values)),
-    send: (connection: Transaction, values: Values) =>
-      connection.send({ name, text }, fillPlaceholders(params, values)),
-  }
-}
-
-const { subject, name } = codesAndLimits
-const columns = Object.entries(getTableColumns(codesAndLimits))
-const fields = columns.map(([field]) => field as keyof RecordRow)
-const ofSubjects = sql`${subject} = any(${sql.placeholder('subjects')}::text[])`
-
 /** Locks them until the transaction ends, in one order on all nodes. */
 const lockHashes = prepared(
   'otpost_lock_hashes',
@@ -47,74 +28,10 @@ const lockHashes = prepared(
     ),
 )
 
-/** Applications and budgets are locked last, since many transactions wait for them. */
-const lockRows = prepared<Pick<RecordRow, 'subject' | 'name'>>(
-  'otpost_lock_rows',
-  orm
-    .select({ subject, name })
-    .from(codesAndLimits)
-    .where(ofSubjects)
-    .orderBy(sql`${subject} like 'app:%' or ${subject} like 'budget:%'`, subject, name)
-    .for('update'),
-)
-
-/** Returns at least one row, for the time. */
-const readRows = prepared<{ readonly at: number } & (RecordRow | { readonly subject: null })>(
-  'otpost_read_rows',
-  orm
-    .select({
-      at: sql`clock.at`.as('at'),
-      ...Object.fromEntries(columns.map(([field, column]) => [field, sql`${column}`.as(field)])),
-    })
-    .from(sql`(select ${serverTime} as at) as clock`)
-    .leftJoin(codesAndLimits, ofSubjects),
-)
-
-const rowList = sql`select * from unnest(${sql.join(
-  columns.map(([field, column]) => sql`${sql.placeholder(field)}::${sql.raw(arrayOf(column))}`),
-  sql`, `,
-)})`
-
-/** Fails if a row exists. */
-const insertRows = prepared('otpost_insert_rows', orm.insert(codesAndLimits).select(rowList))
-
-const { count, codeId, attempts, expiresAt } = codesAndLimits
-
-/** Adds counters of the same window or code. */
-const incremented = {
-  count: sql`case when ${expiresAt} = excluded.expires_at then ${count} + excluded.count else excluded.count end`,
-  codeId: sql`excluded.code_id`,
-  codeHash: sql`excluded.code_hash`,
-  attempts: sql`case when ${codeId} = excluded.code_id then ${attempts} + excluded.attempts else excluded.attempts end`,
-  createdAt: sql`excluded.created_at`,
-  expiresAt: sql`excluded.expires_at`,
-  provider: sql`excluded.provider`,
-  providerMessageId: sql`excluded.provider_message_id`,
-} satisfies Record<Exclude<keyof RecordRow, 'subject' | 'name'>, SQL>
-
-const updateRows = prepared(
-  'otpost_update_rows',
-  orm
-    .insert(codesAndLimits)
-    .select(rowList)
-    .onConflictDoUpdate({ target: [subject, name], set: incremented }),
-)
-
-const deleteRows = prepared(
-  'otpost_delete_rows',
-  orm
-    .delete(codesAndLimits)
-    .where(
-      and(
-        ofSubjects,
-        sql`(${subject}, ${name}) in (select * from unnest(${sql.placeholder('subjects')}::text[], ${sql.placeholder('names')}::text[]))`,
-      ),
-    ),
-)
-
-function arrayOf(column: { getSQLType(): string }): string {
-  return `${column.getSQLType().replace(' COLLATE "C"', '')}[]`
-}
+/** Not with the rows: a distributed database would read the clock of the machine that has them. */
+const readTime = prepared<{ readonly at: number }>('otpost_read_time', {
+  toSQL: () => new PgDialect().sqlToQuery(sql`select ${serverTime} as at`),
+})
 
 class Overtaken extends Error {
   override readonly name = 'Overtaken'
@@ -132,24 +49,24 @@ const uniqueViolation = '23505'
 
 /** `setTime` receives the server's time. */
 export async function openRecords(
+  { lock, read }: RecordStatements,
   connection: Queryable,
   ofSteps: readonly Subject[],
   setTime: (at: number) => void,
 ): Promise<{ records: Records; now: number }> {
   const subjects = [...new Set(ofSteps.flat())]
   const hashes = ofSteps.filter(({ length }) => length > 1).flat()
-  const [, keys, rows] = await Promise.all([
+  const [, keys, rows, [time]] = await Promise.all([
     hashes.length > 0 && lockHashes.query(connection, { hashes }),
-    lockRows.query(connection, { subjects }),
-    readRows.query(connection, { subjects }),
+    lock(connection, subjects),
+    read(connection, subjects),
+    readTime.query(connection, {}),
   ])
-  const [first] = rows
-  if (!first) throw new Error('the database did not return its time')
-  setTime(first.at)
+  if (!time) throw new Error('the database did not return its time')
+  setTime(time.at)
   const locked = new Set(keys.map(keyOf))
   const bySubject = new Map<string, RecordRow[]>(subjects.map((each) => [each, []]))
   for (const row of rows) {
-    if (row.subject === null) continue
     if (!locked.has(keyOf(row))) throw new Overtaken()
     bySubject.get(row.subject)?.push(row)
   }
@@ -158,19 +75,17 @@ export async function openRecords(
     if (!own) throw new Error('a step has not named all its subjects')
     return own
   }
-  return { records: new Records(load), now: first.at }
+  return { records: new Records(load), now: time.at }
 }
 
 export function sendChanges(
+  write: RecordStatements,
   connection: Transaction,
   { inserts, updates, deletes, effects }: RecordChanges,
 ): void {
-  if (inserts.length > 0) insertRows.send(connection, arraysOf(inserts))
-  if (updates.length > 0) updateRows.send(connection, arraysOf(updates.map(increment)))
-  if (deletes.length > 0) {
-    const subjects = deletes.map(({ subject }) => subject)
-    deleteRows.send(connection, { subjects, names: deletes.map(({ name }) => name) })
-  }
+  if (inserts.length > 0) write.insert(connection, inserts)
+  if (updates.length > 0) write.update(connection, updates.map(increment))
+  if (deletes.length > 0) write.delete(connection, deletes)
   for (const effect of effects) {
     for (const statement of effectStatements(orm as unknown as Orm, tables, effect, jsonElements)) {
       const { sql: text, params } = statement.toSQL()
@@ -179,11 +94,7 @@ export function sendChanges(
   }
 }
 
-function arraysOf(rows: readonly RecordRow[]): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(fields.map((field) => [field, rows.map((row) => row[field])]))
-}
-
-function keyOf({ subject, name }: Pick<RecordRow, 'subject' | 'name'>): string {
+function keyOf({ subject, name }: RowKey): string {
   return `${subject} ${name}`
 }
 

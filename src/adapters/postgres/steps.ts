@@ -1,6 +1,7 @@
 import type { Subject } from '../../domain/otp/limits.ts'
 import type { State } from '../../domain/otp/state.ts'
 import { DatabaseUnavailable, type Pool } from './pool.ts'
+import { ofOneKey, ofSeveralKeys } from './record-statements.ts'
 import { isOvertaken, openRecords, sendChanges } from './record-table.ts'
 
 export interface Step<Answer> {
@@ -18,9 +19,6 @@ interface Waiting {
   readonly run: (state: State, now: number) => () => void
   readonly reject: (error: unknown) => void
 }
-
-/** Per group. A second transaction would mostly wait for the same application's limits. */
-const atOnce = 1
 
 const mostTries = 10
 const retryPauseMs = 4
@@ -42,6 +40,8 @@ interface Batch {
 
 interface Settings {
   readonly batchSize: number
+  /** Transactions of one step each may use so many connections, so that others are left for the event log. */
+  readonly mostAtOnce: number
   readonly queueTimeoutMs: number
   startReading(): (at: number) => void
 }
@@ -52,8 +52,11 @@ interface Settings {
  */
 export function createSteps(
   pool: Pick<Pool, 'transaction'>,
-  { batchSize, queueTimeoutMs, startReading }: Settings,
+  { batchSize, mostAtOnce, queueTimeoutMs, startReading }: Settings,
 ) {
+  const statements = batchSize === 1 ? ofOneKey : ofSeveralKeys
+  // A second batch would mostly wait for the same limits, and a separate group has slow transactions.
+  const slots = (group: Group) => (batchSize === 1 && group === shared ? mostAtOnce : 1)
   const shared: Group = { waiting: [], running: 0 }
   /** `slow` counts the slow transactions with steps of this owner. */
   const apart = new Map<string, Group & { slow: number }>()
@@ -74,7 +77,7 @@ export function createSteps(
       },
       reject,
     })
-    if (group.running < atOnce) runSoon()
+    if (group.running < slots(group)) runSoon()
     return promise
   }
 
@@ -87,7 +90,7 @@ export function createSteps(
     setImmediate(() => {
       isDue = false
       for (const group of groups()) {
-        while (group.waiting.length > 0 && group.running < atOnce) {
+        while (group.waiting.length > 0 && group.running < slots(group)) {
           void run(group, group.waiting.splice(0, batchSize))
         }
       }
@@ -146,9 +149,9 @@ export function createSteps(
     for (let tries = 1; ; tries++) {
       try {
         return await pool.transaction(async (connection) => {
-          const { records, now } = await openRecords(connection, subjects, startReading())
+          const { records, now } = await openRecords(statements, connection, subjects, startReading())
           const answers = steps.map(({ run }) => run(records, now))
-          sendChanges(connection, records.changes())
+          sendChanges(statements, connection, records.changes())
           return answers
         })
       } catch (error) {
