@@ -1,9 +1,11 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { portError } from '../adapters/http/port-error.ts'
+import type { ClusterFacts } from '../adapters/store/condition.ts'
 import type { App, Overrides } from '../app.ts'
 import type { Config } from '../config/config.ts'
+import { OperatorError } from '../domain/operator/operator.ts'
 import { version } from '../version.ts'
-import { type Env, exit, print, withContext } from './common.ts'
+import { complain, type Env, exit, print, withContext } from './common.ts'
 
 export function serveCommands(program: Command, env: Env): void {
   program
@@ -27,9 +29,55 @@ export function serveCommands(program: Command, env: Env): void {
   program
     .command('migrate')
     .description('migrate the database to the schema of this version')
-    .action(() =>
-      withContext(env, async (_, config) => print(`The schema of ${config.database.name} is up to date.`)),
+    .addOption(
+      new Option(
+        '--distribute <engine>',
+        'also distribute large tables over the workers of Citus; stop all servers first',
+      ).choices(['citus']),
     )
+    .action((options: { distribute?: 'citus' }) =>
+      options.distribute
+        ? migrateAndDistribute(env)
+        : withContext(env, async (_, config) =>
+            print(`The schema of ${config.database.name} is up to date.`),
+          ),
+    )
+}
+
+async function migrateAndDistribute(env: Env): Promise<void> {
+  const [{ readStoreConfig }, { distribute }, { clusterFindings, wrongTables }] = await Promise.all([
+    import('../config/store.ts'),
+    import('../adapters/postgres/cluster.ts'),
+    import('./doctor/citus.ts'),
+  ])
+  const { database } = readStoreConfig(env)
+  const { name } = database
+  if (database.kind === 'sqlite') {
+    throw new OperatorError(
+      `${name} is an SQLite file, which cannot be distributed. Set DATABASE_URL to the coordinator of Citus.`,
+    )
+  }
+  const requireReady = (cluster: ClusterFacts | undefined) => {
+    if (!cluster) {
+      throw new OperatorError(
+        `${name} does not have the extension Citus. On the coordinator and on each worker, in this database, as a superuser: \`CREATE EXTENSION citus\`. Nothing was changed.`,
+      )
+    }
+    const found = [...clusterFindings(cluster), ...wrongTables(cluster.tables)]
+    const lines = found.flatMap((finding) =>
+      finding.level === 'ok' ? [] : [`  ${finding.message}`, `    → ${finding.remedy}`],
+    )
+    if (found.some(({ level }) => level === 'fail')) {
+      throw new OperatorError(['The cluster is not ready. Nothing was changed.', ...lines].join('\n'))
+    }
+    if (lines.length > 0) complain(['Change this before you start servers:', ...lines].join('\n'))
+  }
+  await distribute(database.target, requireReady, ({ table, column, colocateWith }, isNew) =>
+    print(
+      `${table}: ${isNew ? '' : 'already '}distributed by ${column}${colocateWith ? `, beside ${colocateWith}` : ''}.`,
+    ),
+  )
+  print(`The schema of ${name} is up to date.`)
 }
 
 /** Loaded on demand, so that other commands and --help are fast. */

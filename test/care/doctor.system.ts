@@ -488,6 +488,7 @@ describe('findings', () => {
     lastRequestAt: null,
     ignoredForwardedAt: null,
     policy: undefined,
+    cluster: undefined,
   }
 
   test.each([

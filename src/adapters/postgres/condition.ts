@@ -8,6 +8,7 @@ import {
   schemaState,
 } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
+import { clusterFacts } from './cluster.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 
 /** For `otpost doctor`; writes nothing. */
@@ -38,9 +39,12 @@ async function factsOf(pool: Pool) {
         current_setting('max_connections')::int, (SELECT count(*)::int FROM pg_stat_activity),
         floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
         to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('requests') IS NOT NULL,
-        to_regclass('secret_marks') IS NOT NULL, to_regclass('stats') IS NOT NULL`,
+        to_regclass('secret_marks') IS NOT NULL, to_regclass('stats') IS NOT NULL,
+        to_regclass('pg_dist_node') IS NOT NULL`,
     [],
   )
+  const cluster = row[13] === true ? await clusterFacts(pool) : undefined
+  const isWhole = cluster?.nodes.every(({ state }) => 'version' in state) ?? true
   // Without pg_monitor only the number of standbys is visible.
   const [[connected, hidden] = []] = await pool.rows(
     `SELECT count(*) FILTER (WHERE coalesce(sync_state, 'sync') IN ('sync', 'quorum'))::int,
@@ -48,9 +52,9 @@ async function factsOf(pool: Pool) {
     [],
   )
   const lastId =
-    row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
+    isWhole && row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
   const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
-  const ignoredAt = row[12] === true ? (await pool.rows(ignoredForwardedQuery, []))[0]?.[0] : null
+  const ignoredAt = isWhole && row[12] === true ? (await pool.rows(ignoredForwardedQuery, []))[0]?.[0] : null
   const schema = await schemaOf(pool, row[9] === true)
   return {
     version: String(row[0]),
@@ -71,9 +75,10 @@ async function factsOf(pool: Pool) {
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
     ignoredForwardedAt: ignoredAt == null ? null : Number(ignoredAt),
     policy:
-      schema === 'current'
+      isWhole && schema === 'current'
         ? policyFacts(await Promise.all(policyQueries.map((query) => pool.rows(query, []))))
         : undefined,
+    cluster,
   }
 }
 

@@ -89,7 +89,48 @@ export type ServerDatabaseFacts =
       readonly lastRequestAt: number | null
       readonly ignoredForwardedAt: number | null
       readonly policy: PolicyFacts | undefined
+      /** Undefined: the database does not have the extension Citus. */
+      readonly cluster: ClusterFacts | undefined
     }
+
+export interface ClusterFacts {
+  readonly isCoordinator: boolean
+  readonly replicationFactor: number
+  /** Empty until the coordinator host is set and workers are added. */
+  readonly nodes: readonly ClusterNode[]
+  readonly tables: readonly ClusterTable[]
+}
+
+export interface ClusterNode {
+  readonly host: string
+  readonly port: number
+  readonly isCoordinator: boolean
+  /** Active, and its metadata is current. */
+  readonly isActive: boolean
+  readonly hasShards: boolean
+  readonly state: ClusterNodeState | { readonly problem: string }
+}
+
+export interface ClusterNodeState {
+  /** Of Citus and of the extension in this database, such as `13.2.2 (13.2-1)`. */
+  readonly version: string
+  readonly mostPrepared: number
+  /** Negative: in-doubt transactions are not recovered. */
+  readonly recoveryIntervalMs: number
+  /** Prepared transactions in this database that are older than a minute. */
+  readonly inDoubt: number
+}
+
+/** A table that is to be distributed. */
+export interface ClusterTable {
+  readonly table: string
+  readonly column: string
+  readonly colocateWith: string | undefined
+  /** `other`: by another column, not colocated, or another kind of table of Citus. */
+  readonly state: 'missing' | 'local' | 'distributed' | 'other'
+  /** Rows from before the distribution, which queries do not see. */
+  readonly hasHiddenRows: boolean
+}
 
 export interface StandbyFacts {
   readonly awaited: number

@@ -1,4 +1,5 @@
 import type { ServerDatabaseFacts } from '../../adapters/store/condition.ts'
+import { citusFindings } from './citus.ts'
 import { clockLimitsMs } from './clock.ts'
 import { schemaFinding } from './database.ts'
 import { type Finding, fail, inSeconds, ok, warn } from './finding.ts'
@@ -61,6 +62,7 @@ export function serverDatabaseFindings(
           ),
         ]
       : []),
+    ...(facts.cluster ? citusFindings(facts.cluster) : []),
   ]
 }
 
