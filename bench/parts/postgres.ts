@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { databaseUrl, type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
+import { databaseUrl, queryOnce, startPostgres } from '../../test/support/postgres.ts'
 import { measure, newSeed, repeat, sendFactor } from '../measure.ts'
 import { processorUs } from '../processor.ts'
 import { loadText, type PartResult, spread, whole } from '../report.ts'
@@ -36,27 +36,50 @@ interface Point {
   readonly storedBytes: number
 }
 
-/** What a request costs otpost and a real PostgreSQL on this machine, with one process and with four. */
+interface Target {
+  readonly url: string
+  /** Empties it, if it is of this run. */
+  prepare(): Promise<void>
+  /** Undefined: on a server that was given. */
+  readonly dataFolder: string | undefined
+}
+
+/**
+ * What a request costs otpost and a real PostgreSQL on this machine, with one process and with four. With DATABASE_URL,
+ * the rate on that server, whose database keeps what the run writes.
+ */
 export async function postgres(bench: Bench, { rounds, seconds, warmupSeconds }: Scale): Promise<PartResult> {
-  await using server = await startPostgres(serverSettings)
-  const [row] = await server.query("SELECT current_setting('server_version') AS version")
+  const { DATABASE_URL: given } = process.env
+  await using own = given === undefined ? await startPostgres(serverSettings) : undefined
+  const target: Target = own
+    ? {
+        url: databaseUrl(own.url, databaseName),
+        prepare: async () => {
+          await own.query(`DROP DATABASE IF EXISTS ${databaseName} WITH (FORCE)`)
+          await own.database(databaseName)
+        },
+        dataFolder: own.dataFolder,
+      }
+    : { url: given ?? '', prepare: async () => {}, dataFolder: undefined }
+  await target.prepare()
+  const [row] = await queryOnce(target.url, "SELECT current_setting('server_version') AS version")
   const keys = setups.flatMap((processes) => [send, verifyWrong].map((workload) => ({ processes, workload })))
   const measured = keys.map((): Point[] => [])
   await repeat(rounds, async () => {
     const points: Point[] = []
     for (const processes of setups) {
-      const nodes = await start(bench, server, processes)
+      const nodes = await start(bench, target, processes)
       try {
         for (const isWarmUp of [true, false]) {
           const lasting = isWarmUp ? warmupSeconds : seconds
           const draws = nodes.map(() => ({ seconds: lasting * sendFactor, seed: newSeed() }))
-          const sends = await drive(server, nodes, send, draws)
+          const sends = await drive(target, nodes, send, draws)
           const guesses = sends.requests.map((population, index) => ({
             seed: draws[index]?.seed ?? 0,
             seconds: lasting,
             population,
           }))
-          const pair = [sends, await drive(server, nodes, verifyWrong, guesses)]
+          const pair = [sends, await drive(target, nodes, verifyWrong, guesses)]
           if (!isWarmUp) points.push(...pair)
         }
       } finally {
@@ -66,7 +89,7 @@ export async function postgres(bench: Bench, { rounds, seconds, warmupSeconds }:
     for (const [index, point] of points.entries()) measured[index]?.push(point)
   })
   return {
-    title: `PostgreSQL ${row?.version} on this machine, every commit on disk, median of ${rounds} rounds`,
+    title: `PostgreSQL ${row?.version}${own ? ' on this machine, every commit on disk' : ', the server in DATABASE_URL'}, median of ${rounds} rounds`,
     figures: keys.map(({ processes, workload }, index) => {
       const points = measured[index] ?? []
       const middle = (of: (point: Point) => number) => whole(median(points.map(of)))
@@ -74,23 +97,25 @@ export async function postgres(bench: Bench, { rounds, seconds, warmupSeconds }:
       const ratios = points.map((point, round) => point.perSecond / (alone[round]?.perSecond ?? Number.NaN))
       return {
         name: `${workload.name}, ${processes === 1 ? '1 process' : `${processes} processes`}`,
-        measured: `otpost ${loadText(points)}; database ${middle(({ databaseUs }) => databaseUs)} µs, write-ahead log ${middle(({ walBytes }) => walBytes)} bytes, stored ${middle(({ storedBytes }) => storedBytes)} bytes; rate ${spread(median(ratios), ratios)} of 1 process`,
+        measured: `otpost ${loadText(points)}; ${
+          own
+            ? `database ${middle(({ databaseUs }) => databaseUs)} µs, write-ahead log ${middle(({ walBytes }) => walBytes)} bytes, stored ${middle(({ storedBytes }) => storedBytes)} bytes; `
+            : ''
+        }rate ${spread(median(ratios), ratios)} of 1 process`,
       }
     }),
   }
 }
 
-/** So many processes on an empty database. */
-async function start(bench: Bench, server: PostgresServer, processes: number): Promise<Otpost[]> {
-  await server.query(`DROP DATABASE IF EXISTS ${databaseName} WITH (FORCE)`)
-  await server.database(databaseName)
+async function start(bench: Bench, { url, prepare }: Target, processes: number): Promise<Otpost[]> {
+  await prepare()
   const env = {
-    DATABASE_URL: databaseUrl(server.url, databaseName),
+    DATABASE_URL: url,
     SECRET_KEY: 'the secret key of the benchmark that is 32 bytes or more',
   }
   await bench.putBrand(env)
   // After a checkpoint, the first change of a page writes the whole page to the log.
-  await server.query('CHECKPOINT')
+  await queryOnce(url, 'CHECKPOINT')
   return Promise.all(
     Array.from({ length: processes }, (_, index) =>
       // The file is that of its log.
@@ -101,17 +126,23 @@ async function start(bench: Bench, server: PostgresServer, processes: number): P
 
 /** Drives all processes at once, each with its share of the connections by a client of its own. */
 async function drive(
-  server: PostgresServer,
+  { url, dataFolder }: Target,
   nodes: readonly Otpost[],
   workload: Workload,
   draws: readonly LoadOptions[],
 ): Promise<Point> {
-  const postmaster = Number(readFileSync(join(server.dataFolder, 'postmaster.pid'), 'utf8').split('\n')[0])
+  const postmaster =
+    dataFolder && Number(readFileSync(join(dataFolder, 'postmaster.pid'), 'utf8').split('\n')[0])
   const used = async () => {
-    const [row] = await server.query(
-      `SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 AS wal, pg_database_size('${databaseName}')::float8 AS stored`,
+    const [row] = await queryOnce(
+      url,
+      "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 AS wal, pg_database_size(current_database())::float8 AS stored",
     )
-    return { us: processorUs([postmaster]), wal: Number(row?.wal), stored: Number(row?.stored) }
+    return {
+      us: postmaster ? processorUs([postmaster]) : Number.NaN,
+      wal: Number(row?.wal),
+      stored: Number(row?.stored),
+    }
   }
   const before = await used()
   const loads = await Promise.all(
