@@ -12,8 +12,20 @@ const nodeStateQuery = `SELECT json_build_object(
   'inDoubt', (SELECT count(*) FROM pg_prepared_xacts
     WHERE database = current_database() AND prepared < clock_timestamp() - interval '1 minute'))`
 
+/** By default Citus waits longer for a node than a statement may take. */
+const nodeConnectMs = 1500
+
 /** Requires the extension. */
-export async function clusterFacts(connection: Queryable): Promise<ClusterFacts> {
+export function clusterFacts(pool: Pool): Promise<ClusterFacts> {
+  return pool.transaction(async (connection) => {
+    await connection.rows("SELECT set_config('citus.node_connection_timeout', $1, true)", [
+      String(nodeConnectMs),
+    ])
+    return readCluster(connection)
+  })
+}
+
+async function readCluster(connection: Queryable): Promise<ClusterFacts> {
   const [[isCoordinator, factor] = []] = await connection.rows(
     "SELECT groupid = 0, current_setting('citus.shard_replication_factor')::int FROM pg_dist_local_group",
     [],
