@@ -1,5 +1,6 @@
-import { sql } from 'drizzle-orm'
+import { lt, sql } from 'drizzle-orm'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Clock } from '../../domain/time.ts'
 import { Changes } from './changes.ts'
@@ -7,7 +8,7 @@ import { DatabaseClock, serverTime } from './clock.ts'
 import { isDistributed } from './distribution.ts'
 import { migrate, requireSchema } from './migrate.ts'
 import { openPool, type Pool, type Queryable } from './pool.ts'
-import { leases } from './schema.ts'
+import { attempts, codesAndLimits, leases, requests } from './schema.ts'
 import { createSteps } from './steps.ts'
 import { type DatabaseTarget, usualBatchSize } from './target.ts'
 
@@ -26,7 +27,7 @@ export interface Database {
   readonly serverVersion: string
   /** The caller's time if a test moves the clock. Undefined: use the server's clock. */
   given(now: number): number | undefined
-  /** Rejects if the database does not answer, is read-only, or has another schema. */
+  /** Rejects if the database does not answer, is read-only, has another schema, or a part that requests need can't be read. */
   check(): Promise<void>
   /** Runs the work at the start of `close`; a failure is ignored. */
   beforeClose(work: () => Promise<void>): void
@@ -63,7 +64,12 @@ export async function openDatabase(
   const steps = createSteps(pool, settings)
   const unitSteps = createSteps(pool, settings)
   const closing: (() => Promise<void>)[] = []
-  const requireWritable = writeProof(pool)
+  // YugabyteDB would read all rows: its keys have no order. A lost server there makes no rows unavailable.
+  const hasOrder = !/-YB-/.test(String(serverVersion))
+  const requireUsable = usableProof(
+    pool,
+    hasOrder ? [codesAndLimits.subject, requests.requestId, attempts.requestId] : [],
+  )
   const database: Database = {
     pool,
     orm: ormOn(pool),
@@ -74,7 +80,7 @@ export async function openDatabase(
     take: steps.take,
     takeUnits: unitSteps.take,
     queueLength: () => pool.stats().waiting + steps.queueLength() + unitSteps.queueLength(),
-    check: () => Promise.all([requireSchema(pool), requireWritable()]).then(() => undefined),
+    check: () => Promise.all([requireSchema(pool), requireUsable()]).then(() => undefined),
     beforeClose: (work) => void closing.push(work),
     close: async () => {
       await Promise.allSettled(closing.splice(0).map((work) => work()))
@@ -94,18 +100,32 @@ export async function openDatabase(
 }
 
 const proofMs = 1000
+const proofTimeoutMs = 2000
 
-/** A full disk or an absent standby blocks writes but not reads, so this commits a row. */
-function writeProof(pool: Pool): () => Promise<void> {
+/** `columns` begin the keys of tables that may have parts on other servers. */
+function usableProof(pool: Pool, columns: readonly PgColumn[]): () => Promise<void> {
   let provenAt = Number.NEGATIVE_INFINITY
   let proving: Promise<void> | undefined
   const prove = async () => {
     try {
-      await ormOn(pool)
-        .insert(leases)
-        .values({ name: 'health', holder: '', endsAt: serverTime })
-        .onConflictDoUpdate({ target: leases.name, set: { endsAt: sql`excluded.ends_at` } })
+      await pool.transaction(
+        async (connection) => {
+          const orm = ormOn(connection)
+          await Promise.all([
+            // A full disk or an absent standby blocks writes but not reads.
+            orm
+              .insert(leases)
+              .values({ name: 'health', holder: '', endsAt: serverTime })
+              .onConflictDoUpdate({ target: leases.name, set: { endsAt: sql`excluded.ends_at` } }),
+            // Reads no row: the start of the index of each part.
+            ...columns.map((column) => orm.select({ column }).from(column.table).where(lt(column, ''))),
+          ])
+        },
+        { statementTimeoutMs: proofTimeoutMs },
+      )
       provenAt = performance.now()
+    } catch (error) {
+      throw plainError(error)
     } finally {
       proving = undefined
     }
