@@ -69,7 +69,7 @@ export function statementProblem(place: Place, what: string, cause: unknown): Er
     return new Error(`${what} cannot be sent: ${namesOnly(cause)}`)
   }
   const { code, constraint, routine } = cause
-  if (isAway(code)) {
+  if (isAway(cause)) {
     return new DatabaseUnavailable(`PostgreSQL at ${nameOf(place)} ${awayReason(code, cause)}`, code)
   }
   const said = code.startsWith('22') ? 'invalid value' : cause.message
@@ -88,14 +88,16 @@ export function endsConnection(cause: unknown, isInFailedTransaction: boolean): 
   if (!(cause instanceof ServerError)) return false
   const { code = '' } = cause
   const isShared = isLostStatement(code) && !isInFailedTransaction
-  return (isAway(code) && code !== '57014') || code === '0A000' || isShared
+  return (isAway(cause) && code !== '57014') || code === '0A000' || isShared
 }
 
-/** Shutdown, lost or refused connection, standby, cancelled statement. */
-function isAway(code: string): boolean {
-  return (
-    code.startsWith('57') || code.startsWith('08') || code === '25006' || code === '25P03' || code === '25P04'
-  )
+/**
+ * Shutdown, lost or refused connection, standby, cancelled statement. An ERROR does not end the connection: with a code of
+ * a lost connection it is about another server, such as a worker of Citus, and other rows can still be used.
+ */
+function isAway({ code = '', severity }: ServerError): boolean {
+  if (code === '57014' || code === '25006') return true
+  return severity !== 'ERROR' && (/^(?:08|57)/.test(code) || code === '25P03' || code === '25P04')
 }
 
 /** A prepared statement that is missing or exists already: a pooler shares the connection. */

@@ -287,7 +287,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         send: (statement, values) => void inside(prepared(statement, values)),
       })
       isOver = true
-      const { command } = await sent(plain('COMMIT'))
+      const { command } = await sent(plain('COMMIT')).catch(rejectUncertain)
       // The server replies ROLLBACK if a statement failed and `work` ignored that.
       if (command !== 'COMMIT') {
         await Promise.all(replies)
@@ -348,6 +348,12 @@ async function persistently<T>(attempt: () => Promise<T>): Promise<T> {
 
 function mayPass(error: unknown): error is StatementError {
   return error instanceof StatementError && error.isPassing
+}
+
+/** A COMMIT that failed on another server of a distributed database may have changed rows there. */
+function rejectUncertain(error: unknown): never {
+  if (!(error instanceof StatementError) || error.isPassing) throw error
+  throw new DatabaseUnavailable(`The outcome of a transaction is unknown: ${error.message}`, error.code)
 }
 
 /** A new error for each caller, with its own stack. */
