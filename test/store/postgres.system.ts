@@ -377,3 +377,78 @@ test('an expiry cleanup changes the revision only if it deletes an open circuit'
   expect(await revision()).toBe(before + 2)
   await opened.close()
 })
+
+describe('a row that a request has locked when the expiry cleanup deletes it', () => {
+  const old = 'hash of one'
+  const insertions = {
+    codes_and_limits: `INSERT INTO codes_and_limits (subject, name, count, expires_at)
+      SELECT hash, 'minute', 1, 1 FROM unnest($1::text[]) AS hash`,
+    idempotency_keys: `INSERT INTO idempotency_keys (hash, request_id, body_hash, owner, expires_at)
+      SELECT hash, '', '', '', 1 FROM unnest($1::text[]) AS hash`,
+  }
+  const tables = Object.keys(insertions) as (keyof typeof insertions)[]
+
+  async function openWith(table: keyof typeof insertions) {
+    const opened = await database.open(() => 0)
+    await opened.pool.rows(insertions[table], [['another hash', old, 'third hash']])
+    const [key] = table === 'codes_and_limits' ? ['subject'] : ['hash']
+    return {
+      opened,
+      sweep: createSweep(opened, 'node'),
+      renewal: `UPDATE ${table} SET expires_at = 1000000 WHERE ${key} = '${old}'`,
+      left: async () => (await opened.pool.rows(`SELECT ${key} FROM ${table}`, [])).flat(),
+    }
+  }
+
+  test.each(tables)('stays in %s if the request renews it', async (table) => {
+    const { opened, sweep, renewal, left } = await openWith(table)
+    const waits =
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'"
+    let isSwept = false
+    let sweeping: Promise<unknown> | undefined
+    let hasWaited = false
+    await opened.pool.transaction(async (connection) => {
+      await connection.rows(renewal, [])
+      sweeping = sweep(100_000, keepAll).then(() => {
+        isSwept = true
+      })
+      while (!isSwept && !hasWaited) hasWaited = (await opened.pool.rows(waits, [])).length > 0
+    })
+    await sweeping
+    expect(hasWaited).toBe(true)
+    await sweep(100_000, keepAll)
+    expect(await left()).toEqual([old])
+    await opened.close()
+  })
+
+  test.each(tables)('stays in %s, and the cleanup does not wait for it', async (table) => {
+    const { opened, sweep, renewal, left } = await openWith(table)
+    await opened.pool.rows('INSERT INTO console_links (token_sha256, expires_at) VALUES ($1, 1)', ['link'])
+    await expect(
+      opened.pool.transaction(async (connection) => {
+        await connection.rows(renewal, [])
+        await sweep(100_000, keepAll)
+        throw new Error('the request failed')
+      }),
+    ).rejects.toThrow('the request failed')
+    expect(await opened.pool.rows('SELECT FROM console_links', [])).toEqual([])
+    expect((await left()).sort()).toEqual(['another hash', old, 'third hash'])
+    await sweep(100_000, keepAll)
+    expect(await left()).toEqual([])
+    await opened.close()
+  })
+})
+
+test('an expiry cleanup deletes all codes and limits that have expired, in steps, and no others', async () => {
+  const opened = await database.open(() => 0)
+  const sweep = createSweep(opened, 'node')
+  const insert = `INSERT INTO codes_and_limits (subject, name, count, expires_at)
+    SELECT kind || md5(n::text), 'minute', 1, n FROM unnest('{"",-,Z,app:,budget:}'::text[]) AS kind, generate_series(1, 1500) AS n`
+  await opened.pool.rows(insert, [])
+  let steps = 0
+  while (!(await sweep(1400, keepAll)).isRound) steps++
+  const count = 'SELECT count(*)::int, min(expires_at)::int FROM codes_and_limits'
+  expect(await opened.pool.rows(count, [])).toEqual([[500, 1401]])
+  expect(steps).toBeWithin(1, 100)
+  await opened.close()
+})

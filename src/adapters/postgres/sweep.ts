@@ -1,18 +1,36 @@
-import { and, gt, lte, type SQL, sql } from 'drizzle-orm'
-import type { PgColumn } from 'drizzle-orm/pg-core'
+import { lte, type SQL, sql } from 'drizzle-orm'
 import { statSteps } from '../../domain/events/stats.ts'
-import { expiredDeletions } from '../store/expiry-cleanup.ts'
+import { deletion, expiredDeletions } from '../store/expiry-cleanup.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
 import { verifiedRetentionMs } from '../store/verified-numbers.ts'
 import { raiseRevision } from './changes.ts'
 import { serverTime } from './clock.ts'
-import { type Database, ormOn } from './database.ts'
-import { codesAndLimits, leases, openCircuitRows, verifiedNumbers } from './schema.ts'
+import { type Database, ormOn, plainError } from './database.ts'
+import { StatementError } from './pool.ts'
+import { leases, openCircuitRows } from './schema.ts'
 
 /** Small, so that concurrent requests do not wait noticeably. */
-const batch = 500
+const batch = 1000
 
-const otherBatch = 1000
+/** Below PostgreSQL's deadlock_timeout: a request never waits longer for the cleanup. */
+const lockTimeoutMs = 100
+
+const lockTimeout = '55P03'
+
+/** Of codes and limits, in a call that finds many. */
+const longestMs = 1000
+
+/** The hashes of recipients in base64url, in the order of the database, by their first two characters. */
+const digits = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
+const parts = digits.length ** 2
+
+/** The next parts of a table without an index by time. */
+interface Place {
+  readonly from: number
+  readonly length: number
+}
+
+const start: Place = { from: 0, length: parts }
 
 /** If the node with the lease is silent for longer, another takes over. */
 const leaseMs = 15_000
@@ -22,61 +40,67 @@ export function createSweep(
   { orm, pool, given }: Pick<Database, 'orm' | 'pool' | 'given'>,
   node: string,
 ): (now: number, retainAfter: RetainAfter) => Promise<SweepStep> {
-  let next = { codes: '', numbers: '' }
+  let codes = start
+  let numbers = start
 
   return async (now, retainAfter) => {
     if (!(await takeLease(orm, { name: 'sweep', holder: node, lengthMs: leaseMs, now: given(now) }))) {
       return { isRound: true, isBusy: false }
     }
-    const codes = await visit(
-      codesAndLimits,
-      [codesAndLimits.subject, codesAndLimits.name],
-      next.codes,
-      lte(codesAndLimits.expiresAt, now),
-    )
-    const numbers = await visit(
-      verifiedNumbers,
-      [verifiedNumbers.subject],
-      next.numbers,
-      lte(verifiedNumbers.verifiedAt, now - verifiedRetentionMs),
-    )
-    next = { codes: codes.last ?? '', numbers: numbers.last ?? '' }
+    // Apart from recipients' rows: requests lock these last.
+    await remove(sql`DELETE FROM codes_and_limits WHERE ${isShared} AND expires_at <= ${now}`)
+    const isExpired = sql`NOT ${isShared} AND expires_at <= ${now}`
+    const startedAt = performance.now()
+    let removed: number
+    do {
+      ;[codes, removed] = await visit('codes_and_limits', 'subject, name', codes, isExpired)
+    } while (removed > batch / 4 && performance.now() - startedAt < longestMs)
+    const isUnverified = sql`verified_at <= ${now - verifiedRetentionMs}`
+    ;[numbers] = await visit('verified_numbers', 'subject', numbers, isUnverified)
     let isFull = false
-    for (const deletion of deletions(now, retainAfter)) {
-      if ((await changedBy(orm, deletion)) >= otherBatch) isFull = true
+    for (const statement of deletions(now, retainAfter)) {
+      if ((await remove(statement)) >= batch) isFull = true
     }
     await closeCircuits(now)
     // A round of the verified numbers, which may be millions, need not end soon.
-    return { isRound: codes.last === undefined && !isFull, isBusy: codes.removed > batch / 4 || isFull }
+    return { isRound: codes.from === 0 && removed < batch && !isFull, isBusy: removed > batch / 4 || isFull }
   }
 
-  /** Deletes expired rows of the next keys. `last`: the last of these keys; undefined at the end of the table. */
+  /** Deletes expired rows of the next parts. @returns the parts after them, and the number of rows */
   async function visit(
-    table: typeof codesAndLimits | typeof verifiedNumbers,
-    key: readonly PgColumn[],
-    from: string,
+    table: string,
+    key: string,
+    { from, length }: Place,
     isExpired: SQL,
-  ): Promise<{ readonly removed: number; readonly last: string | undefined }> {
-    const { subject } = table
-    const [last] = await orm
-      .select({ subject })
-      .from(table)
-      .where(gt(subject, from))
-      .orderBy(subject)
-      .limit(1)
-      .offset(batch - 1)
-    const expired = orm
-      .select(Object.fromEntries(key.map((column) => [column.name, column])))
-      .from(table)
-      .where(and(gt(subject, from), last && lte(subject, last.subject), isExpired))
-      .orderBy(...key)
-      .for('update', { skipLocked: true })
-    const names = sql.join(
-      key.map(({ name }) => sql.identifier(name)),
-      sql`, `,
-    )
-    const removed = await changedBy(orm, sql`DELETE FROM ${table} WHERE (${names}) IN ${expired}`)
-    return { removed, last: last?.subject }
+  ): Promise<[Place, number]> {
+    const end = from + length
+    const isIn = sql`subject >= ${boundOf(from)} ${end < parts ? sql`AND subject < ${boundOf(end)}` : sql``}`
+    const startedAt = performance.now()
+    const removed = await remove(deletion({ table, key, isExpired: sql`${isIn} AND ${isExpired}`, batch }))
+    const tookMs = performance.now() - startedAt
+    const half = Math.max(1, length / 2)
+    if (removed >= batch) return [{ from, length: half }, removed]
+    const next = end < parts ? end : 0
+    return [{ from: next, length: tookMs > longestMs / 2 ? half : Math.min(2 * length, parts) }, removed]
+  }
+
+  /** @returns the number of rows; 0 if a request has locked one of them, since a later call deletes them */
+  async function remove(statement: SQL): Promise<number> {
+    try {
+      return await pool.transaction(async (connection) => {
+        const [, , rows] = await Promise.all([
+          // Citus passes the time-out on to its workers. Other servers ignore a setting of this form.
+          connection.rows("SET LOCAL citus.propagate_set_commands = 'local'", []),
+          connection.rows(`SET LOCAL lock_timeout = ${lockTimeoutMs}`, []),
+          ormOn(connection).execute(sql`${statement} RETURNING 1`),
+        ])
+        return rows.length
+      })
+    } catch (error) {
+      const cause = plainError(error)
+      if (cause instanceof StatementError && cause.code === lockTimeout) return 0
+      throw error
+    }
   }
 
   async function closeCircuits(now: number): Promise<void> {
@@ -91,18 +115,19 @@ export function createSweep(
   }
 
   function deletions(now: number, retainAfter: RetainAfter): readonly SQL[] {
-    const lock = sql`FOR UPDATE SKIP LOCKED`
-    const ofStats = statSteps.map(
-      ({
-        stepMs,
-        retentionMs,
-      }) => sql`DELETE FROM stats WHERE (part, step_ms, at, kind, channel, brand, provider, detail) IN
-        (SELECT part, step_ms, at, kind, channel, brand, provider, detail FROM stats
-         WHERE step_ms = ${stepMs} AND at < ${now - retentionMs}
-         ORDER BY at LIMIT ${sql.raw(String(otherBatch))} ${lock})`,
-    )
-    return [...expiredDeletions(now, retainAfter, otherBatch, lock), ...ofStats]
+    const key = 'part, step_ms, at, kind, channel, brand, provider, detail'
+    const ofStats = statSteps.map(({ stepMs, retentionMs }) => {
+      const isExpired = sql`step_ms = ${stepMs} AND at < ${now - retentionMs}`
+      return deletion({ table: 'stats', key, isExpired, order: 'at', batch })
+    })
+    return [...expiredDeletions(now, retainAfter, batch), ...ofStats]
   }
+}
+
+const isShared = sql`(subject LIKE 'app:%' OR subject LIKE 'budget:%')`
+
+function boundOf(part: number): string {
+  return part === 0 ? '' : `${digits[part >> 6]}${digits[part & 63]}`
 }
 
 /** Takes or extends a lease; false while another node has it. */
@@ -128,11 +153,4 @@ async function takeLease(
     })
     .returning({ name: leases.name })
   return taken.length > 0
-}
-
-async function changedBy(orm: Database['orm'], statement: SQL): Promise<number> {
-  const rows: unknown = await orm.execute(
-    sql`WITH changed AS (${statement} RETURNING 1) SELECT count(*)::int FROM changed`,
-  )
-  return Array.isArray(rows) && Array.isArray(rows[0]) ? Number(rows[0][0]) : 0
 }
