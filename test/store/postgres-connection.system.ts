@@ -384,6 +384,15 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await works(pool)).toBe(true)
     })
 
+    test('names the statement that failed, even if the work ignored it and a later one fails', async () => {
+      const pool = poolOn(server.url, { poolSize: 1 })
+      const failed = pool.transaction(async (it) => {
+        await it.rows('SELECT 1 / 0', []).catch(() => {})
+        await it.query(one)
+      })
+      expect(await errorOf(failed)).toMatchObject({ code: '22012' })
+    })
+
     test('names the statement that failed, when the same new statement follows it twice', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()

@@ -268,9 +268,11 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     let isOver = false
     /** The last error that permits a retry; `work` may have caught or wrapped it. */
     let passing: StatementError | undefined
+    let first: unknown
     const sent = (query: Query): Promise<Reply> => {
       const reply = execute(connection, query, limits?.statementTimeoutMs)
       reply.catch((error) => {
+        first ??= error
         if (mayPass(error)) passing = error
       })
       replies.push(reply)
@@ -297,7 +299,8 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     } catch (error) {
       isOver = true
       if (!connection.isBroken) await sent(plain('ROLLBACK')).catch(() => {})
-      throw passing ?? error
+      // The statements after the first error only report that the transaction has failed.
+      throw passing ?? (error instanceof StatementError && error.code === '25P02' ? first : error)
     }
   }
 
