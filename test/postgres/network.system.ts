@@ -15,7 +15,7 @@ const [connectMs, statementMs] = [3000, 3000]
 const longestAnswerMs = connectMs + statementMs + 10_000
 
 describe.skipIf(withoutOwnPostgres !== undefined)(
-  'of two nodes, the far one, whose network to PostgreSQL',
+  'of two nodes on partitioned tables, the far one, whose network to PostgreSQL',
   () => {
     let postgres: PostgresServer
     let proxy: TcpProxy
@@ -28,6 +28,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
       postgres = await startPostgres()
       proxy = await startTcpProxy(postgres.port)
       trace = await openScene(postgres)
+      await trace.partition()
       const env = {
         DATABASE_CONNECT_TIMEOUT_MS: String(connectMs),
         DATABASE_STATEMENT_TIMEOUT_MS: String(statementMs),

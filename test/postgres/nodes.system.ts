@@ -94,9 +94,14 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     }
   })
 
-  test.each([2, 4])(
-    '%d under load, killed at random and restarted, keep every answered change',
-    async (count) => {
+  test.each([
+    [2, 'whole'],
+    [4, 'partitioned'],
+  ])(
+    '%d under load on %s tables, killed at random and restarted, keep every answered change',
+    async (count, tables) => {
+      // The tests below use them too.
+      if (tables === 'partitioned') await trace.partition()
       const seed = newSeed() + count
       const random = randomNumbers(seed)
       const alive = new Map([...nodes].slice(0, count))

@@ -4,7 +4,7 @@ import { putBrand } from '../../src/domain/operator/operator.ts'
 import type { Answer } from '../support/app.ts'
 import { type Ask, contradictions, History, type Load, load, readBack } from '../support/history.ts'
 import { tester } from '../support/operator.ts'
-import { type PostgresServer, queryOnce } from '../support/postgres.ts'
+import { type PostgresServer, partitionTables, queryOnce } from '../support/postgres.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { expectError } from '../support/rows.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -86,6 +86,8 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       url.port = String(port)
       watched = { query: (text, values) => queryOnce(url.href, text, values) }
     },
+    /** Divides the rows as a distributed database does. */
+    partition: () => partitionTables(databaseUrl),
     /** The number of requests that were answered 500, and the time of the slowest of them. */
     refusals: () => ({ count: refused.size, longestMs: Math.round(longestRefusalMs) }),
     /** The database user of a node, which identifies its connections, and its URL. */

@@ -270,6 +270,22 @@ export async function queryOnce(
   }
 }
 
+/** Replaces the empty or filled tables that Citus distributes by tables with hash partitions. */
+export async function partitionTables(url: string): Promise<void> {
+  const { distributedTables } = await import('../../src/adapters/postgres/distribution.ts')
+  const statements = distributedTables.flatMap(({ table, column }) => [
+    `ALTER TABLE ${table} RENAME TO ${table}_whole`,
+    `CREATE TABLE ${table} (LIKE ${table}_whole INCLUDING ALL) PARTITION BY HASH (${column})`,
+    ...[0, 1, 2, 3].map(
+      (part) =>
+        `CREATE TABLE ${table}_${part} PARTITION OF ${table} FOR VALUES WITH (MODULUS 4, REMAINDER ${part})`,
+    ),
+    `INSERT INTO ${table} SELECT * FROM ${table}_whole`,
+    `DROP TABLE ${table}_whole`,
+  ])
+  await queryOnce(url, statements.join('; '))
+}
+
 let shared: Promise<{ readonly url: string }> | undefined
 
 /** Of the server that a run of the tests shares: none crashes it, so it need not keep what a crash would lose. */
