@@ -2,11 +2,18 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { browserPath } from './support/browser.ts'
-import { sharedSettings, startPostgres, withoutOwnPostgres } from './support/postgres.ts'
+import {
+  claimDatabase,
+  releaseDatabase,
+  sharedSettings,
+  startPostgres,
+  withoutOwnPostgres,
+} from './support/postgres.ts'
 
 // The test runner: `bun test/run.ts fast`, `bun test/run.ts all`, or parts of the system lane by name, such as
 // `bun test/run.ts deploy docs`. Arguments that start with `-` go to `bun test`. Files of the system lane are named
-// *.system.ts. The part postgres also runs every test that asks for a database again, on PostgreSQL.
+// *.system.ts. The part postgres also runs every test that asks for a database again, on PostgreSQL. Alone and with
+// DATABASE_URL, it runs what depends on the database engine, in that database only.
 
 const root = join(import.meta.dir, '..')
 
@@ -33,6 +40,10 @@ const forSqlite: Readonly<Record<string, string>> = {
   'test/move.system.ts': 'moves from one store to the other, on either',
 }
 
+/** What depends on the database engine, in files that need one database at a time. */
+const onEngine =
+  /^test\/(?:store|model|postgres|simulation)\/|^test\/(?:contract|crash|queue|rotation)\.|^test\/care\/forget|^test\/http\/(?:budgets|callbacks|failover|guard|idempotency|limits|message|notify|otp|pumping|queue|spending)/
+
 /** Programs that some tests need; the tests are skipped without them. */
 const programs: Readonly<Record<string, boolean>> = {
   'Chromium (apt-get install chromium)': browserPath !== undefined,
@@ -58,7 +69,7 @@ const programs: Readonly<Record<string, boolean>> = {
       Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin:/sbin` }) !== null,
     ]),
   ),
-  [`PostgreSQL (${withoutOwnPostgres})`]: Boolean(process.env.TEST_POSTGRES_URL) || !withoutOwnPostgres,
+  [`PostgreSQL (${withoutOwnPostgres})`]: !withoutOwnPostgres,
 }
 
 interface Totals {
@@ -137,7 +148,13 @@ async function run(command: readonly string[], env: Readonly<Record<string, stri
 }
 
 /** Runs these test files, and adds what came of them to the totals. */
-async function runTests(title: string, files: readonly string[], env: Readonly<Record<string, string>> = {}) {
+async function runTests(
+  title: string,
+  files: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  // Of one file, more servers at once starve each other where there are few cores.
+  parallel: readonly string[] = ['--parallel', '--max-concurrency=6'],
+) {
   if (files.length === 0) return
   console.log(`\n== ${title}: ${files.length} files`)
   const folder = mkdtempSync(join(tmpdir(), 'otpost-run-'))
@@ -146,10 +163,8 @@ async function runTests(title: string, files: readonly string[], env: Readonly<R
     [
       process.execPath,
       'test',
-      '--parallel',
+      ...parallel,
       '--timeout=120000',
-      // Of one file, more servers at once starve each other where there are few cores.
-      '--max-concurrency=6',
       '--only-failures',
       '--reporter=junit',
       `--reporter-outfile=${report}`,
@@ -192,25 +207,46 @@ async function runSystemLane(): Promise<void> {
     if ((await run([process.execPath, 'release/build.ts'])) !== 0) throw new Error('the binary was not built')
   }
 
-  const { TEST_POSTGRES_URL: url } = process.env
-  await using server = url || withoutOwnPostgres ? undefined : await startPostgres(sharedSettings)
-  const postgres = url ?? server?.url
+  await using server = withoutOwnPostgres ? undefined : await startPostgres(sharedSettings)
   const env = {
     OTPOST_BINARY: binary,
     SIMULATION_RUNS: '2000',
-    ...(postgres ? { TEST_POSTGRES_URL: postgres } : {}),
+    ...(server ? { TEST_POSTGRES_URL: server.url } : {}),
   }
   await runTests('system tests', files, env)
-  if (postgres) await runTests('on PostgreSQL', onPostgres, { ...env, TEST_STORE: 'postgres' })
+  if (server) await runTests('on PostgreSQL', onPostgres, { ...env, TEST_STORE: 'postgres' })
   const missing = Object.entries(programs).filter(([, isThere]) => !isThere)
   if (missing.length > 0) console.log(`\nnot installed: ${missing.map(([name]) => name).join(', ')}`)
 }
 
+/** Runs what depends on the engine in this database, one test after another. */
+async function runOnGiven(url: string): Promise<void> {
+  await claimDatabase(url)
+  try {
+    const own = filesNamed('system').filter((file) => partOf(file) === 'postgres')
+    const files = new Set([...own, ...(await filesOnPostgres())])
+    const env = { TEST_DATABASE_URL: url, TEST_STORE: 'postgres', DATABASE_URL: '' }
+    const oneByOne = ['--isolate', '--max-concurrency=1']
+    await runTests(
+      'on the given database',
+      [...files].filter((file) => onEngine.test(file)),
+      env,
+      oneByOne,
+    )
+  } finally {
+    await releaseDatabase(url)
+  }
+}
+
+const { DATABASE_URL: given } = process.env
 const start = performance.now()
 if (names.includes('fast') || names.includes('all')) await runTests('fast tests', filesNamed('test'))
-if (chosen.length > 0) await runSystemLane()
+if (given?.startsWith('postgres') && chosen.join() === 'postgres') await runOnGiven(given)
+else if (chosen.length > 0) await runSystemLane()
 if (leftOut.size > 0) {
-  console.log('\nleft out, since what they need is not here or they are about the other store:')
+  console.log(
+    '\nleft out, since what they need (such as a server of their own) is not here, or they are about the other store:',
+  )
   for (const [file, count] of leftOut) console.log(`  ${file}: ${count}`)
 }
 const seconds = Math.round((performance.now() - start) / 1000)

@@ -3,16 +3,26 @@ import { migrations } from '../../drizzle/postgres/migrations.ts'
 import { type Answer, credentials, otherThan } from '../support/app.ts'
 import { password, passwordHash } from '../support/console.ts'
 import { randomNumbers } from '../support/history.ts'
-import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
+import { queryOnce } from '../support/postgres.ts'
 import { held } from '../support/receiver.ts'
 import { expectSuccess, freshPhone } from '../support/rows.ts'
 import { otpost } from '../support/server.ts'
-import { type Node, newSeed, openScene, phonesOf, type Scene, tell } from './scene.ts'
+import {
+  type Node,
+  newSeed,
+  openScene,
+  phonesOf,
+  type Scene,
+  type SceneServer,
+  sceneServer,
+  tell,
+  withoutSceneServer,
+} from './scene.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(300_000)
 
-if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
+if (withoutSceneServer) console.warn(withoutSceneServer)
 
 const names = ['one', 'two', 'three', 'four'] as const
 
@@ -22,14 +32,14 @@ const longestMs = 20_000
 /** The documented time until a change takes effect on all nodes. */
 const changeHoldsMs = 1000
 
-describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () => {
-  let postgres: PostgresServer
+describe.skipIf(withoutSceneServer !== undefined)('nodes on one PostgreSQL', () => {
+  let postgres: SceneServer
   let trace: Scene
   const nodes = new Map<string, Node>()
   const present = () => [...nodes.values()]
 
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = await sceneServer()
     trace = await openScene(postgres, {
       isEmpty: true,
       env: {

@@ -4,7 +4,15 @@ import { putBrand } from '../../src/domain/operator/operator.ts'
 import type { Answer } from '../support/app.ts'
 import { type Ask, contradictions, History, type Load, load, readBack } from '../support/history.ts'
 import { tester } from '../support/operator.ts'
-import { type PostgresServer, partitionTables, queryOnce } from '../support/postgres.ts'
+import {
+  freshDatabase,
+  givenDatabase,
+  type PostgresServer,
+  partitionTables,
+  queryOnce,
+  startPostgres,
+  withoutOwnPostgres,
+} from '../support/postgres.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { expectError } from '../support/rows.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -39,11 +47,32 @@ export interface SceneOptions {
   readonly isEmpty?: boolean
 }
 
+export type SceneServer = Pick<
+  PostgresServer,
+  'url' | 'port' | 'database' | 'query' | typeof Symbol.asyncDispose
+>
+
+/** What to say where there is no server for a scene; undefined where there is one. */
+export const withoutSceneServer = givenDatabase === undefined ? withoutOwnPostgres : undefined
+
+/** The server of the given database, whose tables are there from the start, or a PostgreSQL of the test's own. */
+export async function sceneServer(): Promise<SceneServer> {
+  if (givenDatabase === undefined) return startPostgres()
+  const { url, remove } = await freshDatabase()
+  return {
+    url,
+    port: Number(new URL(url).port || 5432),
+    database: async () => url,
+    query: (text, values) => queryOnce(url, text, values),
+    [Symbol.asyncDispose]: remove,
+  }
+}
+
 /**
  * A database with brand `acme`, an SMS gateway, the history of both, and any number of nodes. All of them end with the
  * scene.
  */
-export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = false }: SceneOptions = {}) {
+export async function openScene(postgres: SceneServer, { env = {}, isEmpty = false }: SceneOptions = {}) {
   const ending = new AsyncDisposableStack()
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())
@@ -86,19 +115,23 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       url.port = String(port)
       watched = { query: (text, values) => queryOnce(url.href, text, values) }
     },
-    /** Divides the rows as a distributed database does. */
-    partition: () => partitionTables(databaseUrl),
+    /** Divides the rows as a distributed database does. A given one may be distributed. */
+    async partition(): Promise<void> {
+      if (givenDatabase === undefined) await partitionTables(databaseUrl)
+    },
     /** The number of requests that were answered 500, and the time of the slowest of them. */
     refusals: () => ({ count: refused.size, longestMs: Math.round(longestRefusalMs) }),
     /** The database user of a node, which identifies its connections, and its URL. */
     async userOf(name: string, port = postgres.port): Promise<string> {
       const user = `node_${name}_${databaseUrl.slice(-8)}`
       const url = new URL(databaseUrl)
+      if (port !== postgres.port) url.host = `127.0.0.1:${port}`
+      // There a test may have no right to create users.
+      if (givenDatabase !== undefined) return url.href
       await postgres.query(
         `DO $$ BEGIN CREATE ROLE "${user}" SUPERUSER LOGIN PASSWORD '${url.password}'; EXCEPTION WHEN duplicate_object THEN END $$`,
       )
       url.username = user
-      url.port = String(port)
       return url.href
     },
     /**
@@ -123,8 +156,9 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
             const [row] = await watched.query(
               `SELECT clock_timestamp()::text AS now, count(*) FILTER (WHERE $2 OR (state <> 'idle'
                   AND query_start <= coalesce($3::timestamptz, clock_timestamp())))::int AS count
-                FROM pg_stat_activity WHERE usename = $1`,
-              [user, killed !== undefined, since],
+                FROM pg_stat_activity WHERE usename = $1 AND application_name = 'otpost'`,
+              // Connections of one user can be those of any node.
+              [user, killed !== undefined && givenDatabase === undefined, since],
             )
             if (row?.count === 0) return
             // Later transactions belong to another node.

