@@ -99,20 +99,17 @@ export function createEventLogReader(
   /** In the requests, and in their further attempts. */
   function areDeliveries(query: DeliveryQuery, from?: string): readonly [SQL | undefined, SQL | undefined] {
     const { before } = query
-    return [
-      and(
-        isNotNull(requests.outcome),
-        isDelivery(requests, query),
-        from === undefined ? undefined : gte(requests.requestId, from),
-        before && (before.attempt > 1 ? lte : lt)(requests.requestId, before.requestId),
-      ),
-      and(
-        isDelivery(attempts, query),
-        from === undefined ? undefined : gte(attempts.requestId, from),
-        before && lte(attempts.requestId, before.requestId),
-        before && or(lt(attempts.requestId, before.requestId), lt(attempts.attempt, before.attempt)),
-      ),
-    ]
+    const ofRequests = and(
+      isNotNull(requests.outcome),
+      from === undefined ? undefined : gte(requests.requestId, from),
+      before && (before.attempt > 1 ? lte : lt)(requests.requestId, before.requestId),
+    )
+    const ofAttempts = and(
+      from === undefined ? undefined : gte(attempts.requestId, from),
+      before && lte(attempts.requestId, before.requestId),
+      before && or(lt(attempts.requestId, before.requestId), lt(attempts.attempt, before.attempt)),
+    )
+    return [isDelivery(requests, query, ofRequests), isDelivery(attempts, query, ofAttempts)]
   }
 
   async function deliveries(query: DeliveryQuery, from?: string): Promise<readonly Delivery[]> {

@@ -1,5 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { and, desc, eq, gte, inArray, isNotNull, isNull, like, lt, lte, or, type SQL, sql } from 'drizzle-orm'
+import {
+  and,
+  desc,
+  eq,
+  gte,
+  inArray,
+  isNotNull,
+  isNull,
+  like,
+  lt,
+  lte,
+  not,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
 import {
   type CallFilter,
   callResults,
@@ -18,6 +33,7 @@ import { firstIdOf, timeOfId } from './event-rows.ts'
 // the newest rows by primary key, with a turn of the event loop between: SQLite reads block it.
 
 export interface SearchWindows {
+  /** The first window has a tenth of them, which is enough for most pages. */
   readonly rows: number
   /** Of one search. */
   readonly most: number
@@ -32,7 +48,12 @@ type ReadWindow<Row> = (page: PageOfLog, from: string | undefined) => Promise<re
 
 export function createLogSearch(orm: StoreDatabase['orm'], windows = defaultWindows) {
   /** The request at the end of a window. Null: the window has all rows. */
-  async function endOf(table: LogTable, since: string, before: Place | undefined): Promise<string | null> {
+  async function endOf(
+    table: LogTable,
+    since: string,
+    before: Place | undefined,
+    rows: number,
+  ): Promise<string | null> {
     const { requestId } = table
     const isIn = and(
       gte(requestId, since),
@@ -44,7 +65,7 @@ export function createLogSearch(orm: StoreDatabase['orm'], windows = defaultWind
       .where(isIn)
       .orderBy(desc(requestId))
       .limit(1)
-      .offset(windows.rows - 1)
+      .offset(rows - 1)
     return row?.requestId ?? null
   }
 
@@ -60,7 +81,8 @@ export function createLogSearch(orm: StoreDatabase['orm'], windows = defaultWind
     let next = before ?? (until === undefined ? undefined : { requestId: firstIdOf(until), attempt: 1 })
     for (let window = 0; window < windows.most; window++) {
       if (window > 0) await turn()
-      const ends = await Promise.all(tables.map((table) => endOf(table, first, next)))
+      const size = window > 0 ? windows.rows : Math.ceil(windows.rows / 10)
+      const ends = await Promise.all(tables.map((table) => endOf(table, first, next, size)))
       const end = ends.reduce((one, other) => ((one ?? '') > (other ?? '') ? one : other))
       rows.push(...(await read({ before: next, limit: limit + 1 - rows.length }, end ?? first)))
       if (rows.length > limit || end === null) return pageOf(rows, limit)
@@ -83,6 +105,7 @@ function placeOf({ requestId, attempt }: Place): Found<unknown>['next'] {
 
 /** Reports change these outcomes, as `statusOf` says. */
 const reportable: readonly DeliveryStatus[] = ['accepted', 'unknown']
+const reports: readonly DeliveryStatus[] = ['delivered', 'failed']
 
 export function logFilters({
   tables: { requests, attempts, deliveryReports },
@@ -99,20 +122,39 @@ export function logFilters({
     )
   }
 
-  function hasStatus(table: LogTable, statuses: readonly DeliveryStatus[]): SQL | undefined {
-    const outcomes = statuses.flatMap((status) =>
-      status === 'delivered' || status === 'failed' ? reportable : [status],
+  /** Reports are found by the keys of these rows: Citus can't join two distributed tables by other columns. */
+  function hasStatus(
+    table: LogTable,
+    statuses: readonly DeliveryStatus[],
+    isOther: SQL | undefined,
+  ): SQL | undefined {
+    const { outcome, reportKey } = table
+    const isReportable = inArray(sql`${outcome}`, [...reportable])
+    const hasReport = (words: readonly DeliveryStatus[]) => {
+      const keys = sql`SELECT ${reportKey} FROM ${table} WHERE ${and(isOther, isReportable, isNotNull(reportKey))}`
+      const { key, status } = deliveryReports
+      return sql`${reportKey} IN (SELECT ${key} FROM ${deliveryReports} WHERE ${inArray(sql`${status}`, [...words])} AND ${key} IN (${keys}))`
+    }
+    const reported = statuses.filter((status) => reports.includes(status))
+    const stored = statuses.filter((status) => !reports.includes(status))
+    const isOpen = stored.some((status) => reportable.includes(status))
+    return or(
+      stored.length > 0
+        ? and(
+            inArray(sql`${outcome}`, stored),
+            isOpen ? or(not(isReportable), isNull(reportKey), not(hasReport(reports))) : undefined,
+          )
+        : undefined,
+      reported.length > 0 ? and(isReportable, hasReport(reported)) : undefined,
     )
-    const report = sql`(SELECT ${deliveryReports.status} FROM ${deliveryReports} WHERE ${deliveryReports.key} = ${table.reportKey})`
-    const status = sql`CASE WHEN ${inArray(sql`${table.outcome}`, [...reportable])}
-      THEN coalesce(nullif(${report}, 'pending'), ${table.outcome}) ELSE ${table.outcome} END`
-    return and(inArray(sql`${table.outcome}`, outcomes), inArray(status, [...statuses]))
   }
 
   return {
-    isDelivery(table: LogTable, filter: DeliveryFilter): SQL | undefined {
+    /** @param isIn a part of the table */
+    isDelivery(table: LogTable, filter: DeliveryFilter, isIn?: SQL): SQL | undefined {
       const { requestId, recipientSubjects, statuses, provider, template, lang, errorClass } = filter
-      return and(
+      const isOther = and(
+        isIn,
         isOf(table, filter),
         requestId === undefined ? undefined : eq(table.requestId, requestId),
         recipientSubjects && ofRecipient(table, recipientSubjects),
@@ -120,8 +162,8 @@ export function logFilters({
         template === undefined ? undefined : eq(table.template, template),
         lang === undefined ? undefined : eq(table.lang, lang),
         errorClass === undefined ? undefined : eq(table.errorClass, errorClass),
-        statuses && hasStatus(table, statuses),
       )
+      return and(isOther, statuses && hasStatus(table, statuses, isOther))
     },
     /** @param ofRecipient requests with further attempts to the recipient */
     isCall(filter: CallFilter, ofRecipient: readonly string[] = []): SQL | undefined {
