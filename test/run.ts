@@ -42,7 +42,7 @@ const forSqlite: Readonly<Record<string, string>> = {
 
 /** What depends on the database engine, in files that need one database at a time. */
 const onEngine =
-  /^test\/(?:store|model|postgres|simulation)\/|^test\/(?:contract|crash|queue|rotation)\.|^test\/care\/forget|^test\/http\/(?:budgets|callbacks|failover|guard|idempotency|limits|message|notify|otp|pumping|queue|spending)/
+  /^test\/(?:store|model|postgres)\/|^test\/contract\.|^test\/http\/(?:budgets|callbacks|failover|idempotency)/
 
 /** Programs that some tests need; the tests are skipped without them. */
 const programs: Readonly<Record<string, boolean>> = {
