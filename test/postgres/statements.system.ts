@@ -84,11 +84,6 @@ const exceptions: readonly Exception[] = [
     reason: 'of `otpost move`, which these two engines cannot run',
   },
   {
-    rule: 'row locks without the key of a distributed table',
-    statement: /from "delivery_reports" where "delivery_reports"."key" in .* for update$/,
-    reason: 'of several delivery reports that arrive together; Citus rejects it',
-  },
-  {
     rule: 'subqueries of many rows of a distributed table',
     statement: /IN \(SELECT "delivery_reports"."key" FROM "delivery_reports" WHERE /,
     reason: 'of the delivery log with a filter by outcome, in a window of the log',

@@ -1,4 +1,4 @@
-import { getTableColumns, inArray, is, Placeholder, type SQL, sql } from 'drizzle-orm'
+import { eq, getTableColumns, is, Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
@@ -73,17 +73,11 @@ async function saveBest(orm: Orm, best: readonly MessageReport[]): Promise<reado
   const others = best.filter(({ key }) => !isFresh.has(key))
   const saved = best.filter(({ key }) => isFresh.has(key)).map((report) => ({ report, before: undefined }))
   if (others.length === 0) return saved
-  const known = await orm
-    .select()
-    .from(deliveryReports)
-    .where(
-      inArray(
-        deliveryReports.key,
-        others.map(({ key }) => key),
-      ),
-    )
-    .orderBy(deliveryReports.key)
-    .for('update')
+  // One key each: Citus locks rows of one machine in a statement.
+  const locked = others.map(({ key }) =>
+    orm.select().from(deliveryReports).where(eq(deliveryReports.key, key)).for('update'),
+  )
+  const known = (await Promise.all(locked)).flat()
   // A report that was deleted meanwhile is too old to matter.
   const replaced = known.flatMap((before) => {
     const report = others.find(({ key }) => key === before.key)
