@@ -481,7 +481,14 @@ describe.each(processes)('%d server processes on one database', (count) => {
     const answers = await atOnce(globalLimit + 50, () =>
       post('/otp/verify', { ...kiosk, phone: '12025550105', otp: '123456' }),
     )
-    expect(statKey(answers)).toEqual({ '404 not_found': globalLimit, '429 rate_limited': 50 })
+    const granted = answers.filter(({ status }) => status === 404).length
+    // On PostgreSQL, nodes can have unused units of the limit while another one rejects a request.
+    const least = store === 'sqlite' ? globalLimit : (globalLimit * 15) / 16
+    expect(granted).toBeWithin(least, globalLimit + 1)
+    expect(statKey(answers)).toEqual({
+      '404 not_found': granted,
+      '429 rate_limited': globalLimit + 50 - granted,
+    })
   })
 
   test('a code is invalid in all processes as soon as one of them has answered a resend', async () => {
