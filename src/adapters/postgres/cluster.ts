@@ -98,17 +98,17 @@ export async function distribute(
 }
 
 function distributeTable(pool: Pool, wanted: DistributedTable): Promise<boolean> {
-  const { table, column, colocateWith = 'none' } = wanted
+  const { table, column, colocateWith = 'none', isBatched } = wanted
   return pool.transaction(
     async (connection) => {
       await lockMigrations(connection)
       const { state } = await tableFacts(connection, wanted)
       if (state === 'local') {
-        await connection.rows('SELECT create_distributed_table($1, $2, colocate_with => $3)', [
-          table,
-          column,
-          colocateWith,
-        ])
+        await connection.rows(
+          `SELECT create_distributed_table($1, $2, colocate_with => $3, shard_count => CASE WHEN $4
+            THEN (SELECT count(*)::int FROM pg_dist_node WHERE isactive AND shouldhaveshards) END)`,
+          [table, column, colocateWith, isBatched],
+        )
       }
       // Citus copies the rows and keeps the originals, where `otpost forget` would not find them.
       if ((await tableFacts(connection, wanted)).hasHiddenRows) {

@@ -17,12 +17,14 @@ export interface DistributedTable {
   readonly column: string
   /** An earlier table of the list, whose rows with the same value are on the same machine. */
   readonly colocateWith: string | undefined
+  /** One statement writes many rows: it has a cost for each shard, so there is one shard for each machine. */
+  readonly isBatched: boolean
 }
 
 /** The other tables stay on the coordinator. */
 export const distributedTables: readonly DistributedTable[] = [
   by(codesAndLimits.subject),
-  by(requests.requestId),
+  { ...by(requests.requestId), isBatched: true },
   by(attempts.requestId, requests.requestId),
   by(notifyOrders.requestId, requests.requestId),
   by(notifyJobs.requestId, requests.requestId),
@@ -36,6 +38,7 @@ function by(column: PgColumn, colocated?: PgColumn): DistributedTable {
     table: getTableName(column.table),
     column: column.name,
     colocateWith: colocated && getTableName(colocated.table),
+    isBatched: false,
   }
 }
 
