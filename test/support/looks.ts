@@ -60,7 +60,11 @@ export async function expectKeyboard(page: Page, what: string): Promise<void> {
     )
     return usable.length
   })()`)
-  for (let pressed = 0; pressed < count + 3; pressed++) await page.keyboard.press('Tab')
+  // A slow page may move the focus once more while it loads.
+  for (let rounds = 0; rounds < 3; rounds++) {
+    for (let pressed = 0; pressed < count + 3; pressed++) await page.keyboard.press('Tab')
+    if (await page.evaluate<boolean>('usable.every((node) => stops.has(node))')) break
+  }
   const { first, lost, unseen } = await page.evaluate<{
     first: string
     lost: string[]
