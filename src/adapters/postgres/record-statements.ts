@@ -34,6 +34,10 @@ export function prepared<Row extends object>(name: string, query: { toSQL(): Que
 }
 
 const { subject, name, count, codeId, attempts, expiresAt } = codesAndLimits
+
+/** `isShared` of a row. */
+export const isSharedRow = sql`(${subject} like 'app:%' or ${subject} like 'budget:%')`
+
 const columns = Object.entries(getTableColumns(codesAndLimits))
 const fields = columns.map(([field]) => field as keyof RecordRow)
 const selected = Object.fromEntries(columns.map(([field, column]) => [field, sql`${column}`.as(field)]))
@@ -61,7 +65,7 @@ export const ofSeveralKeys: RecordStatements = (() => {
       .select({ subject, name })
       .from(codesAndLimits)
       .where(isIn)
-      .orderBy(sql`${subject} like 'app:%' or ${subject} like 'budget:%'`, subject, name)
+      .orderBy(isSharedRow, subject, name)
       .for('update'),
   )
   const reading = prepared<RecordRow>(

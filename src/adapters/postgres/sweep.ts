@@ -7,6 +7,7 @@ import { raiseRevision } from './changes.ts'
 import { serverTime } from './clock.ts'
 import { type Database, ormOn, plainError } from './database.ts'
 import { StatementError } from './pool.ts'
+import { isSharedRow } from './record-statements.ts'
 import { leases, openCircuitRows } from './schema.ts'
 
 /** Small, so that concurrent requests do not wait noticeably. */
@@ -48,8 +49,8 @@ export function createSweep(
       return { isRound: true, isBusy: false }
     }
     // Apart from recipients' rows: requests lock these last.
-    await remove(sql`DELETE FROM codes_and_limits WHERE ${isShared} AND expires_at <= ${now}`)
-    const isExpired = sql`NOT ${isShared} AND expires_at <= ${now}`
+    await remove(sql`DELETE FROM codes_and_limits WHERE ${isSharedRow} AND expires_at <= ${now}`)
+    const isExpired = sql`NOT ${isSharedRow} AND expires_at <= ${now}`
     const startedAt = performance.now()
     let removed: number
     do {
@@ -123,8 +124,6 @@ export function createSweep(
     return [...expiredDeletions(now, retainAfter, batch), ...ofStats]
   }
 }
-
-const isShared = sql`(subject LIKE 'app:%' OR subject LIKE 'budget:%')`
 
 function boundOf(part: number): string {
   return part === 0 ? '' : `${digits[part >> 6]}${digits[part & 63]}`
