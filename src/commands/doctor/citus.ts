@@ -45,7 +45,7 @@ export function clusterFindings(cluster: ClusterFacts): readonly Finding[] {
         'No active worker accepts rows.',
         "On the coordinator, for each worker: `SELECT citus_add_node('HOST', PORT)`. For a worker that is drained: `SELECT citus_set_node_property('HOST', PORT, 'shouldhaveshards', true)`.",
       ),
-    ...nodes.flatMap((node) => nodeFindings(node)),
+    ...nodes.flatMap(nodeFindings),
     versions.length > 1 &&
       fail(
         'Citus',
@@ -150,10 +150,10 @@ function tableFindings({ tables, nodes }: ClusterFacts): readonly Finding[] {
 export function wrongTables(tables: ClusterFacts['tables']): readonly Finding[] {
   return tables
     .filter(({ state }) => state === 'other')
-    .map(({ table, column, colocateWith = 'none' }) =>
+    .map(({ table, column, colocateWith }) =>
       fail(
         'distributed tables',
-        `${table} is not distributed by ${column}${colocateWith === 'none' ? '' : ` beside ${colocateWith}`}.`,
+        `${table} is not distributed by ${column}${colocateWith ? ` beside ${colocateWith}` : ''}.`,
         `Stop all servers. On the coordinator: \`SELECT undistribute_table('${table}')\`. Then run ${distributeCommand}.`,
       ),
     )
