@@ -18,7 +18,7 @@ const part = 1 / 16
 /** If that part is less than this many requests need, each request claims its units in the database. */
 const leastPart = 8
 
-/** A lease that is not renewed goes back after this time. */
+/** If a lease is not renewed for this time, its units return to the database. */
 const termMs = 1000
 
 /** A lease is not used in the last part of its window, since this node only estimates the server's time. */
@@ -102,7 +102,7 @@ export class ClaimLeases {
     return this.usable(claim, now) === undefined && this.isWorthwhile(claim, now)
   }
 
-  /** Whether it should be renewed before it is used up or goes back. */
+  /** Whether to renew the lease before it is used up or expires. */
   isDue(claim: StoredClaim, now: EpochMs): boolean {
     const lease = this.entry(claim).lease
     if (lease && lease.unused * 2 > lease.most && now - lease.renewedAt < termMs / 2) return false
@@ -118,11 +118,11 @@ export class ClaimLeases {
   /** @param units that the database has granted with the claim's subject, name and `max` */
   renew(claim: StoredClaim, units: number, { count, expiresAt }: LimitCount, now: EpochMs): void {
     const entry = this.entry(claim)
-    const { lease, exactUntil } = entry
+    const { lease } = entry
     const isSame = lease?.expiresAt === expiresAt && lease.max === claim.max
     const unused = (isSame ? lease.unused : 0) + units
     entry.lease = { max: claim.max, expiresAt, renewedAt: now, count, most: unused, unused }
-    entry.exactUntil = Math.min(exactUntil, now)
+    entry.exactUntil = 0
   }
 
   /** Too little remained for a lease. */
@@ -130,7 +130,7 @@ export class ClaimLeases {
     this.entry(claim).exactUntil = now + termMs
   }
 
-  /** Takes the unused units out that are more than `keep`. They must be given back to the database. */
+  /** Removes the unused units above `keep`. The caller returns them to the database. */
   takeOut(key: Key, keep = 0): Grant[] {
     const lease = this.entry(key).lease
     if (!lease || lease.unused <= keep) return []
@@ -152,7 +152,7 @@ export class ClaimLeases {
     return lease.unused + units <= lease.most
   }
 
-  /** False: the grant must be given back to the database. */
+  /** False: the caller must return the grant to the database. */
   putBack(grant: Grant, now: EpochMs): boolean {
     if (!this.accepts(grant, now)) return false
     const lease = this.entry(grant).lease

@@ -12,7 +12,7 @@ export type LeaseDatabase = Pick<Database, 'takeUnits' | 'now' | 'given' | 'befo
 export interface LeasedClaims {
   /**
    * Takes what the leases of this node have, and the other claims with `step`.
-   * @param step also gives `unused` back to the database, first
+   * @param step first returns `unused` to the database
    */
   claim<Decision extends LimitDecision>(
     claims: readonly StoredClaim[],
