@@ -4,18 +4,15 @@ import { distributedTables, isDistributed } from '../../src/adapters/postgres/di
 import { migrate } from '../../src/adapters/postgres/migrate.ts'
 import { openPool, type Pool } from '../../src/adapters/postgres/pool.ts'
 import { targetOf } from '../store/postgres-database.ts'
-import { emptyDatabase, queryOnce, withoutPostgres } from '../support/postgres.ts'
+import { emptyDatabase, givenDatabase, hasCitus, withoutPostgres } from '../support/postgres.ts'
 import { otpost } from '../support/server.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
-const { TEST_DATABASE_URL: given } = process.env
-const hasCitus =
-  given !== undefined &&
-  (await queryOnce(given, "SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0
+const isOnCitus = givenDatabase !== undefined && (await hasCitus(givenDatabase))
 
-if (!hasCitus) console.warn('Citus: skipped, since DATABASE_URL does not name a coordinator')
+if (!isOnCitus) console.warn('Citus: skipped, since DATABASE_URL does not name a coordinator')
 
 const env = { SECRET_KEY: 'the-secret-of-the-tests-of-32-bytes-or-more' }
 
@@ -54,7 +51,7 @@ async function inDatabase(work: (scene: Scene) => Promise<void>): Promise<void> 
 const ourTables = 'SELECT tablename FROM pg_tables WHERE schemaname = current_schema()'
 
 describe('otpost migrate --distribute', () => {
-  test.skipIf(hasCitus || withoutPostgres !== undefined)('changes nothing without Citus', () =>
+  test.skipIf(isOnCitus || withoutPostgres !== undefined)('changes nothing without Citus', () =>
     inDatabase(async ({ pool, column, distribute, findings }) => {
       const { code, stdout, stderr } = await distribute()
       expect([code, stdout]).toEqual([1, ''])
@@ -81,7 +78,7 @@ describe('otpost migrate --distribute', () => {
 const row = `INSERT INTO codes_and_limits (subject, name, count, expires_at)
   SELECT 's' || n, 'minute', n, 9000000000000 FROM generate_series(1, 200) AS n`
 
-describe.skipIf(!hasCitus)('Citus', () => {
+describe.skipIf(!isOnCitus)('Citus', () => {
   test('moves the rows that exist, and leaves no copy on the coordinator', () =>
     inDatabase(async ({ pool, column, distribute, findings }) => {
       await migrate(pool)

@@ -348,12 +348,15 @@ async function emptied(url: string): Promise<void> {
   }
   await withoutTables(url)
   const { otpost } = await import('./server.ts')
-  const hasCitus = (await queryOnce(url, "SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0
-  const distribute = hasCitus ? ['--distribute', 'citus'] : []
+  const distribute = (await hasCitus(url)) ? ['--distribute', 'citus'] : []
   const env = { DATABASE_URL: url, SECRET_KEY: 'the-secret-of-the-tests-of-32-bytes-or-more' }
   const { code, stderr } = await otpost(['migrate', ...distribute], env)
   if (code !== 0) throw new Error(stderr)
   columns = await columnsOf(url)
+}
+
+export async function hasCitus(url: string): Promise<boolean> {
+  return (await queryOnce(url, "SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0
 }
 
 /** Of the tables that this process has created last in the given database. */
