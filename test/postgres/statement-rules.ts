@@ -261,30 +261,6 @@ export const rules: readonly Rule[] = [
     },
   },
   {
-    name: 'temporary tables',
-    engines: ['CockroachDB'],
-    why: '0A000 temporary tables are only supported experimentally; https://www.cockroachlabs.com/docs/stable/temporary-tables',
-    bad: [
-      'CREATE TEMPORARY TABLE found (id text)',
-      'SELECT 1 INTO TEMP found',
-      'CREATE TEMP TABLE a AS SELECT 1',
-    ],
-    good: ['CREATE TABLE found (id text)'],
-    isBroken: ({ tree }) =>
-      [...nodesIn(tree, ['relation', 'rel'], true)].some(({ relpersistence }) => relpersistence === 't'),
-  },
-  {
-    name: 'types that CockroachDB lacks',
-    engines: ['CockroachDB'],
-    why: 'https://github.com/cockroachdb/cockroach/issues/163857 https://www.cockroachlabs.com/docs/v25.4/postgresql-compatibility',
-    bad: ['CREATE TABLE prices (amount money)', 'SELECT $1::int8range', "SELECT '<a/>'::xml"],
-    good: ['CREATE TABLE prices (amount bigint, names text[], notes jsonb)'],
-    isBroken: ({ tree }) =>
-      [...nodesIn(tree, ['TypeName', 'typeName'], true)].some(({ names }) =>
-        /^(?:money|xml|macaddr8?|cidr|\w+range)$/.test(wordsOf(names).at(-1) ?? ''),
-      ),
-  },
-  {
     name: 'array elements',
     engines: ['Citus'],
     why: 'Citus 13.2.0 and later crash on SET x = a[i]',
