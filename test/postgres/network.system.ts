@@ -183,7 +183,7 @@ describe.skipIf(withoutSceneServer !== undefined)(
         const lost = timed(send(far, phone))
         const startedAt = performance.now()
         let refused = 0
-        // It has a lock on the row of the application, which every request changes.
+        // It has a lock on the row of the application, which requests of a node without a lease change.
         const held = async () => {
           const rows = await postgres.query(
             "SELECT FROM pg_stat_activity WHERE application_name = 'otpost' AND wait_event = 'ClientRead' AND state = 'active'",
