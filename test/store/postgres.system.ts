@@ -264,6 +264,22 @@ test('a limit and a locked code have the right remaining time, for any clock of 
   await opened.close()
 })
 
+test.each(['codes_and_limits', 'requests', 'attempts', 'leases', 'revision'])(
+  'the database is not usable without the table %s',
+  async (table) => {
+    const opened = await database.open(() => 0)
+    await queryOnce(database.url, `ALTER TABLE ${table} RENAME TO absent`)
+    const problem = await opened.check().then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    await queryOnce(database.url, `ALTER TABLE absent RENAME TO ${table}`)
+    expect(problem).toMatchObject({ code: '42P01' })
+    await opened.check()
+    await opened.close()
+  },
+)
+
 test('a locked row blocks only requests of its own app', async () => {
   const opened = await database.open(() => 0)
   const { admit } = createOtpStore(opened, isHashOf)

@@ -1,4 +1,4 @@
-import { lt, sql } from 'drizzle-orm'
+import { eq, lt, sql } from 'drizzle-orm'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
@@ -8,7 +8,7 @@ import { DatabaseClock, serverTime } from './clock.ts'
 import { isDistributed } from './distribution.ts'
 import { migrate, requireSchema } from './migrate.ts'
 import { openPool, type Pool, type Queryable } from './pool.ts'
-import { attempts, codesAndLimits, leases, requests } from './schema.ts'
+import { attempts, codesAndLimits, leases, requests, revision } from './schema.ts'
 import { createSteps } from './steps.ts'
 import { type DatabaseTarget, usualBatchSize } from './target.ts'
 
@@ -117,6 +117,8 @@ function usableProof(pool: Pool, columns: readonly PgColumn[]): () => Promise<vo
               .insert(leases)
               .values({ name: 'health', holder: '', endsAt: serverTime })
               .onConflictDoUpdate({ target: leases.name, set: { endsAt: sql`excluded.ends_at` } }),
+            // Each request reads it.
+            orm.select({ number: revision.number }).from(revision).where(eq(revision.id, 1)),
             // Reads no row: the start of the index of each part.
             ...columns.map((column) => orm.select({ column }).from(column.table).where(lt(column, ''))),
           ])
