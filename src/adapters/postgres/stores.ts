@@ -43,6 +43,12 @@ export function storeDatabase({
         return runAll(steps(inside as unknown as Orm))
       }),
     ofRecipient: ({ recipientHash }, hashes) => inArray(recipientHash, [...hashes]),
+    // Citus rejects a correlated subquery here. PostgreSQL finds the keys of an array by the index.
+    hasReport: (reportKey, statuses, keys) => {
+      const { deliveryReports: reports } = tables
+      const isOne = inArray(sql`${reports.status}`, [...statuses])
+      return sql`${reportKey} IN (SELECT ${reports.key} FROM ${reports} WHERE ${isOne} AND ${reports.key} = ANY (ARRAY(${keys})))`
+    },
     jsonElements,
     saveMessage: async (row) => {
       await orm.execute(messageInsert(orm, storableRow(row)))

@@ -1,5 +1,5 @@
 import type Driver from 'better-sqlite3'
-import { sql } from 'drizzle-orm'
+import { inArray, sql } from 'drizzle-orm'
 import { ExecuteResultSync } from 'drizzle-orm/sqlite-core'
 import type { Clock } from '../../domain/time.ts'
 import type { Changes, StoreDatabase } from '../store/database.ts'
@@ -40,6 +40,11 @@ export function storeDatabase(
         return yield* steps(inside)
       }),
     ofRecipient,
+    hasReport: (reportKey, statuses) => {
+      const { deliveryReports: reports } = tables
+      const isOne = inArray(sql`${reports.status}`, [...statuses])
+      return sql`EXISTS (SELECT 1 FROM ${reports} WHERE ${reports.key} = ${reportKey} AND ${isOne})`
+    },
     jsonElements,
     saveMessage: async (row) => {
       await write(toText([orm.insert(tables.outbox).values(row)]))

@@ -1,6 +1,7 @@
-import type { SQL } from 'drizzle-orm'
+import type { Column, SQL } from 'drizzle-orm'
 import type { Brand } from '../../domain/brands/brand.ts'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
+import type { DeliveryStatus } from '../../domain/events/log-search.ts'
 import type { StoredEvent, Webhook } from '../../domain/events/webhook-events.ts'
 import type { BucketRow } from '../../domain/guard/bucket.ts'
 import type { StoredKey } from '../../domain/idempotency.ts'
@@ -123,6 +124,11 @@ export interface StoreDatabase {
   serialTransaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
   /** Matches attempts to these recipients. */
   ofRecipient(table: Tables['requests' | 'attempts'], hashes: readonly string[]): SQL | undefined
+  /**
+   * Matches rows with a report of one of these statuses.
+   * @param keys a SELECT of the report keys of all rows that are searched
+   */
+  hasReport(reportKey: Column, statuses: readonly DeliveryStatus[], keys: SQL): SQL
   /** The elements of a JSON array as a column `value`. */
   jsonElements(json: string): SQL
   /** A reader sees an ID only after every lower ID. */

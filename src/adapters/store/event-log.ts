@@ -61,7 +61,12 @@ const mostNamed = 20
 const mostFurther = 1000
 
 export function createEventLogReader(
-  { orm, tables, ofRecipient }: Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient'>,
+  {
+    orm,
+    tables,
+    ofRecipient,
+    hasReport,
+  }: Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient' | 'hasReport'>,
   windows?: SearchWindows,
 ): StoredEventLog {
   const { requests, attempts, deliveryReports, notifyOrders, notifyJobs } = tables
@@ -94,7 +99,7 @@ export function createEventLogReader(
     return { order, jobs }
   }
 
-  const { isDelivery, isCall } = logFilters({ tables, ofRecipient })
+  const { isDelivery, isCall } = logFilters({ tables, ofRecipient, hasReport })
 
   /** In the requests, and in their further attempts. */
   function areDeliveries(query: DeliveryQuery, from?: string): readonly [SQL | undefined, SQL | undefined] {

@@ -108,9 +108,10 @@ const reportable: readonly DeliveryStatus[] = ['accepted', 'unknown']
 const reports: readonly DeliveryStatus[] = ['delivered', 'failed']
 
 export function logFilters({
-  tables: { requests, attempts, deliveryReports },
+  tables: { requests, attempts },
   ofRecipient,
-}: Pick<StoreDatabase, 'tables' | 'ofRecipient'>) {
+  hasReport,
+}: Pick<StoreDatabase, 'tables' | 'ofRecipient' | 'hasReport'>) {
   function isOf(table: LogTable, { since, until, app, brand, channel, country }: LogFilter): SQL | undefined {
     return and(
       since === undefined ? undefined : gte(table.requestId, firstIdOf(since)),
@@ -122,7 +123,6 @@ export function logFilters({
     )
   }
 
-  /** Reports are found by the keys of these rows: Citus can't join two distributed tables by other columns. */
   function hasStatus(
     table: LogTable,
     statuses: readonly DeliveryStatus[],
@@ -130,11 +130,12 @@ export function logFilters({
   ): SQL | undefined {
     const { outcome, reportKey } = table
     const isReportable = inArray(sql`${outcome}`, [...reportable])
-    const hasReport = (words: readonly DeliveryStatus[]) => {
-      const keys = sql`SELECT ${reportKey} FROM ${table} WHERE ${and(isOther, isReportable, isNotNull(reportKey))}`
-      const { key, status } = deliveryReports
-      return sql`${reportKey} IN (SELECT ${key} FROM ${deliveryReports} WHERE ${inArray(sql`${status}`, [...words])} AND ${key} IN (${keys}))`
-    }
+    const isReported = (words: readonly DeliveryStatus[]) =>
+      hasReport(
+        reportKey,
+        words,
+        sql`SELECT ${reportKey} FROM ${table} WHERE ${and(isOther, isReportable, isNotNull(reportKey))}`,
+      )
     const reported = statuses.filter((status) => reports.includes(status))
     const stored = statuses.filter((status) => !reports.includes(status))
     const isOpen = stored.some((status) => reportable.includes(status))
@@ -142,10 +143,10 @@ export function logFilters({
       stored.length > 0
         ? and(
             inArray(sql`${outcome}`, stored),
-            isOpen ? or(not(isReportable), isNull(reportKey), not(hasReport(reports))) : undefined,
+            isOpen ? or(not(isReportable), isNull(reportKey), not(isReported(reports))) : undefined,
           )
         : undefined,
-      reported.length > 0 ? and(isReportable, hasReport(reported)) : undefined,
+      reported.length > 0 ? and(isReportable, isReported(reported)) : undefined,
     )
   }
 
