@@ -82,6 +82,7 @@ const clusters: readonly [Partial<ClusterFacts>, 'warn' | 'fail', string, string
   ],
   [{ replicationFactor: 2 }, 'fail', 'shard_replication_factor is 2', 'citus.shard_replication_factor = 1'],
   [withState({ mostPrepared: 0 }), 'fail', 'is 0 on w1:5432', 'SET max_prepared_transactions ='],
+  [withState({ mostPrepared: 99 }), 'warn', 'is 99 on w1:5432', 'SET max_prepared_transactions ='],
   [withState({ recoveryIntervalMs: -1 }), 'fail', 'is off on w1:5432', "citus.recover_2pc_interval = '2s'"],
   [
     withState({ recoveryIntervalMs: 60_000 }),

@@ -6,6 +6,9 @@ const oldestCitus = 11
 
 const mostRecoveryMs = 2000
 
+/** Half of the default of Citus. A statement for all shards of a table prepares several on each worker. */
+const leastPrepared = 100
+
 const distributeCommand = '`otpost migrate --distribute citus`'
 
 const remedyByCommand = `Stop all servers, and run ${distributeCommand}.`
@@ -90,12 +93,20 @@ function nodeFindings(node: ClusterNode): readonly Finding[] {
 function settingFindings(name: string, { mostPrepared, recoveryIntervalMs }: ClusterNodeState) {
   const setInterval =
     "On that node: `ALTER SYSTEM SET citus.recover_2pc_interval = '2s'`, then `SELECT pg_reload_conf()`."
+  const setPrepared = 'On that node: `ALTER SYSTEM SET max_prepared_transactions = 200`, then restart it.'
   return found(
     mostPrepared === 0 &&
       fail(
         'Citus',
         `max_prepared_transactions is 0 on ${name}, so that transactions over several nodes fail.`,
-        'On that node: `ALTER SYSTEM SET max_prepared_transactions = 200`, then restart it.',
+        setPrepared,
+      ),
+    mostPrepared > 0 &&
+      mostPrepared < leastPrepared &&
+      warn(
+        'Citus',
+        `max_prepared_transactions is ${mostPrepared} on ${name}. While all are in use, transactions over several nodes fail.`,
+        setPrepared,
       ),
     recoveryIntervalMs < 0 &&
       fail(
