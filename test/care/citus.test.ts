@@ -3,7 +3,7 @@ import type { ClusterFacts, ClusterNode, ClusterTable } from '../../src/adapters
 import { citusFindings, clusterFindings, wrongTables } from '../../src/commands/doctor/citus.ts'
 
 /** With settings at their bounds. */
-const state = { version: '13.2.2 (13.2-1)', mostPrepared: 1, recoveryIntervalMs: 2000, inDoubt: 0 }
+const state = { version: '13.2.2 (13.2-1)', mostPrepared: 100, recoveryIntervalMs: 2000, inDoubt: 0 }
 
 const worker: ClusterNode = {
   host: 'w1',
