@@ -280,6 +280,23 @@ test.each(['codes_and_limits', 'requests', 'attempts', 'leases', 'revision'])(
   },
 )
 
+test('the expiry cleanup does not rest while many rows are expired', async () => {
+  const opened = await database.open(() => 1000)
+  await queryOnce(
+    database.url,
+    `INSERT INTO codes_and_limits (subject, name, count, expires_at)
+      SELECT translate(encode(sha256(number::text::bytea), 'base64'), '+/', '-_'), 'minute', 1, 1
+      FROM generate_series(1, 20000) AS number`,
+  )
+  const sweep = createSweep(opened, 'node')
+  const left = async () =>
+    Number((await queryOnce(database.url, 'SELECT count(*) FROM codes_and_limits'))[0]?.count)
+  let [busy, calls] = [true, 0]
+  while (busy && calls++ < 100) busy = (await sweep(1000, keepAll)).isBusy
+  expect(await left()).toBeLessThan(1000)
+  await opened.close()
+})
+
 test('a locked row blocks only requests of its own app', async () => {
   const opened = await database.open(() => 0)
   const { admit } = createOtpStore(opened, isHashOf)
@@ -469,10 +486,11 @@ test('an expiry cleanup deletes all codes and limits that have expired, in steps
   const insert = `INSERT INTO codes_and_limits (subject, name, count, expires_at)
     SELECT kind || md5(n::text), 'minute', 1, n FROM unnest('{"",-,Z,app:,budget:}'::text[]) AS kind, generate_series(1, 1500) AS n`
   await opened.pool.rows(insert, [])
-  let steps = 0
+  // A step may take a second, in which it deletes several batches.
+  let steps = 1
   while (!(await sweep(1400, keepAll)).isRound) steps++
   const count = 'SELECT count(*)::int, min(expires_at)::int FROM codes_and_limits'
   expect(await opened.pool.rows(count, [])).toEqual([[500, 1401]])
-  expect(steps).toBeWithin(1, 100)
+  expect(steps).toBeLessThan(100)
   await opened.close()
 })

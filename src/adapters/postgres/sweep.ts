@@ -52,10 +52,13 @@ export function createSweep(
     await remove(sql`DELETE FROM codes_and_limits WHERE ${isSharedRow} AND expires_at <= ${now}`)
     const isExpired = sql`NOT ${isSharedRow} AND expires_at <= ${now}`
     const startedAt = performance.now()
-    let removed: number
+    let [found, before, removed] = [0, 0, 0]
     do {
+      before = removed
       ;[codes, removed] = await visit('codes_and_limits', 'subject, name', codes, isExpired)
-    } while (removed > batch / 4 && performance.now() - startedAt < longestMs)
+      found += removed
+      // A full batch can have emptied the parts of the next visit.
+    } while (Math.max(before, removed) > batch / 4 && performance.now() - startedAt < longestMs)
     const isUnverified = sql`verified_at <= ${now - verifiedRetentionMs}`
     ;[numbers] = await visit('verified_numbers', 'subject', numbers, isUnverified)
     let isFull = false
@@ -64,7 +67,7 @@ export function createSweep(
     }
     await closeCircuits(now)
     // A round of the verified numbers, which may be millions, need not end soon.
-    return { isRound: codes.from === 0 && removed < batch && !isFull, isBusy: removed > batch / 4 || isFull }
+    return { isRound: codes.from === 0 && removed < batch && !isFull, isBusy: found > batch / 4 || isFull }
   }
 
   /** Deletes expired rows of the next parts. @returns the parts after them, and the number of rows */
