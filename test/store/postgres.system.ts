@@ -295,7 +295,7 @@ test('the expiry cleanup does not rest while many rows are expired', async () =>
   while (busy && calls++ < 100) busy = (await sweep(1000, keepAll)).isBusy
   expect(await left()).toBeLessThan(1000)
   await opened.close()
-})
+}, 60_000)
 
 test('a locked row blocks only requests of its own app', async () => {
   const opened = await database.open(() => 0)
