@@ -17,6 +17,7 @@ if (!isOnCitus) console.warn('Citus: skipped, since DATABASE_URL does not name a
 const env = { SECRET_KEY: 'the-secret-of-the-tests-of-32-bytes-or-more' }
 
 interface Scene {
+  readonly url: string
   readonly pool: Pool
   /** The first column of each row. */
   column(text: string): Promise<unknown[]>
@@ -31,6 +32,7 @@ async function inDatabase(work: (scene: Scene) => Promise<void>): Promise<void> 
   const pool = openPool(targetOf(url), () => {})
   try {
     await work({
+      url,
       pool,
       column: async (text) => (await pool.rows(text, [])).map(([first]) => first),
       distribute: () => otpost(['migrate', '--distribute', 'citus'], settings),
@@ -79,6 +81,19 @@ const row = `INSERT INTO codes_and_limits (subject, name, count, expires_at)
   SELECT 's' || n, 'minute', n, 9000000000000 FROM generate_series(1, 200) AS n`
 
 describe.skipIf(!isOnCitus)('Citus', () => {
+  test('rejects the URL of a worker', () =>
+    inDatabase(async ({ pool, url }) => {
+      const workers = await pool.rows('SELECT node_name, node_port FROM citus_get_active_worker_nodes()', [])
+      const [[host, port] = []] = workers
+      const worker = new URL(url)
+      worker.host = `${host}:${port}`
+      const { code, stderr } = await otpost(['migrate'], { ...env, DATABASE_URL: worker.href })
+      expect([code, stderr]).toEqual([
+        1,
+        'otpost: DATABASE_URL names a worker of Citus. Set it to the coordinator.\n',
+      ])
+    }))
+
   test('moves the rows that exist, and leaves no copy on the coordinator', () =>
     inDatabase(async ({ pool, column, distribute, findings }) => {
       await migrate(pool)

@@ -386,7 +386,7 @@ export const emptyTables = forEachTable(
   "tablename NOT IN ('__drizzle_migrations', 'revision')",
 )
 
-/** The schema that marks a database as one for tests, which a run has found without tables. */
+/** The schema that marks the database of a run, which had no tables. */
 const marker = 'otpost_tests'
 
 async function isMarked(url: string): Promise<boolean> {
@@ -407,9 +407,9 @@ export async function claimDatabase(url: string): Promise<void> {
     throw new Error('otpost is connected to the database in DATABASE_URL. Stop it, or name another database.')
   }
   const tables = await queryOnce(url, 'SELECT FROM pg_tables WHERE schemaname = current_schema()')
-  if (tables.length > 0 && !(await isMarked(url))) {
+  if (tables.length > 0) {
     throw new Error(
-      'The database in DATABASE_URL has tables. The tests delete all tables of their database. Create an empty database for them.',
+      'The database in DATABASE_URL has tables. The tests delete all tables of their database. Create an empty database for them, also after a run that was interrupted.',
     )
   }
   await queryOnce(url, `CREATE SCHEMA IF NOT EXISTS ${marker}`)

@@ -13,6 +13,9 @@ export async function migrate(pool: Pool, known: readonly Migration[] = migratio
   try {
     await bringUpToDate(pool, known)
   } catch (error) {
+    if (error instanceof Error && error.message.includes('operation is not allowed on this node')) {
+      throw new Error('DATABASE_URL names a worker of Citus. Set it to the coordinator.', { cause: error })
+    }
     if ((error as { code?: unknown } | null)?.code !== '42501') throw error
     throw new Error(
       'The user in DATABASE_URL lacks privileges for the schema. Run `otpost migrate` as the owner of the database first, and grant this user the privileges listed in docs/postgres.md.',
