@@ -4,7 +4,7 @@ import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { putBrand } from '../src/domain/operator/operator.ts'
 import { type Answer, codeIn, credentials, otherThan } from './support/app.ts'
-import { openTestDatabase } from './support/database.ts'
+import { openTestDatabase, store } from './support/database.ts'
 import { contradictions, History, load, randomNumbers, readBack } from './support/history.ts'
 import { tester } from './support/operator.ts'
 import { policyOf } from './support/policy.ts'
@@ -137,7 +137,8 @@ test('a server that is killed while sends spend a budget counts every message, a
   await trace.operate(({ budget }) => budget('server', String(2 * messages), { period: 'month' }))
   const paid = () => trace.operate(async ({ spent }) => ((await spent()).server ?? 0) / 2000)
   let index = 0
-  let cutOff = 0
+  // On PostgreSQL, a lease is lost at most once: later, too little remains for one.
+  let cutOff = store === 'postgres' ? messages / 16 : 0
   for (const killedAt of [50, 100, 150, Number.POSITIVE_INFINITY]) {
     const server = await trace.start()
     trace.receiver.answer(() => {
@@ -157,7 +158,8 @@ test('a server that is killed while sends spend a budget counts every message, a
     if (killedAt < messages) cutOff += 8
     expect(await paid()).toBeWithin(received.length, Math.min(received.length + cutOff, messages) + 1)
   }
-  expect(await paid()).toBe(messages)
+  // The remaining units pay no message: a lease can end within one.
+  expect(await paid()).toBeWithin(messages - 1, messages + 0.1)
 })
 
 /** How long a send with an unknown result reserves its phone: both its provider calls and a margin. */
