@@ -40,7 +40,7 @@ interface Batch {
 
 interface Settings {
   readonly batchSize: number
-  /** Transactions of one step each may use so many connections, so that others are left for the event log. */
+  /** Concurrent transactions if each has one step. */
   readonly mostAtOnce: number
   readonly queueTimeoutMs: number
   startReading(): (at: number) => void
@@ -55,7 +55,7 @@ export function createSteps(
   { batchSize, mostAtOnce, queueTimeoutMs, startReading }: Settings,
 ) {
   const statements = batchSize === 1 ? ofOneKey : ofSeveralKeys
-  // A second batch would mostly wait for the same limits, and a separate group has slow transactions.
+  // Steps that arrive during a batch share the next one. A separate group has slow transactions.
   const slots = (group: Group) => (batchSize === 1 && group === shared ? mostAtOnce : 1)
   const shared: Group = { waiting: [], running: 0 }
   /** `slow` counts the slow transactions with steps of this owner. */
