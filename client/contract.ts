@@ -130,6 +130,8 @@ export interface SendErrors {
   readonly internal_error: object
   /** 502: No provider accepted the SMS or e-mail. The code is revoked. */
   readonly sms_failed: object
+  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  readonly unavailable: object
 }
 
 /** Why resend fails: each code of the service with the fields that come with it alone. */
@@ -167,6 +169,8 @@ export interface ResendErrors {
   readonly internal_error: object
   /** 502: No provider accepted the SMS or e-mail. The code is revoked. */
   readonly sms_failed: object
+  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  readonly unavailable: object
 }
 
 /** A code that was sent by SMS. */
@@ -251,6 +255,8 @@ export interface VerifyErrors {
   readonly max_attempts: object
   /** 500: An unexpected error occurred. */
   readonly internal_error: object
+  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  readonly unavailable: object
 }
 
 /** An SMS with free text. brandId or variables.businessName selects the brand. */
@@ -680,6 +686,8 @@ export interface NotifyErrors {
   }
   /** 500: An unexpected error occurred. */
   readonly internal_error: object
+  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  readonly unavailable: object
 }
 
 /** The request whose messages you ask about. */
@@ -749,6 +757,8 @@ export interface MessageStatusErrors {
   readonly rate_limited: object
   /** 500: An unexpected error occurred. */
   readonly internal_error: object
+  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  readonly unavailable: object
 }
 
 /**
@@ -772,6 +782,7 @@ export const operations = {
       'cooldown_active',
       'internal_error',
       'sms_failed',
+      'unavailable',
     ],
   },
   resend: {
@@ -790,6 +801,7 @@ export const operations = {
       'cooldown_active',
       'internal_error',
       'sms_failed',
+      'unavailable',
     ],
   },
   verify: {
@@ -811,6 +823,7 @@ export const operations = {
       'rate_limited',
       'max_attempts',
       'internal_error',
+      'unavailable',
     ],
   },
   notify: {
@@ -834,11 +847,20 @@ export const operations = {
       'rate_limited',
       'notification_failed',
       'internal_error',
+      'unavailable',
     ],
   },
   messageStatus: {
     path: '/messages/status',
     fields: { message: 'string', request: 'object', recipients: 'object', requestId: 'string' },
-    errors: ['validation_error', 'unauthorized', 'forbidden', 'not_found', 'rate_limited', 'internal_error'],
+    errors: [
+      'validation_error',
+      'unauthorized',
+      'forbidden',
+      'not_found',
+      'rate_limited',
+      'internal_error',
+      'unavailable',
+    ],
   },
 } as const

@@ -124,6 +124,7 @@ const sentences: Readonly<Record<Failure['error'], string>> = {
   timeout: 'The request timed out. If a code arrives, it is valid. Otherwise please request another one.',
   unreachable: unavailable,
   internal_error: unavailable,
+  unavailable,
   idempotency_in_progress: 'A code is being sent.',
   idempotency_key_reused: unavailable,
   unexpected_answer: unavailable,

@@ -150,6 +150,7 @@ const sentences = {
   timeout: 'The request timed out. If a code arrives, it is valid. Otherwise please request another one.',
   unreachable: unavailable,
   internal_error: unavailable,
+  unavailable,
   idempotency_in_progress: 'A code is being sent.',
   idempotency_key_reused: unavailable,
   unexpected_answer: unavailable,

@@ -35,12 +35,35 @@ export const failureMessages = {
   route_not_found: 'No such path. GET /docs describes the API.',
   method_not_allowed: 'Method not allowed.',
   body_too_large: 'The request body is too large.',
+  unavailable: 'The service is unavailable. Retry after the seconds in Retry-After.',
 } as const
 
 export type FailureKind = keyof typeof failureMessages
 
+/** Why a request was rate-limited or is invalid, for programs (design D50). */
+export const failureReasons = [
+  'phone_minute',
+  'phone_hour',
+  'app_minute',
+  'mailbox_hour',
+  'wrong_codes',
+  'guard',
+  'budget',
+  'credentials',
+  'client_ip',
+  'queue',
+  'destination',
+  'field',
+] as const
+
+export type FailureReason = (typeof failureReasons)[number]
+
 export interface FailureDetails {
-  /** On every 429, and on idempotency_in_progress. */
+  /** On rate_limited and on validation_error only (design D50). */
+  readonly reason?: FailureReason
+  /** With the reason `field`: the field at fault. */
+  readonly field?: string
+  /** On every 429, on idempotency_in_progress and on unavailable. */
   readonly retryAfterSeconds?: number
   /** On notification_failed (spec 4.4, rule 11). */
   readonly channel?: 'SMS' | 'EMAIL'

@@ -244,6 +244,7 @@ export function meaningOf(failure: Failure<SendErrors>): string {
     case 'rate_limited':
     case 'cooldown_active':
     case 'idempotency_in_progress':
+    case 'unavailable':
       return 'later'
     case 'internal_error':
     case 'sms_failed':

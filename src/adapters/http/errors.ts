@@ -1,4 +1,4 @@
-import { Failure, type FailureKind, type RecipientStatus } from '../../domain/failures.ts'
+import { Failure, type FailureKind, type FailureReason, type RecipientStatus } from '../../domain/failures.ts'
 
 const statuses: Readonly<Record<FailureKind, number>> = {
   validation_error: 400,
@@ -31,6 +31,7 @@ const statuses: Readonly<Record<FailureKind, number>> = {
   route_not_found: 404,
   method_not_allowed: 405,
   body_too_large: 413,
+  unavailable: 503,
 }
 
 /** The codes that differ from the name of the failure (design 5). */
@@ -49,6 +50,8 @@ export interface ErrorAnswer {
     readonly success: false
     readonly error: string
     readonly message: string
+    readonly reason?: FailureReason
+    readonly field?: string
     readonly channel?: 'SMS' | 'EMAIL'
     readonly recipients?: readonly RecipientStatus[]
     readonly requestId: string
@@ -58,7 +61,7 @@ export interface ErrorAnswer {
 /** The error envelope (spec 2.4). The text of an unexpected error goes only to the log. */
 export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
   const failure = failureOf(error)
-  const { retryAfterSeconds, channel, recipients } = failure.details
+  const { retryAfterSeconds, reason, field, channel, recipients } = failure.details
   return {
     status: statuses[failure.kind],
     headers: retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) },
@@ -66,6 +69,8 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
       success: false,
       error: codeOf(failure),
       message: failure.message,
+      ...(reason === undefined ? {} : { reason }),
+      ...(field === undefined ? {} : { field }),
       ...(channel === undefined ? {} : { channel }),
       ...(recipients === undefined ? {} : { recipients }),
       requestId,

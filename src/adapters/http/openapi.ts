@@ -137,6 +137,7 @@ const anyCall: Failures = { internal_error: 'An unexpected error occurred.' }
 const anyPost: Failures = {
   validation_error: 'The body is not a JSON object, or a field is missing or wrong.',
   body_too_large: `The body is larger than ${maxBodyBytes / 1024} KiB.`,
+  unavailable: 'The server, or the proxy before it, cannot take the request now. Nothing was done.',
   ...anyCall,
 }
 
@@ -778,7 +779,7 @@ function failureResponses(failures: Failures, hasToken: boolean) {
       if (status === '429') {
         headers['Retry-After'] = codes.includes('max_attempts') ? 'RetryAfterOrExpiry' : 'RetryAfter'
       }
-      if (status === '409') headers['Retry-After'] = 'RetryAfterRequest'
+      if (status === '409' || status === '503') headers['Retry-After'] = 'RetryAfterRequest'
       if (codes.includes('notification_failed')) headers['Idempotency-Replayed'] = 'IdempotencyReplayed'
       if (status === '401' && hasToken) headers['WWW-Authenticate'] = 'WwwAuthenticate'
       return [status, response(description, json(errorOf(codes), Object.fromEntries(examples)), headers)]

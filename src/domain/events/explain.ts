@@ -113,6 +113,7 @@ const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: s
   route_not_found: ['inside'],
   method_not_allowed: ['inside'],
   body_too_large: ['inside'],
+  unavailable: ['inside'],
 }
 
 function kindOf(error: string): FailureKind {
