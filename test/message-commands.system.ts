@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { freshBrand } from '../src/domain/operator/operator.ts'
-import { type Answer, createTestApp, type TestApp } from './support/app.ts'
+import { type Answer, createTestApp, otherThan, type TestApp } from './support/app.ts'
+import { passwordHash, Visitor } from './support/console.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { storeBrand } from './support/operator.ts'
@@ -558,6 +559,90 @@ describe.concurrent('the event log', () => {
     expect(answers.map(({ status }) => status)).toEqual([403, 404])
     await reached.close()
   })
+})
+
+test('requests lists every call to a number with its result, as the console does', async () => {
+  const env = { ...(await environment()), GUARD: 'deny', SMS_COUNTRIES: 'US,FR' }
+  const service = await createTestApp({ ...env, ADMIN_PASSWORD_HASH: passwordHash })
+  const prices = join(folder.path, 'prices.csv')
+  await Bun.write(prices, 'prefix,currency,price\n1,USD,0.01\n33,USD,0.01\n')
+  await ok(env, 'price', 'import', prices)
+  await ok(env, 'budget', 'set', 'country:FR', '--per', 'day', '--amount', '0.005')
+  await ok(env, 'guard', 'block', '+1646555')
+  service.clock.now = Date.now()
+  const [phone, email] = ['12025550143', 'jane@example.com']
+  const answers = [
+    await service.post('/otp/send', { phone }),
+    await service.post('/otp/verify', { phone, otp: otherThan(await service.lastCode(phone)) }),
+    await service.post('/otp/resend', { phone }),
+    await service.post('/otp/verify', { phone, otp: await service.lastCode(phone) }),
+    await service.post('/otp/send', { phone: '33612345678' }),
+    await service.post('/otp/send', { phone: '447400123456' }),
+    await service.post('/otp/send', { phone: '16465550143' }),
+    await service.post('/otp/send', { channel: 'EMAIL', email }),
+    await service.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: '' }),
+    await service.post('/notify', {
+      channel: 'SMS',
+      brandId: 'acme',
+      to: [phone],
+      message: 'Hi',
+      async: true,
+    }),
+  ]
+  for (const answer of answers) await service.eventsOf(answer)
+  interface Row {
+    readonly requestId: string
+    readonly recipientSubject: string
+    readonly result: string
+    readonly why: string
+  }
+  const list = async (...args: string[]): Promise<Row[]> =>
+    JSON.parse(await ok(env, 'requests', '--json', ...args))
+  const all = await list()
+  expect(all.map(({ requestId }) => requestId)).toEqual(answers.map(({ body }) => body.requestId))
+  expect(all.map(({ result, why }) => [result, why])).toEqual([
+    ['sent', ''],
+    ['mismatch', 'the code was wrong'],
+    ['rate-limited', 'SMS cooldown of this brand and phone'],
+    ['verified', ''],
+    ['budget exhausted', 'budget country:FR'],
+    ['blocked destination', expect.stringContaining('United Kingdom')],
+    ['guard denied', 'the number range is blocked'],
+    ['sent', ''],
+    ['validation_error', expect.stringContaining('`message`')],
+    ['queued', ''],
+  ])
+
+  const visitor = await new Visitor(service).enter()
+  const subject = all[0]?.recipientSubject
+  const queries: readonly (readonly [rows: number, query: string, ...args: string[]])[] = [
+    [10, ''],
+    [5, `recipient=${subject}`, '--to', '+1 202 555 0143'],
+    [2, 'result=limited&country=US', '--result', 'limited', '--country', 'us'],
+    [3, 'result=limited', '--result', 'limited'],
+    [1, 'result=destination', '--result', 'destination'],
+    [2, 'call=verify&app=shop', '--call', 'verify', '--app', 'shop'],
+    [1, 'channel=EMAIL&provider=outbox', '--channel', 'EMAIL', '--provider', 'outbox'],
+    [0, 'brand=other', '--brand', 'other'],
+    [0, 'until=2020-01-01T00:00Z', '--until', '2020-01-01T00:00Z'],
+  ]
+  for (const [count, query, ...args] of queries) {
+    const { html: csv } = await visitor.get(`/admin/calls.csv?${query}`)
+    const rows = await list(...args)
+    const ofConsole = csv.trimEnd().split('\r\n').slice(1).reverse()
+    expect([query, rows.length, ofConsole.length]).toEqual([query, count, count])
+    for (const [index, { requestId, result, why }] of rows.entries()) {
+      expect(ofConsole[index]).toContain(`,${requestId},`)
+      expect(ofConsole[index]?.replaceAll('"', '')).toContain(`,${result},${why},`)
+    }
+  }
+  const limited = await otpost(['deliveries', '--to', '33612345678'], env)
+  expect(limited.stderr).toContain('`otpost requests --to` lists all requests')
+  expect(await ok(env, 'requests', '--to', '33612345678')).toMatch(
+    / 33\*{7}78 +FR +send +429 +budget exhausted +budget country:FR +\d+\n$/,
+  )
+  expect(await failed(2, env, 'requests', '--result', 'lost')).toContain('wrong-code')
+  await service.close()
 })
 
 test('a server that is killed during a delivery leaves an unfinished request trace', async () => {

@@ -1,12 +1,19 @@
 import { type Command, Option } from 'commander'
+import type { Context } from '../context.ts'
 import type { Contacts, Recipient } from '../domain/contact.ts'
-import { type Delivery, type RequestTrace, statusOf, whyOf } from '../domain/events/event-log.ts'
-import { explain } from '../domain/events/explain.ts'
+import { type Call, type Delivery, type RequestTrace, statusOf, whyOf } from '../domain/events/event-log.ts'
+import { explain, resultOf } from '../domain/events/explain.ts'
 import {
+  type CallFilter,
+  callResults,
+  calls,
   type DeliveryFilter,
   deliveryStatuses,
   type ErrorClass,
   errorClasses,
+  type Found,
+  type LogFilter,
+  type PageOfLog,
   type Place,
   statusesIn,
   statusKeys,
@@ -32,18 +39,23 @@ import {
 } from './common.ts'
 import { jobRow } from './queue.ts'
 
-interface DeliveryOptions
-  extends Pick<DeliveryFilter, 'provider' | 'app' | 'brand' | 'channel' | 'template' | 'lang'> {
-  request?: string
+/** Of both lists. */
+interface LogOptions extends Pick<LogFilter, 'provider' | 'app' | 'brand' | 'channel'> {
   to?: string
-  status?: string[]
   country?: string
-  error?: ErrorClass
   since?: string
   until?: string
   limit: number
   json?: true
 }
+
+interface DeliveryOptions extends LogOptions, Pick<DeliveryFilter, 'template' | 'lang'> {
+  request?: string
+  status?: string[]
+  error?: ErrorClass
+}
+
+type CallOptions = LogOptions & Pick<CallFilter, 'call' | 'result'>
 
 interface OutboxOptions {
   to?: string
@@ -51,33 +63,35 @@ interface OutboxOptions {
 }
 
 export function messageCommands(program: Command, env: Env): void {
-  program
+  const deliveries = program
     .command('deliveries')
     .description(
       'list the delivery log: each attempt with its provider, outcome and delivery report; oldest first',
     )
     .option('--request <id>', 'only attempts of this request')
-    .option('--to <recipient>', 'only attempts to this phone number or e-mail address')
+  logOptions(deliveries, 'attempts')
     .addOption(
       new Option('--status <status...>', 'only attempts with one of these statuses').choices(
         statusKeys.map(wordOf),
       ),
     )
-    .option('--provider <name>', 'only attempts of this provider')
-    .option('--app <appId>', 'only attempts of this app')
-    .option('--brand <slug>', 'only attempts of this brand')
-    .addOption(new Option('--channel <channel>', 'only SMS, or only e-mail').choices(['SMS', 'EMAIL']))
-    .option('--country <code>', 'only SMS to this country, such as GB')
     .option('--template <key>', 'only messages of this template')
     .option('--lang <tag>', 'only texts in this language, such as hi; not texts of the caller')
     .addOption(
       new Option('--error <class>', 'only failures with this cause').choices(Object.keys(errorClasses)),
     )
-    .option('--since <when>', 'only later attempts: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
-    .option('--until <when>', 'only earlier attempts, in the same form')
-    .option('--limit <count>', 'the maximum number of attempts, the latest ones', wholeNumber, 100)
-    .option('--json', 'print a JSON array')
     .action((options: DeliveryOptions) => printDeliveries(env, options))
+  const requests = program
+    .command('requests')
+    .description(
+      'list the API calls of apps with their result and its reason, also those that were rejected or rate-limited; oldest first',
+    )
+  logOptions(requests, 'calls')
+    .addOption(new Option('--call <call>', 'only calls of this kind').choices(Object.keys(calls)))
+    .addOption(
+      new Option('--result <result>', 'only calls with this result').choices(Object.keys(callResults)),
+    )
+    .action((options: CallOptions) => printCalls(env, options))
   program
     .command('explain')
     .description(
@@ -105,6 +119,21 @@ export function messageCommands(program: Command, env: Env): void {
     .action((options: OutboxOptions) => printOutbox(env, options))
 }
 
+function logOptions(command: Command, rows: 'attempts' | 'calls'): Command {
+  const of = rows === 'attempts' ? 'of' : 'with an attempt of'
+  return command
+    .option('--to <recipient>', `only ${rows} to this phone number or e-mail address`)
+    .option('--provider <name>', `only ${rows} ${of} this provider`)
+    .option('--app <appId>', `only ${rows} of this app`)
+    .option('--brand <slug>', `only ${rows} of this brand`)
+    .addOption(new Option('--channel <channel>', 'only SMS, or only e-mail').choices(['SMS', 'EMAIL']))
+    .option('--country <code>', 'only SMS to this country, such as GB')
+    .option('--since <when>', `only later ${rows}: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z`)
+    .option('--until <when>', `only earlier ${rows}, in the same form`)
+    .option('--limit <count>', `the maximum number of ${rows}, the latest ones`, wholeNumber, 100)
+    .option('--json', 'print a JSON array')
+}
+
 async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
   await withContext(env, async ({ outbox }, { contacts }) => {
     const recipient = recipientIn(contacts, options.to)
@@ -124,36 +153,59 @@ function recipientIn(contacts: Contacts, to: string | undefined): Recipient | un
   throw new OperatorError('--to must be a phone number or an e-mail address.')
 }
 
+function logFilter(
+  options: LogOptions,
+  { subjectsOf, now }: Pick<Context, 'subjectsOf' | 'now'>,
+  contacts: Contacts,
+): LogFilter {
+  const { provider, app, brand, channel, country, since, until } = options
+  const recipient = recipientIn(contacts, options.to)
+  return {
+    recipientSubjects: recipient && subjectsOf(recipient),
+    provider,
+    app,
+    brand: brand?.trim().toLowerCase(),
+    channel,
+    country: country?.toUpperCase(),
+    since: since === undefined ? undefined : instant(since, now()),
+    until: until === undefined ? undefined : instant(until, now(), '--until'),
+  }
+}
+
+/** The latest rows, oldest first. One search reads a limited part of the log. */
+async function latest<Row>(
+  limit: number,
+  find: (page: PageOfLog) => Promise<Found<Row>>,
+): Promise<readonly Row[]> {
+  const found: Row[] = []
+  let before: Place | undefined
+  do {
+    const { rows, next } = await find({ before, limit: limit - found.length })
+    found.push(...rows)
+    before = next ?? undefined
+  } while (before !== undefined && found.length < limit)
+  return found.reverse()
+}
+
 async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void> {
-  await withServerContext(env, async ({ eventLog, subjectsOf, now }, { contacts, database }) => {
-    const recipient = recipientIn(contacts, options.to)
-    const { provider, app, brand, channel, template, error: errorClass } = options
+  await withServerContext(env, async (context, { contacts, database }) => {
+    const { template, lang, error: errorClass } = options
     const filter: DeliveryFilter = {
+      ...logFilter(options, context, contacts),
       requestId: options.request === undefined ? undefined : requestId(options.request),
-      recipientSubjects: recipient && subjectsOf(recipient),
       statuses: options.status && statusesIn(options.status),
-      provider,
-      app,
-      brand: brand?.trim().toLowerCase(),
-      channel,
-      country: options.country?.toUpperCase(),
       template,
-      lang: options.lang === undefined ? undefined : (canonicalTag(options.lang) ?? options.lang),
+      lang: lang === undefined ? undefined : (canonicalTag(lang) ?? lang),
       errorClass,
-      since: options.since === undefined ? undefined : instant(options.since, now()),
-      until: options.until === undefined ? undefined : instant(options.until, now(), '--until'),
     }
-    const found: Delivery[] = []
-    let before: Place | undefined
-    do {
-      const page = { before, limit: options.limit - found.length }
-      const { rows, next } = await eventLog.findDeliveries(filter, page)
-      found.push(...rows)
-      before = next ?? undefined
-    } while (before !== undefined && found.length < options.limit)
-    const rows = found.reverse()
+    const rows = await latest(options.limit, (page) => context.eventLog.findDeliveries(filter, page))
     if (rows.length === 0 && !options.json) {
       complain(`No deliveries match in ${database.name}.`)
+      if (options.to !== undefined) {
+        complain(
+          'A rate-limited, blocked or denied request has no delivery: `otpost requests --to` lists all requests.',
+        )
+      }
       return
     }
     printTable(options.json, rows.map(deliveryRow), [
@@ -169,6 +221,31 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       ['STATUS', (row) => deliveryStatuses[row.status].name],
       ['WHY', (row) => whyOf({ ...row, report: row.receipt }) || '-'],
       ['MS', (row) => String(row.durationMs)],
+    ])
+  })
+}
+
+async function printCalls(env: Env, options: CallOptions): Promise<void> {
+  await withServerContext(env, async (context, { contacts, database }) => {
+    const { call, result } = options
+    const filter: CallFilter = { ...logFilter(options, context, contacts), call, result }
+    const rows = await latest(options.limit, (page) => context.eventLog.findCalls(filter, page))
+    if (rows.length === 0 && !options.json) {
+      complain(`No requests match in ${database.name}.`)
+      return
+    }
+    printTable(options.json, rows.map(callRow), [
+      ['TIME', (row) => row.at],
+      ['REQUEST', (row) => row.requestId],
+      ['APP', (row) => row.app],
+      ['BRAND', (row) => row.brand ?? '-'],
+      ['TO', (row) => row.recipient ?? (row.recipients === null ? '-' : `${row.recipients} recipients`)],
+      ['COUNTRY', (row) => row.country ?? '-'],
+      ['CALL', (row) => row.operation],
+      ['STATUS', (row) => (row.end === null ? '-' : String(row.end.status))],
+      ['RESULT', (row) => row.result],
+      ['WHY', (row) => row.why || '-'],
+      ['MS', (row) => (row.end === null ? '-' : String(row.end.durationMs))],
     ])
   })
 }
@@ -233,4 +310,9 @@ function traceRow(trace: RequestTrace, deliveries: readonly Delivery[]) {
     })),
     deliveries: deliveries.map(deliveryRow),
   }
+}
+
+/** As `explain --json`, with the result in words. */
+function callRow(call: Call) {
+  return { ...traceRow(call, call.deliveries), ...resultOf(call) }
 }

@@ -7,7 +7,7 @@ import { attemptsPerJob, type ListedJob } from '../messages/queue.ts'
 import { formatMicros } from '../money/amounts.ts'
 import type { AuthoredRule } from '../operator/destinations.ts'
 import type { LimitName } from '../otp/limits.ts'
-import { type Delivery, type RequestTrace, statusOf, whyOf } from './event-log.ts'
+import { type Call, type Delivery, type RequestTrace, statusOf, whyOf } from './event-log.ts'
 import { deliveryStatuses } from './log-search.ts'
 import {
   type Flag,
@@ -226,6 +226,42 @@ function limitStatus({ limit, max, used, endsAt, refused, budget }: LimitStatus)
   }
   if (refused) return `REJECTED  ${words}: ${max} of ${max} used${reset}`
   return used === null ? `passed    ${words}: below ${max}` : `passed    ${words}: ${used} of ${max}${reset}`
+}
+
+export interface CallResult {
+  /** In a few words. */
+  readonly result: string
+  /** The limit, the guard's reason, the provider's or the message of the error. Empty: the result says it. */
+  readonly why: string
+}
+
+/** How a call ended, for lists of calls: the command's and the console's. */
+export function resultOf(call: Call): CallResult {
+  const { operation, flags, limits, end, deliveries } = call
+  if (end === null) return { result: 'no response', why: '' }
+  const { status, error, message } = end
+  if (flags.includes('replayed'))
+    return { result: 'replayed', why: `the answer of request ${message} was sent again` }
+  const decision = guardDecision(call, error)
+  if (error === null) {
+    const result = operation === 'verify' ? 'verified' : status === 202 ? 'queued' : 'sent'
+    const notes = [
+      decision && `recorded by the SMS pumping guard: ${guardWords[decision.bucket]}`,
+      flags.includes('destination') && 'recorded by a destination rule with `monitor`',
+      flags.includes('review') && 'review number',
+    ]
+    return { result, why: notes.filter(Boolean).join('; ') }
+  }
+  if (decision?.verdict === 'denied') return { result: 'guard denied', why: guardWords[decision.bucket] }
+  if (isBlocked(call, error)) return { result: 'blocked destination', why: message ?? '' }
+  if (error === 'rate_limited' || error === 'cooldown_active') {
+    const limit = limits.find(({ refused }) => refused)
+    if (limit?.budget) return { result: 'budget exhausted', why: `budget ${limit.budget.scope}` }
+    return { result: 'rate-limited', why: limit ? limitWords[limit.limit] : (message ?? '') }
+  }
+  const last = deliveries.findLast(({ outcome }) => outcome !== 'accepted')
+  const [, meaning = ''] = refusals[kindOf(error)]
+  return { result: error, why: last ? `${last.provider}: ${whyOf(last)}` : (message ?? meaning) }
 }
 
 function jobSection(jobs: readonly ListedJob[]): string[] {

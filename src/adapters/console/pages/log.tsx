@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { countryWords } from '../../../domain/destinations/destination.ts'
 import { type Call, type Delivery, statusOf, whyOf } from '../../../domain/events/event-log.ts'
+import { resultOf } from '../../../domain/events/explain.ts'
 import {
   callResults,
   deliveryStatuses,
@@ -13,7 +14,6 @@ import {
   statusKeys,
   wordOf,
 } from '../../../domain/events/log-search.ts'
-import { guardDecision } from '../../../domain/events/request-context.ts'
 import { dayMs, hourMs, minuteMs, periodOf } from '../../../domain/time.ts'
 import {
   Badge,
@@ -407,7 +407,7 @@ function deliveryCells(row: Delivery) {
 
 function callCells(row: Call) {
   const { requestId, at, app, brand, operation, recipient, recipientSubject, recipients, country, end } = row
-  const notes = notesOf(row)
+  const { result, why } = resultOf(row)
   return [
     <Instant at={at} />,
     <RequestLink requestId={requestId} />,
@@ -425,18 +425,14 @@ function callCells(row: Call) {
     ),
     <code>{callPaths[operation].replace('POST ', '')}</code>,
     <Attempts row={row} />,
-    end === null ? (
-      <Badge tone="warn">no response</Badge>
-    ) : (
-      <span class="two-lines">
-        <Badge tone={end.error === null ? 'good' : 'bad'}>{`${end.status} ${end.error ?? 'success'}`}</Badge>
-        {notes.map((note) => (
-          <small key={note} class="why">
-            {rich(note)}
-          </small>
-        ))}
-      </span>
-    ),
+    <span class="two-lines">
+      <Badge tone={end === null ? 'warn' : end.error === null ? 'good' : 'bad'}>
+        {end === null ? result : `${end.status} ${result}`}
+      </Badge>
+      {why !== '' && (end?.error == null || row.deliveries.length === 0) && (
+        <small class="why">{rich(why)}</small>
+      )}
+    </span>,
     <span class="nowrap">{end === null ? '–' : elapsed(end.durationMs)}</span>,
   ]
 }
@@ -464,19 +460,6 @@ function Attempts({ row: { deliveries } }: { row: Call }) {
 }
 
 const mostAttempts = 4
-
-/** Why the request failed, if its error and its attempts do not say it. Then what was only recorded. */
-function notesOf({ flags, limits, end, deliveries }: Call): string[] {
-  if (flags.includes('replayed')) return ['the answer of an earlier request']
-  const notes = end?.error && end.message && deliveries.length === 0 ? [end.message] : []
-  const decision = guardDecision({ flags, limits }, end?.error)
-  if (decision?.verdict === 'denied') notes.push('denied by the SMS pumping guard')
-  if (decision?.verdict === 'recorded') notes.push('recorded by the SMS pumping guard')
-  if (flags.includes('destination') && end?.error !== 'validation_error')
-    notes.push('recorded by a destination rule with `monitor`')
-  if (flags.includes('review')) notes.push('review number')
-  return notes
-}
 
 function RequestLink({ requestId, children }: { requestId: string; children?: ComponentChildren }) {
   return (

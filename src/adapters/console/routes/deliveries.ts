@@ -1,5 +1,5 @@
-import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
-import { blockingRules, explain } from '../../../domain/events/explain.ts'
+import { type Call, type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
+import { blockingRules, explain, resultOf } from '../../../domain/events/explain.ts'
 import {
   deliveryStatuses,
   type Found,
@@ -139,7 +139,7 @@ const deliveryColumns: Columns<Delivery> = {
   duration_ms: ({ durationMs }) => durationMs,
 }
 
-const callColumns: Columns<RequestTrace> = {
+const callColumns: Columns<Call> = {
   time: ({ at }) => new Date(at).toISOString(),
   request_id: ({ requestId }) => requestId,
   app: ({ app }) => app,
@@ -151,6 +151,8 @@ const callColumns: Columns<RequestTrace> = {
   operation: ({ operation }) => operation,
   status: ({ end }) => end?.status,
   error: ({ end }) => end?.error,
+  result: (call) => resultOf(call).result,
+  why: (call) => resultOf(call).why,
   reference: ({ reference }) => reference,
   duration_ms: ({ end }) => end?.durationMs,
 }
