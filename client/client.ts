@@ -1,4 +1,5 @@
 import {
+  type FailureReason,
   type MessageStatus,
   type MessageStatusErrors,
   type MessageStatusRequest,
@@ -20,6 +21,7 @@ import {
 // Bun, Deno and edge runtimes. Use it on servers only: a program that has the API key can send in the brand's name.
 
 export type {
+  FailureReason,
   HtmlEmailRequest,
   MessageStatus,
   MessageStatusErrors,
@@ -131,6 +133,10 @@ export interface ServiceFailure<Code> extends Replayable {
   readonly error: Code
   /** Text for people. Its wording may change. */
   readonly message: string
+  /** With rate_limited: the limit. With validation_error: a blocked destination, or one field at fault. */
+  readonly reason?: FailureReason
+  /** With the reason `field`: its path in the request, such as `phone`, `variables.orderDate` or `to[3]`. */
+  readonly field?: string
   /** The id of this request in the server log. */
   readonly requestId: string
   readonly status: number
@@ -144,6 +150,8 @@ export interface NoAnswer {
   /** `timeout`: not within timeoutMs. `unreachable`: there was no connection, or it broke. */
   readonly error: 'timeout' | 'unreachable'
   readonly message: string
+  readonly reason?: undefined
+  readonly field?: undefined
   readonly requestId?: undefined
   readonly status?: undefined
   readonly retryAfterSeconds?: undefined
@@ -157,6 +165,8 @@ export interface UnexpectedAnswer {
   readonly success: false
   readonly error: 'unexpected_answer'
   readonly message: string
+  readonly reason?: undefined
+  readonly field?: undefined
   readonly status: number
   /** Present if the response came from the service. */
   readonly requestId?: string

@@ -1,5 +1,20 @@
 // Written by `bun run contract` from the description of the interface, src/adapters/http/openapi.ts. Edit that.
 
+/** Why a request was rate-limited or is invalid. A newer service may have others. */
+export type FailureReason =
+  | 'phone_minute'
+  | 'phone_hour'
+  | 'app_minute'
+  | 'mailbox_hour'
+  | 'wrong_codes'
+  | 'guard'
+  | 'budget'
+  | 'credentials'
+  | 'client_ip'
+  | 'queue'
+  | 'destination'
+  | 'field'
+
 /** A code by SMS. A field email is ignored. */
 export interface SmsOtpSendRequest {
   /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */

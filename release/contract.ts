@@ -62,7 +62,7 @@ export function currentDescription(): Description {
 
 /** The text of client/contract.ts. Throws for an unsupported form of schema. */
 export async function contract(description: Description = currentDescription()): Promise<string> {
-  const { paths } = withoutReferences(description)
+  const { paths, components } = withoutReferences(description)
   const types = new Map<string, string>()
   const declare = (schema: Schema, rivals: readonly Schema[] = [], isAnswer = false) => {
     const name = nameOf(schema)
@@ -73,6 +73,11 @@ export async function contract(description: Description = currentDescription()):
     } else types.set(name, declaration(name, schema, rivals.flatMap(shapesOf), isAnswer))
     return name
   }
+  const reasons = valuesOf(components.schemas.Error?.properties?.reason ?? {}).map(literal)
+  types.set(
+    'reasons',
+    `${comment('Why a request was rate-limited or is invalid. A newer service may have others.')}export type FailureReason = ${reasons.join(' | ')}`,
+  )
   const table: string[] = []
   for (const [method, path] of Object.entries(methods)) {
     const operation = paths[path]?.post
@@ -145,7 +150,7 @@ function codesOf(schema: Schema): { code: string; fields: Readonly<Record<string
   const {
     anyOf,
     allOf,
-    properties: { error, success, message, requestId, ...fields } = {},
+    properties: { error, success, message, requestId, reason, field, ...fields } = {},
   } = resolved(schema)
   if (anyOf) return anyOf.flatMap(codesOf)
   // The last one has the codes of this answer.

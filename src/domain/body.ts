@@ -1,4 +1,4 @@
-import { Failure, invalid } from './failures.ts'
+import { Failure, invalidField } from './failures.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 
@@ -42,15 +42,21 @@ export interface TextRule {
 
 /** A sentence that begins with `name`; undefined: the text is valid. */
 export function textProblem(name: string, value: unknown, rule: TextRule): string | undefined {
-  if (!isGiven(value)) return `${name} is required.`
-  if (typeof value !== 'string') return `${name} must be a string.`
-  if (value.trim() === '') return `${name} must not be empty.`
+  const fault = textFault(value, rule)
+  return fault === undefined ? undefined : `${name} ${fault}`
+}
+
+/** The same without the name. */
+export function textFault(value: unknown, rule: TextRule): string | undefined {
+  if (!isGiven(value)) return 'is required.'
+  if (typeof value !== 'string') return 'must be a string.'
+  if (value.trim() === '') return 'must not be empty.'
   if (value.length > rule.max && characters(value) > rule.max) {
-    return `${name} must have at most ${rule.max} characters.`
+    return `must have at most ${rule.max} characters.`
   }
-  if (!value.isWellFormed()) return `${name} must be well-formed Unicode.`
+  if (!value.isWellFormed()) return 'must be well-formed Unicode.'
   const [character] = forbidden[rule.lines ?? 'one'].exec(value) ?? []
-  return character === undefined ? undefined : `${name} must not contain ${characterName(character)}.`
+  return character === undefined ? undefined : `must not contain ${characterName(character)}.`
 }
 
 function characterName(character: string): string {
@@ -60,8 +66,8 @@ function characterName(character: string): string {
 }
 
 export function text(name: string, value: unknown, rule: TextRule): string {
-  const problem = textProblem(`\`${name}\``, value, rule)
-  if (problem !== undefined) throw invalid(problem)
+  const fault = textFault(value, rule)
+  if (fault !== undefined) throw invalidField(name, fault)
   return value as string
 }
 

@@ -79,13 +79,13 @@ export function earlierRecipient({ channel }: Recipient, text: string): Recipien
   return { channel, identity }
 }
 
-/** Why the text of a recipient failed normalization, as a sentence that begins with the name of its field. */
-export function recipientProblem(field: string, value: unknown, channel: Channel): string {
-  if (typeof value !== 'string') return `\`${field}\` must be a string.`
-  if (channel === 'EMAIL') return `\`${field}\` must be an e-mail address, such as pat@example.com.`
+/** Why the text of a recipient failed normalization, as the end of a sentence that begins with the name of its field. */
+export function recipientFault(value: unknown, channel: Channel): string {
+  if (typeof value !== 'string') return 'must be a string.'
+  if (channel === 'EMAIL') return 'must be an e-mail address, such as pat@example.com.'
   return /^[0-9 +\-().]*$/.test(value)
-    ? `\`${field}\` must have 7 to 15 digits.`
-    : `\`${field}\` must have only digits, spaces and the characters + - ( ) .`
+    ? 'must have 7 to 15 digits.'
+    : 'must have only digits, spaces and the characters + - ( ) .'
 }
 
 /** Design D6. */

@@ -60,9 +60,9 @@ export type FailureReason = (typeof failureReasons)[number]
 
 export interface FailureDetails {
   /** On rate_limited and on validation_error only (design D50). */
-  readonly reason?: FailureReason
+  readonly reason?: FailureReason | undefined
   /** With the reason `field`: the field at fault. */
-  readonly field?: string
+  readonly field?: string | undefined
   /** On every 429, on idempotency_in_progress and on unavailable. */
   readonly retryAfterSeconds?: number
   /** On notification_failed (spec 4.4, rule 11). */
@@ -91,4 +91,12 @@ export class Failure {
 /** @param message a sentence without text of the caller, since the event log stores it */
 export function invalid(message: string): Failure {
   return new Failure('validation_error', message)
+}
+
+/**
+ * @param field its path in the body, such as `variables.orderDate` or `to[3]` (elements count from 0)
+ * @param fault the rest of the sentence that begins with the field
+ */
+export function invalidField(field: string, fault: string): Failure {
+  return new Failure('validation_error', `\`${field}\` ${fault}`, { reason: 'field', field })
 }

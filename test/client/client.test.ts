@@ -140,6 +140,12 @@ describe('a result', () => {
     })
   })
 
+  test('of a failed call has the reason, and the field at fault', async () => {
+    const { client } = clientOf(app)
+    const failed = await client.send({ phone: 'call me' })
+    expect(failed).toMatchObject({ error: 'validation_error', reason: 'field', field: 'phone' })
+  })
+
   test("is for the client's brand, unless the call names another by id or by name", async () => {
     app.advance(3600)
     const { client, bodies } = clientOf(app)

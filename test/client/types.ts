@@ -7,6 +7,7 @@ import {
   type VerifyResult,
 } from 'otpost/client'
 import type {
+  FailureReason,
   HtmlEmailRequest,
   MessageStatus,
   MessageStatusErrors,
@@ -27,7 +28,7 @@ import type {
   VerifyErrors,
 } from '../../client/contract.ts'
 import type { Described } from '../../src/adapters/http/schemas.ts'
-import type { FailureKind } from '../../src/domain/failures.ts'
+import type { FailureKind, FailureReason as ServiceReason } from '../../src/domain/failures.ts'
 
 // Nothing here runs; the compiler checks it. A line stops compiling when the client and the service differ, or when the
 // compiler accepts a wrong call.
@@ -104,6 +105,7 @@ type Known<Method extends keyof typeof operations> = (typeof operations)[Method]
 export type _Failures = Claims<
   [
     Same<AnyError, Exclude<FailureKind, OutsideOperations>>,
+    Same<FailureReason, ServiceReason>,
     Same<Known<'send'>, keyof SendErrors>,
     Same<Known<'resend'>, keyof ResendErrors>,
     Same<Known<'verify'>, keyof VerifyErrors>,

@@ -12,7 +12,7 @@ import {
   templateOf,
   templateVariables,
 } from '../../src/domain/messages/templates.ts'
-import { hasUrl, scriptProblem } from '../../src/domain/messages/words.ts'
+import { hasUrl, scriptFault } from '../../src/domain/messages/words.ts'
 
 function template(key: string): Template {
   const found = templateOf(key)
@@ -287,7 +287,7 @@ describe('mixed scripts (design D31)', () => {
     '\u13e2ayPal',
   ]
   test.each(mixed)('are detected in %p', (text) => {
-    expect(scriptProblem('name', text)).toStartWith('name must not mix')
+    expect(scriptFault(text)).toStartWith('must not mix')
   })
 
   const plain = [
@@ -303,7 +303,7 @@ describe('mixed scripts (design D31)', () => {
     '\u0928\u092e\u0938\u094d\u0924\u0947 Acme',
   ]
   test.each(plain)('are not detected in %p', (text) => {
-    expect(scriptProblem('name', text)).toBeUndefined()
+    expect(scriptFault(text)).toBeUndefined()
   })
 })
 

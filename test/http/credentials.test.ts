@@ -250,7 +250,7 @@ describe('failed authentication (D22)', () => {
     for (const answer of answers) expectError(answer, 403, 'forbidden')
     guarded.advance(20)
     const refused = await guess()
-    expectError(refused, 429, 'rate_limited')
+    expectError(refused, 429, 'rate_limited', 'credentials')
     expect(retryAfter(refused)).toBe(40)
     // Valid credentials are always accepted: a client that guesses from the app's IP address cannot lock out
     // the app.

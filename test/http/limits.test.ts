@@ -284,7 +284,7 @@ describe('the limit of OTP mails (D24): 30 an hour per mailbox', () => {
     expectError(await send(app, { channel: 'EMAIL', email: 'flooded+new@example.com' }), 429, 'rate_limited')
     app.advance(600)
     const refused = await send(app, { channel: 'EMAIL', email })
-    expectError(refused, 429, 'rate_limited')
+    expectError(refused, 429, 'rate_limited', 'mailbox_hour')
     expect(retryAfter(refused)).toBe(3000)
     expectError(
       await app.post('/otp/resend', { ...freshApp(), channel: 'EMAIL', email }),
@@ -380,7 +380,7 @@ describe('wrong codes for all codes of a recipient (D23)', () => {
     await guessWrong(app, { phone }, 3)
     const otp = await guessWrong(app, { phone }, 2)
     const refused = await app.post('/otp/verify', { phone, otp })
-    expectError(refused, 429, 'rate_limited')
+    expectError(refused, 429, 'rate_limited', 'wrong_codes')
     expect(retryAfter(refused)).toBe(86_400 - 60)
     expectError(await app.post('/otp/verify', { phone, otp: otherThan(otp) }), 429, 'rate_limited')
     app.clock.now = startedAt + 86_400_000 - 60_000

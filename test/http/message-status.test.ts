@@ -402,7 +402,7 @@ describe('a status request', () => {
     const refused = answers.filter(({ status }) => status === 429)
     expect(refused).toHaveLength(10)
     for (const each of refused) {
-      expectError(each, 429, 'rate_limited')
+      expectError(each, 429, 'rate_limited', 'app_minute')
       expect(retryAfter(each)).toBe(60)
     }
     // An invalid request counts too, and another app has its own limit.

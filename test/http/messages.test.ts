@@ -254,6 +254,9 @@ describe('the message of a response starts with the typical message of spec sect
   test.each([...rows])('%s', async (message, call) => {
     const { body } = await call()
     expect(body).toMatchObject({ success: false, message })
+    // The field that the sentence begins with (design D50).
+    const [, field] = /^`([^`]+)`/.exec(message) ?? []
+    if (body.error === 'validation_error') expect(body.field).toBe(field)
   })
 })
 

@@ -158,7 +158,7 @@ describe('POST /integrations/requests (D18)', () => {
     }
     expect(ids.size).toBe(5)
     const refused = await app.postRaw('/integrations/requests', request)
-    expectError(refused, 429, 'rate_limited')
+    expectError(refused, 429, 'rate_limited', 'client_ip')
     expect(retryAfter(refused)).toBe(3600 - 5 * 60)
     app.advance(retryAfter(refused) - 1)
     expectError(await app.postRaw('/integrations/requests', request), 429, 'rate_limited')
@@ -186,7 +186,7 @@ test('at most 1,000 integration requests can be pending; more return 429 rate_li
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 429, 429, 429, 429])
   for (let count = 0; count < 6; count++) {
     const refused = await full.postRaw('/integrations/requests', request)
-    expectError(refused, 429, 'rate_limited')
+    expectError(refused, 429, 'rate_limited', 'none')
     expect(retryAfter(refused)).toBe(3600)
   }
   expect(await requests.pendingCount()).toBe(1000)

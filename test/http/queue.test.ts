@@ -108,7 +108,7 @@ describe('a request', () => {
     gateway.answer(() => temporary)
     expectSuccess(await notifyLater({ to: [freshPhone(), freshPhone()] }), ['channel', 'recipients'], 202)
     const rejected = await notifyLater({ to: [freshPhone(), freshPhone()] })
-    expectError(rejected, 429, 'rate_limited')
+    expectError(rejected, 429, 'rate_limited', 'queue')
     expectSuccess(await notifyLater(), ['channel', 'recipients'], 202)
     await app.app.queue.idle()
     gateway.answer(() => accepted)

@@ -1,4 +1,5 @@
 import { expect } from 'bun:test'
+import { type FailureReason, failureReasons } from '../../src/domain/failures.ts'
 import { type Answer, createTestApp, type TestApp } from './app.ts'
 
 /** One line of a table of the contract: a body, and what it is answered with. */
@@ -9,12 +10,14 @@ export interface Row {
   readonly status: number
   /** The machine code of the refusal, or null where the request succeeds. */
   readonly error: string | null
+  /** Of a rate_limited the reason, of a validation_error the field at fault or `destination`. Undefined: not checked. */
+  readonly detail?: string | undefined
 }
 
-/** A row that is answered with this status and, where it is refused, this code: `400 validation_error`. */
+/** A row that is answered with this status and, where it is refused, this code and detail: `400 validation_error phone`. */
 export function row(answer: string, name: string, body: Row['body']): Row {
-  const [status, error = null] = answer.split(' ')
-  return { name, body, status: Number(status), error }
+  const [status, error = null, detail] = answer.split(' ')
+  return { name, body, status: Number(status), error, detail }
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -29,13 +32,26 @@ export const successFields: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** A refusal or failure: status, code, the error envelope with exactly its fields, and Retry-After on a 429. */
-export function expectError(answer: Answer, status: number, error: string): void {
+export function expectError(answer: Answer, status: number, error: string, detail?: string): void {
   expect({ status: answer.status, error: answer.body.error }).toEqual({ status, error })
+  const { reason, field } = answer.body
   const channel = error === 'notification_failed' ? ['channel', 'recipients'] : []
-  expectKeys(answer, ['success', 'error', 'message', 'requestId', ...channel])
+  const why = [...(reason === undefined ? [] : ['reason']), ...(field === undefined ? [] : ['field'])]
+  expectKeys(answer, ['success', 'error', 'message', 'requestId', ...channel, ...why])
+  const known = reasonsOf[error] ?? []
+  const isRequired = error === 'rate_limited' && detail !== 'none'
+  expect(isRequired ? known : [undefined, ...known]).toContain(reason)
+  expect(typeof field).toBe(reason === 'field' ? 'string' : 'undefined')
+  if (detail !== undefined) expect({ detail: field ?? reason ?? 'none' }).toEqual({ detail })
   expect(answer.body.success).toBe(false)
   expectCommon(answer)
   if (status === 429) expect(answer.headers.get('retry-after')).toMatch(/^[1-9][0-9]*$/)
+}
+
+/** Design D50. */
+const reasonsOf: Readonly<Record<string, readonly FailureReason[]>> = {
+  validation_error: ['destination', 'field'],
+  rate_limited: failureReasons.filter((reason) => reason !== 'destination' && reason !== 'field'),
 }
 
 /** A success: status 200 and exactly these fields beside `success`, `message` and `requestId`. */
@@ -49,7 +65,7 @@ export function expectSuccess(answer: Answer, fields: readonly string[] = [], st
 /** What a row of /notify says of an answer: it names the channel, and the template of an SMS (spec 2.4). */
 export function expectNotifyRow(row: Row, answer: Answer): void {
   if (row.error !== null) {
-    expectError(answer, row.status, row.error)
+    expectError(answer, row.status, row.error, row.detail)
     return
   }
   const isTemplateSms = typeof row.body.templateKey === 'string'
@@ -59,9 +75,9 @@ export function expectNotifyRow(row: Row, answer: Answer): void {
 }
 
 /** What a row says of an answer of this path. */
-export function expectRow(path: string, row: Pick<Row, 'status' | 'error'>, answer: Answer): void {
+export function expectRow(path: string, row: Pick<Row, 'status' | 'error' | 'detail'>, answer: Answer): void {
   if (row.error === null) expectSuccess(answer, successFields[path], row.status)
-  else expectError(answer, row.status, row.error)
+  else expectError(answer, row.status, row.error, row.detail)
 }
 
 /** An answer of any status except 5xx, in an envelope in any case. */

@@ -46,24 +46,27 @@ export function sendRows(): readonly Row[] {
     }),
     row('200', 'an unknown field', { phone: freshPhone(), colour: 'red' }),
     // Spec 4.1, 400 validation_error.
-    row('400 validation_error', 'no phone', {}),
-    row('400 validation_error', 'a null phone', { phone: null }),
-    row('400 validation_error', 'an empty phone', { phone: '' }),
-    row('400 validation_error', 'phone as a number', { phone: 15550100001 }),
-    row('400 validation_error', 'phone as an array', { phone: [freshPhone()] }),
-    row('400 validation_error', 'an email with channel SMS', { email: freshEmail() }),
-    row('400 validation_error', 'EMAIL without email', { channel: 'EMAIL' }),
-    row('400 validation_error', 'EMAIL with a phone only', { channel: 'EMAIL', phone: freshPhone() }),
-    row('400 validation_error', 'a null email', { channel: 'EMAIL', email: null }),
-    row('400 validation_error', 'email as a number', { channel: 'EMAIL', email: 5 }),
-    row('400 validation_error', 'an unknown channel', { channel: 'FAX', phone: freshPhone() }),
-    row('400 validation_error', 'channel as a number', { channel: 1, phone: freshPhone() }),
-    row('400 validation_error', 'an empty businessName', { phone: freshPhone(), businessName: '' }),
-    row('400 validation_error', 'a businessName of 41 characters', {
+    row('400 validation_error phone', 'no phone', {}),
+    row('400 validation_error phone', 'a null phone', { phone: null }),
+    row('400 validation_error phone', 'an empty phone', { phone: '' }),
+    row('400 validation_error phone', 'phone as a number', { phone: 15550100001 }),
+    row('400 validation_error phone', 'phone as an array', { phone: [freshPhone()] }),
+    row('400 validation_error phone', 'an email with channel SMS', { email: freshEmail() }),
+    row('400 validation_error email', 'EMAIL without email', { channel: 'EMAIL' }),
+    row('400 validation_error email', 'EMAIL with a phone only', { channel: 'EMAIL', phone: freshPhone() }),
+    row('400 validation_error email', 'a null email', { channel: 'EMAIL', email: null }),
+    row('400 validation_error email', 'email as a number', { channel: 'EMAIL', email: 5 }),
+    row('400 validation_error channel', 'an unknown channel', { channel: 'FAX', phone: freshPhone() }),
+    row('400 validation_error channel', 'channel as a number', { channel: 1, phone: freshPhone() }),
+    row('400 validation_error businessName', 'an empty businessName', {
+      phone: freshPhone(),
+      businessName: '',
+    }),
+    row('400 validation_error businessName', 'a businessName of 41 characters', {
       phone: freshPhone(),
       businessName: `${x40}x`,
     }),
-    row('400 validation_error', 'a businessName with a URL', {
+    row('400 validation_error businessName', 'a businessName with a URL', {
       phone: freshPhone(),
       businessName: 'Win at https://evil.test',
     }),
@@ -75,7 +78,10 @@ export function sendRows(): readonly Row[] {
       'Ac\u202eme',
       'Acme\u200b',
     ].map((businessName) =>
-      row('400 validation_error', `the businessName ${businessName}`, { phone: freshPhone(), businessName }),
+      row('400 validation_error businessName', `the businessName ${businessName}`, {
+        phone: freshPhone(),
+        businessName,
+      }),
     ),
     ...[
       '\u0411\u0430\u043d\u043a Pay',
@@ -86,24 +92,31 @@ export function sendRows(): readonly Row[] {
     ].map((businessName) =>
       row('200', `the businessName ${businessName}`, { phone: freshPhone(), businessName }),
     ),
-    row('400 validation_error', 'a loginId of mixed scripts', {
+    row('400 validation_error loginId', 'a loginId of mixed scripts', {
       brandId: 'logins',
       phone: freshPhone(),
       loginId: 'p\u0430ypal',
     }),
-    row('400 validation_error', 'businessName as a number', { phone: freshPhone(), businessName: 5 }),
-    row('400 validation_error', 'an empty loginId', { brandId: 'logins', phone: freshPhone(), loginId: '' }),
-    row('400 validation_error', 'a loginId of 65 characters', {
+    row('400 validation_error businessName', 'businessName as a number', {
+      phone: freshPhone(),
+      businessName: 5,
+    }),
+    row('400 validation_error loginId', 'an empty loginId', {
+      brandId: 'logins',
+      phone: freshPhone(),
+      loginId: '',
+    }),
+    row('400 validation_error loginId', 'a loginId of 65 characters', {
       brandId: 'logins',
       phone: freshPhone(),
       loginId: 'x'.repeat(65),
     }),
-    row('400 validation_error', 'a loginId with a URL', {
+    row('400 validation_error loginId', 'a loginId with a URL', {
       brandId: 'logins',
       phone: freshPhone(),
       loginId: 'jo. Unlock: https://evil.example/acme',
     }),
-    row('400 validation_error', 'loginId as a number', {
+    row('400 validation_error loginId', 'loginId as a number', {
       brandId: 'logins',
       phone: freshPhone(),
       loginId: 5,

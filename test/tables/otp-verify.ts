@@ -24,10 +24,10 @@ const otp = '123456'
 /** The responses of /otp/verify that depend on its fields only. */
 export const verifyRows: readonly Row[] = [
   // Spec 4.3, 400 validation_error.
-  row('400 validation_error', 'no otp', { phone }),
-  row('400 validation_error', 'neither phone nor email', { otp }),
-  row('400 validation_error', 'phone and email', { phone, email, otp }),
-  row('400 validation_error', 'null phone and email', { phone: null, email: null, otp }),
+  row('400 validation_error otp', 'no otp', { phone }),
+  row('400 validation_error none', 'neither phone nor email', { otp }),
+  row('400 validation_error none', 'phone and email', { phone, email, otp }),
+  row('400 validation_error none', 'null phone and email', { phone: null, email: null, otp }),
   // Spec 4.3, 400 invalid_input.
   row('400 invalid_input', 'otp as a number', { phone, otp: 123456 }),
   row('400 invalid_input', 'otp as an array', { phone, otp: ['123456'] }),

@@ -1,5 +1,11 @@
 import { type EventType, eventTypes } from '../../domain/events/webhook-events.ts'
-import { Failure, type FailureKind, failureMessages } from '../../domain/failures.ts'
+import {
+  Failure,
+  type FailureDetails,
+  type FailureKind,
+  type FailureReason,
+  failureMessages,
+} from '../../domain/failures.ts'
 import { notifySizes } from '../../domain/messages/notify.ts'
 import type { enabledOwnTemplates } from '../../domain/messages/notify-texts.ts'
 import { sampleOf } from '../../domain/messages/variables.ts'
@@ -102,7 +108,8 @@ can send. \`/otp/*\` and SMS on \`/notify\` require a brand; e-mail on \`/notify
 **Every response** has a \`requestId\`, in the body and as \`X-Request-Id\`. Give it to the operator with a question: the log has it too.
 
 **Errors** are \`{"success": false, "error", "message", "requestId"}\`. Use \`error\` in programs; \`message\` is for people
-and may change. An unknown path answers 404 \`not_found\`, a wrong method 405 \`method_not_allowed\` with \`Allow\`.
+and may change. A \`rate_limited\` has \`reason\`: which limit rejected the request. A \`validation_error\` has the reason
+\`destination\` if the operator blocks the number, or \`field\` if one field is at fault, which the member \`field\` names. An unknown path answers 404 \`not_found\`, a wrong method 405 \`method_not_allowed\` with \`Allow\`.
 
 **Safe retries.** Send, resend and notify take the header \`Idempotency-Key\`. Repeat a request that had no answer with the same
 key and body: if the first one succeeded, its answer comes again, with \`Idempotency-Replayed: true\` and the \`requestId\` of the
@@ -223,6 +230,10 @@ function sendOperation(verb: 'send' | 'resend') {
         'A limit of the phone, the mailbox, the application or the IP address is exhausted, or the recipient had too many wrong codes within a day.',
       sms_failed: 'No provider accepted the SMS or e-mail. The code is revoked.',
     },
+    reasons: [
+      ...['destination', 'field', 'phone_minute', 'phone_hour', 'mailbox_hour', 'app_minute'],
+      ...['wrong_codes', 'guard', 'budget', 'credentials'],
+    ] as const,
   })
 }
 
@@ -255,6 +266,7 @@ const verifyOperation = operation({
     rate_limited:
       'A limit of the application or the IP address is exhausted, or the recipient had too many wrong codes within a day.',
   },
+  reasons: ['field', 'app_minute', 'wrong_codes', 'credentials'],
 })
 
 const notified = { success: true, message: 'Notification sent successfully' } as const
@@ -353,6 +365,7 @@ function notifyOperation(ownTemplates: ReturnType<typeof enabledOwnTemplates>) {
       notification_failed:
         'At least one message was not accepted by a provider. recipients has the status of each.',
     },
+    reasons: ['destination', 'field', 'app_minute', 'budget', 'queue', 'credentials'],
   })
 }
 
@@ -409,6 +422,7 @@ const statusOperation = operation({
     rate_limited:
       'This application sent 60 status requests within a minute, or a limit of the IP address is exhausted.',
   },
+  reasons: ['field', 'app_minute', 'credentials'],
 })
 
 const catalogOperation = operation({
@@ -487,8 +501,10 @@ const requestOperation = operation({
   },
   failures: {
     ...anyPost,
-    rate_limited: 'This IP address sent 5 requests within an hour, or too many requests are pending.',
+    rate_limited:
+      'This IP address sent 5 requests within an hour, or too many requests are pending, which has no reason.',
   },
+  reasons: ['field', 'client_ip'],
 })
 
 const brandsOperation = operation({
@@ -634,6 +650,7 @@ const outboxOperation = operation({
       'This server has no outbox, listens beyond its own machine without OUTBOX_TOKEN, or does not know the Host name of the request.',
     ...anyCall,
   },
+  reasons: ['field'],
 })
 
 // --- Events ---------------------------------------------------------------------------------------------------------
@@ -715,6 +732,8 @@ interface Operation {
   readonly security?: readonly Named<readonly string[]>[]
   readonly answers: Readonly<Record<number, Success | TextSuccess>>
   readonly failures: Failures
+  /** Of `rate_limited` and `validation_error`. */
+  readonly reasons?: readonly FailureReason[]
 }
 
 function success(schema: SchemaName, fields: object): Success {
@@ -729,8 +748,8 @@ function answered(schema: SchemaName, examples: Examples): Success {
 }
 
 function operation({ tag, id, summary, description, answers, failures, ...optional }: Operation) {
-  const { parameters, body, security } = optional
-  const failed = failureResponses(failures, security !== undefined)
+  const { parameters, body, security, reasons = [] } = optional
+  const failed = failureResponses(failures, reasons, security !== undefined)
   const replays: Record<string, string> = parameters?.includes(idempotencyKey)
     ? { 'Idempotency-Replayed': 'IdempotencyReplayed' }
     : {}
@@ -762,18 +781,26 @@ function responseOf(answer: Success | TextSuccess, headers: Readonly<Record<stri
   return response(description, { [text]: { schema: { type: 'string' }, example } })
 }
 
-function failureResponses(failures: Failures, hasToken: boolean) {
+function failureResponses(failures: Failures, reasons: readonly FailureReason[], hasToken: boolean) {
   const byStatus = Object.groupBy(
     (Object.keys(failureMessages) as FailureKind[]).flatMap((kind) => {
       const when = failures[kind]
-      return when === undefined ? [] : [{ when, ...answerOf(kind) }]
+      const own = reasons.filter((reason) => kindOf(reason) === kind)
+      return when === undefined ? [] : [{ when, own, kind, ...answerOf(kind) }]
     }),
     ({ status }) => status,
   )
   return Object.fromEntries(
     Object.entries(byStatus).map(([status, alike = []]) => {
       const description = alike.map(({ code, when }) => `\`${code}\`: ${when}`).join('\n\n')
-      const examples = alike.map(({ code, envelope }) => [code, [code, envelope]] as const)
+      const examples = alike.flatMap(({ kind, code, envelope, own }) => [
+        [code, [code, envelope]] as const,
+        ...own.map((reason) => {
+          const field = reason === 'field' ? 'phone' : undefined
+          return [reason, [`${code}, ${reason}`, answerOf(kind, { reason, field }).envelope]] as const
+        }),
+      ])
+      const reasonsOfStatus = alike.flatMap(({ own }) => own)
       const codes = alike.map(({ code }) => code)
       const headers: Record<string, string> = {}
       if (status === '429') {
@@ -782,14 +809,23 @@ function failureResponses(failures: Failures, hasToken: boolean) {
       if (status === '409' || status === '503') headers['Retry-After'] = 'RetryAfterRequest'
       if (codes.includes('notification_failed')) headers['Idempotency-Replayed'] = 'IdempotencyReplayed'
       if (status === '401' && hasToken) headers['WWW-Authenticate'] = 'WwwAuthenticate'
-      return [status, response(description, json(errorOf(codes), Object.fromEntries(examples)), headers)]
+      return [
+        status,
+        response(description, json(errorOf(codes, reasonsOfStatus), Object.fromEntries(examples)), headers),
+      ]
     }),
   )
 }
 
+function kindOf(reason: FailureReason): FailureKind {
+  return reason === 'field' || reason === 'destination' ? 'validation_error' : 'rate_limited'
+}
+
 /** Uses the real error handler. */
-function answerOf(kind: FailureKind) {
-  const details = kind === 'notification_failed' ? notificationFailure : {}
+function answerOf(
+  kind: FailureKind,
+  details: FailureDetails = kind === 'notification_failed' ? notificationFailure : {},
+) {
   const { status, envelope } = errorAnswer(new Failure(kind, undefined, details), someRequestId)
   return { status, code: envelope.error, envelope }
 }

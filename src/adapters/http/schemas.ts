@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { EventType } from '../../domain/events/webhook-events.ts'
+import { type FailureReason, failureReasons } from '../../domain/failures.ts'
 import { requestSizes } from '../../domain/integration/integration.ts'
 import { variableTypes } from '../../domain/messages/brand-texts.ts'
 import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
@@ -647,6 +648,18 @@ export function errorSchema(codes: readonly string[]) {
       success: Type.Literal(false),
       error: oneOf(codes, { description: 'The error code, for programs. Codes are stable.' }),
       message: errorText,
+      reason: Type.Optional(
+        oneOf(failureReasons, {
+          description:
+            'Which limit rejected the request (rate_limited), or why it is invalid (validation_error). Absent if none of them is the reason.',
+        }),
+      ),
+      field: Type.Optional(
+        Type.String({
+          description:
+            'With the reason field: the field at fault, as its path in the body, such as phone, variables.orderDate or to[3]. Elements count from 0.',
+        }),
+      ),
     },
     'The body of every error.',
   )
@@ -671,10 +684,11 @@ const notificationFailed = answer(
   'At least one message of a notification was not accepted by a provider.',
 )
 
-/** An error with one of these codes. */
-export function errorOf(codes: readonly string[]): object {
+/** An error with one of these codes and, if it has a reason, one of these reasons. */
+export function errorOf(codes: readonly string[], reasons: readonly FailureReason[] = []): object {
   const others = codes.filter((code) => code !== 'notification_failed')
-  const plain = { allOf: [ref('Error'), Type.Object({ error: oneOf(others) })] }
+  const reason = reasons.length === 0 ? {} : { reason: Type.Optional(oneOf(reasons)) }
+  const plain = { allOf: [ref('Error'), Type.Object({ error: oneOf(others), ...reason })] }
   if (others.length === codes.length) return plain
   return others.length === 0 ? ref('NotificationFailed') : { anyOf: [ref('NotificationFailed'), plain] }
 }

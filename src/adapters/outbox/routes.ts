@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Contacts } from '../../domain/contact.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
-import { Failure } from '../../domain/failures.ts'
+import { Failure, invalidField } from '../../domain/failures.ts'
 import type { Outbox, OutboxQuery } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
 import { challenge } from '../pages/bearer.ts'
@@ -77,7 +77,7 @@ type Query = Readonly<Record<string, string | undefined>>
 function readQuery({ to, after, limit }: Query, contacts: Contacts): OutboxQuery {
   const recipient = contacts.phone(to) ?? contacts.email(to)
   if (to !== undefined && !recipient) {
-    throw new Failure('validation_error', '`to` must be a phone number or an e-mail address.')
+    throw invalidField('to', 'must be a phone number or an e-mail address.')
   }
   return {
     ...(recipient ? { identity: recipient.identity } : {}),
@@ -93,5 +93,5 @@ function waitSeconds(wait: string | undefined): number {
 function readNumber(name: string, value: string, max: number): number {
   const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN
   if (number <= max) return number
-  throw new Failure('validation_error', `\`${name}\` must be a whole number from 0 to ${max}.`)
+  throw invalidField(name, `must be a whole number from 0 to ${max}.`)
 }

@@ -1,11 +1,11 @@
-import { type Body, textProblem } from '../body.ts'
+import { type Body, textFault } from '../body.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import { type BrandTexts, registeredTarget } from '../messages/brand-texts.ts'
 import { canonicalTag } from '../messages/languages.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
-import { scriptProblem } from '../messages/words.ts'
+import { scriptFault } from '../messages/words.ts'
 import { type AppScope, mayUseBrand } from '../operator/scope.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
@@ -151,11 +151,8 @@ export function brandProblems(brand: BrandWithTexts): string[] {
   if (!slugPattern.test(brand.slug)) {
     problems.push('The slug must have 1 to 63 characters of a-z, 0-9 and "-", and must not begin with "-".')
   }
-  for (const problem of [
-    textProblem('The name', brand.displayName, { max: 40 }),
-    scriptProblem('The name', brand.displayName),
-  ]) {
-    if (problem !== undefined) problems.push(problem)
+  for (const fault of [textFault(brand.displayName, { max: 40 }), scriptFault(brand.displayName)]) {
+    if (fault !== undefined) problems.push(`The name ${fault}`)
   }
   const own = ownTemplateKeys(brand)
   const known = [...notifyTemplateKeys, ...own]

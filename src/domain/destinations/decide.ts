@@ -1,6 +1,6 @@
 import type { Recipient } from '../contact.ts'
 import { noteFlag, type RequestContext } from '../events/request-context.ts'
-import { invalid } from '../failures.ts'
+import { Failure } from '../failures.ts'
 import type { Policy } from '../policy.ts'
 import { type DestinationOf, type DestinationRule, destinationProblem } from './destination.ts'
 
@@ -31,6 +31,9 @@ export function decideDestination(
   const { action, rule } = decision
   if (country !== null) context.country = country
   if (action !== 'allow') noteFlag(context, 'destination')
-  if (action === 'block') throw invalid(destinationProblem(field, destination, decision))
+  if (action === 'block') {
+    const message = destinationProblem(field, destination, decision)
+    throw new Failure('validation_error', message, { reason: 'destination' })
+  }
   return { country, isAllowed: country !== null && destinations.allowsCountry(country, brand.slug), rule }
 }

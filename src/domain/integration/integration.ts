@@ -1,12 +1,12 @@
 import { type Body, isGiven, optionalText, text } from '../body.ts'
 import type { BrandWithTexts } from '../brands/brand.ts'
-import { type Channel, type Contacts, parseChannel, recipientProblem } from '../contact.ts'
+import { type Channel, type Contacts, parseChannel, recipientFault } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure, invalid } from '../failures.ts'
+import { Failure, invalidField } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
 import { enabledOwnTemplates } from '../messages/notify-texts.ts'
 import { businessNameRule, notifyTemplates, type Template } from '../messages/templates.ts'
-import { scriptProblem } from '../messages/words.ts'
+import { scriptFault } from '../messages/words.ts'
 import type { Alert, AlertChannel } from '../money/alerts.ts'
 import { claim } from '../otp/claims.ts'
 import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
@@ -108,9 +108,9 @@ function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, '
     contactName: text('contactName', body.contactName, { max: requestSizes.contactName }),
     brandName: text('brandName', body.brandName, { max: requestSizes.brandName }),
   }
-  const problem = scriptProblem('`brandName`', names.brandName)
-  if (problem !== undefined) throw invalid(problem)
-  if (!contactEmail) throw invalid(recipientProblem('contactEmail', body.contactEmail, 'EMAIL'))
+  const fault = scriptFault(names.brandName)
+  if (fault !== undefined) throw invalidField('brandName', fault)
+  if (!contactEmail) throw invalidField('contactEmail', recipientFault(body.contactEmail, 'EMAIL'))
   return {
     ...names,
     contactEmail: contactEmail.identity,
@@ -124,7 +124,7 @@ function readChannels(value: unknown): Channel[] {
   if (!isGiven(value)) return []
   const channels = Array.isArray(value) ? value.map(parseChannel) : [undefined]
   const known = channels.filter((channel) => channel !== undefined)
-  if (known.length < channels.length) throw invalid('`channels` must be an array of SMS and EMAIL.')
+  if (known.length < channels.length) throw invalidField('channels', 'must be an array of SMS and EMAIL.')
   return [...new Set(known)]
 }
 
@@ -132,7 +132,7 @@ function readWebsite(value: unknown): string | null {
   const website = optionalText('website', value, { max: requestSizes.website })
   if (website === undefined) return null
   if (!/^https?:\/\/[^\s/]+/i.test(website) || !URL.canParse(website)) {
-    throw invalid('`website` must be an http or https URL.')
+    throw invalidField('website', 'must be an http or https URL.')
   }
   return website
 }

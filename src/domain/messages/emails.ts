@@ -1,6 +1,6 @@
-import { type Body, isGiven, textProblem } from '../body.ts'
+import { type Body, isGiven, textFault } from '../body.ts'
 import type { BrandWithTexts } from '../brands/brand.ts'
-import { Failure, invalid } from '../failures.ts'
+import { Failure, invalid, invalidField } from '../failures.ts'
 import type { BrandText } from './brand-texts.ts'
 import {
   codeBox,
@@ -174,8 +174,8 @@ export function renderMail(
     content: rows.length === 0 ? paragraphs : `${paragraphs}\n${dataTable(rows)}`,
   })
   const text = `${[subject, filledIn, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
-  const problem = textProblem('`data`', text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
-  if (problem !== undefined) throw invalid(problem)
+  const fault = textFault(text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
+  if (fault !== undefined) throw invalidField('data', fault)
   if (bytes(text) > mailRoom(html)) throw tooLarge()
   return { html, text }
 }
@@ -210,7 +210,7 @@ function bytes(text: string): number {
 function inWords(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object') return String(value)
-  if (isDeeper(value, maxDepth)) throw invalid(`\`data\` must be nested at most ${maxDepth} levels deep.`)
+  if (isDeeper(value, maxDepth)) throw invalidField('data', `must be nested at most ${maxDepth} levels deep.`)
   return JSON.stringify(value)
 }
 

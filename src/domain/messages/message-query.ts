@@ -2,7 +2,7 @@ import type { Body } from '../body.ts'
 import type { Channel } from '../contact.ts'
 import type { Delivery, RequestTrace } from '../events/event-log.ts'
 import { isRequestId, type Operation, type RequestContext } from '../events/request-context.ts'
-import { Failure, invalid } from '../failures.ts'
+import { Failure, invalidField } from '../failures.ts'
 import { claim } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
 import { statusLimit } from '../otp/limits.ts'
@@ -106,7 +106,7 @@ async function find(
 
 function readRequestId({ messageRequestId }: Body): string {
   if (typeof messageRequestId !== 'string' || messageRequestId === '')
-    throw invalid('`messageRequestId` must be the `requestId` of a send, resend or notify.')
+    throw invalidField('messageRequestId', 'must be the `requestId` of a send, resend or notify.')
   const requestId = messageRequestId.toLowerCase()
   if (!isRequestId(requestId)) throw new Failure('message_not_found')
   return requestId

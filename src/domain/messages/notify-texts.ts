@@ -1,6 +1,6 @@
 import { characters, judged } from '../body.ts'
 import { type BrandWithTexts, ownTemplateKeys, registrationOf } from '../brands/brand.ts'
-import { type Failure, invalid } from '../failures.ts'
+import { type Failure, invalid, invalidField } from '../failures.ts'
 import { type ChosenText, chosenText, registeredText } from './brand-texts.ts'
 import type { SmsContent } from './notify-message.ts'
 import { english } from './otp-texts.ts'
@@ -91,8 +91,9 @@ export function filledText(
     const value = isRaw ? given : formatted(type, given, lang)
     const length = characters(value)
     if (type !== 'number' && max !== undefined && length > max) {
-      throw invalid(
-        `\`variables.${name}\` must have at most ${max} characters in the text, but "${value}" has ${length}.`,
+      throw invalidField(
+        `variables.${name}`,
+        `must have at most ${max} characters in the text, but "${value}" has ${length}.`,
       )
     }
     values.set(placeholder, value)

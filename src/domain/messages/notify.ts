@@ -14,13 +14,13 @@ import {
   mask,
   parseChannel,
   type Recipient,
-  recipientProblem,
+  recipientFault,
 } from '../contact.ts'
 import type { DestinationPorts } from '../destinations/decide.ts'
 import type { Effect } from '../effects.ts'
 import { attemptsFailed } from '../events/message-events.ts'
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure, failureMessages, invalid, type RecipientStatus } from '../failures.ts'
+import { Failure, failureMessages, invalid, invalidField, type RecipientStatus } from '../failures.ts'
 import { Charge } from '../money/charge.ts'
 import { type AppScope, mayUseBrand } from '../operator/scope.ts'
 import { claim, uncounted } from '../otp/claims.ts'
@@ -222,7 +222,8 @@ const notifyByMail: Handler = async (ports, context, body, { app, policy, key })
 }
 
 function readMailOrder(ports: NotifyPorts, context: RequestContext, body: Body, brand: Brand | undefined) {
-  if (!isGiven(body.channel) || body.channel === '') throw invalid('`channel` is required: SMS or EMAIL.')
+  if (!isGiven(body.channel) || body.channel === '')
+    throw invalidField('channel', 'is required: SMS or EMAIL.')
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
   context.channel = 'EMAIL'
   const to = readTo(body.to)
@@ -254,12 +255,12 @@ function readSms(
     throw invalid('Send either `message` or `templateKey`, not both.')
   if (isGiven(templateKey)) {
     if (typeof templateKey !== 'string' || templateKey === '')
-      throw invalid('`templateKey` must be a non-empty string.')
-    if (!isGiven(variables)) throw invalid('`variables` is required with `templateKey`.')
-    if (!isObject(variables)) throw invalid('`variables` must be an object.')
+      throw invalidField('templateKey', 'must be a non-empty string.')
+    if (!isGiven(variables)) throw invalidField('variables', 'is required with `templateKey`.')
+    if (!isObject(variables)) throw invalidField('variables', 'must be an object.')
     return { to, templateKey, variables }
   }
-  if (!isGiven(message)) throw invalid('`message` is required, or `templateKey` with `variables`.')
+  if (!isGiven(message)) throw invalidField('message', 'is required, or `templateKey` with `variables`.')
   return { to, message: text('message', message, { max: notifySizes.message, lines: 'many' }) }
 }
 
@@ -275,7 +276,7 @@ function templateSms(
   refuseOtherBusiness(businessName, brand)
   const values = templateVariables(template, variables, isTopLevelDomain)
   if (isGiven(businessName) && typeof businessName !== 'string') {
-    throw invalid('`variables.businessName` must be a string.')
+    throw invalidField('variables.businessName', 'must be a string.')
   }
   try {
     return notifySms(brand, template, values, lang)
@@ -317,11 +318,11 @@ function readMail(body: Body, textOf: NotifyPorts['textOf'], brand: Brand | unde
   if (isGiven(html) === isGiven(template)) throw invalid('Send exactly one of `html` and `template`.')
   if (isGiven(html)) {
     if (isGiven(data))
-      throw invalid('`data` is only for `template`. Remove `data`, or replace `html` with `template`.')
+      throw invalidField('data', 'is only for `template`. Remove `data`, or replace `html` with `template`.')
     const source = text('html', html, { max: notifySizes.html, lines: 'html' })
     return { subject, html: source, text: textOf(source, mailRoom(source)) }
   }
-  if (isGiven(data) && !isObject(data)) throw invalid('`data` must be an object.')
+  if (isGiven(data) && !isObject(data)) throw invalidField('data', 'must be an object.')
   const source = text('template', template, { max: notifySizes.template, lines: 'many' })
   const look = { look: brand, lang: readLang(body) ?? brand?.lang }
   return { subject, ...renderMail(subject, source, isObject(data) ? data : {}, look) }
@@ -330,19 +331,19 @@ function readMail(body: Body, textOf: NotifyPorts['textOf'], brand: Brand | unde
 function refuseFields(body: Body, names: readonly string[], channel: Channel): void {
   for (const name of names) {
     if (isGiven(body[name]))
-      throw invalid(`\`${name}\` is only for channel ${channel}. Remove it, or change \`channel\`.`)
+      throw invalidField(name, `is only for channel ${channel}. Remove it, or change \`channel\`.`)
   }
 }
 
 function refuseOtp(body: Body): void {
-  if (isGiven(body.otp)) throw invalid('`otp` is not accepted on /notify.')
+  if (isGiven(body.otp)) throw invalidField('otp', 'is not accepted on /notify.')
 }
 
 function readTo(to: unknown): readonly string[] {
-  if (!Array.isArray(to) || to.length === 0) throw invalid('`to` must be a non-empty array.')
-  if (to.length > notifySizes.to) throw invalid(`\`to\` must have at most ${notifySizes.to} elements.`)
-  if (!to.every((element) => typeof element === 'string')) {
-    throw invalid('Each element of `to` must be a string.')
+  if (!Array.isArray(to) || to.length === 0) throw invalidField('to', 'must be a non-empty array.')
+  if (to.length > notifySizes.to) throw invalidField('to', `must have at most ${notifySizes.to} elements.`)
+  for (const [index, element] of to.entries()) {
+    if (typeof element !== 'string') throw invalidField(`to[${index}]`, 'must be a string.')
   }
   return to
 }
@@ -361,7 +362,7 @@ function recipientsOf(
   const byIdentity = new Map<string, Addressee>()
   for (const [index, raw] of to.entries()) {
     const recipient = normalize(raw)
-    if (!recipient) throw invalid(recipientProblem(`to[${index}]`, raw, channel))
+    if (!recipient) throw invalidField(`to[${index}]`, recipientFault(raw, channel))
     if (byIdentity.has(recipient.identity)) continue
     byIdentity.set(recipient.identity, { recipient, position: index + 1 })
   }

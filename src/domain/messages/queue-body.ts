@@ -1,5 +1,5 @@
 import { type Body, isGiven } from '../body.ts'
-import { invalid } from '../failures.ts'
+import { invalidField } from '../failures.ts'
 import { dayMs, type EpochMs, hourMs } from '../time.ts'
 
 /** Design D46. */
@@ -8,18 +8,21 @@ export const longestLifetimeMs = dayMs
 
 /** `async` and `expiresAt` of /notify: when an asynchronous notification expires. Undefined: synchronous. */
 export function readExpiry({ async, expiresAt }: Body, now: number): EpochMs | undefined {
-  if (isGiven(async) && typeof async !== 'boolean') throw invalid('`async` must be true or false.')
+  if (isGiven(async) && typeof async !== 'boolean') throw invalidField('async', 'must be true or false.')
   if (async !== true) {
-    if (isGiven(expiresAt)) throw invalid('`expiresAt` requires `async: true`.')
+    if (isGiven(expiresAt)) throw invalidField('expiresAt', 'requires `async: true`.')
     return undefined
   }
   if (!isGiven(expiresAt)) return now + defaultLifetimeMs
   const at = instantOf(expiresAt)
   if (at === undefined) {
-    throw invalid('`expiresAt` must be an ISO 8601 time with a time zone, such as 2026-11-21T14:30:00Z.')
+    throw invalidField(
+      'expiresAt',
+      'must be an ISO 8601 time with a time zone, such as 2026-11-21T14:30:00Z.',
+    )
   }
-  if (at <= now) throw invalid('`expiresAt` must be in the future.')
-  if (at > now + longestLifetimeMs) throw invalid('`expiresAt` must be at most 24 hours in the future.')
+  if (at <= now) throw invalidField('expiresAt', 'must be in the future.')
+  if (at > now + longestLifetimeMs) throw invalidField('expiresAt', 'must be at most 24 hours in the future.')
   return at
 }
 

@@ -130,7 +130,7 @@ export class QueueWorker implements JobQueue {
     await this.count()
     if (this.counted.jobs + this.uncounted.all + jobs > this.ports.mostWaiting) {
       const message = `Too many requests. Please try again later. The queue of asynchronous notifications is full. Try again in ${fullRetrySeconds} seconds.`
-      throw new Failure('rate_limited', message, { retryAfterSeconds: fullRetrySeconds })
+      throw new Failure('rate_limited', message, { retryAfterSeconds: fullRetrySeconds, reason: 'queue' })
     }
     this.uncounted.all += jobs
     try {

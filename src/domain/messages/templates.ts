@@ -1,5 +1,5 @@
 import { type Body, isGiven } from '../body.ts'
-import { Failure, invalid } from '../failures.ts'
+import { Failure, invalidField } from '../failures.ts'
 import { english, type OtpKey, type OtpText, otpLanguageOf, smsTextOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
 import { dateRule, datetimeRule, readValue, textRule, type VariableRule } from './variables.ts'
@@ -101,11 +101,11 @@ export function templateVariables(
       )
     }
   }
-  if (isGiven(own(given, 'otp'))) throw invalid('`variables` must not contain `otp`.')
+  if (isGiven(own(given, 'otp'))) throw invalidField('variables.otp', 'is not accepted on /notify.')
   const values: Record<string, string> = {}
   for (const rule of template.variables) {
     const value = readValue(rule, own(given, rule.name), isTopLevelDomain)
-    if (value === undefined) throw invalid(`\`variables.${rule.name}\` must be ${rule.description}.`)
+    if (value === undefined) throw invalidField(`variables.${rule.name}`, `must be ${rule.description}.`)
     values[rule.name] = value
   }
   return values
@@ -119,7 +119,7 @@ export function refuseLongValue(
 ): void {
   const max = maxLength ?? 30
   if (value.length <= max) return
-  throw invalid(`\`${field}\` must have at most ${max} characters in the registered text of this template.`)
+  throw invalidField(field, `must have at most ${max} characters in the registered text of this template.`)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { textProblem } from '../body.ts'
+import { textFault } from '../body.ts'
 import type { DeclaredVariable, VariableType } from './brand-texts.ts'
 import { hasUrl, type IsTopLevelDomain } from './words.ts'
 
@@ -91,7 +91,7 @@ export function readValue(
 ): string | undefined {
   const value = rule.type === 'number' && typeof given === 'number' ? String(given) : given
   if (typeof value !== 'string') return undefined
-  if (textProblem(rule.name, value, { max: rule.maxLength ?? longestMoment }) !== undefined) return undefined
+  if (textFault(value, { max: rule.maxLength ?? longestMoment }) !== undefined) return undefined
   if (rule.pattern !== undefined && !new RegExp(rule.pattern).test(value)) return undefined
   return isOfType(rule, value, isTopLevelDomain) ? value : undefined
 }

@@ -1,5 +1,5 @@
 import { optionalText, type TextRule } from '../body.ts'
-import { invalid } from '../failures.ts'
+import { invalidField } from '../failures.ts'
 
 export type IsTopLevelDomain = (label: string) => boolean
 
@@ -17,21 +17,21 @@ export function optionalWords(name: string, value: unknown, rule: TextRule): str
   if (words === undefined) return undefined
   const folded = fold(words)
   if ([prefix, hostWithPath, ipAddressWithPath].some((shape) => shape.test(folded))) {
-    throw invalid(`\`${name}\` must not contain a URL.`)
+    throw invalidField(name, 'must not contain a URL.')
   }
-  const problem = scriptProblem(`\`${name}\``, words)
-  if (problem !== undefined) throw invalid(problem)
+  const fault = scriptFault(words)
+  if (fault !== undefined) throw invalidField(name, fault)
   return words
 }
 
-/** A word that mixes scripts with similar letters (UTS 39, design D31); undefined: there is none. */
-export function scriptProblem(name: string, text: string): string | undefined {
+/** Of a word that mixes scripts with similar letters (UTS 39, design D31), without the name; undefined: there is none. */
+export function scriptFault(text: string): string | undefined {
   if (ascii.test(text)) return undefined
   const isMixed = (word: string) => scripts.filter((script) => script.test(word)).length > 1
   // NFKC maps letters such as 𝐇 and Ⓗ to H, and the micro sign to a Greek letter.
   const plain = text.replaceAll('\u00b5', '').normalize('NFKC')
   if (!plain.match(wordsOfText)?.some(isMixed)) return undefined
-  return `${name} must not mix letters of several alphabets, such as Latin and Cyrillic, in one word.`
+  return 'must not mix letters of several alphabets, such as Latin and Cyrillic, in one word.'
 }
 
 const ascii = /^[\0-\x7f]*$/

@@ -10,6 +10,7 @@ import {
   type Granted,
   type LimitDecision,
   type Refusal,
+  reasonOf,
   refusalMessage,
   type StoredClaim,
 } from './limits.ts'
@@ -85,7 +86,7 @@ export function guardRefusal({ bucket, resetsInMs, byOperator }: GuardVerdict): 
     ? 'The operator of this server has blocked numbers of this range.'
     : `Too many codes ${codesOf[bucket]} were not verified.`
   const message = `Too many OTP requests. Try later. ${cause} Try again in ${durationInWords(seconds)}.`
-  return new Failure('rate_limited', message, { retryAfterSeconds: seconds })
+  return new Failure('rate_limited', message, { retryAfterSeconds: seconds, reason: 'guard' })
 }
 
 const codesOf: Readonly<Record<GuardReason, string>> = {
@@ -103,7 +104,8 @@ export function refused(claims: readonly Claim[], { refusedBy, resetsInMs }: Ref
   const seconds = retryAfterSeconds(resetsInMs)
   const claim = claims[refusedBy]
   const message = claim && refusalMessage(claim, durationInWords(seconds))
-  return new Failure(claim?.failure ?? 'rate_limited', message, { retryAfterSeconds: seconds })
+  const reason = claim && reasonOf(claim)
+  return new Failure(claim?.failure ?? 'rate_limited', message, { retryAfterSeconds: seconds, reason })
 }
 
 /** Rounded up: 90 is "90 seconds", 200 is "4 minutes". */

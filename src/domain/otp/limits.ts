@@ -1,5 +1,5 @@
 import type { Channel } from '../contact.ts'
-import { type FailureKind, failureMessages } from '../failures.ts'
+import { type FailureKind, type FailureReason, failureMessages } from '../failures.ts'
 import type { AppScope } from '../operator/scope.ts'
 import { clockToleranceMs } from '../ports.ts'
 import { type CalendarPeriod, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../time.ts'
@@ -18,6 +18,20 @@ export const limitNames = [
 ] as const
 
 export type LimitName = (typeof limitNames)[number]
+
+/** Of the rejections of each limit (design D50). Undefined: the error says it, or only the console has the limit. */
+const reasons: Readonly<Record<LimitName, FailureReason | undefined>> = {
+  'app-minute': 'app_minute',
+  'status-minute': 'app_minute',
+  cooldown: undefined,
+  'phone-minute': 'phone_minute',
+  'recipient-hour': 'phone_hour',
+  failures: 'wrong_codes',
+  credentials: 'credentials',
+  'integration-requests': 'client_ip',
+  'console-logins': undefined,
+  budget: 'budget',
+}
 
 /** The key of records: a name, or the hashed identifiers under each secret key, present key first. */
 export type Subject = readonly [string, ...string[]]
@@ -40,6 +54,8 @@ export interface StoredClaim {
 /** With what a store does not need. */
 export interface Claim extends StoredClaim {
   readonly limit: LimitName
+  /** Instead of that of the limit. */
+  readonly reason?: FailureReason
   readonly budget?: BudgetName
   readonly failure: FailureKind
   /** Follows `max` in the message, such as `per minute for this phone`. Empty: the message omits `max`. */
@@ -149,6 +165,10 @@ export function refusalMessage({ limit, failure, max, scope }: Claim, time: stri
   return `${opening} ${isHidden ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`}`
 }
 
+export function reasonOf({ limit, reason = reasons[limit] }: Claim): FailureReason | undefined {
+  return reason
+}
+
 /** The app's own limit, or else GLOBAL_LIMIT_PER_MINUTE (design D38). */
 export function globalLimit(
   settings: LimitSettings,
@@ -182,7 +202,8 @@ export function sendLimits(
     const max = settings.emailPerHour
     if (max === 0) return checked
     const scope = 'per hour for this mailbox'
-    return [rateLimit('recipient-hour', mailboxSubject, 'hour', max, hourMs, scope), ...checked]
+    const hour = rateLimit('recipient-hour', mailboxSubject, 'hour', max, hourMs, scope)
+    return [{ ...hour, reason: 'mailbox_hour' }, ...checked]
   }
   const { phonePerMinute, phonePerHour } = settings
   const cooldown = rateLimit('cooldown', subject, cooldownName(brandSlug), 1, send.leaseMs)

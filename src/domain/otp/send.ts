@@ -6,13 +6,13 @@ import {
   mailboxOf,
   parseChannel,
   type Recipient,
-  recipientProblem,
+  recipientFault,
 } from '../contact.ts'
 import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
 import type { Effect } from '../effects.ts'
 import { attemptsFailed } from '../events/message-events.ts'
 import { mayBeSent, noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
-import { Failure, invalid } from '../failures.ts'
+import { Failure, invalidField } from '../failures.ts'
 import type { Guard, GuardPass } from '../guard/guard.ts'
 import type { ConversionFeedback } from '../messages/conversion-feedback.ts'
 import {
@@ -358,10 +358,10 @@ function readOrder(
   { brand, to, policy }: { brand: BrandWithTexts; to: Addressee | undefined; policy: Policy },
 ): Order {
   const channel = channelOf(body)
-  if (channel === undefined) throw invalid('`channel` must be SMS or EMAIL.')
+  if (channel === undefined) throw invalidField('channel', 'must be SMS or EMAIL.')
   const field = channel === 'SMS' ? 'phone' : 'email'
-  if (!isGiven(body[field])) throw invalid(`\`${field}\` is required when \`channel\` is ${channel}.`)
-  if (to === undefined) throw invalid(recipientProblem(field, body[field], channel))
+  if (!isGiven(body[field])) throw invalidField(field, `is required when \`channel\` is ${channel}.`)
+  if (to === undefined) throw invalidField(field, recipientFault(body[field], channel))
   const loginId = brand.loginIdEnabled ? optionalWords('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   context.reference = readReference(body)
@@ -389,7 +389,7 @@ function routingTo(
 function readClientIp({ secrets, ipIdentity }: SendOtpPorts, { clientIp }: Body): string | null {
   if (!isGiven(clientIp)) return null
   const identity = typeof clientIp === 'string' ? ipIdentity(clientIp) : undefined
-  if (identity === undefined) throw invalid('`clientIp` must be an IPv4 or IPv6 address.')
+  if (identity === undefined) throw invalidField('clientIp', 'must be an IPv4 or IPv6 address.')
   return secrets.subjects('ip', identity)[0]
 }
 

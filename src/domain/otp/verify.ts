@@ -1,9 +1,9 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brands } from '../brands/brand.ts'
-import { type Contacts, type Recipient, recipientProblem } from '../contact.ts'
+import { type Contacts, type Recipient, recipientFault } from '../contact.ts'
 import type { DestinationOf } from '../destinations/destination.ts'
 import { noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
-import { Failure, failureMessages, invalid } from '../failures.ts'
+import { Failure, failureMessages, invalid, invalidField } from '../failures.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
@@ -79,15 +79,15 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
 
 function readAnswer(body: Body, appId: string, contacts: Contacts): { recipient: Recipient; otp: string } {
   const { otp } = body
-  if (!isGiven(otp)) throw invalid('`otp` is required.')
+  if (!isGiven(otp)) throw invalidField('otp', 'is required.')
   if (isGiven(body.phone) === isGiven(body.email)) throw invalid('Send exactly one of `phone` and `email`.')
   if (typeof otp !== 'string') throw new Failure('invalid_input')
   if (!/^[0-9]{6}$/.test(otp)) throw new Failure('invalid_otp_format')
   const recipient = isGiven(body.phone) ? contacts.phone(body.phone) : contacts.email(body.email)
   if (recipient === undefined) {
     const problem = isGiven(body.phone)
-      ? recipientProblem('phone', body.phone, 'SMS')
-      : recipientProblem('email', body.email, 'EMAIL')
+      ? `\`phone\` ${recipientFault(body.phone, 'SMS')}`
+      : `\`email\` ${recipientFault(body.email, 'EMAIL')}`
     throw new Failure('invalid_contact', `${failureMessages.invalid_contact} ${problem}`)
   }
   if (!isAppId(appId)) throw new Failure('invalid_app_id')
