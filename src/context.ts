@@ -1,4 +1,5 @@
 import { createConsoleSecrets } from './adapters/crypto/console-secrets.ts'
+import { createSealing } from './adapters/crypto/sealing.ts'
 import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
 import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
 import { createApps } from './adapters/store/keys.ts'
@@ -53,6 +54,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
   return {
     now,
     secrets,
+    sealing: createSealing(...keys.secretKeys),
     store: otps,
     brands: storage.brands,
     apps: createApps(storage.keys, sha256, config.appCredentials, {

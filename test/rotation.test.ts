@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
+import { retryJobs } from '../src/domain/operator/queue.ts'
 import { addReviewNumber, removeReviewNumber } from '../src/domain/operator/review-numbers.ts'
 import { createTestApp, otherThan, type TestApp } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
@@ -138,4 +139,33 @@ test('a review number keeps its code while its secret key is listed, and can the
   const later = await restart(newKey)
   const problem = /no review number of brand acme\. .* was added under another secret key\. The console can/
   await expect(removeReviewNumber(ports(later), second)).rejects.toThrow(problem)
+})
+
+test('a queued notification opens with the previous key, fails without it, and can be retried when it is back', async () => {
+  const notify = { channel: 'SMS', brandId: 'acme', to: [phone], message: 'Your order is ready', async: true }
+  const refusing = {
+    SMS_PLAIN: 'webhook',
+    SMS_WEBHOOK_URL: 'http://127.0.0.1:1',
+    SMS_WEBHOOK_SECRET: 'whsec_a2V5IG9mIHRoZSB3ZWJob29rLCAzMiBieXRlcy4u',
+  }
+  const tried = async ({ app: { queue, context } }: TestApp) => {
+    queue.tick()
+    await queue.idle()
+    return (await context.jobs.list({ limit: 10 })).map(({ state, tries }) => `${state} ${tries}`)
+  }
+  const before = await restart(oldKey, refusing)
+  const { body } = await before.post('/notify', notify)
+  expect(await tried(before)).toEqual(['queued 1'])
+  before.advance(5)
+  expect(await tried(await restart(`${newKey},${oldKey}`, refusing))).toEqual(['queued 2'])
+  const without = await restart(newKey)
+  without.advance(10)
+  expect(await tried(without)).toEqual(['failed 3'])
+  const [job] = await without.app.context.jobs.list({ limit: 1 })
+  expect(job?.reason).toBe('cannot be decrypted')
+  const after = await restart(`${newKey},${oldKey}`)
+  const { jobs, acting } = after.app.context
+  expect(await retryJobs({ ...acting(tester), jobs }, body.requestId, { includesUnknown: false })).toBe(1)
+  expect(await tried(after)).toEqual([])
+  expect(await after.outbox(phone)).toMatchObject([{ text: notify.message }])
 })

@@ -65,10 +65,11 @@ async function makeBackup(env: Env, file: string, replace: boolean): Promise<voi
   const bytes = await backUp(databaseFile, file, { replace, owner: thisProcess })
   const seconds = (performance.now() - startedAt) / 1000
   print(`Backup written: ${file}, ${inMebibytes(bytes)}, in ${seconds.toFixed(1)} s.`)
+  const [key, copy] = config.secretKeys
+    ? ['SECRET_KEY', 'SECRET_KEY']
+    : [`the secret key in ${keyFileOf(databaseFile)}`, 'that file']
   complain(
-    config.secretKeys
-      ? 'The backup does not contain SECRET_KEY. Keep a copy of SECRET_KEY in another place than the backups: without it, a backup reveals no code and no recipient.'
-      : `The backup does not contain the secret key in ${keyFileOf(databaseFile)}. Keep a copy of that file in another place than the backups: without it, a backup reveals no code and no recipient.`,
+    `The backup does not contain ${key}. Keep a copy of ${copy} in another place than the backups: without it, a backup reveals no code, no recipient of a message and no text of a notification, except in the outbox, which is for development.`,
   )
 }
 

@@ -38,6 +38,14 @@ export interface Secrets {
   isCallbackToken(about: string, token: string): boolean
 }
 
+/** Encrypts under the secret key what must be readable later. Previous keys still decrypt. */
+export interface Sealing {
+  /** @param owner names the row; the text cannot be unsealed for another one */
+  seal(text: string, owner: string): string
+  /** Undefined if no secret key opens it. `isOld`: a previous key sealed it. */
+  unseal(sealed: string, owner: string): { readonly text: string; readonly isOld: boolean } | undefined
+}
+
 /** `otp_live_`, 256 random bits, and a checksum for secret scanners. */
 export interface ApiKey {
   readonly key: string

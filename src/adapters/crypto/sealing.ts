@@ -1,13 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Sealing } from '../../domain/ports.ts'
 import { subkey } from './secrets.ts'
-
-/** Encrypts what must be readable later, such as the secret of an authenticator app. */
-export interface Sealing {
-  /** @param owner the ID of the account; the text cannot be unsealed for another one */
-  seal(text: string, owner: string): string
-  /** Undefined if no secret key opens it. `isOld`: a previous key sealed it, so seal the text again. */
-  unseal(sealed: string, owner: string): { readonly text: string; readonly isOld: boolean } | undefined
-}
 
 const algorithm = 'aes-256-gcm'
 const version = 'v1.'

@@ -376,7 +376,7 @@ export const notifyOrders = sqliteTable('notify_orders', {
   brandSlug: text('brand_slug'),
   channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
   reference: text(),
-  /** Text, template and variables of an SMS, or subject, text and HTML of a mail, as JSON. */
+  /** Encrypted: text, template and variables of an SMS, or subject, text and HTML of a mail, as JSON. */
   content: text().notNull(),
   createdAt: integer('created_at').notNull(),
   /** No try begins later. */
@@ -391,7 +391,7 @@ export const notifyJobs = sqliteTable(
     /** Of the recipient in `to`, from 1. */
     position: integer().notNull(),
     state: text({ enum: ['queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled'] }).notNull(),
-    /** Readable, to send to. Null once it is not needed. */
+    /** Encrypted. Null once it is not needed. */
     recipient: text(),
     recipientHash: text('recipient_hash').notNull(),
     masked: text().notNull(),

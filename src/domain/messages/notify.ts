@@ -29,7 +29,7 @@ import { type IdempotencyKey, type IdempotencyPorts, idempotencyKeyOf } from '..
 import { type Claim, globalLimit, type LimitSettings } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
-import type { Secrets } from '../ports.ts'
+import type { Sealing, Secrets } from '../ports.ts'
 import { dayMs, type EpochMs } from '../time.ts'
 import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
 import { mailRoom, renderMail } from './emails.ts'
@@ -49,6 +49,7 @@ import { longestSms, notifySms, notifyTemplateOf } from './notify-texts.ts'
 import type { Outcome } from './providers.ts'
 import type { JobQueue } from './queue.ts'
 import { readExpiry } from './queue-body.ts'
+import { sealedNotification } from './sealed-jobs.ts'
 import { notifyTemplateKeys, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
 
@@ -57,6 +58,7 @@ export interface NotifyPorts extends CredentialPorts, DeliveryPorts, Destination
   readonly brands: Brands
   readonly store: OtpStore
   readonly secrets: Secrets
+  readonly sealing: Sealing
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
   readonly contacts: Contacts
@@ -429,7 +431,8 @@ function queueEffect(
     updatedAt: createdAt,
     reason: null,
   }))
-  return { kind: 'queue', order: { ...about, content: JSON.stringify(content) }, jobs }
+  const order = { ...about, content: JSON.stringify(content) }
+  return { kind: 'queue', ...sealedNotification(ports.sealing, { order, jobs }) }
 }
 
 function subjectOf({ secrets }: NotifyPorts, { channel, identity }: Recipient): string {

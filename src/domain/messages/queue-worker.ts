@@ -9,7 +9,7 @@ import { Charge } from '../money/charge.ts'
 import { claim } from '../otp/claims.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { ReadPolicy } from '../policy.ts'
-import { clockToleranceMs, type Log, type Secrets } from '../ports.ts'
+import { clockToleranceMs, type Log, type Sealing, type Secrets } from '../ports.ts'
 import { type EpochMs, minuteMs, type Stopwatch } from '../time.ts'
 import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
 import {
@@ -31,6 +31,7 @@ import {
   keptAfterEndMs,
   type NotifyJobStore,
 } from './queue.ts'
+import { openedJob } from './sealed-jobs.ts'
 
 export interface QueuePorts extends DeliveryPorts, DestinationPorts {
   readonly jobs: NotifyJobStore
@@ -45,6 +46,7 @@ export interface QueuePorts extends DeliveryPorts, DestinationPorts {
   /** Whether a process has certainly ended. */
   readonly hasEnded: (owner: string) => boolean
   readonly secrets: Pick<Secrets, 'newEventId'>
+  readonly sealing: Sealing
   /** Called after each try. */
   readonly tried: (context: RequestContext) => void
   readonly log: Log
@@ -243,7 +245,11 @@ export class QueueWorker implements JobQueue {
     await this.save(due, context, result)
   }
 
-  private async send(context: RequestContext, { job, order }: DueJob): Promise<TryResult> {
+  private async send(context: RequestContext, due: DueJob): Promise<TryResult> {
+    const opened = openedJob(this.ports.sealing, due)
+    if (!opened) return { kind: 'failed', reason: 'cannot be decrypted', isFinal: true }
+    const job = { ...due.job, recipient: opened.recipient }
+    const order = { ...due.order, content: opened.content }
     try {
       const outcome = await (order.channel === 'SMS'
         ? this.sendSms(context, job, order)

@@ -11,7 +11,7 @@ export interface NotifyOrder {
   readonly brandSlug: string | null
   readonly channel: Channel
   readonly reference: string | null
-  /** Text, template and variables of an SMS, or subject, text and HTML of a mail, as JSON. */
+  /** Encrypted: text, template and variables of an SMS, or subject, text and HTML of a mail, as JSON. */
   readonly content: string
   readonly createdAt: EpochMs
   /** No try begins later. */
@@ -26,7 +26,7 @@ export interface NotifyJob {
   /** Of the recipient in `to`, from 1. */
   readonly position: number
   readonly state: JobState
-  /** Readable, to send to. Null once the job was accepted or cancelled, and 24 hours after it failed. */
+  /** Encrypted. Null once the job was accepted or cancelled, and 24 hours after it failed. */
   readonly recipient: string | null
   readonly recipientHash: string
   readonly masked: string
