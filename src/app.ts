@@ -6,7 +6,6 @@ import { createPasskeys, relyingParty } from './adapters/crypto/passkeys.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
-import { hostKind } from './adapters/events/host-kind.ts'
 import { createEventSender } from './adapters/events/sender.ts'
 import { ipIdentity } from './adapters/http/client-ip.ts'
 import { HttpRequests } from './adapters/http/http-request.ts'
@@ -63,6 +62,8 @@ export interface Overrides extends ContextOverrides {
   readonly stopwatch?: () => number
   readonly demo?: Demo
   readonly pause?: (ms: number) => Promise<void>
+  /** From 0 to 1, uniform. */
+  readonly random?: () => number
   /** Of requests and jobs in progress. */
   readonly owner?: string
   /** Of asynchronous notifications. */
@@ -117,11 +118,12 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     now,
     log,
   })
-  const sendEvent = createEventSender({ isProduction: config.isProduction, timeoutMs: eventTimeoutMs })
+  const sendEvent = createEventSender({ ...config, timeoutMs: eventTimeoutMs })
   const events = new EventDelivery({
     events: context.events,
     policy,
     send: (webhook, id, body) => sendEvent(webhook, id, body, now()),
+    random: overrides.random ?? Math.random,
     ...webhookSwitch({ policy: context.policy, alerts, now }),
     now,
     log,
@@ -249,7 +251,6 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     isCountry: isRegion,
     destinationOf,
     formatPhone,
-    hostKind,
     formatPrefix,
     countryOfPrefix,
     segmentsOf,

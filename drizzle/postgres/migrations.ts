@@ -8,6 +8,7 @@ import money from './0005_money.sql' with { type: 'text' }
 import applications from './0006_applications.sql' with { type: 'text' }
 import texts from './0007_texts.sql' with { type: 'text' }
 import operators from './0008_operators.sql' with { type: 'text' }
+import clockAndSecrets from './0009_clock_and_secrets.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -21,4 +22,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0006_applications': applications,
   '0007_texts': texts,
   '0008_operators': operators,
+  '0009_clock_and_secrets': clockAndSecrets,
 })

@@ -92,7 +92,7 @@ export function appCommands(program: Command, env: Env): void {
   app
     .command('webhook')
     .description(
-      'set where events of an app go, and print the secret that signs them; the previous secret ends',
+      'set where events of an app go, and print the secret that signs them; the previous secret signs them too for 24 hours',
     )
     .argument('<appId>', 'the appId')
     .option(
@@ -111,7 +111,7 @@ export function appCommands(program: Command, env: Env): void {
       '\notpost prints the secret only once. Events that wait go to the new URL. A webhook that otpost switched off is on again.',
     )
     .action((appId: string, { url, event = [], off }: WebhookOptions) =>
-      withContext(env, async (context, { isProduction }) => {
+      withContext(env, async (context, { isProduction, hostKind }) => {
         if (off ? url !== undefined || event.length > 0 : url === undefined)
           throw new OperatorError('Give --url and the --event options, or --off alone.')
         const ports = context.acting(await commandActor(env))
@@ -120,13 +120,12 @@ export function appCommands(program: Command, env: Env): void {
           print(`The webhook of ${appId} is ended.`)
           return
         }
-        const { hostKind } = await import('../adapters/events/host-kind.ts')
         const { webhook, hadWebhook } = await setWebhook(
           { ...ports, apps: context.apps, isProduction, hostKind },
           { appId, url, eventTypes: event },
         )
         print(webhook.secret)
-        if (hadWebhook) complain(`The previous secret of ${appId} no longer signs events.`)
+        if (hadWebhook) complain(`The previous secret of ${appId} signs events too, for 24 hours.`)
       }),
     )
   app

@@ -58,9 +58,9 @@ export function sandboxCommands(program: Command, env: Env): void {
     .addHelpText('after', help)
     .action(async ({ brand = ['acme'], webhook: webhookUrl, untilStdinCloses }: SandboxOptions) => {
       const { readConfig } = await import('../config/config.ts')
-      const { hostKind } = await import('../adapters/events/host-kind.ts')
       const brandIds = [...new Set(brand)]
-      await serve(readConfig(sandboxEnv(env)), {
+      const config = readConfig(sandboxEnv(env))
+      await serve(config, {
         demo: { ...application, brandId: brandIds[0] ?? '' },
         logFd: 2,
         ...(untilStdinCloses ? { until: inputEnds } : {}),
@@ -72,7 +72,7 @@ export function sandboxCommands(program: Command, env: Env): void {
             webhookUrl === undefined
               ? undefined
               : await setWebhook(
-                  { ...ports, apps: context.apps, isProduction: false, hostKind },
+                  { ...ports, apps: context.apps, isProduction: false, hostKind: config.hostKind },
                   { appId, url: webhookUrl, eventTypes: [] },
                 )
           const url = listen().origin

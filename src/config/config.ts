@@ -3,7 +3,7 @@ import { isPasswordHash } from '../adapters/crypto/console-secrets.ts'
 import { mailAddress } from '../adapters/email/mail-address.ts'
 import type { SmtpSettings } from '../adapters/email/smtp.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
-import { type Network, network } from '../adapters/http/client-ip.ts'
+import type { Network } from '../adapters/http/client-ip.ts'
 import type { LogLevel } from '../adapters/log/logger.ts'
 import type { OutboxAccess } from '../adapters/outbox/access.ts'
 import { type ProviderTools, providerNamed, providerNames } from '../adapters/sms/index.ts'
@@ -25,7 +25,7 @@ import {
 } from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
 import { isLoopback, type SettingInForce, Settings } from './settings.ts'
-import { readStoreSettings, type StoreConfig } from './store.ts'
+import { readNetworks, readStoreSettings, type StoreConfig } from './store.ts'
 
 export type MakeSmsProvider = (tools: ProviderTools) => SmsProvider
 
@@ -123,7 +123,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       audit: settings.integer(retentionSettings.AUDIT_LOG_DAYS),
       requests: settings.integer(retentionSettings.INTEGRATION_REQUEST_DAYS),
     },
-    trustedProxies: readTrustedProxies(settings),
+    trustedProxies: readNetworks(
+      settings,
+      serverSettings.TRUSTED_PROXIES,
+      'A network of /0 would let every caller choose its IP address',
+    ),
     metrics: readMetrics(settings, port),
     alerts: readAlerts(settings),
     logLevel: settings.oneOf(serverSettings.LOG_LEVEL),
@@ -279,17 +283,4 @@ function readPublicUrl(settings: Settings): string | undefined {
   // Kannel replaces escapes that begin with %.
   if (url.includes('%')) settings.refuse('PUBLIC_URL', 'must not contain %')
   return url
-}
-
-function readTrustedProxies(settings: Settings): readonly Network[] {
-  if (settings.optional(serverSettings.TRUSTED_PROXIES) === undefined) return []
-  return settings.list(serverSettings.TRUSTED_PROXIES).flatMap((text) => {
-    const proxies = network(text)
-    if (proxies && proxies[1] > 0) return [proxies]
-    settings.refuse(
-      'TRUSTED_PROXIES',
-      'must be IP addresses or networks such as 10.0.0.0/8, separated by commas. A network of /0 would let every caller choose its IP address',
-    )
-    return []
-  })
 }

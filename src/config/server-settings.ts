@@ -224,7 +224,7 @@ export const messageSettings = declare('Messages', {
   },
 })
 
-export const alertSettings = declare('Alerts', {
+export const alertSettings = declare('Alerts and events', {
   ALERT_EMAIL: {
     unset: 'unset: no alerts by e-mail',
     format: 'e-mail address',
@@ -242,6 +242,12 @@ export const alertSettings = declare('Alerts', {
     format: '`whsec_` and base64, or text',
     secret: true,
     meaning: 'The webhook secret, which signs alerts (Standard Webhooks).',
+  },
+  EVENTS_ALLOWED_NETWORKS: {
+    unset: 'unset: none',
+    format: 'IP addresses and networks, separated by commas',
+    meaning:
+      'The networks that webhooks of apps may reach with `NODE_ENV=production` although they are private, such as `10.20.0.0/16`. The URL must still begin with `https://`. A network of `/0` is rejected. The IP address of a metadata service, such as `169.254.169.254`, is allowed only by this IP address itself, not by a network that contains it.',
   },
 })
 

@@ -1,11 +1,20 @@
 import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
 import { toAsciiDomain } from '../adapters/email/domain.ts'
+import { type AllowedNetwork, hostKindWith } from '../adapters/events/host-kind.ts'
+import { network } from '../adapters/http/client-ip.ts'
 import { e164In, isRegion } from '../adapters/phone/e164.ts'
 import type { DatabaseTarget } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
 import { type Contacts, email, phone } from '../domain/contact.ts'
+import type { HostKindOf } from '../domain/events/webhook-url.ts'
 import { maxApiKeyLength } from '../domain/otp/credentials.ts'
-import { codeSettings, credentialSettings, databaseSettings, serverSettings } from './server-settings.ts'
+import {
+  alertSettings,
+  codeSettings,
+  credentialSettings,
+  databaseSettings,
+  serverSettings,
+} from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
 import { Settings } from './settings.ts'
 
@@ -17,6 +26,8 @@ export interface StoreConfig {
   readonly contacts: Contacts
   /** NODE_ENV=production. */
   readonly isProduction: boolean
+  /** Which hosts webhooks may have. Knows EVENTS_ALLOWED_NETWORKS. */
+  readonly hostKind: HostKindOf
 }
 
 export type DatabaseConfig =
@@ -49,13 +60,36 @@ export function readStoreSettings(settings: Settings): StoreConfig {
       'must be set if DATABASE_URL is postgres://, because all nodes need the same key. Set it to the output of openssl rand -base64 32, or to the content of the .key file beside the former SQLite database',
     )
   }
+  const isProduction = settings.optional(serverSettings.NODE_ENV)?.trim() === 'production'
+  const why = 'A network of /0 would let every app reach the networks of this machine'
+  const allowed = readNetworks(settings, alertSettings.EVENTS_ALLOWED_NETWORKS, why)
   return {
     database,
     secretKeys,
     appCredentials: readAppCredentials(settings),
     contacts: readContacts(settings),
-    isProduction: settings.optional(serverSettings.NODE_ENV)?.trim() === 'production',
+    isProduction,
+    // In development the kind of a host decides only whether http is allowed.
+    hostKind: hostKindWith(isProduction ? allowed : []),
   }
+}
+
+/** @param why a network of /0 is refused, as a sentence without its point */
+export function readNetworks(
+  settings: Settings,
+  setting: TextSetting,
+  why: string,
+): readonly AllowedNetwork[] {
+  if (settings.optional(setting) === undefined) return []
+  return settings.list(setting).flatMap((text) => {
+    const read = network(text)
+    if (read && read[1] > 0) return [read]
+    settings.refuse(
+      setting.name,
+      `must be IP addresses or networks such as 10.0.0.0/8, separated by commas. ${why}`,
+    )
+    return []
+  })
 }
 
 export function readDatabaseUrl(

@@ -1,6 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { hostKind } from '../../src/adapters/events/host-kind.ts'
+import { createServer, type Socket } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { hostKindWith } from '../../src/adapters/events/host-kind.ts'
 import { createEventSender, type SenderSettings } from '../../src/adapters/events/sender.ts'
+import { readConfig } from '../../src/config/config.ts'
+import type { Webhook } from '../../src/domain/events/webhook-events.ts'
 import { webhookUrlProblem } from '../../src/domain/events/webhook-url.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { selfSigned } from '../support/smtp.ts'
@@ -22,17 +26,21 @@ afterAll(() => {
   secure.stop(true)
 })
 
+const hostKind = hostKindWith([])
+
+const webhook = (url: string): Webhook => ({
+  appId: 'shop',
+  url,
+  secret: receiver.secret,
+  previousSecrets: [],
+  eventTypes: [],
+  createdAt: 0,
+  disabledAt: null,
+})
+
 function send(url: string, settings: Partial<SenderSettings> = {}) {
-  const webhook = {
-    appId: 'shop',
-    url,
-    secret: receiver.secret,
-    eventTypes: [],
-    createdAt: 0,
-    disabledAt: null,
-  } as const
-  const sender = createEventSender({ isProduction: false, timeoutMs: 5000, ...settings })
-  return sender(webhook, 'id', '{}', Date.now())
+  const sender = createEventSender({ isProduction: false, hostKind, timeoutMs: 5000, ...settings })
+  return sender(webhook(url), 'id', '{}', Date.now())
 }
 
 describe('a webhook URL', () => {
@@ -101,6 +109,145 @@ describe('a webhook URL', () => {
       url,
       where.includes('development'),
     ])
+  })
+})
+
+/** With NODE_ENV=production. */
+describe('EVENTS_ALLOWED_NETWORKS', () => {
+  test.each([
+    ['10.20.0.0/16', 'https://10.20.3.4/', true],
+    ['10.20.0.0/16', 'https://[::ffff:10.20.3.4]/', true],
+    ['10.20.0.0/16', 'https://10.21.3.4/', false],
+    ['10.20.0.0/16', 'http://10.20.3.4/', false],
+    ['192.168.0.0/16,fd00::/8', 'https://[fd12::1]/', true],
+    ['192.168.0.0/16,fd00::/8', 'https://[fe80::1]/', false],
+    ['10.20.3.4', 'https://10.20.3.4/', true],
+    ['127.0.0.0/8', 'https://localhost/', true],
+    ['169.254.0.0/16', 'https://169.254.7.7/', true],
+    ['169.254.0.0/16', 'https://169.254.169.254/', false],
+    ['169.254.0.0/16', 'https://[::ffff:169.254.169.254]/', false],
+    ['169.254.169.254', 'https://169.254.169.254/', true],
+    ['fd00::/8', 'https://[fd00:ec2::254]/', false],
+    ['100.64.0.0/10', 'https://100.100.100.200/', false],
+  ])('%s: %s is allowed: %p', (EVENTS_ALLOWED_NETWORKS, url, isAllowed) => {
+    const config = readConfig({
+      NODE_ENV: 'production',
+      OUTBOX_IN_PRODUCTION: '1',
+      EVENTS_ALLOWED_NETWORKS,
+    })
+    expect(webhookUrlProblem(url, true, config.hostKind) === undefined).toBe(isAllowed)
+  })
+
+  test.each(['0.0.0.0/0', '::/0', '10.0.0.0/33', 'intranet', '10.0.0.0/8,x'])(
+    '%s is refused at the start',
+    (EVENTS_ALLOWED_NETWORKS) => {
+      expect(() => readConfig({ EVENTS_ALLOWED_NETWORKS })).toThrow('EVENTS_ALLOWED_NETWORKS must be')
+    },
+  )
+
+  test('applies to the IP addresses of a name, of which each must be allowed', async () => {
+    const settings = {
+      isProduction: true,
+      hostKind: hostKindWith([[ipaddr.parse('127.0.0.0'), 8]]),
+      ca: selfSigned.cert,
+    }
+    const url = `https://localhost:${secure.port}/`
+    const addressesOf = async () => ['127.0.0.1']
+    expect(await send(url, { ...settings, addressesOf })).toEqual({ httpStatus: 200, error: null })
+    const both = async () => ['127.0.0.1', '10.0.0.1']
+    expect((await send(url, { ...settings, addressesOf: both })).error).toContain('resolves to 10.0.0.1')
+    hosts.length = 0
+  })
+})
+
+/** On 127.0.0.2, at the port of another server on 127.0.0.1. */
+async function besides(port: number | string | undefined, onConnection: (socket: Socket) => void) {
+  const server = createServer(onConnection)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.listen(Number(port), '127.0.0.2', resolve)
+  await promise
+  return server
+}
+
+describe('a host with several IP addresses', () => {
+  const addressesOf = async () => ['127.0.0.2', '127.0.0.1']
+
+  test('is reached although the first refuses the connection', async () => {
+    const before = receiver.received.length
+    const result = await send(`http://shop.localhost:${port}/`, { addressesOf })
+    expect(result).toEqual({ httpStatus: 204, error: null })
+    expect(receiver.received.length).toBe(before + 1)
+  })
+
+  test('is reached although the first does not answer', async () => {
+    const sockets: Socket[] = []
+    const silent = await besides(secure.port, (socket) => sockets.push(socket))
+    const settings = { addressesOf, ca: selfSigned.cert, connectMs: 20, timeoutMs: 60_000 }
+    expect((await send(`https://localhost:${secure.port}/`, settings)).httpStatus).toBe(200)
+    expect(sockets.length).toBe(1)
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+    hosts.length = 0
+  })
+
+  test('gets an event once: no other is tried after the request was sent', async () => {
+    const before = receiver.received.length
+    const lost = await besides(port, (socket) => socket.once('data', () => socket.destroy()))
+    const result = await send(`http://shop.localhost:${port}/`, { addressesOf })
+    expect(result).toEqual({ httpStatus: null, error: 'ECONNRESET' })
+    expect(receiver.received.length).toBe(before)
+    lost.close()
+  })
+})
+
+describe('an answer', () => {
+  const now = Date.parse('2026-01-01T12:00:00Z')
+
+  test.each([
+    ['final', 'HTTP/1.1 204 No Content\r\n\r\n', { httpStatus: 204, error: null }],
+    [
+      'after an informational one',
+      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
+      { httpStatus: 200, error: null },
+    ],
+    ['without a reason phrase', 'HTTP/1.0 200\r\nRetry-After: 5\r\n\r\n', { httpStatus: 200, error: null }],
+    ['429 with seconds', 'HTTP/1.1 429 -\r\nretry-after:  90 \r\n\r\n', { retryAfterMs: 90_000 }],
+    [
+      '503 with a date',
+      'HTTP/1.1 503 -\r\nRetry-After: Thu, 01 Jan 2026 12:02:00 GMT\r\n\r\n',
+      { retryAfterMs: 120_000 },
+    ],
+    [
+      '503 with a past date',
+      'HTTP/1.1 503 -\r\nRetry-After: Thu, 01 Jan 2026 11:00:00 GMT\r\n\r\n',
+      { retryAfterMs: 0 },
+    ],
+    ['503 with a negative number', 'HTTP/1.1 503 -\r\nRetry-After: -1\r\n\r\n', { retryAfterMs: 0 }],
+    ['503 without Retry-After', 'HTTP/1.1 503 -\r\n\r\n', { httpStatus: 503, error: 'HTTP 503' }],
+    [
+      '500 with Retry-After',
+      'HTTP/1.1 500 -\r\nRetry-After: 90\r\n\r\n',
+      { httpStatus: 500, error: 'HTTP 500' },
+    ],
+    ['that is not HTTP', 'SSH-2.0-OpenSSH\r\n\r\n', { httpStatus: null, error: 'connection failed' }],
+    ['without an end', 'x'.repeat(70_000), { httpStatus: null, error: 'connection failed' }],
+  ])('%s is read', async (_, text, expected) => {
+    const server = await besides(0, (socket) => {
+      socket.on('error', () => {})
+      // In two parts, as networks may split it.
+      socket.once('data', () => socket.write(text.slice(0, 3), () => socket.write(text.slice(3))))
+    })
+    const address = server.address()
+    const at = typeof address === 'object' ? address?.port : undefined
+    const sent = await createEventSender({ isProduction: false, hostKind, timeoutMs: 60_000 })(
+      webhook(`http://127.0.0.2:${at}/`),
+      'id',
+      '{}',
+      now,
+    )
+    expect(sent).toMatchObject(expected)
+    expect('retryAfterMs' in sent).toBe('retryAfterMs' in expected)
+    server.close()
   })
 })
 

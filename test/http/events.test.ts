@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { verifyEvent } from 'otpost/client'
 import { Webhook } from 'standardwebhooks'
 import { readConfig } from '../../src/config/config.ts'
 import { eventRetryDelaysMs, mostWaiting } from '../../src/domain/events/event-delivery.ts'
@@ -8,6 +9,7 @@ import type { CallbackRequest } from '../../src/domain/messages/providers.ts'
 import { issueApp } from '../../src/domain/operator/operator.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
 import { sendEventAgain, sendTestEvent } from '../../src/domain/operator/webhooks.ts'
+import { version } from '../../src/version.ts'
 import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { accepted, policyOf, testProvider } from '../support/policy.ts'
@@ -26,12 +28,12 @@ afterEach(async () => {
 const failing = { kind: 'retryable', reason: 'HTTP 500' } as const
 
 /** An app with a webhook, and a provider that answers as the test says. */
-async function start(eventTypes: readonly string[] = []) {
+async function start(eventTypes: readonly string[] = [], overrides: { random?: () => number } = {}) {
   receiver = startReceiver()
   const provider = testProvider('one')
   api = await createTestApp(
     { PUBLIC_URL: 'https://otp.example', DELIVERY_LOG_DAYS: '30' },
-    { smsRoutes: { plain: [provider] } },
+    { ...overrides, smsRoutes: { plain: [provider] } },
   )
   ;({ secret } = (await policyOf(api).webhook(receiver.url, eventTypes)).webhook)
   return provider
@@ -78,6 +80,7 @@ describe('an event', () => {
       },
     ])
     const [call] = receiver.received
+    expect(call?.headers.get('user-agent')).toBe(`otpost/${version}`)
     const id = call?.headers.get('webhook-id') ?? ''
     const sentAt = new Date(Number(call?.headers.get('webhook-timestamp')) * 1000)
     expect(call?.headers.get('webhook-signature')).toBe(new Webhook(secret).sign(id, sentAt, call?.raw ?? ''))
@@ -269,7 +272,7 @@ describe('a receiver', () => {
 
   test('that fails eight times is switched off with an alert; setting the webhook again sends what waits', async () => {
     await start()
-    receiver.answer(() => new Response(null, { status: 410 }))
+    receiver.answer(() => new Response(null, { status: 500 }))
     const failures: ReadonlyMap<string, FailingEvents>[] = []
     const email = freshEmail()
     await api.post('/otp/send', { channel: 'EMAIL', email })
@@ -286,7 +289,7 @@ describe('a receiver', () => {
     }
     expect(receiver.received.length).toBe(8)
     const [first, last] = [failures[0]?.get('shop'), failures.at(-1)]
-    expect([first, last?.size]).toMatchObject([{ events: 1, error: 'HTTP 410' }, 0])
+    expect([first, last?.size]).toMatchObject([{ events: 1, error: 'HTTP 500' }, 0])
     await api.app.alerts.idle()
     const { webhooks } = await api.app.context.policy.rows()
     expect(webhooks).toMatchObject([{ appId: 'shop', disabledAt: api.clock.now }])
@@ -296,7 +299,7 @@ describe('a receiver', () => {
       'The webhook of app shop is switched off',
       0,
     ])
-    expect(JSON.parse(alert?.text ?? '')).toEqual({ appId: 'shop', url: receiver.url, reason: 'HTTP 410' })
+    expect(JSON.parse(alert?.text ?? '')).toEqual({ appId: 'shop', url: receiver.url, reason: 'HTTP 500' })
 
     // An event while it is off waits.
     await api.post('/otp/resend', { channel: 'EMAIL', email })
@@ -310,7 +313,7 @@ describe('a receiver', () => {
     expect(receiver.received.length).toBe(9)
     // The failed event is sent again by hand.
     const [, failed] = await api.app.context.events.latest('shop', 5)
-    expect([failed?.state, failed?.error, failed?.tries]).toEqual(['failed', 'HTTP 410', 8])
+    expect([failed?.state, failed?.error, failed?.tries]).toEqual(['failed', 'HTTP 500', 8])
     const ports = { events: api.app.context.events, now: api.app.context.now, actor: tester }
     await sendEventAgain(ports, { appId: 'shop', id: failed?.id ?? '' })
     await settle()
@@ -318,6 +321,80 @@ describe('a receiver', () => {
     await expect(sendEventAgain(ports, { appId: 'other', id: failed?.id ?? '' })).rejects.toThrow(
       'has no event',
     )
+  })
+
+  test('that answers 410 is switched off at once with an alert, and its event waits', async () => {
+    await start()
+    receiver.answer(() => new Response(null, { status: 410 }))
+    await addEvent()
+    await settle()
+    await api.app.alerts.idle()
+    const { context } = api.app
+    expect((await context.policy.rows()).webhooks).toMatchObject([{ disabledAt: api.clock.now }])
+    expect(await context.alerts.latest(5)).toMatchObject([
+      { kind: 'webhook.disabled', text: expect.stringContaining('HTTP 410') },
+    ])
+    api.advance(86_400)
+    await settle()
+    expect(receiver.received.length).toBe(1)
+    receiver.answer(() => new Response())
+    await policyOf(api).webhook(receiver.url)
+    await settle()
+    const ids = receiver.received.map(({ headers }) => headers.get('webhook-id'))
+    expect([ids.length, new Set(ids).size]).toEqual([2, 1])
+  })
+
+  test.each<[string, number, { status?: number; after?: string }, number]>([
+    ['a tenth earlier', 0, {}, 4500],
+    ['a tenth later', 1, {}, 5500],
+    ['after the seconds of Retry-After', 0.5, { status: 429, after: '90' }, 90_000],
+    [
+      'after the date of Retry-After',
+      0.5,
+      { status: 503, after: 'Thu, 01 Jan 2026 13:00:00 GMT' },
+      3_600_000,
+    ],
+    ['not before its own wait', 0.5, { status: 503, after: '1' }, 5000],
+    ['within 10 hours', 0.5, { status: 503, after: '999999' }, 36_000_000],
+    ['without Retry-After of another status', 0.5, { status: 500, after: '90' }, 5000],
+  ])('that failed is called again %s', async (_, random, { status = 500, after }, expectedMs) => {
+    await start([], { random: () => random })
+    const headers = after === undefined ? {} : { 'retry-after': after }
+    receiver.answer(() => new Response(null, { status, headers }))
+    await addEvent()
+    await settle()
+    api.clock.now += expectedMs - 1
+    await settle()
+    expect(receiver.received.length).toBe(1)
+    api.clock.now += 1
+    await settle()
+    expect(receiver.received.length).toBe(2)
+  })
+
+  test('verifies with a new secret, and for 24 hours with each that it replaced', async () => {
+    await start()
+    const [first, second] = [secret, (await policyOf(api).webhook(receiver.url)).webhook.secret]
+    const third = (await policyOf(api).webhook(receiver.url)).webhook.secret
+    const accepting = async () => {
+      await addEvent()
+      await settle()
+      const { headers, raw } = receiver.received.at(-1) ?? {}
+      const now = new Date(api.clock.now)
+      const verified = await Promise.all(
+        [first, second, third].map((secret) =>
+          verifyEvent(raw ?? '', headers ?? new Headers(), secret, { now }).catch(() => undefined),
+        ),
+      )
+      return [
+        headers?.get('webhook-signature')?.split(' ').length,
+        ...verified.map((event) => event !== undefined),
+      ]
+    }
+    expect(await accepting()).toEqual([3, true, true, true])
+    api.clock.now += 86_400_000 - 1
+    expect(await accepting()).toEqual([3, true, true, true])
+    api.clock.now += 1
+    expect(await accepting()).toEqual([1, false, false, true])
   })
 
   test('that hangs delays no other webhook, and has at most four tries in flight, then one', async () => {
@@ -345,7 +422,7 @@ describe('a receiver', () => {
     receiver.answer(() => slow.promise)
     const quick = startReceiver()
     const { context, events } = api.app
-    const about = { secret, eventTypes: [], createdAt: 0, disabledAt: null }
+    const about = { secret, previousSecrets: [], eventTypes: [], createdAt: 0, disabledAt: null }
     const all = Array.from({ length: 20 }, (_, index) => `app-${index}`)
     await context.policy.change({ actor: tester, now: 0 }, () => ({
       saveWebhooks: [
@@ -373,7 +450,7 @@ describe('a receiver', () => {
     const { context } = api.app
     const all = Array.from({ length: 40 }, (_, index) => `app-${index}`)
     const { url } = receiver
-    const about = { url, secret, eventTypes: [], createdAt: 0, disabledAt: null }
+    const about = { url, secret, previousSecrets: [], eventTypes: [], createdAt: 0, disabledAt: null }
     await context.policy.change({ actor: tester, now: 0 }, () => ({
       saveWebhooks: all.map((appId) => ({ appId, ...about })),
       entry: null,

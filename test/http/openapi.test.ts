@@ -157,7 +157,7 @@ test.each(Object.entries(eventStatuses))('%s is described, and its example is an
   const { schema, examples } = document.webhooks[type]?.post.requestBody?.content[json] ?? {}
   const validate = ajv.getSchema(`openapi${schema?.$ref}`)
   if (!schema || !validate) throw new Error(`the description has no event ${type}`)
-  const about = { appId: 'shop', state: 'waiting', tries: 0, dueAt: 0, endedAt: null } as const
+  const about = { appId: 'shop', state: 'waiting', tries: 0, dueAt: 0, triedAt: null, endedAt: null } as const
   const bare = { brand: null, reference: null, position: null, reason: null } as const
   const full = { brand: 'acme', reference: 'login-7', position: 3, reason: '30003' } as const
   const bodies = statuses.flatMap((status) =>

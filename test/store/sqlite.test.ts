@@ -167,6 +167,7 @@ describe('SQLite', () => {
         'events.report_key',
         'events.request_id',
         'events.status',
+        'events.tried_at',
         'idempotency_keys.answer',
         'idempotency_keys.status',
         'integration_requests.app_id',

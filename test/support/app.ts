@@ -28,7 +28,7 @@ export async function createTestApp(
   {
     smsRoutes,
     ...overrides
-  }: Pick<Overrides, 'stopwatch' | 'pause' | 'owner' | 'mostWaitingJobs'> & {
+  }: Pick<Overrides, 'stopwatch' | 'pause' | 'random' | 'owner' | 'mostWaitingJobs'> & {
     readonly smsRoutes?: Partial<Readonly<Record<SmsRoute, readonly SmsProvider[]>>>
   } = {},
 ) {
@@ -51,6 +51,7 @@ export async function createTestApp(
     now: () => clock.now,
     log: { info: log, warn: log, error: log },
     pause: async () => {},
+    random: () => 0.5,
     ...overrides,
   })
 

@@ -1,4 +1,4 @@
-import { hostKind } from '../../src/adapters/events/host-kind.ts'
+import { hostKindWith } from '../../src/adapters/events/host-kind.ts'
 import { isRegion } from '../../src/adapters/phone/e164.ts'
 import type { DestinationRule } from '../../src/domain/destinations/destination.ts'
 import type { Outcome, Sms, SmsProvider } from '../../src/domain/messages/providers.ts'
@@ -30,7 +30,7 @@ export function policyOf({ app: { context } }: { readonly app: Pick<TestApp['app
         entry,
       })),
     webhook: (url: string, eventTypes: readonly string[] = [], appId: string = credentials.appId) =>
-      setWebhook({ ...ports, isProduction: false, hostKind }, { appId, url, eventTypes }),
+      setWebhook({ ...ports, isProduction: false, hostKind: hostKindWith([]) }, { appId, url, eventTypes }),
     removeWebhook: (appId: string = credentials.appId) => removeWebhook(ports, appId),
     budget: (scope: string, amount: string, { period = 'day', alertAt = '80,100', stops = true } = {}) =>
       setBudget(ports, { scope, period, amount, alertAt, stops }),

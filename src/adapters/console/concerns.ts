@@ -244,7 +244,7 @@ function webhookConcerns({ webhooks }: OverviewModel, now: number): Concern[] {
   return webhooks.flatMap(({ appId, disabledAt, failing }): Concern[] => {
     const pages: Concern['pages'] = [{ title: `Webhook of ${appId}`, href: webhookPath(appId) }]
     if (disabledAt !== null) {
-      const text = `The webhook of app ${appId} was switched off ${ago(disabledAt, now)}, because an event failed at its last try. Correct the receiver, then set the webhook again.`
+      const text = `The webhook of app ${appId} was switched off ${ago(disabledAt, now)}, because an event failed at its last try or the receiver answered 410. Correct the receiver, then set the webhook again.`
       return [{ tone: 'bad', text, pages }]
     }
     if (!failing) return []

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { version } from '../../version.ts'
 
 /** Reads a webhook secret: base64 with or without `whsec_`, or else plain text. Undefined: no base64 after `whsec_`. */
 export function webhookKey(secret: string): Buffer | undefined {
@@ -13,13 +14,24 @@ export function webhookSignature(key: Buffer, id: string, timestamp: string, bod
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
 }
 
-/** @param id the same for each try of a message */
-export function signedHeaders(key: Buffer, id: string, body: string, now: number) {
+/**
+ * @param id the same for each try of a message
+ * @param previousKeys sign too, so that a receiver can change to the new secret at any time
+ */
+export function signedHeaders(
+  key: Buffer,
+  id: string,
+  body: string,
+  now: number,
+  previousKeys: readonly Buffer[] = [],
+) {
   const timestamp = String(Math.floor(now / 1000))
+  const signatures = [key, ...previousKeys].map((each) => webhookSignature(each, id, timestamp, body))
   return {
     'content-type': 'application/json',
+    'user-agent': `otpost/${version}`,
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': webhookSignature(key, id, timestamp, body),
+    'webhook-signature': signatures.join(' '),
   }
 }

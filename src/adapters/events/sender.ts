@@ -1,17 +1,18 @@
 import { lookup } from 'node:dns/promises'
-import { request as httpRequest } from 'node:http'
-import { request as httpsRequest } from 'node:https'
-import { isIP } from 'node:net'
-import type { TryResult } from '../../domain/events/event-store.ts'
+import { isIP, type Socket } from 'node:net'
+import type { SentEvent } from '../../domain/events/event-delivery.ts'
 import type { Webhook } from '../../domain/events/webhook-events.ts'
-import { hostOf, mayConnect, webhookUrlProblem } from '../../domain/events/webhook-url.ts'
+import { type HostKindOf, hostOf, mayConnect, webhookUrlProblem } from '../../domain/events/webhook-url.ts'
 import { signedHeaders, webhookKey } from '../crypto/standard-webhooks.ts'
-import { hostKind } from './host-kind.ts'
+import { openSocket, postOn } from './socket-post.ts'
 
 export interface SenderSettings {
   /** NODE_ENV=production. */
   readonly isProduction: boolean
+  readonly hostKind: HostKindOf
   readonly timeoutMs: number
+  /** For each IP address but the last: to connect, and for the TLS handshake. */
+  readonly connectMs?: number
   /** The IP addresses of a host name. */
   readonly addressesOf?: (host: string) => Promise<readonly string[]>
   /** Certificate authorities in PEM, instead of those of the system. */
@@ -19,39 +20,46 @@ export interface SenderSettings {
 }
 
 /**
- * Posts signed events (design D45). A host name is resolved for each try. All its IP addresses must be allowed, and the connection goes to
- * the one that was checked, so that a name whose IP address changes cannot reach the operator's network. No redirect is followed, no
- * proxy is used and no body is read.
+ * Posts signed events (design D45). A host name is resolved for each try. All its IP addresses must be allowed. They are tried in turn
+ * until one accepts a connection, so that a name whose IP address changes cannot reach the operator's network. No redirect is followed,
+ * no proxy is used and no body is read.
  */
 export function createEventSender({
   isProduction,
+  hostKind,
   timeoutMs,
+  connectMs = 5000,
   addressesOf = allAddresses,
   ca,
 }: SenderSettings) {
   return async (
-    { url: text, secret }: Webhook,
+    { url: text, secret, previousSecrets }: Webhook,
     id: string,
     body: string,
     now: number,
-  ): Promise<TryResult> => {
+  ): Promise<SentEvent> => {
     const problem = webhookUrlProblem(text, isProduction, hostKind)
     const key = webhookKey(secret)
-    if (problem !== undefined || !key) return { httpStatus: null, error: problem ?? 'The secret is invalid.' }
+    if (problem !== undefined || !key) return failed(problem ?? 'The secret is invalid.')
+    const previous = previousSecrets.filter(({ signsUntil }) => signsUntil > now)
+    const headers = signedHeaders(
+      key,
+      id,
+      body,
+      now,
+      previous.flatMap(({ secret }) => webhookKey(secret) ?? []),
+    )
     const url = new URL(text)
-    const late = Promise.withResolvers<TryResult>()
+    const late = Promise.withResolvers<SentEvent>()
     const abort = new AbortController()
     const timer = setTimeout(() => {
       abort.abort()
-      late.resolve({ httpStatus: null, error: 'no answer in time' })
+      late.resolve(failed('no answer in time'))
     }, timeoutMs)
     try {
-      return await Promise.race([
-        late.promise,
-        attempt(url, signedHeaders(key, id, body, now), body, abort.signal),
-      ])
+      return await Promise.race([late.promise, attempt(url, headers, body, now, abort.signal)])
     } catch (error) {
-      return { httpStatus: null, error: reasonOf(error) }
+      return failed(reasonOf(error))
     } finally {
       clearTimeout(timer)
     }
@@ -61,56 +69,58 @@ export function createEventSender({
     url: URL,
     headers: Readonly<Record<string, string>>,
     body: string,
+    now: number,
     signal: AbortSignal,
-  ): Promise<TryResult> {
+  ): Promise<SentEvent> {
     const host = hostOf(url)
     const addresses = isIP(host) === 0 ? await addressesOf(host) : [host]
     const refused = addresses.find((each) => !mayConnect(url, isProduction, hostKind(each) ?? 'private'))
-    if (refused !== undefined)
-      return { httpStatus: null, error: `the host resolves to ${refused}, which is not allowed` }
-    const [address] = addresses
-    if (address === undefined || signal.aborted)
-      return { httpStatus: null, error: 'the host has no IP address' }
-    const status = await post(url, address, headers, body, signal)
-    return { httpStatus: status, error: status >= 200 && status < 300 ? null : `HTTP ${status}` }
+    if (refused !== undefined) return failed(`the host resolves to ${refused}, which is not allowed`)
+    if (addresses.length === 0 || signal.aborted) return failed('the host has no IP address')
+    const socket = await connected(url, addresses, signal)
+    const { status, retryAfter } = await postOn(socket, url, headers, body, signal)
+    if (status >= 200 && status < 300) return { httpStatus: status, error: null }
+    const result = { httpStatus: status, error: `HTTP ${status}` }
+    const isTemporary = status === 429 || status === 503
+    return isTemporary && retryAfter !== undefined
+      ? { ...result, retryAfterMs: retryAfterIn(retryAfter, now) }
+      : result
   }
 
-  /** Resolves to the status, and ends the connection before the body of the answer. */
-  function post(
-    url: URL,
-    address: string,
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<number> {
-    const isTls = url.protocol === 'https:'
+  /** Of the first IP address that accepts a connection. The request is sent to no other one. @throws the error of the last one */
+  async function connected(url: URL, addresses: readonly string[], signal: AbortSignal): Promise<Socket> {
     const host = hostOf(url)
-    return new Promise((resolve, reject) => {
-      const call = (isTls ? httpsRequest : httpRequest)(
-        {
-          host: address,
-          port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
-          path: url.pathname + url.search,
-          method: 'POST',
-          headers: { ...headers, host: url.host, 'content-length': String(Buffer.byteLength(body)) },
-          // No connection is kept, since another webhook may share the IP address.
-          agent: false,
+    const isTls = url.protocol === 'https:'
+    const tls = isTls ? { servername: isIP(host) === 0 ? host : undefined, ca } : undefined
+    const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
+    const [last, ...others] = addresses.slice(0, mostAddresses).reverse()
+    for (const address of others.reverse()) {
+      try {
+        return await openSocket(
+          { address, port, tls },
+          Math.min(connectMs, timeoutMs / addresses.length),
           signal,
-          ...(isTls && {
-            rejectUnauthorized: true,
-            ...(isIP(host) === 0 && { servername: host }),
-            ...(ca !== undefined && { ca }),
-          }),
-        },
-        (answer) => {
-          resolve(answer.statusCode ?? 0)
-          answer.destroy()
-        },
-      )
-      call.on('error', reject)
-      call.end(body)
-    })
+        )
+      } catch {
+        if (signal.aborted) break
+      }
+    }
+    return openSocket({ address: last ?? host, port, tls }, timeoutMs, signal)
   }
+}
+
+/** That are tried. */
+const mostAddresses = 16
+
+function failed(error: string): SentEvent {
+  return { httpStatus: null, error }
+}
+
+/** Seconds or a date (RFC 9110 section 10.2.3). 0: neither. */
+function retryAfterIn(text: string, now: number): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text) * 1000
+  const at = /[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? 0 : Math.max(0, at - now)
 }
 
 async function allAddresses(host: string): Promise<readonly string[]> {

@@ -688,7 +688,7 @@ function eventOperation(type: EventType) {
     tags: ['Events'],
     operationId: `on${name}`,
     summary: type,
-    description: `${schemas[name].description} Signed as Standard Webhooks define, with the secret that \`otpost app webhook\` prints. An answer other than 2xx within 10 seconds is a failure. otpost sends a failed event again, with the same webhook-id.`,
+    description: `${schemas[name].description} Signed as Standard Webhooks define, with the secret that \`otpost app webhook\` prints. An answer other than 2xx within 20 seconds is a failure. otpost sends a failed event again, with the same webhook-id.`,
     parameters: [
       header('webhook-id', { type: 'string' }, 'The id of the event, the same at each try.'),
       header(

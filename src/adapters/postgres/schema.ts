@@ -15,7 +15,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
-import type { EventType } from '../../domain/events/webhook-events.ts'
+import type { EventType, PreviousSecret } from '../../domain/events/webhook-events.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 import { asJson } from './text.ts'
 
@@ -312,13 +312,18 @@ export const webhooks = pgTable(
     url: text().notNull(),
     /** `whsec_…`, which signs. */
     secret: text().notNull(),
+    /** They sign too, each until its time. */
+    previousSecrets: jsonb('previous_secrets').$type<readonly PreviousSecret[]>().notNull().default([]),
     /** Empty: all. */
     eventTypes: jsonb('event_types').$type<readonly EventType[]>().notNull(),
     createdAt: instant('created_at').notNull(),
-    /** Switched off, since an event failed at its last try. */
+    /** Switched off, since an event failed at its last try or the receiver answered 410. */
     disabledAt: instant('disabled_at'),
   },
-  (table) => [check('webhooks_event_types', sql`jsonb_typeof(${table.eventTypes}) = 'array'`)],
+  (table) => [
+    check('webhooks_event_types', sql`jsonb_typeof(${table.eventTypes}) = 'array'`),
+    check('webhooks_previous_secrets', sql`jsonb_typeof(${table.previousSecrets}) = 'array'`),
+  ],
 )
 
 /** Written with the change itself. A state `new` has only the first columns, up to `reason`. */
@@ -347,6 +352,8 @@ export const events = pgTable(
     tries: integer().notNull().default(0),
     /** Of the next try; while a try is in progress, when its lease ends. */
     dueAt: instant('due_at').notNull(),
+    /** When the latest try began. Later than now: the clock was set back. */
+    triedAt: instant('tried_at'),
     /** Of the latest try. */
     httpStatus: integer('http_status'),
     error: text(),

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { check, index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
-import type { EventType } from '../../domain/events/webhook-events.ts'
+import type { EventType, PreviousSecret } from '../../domain/events/webhook-events.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 
 // Instants are epoch milliseconds. `subject` is a keyed hash. Only the outbox has readable recipients.
@@ -300,13 +300,21 @@ export const webhooks = sqliteTable(
     url: text().notNull(),
     /** `whsec_…`, which signs. */
     secret: text().notNull(),
+    /** They sign too, each until its time. */
+    previousSecrets: text('previous_secrets', { mode: 'json' })
+      .$type<readonly PreviousSecret[]>()
+      .notNull()
+      .default([]),
     /** Empty: all. */
     eventTypes: text('event_types', { mode: 'json' }).$type<readonly EventType[]>().notNull(),
     createdAt: integer('created_at').notNull(),
-    /** Switched off, since an event failed at its last try. */
+    /** Switched off, since an event failed at its last try or the receiver answered 410. */
     disabledAt: integer('disabled_at'),
   },
-  (table) => [check('webhooks_event_types', sql`json_type(${table.eventTypes}) = 'array'`)],
+  (table) => [
+    check('webhooks_event_types', sql`json_type(${table.eventTypes}) = 'array'`),
+    check('webhooks_previous_secrets', sql`json_type(${table.previousSecrets}) = 'array'`),
+  ],
 )
 
 /** Written with the change itself. A state `new` has only the first columns, up to `reason`. */
@@ -335,6 +343,8 @@ export const events = sqliteTable(
     tries: integer().notNull().default(0),
     /** Of the next try; while a try is in progress, when its lease ends. */
     dueAt: integer('due_at').notNull(),
+    /** When the latest try began. Later than now: the clock was set back. */
+    triedAt: integer('tried_at'),
     /** Of the latest try. */
     httpStatus: integer('http_status'),
     error: text(),

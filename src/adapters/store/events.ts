@@ -147,14 +147,14 @@ export function createEventStore({
         ...chosen.map((event) =>
           orm
             .update(events)
-            .set({ tries: event.tries + 1, dueAt: now + leaseMs })
+            .set({ tries: event.tries + 1, dueAt: now + leaseMs, triedAt: now })
             .where(and(isTaken(event), eq(dueAt, event.dueAt)))
             .returning({ id }),
         ),
       )
       return chosen
         .filter((_, index) => counts[index] === 1)
-        .map((event) => ({ ...event, tries: event.tries + 1 }))
+        .map((event) => ({ ...event, tries: event.tries + 1, triedAt: now }))
     },
     retryAt: (event, dueAt, result) =>
       write(
@@ -195,7 +195,7 @@ export function createEventStore({
       orm.select().from(events).where(eq(events.appId, appId)).orderBy(desc(events.id)).limit(limit),
     sendAgain: ({ appId, id }, { actor, now }) =>
       transaction(function* (inside) {
-        const change = { state: 'waiting', tries: 0, dueAt: now, endedAt: null } as const
+        const change = { state: 'waiting', tries: 0, dueAt: now, triedAt: null, endedAt: null } as const
         const isOwn = and(eq(events.id, id), eq(events.appId, appId), ne(events.state, 'new'))
         const changed = yield* run(
           inside.update(events).set(change).where(isOwn).returning({ id: events.id }),

@@ -7,7 +7,7 @@ export function webhookFindings({ failedWebhooks }: Pick<PolicyFacts, 'failedWeb
   return failedWebhooks.map((appId) =>
     warn(
       'webhooks',
-      `The webhook of ${appId} is switched off, because an event failed eight times.`,
+      `The webhook of ${appId} is switched off, because an event failed eight times or the receiver answered 410.`,
       `Correct the receiver, then run \`otpost app webhook ${appId} --url URL\`. It creates a new secret. See docs/webhooks.md.`,
     ),
   )

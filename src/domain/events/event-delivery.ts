@@ -7,7 +7,7 @@ import { eventBody } from './message-events.ts'
 import { mayBeSent } from './request-context.ts'
 import { firstDueAt, type NewEvent, type StoredEvent, type Webhook } from './webhook-events.ts'
 
-/** Between tries (design D45). */
+/** Between tries, a tenth more or less (design D45). */
 export const eventRetryDelaysMs: readonly number[] = [
   5000,
   5 * minuteMs,
@@ -18,7 +18,10 @@ export const eventRetryDelaysMs: readonly number[] = [
   10 * hourMs,
 ]
 
-export const eventTimeoutMs = 10_000
+export const eventTimeoutMs = 20_000
+
+/** A receiver can ask for this much with Retry-After. */
+const longestRetryAfterMs = 10 * hourMs
 
 /** After a crash, another process tries again. */
 const leaseMs = minuteMs
@@ -46,11 +49,18 @@ const countEveryMs = 30_000
 const eventResults = ['delivered', 'retried', 'failed', 'dropped'] as const
 type EventResult = (typeof eventResults)[number]
 
+export interface SentEvent extends TryResult {
+  /** Of an answer 429 or 503 that has Retry-After. */
+  readonly retryAfterMs?: number
+}
+
 export interface EventDeliveryPorts {
   readonly events: EventStore
   readonly policy: ReadPolicy
   /** One signed POST. Never throws, and resolves within `eventTimeoutMs`. An error of null: accepted. */
-  readonly send: (webhook: Webhook, id: string, body: string) => Promise<TryResult>
+  readonly send: (webhook: Webhook, id: string, body: string) => Promise<SentEvent>
+  /** From 0 to 1, uniform. */
+  readonly random: () => number
   /** Switches off this webhook and sends an alert, unless it was set again. */
   readonly switchOff: (webhook: Webhook, reason: string) => Promise<void>
   /** `mostWaiting` events of its app wait, and a later one is dropped. */
@@ -252,7 +262,7 @@ export class EventDelivery {
   private async try(webhook: Webhook, event: StoredEvent): Promise<void> {
     const { events, now, log } = this.ports
     const { appId } = webhook
-    const result = await this.ports.send(webhook, event.id, eventBody(event))
+    const { retryAfterMs = 0, ...result } = await this.ports.send(webhook, event.id, eventBody(event))
     if (result.error === null) {
       if (this.failing.delete(appId)) log.info({ app: appId }, 'a webhook accepts events again')
       await events.end(event, 'delivered', now(), result)
@@ -262,16 +272,27 @@ export class EventDelivery {
     const about = { app: appId, event: event.id, tries: event.tries, reason: result.error }
     if (!this.failing.has(appId)) log.warn(about, 'a webhook did not accept an event; otpost will try again')
     this.failing.add(appId)
-    const delayMs = eventRetryDelaysMs[event.tries - 1]
-    if (delayMs !== undefined) {
+    const delayMs = this.retryDelayMs(event, retryAfterMs)
+    if (delayMs === undefined) {
+      await events.end(event, 'failed', now(), result)
+      this.ended(appId, 'failed')
+      log.error(about, 'an event could not be delivered; its webhook is switched off')
+    } else {
       await events.retryAt(event, now() + delayMs, result)
       this.countResult('retried')
-      return
+      if (result.httpStatus !== gone) return
+      log.error(about, 'a receiver of events is gone; its webhook is switched off')
     }
-    await events.end(event, 'failed', now(), result)
-    this.ended(appId, 'failed')
-    log.error(about, 'an event could not be delivered; its webhook is switched off')
     await this.ports.switchOff(webhook, result.error)
+  }
+
+  /** Undefined: that was the last try. */
+  private retryDelayMs({ tries }: StoredEvent, retryAfterMs: number): number | undefined {
+    const delayMs = eventRetryDelaysMs[tries - 1]
+    if (delayMs === undefined) return undefined
+    // So that the retries of many events do not arrive at once.
+    const varied = delayMs * (0.9 + 0.2 * this.ports.random())
+    return Math.round(Math.max(varied, Math.min(retryAfterMs, longestRetryAfterMs)))
   }
 
   private ended(appId: string, result: 'delivered' | 'failed'): void {
@@ -287,6 +308,9 @@ export class EventDelivery {
     this.counts.set(result, (this.counts.get(result) ?? 0) + 1)
   }
 }
+
+/** HTTP status 410: the receiver wants no further events. The event waits until the webhook is set again. */
+const gone = 410
 
 function sum(counts: IteratorObject<number>): number {
   return counts.reduce((total, count) => total + count, 0)

@@ -5,16 +5,24 @@ import type { EpochMs } from '../time.ts'
 export const eventTypes = ['message.delivered', 'message.failed', 'otp.verified', 'otp.locked'] as const
 export type EventType = (typeof eventTypes)[number]
 
+/** A secret that a new one replaced. It signs too for 24 hours (design D45). */
+export interface PreviousSecret {
+  readonly secret: string
+  readonly signsUntil: EpochMs
+}
+
 /** Where events of an app go (design D45). */
 export interface Webhook {
   readonly appId: string
   readonly url: string
   /** `whsec_…`, which signs. */
   readonly secret: string
+  /** Newest first. */
+  readonly previousSecrets: readonly PreviousSecret[]
   /** Empty: all. */
   readonly eventTypes: readonly EventType[]
   readonly createdAt: EpochMs
-  /** Set: switched off, since an event failed at its last try. */
+  /** Set: switched off, since an event failed at its last try or the receiver answered 410. */
   readonly disabledAt: EpochMs | null
 }
 
@@ -48,6 +56,8 @@ export interface StoredEvent extends NewEvent {
   readonly tries: number
   /** Of the next try; while a try is in progress, when its lease ends. */
   readonly dueAt: EpochMs
+  /** When the latest try began. Null: none. */
+  readonly triedAt: EpochMs | null
   /** Of the latest try. Null: none, or no answer. */
   readonly httpStatus: number | null
   /** Why the latest try failed. */

@@ -1,10 +1,16 @@
 import type { EventDeliveryPorts } from '../events/event-delivery.ts'
 import type { EventReader } from '../events/event-store.ts'
-import { type EventType, eventTypes, firstDueAt, type Webhook } from '../events/webhook-events.ts'
+import {
+  type EventType,
+  eventTypes,
+  firstDueAt,
+  type PreviousSecret,
+  type Webhook,
+} from '../events/webhook-events.ts'
 import { type HostKindOf, webhookUrlProblem } from '../events/webhook-url.ts'
 import type { Alerts } from '../money/alerts.ts'
 import type { Secrets } from '../ports.ts'
-import type { Clock } from '../time.ts'
+import { type Clock, dayMs, type EpochMs } from '../time.ts'
 import type { Actor } from './audit.ts'
 import { oneOf } from './destinations.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
@@ -36,8 +42,8 @@ export interface WebhookRequest {
 }
 
 /**
- * `app webhook` (design D45): where events of the app go. Each call creates a secret, and the previous one ends. Waiting events go to
- * the new URL. A webhook that was switched off is on again.
+ * `app webhook` (design D45): where events of the app go. Each call creates a secret; the previous one signs too for 24 hours. Waiting
+ * events go to the new URL. A webhook that was switched off is on again.
  * @returns with the new secret, and whether there was one before
  * @throws OperatorError
  */
@@ -53,17 +59,42 @@ export async function setWebhook(
   const types = eventTypesIn(request.eventTypes)
   const now = ports.now()
   const secret = ports.secrets.newWebhookSecret()
-  const webhook: Webhook = { appId, url, secret, eventTypes: types, createdAt: now, disabledAt: null }
-  const { hadWebhook } = await ports.policy.change({ actor: ports.actor, now }, ({ webhooks }) => ({
-    hadWebhook: webhooks.some((each) => each.appId === appId),
-    saveWebhooks: [webhook],
-    entry: {
-      action: 'app.webhook-set',
-      target: appId,
-      details: { url: shownUrl(url), events: types.join(', ') || 'all' },
-    },
-  }))
+  const { webhook, hadWebhook } = await ports.policy.change({ actor: ports.actor, now }, ({ webhooks }) => {
+    const present = webhooks.find((each) => each.appId === appId)
+    const webhook: Webhook = {
+      appId,
+      url,
+      secret,
+      previousSecrets: previousSecrets(present, now),
+      eventTypes: types,
+      createdAt: now,
+      disabledAt: null,
+    }
+    return {
+      webhook,
+      hadWebhook: present !== undefined,
+      saveWebhooks: [webhook],
+      entry: {
+        action: 'app.webhook-set',
+        target: appId,
+        details: { url: shownUrl(url), events: types.join(', ') || 'all' },
+      },
+    }
+  })
   return { webhook, hadWebhook }
+}
+
+const secretOverlapMs = dayMs
+
+/** An event has a signature of each, so there is a limit. */
+const mostPreviousSecrets = 4
+
+/** With the one that ends now. */
+function previousSecrets(present: Webhook | undefined, now: EpochMs): readonly PreviousSecret[] {
+  if (!present) return []
+  const older = present.previousSecrets.filter(({ signsUntil }) => signsUntil > now)
+  const latest = { secret: present.secret, signsUntil: now + secretOverlapMs }
+  return [latest, ...older].slice(0, mostPreviousSecrets)
 }
 
 /** `app webhook --off`: ends the webhook, and deletes events that wait. @throws OperatorError */
@@ -115,6 +146,7 @@ export async function sendTestEvent(
     reference: null,
     tries: 0,
     dueAt: firstDueAt(webhook, at),
+    triedAt: null,
     httpStatus: null,
     error: null,
     endedAt: null,

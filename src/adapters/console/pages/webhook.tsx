@@ -62,13 +62,16 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
               }}
             />
             {webhook.disabledAt !== null && (
-              <p class="hint">An event failed at its last try. To switch the webhook on, save it again.</p>
+              <p class="hint">
+                An event failed at its last try, or the receiver answered 410. To switch the webhook on, save
+                it again.
+              </p>
             )}
           </Card>
         )}
         <Card
           title={webhook ? 'Change the webhook' : 'Set a webhook'}
-          hint="The next page shows a new secret once. A previous secret ends."
+          hint="The next page shows a new secret once. A previous secret signs events too for 24 hours."
         >
           <Problem text={problem} />
           <Form action="/admin/apps/webhook" hidden={{ appId }} submit="Save">

@@ -1,0 +1,109 @@
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+
+// Not with node:http, which Bun builds on its fetch: that neither connects to a given IP address under the name of the host, nor shows
+// whether the request was sent when it fails.
+
+export interface Target {
+  readonly address: string
+  readonly port: number
+  /** Undefined: http. */
+  readonly tls: { readonly servername: string | undefined; readonly ca: string | undefined } | undefined
+}
+
+/**
+ * Resolves once a request can be sent: with TLS, once the certificate is valid for the host.
+ * @throws the error of the socket, or ETIMEDOUT
+ */
+export function openSocket(
+  { address: host, port, tls }: Target,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = tls
+      ? connectTls({
+          host,
+          port,
+          // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot override it.
+          rejectUnauthorized: true,
+          ...(tls.servername !== undefined && { servername: tls.servername }),
+          ...(tls.ca !== undefined && { ca: tls.ca }),
+        })
+      : connectTcp({ host, port })
+    const end = (code: string) => socket.destroy(Object.assign(new Error(code), { code }))
+    const aborted = () => end('ETIMEDOUT')
+    const timer = setTimeout(aborted, timeoutMs)
+    const settled = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', aborted)
+    }
+    signal.addEventListener('abort', aborted)
+    socket.once(tls ? 'secureConnect' : 'connect', () => {
+      settled()
+      resolve(socket)
+    })
+    socket.once('error', reject)
+    // Also without an error, which Bun may leave out.
+    socket.once('close', () => {
+      settled()
+      reject(Object.assign(new Error('ECONNRESET'), { code: 'ECONNRESET' }))
+    })
+  })
+}
+
+export interface AnswerHead {
+  readonly status: number
+  /** As received. */
+  readonly retryAfter: string | undefined
+}
+
+const mostHeadBytes = 64 * 1024
+
+/** One POST, HTTP/1.1. Resolves to the head of the final answer, and ends the connection before its body. */
+export function postOn(
+  socket: Socket,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  signal: AbortSignal,
+): Promise<AnswerHead> {
+  const { promise, resolve, reject } = Promise.withResolvers<AnswerHead>()
+  const lost = () => reject(Object.assign(new Error('ECONNRESET'), { code: 'ECONNRESET' }))
+  const received: Buffer[] = []
+  socket.on('error', reject)
+  socket.on('close', lost)
+  socket.on('data', (chunk: Buffer) => {
+    received.push(chunk)
+    const text = Buffer.concat(received).toString('latin1')
+    const head = finalHead(text)
+    if (head) resolve(head)
+    else if (head === null || text.length > mostHeadBytes) reject(new Error('no HTTP answer'))
+  })
+  signal.addEventListener('abort', () => socket.destroy())
+  const all = {
+    ...headers,
+    host: url.host,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+  return promise.finally(() => socket.destroy())
+}
+
+/** The first head that is not informational (1xx). Undefined: not yet complete. Null: it is not HTTP/1. */
+function finalHead(text: string): AnswerHead | null | undefined {
+  for (let start = 0; ; ) {
+    const end = text.indexOf('\r\n\r\n', start)
+    if (end < 0) return undefined
+    const [statusLine = '', ...fields] = text.slice(start, end).split('\r\n')
+    const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(statusLine)?.[1])
+    if (!(status >= 100)) return null
+    if (status >= 200) {
+      const retryAfter = fields.find((field) => /^retry-after:/i.test(field))
+      return { status, retryAfter: retryAfter?.slice('retry-after:'.length).trim() }
+    }
+    start = end + 4
+  }
+}
