@@ -27,7 +27,7 @@ export function settingsPage(settings: readonly Setting[]): string {
     generated,
     'For operators. This page lists every environment variable that otpost reads, with its default, its allowed values and its meaning.',
     'otpost reads the environment once, at start. It reports all problems together and exits with status 78. A variable with an empty value counts as unset.',
-    '`otpost --env-file FILE …` also reads settings from a file, by the rules of the systemd option `EnvironmentFile`. Environment variables take precedence over the file. The binary ignores `.env` and `bunfig.toml` in the working directory.',
+    'otpost also reads settings from a file, by the rules of the systemd option `EnvironmentFile`: the one that `--env-file` names, else that of `OTPOST_ENV_FILE`, else `/etc/otpost/otpost.env` if the user can read it. Environment variables take precedence over the file. The binary ignores `.env` and `bunfig.toml` in the working directory.',
     '`otpost doctor` checks the settings. The console shows their values under Settings, except those of secrets. The tables mark secrets with **secret**.',
     ...[...groups].flatMap(([group, members]) => [
       `## ${group}`,

@@ -21,13 +21,15 @@ export interface ContextOverrides {
   readonly databaseThread?: boolean
   /** Commands use the secret key of the server. */
   readonly serves?: boolean
+  /** Does not create a database (design D51). */
+  readonly mustExist?: boolean
 }
 
 export type Context = Awaited<ReturnType<typeof openContext>>
 
 export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }
 
-/** @throws an error for the operator if the database can't be used */
+/** @throws an error for the operator if the database can't be used; NoDatabase if it must exist and does not */
 export async function openContext(config: StoreConfig, overrides: ContextOverrides = {}) {
   const { log = silent } = overrides
   const store = await openStore(config, overrides, log)

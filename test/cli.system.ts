@@ -10,8 +10,8 @@ import { addAccount, enterAs } from './support/accounts.ts'
 import { createTestApp, temporaryFolder } from './support/app.ts'
 import { Visitor } from './support/console.ts'
 import {
+  migratedTestDatabase,
   newTestDatabase,
-  openTestDatabase,
   sqliteAlone,
   store,
   type TestDatabase,
@@ -30,8 +30,8 @@ afterAll(() => folder.remove())
 const databases: TestDatabase[] = []
 afterAll(() => Promise.all(databases.map((database) => database.remove())))
 
-/** A database for one test, and otpost on it; a file does not exist yet. */
-async function scene(make = openTestDatabase, settings: Readonly<Record<string, string>> = {}) {
+/** A database for one test, and otpost on it. */
+async function scene(make = migratedTestDatabase, settings: Readonly<Record<string, string>> = {}) {
   const database = await make()
   databases.push(database)
   const env = { ...database.env, ...settings }
@@ -220,7 +220,7 @@ describe.concurrent('wrong settings exit with status 78', () => {
   test.each([[['serve']], [['migrate']], [['brand', 'status', 'acme', 'active']], [['outbox']]])(
     'otpost %j',
     async (command) => {
-      const { env, database } = await scene()
+      const { env, database } = await scene(newTestDatabase)
       const result = await otpost(command, { ...env, ...wrong })
       expect(result.code).toBe(78)
       const text = complaint(result)
@@ -256,6 +256,80 @@ test('migrate creates the database, and changes nothing the second time', async 
   expect(made.length).toBeGreaterThan(5)
   await ok('migrate')
   expect(await schema()).toEqual(made)
+})
+
+describe.concurrent('a command that may not create a database (design D51)', () => {
+  /** One of each group, with arguments that are valid. */
+  const commands = [
+    ['brand', 'put', 'acme', '--name', 'Acme'],
+    ['text', 'list', 'acme'],
+    ['text', 'send', 'acme', 'LOGIN_OTP', '--to', '12025550143'],
+    ['request', 'list'],
+    ['app', 'issue', 'shop'],
+    ['destination', 'list'],
+    ['guard', 'block', '+3712000'],
+    ['review-number', 'list'],
+    ['budget', 'list'],
+    ['price', 'check', '12025550143'],
+    ['admin', 'link'],
+    ['audit'],
+    ['test-send', '12025550143'],
+    ['deliveries'],
+    ['explain', '00000000-0000-4000-8000-000000000000'],
+    ['callbacks'],
+    ['outbox'],
+    ['queue', 'list'],
+    ['forget', '12025550143'],
+    ['doctor'],
+    ...(store === 'sqlite' ? [['backup', 'copy.db']] : []),
+  ]
+
+  test.each(commands.map((command) => [command]))(
+    'otpost %j exits with status 1, names the database and its source, and creates nothing',
+    async (command) => {
+      const { env, database } = await scene(newTestDatabase)
+      const { code, stdout, stderr } = await otpost(command, env)
+      const [line = ''] = (command[0] === 'doctor' ? stdout : stderr).split('\n')
+      expect([code, line]).toEqual([1, expect.stringContaining(nameOf(env))])
+      expect(line).toContain('DATABASE_URL: environment.')
+      if (command[0] === 'doctor') expect(line).toStartWith('FAIL  database ')
+      if (store === 'sqlite') expect(existsSync(dirname(database.file))).toBe(false)
+      else {
+        expect(
+          await database.query("SELECT 1 FROM pg_class WHERE relnamespace = 'public'::regnamespace"),
+        ).toEqual([])
+      }
+    },
+  )
+
+  test('names the file that DATABASE_URL comes from, or that it has its default', async () => {
+    const empty = temporaryFolder()
+    const file = join(empty.path, 'settings.env')
+    writeFileSync(file, 'DATABASE_URL=file:none/otpost.db\n')
+    const run = async (settings: Readonly<Record<string, string>>, ...args: readonly string[]) => {
+      const child = Bun.spawn(programLine([...args, 'guard', 'block', '+3712000']), {
+        cwd: empty.path,
+        env: programEnv(settings),
+        stderr: 'pipe',
+      })
+      const stderr = await new Response(child.stderr).text()
+      return [await child.exited, stderr]
+    }
+    const of = (path: string, source: string) =>
+      expect.stringContaining(
+        `${path} in ${empty.path}, or this user cannot read its folder. DATABASE_URL: ${source}.`,
+      )
+    expect(await run({})).toEqual([1, of('data/otpost.db', 'default')])
+    expect(await run({ OTPOST_ENV_FILE: file })).toEqual([1, of('none/otpost.db', `env file ${file}`)])
+    expect(await run({}, '--env-file', file)).toEqual([1, of('none/otpost.db', `env file ${file}`)])
+    const gone = join(empty.path, 'gone.env')
+    expect(await run({ OTPOST_ENV_FILE: gone })).toEqual([
+      78,
+      expect.stringContaining(`OTPOST_ENV_FILE ${gone} cannot be read (ENOENT)`),
+    ])
+    expect(readdirSync(empty.path)).toEqual(['settings.env'])
+    empty.remove()
+  })
 })
 
 describe.concurrent('brand', () => {
@@ -893,7 +967,7 @@ describe.concurrent('request', () => {
       MAIL_FROM: 'otpost@example.com',
       PUBLIC_URL: 'https://otp.example.com',
     }
-    const { env, run, ok } = await scene(openTestDatabase, settings)
+    const { env, run, ok } = await scene(migratedTestDatabase, settings)
     const [first = '', second = ''] = await withRequests(env, 'First Ltd', 'Second Ltd')
     const folder = temporaryFolder()
     const file = join(folder.path, 'mail.txt')
@@ -1107,12 +1181,7 @@ describe.concurrent('admin', () => {
   })
 
   test('link prints a URL with a token that is not in the database, and log-out ends its session', async () => {
-    const { env, run, ok, database } = await scene()
-    if (store === 'sqlite') {
-      const none = await run('admin', 'link')
-      expect([none.code, complaint(none)]).toEqual([1, expect.stringContaining('DATABASE_URL')])
-    }
-    await ok('migrate')
+    const { env, ok, database } = await scene()
     const { stdout, stderr } = await otpost(['admin', 'link'], {
       ...env,
       PUBLIC_URL: 'https://otp.example.com/',
@@ -1127,7 +1196,6 @@ describe.concurrent('admin', () => {
 
   test('operator commands change accounts, and the running server follows at the next request', async () => {
     const { run, ok, env } = await scene()
-    await ok('migrate')
     const service = await createTestApp(env)
     service.clock.now = Date.now()
     const operator = (...args: string[]) => run('admin', 'operator', ...args)
@@ -1258,7 +1326,7 @@ describe.concurrent('outbox', () => {
 describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sqliteAlone}`, () => {
   /** The path of the database in a test. */
   const fileScene = async () => {
-    const made = await scene()
+    const made = await scene(newTestDatabase)
     const { file } = made.database
     mkdirSync(dirname(file))
     return { ...made, file }
@@ -1335,12 +1403,10 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
   })
 })
 
-test('commands that start together on a new database all succeed, and create one key', async () => {
+test('processes that create a database together all succeed, and create one key', async () => {
   const { ok, context, database } = await scene(newTestDatabase)
-  const slugs = ['one', 'two', 'three', 'four']
-  await Promise.all(slugs.map((slug) => ok('brand', 'put', slug, '--name', slug)))
-  const made = await context(({ brands }) => brands.list())
-  expect(made.map(({ slug }) => slug)).toEqual([...slugs].sort())
+  await Promise.all(Array.from({ length: 4 }, () => ok('migrate')))
+  expect(await context(({ brands }) => brands.list())).toEqual([])
   if (store !== 'sqlite') return
   const files = readdirSync(dirname(database.file))
   expect(files.filter((name) => name.endsWith('.tmp'))).toEqual([])

@@ -1,6 +1,10 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
-import { parseEnvFile } from '../src/commands/env-file.ts'
+import { parseEnvFile, readUsualEnvFile } from '../src/config/env-file.ts'
+import { sourceOf, sourceWords } from '../src/config/setting-source.ts'
+import { temporaryFolder } from './support/folder.ts'
 
 // `--env-file` parses a file as systemd parses an EnvironmentFile, by systemd.exec(5).
 
@@ -74,4 +78,32 @@ test('any file is parsed to its end', () => {
       },
     ),
   )
+})
+
+test('without --env-file, OTPOST_ENV_FILE takes precedence over the usual file, and variables over both', () => {
+  const folder = temporaryFolder()
+  const [usual, named] = [join(folder.path, 'usual.env'), join(folder.path, 'named.env')]
+  writeFileSync(usual, 'PORT=1\nHOST=usual')
+  writeFileSync(named, 'PORT=2\nHOST=named')
+  const read = (env: Record<string, string | undefined>, file: string) => {
+    readUsualEnvFile(env, file)
+    return { HOST: env.HOST, PORT: env.PORT, from: sourceWords(sourceOf(env, 'HOST')) }
+  }
+  expect(read({ PORT: '3' }, usual)).toEqual({ HOST: 'usual', PORT: '3', from: `env file ${usual}` })
+  expect(read({ HOST: '', OTPOST_ENV_FILE: named }, usual)).toEqual({
+    HOST: 'named',
+    PORT: '2',
+    from: `env file ${named}`,
+  })
+  expect(read({ HOST: 'given', OTPOST_ENV_FILE: '/dev/null' }, usual)).toEqual({
+    HOST: 'given',
+    PORT: undefined,
+    from: 'environment',
+  })
+  const gone = join(folder.path, 'gone.env')
+  expect(read({}, gone)).toEqual({ HOST: undefined, PORT: undefined, from: 'default' })
+  expect(() => read({ OTPOST_ENV_FILE: gone }, usual)).toThrow(
+    `OTPOST_ENV_FILE ${gone} cannot be read (ENOENT)`,
+  )
+  folder.remove()
 })

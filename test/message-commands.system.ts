@@ -5,7 +5,7 @@ import { openContext } from '../src/context.ts'
 import { freshBrand } from '../src/domain/operator/operator.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from './support/app.ts'
 import { passwordHash, Visitor } from './support/console.ts'
-import { openTestDatabase, type TestDatabase } from './support/database.ts'
+import { migratedTestDatabase, type TestDatabase } from './support/database.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { storeBrand } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
@@ -28,7 +28,7 @@ const acme = { ...freshBrand('acme'), displayName: 'Acme' }
 
 /** Settings for a database of their own. */
 async function environment(): Promise<Readonly<Record<string, string>>> {
-  const database = await openTestDatabase()
+  const database = await migratedTestDatabase()
   databases.push(database)
   return database.env
 }

@@ -134,6 +134,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' })
         return stdout.trim()
       }
+      await command('migrate')
       await command('brand', 'put', 'acme', '--name', 'Acme', '--notify', 'ORDER_PLACED')
       await command('brand', 'template', 'acme', 'LOGIN_OTP', '--id', '1107160000000000001')
       await command('app', 'issue', 'stolen')

@@ -280,7 +280,13 @@ test.concurrent.skipIf(store !== 'sqlite')(
       const server = await trace.start({ DATABASE_URL: `file:${join(folder, 'otpost.db')}` })
       await server.get('/health')
       const files = readdirSync(folder).sort()
-      expect(files).toEqual(['otpost.db', 'otpost.db-shm', 'otpost.db-wal', 'otpost.db.key'])
+      expect(files).toEqual([
+        'otpost.db',
+        'otpost.db-shm',
+        'otpost.db-wal',
+        'otpost.db.created',
+        'otpost.db.key',
+      ])
       expect(files.map((name) => `${name} ${modeOf(join(folder, name))}`)).toEqual(
         files.map((name) => `${name} 600`),
       )

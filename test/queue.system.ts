@@ -2,7 +2,7 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { putBrand } from '../src/domain/operator/operator.ts'
-import { openTestDatabase } from './support/database.ts'
+import { migratedTestDatabase } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
@@ -20,7 +20,7 @@ afterAll(() => {
 
 async function scene() {
   const ending = new AsyncDisposableStack()
-  const database = await openTestDatabase()
+  const database = await migratedTestDatabase()
   ending.defer(() => database.remove())
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())

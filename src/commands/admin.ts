@@ -25,7 +25,7 @@ import {
   print,
   printTable,
   wholeNumber,
-  withServerContext,
+  withContext,
 } from './common.ts'
 
 interface AuditOptions extends Pick<AuditFilters, 'group' | 'target' | 'withoutSignIns'> {
@@ -62,7 +62,7 @@ export function adminCommands(program: Command, env: Env): void {
     .command('link')
     .description('print a link that signs in to the console once, within 10 minutes')
     .action(() =>
-      withServerContext(env, async (context) => {
+      withContext(env, async (context) => {
         await printLink(env, await makeLink(context, await commandActor(env)), `${linkMs / 60_000} minutes`)
       }),
     )
@@ -70,7 +70,7 @@ export function adminCommands(program: Command, env: Env): void {
     .command('log-out')
     .description('end every console session')
     .action(() =>
-      withServerContext(env, async (context) => {
+      withContext(env, async (context) => {
         const ended = await endAllSessions(context, await commandActor(env))
         print(ended === 1 ? '1 session ended.' : `${ended} sessions ended.`)
       }),
@@ -81,7 +81,7 @@ export function adminCommands(program: Command, env: Env): void {
     .description('list the accounts')
     .option('--json', 'print a JSON array')
     .action((options: { json?: true }) =>
-      withServerContext(env, async ({ sessions }) => {
+      withContext(env, async ({ sessions }) => {
         const rows = (await sessions.accounts()).map((account) => ({
           email: account.email,
           role: account.role,
@@ -147,7 +147,7 @@ export function adminCommands(program: Command, env: Env): void {
     .option('--limit <count>', 'the maximum number of entries, the latest ones', wholeNumber, 100)
     .option('--json', 'print a JSON array')
     .action((options: AuditOptions) =>
-      withServerContext(env, async ({ audit, requests, now }) => {
+      withContext(env, async ({ audit, requests, now }) => {
         const since = options.since === undefined ? {} : { since: instant(options.since, now()) }
         const { group, by, target, withoutSignIns, limit } = options
         const filters = { group, actorName: by, target, withoutSignIns }
@@ -175,7 +175,7 @@ async function changed(
   asGiven: string,
   act: (ports: AccountPorts & { readonly contacts: Contacts }, email: string) => Promise<void>,
 ): Promise<void> {
-  await withServerContext(env, async (context, { contacts }) =>
+  await withContext(env, async (context, { contacts }) =>
     act(
       { ...context, contacts, actor: await commandActor(env) },
       contacts.email(asGiven)?.identity ?? asGiven,

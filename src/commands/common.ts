@@ -1,7 +1,11 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { InvalidArgumentError } from 'commander'
+import { markerOfLost } from '../adapters/sqlite/marker.ts'
+import { NoDatabase } from '../adapters/store/store.ts'
 import type { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
+import { sourceOf, sourceWords } from '../config/setting-source.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Contacts } from '../domain/contact.ts'
@@ -37,10 +41,11 @@ export type Env = Readonly<Record<string, string | undefined>>
 
 type Work = (context: Context, config: StoreConfig) => Promise<void>
 
+/** @param how only `otpost migrate` may create the database (design D51) */
 export async function withContext(
   env: Env,
   work: Work,
-  isUsable: (config: StoreConfig) => void = () => {},
+  how: { readonly mustExist: boolean } = { mustExist: true },
 ): Promise<void> {
   const [{ openContext }, { readStoreConfig }] = await Promise.all([
     import('../context.ts'),
@@ -48,8 +53,7 @@ export async function withContext(
   ])
   const config = readStoreConfig(env)
   if (config.database.kind === 'sqlite') requireStored(config.database.file)
-  isUsable(config)
-  const context = await openContext(config)
+  const context = await openContext(config, how).catch(inWords(env, config))
   try {
     await work(context, config)
   } finally {
@@ -57,16 +61,37 @@ export async function withContext(
   }
 }
 
-/** For records of a server: does not create a database. */
-export function withServerContext(env: Env, work: Work): Promise<void> {
-  return withContext(env, work, requireDatabase)
+/** Rethrows NoDatabase as an error for the operator. */
+function inWords(env: Env, config: Pick<StoreConfig, 'database'>): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof NoDatabase ? noDatabase(env, config) : error
+  }
 }
 
-export function requireDatabase({ database }: Pick<StoreConfig, 'database'>): void {
-  if (database.kind === 'postgres' || existsSync(database.file)) return
-  throw new OperatorError(
-    `There is no database at ${database.name}, or this user cannot read its folder. Set DATABASE_URL to the server's value (demo: file:data/demo.db).`,
-  )
+export function noDatabase(env: Env, config: Pick<StoreConfig, 'database'>): OperatorError {
+  const { message, remedy } = missingDatabase(env, config)
+  return new OperatorError(`${message} Nothing was created. ${remedy}`)
+}
+
+/** What a command says that may not create a database (design D51). */
+export function missingDatabase(
+  env: Env,
+  { database }: Pick<StoreConfig, 'database'>,
+): { readonly message: string; readonly remedy: string } {
+  const from = `DATABASE_URL: ${sourceWords(sourceOf(env, 'DATABASE_URL'))}.`
+  const remedy =
+    "Use the server's settings: name its file with --env-file or OTPOST_ENV_FILE, or set DATABASE_URL (demo: file:data/demo.db). To create a database, run `otpost migrate` or `otpost serve`."
+  if (database.kind === 'postgres') {
+    return { message: `The database ${database.name} has no tables of otpost. ${from}`, remedy }
+  }
+  const place = isAbsolute(database.file) ? '' : ` in ${process.cwd()}`
+  const marker = markerOfLost(database.file)
+  const why =
+    marker === undefined ? ', or this user cannot read its folder' : `, but ${marker} says that it existed`
+  return {
+    message: `There is no database at ${database.name}${place}${why}. ${from}`,
+    remedy: marker === undefined ? remedy : 'Mount its disk, or restore a backup with `otpost restore FILE`.',
+  }
 }
 
 function requireStored(file: string): void {
@@ -91,8 +116,8 @@ export async function withApp(env: Env, work: (app: App, config: Config) => Prom
     import('../config/config.ts'),
   ])
   const config = readConfig(env)
-  requireDatabase(config)
-  const app = await createApp(config, { serves: false })
+  if (config.database.kind === 'sqlite') requireStored(config.database.file)
+  const app = await createApp(config, { serves: false, mustExist: true }).catch(inWords(env, config))
   try {
     await work(app, config)
   } finally {

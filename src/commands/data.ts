@@ -11,8 +11,8 @@ import {
   counted,
   type Env,
   isoTime,
+  noDatabase,
   print,
-  requireDatabase,
   requireFile,
   withContext,
 } from './common.ts'
@@ -55,12 +55,16 @@ export function careCommands(program: Command, env: Env): void {
 
 async function makeBackup(env: Env, file: string, replace: boolean): Promise<void> {
   await yieldToServers()
-  const [{ backUp }, config] = await Promise.all([import('../adapters/sqlite/backup.ts'), storeConfig(env)])
+  const [{ backUp }, { isMissing }, config] = await Promise.all([
+    import('../adapters/sqlite/backup.ts'),
+    import('../adapters/sqlite/marker.ts'),
+    storeConfig(env),
+  ])
   const databaseFile = requireFile(
     config,
     'Back it up with the tools of PostgreSQL, such as pg_dump, or pg_basebackup with WAL archiving (docs/postgres.md).',
   )
-  requireDatabase(config)
+  if (isMissing(databaseFile)) throw noDatabase(env, config)
   const startedAt = performance.now()
   const bytes = await backUp(databaseFile, file, { replace, owner: thisProcess })
   const seconds = (performance.now() - startedAt) / 1000
@@ -140,7 +144,6 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
 
 async function forgetPerson(env: Env, text: string): Promise<void> {
   const config = await storeConfig(env)
-  requireDatabase(config)
   const recipient = config.contacts.phone(text) ?? config.contacts.email(text)
   if (!recipient) throw new OperatorError('The recipient must be a phone number or an e-mail address.')
   const recipients = [recipient, earlierRecipient(recipient, text)]

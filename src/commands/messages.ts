@@ -35,7 +35,6 @@ import {
   wholeSeconds,
   withApp,
   withContext,
-  withServerContext,
 } from './common.ts'
 import { jobRow } from './queue.ts'
 
@@ -188,7 +187,7 @@ async function latest<Row>(
 }
 
 async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void> {
-  await withServerContext(env, async (context, { contacts, database }) => {
+  await withContext(env, async (context, { contacts, database }) => {
     const { template, lang, error: errorClass } = options
     const filter: DeliveryFilter = {
       ...logFilter(options, context, contacts),
@@ -226,7 +225,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
 }
 
 async function printCalls(env: Env, options: CallOptions): Promise<void> {
-  await withServerContext(env, async (context, { contacts, database }) => {
+  await withContext(env, async (context, { contacts, database }) => {
     const { call, result } = options
     const filter: CallFilter = { ...logFilter(options, context, contacts), call, result }
     const rows = await latest(options.limit, (page) => context.eventLog.findCalls(filter, page))
@@ -251,7 +250,7 @@ async function printCalls(env: Env, options: CallOptions): Promise<void> {
 }
 
 async function printTrace(env: Env, id: string, options: { json?: true }): Promise<void> {
-  await withServerContext(env, async ({ eventLog, jobs: queue, policy, audit }, { database }) => {
+  await withContext(env, async ({ eventLog, jobs: queue, policy, audit }, { database }) => {
     const { readDestinationConfig } = await import('../config/destinations.ts')
     const query = { requestId: requestId(id), limit: 10_000 }
     const [trace, deliveries, jobs, rules] = await Promise.all([

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { readEnvFile, readUsualEnvFile } from '../config/env-file.ts'
 import { versionLine } from '../version.ts'
 import { adminCommands } from './admin.ts'
 import { appCommands } from './app.ts'
@@ -6,7 +7,6 @@ import { brandCommands } from './brand.ts'
 import { exit, print } from './common.ts'
 import { careCommands } from './data.ts'
 import { destinationCommands } from './destination.ts'
-import { readEnvFile } from './env-file.ts'
 import { guardCommands } from './guard.ts'
 import { healthCommands } from './health.ts'
 import { messageCommands } from './messages.ts'
@@ -20,6 +20,9 @@ import { serveCommands } from './serve.ts'
 import { testCommands } from './test-send.ts'
 import { textCommands } from './text.ts'
 
+/** Commands that do not use the settings of the server. */
+const ownSettings: readonly string[] = ['demo', 'sandbox']
+
 /** Commands load their modules when they run, so that `--help` is fast. */
 export function createProgram(env: NodeJS.ProcessEnv): Command {
   const program = new Command('otpost')
@@ -29,11 +32,18 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
       print(versionLine())
       throw new CommanderError(exit.ok, 'otpost.version', '')
     })
-    .option('--env-file <file>', 'read settings from a file; environment variables take precedence', (file) =>
-      readEnvFile(file, env),
+    .option(
+      '--env-file <file>',
+      'read settings from a file, instead of OTPOST_ENV_FILE or /etc/otpost/otpost.env; environment variables take precedence',
+      (file) => {
+        readEnvFile(file, env)
+        return file
+      },
     )
-    // The binary runs in production by default. An empty value counts as unset.
-    .hook('preAction', () => {
+    .hook('preAction', (_, command) => {
+      const isNamed = program.opts<{ envFile?: string }>().envFile !== undefined
+      if (!isNamed && !ownSettings.includes(command.name())) readUsualEnvFile(env)
+      // The binary runs in production by default. An empty value counts as unset.
       if (Bun.isStandaloneExecutable) env.NODE_ENV = env.NODE_ENV?.trim() || 'production'
     })
     .exitOverride()

@@ -10,7 +10,7 @@ import {
   print,
   printTable,
   requestId,
-  withServerContext,
+  withContext,
 } from './common.ts'
 
 export function queueCommands(program: Command, env: Env): void {
@@ -23,7 +23,7 @@ export function queueCommands(program: Command, env: Env): void {
     .option('--app <appId>', 'only jobs of this app')
     .option('--json', 'print a JSON array')
     .action((options: { app?: string; json?: true }) =>
-      withServerContext(env, async (context, { database }) => {
+      withContext(env, async (context, { database }) => {
         const rows = await listJobs(context, { appId: options.app })
         if (rows.length === 0 && !options.json) {
           complain(`No jobs match in ${database.name}.`)
@@ -56,7 +56,7 @@ export function queueCommands(program: Command, env: Env): void {
     )
     .addHelpText('after', '\notpost keeps the message and the recipient of a failed job for 24 hours.')
     .action((id: string, options: { includeUnknown?: true }) =>
-      withServerContext(env, async (context) => {
+      withContext(env, async (context) => {
         const ports = { ...context.acting(await commandActor(env)), jobs: context.jobs }
         const includesUnknown = options.includeUnknown ?? false
         print(`${counted(await retryJobs(ports, requestId(id), { includesUnknown }), 'job')} queued again.`)
@@ -67,7 +67,7 @@ export function queueCommands(program: Command, env: Env): void {
     .description('cancel the queued jobs of a request')
     .argument('<requestId>', 'the requestId of the 202 answer')
     .action((id: string) =>
-      withServerContext(env, async (context) => {
+      withContext(env, async (context) => {
         const ports = { ...context.acting(await commandActor(env)), jobs: context.jobs }
         print(`${counted(await cancelJobs(ports, requestId(id)), 'job')} cancelled.`)
       }),

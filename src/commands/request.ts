@@ -24,7 +24,7 @@ import {
   print,
   printTable,
   withApp,
-  withServerContext,
+  withContext,
 } from './common.ts'
 
 export function requestCommands(program: Command, env: Env): void {
@@ -37,7 +37,7 @@ export function requestCommands(program: Command, env: Env): void {
     .option('--pending', 'only requests without a decision')
     .option('--json', 'print a JSON array')
     .action((options: { pending?: true; json?: true }) =>
-      withServerContext(env, async ({ requests }) => {
+      withContext(env, async ({ requests }) => {
         const all = [...(await requests.list())].reverse().map(requestRow)
         const rows = options.pending ? all.filter(({ status }) => status === 'pending') : all
         printTable(options.json, rows, [
@@ -56,7 +56,7 @@ export function requestCommands(program: Command, env: Env): void {
     .argument('<id>', 'the id of the integration request, from otpost request list')
     .option('--json', 'print JSON')
     .action((id: string, options: { json?: true }) =>
-      withServerContext(env, async ({ requests }) => {
+      withContext(env, async ({ requests }) => {
         const found = await requests.get(requestIdOf(id))
         if (!found) throw noRequest(id)
         const row = requestRow(found)
@@ -163,7 +163,7 @@ async function decide(
   work: (context: Context) => Promise<void>,
 ): Promise<void> {
   const { mail, mailSubject, mailFile } = options
-  if (!mail && mailSubject === undefined && mailFile === undefined) return withServerContext(env, work)
+  if (!mail && mailSubject === undefined && mailFile === undefined) return withContext(env, work)
   const checked = await mailIn(env, options, status)
   await withApp(env, async (app) => {
     await work(app.context)

@@ -38,8 +38,10 @@ export function serveCommands(program: Command, env: Env): void {
     .action((options: { distribute?: 'citus' }) =>
       options.distribute
         ? migrateAndDistribute(env)
-        : withContext(env, async (_, config) =>
-            print(`The schema of ${config.database.name} is up to date.`),
+        : withContext(
+            env,
+            async (_, config) => print(`The schema of ${config.database.name} is up to date.`),
+            { mustExist: false },
           ),
     )
 }

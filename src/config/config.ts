@@ -85,6 +85,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const port = settings.integer(serverSettings.PORT)
   const host = readHost(settings, serverSettings.HOST)
   const publicUrl = readPublicUrl(settings)
+  // `readUsualEnvFile` has read it already. This lists it with the other settings.
+  settings.optional(serverSettings.OTPOST_ENV_FILE)
   const outboxToken = readToken(settings, messageSettings.OUTBOX_TOKEN)
   const config: Config = {
     host,

@@ -48,6 +48,12 @@ export const serverSettings = declare('Server', {
     meaning:
       'How long the server keeps serving after SIGTERM while `GET /health/ready` answers 503. A second signal ends the process immediately.',
   },
+  OTPOST_ENV_FILE: {
+    unset: '`/etc/otpost/otpost.env`, if the user can read it',
+    format: 'path',
+    meaning:
+      'The settings file of the server and of every command, without `--env-file`. A file that cannot be read is an error. `/dev/null` reads no file. `demo` and `sandbox` read only a file that `--env-file` names.',
+  },
   LOG_LEVEL: {
     default: 'info',
     choices: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

@@ -1,5 +1,6 @@
 import { webhookKey } from '../adapters/crypto/standard-webhooks.ts'
 import type { ChoiceSetting, FlagSetting, IntegerSetting, Setting, TextSetting } from './setting.ts'
+import { type SettingSource, sourceOf } from './setting-source.ts'
 
 /** Has every problem, one per line. */
 export class ConfigError extends Error {
@@ -10,9 +11,8 @@ export class ConfigError extends Error {
   }
 }
 
-export interface SettingInForce {
+export type SettingInForce = SettingSource & {
   readonly name: string
-  readonly source: 'environment' | 'default'
   /** Null: a secret. Empty: unset, without a default. */
   readonly value: string | null
   readonly meaning: string
@@ -63,11 +63,11 @@ export class Settings {
   }
 
   private note({ name, meaning }: Setting, shown: string | null): void {
-    const isSet = this.valueOf(name) !== undefined
+    const from = sourceOf(this.env, name)
     this.read.set(name, {
       name,
-      source: isSet ? 'environment' : 'default',
-      value: shown === null && !isSet ? '' : shown,
+      ...from,
+      value: shown === null && from.source === 'default' ? '' : shown,
       meaning: meaning.replaceAll('`', ''),
     })
   }

@@ -135,7 +135,7 @@ test('existing files are replaced only on request, and the files of the database
     'does not exist. Create or mount it first.',
   )
   expect(existsSync(here.at('nowhere'))).toBe(false)
-  const own = ['', '-wal', '-shm', '-journal', '.key'].map((end) => here.file + end)
+  const own = ['', '-wal', '-shm', '-journal', '.key', '.created'].map((end) => here.file + end)
   for (const file of [
     ...own,
     here.at('link/otpost.db'),

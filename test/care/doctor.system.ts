@@ -264,7 +264,7 @@ describe.concurrent('otpost doctor', () => {
     expect(of('schema')).toEqual([expect.stringContaining('warn: The schema is of an older version')])
     expect(of('integrity')).toEqual(['ok: Every page and index is intact.'])
     expect(readFileSync(here.file)).toEqual(bytes)
-    expect(here.names()).toEqual(['otpost.db', 'otpost.db.key'])
+    expect(here.names()).toEqual(['otpost.db', 'otpost.db.created', 'otpost.db.key'])
   })
 
   test('reports every wrong setting, and checks the database nevertheless', async () => {
@@ -315,14 +315,26 @@ describe.concurrent('otpost doctor', () => {
     expect(of('integrity')[0]).toContain('it lacks requests.')
   })
 
-  test('accepts that there is no database yet, and creates none', async () => {
+  test('reports a missing or lost database as the first failure, and creates none', async () => {
     using here = place()
-    const { of, failures } = await examined(here.env)
-    expect(of('database')[0]).toStartWith('warn: There is no database at')
-    expect(failures).toEqual([])
+    const wrong = { ...here.env, SMS_PLAIN: 'pigeon' }
+    const missing = await examined(wrong)
+    expect(missing.failures).toEqual(['database', 'settings'])
+    expect(missing.of('database')).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^fail: There is no database at ${here.file},.* DATABASE_URL: environment\\. → .*otpost migrate`,
+        ),
+      ),
+    ])
     expect(await Bun.file(here.file).exists()).toBe(false)
     const below = await examined({ ...here.env, DATABASE_URL: 'file:/dev/null/data/otpost.db' })
-    expect(below.failures).toEqual(['folder'])
+    expect(below.failures).toEqual(['database', 'folder'])
+    await openDatabase(here.file).close()
+    rmSync(here.file)
+    const lost = await examined(here.env)
+    expect(lost.failures).toEqual(['database'])
+    expect(lost.of('database')[0]).toMatch(/otpost\.db\.created says that it existed.*restore a backup/)
   })
 
   test('reports why a provider is unreachable: connection refused, unknown host, untrusted certificate, no answer', async () => {

@@ -256,7 +256,7 @@ test('a database that a server has open is not replaced', async () => {
     await server.stop()
   }
   expect(slugs(here.file)).toEqual(['old'])
-  expect(here.names()).toEqual(['otpost.db', 'otpost.db.key'])
+  expect(here.names()).toEqual(['otpost.db', 'otpost.db.created', 'otpost.db.key'])
   expect((await otpost(['restore', here.at('other/otpost.db')], here.env)).code).toBe(0)
   expect(slugs(here.file)).toEqual(['new'])
 })
@@ -343,7 +343,7 @@ describe('a file that is no backup is rejected, and the database stays:', () => 
     make(file)
     expect(() => here.restore(file)).toThrow(says)
     expect(slugs(here.file)).toEqual(['old'])
-    expect(here.names()).toEqual(['otpost.db', 'otpost.db.key'])
+    expect(here.names()).toEqual(['otpost.db', 'otpost.db.created', 'otpost.db.key'])
   })
 
   test('the database itself, by any of its names', async () => {

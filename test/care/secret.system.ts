@@ -51,7 +51,7 @@ test.each([
   }
   expect(deliveries(here.file)).toBe(1)
   expect(await otpost(['deliveries'], { ...here.env, ...settings })).toMatchObject({ code: 0 })
-  expect(here.names()).toEqual(['otpost.db'])
+  expect(here.names()).toEqual(['otpost.db', 'otpost.db.created'])
   const erased = await otpost(['forget', phone], { ...here.env, SECRET_KEY: own })
   expect(erased.stdout).toStartWith('Erased: 1 request, 1 delivery, ')
 })
@@ -124,10 +124,10 @@ test('a server records its secret key once it listens, and not if it can not', a
   expect((await forget(own)).code).toBe(0)
 })
 
-test('a command creates a secret key only with a new database', async () => {
+test('migrate creates a secret key only with a new database', async () => {
   using here = place()
   const keyFile = `${here.file}.key`
-  expect((await otpost(['brand', 'put', 'acme', '--name', 'Acme'], here.env)).code).toBe(0)
+  expect((await otpost(['migrate'], here.env)).code).toBe(0)
   expect(existsSync(keyFile)).toBe(true)
   renameSync(keyFile, here.at('kept'))
   for (const args of [['app', 'issue', 'shop'], ['audit'], ['migrate']]) {

@@ -177,7 +177,14 @@ describe.skipIf(!canIsolate)(`the image${why}`, () => {
     expect(await run(['backup', '/backup.db'])).toMatchObject({ code: 1 })
     expect(await run(['backup', '/data/backup.db'])).toMatchObject({ code: 0 })
     expect(readdirSync(data).sort()).toEqual(
-      ['backup.db', 'otpost.db', 'otpost.db-shm', 'otpost.db-wal', 'otpost.db.key'].sort(),
+      [
+        'backup.db',
+        'otpost.db',
+        'otpost.db-shm',
+        'otpost.db-wal',
+        'otpost.db.created',
+        'otpost.db.key',
+      ].sort(),
     )
 
     // The first process of a container gets only signals that it handles.
@@ -343,6 +350,7 @@ test.skipIf(!canBoot)(
       'Seccomp: 2',
       'otpost 700 /var/lib/otpost',
       'otpost 600 /var/lib/otpost/otpost.db',
+      'otpost 600 /var/lib/otpost/otpost.db.created',
       'otpost 600 /var/lib/otpost/otpost.db.key',
       'Result=success',
       'NRestarts=0',

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { migrations } from '../../drizzle/sqlite/migrations.ts'
 import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { fileAt } from '../../src/adapters/sqlite/file-at.ts'
 import { forget } from '../../src/adapters/sqlite/forget.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
@@ -13,6 +16,7 @@ import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { databaseWork } from '../../src/adapters/sqlite/work.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
+import { NoDatabase } from '../../src/adapters/store/store.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import { movedTables } from '../../src/adapters/store/transfer.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
@@ -394,6 +398,35 @@ describe('SQLite', () => {
       const text = join(folder.path, 'text.db')
       await Bun.write(text, 'not a database, and long enough to be looked at as one. '.repeat(20))
       expect(() => openDatabase(text)).toThrow()
+    })
+
+    test.each([
+      ['deleted', (path: string) => rmSync(path)],
+      ['without bytes', (path: string) => truncateSync(path)],
+    ])('does not replace a database that is %s, until its marker is deleted', async (_, lose) => {
+      const lost = join(folder.path, `${randomUUID()}.db`)
+      await openDatabase(lost).close()
+      await openDatabase(lost).close()
+      lose(lost)
+      expect(() => openDatabase(lost)).toThrow(`delete ${lost}.created.`)
+      expect(fileAt(lost)?.size ?? 0).toBe(0)
+      rmSync(`${lost}.created`)
+      await openDatabase(lost).close()
+      expect(existsSync(`${lost}.created`)).toBe(true)
+    })
+
+    test('creates nothing where a database must exist', async () => {
+      const none = join(folder.path, 'none', 'otpost.db')
+      const foreign = join(folder.path, 'foreign.db')
+      const driver = new Driver(foreign)
+      driver.exec('CREATE TABLE theirs (id INTEGER)')
+      driver.close()
+      const before = readFileSync(foreign)
+      for (const each of [none, foreign]) {
+        expect(() => openDatabase(each, { mustExist: true })).toThrow(NoDatabase)
+      }
+      expect([existsSync(dirname(none)), readFileSync(foreign)]).toEqual([false, before])
+      await openDatabase(file, { mustExist: true }).close()
     })
 
     test('several processes that open new files at once migrate each file once, and all succeed', async () => {

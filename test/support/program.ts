@@ -23,6 +23,8 @@ export function programEnv(settings: Readonly<Record<string, string>> = {}): Rec
   return {
     PATH,
     HOME,
+    // Not the settings of this machine's own server.
+    OTPOST_ENV_FILE: '/dev/null',
     ...(TMPDIR ? { TMPDIR } : {}),
     // A binary runs in production mode by default.
     ...(binary && settings.NODE_ENV === undefined ? { OUTBOX_IN_PRODUCTION: '1' } : {}),

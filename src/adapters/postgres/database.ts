@@ -3,10 +3,11 @@ import { DrizzleQueryError } from 'drizzle-orm/errors'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Clock } from '../../domain/time.ts'
+import { NoDatabase } from '../store/store.ts'
 import { Changes } from './changes.ts'
 import { DatabaseClock, serverTime } from './clock.ts'
 import { isDistributed } from './distribution.ts'
-import { migrate, requireSchema } from './migrate.ts'
+import { hasSchema, migrate, requireSchema } from './migrate.ts'
 import { openPool, type Pool, type Queryable } from './pool.ts'
 import { attempts, codesAndLimits, leases, requests, revision } from './schema.ts'
 import { createSteps } from './steps.ts'
@@ -34,16 +35,22 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** Connects and migrates; concurrent starts wait for each other. `clock` is only for tests. */
+/**
+ * Connects and migrates; concurrent starts wait for each other.
+ * @param clock only for tests
+ * @throws NoDatabase if the database must exist and has no table of otpost
+ */
 export async function openDatabase(
   target: DatabaseTarget,
   clock: Clock | undefined,
   log: (problem: string) => void,
+  { mustExist = false }: { readonly mustExist?: boolean } = {},
 ): Promise<Database> {
   const pool = openPool(target, log)
   let serverVersion: unknown
   let { batchSize = usualBatchSize } = target
   try {
+    if (mustExist && !(await hasSchema(pool))) throw new NoDatabase()
     await migrate(pool)
     // Citus locks rows of one machine in a statement.
     if (await isDistributed(pool)) batchSize = 1

@@ -24,6 +24,11 @@ export async function migrate(pool: Pool, known: readonly Migration[] = migratio
   }
 }
 
+/** Whether otpost has created the tables. */
+export async function hasSchema(pool: Pool): Promise<boolean> {
+  return (await appliedBefore(pool)).size > 0
+}
+
 async function bringUpToDate(pool: Pool, known: readonly Migration[]): Promise<void> {
   const applied = await appliedBefore(pool)
   requireKnown(applied, known)

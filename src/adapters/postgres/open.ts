@@ -22,12 +22,16 @@ interface Opening {
   /** Only for tests. Undefined: the database server's clock. */
   readonly now?: Clock
   readonly log: Log
+  readonly mustExist?: boolean
 }
 
-export async function openPostgres(target: DatabaseTarget, { now: clock, log }: Opening): Promise<OpenStore> {
-  const database = await openDatabase(target, clock, (problem) =>
-    log.warn({ database: problem }, 'the state of the database connections changed'),
-  )
+export async function openPostgres(
+  target: DatabaseTarget,
+  { now: clock, log, mustExist = false }: Opening,
+): Promise<OpenStore> {
+  const warn = (problem: string) =>
+    log.warn({ database: problem }, 'the state of the database connections changed')
+  const database = await openDatabase(target, clock, warn, { mustExist })
   const node = randomUUID()
   const { pool, now, serverVersion } = database
   const shared = storeDatabase(database)

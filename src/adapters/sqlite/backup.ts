@@ -3,7 +3,8 @@ import { resolve } from 'node:path'
 import Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/operator/operator.ts'
 import { DatabaseError } from './database.ts'
-import { type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFile } from './draft.ts'
+import { type DraftOwner, damageIn, draftBeside, refuseOwnFile } from './draft.ts'
+import { fileAt } from './file-at.ts'
 
 export interface BackupOptions {
   readonly replace: boolean

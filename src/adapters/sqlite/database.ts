@@ -2,10 +2,12 @@ import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
+import { NoDatabase } from '../store/store.ts'
 import { Changes } from './changes.ts'
 import { brakePages, type CheckpointLog, Checkpoints } from './checkpoints.ts'
-import { fileAt, movedAside } from './draft.ts'
-import { migrate, upgradeCheck } from './migrate.ts'
+import { movedAside } from './draft.ts'
+import { isMissing, mark, markerOf, markerOfLost } from './marker.ts'
+import { hasSchema, migrate, upgradeCheck } from './migrate.ts'
 import { Writer, withBusyRetry } from './writer.ts'
 
 export interface Database {
@@ -30,39 +32,55 @@ const sparePages = 256
 /** SQLite 3.51.3 fixed a corruption of the write-ahead log. */
 const oldestSqlite = [3, 51, 3] as const
 
+interface Opening {
+  /** Opens only the file with this identity. */
+  readonly known?: FileIdentity
+  /** Creates nothing (design D51). */
+  readonly mustExist?: boolean
+}
+
 /**
- * Creates and migrates the file if needed. Concurrent starts wait for each other. Throws DatabaseError.
- * @param known opens only the file with this identity
+ * Creates and migrates the file if needed. Concurrent starts wait for each other. Throws DatabaseError, or NoDatabase if
+ * the database must exist.
  */
-export function openDatabase(file: string, known?: FileIdentity): Database {
+export function openDatabase(file: string, { known, mustExist = false }: Opening = {}): Database {
   let driver: Driver.Database | undefined
   try {
+    const isFile = file !== ':memory:'
     if (known) requireSameFile(file, known)
-    else if (file !== ':memory:') {
-      requireNotMoved(file)
+    else if (mustExist && isMissing(file)) throw new NoDatabase()
+    else if (isFile) {
+      requireNotLost(file)
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     }
     // SQLite would block the event loop while it waits for a lock.
-    const opened = new Driver(file, { timeout: 0, fileMustExist: known !== undefined })
+    const opened = new Driver(file, { timeout: 0, fileMustExist: known !== undefined || mustExist })
     driver = opened
     let isNew = false
     withBusyRetry(() => {
+      if (mustExist && !hasSchema(opened)) throw new NoDatabase()
       isNew = prepare(opened)
     })
+    if (isFile && !known && !mustExist) mark(file)
     return handle(opened, isNew, known ?? identityOf(file))
   } catch (error) {
     driver?.close()
-    throw new DatabaseError(file, error)
+    throw error instanceof NoDatabase ? error : new DatabaseError(file, error)
   }
 }
 
-/** After `otpost move` a server must not continue with an empty database. */
-function requireNotMoved(file: string): void {
-  if (fileAt(file)) return
-  const aside = movedAside(file)
-  if (aside === undefined) return
+/** A server must not continue with an empty database after `otpost move`, or after the file was lost. */
+function requireNotLost(file: string): void {
+  const aside = isMissing(file) ? movedAside(file) : undefined
+  if (aside !== undefined) {
+    throw new Error(
+      `otpost move copied it to PostgreSQL and renamed it to ${aside}. Set DATABASE_URL to that PostgreSQL database. To start with an empty database instead, move ${aside} to another folder, and delete ${markerOf(file)}.`,
+    )
+  }
+  const marker = markerOfLost(file)
+  if (marker === undefined) return
   throw new Error(
-    `otpost move copied it to PostgreSQL and renamed it to ${aside}. Set DATABASE_URL to that PostgreSQL database. To start with an empty database instead, move ${aside} to another folder.`,
+    `it is missing, but ${marker} says that it existed. Mount its disk, or restore a backup with \`otpost restore FILE\`. To start with an empty database instead, delete ${marker}.`,
   )
 }
 

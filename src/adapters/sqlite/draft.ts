@@ -7,11 +7,11 @@ import {
   realpathSync,
   renameSync,
   rmSync,
-  statSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/operator/operator.ts'
+import { fileAt } from './file-at.ts'
 import { columnsOf } from './migrate.ts'
 
 export interface DraftOwner {
@@ -94,22 +94,14 @@ export function movedAside(file: string): string | undefined {
 
 export const movedEnding = '.moved-'
 
-/** Rejects the database and its companions, by any name. */
+/** Rejects the database and the files beside it, by any name. */
 export function refuseOwnFile(file: string, databaseFile: string): void {
-  const own = ['', ...companions, '.key'].map((end) => databaseFile + end)
+  const own = ['', ...companions, '.key', '.created'].map((end) => databaseFile + end)
   const [there, theirs] = [fileAt(file), own.map(fileAt)]
   const isOwn =
     own.some((path) => placeOf(path) === placeOf(file)) ||
     theirs.some((each) => each && there && each.dev === there.dev && each.ino === there.ino)
   if (isOwn) throw new OperatorError(`${file} belongs to the database itself. Give another path.`)
-}
-
-export function fileAt(path: string) {
-  try {
-    return statSync(path)
-  } catch {
-    return undefined
-  }
 }
 
 function placeOf(path: string): string {

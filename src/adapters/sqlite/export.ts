@@ -11,7 +11,8 @@ import {
   type TransferSource,
 } from '../store/transfer.ts'
 import { DatabaseError } from './database.ts'
-import { fileAt, movedAside, movedEnding, requireIntact, syncToDisk } from './draft.ts'
+import { movedAside, movedEnding, requireIntact, syncToDisk } from './draft.ts'
+import { fileAt } from './file-at.ts'
 import { holdAlone, stamp } from './hold.ts'
 import { migrate } from './migrate.ts'
 import * as schema from './schema.ts'

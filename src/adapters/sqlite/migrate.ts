@@ -21,6 +21,11 @@ export function migrate(driver: Driver.Database, known: readonly Migration[] = m
   }
 }
 
+/** Whether otpost has created the tables. */
+export function hasSchema(driver: Driver.Database): boolean {
+  return driver.prepare("SELECT 1 FROM sqlite_schema WHERE name = '__drizzle_migrations'").get() !== undefined
+}
+
 /** As `table.column`, independent of the recorded migrations. */
 export function missingColumns(driver: Driver.Database): readonly string[] {
   const model = new Driver(':memory:')

@@ -13,13 +13,14 @@ interface Opening {
   readonly now?: () => number
   readonly log: Log
   readonly databaseThread?: boolean
+  readonly mustExist?: boolean
 }
 
 export function openSqlite(
   file: string,
-  { now = Date.now, log, databaseThread = false }: Opening,
+  { now = Date.now, log, databaseThread = false, mustExist = false }: Opening,
 ): OpenStore {
-  const database = openDatabase(file)
+  const database = openDatabase(file, { mustExist })
   // Each connection to `:memory:` has its own database.
   const thread = databaseThread && file !== ':memory:' ? openThread(file, database, log) : undefined
   const work = thread?.work ?? databaseWork(database)

@@ -20,8 +20,10 @@ import { OperatorError } from '../../domain/operator/operator.ts'
 import { auditRow } from '../store/audit.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { DatabaseError } from './database.ts'
-import { companions, type DraftOwner, draftBeside, fileAt, refuseOwnFile, requireIntact } from './draft.ts'
+import { companions, type DraftOwner, draftBeside, refuseOwnFile, requireIntact } from './draft.ts'
+import { fileAt } from './file-at.ts'
 import { holdAlone, stamp } from './hold.ts'
+import { mark } from './marker.ts'
 import { columnsOf, migrate, missingColumns } from './migrate.ts'
 import { audit } from './schema.ts'
 
@@ -79,6 +81,7 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
       const asideFile = setAside(databaseFile, `${databaseFile}.before-restore-${stamp(now)}`)
       onStep('publish')
       draft.publish()
+      mark(databaseFile)
       onStep('done')
       const isTheirs = !owner.isRoot || statSync(databaseFile).uid === place.uid
       return { asideFile, ownerUid: isTheirs ? null : place.uid, ...done, validAgain }

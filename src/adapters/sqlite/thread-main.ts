@@ -5,7 +5,7 @@ import { databaseWork } from './work.ts'
 declare const self: Worker
 
 serveThread(self, ({ file, identity }) => {
-  const database = openDatabase(file, identity)
+  const database = openDatabase(file, { known: identity })
   database.leaveCheckpoints()
   return { work: databaseWork(database), close: () => database.close() }
 })

@@ -87,6 +87,11 @@ export interface KeyFingerprints {
   replace(own: readonly string[], check?: (noted: readonly string[]) => void): Promise<void>
 }
 
+/** The database must exist, but there is none, or none of otpost (design D51). */
+export class NoDatabase extends Error {
+  override readonly name = 'NoDatabase'
+}
+
 export interface OpenStore {
   readonly storage: Storage
   /** Whether it had no schema before. */

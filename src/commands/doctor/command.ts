@@ -5,7 +5,7 @@ import { type DestinationConfig, readDestinationConfig } from '../../config/dest
 import { ConfigError } from '../../config/settings.ts'
 import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
 import { settingWarnings } from '../../config/warnings.ts'
-import { type Env, exit, print } from '../common.ts'
+import { type Env, exit, missingDatabase, print } from '../common.ts'
 import { accountFindings } from './accounts.ts'
 import { appFindings, webhookFindings } from './apps.ts'
 import { budgetFindings } from './budgets.ts'
@@ -14,7 +14,7 @@ import { type DatabaseFindings, forwardedFindings, secretFindings } from './data
 import { destinationFindings } from './destinations.ts'
 import { dltFindings } from './dlt.ts'
 import { fileFindings } from './files.ts'
-import { type Finding, warn } from './finding.ts'
+import { type Finding, fail, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
 import { providerFindings, untestedFindings } from './providers.ts'
@@ -43,13 +43,22 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     const found = settingsFindings(error.problems)
     // The database settings may still be valid.
     const context = storeConfigOf(env)
-    return context ? [...found, ...(await inspectDatabase(context, full)).findings] : found
+    if (!context) return found
+    const { isMissing, findings } = await inspectDatabase(context, full)
+    return [...missingFindings(env, context, isMissing), ...found, ...findings]
   }
   const isHere = hasAddress(config.host)
   const others = await askOthers(config, isHere)
   // Last: it blocks the event loop, and would delay the answers of the others.
-  const { findings: inside, lastRequestAt, policy, secretKeys } = await inspectDatabase(config, full)
+  const {
+    findings: inside,
+    isMissing,
+    lastRequestAt,
+    policy,
+    secretKeys,
+  } = await inspectDatabase(config, full)
   return [
+    ...missingFindings(env, config, isMissing),
     ...settingsFindings([]),
     ...settingWarnings(config, env.NODE_ENV || undefined).map(({ setting, problem, remedy }) =>
       warn(setting, problem, remedy),
@@ -62,6 +71,13 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     ...others.findings,
     ...clockFindings(others.clocks, lastRequestAt, Date.now()),
   ]
+}
+
+/** First, since the other findings may be about another database than the server's (design D51). */
+function missingFindings(env: Env, config: StoreConfig, isMissing: boolean): readonly Finding[] {
+  if (!isMissing) return []
+  const { message, remedy } = missingDatabase(env, config)
+  return [fail('database', message, remedy)]
 }
 
 function policyFindings(
@@ -104,6 +120,7 @@ async function inspectDatabase(config: StoreConfig, full: boolean): Promise<Data
   const facts = await conditionOf(database.target)
   const noted = facts.kind === 'answered' ? facts.keyFingerprints : []
   return {
+    isMissing: facts.kind === 'answered' && facts.schema === 'none',
     findings: [
       ...serverDatabaseFindings(database.name, facts, Date.now()),
       ...forwardedFindings(facts.kind === 'answered' ? facts.ignoredForwardedAt : null, Date.now()),

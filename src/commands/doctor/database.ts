@@ -4,6 +4,8 @@ import { type Finding, fail, found, ok, warn } from './finding.ts'
 
 export interface DatabaseFindings {
   readonly findings: readonly Finding[]
+  /** There is no database of otpost. */
+  readonly isMissing: boolean
   /** Epoch milliseconds. */
   readonly lastRequestAt: number | null
   /** Undefined: the database could not be read. */
@@ -13,13 +15,11 @@ export interface DatabaseFindings {
 }
 
 export function schemaFinding(
-  schema: Extract<ServerDatabaseFacts, { kind: 'answered' }>['schema'] | 'unknown',
+  schema: Exclude<Extract<ServerDatabaseFacts, { kind: 'answered' }>['schema'], 'none'> | 'unknown',
 ): Finding {
   switch (schema) {
     case 'current':
       return ok('schema', 'Up to date.')
-    case 'none':
-      return warn('schema', 'The database has no schema yet.', 'Run `otpost migrate`, or start a server.')
     case 'older':
       return warn(
         'schema',

@@ -16,6 +16,7 @@ export interface PathFacts {
 
 export type PathUse = 'database' | 'log' | 'secret' | 'folder'
 
+/** If there is no database, only what prevents a server from creating it. */
 export function fileFindings(databaseFile: string, hasSecret: boolean): readonly Finding[] {
   const uid = process.getuid?.() ?? 0
   const folder = dirname(resolve(databaseFile))
@@ -24,16 +25,7 @@ export function fileFindings(databaseFile: string, hasSecret: boolean): readonly
     // A server creates the folder and its parents.
     const nearest = nearestFolder(folder)
     const problem = nearest && newFolderProblem(folder, nearest, uid)
-    return [
-      ...(problem ? [problem] : []),
-      {
-        level: 'warn',
-        what: 'database',
-        message: `There is no database at ${databaseFile}, or this user cannot read its folder.`,
-        remedy:
-          "`otpost serve` creates it. If the server is running, set DATABASE_URL to the server's value, and run `otpost doctor` as the server's user.",
-      },
-    ]
+    return problem ? [problem] : []
   }
   const paths: readonly (readonly [PathUse, string])[] = [
     ['database', databaseFile],

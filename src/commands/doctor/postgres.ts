@@ -28,7 +28,7 @@ export function serverDatabaseFindings(
           'Set DATABASE_URL to the primary, or free disk space.',
         )
       : ok('database', `${name} answers: PostgreSQL ${facts.version}.`),
-    schemaFinding(facts.schema),
+    ...(facts.schema === 'none' ? [] : [schemaFinding(facts.schema)]),
     durabilityFinding(facts),
     facts.hasTls || facts.isLocal
       ? ok('TLS', facts.hasTls ? 'In use.' : 'Not needed: the database is on this machine.')

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type SecretKeys, secretKeysIn } from '../../adapters/crypto/secret-file.ts'
 import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
 import { conditionOf } from '../../adapters/sqlite/condition.ts'
+import { isMissing } from '../../adapters/sqlite/marker.ts'
 import type { DatabaseFacts } from '../../adapters/store/condition.ts'
 import { type DatabaseFindings, forwardedFindings, schemaFinding, secretFindings } from './database.ts'
 import { pathFacts } from './files.ts'
@@ -12,8 +13,8 @@ export function sqliteFindings(
   secretKeys: SecretKeys | undefined,
   full: boolean,
 ): DatabaseFindings {
-  const unread = { lastRequestAt: null, policy: undefined, secretKeys: undefined }
-  if (!pathFacts(databaseFile)) return { findings: [], ...unread }
+  const unread = { isMissing: false, lastRequestAt: null, policy: undefined, secretKeys: undefined }
+  if (isMissing(databaseFile)) return { findings: [], ...unread, isMissing: true }
   try {
     const facts = conditionOf(databaseFile, { full })
     const [keys, source] = ownKeys(databaseFile, secretKeys)
@@ -24,6 +25,7 @@ export function sqliteFindings(
         ...databaseFindings(facts),
         ...forwardedFindings(facts.ignoredForwardedAt, Date.now()),
       ],
+      isMissing: false,
       lastRequestAt: facts.lastRequestAt,
       policy: facts.policy,
       secretKeys: typeof keys === 'string' ? undefined : keys,

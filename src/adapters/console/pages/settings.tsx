@@ -6,7 +6,7 @@ import { Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext, SessionRow, SettingsModel } from '../models.ts'
 
 export function settingsPage(pageContext: PageContext, model: SettingsModel): string {
-  const given = model.settings.filter(({ source }) => source === 'environment')
+  const given = model.settings.filter(({ source }) => source !== 'default')
   const defaults = model.settings.filter(({ source }) => source === 'default')
   return consolePage(
     pageContext,
@@ -30,7 +30,7 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
       <Card
         class="settings"
         title="Current settings"
-        hint="The server read them from the environment at start. To change a setting, change the environment and restart the server."
+        hint="The server read them at start, from the environment or its settings file. To change a setting, change it there and restart the server."
       >
         <Table
           caption="Settings from the environment"

@@ -1,24 +1,63 @@
-import { readFileSync } from 'node:fs'
-import { ConfigError } from '../config/settings.ts'
+import { accessSync, constants, readFileSync, statSync } from 'node:fs'
+import { serverSettings } from './server-settings.ts'
+import { noteFile } from './setting-source.ts'
+import { ConfigError, Settings } from './settings.ts'
+
+type MutableEnv = Record<string, string | undefined>
+
+/** Where the deployment files of this repository put the settings of the server. */
+export const usualEnvFile = '/etc/otpost/otpost.env'
 
 /**
- * Adds the settings of a file, in the format of a systemd EnvironmentFile (systemd.exec(5)). Environment variables take
- * precedence unless they are empty.
- *
+ * Adds the settings of the file that --env-file names.
  * @throws ConfigError with line numbers, never with values: those may be secrets
  */
-export function readEnvFile(file: string, env: Record<string, string | undefined>): void {
-  let text: string
+export function readEnvFile(file: string, env: MutableEnv): void {
+  addSettings(env, file, textOf(file, '--env-file'))
+}
+
+/**
+ * Without --env-file: adds the settings of OTPOST_ENV_FILE, else those of the usual file if this user can read it (design
+ * D51).
+ * @throws ConfigError if OTPOST_ENV_FILE cannot be read, or a line of the file has no setting
+ */
+export function readUsualEnvFile(env: MutableEnv, usual = usualEnvFile): void {
+  const named = new Settings(env).optional(serverSettings.OTPOST_ENV_FILE)?.trim()
+  if (named !== undefined) addSettings(env, named, textOf(named, 'OTPOST_ENV_FILE'))
+  else if (isReadable(usual)) addSettings(env, usual, textOf(usual, 'the file'))
+}
+
+function isReadable(file: string): boolean {
   try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new ConfigError([`--env-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`])
+    accessSync(file, constants.R_OK)
+    return statSync(file).isFile()
+  } catch {
+    return false
   }
+}
+
+function textOf(file: string, option: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError([`${option} ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`])
+  }
+}
+
+/**
+ * The format is that of a systemd EnvironmentFile (systemd.exec(5)). Environment variables take precedence unless they are
+ * empty.
+ */
+function addSettings(env: MutableEnv, file: string, text: string): void {
   const { settings, lost } = parseEnvFile(text)
   if (lost.length > 0) {
     throw new ConfigError(lost.map(({ line, why }) => `line ${line} of ${file} ${why}`))
   }
-  for (const [name, value] of settings) env[name] ||= value
+  for (const [name, value] of settings) {
+    if (env[name]) continue
+    env[name] = value
+    noteFile(env, name, file)
+  }
 }
 
 interface EnvFile {

@@ -1,0 +1,24 @@
+/** Where the value of a setting comes from. */
+export type SettingSource =
+  | { readonly source: 'default' | 'environment' }
+  | { readonly source: 'file'; readonly file: string }
+
+/** The file that a variable came from, by environment and name. */
+const files = new WeakMap<object, Map<string, string>>()
+
+export function noteFile(env: object, name: string, file: string): void {
+  const known = files.get(env) ?? new Map<string, string>()
+  files.set(env, known.set(name, file))
+}
+
+/** An empty variable counts as unset. */
+export function sourceOf(env: Readonly<Record<string, string | undefined>>, name: string): SettingSource {
+  if ((env[name] ?? '').trim() === '') return { source: 'default' }
+  const file = files.get(env)?.get(name)
+  return file === undefined ? { source: 'environment' } : { source: 'file', file }
+}
+
+/** Such as `environment` or `env file /etc/otpost/otpost.env`. */
+export function sourceWords(from: SettingSource): string {
+  return from.source === 'file' ? `env file ${from.file}` : from.source
+}
