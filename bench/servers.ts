@@ -74,8 +74,9 @@ export class Bench implements AsyncDisposable {
   }
 
   /** Makes the brand that the requests name in the database of these settings, which gets its schema by that. */
-  putBrand(env: Readonly<Record<string, string>>): Promise<void> {
-    return this.command(env, 'brand', 'put', brandId, '--name', 'Acme')
+  async putBrand(env: Readonly<Record<string, string>>): Promise<void> {
+    await this.command(env, 'migrate')
+    await this.command(env, 'brand', 'put', brandId, '--name', 'Acme')
   }
 
   /** Runs a command of otpost. */

@@ -221,6 +221,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
         PROVIDER_TIMEOUT_MS: String(patienceMs),
         PUBLIC_URL: `http://127.0.0.1:${relay.port}`,
       }
+      await command('migrate')
       await command('brand', 'put', 'acme', '--name', 'Acme', '--domain', 'shop.example')
       await command('brand', 'put', 'dlt', '--name', 'Acme', '--dlt', '--entity', tlvs['0x1400'])
       await command('brand', 'template', 'dlt', 'LOGIN_OTP', '--id', tlvs['0x1401'], '--sender', 'ACMEOT')
@@ -302,6 +303,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
         command('text', 'set', brand, key, '--file', join(folder.path, file), ...more)
       const registered = (brand: string, key: string, id: string, ...more: string[]) =>
         command('brand', 'template', brand, key, '--id', id, '--sender', 'NAGARX', ...more)
+      await command('migrate')
       await command('brand', 'put', 'acme', '--name', 'Acme', '--dlt', '--entity', entity)
       await text('acme', 'LOGIN_OTP', 'login.txt', '--lang', 'hi')
       await registered('acme', 'LOGIN_OTP', otpId)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { openTestDatabase, store, type TestDatabase } from './support/database.ts'
+import { migratedTestDatabase, store, type TestDatabase } from './support/database.ts'
 import { type Exposition, readExposition } from './support/exposition.ts'
 import { expectError, expectSuccess, freshPhone } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
@@ -17,7 +17,7 @@ const token = 'token-of-the-scraper'
 
 /** Settings with a database that has the brand `acme`. */
 async function prepared(): Promise<Readonly<Record<string, string>>> {
-  const database = await openTestDatabase()
+  const database = await migratedTestDatabase()
   databases.push(database)
   const { env } = database
   expect((await otpost(['brand', 'put', 'acme', '--name', 'Acme'], env)).code).toBe(0)

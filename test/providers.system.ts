@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Answer, codeIn, credentials } from './support/app.ts'
-import { openTestDatabase, type TestDatabase } from './support/database.ts'
+import { migratedTestDatabase, type TestDatabase } from './support/database.ts'
 import {
   type Asked,
   type ProviderName,
@@ -122,7 +122,7 @@ const told: { where: string; text: string }[] = []
 const requestIds = new Set<string>()
 
 beforeAll(async () => {
-  database = await openTestDatabase()
+  database = await migratedTestDatabase()
   providerSpecs = startProviderDoubles()
   smtp = await startSmtp({ users: { codes: smtpPassword } })
   env = {

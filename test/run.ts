@@ -117,7 +117,7 @@ async function filesOnPostgres(): Promise<string[]> {
   const givers = ['app.ts', 'database.ts', 'rows.ts', 'postgres.ts'].map((name) =>
     join(import.meta.dir, 'support', name),
   )
-  const onBoth = /\b(?:createTestApp|createBrokenApp|openTestDatabase|newTestDatabase)\(/
+  const onBoth = /\b(?:createTestApp|createBrokenApp|openTestDatabase|migratedTestDatabase|newTestDatabase)\(/
   const files: string[] = []
   for (const file of [...filesNamed('test'), ...filesNamed('system')]) {
     const modules = [...(await modulesOf(file))]

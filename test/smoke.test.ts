@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { openTestDatabase } from './support/database.ts'
+import { migratedTestDatabase } from './support/database.ts'
 import { otpost, startServer } from './support/server.ts'
 
 // The only fast test that starts the program; tests of its output and process are system tests.
 
 test('a server starts, sends a code, verifies it once, and stops', async () => {
-  const database = await openTestDatabase()
+  const database = await migratedTestDatabase()
   const made = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database.env)
   expect(made).toMatchObject({ code: 0, stderr: '' })
   const server = await startServer(database.env)

@@ -130,6 +130,7 @@ async function run(args: readonly string[], options: { hasTmp?: boolean } = {}) 
 
 describe.skipIf(!canIsolate)(`the image${why}`, () => {
   test('serves, is healthy, mails a code and stops, on a read-only root file system', async () => {
+    expect(await run(['migrate'])).toMatchObject({ code: 0, stderr: '' })
     expect(await run(['brand', 'put', 'acme', '--name', 'Acme'])).toMatchObject({ code: 0, stderr: '' })
     const issued = await run(['app', 'issue', 'shop'])
     expect(issued.code).toBe(0)

@@ -53,10 +53,10 @@ async function cutAndRestart(name: string, answersBeforeCut: number, preload?: s
   const disk = join(folder.path, name, 'disk')
   mkdirSync(live, { recursive: true })
   const settings = { SMS_PLAIN: 'webhook', ...receiver.env, PROVIDER_TIMEOUT_MS: '30000' }
-  const made = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], {
-    DATABASE_URL: `file:${join(live, 'otpost.db')}`,
-  })
-  expect(made.code).toBe(0)
+  for (const args of [['migrate'], ['brand', 'put', 'acme', '--name', 'Acme']]) {
+    const made = await otpost(args, { DATABASE_URL: `file:${join(live, 'otpost.db')}` })
+    expect(made.code).toBe(0)
+  }
   cpSync(live, disk, { recursive: true })
 
   const env = { DATABASE_URL: `file:${join(live, 'otpost.db')}`, ...settings }

@@ -112,6 +112,7 @@ describe.skipIf(node === null)(
         APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
       }
       const PORT = String(freePorts(1)[0])
+      await otpost(['migrate'], env)
       await otpost(['brand', 'put', 'acme', '--name', 'Acme'], env)
       const url = `http://127.0.0.1:${PORT}/otpost/events`
       const { stdout } = await otpost(['app', 'webhook', credentials.appId, '--url', url], env)

@@ -48,6 +48,7 @@ beforeAll(async () => {
   const env = { ...tokens, DATABASE_URL: `file:${join(folder.path, 'otpost.db')}` }
   const notify = 'ORDER_PLACED,OUT_FOR_DELIVERY'
   for (const args of [
+    ['migrate'],
     ['brand', 'put', 'acme', '--name', 'Acme', '--status', 'active', '--login-id', '--notify', notify],
     ['brand', 'put', 'closed', '--name', 'Closed', '--status', 'suspended'],
   ]) {

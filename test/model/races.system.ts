@@ -19,7 +19,7 @@ import type { OtpStore } from '../../src/domain/otp/store.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { newContext, noGuard } from '../support/calls.ts'
-import { openTestDatabase, sqliteOnly, store, type TestDatabase } from '../support/database.ts'
+import { migratedTestDatabase, sqliteOnly, store, type TestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
@@ -333,7 +333,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
   const globalLimit = 1200
 
   beforeAll(async () => {
-    database = await openTestDatabase()
+    database = await migratedTestDatabase()
     receiver = startReceiver()
     const env = {
       ...database.env,

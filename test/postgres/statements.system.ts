@@ -153,6 +153,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('the statements that the adapt
     const file = `file:${folder.path}/otpost.db`
     const secret = { SECRET_KEY: 'of the test and 32 bytes long or more' }
     const url = await server.database()
+    await otpost(['migrate'], { ...secret, DATABASE_URL: file })
     await otpost(['brand', 'put', 'acme', '--name', 'Acme'], { ...secret, DATABASE_URL: file })
     const move = await otpost(['move', '--from', file, '--keep'], { ...secret, DATABASE_URL: url })
     expect(move).toMatchObject({ code: 0 })
