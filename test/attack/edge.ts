@@ -10,8 +10,11 @@ import {
   refusedSetting,
   repositoryFile,
   statusOf,
+  type Target,
   verdict,
 } from './attack.ts'
+
+type Socket = Bun.Socket<undefined>
 
 const phone = '+44 7911 123456'
 const token = 'token-of-the-outbox-0123456789abcdef'
@@ -57,6 +60,29 @@ async function demoKey(): Promise<string> {
 /** Resident memory, in MB. */
 function memoryOf({ pid }: { readonly pid: number }): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+/** Sends all but the last byte of a body on so many connections, and resolves to the answers that arrive meanwhile. */
+async function stall({ url, post }: Target, connections: number, bodyBytes: number): Promise<string[]> {
+  const head = `POST /notify HTTP/1.1\r\nHost: ${url.host}\r\nContent-Type: application/json\r\nContent-Length: ${bodyBytes}\r\n\r\n`
+  const request = Buffer.from(head.padEnd(head.length + bodyBytes - 1, ' '))
+  const answers: string[] = []
+  const unsent = new Map<Socket, Buffer>()
+  const write = (socket: Socket) => {
+    const rest = unsent.get(socket) ?? request
+    unsent.set(socket, rest.subarray(Math.max(0, socket.write(rest))))
+  }
+  const socket = {
+    drain: write,
+    data: (_: Socket, bytes: Buffer) => void answers.push(bytes.toString()),
+  }
+  for (let opened = 0; opened < connections; opened++) {
+    write(await Bun.connect({ hostname: url.hostname, port: Number(url.port), socket }))
+  }
+  // The server has read what was written before this request.
+  while ([...unsent.values()].some(({ length }) => length > 0)) await Bun.sleep(10)
+  await post('/otp/verify', {})
+  return answers
 }
 
 export const edgeAttacks: readonly Attack[] = [
@@ -131,6 +157,15 @@ export const edgeAttacks: readonly Attack[] = [
     for (let index = 300; index < 1125; index++) await send(index)
     const grown = Math.round(memoryOf(target.child) - before)
     check(grown < 100, `${grown} MB more memory`)
+  }),
+  attack('3,000 request bodies of 256 KiB that stall, to fill the memory', {}, async (target, check) => {
+    const answers = await stall(target, 3000, 256 * 1024)
+    const megabytes = Math.round(memoryOf(target.child))
+    check(megabytes < 300, `${megabytes} MB of memory`)
+    const isBusy = (answer: string) => /^HTTP\/1.1 503 .*retry-after: \d.*"unavailable"/is.test(answer)
+    check(answers.length > 2500 && answers.every(isBusy), `${answers.length} answers: ${answers[0]}`)
+    const code = await target.post('/otp/send', { brandId: 'acme', phone })
+    check(code.status === 200, `a code: ${verdict(code)}`)
   }),
   attack(
     'an appId with a colon in APP_CREDENTIALS, without a warning',

@@ -127,14 +127,15 @@ describe('a body', () => {
 })
 
 describe('the size of a body (D4)', () => {
-  const limit = 256 * 1024
+  const limitOf = (path: string) => (path.startsWith('/otp/') ? 16 : 256) * 1024
   const sized = (path: (typeof paths)[number], bytes: number): string => {
     const body = { ...rightBody(path), padding: '' }
     return JSON.stringify({ ...body, padding: 'p'.repeat(bytes - JSON.stringify(body).length) })
   }
 
   for (const path of paths) {
-    test(`of exactly 256 KiB is accepted by POST ${path}`, async () => {
+    const limit = limitOf(path)
+    test(`of exactly ${limit / 1024} KiB is accepted by POST ${path}`, async () => {
       app.advance(3600)
       const answer = await app.postRaw(path, sized(path, limit))
       expectNoFault(answer)
@@ -147,7 +148,7 @@ describe('the size of a body (D4)', () => {
   }
 
   test('is counted in bytes, not characters', async () => {
-    const padding = '\u00e9'.repeat(limit / 2)
+    const padding = '\u00e9'.repeat(limitOf('/otp/send') / 2)
     const answer = await app.postRaw('/otp/send', { ...rightBody('/otp/send'), padding })
     expectError(answer, 413, 'validation_error')
   })
@@ -160,11 +161,33 @@ describe('the size of a body (D4)', () => {
         controller.close()
       },
     })
-    expectError(await app.request('POST', '/otp/send', { headers: json, body }), 413, 'validation_error')
+    expectError(await app.request('POST', '/notify', { headers: json, body }), 413, 'validation_error')
   })
 
   test('is checked before the content of the body', async () => {
-    expectError(await app.postRaw('/otp/send', 'x'.repeat(limit + 1)), 413, 'validation_error')
+    expectError(await app.postRaw('/otp/send', 'x'.repeat(limitOf('/otp/send') + 1)), 413, 'validation_error')
+  })
+
+  test('is limited over all connections: beyond 64 MiB 503 unavailable, and codes have room at 48 MiB', async () => {
+    const stalled: ReadableStreamDefaultController[] = []
+    const stall = (path: string) => {
+      const body = new ReadableStream({ start: (controller) => void stalled.push(controller) })
+      return app.request('POST', path, { headers: json, body })
+    }
+    const expectBusy = async (path: (typeof paths)[number], size: number) => {
+      const busy = await app.postRaw(path, sized(path, size))
+      expectError(busy, 503, 'unavailable')
+      expect(retryAfter(busy)).toBe(1)
+    }
+    // Each has no Content-Length here, so it counts as the limit of its path.
+    const answers = Array.from({ length: 192 }, () => stall('/notify'))
+    await expectBusy('/notify', 300)
+    expectSuccess(await app.postRaw('/otp/send', rightBody('/otp/send')), ['expiresIn'])
+    answers.push(...Array.from({ length: 1024 }, () => stall('/otp/send')))
+    await expectBusy('/otp/send', 300)
+    for (const each of stalled) each.close()
+    for (const answer of await Promise.all(answers)) expectError(answer, 400, 'validation_error')
+    expectNoFault(await app.postRaw('/notify', sized('/notify', limitOf('/notify'))))
   })
 })
 

@@ -1,14 +1,25 @@
 import { type Body, isObject } from '../../domain/body.ts'
 import { Failure, failureMessages } from '../../domain/failures.ts'
 
+/** Design D4. */
 export const maxBodyBytes = 256 * 1024
+export const maxCodeBodyBytes = 16 * 1024
 
-export async function readBody(request: Request): Promise<Body> {
+/** Of all bodies that are being received by this process. */
+export const maxReceivedBytes = 64 * 1024 * 1024
+
+/** The part of it that only small bodies can use, so that requests for codes find room. */
+const roomForSmallBytes = 16 * 1024 * 1024
+
+/** For `Retry-After`. */
+const fullRetrySeconds = 1
+
+export async function readBody(request: Request, most: number): Promise<Body> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
     throw new Failure('validation_error', 'Content-Type must be application/json.')
   }
-  const value = parse(decode(await readBytes(request)))
+  const value = parse(decode(await readBytes(request, most)))
   if (!isObject(value)) throw new Failure('validation_error', 'The request body must be a JSON object.')
   return value
 }
@@ -23,16 +34,31 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(decode(await readBytes(request, maxFormBytes)))
 }
 
-export async function readBytes(request: Request, most = maxBodyBytes): Promise<Uint8Array> {
-  const length = request.headers.get('content-length')
-  if (length !== null && Number(length) > most) throw tooLarge(most)
+/**
+ * A body is read only if there is room for its Content-Length or, without one, for `most` bytes. Bun stores what a client has
+ * sent of a body that is being read, and discards the others.
+ * @throws Failure body_too_large, unavailable, or validation_error if the connection closed early
+ */
+export async function readBytes(request: Request, most: number): Promise<Uint8Array> {
+  const header = request.headers.get('content-length')
+  const length = header === null ? most : Number(header)
+  if (length > most) throw tooLarge(most)
+  const room = maxReceivedBytes - (length > maxCodeBodyBytes ? roomForSmallBytes : 0)
+  if (receivedBytes + length > room) {
+    throw new Failure('unavailable', undefined, { retryAfterSeconds: fullRetrySeconds })
+  }
+  receivedBytes += length
   try {
     // Faster than reading a stream.
-    return await (length === null ? readStream(request, most) : request.bytes())
+    return await (header === null ? readStream(request, most) : request.bytes())
   } catch (error) {
     throw unread(error)
+  } finally {
+    receivedBytes -= length
   }
 }
+
+let receivedBytes = 0
 
 function tooLarge(most: number): Failure {
   return new Failure('body_too_large', `${failureMessages.body_too_large} The limit is ${most / 1024} KiB.`)

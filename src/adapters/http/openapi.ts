@@ -9,7 +9,7 @@ import {
 import { notifySizes } from '../../domain/messages/notify.ts'
 import type { enabledOwnTemplates } from '../../domain/messages/notify-texts.ts'
 import { sampleOf } from '../../domain/messages/variables.ts'
-import { maxBodyBytes } from './body.ts'
+import { maxBodyBytes, maxCodeBodyBytes } from './body.ts'
 import type { Named, Parameter } from './docs/description.ts'
 import { errorAnswer } from './errors.ts'
 import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'
@@ -93,7 +93,7 @@ const introduction = `
 Applications call otpost from their servers. otpost sends a code of six digits by SMS or e-mail, verifies the code that the
 recipient enters, and sends transactional SMS and e-mail.
 
-**Bodies** are JSON objects sent as \`application/json\`, at most ${maxBodyBytes / 1024} KiB. An optional field that is
+**Bodies** are JSON objects sent as \`application/json\`, at most ${maxBodyBytes / 1024} KiB, on \`/otp/*\` ${maxCodeBodyBytes / 1024} KiB. An optional field that is
 null counts as absent; fields that an endpoint does not know are ignored. Use HTTPS outside your own machine: credentials
 are in the body.
 
@@ -143,7 +143,7 @@ const anyCall: Failures = { internal_error: 'An unexpected error occurred.' }
 
 const anyPost: Failures = {
   validation_error: 'The body is not a JSON object, or a field is missing or wrong.',
-  body_too_large: `The body is larger than ${maxBodyBytes / 1024} KiB.`,
+  body_too_large: `The body is larger than ${maxBodyBytes / 1024} KiB, or than ${maxCodeBodyBytes / 1024} KiB on /otp/*.`,
   unavailable: 'The server, or the proxy before it, cannot take the request now. Nothing was done.',
   ...anyCall,
 }

@@ -12,7 +12,7 @@ import { type SendOtpPorts, sendOtp } from '../../domain/otp/send.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 import { type VerifyOtpPorts, verifyOtp } from '../../domain/otp/verify.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
-import { readBody, readForm } from './body.ts'
+import { maxBodyBytes, maxCodeBodyBytes, readBody, readForm } from './body.ts'
 import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
 import { answerHeaders, codeOf, type ErrorAnswer, errorAnswer, failureOf } from './errors.ts'
@@ -193,10 +193,11 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   return app
 
   function call<Path extends string>(path: Path, useCase: UseCase) {
+    const most = isUnder(path, '/otp') ? maxCodeBodyBytes : maxBodyBytes
     return route(path, async (ports, context) => {
       const key = context.request.headers.get('idempotency-key')
       if (key !== null) context.idempotencyKey = key
-      const body = await received(context, readBody(context.request))
+      const body = await received(context, readBody(context.request, most))
       return { success: true, ...(await useCase(ports, context, body)) }
     })
   }
