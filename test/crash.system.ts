@@ -295,11 +295,20 @@ test('a server is killed in the middle of a request with an Idempotency-Key: the
   // The cooldown of the killed send does not count.
   expect(answers.map(verdict)).toEqual(['200', '200'])
   expect(received).toHaveLength(4)
+  const otp = codeIn(received.findLast(({ body }) => body.text !== 'Hello')?.body.text)
+  const verify = async (server: TestServer) => [
+    await server.post('/otp/verify', { phone, otp: otherThan(otp) }, { 'idempotency-key': 'wrong' }),
+    await server.post('/otp/verify', { phone, otp }, { 'idempotency-key': 'right' }),
+  ]
+  const guesses = await verify(second)
+  expect(guesses.map(verdict)).toEqual(['401 mismatch', '200'])
   await second.stop('SIGKILL')
 
-  const replays = await Promise.all(withKey(await trace.start()))
-  expect(replays.map(({ body }) => body.requestId)).toEqual(answers.map(({ body }) => body.requestId))
-  expect(replays.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual(['true', 'true'])
+  const third = await trace.start()
+  const replays = [...(await Promise.all(withKey(third))), ...(await verify(third))]
+  const firsts = [...answers, ...guesses]
+  expect(replays.map(({ body }) => body.requestId)).toEqual(firsts.map(({ body }) => body.requestId))
+  expect(replays.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual(Array(4).fill('true'))
   expect(received).toHaveLength(4)
 })
 

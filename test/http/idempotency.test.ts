@@ -4,7 +4,7 @@ import { explain } from '../../src/domain/events/explain.ts'
 import type { Outcome, Sms } from '../../src/domain/messages/providers.ts'
 import { issueApp, rotateApp } from '../../src/domain/operator/operator.ts'
 import { processOwner } from '../../src/process-owner.ts'
-import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 import { freshEmail, freshPhone, logged } from '../support/rows.ts'
@@ -39,7 +39,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<void> 
 type Fields = Readonly<Record<string, unknown>>
 
 function post(path: string, fields: Fields, key: string | readonly string[] = 'key-1'): Promise<Answer> {
-  const brand = path === '/otp/send' || path === '/otp/resend' ? { brandId: 'acme' } : {}
+  const brand = path.startsWith('/otp/') ? { brandId: 'acme' } : {}
   const headers = new Headers({ 'content-type': 'application/json' })
   for (const each of [key].flat()) headers.append('idempotency-key', each)
   return app.request('POST', path, { headers, body: JSON.stringify({ ...credentials, ...brand, ...fields }) })
@@ -288,6 +288,137 @@ describe('a key is free again', () => {
   })
 })
 
+describe('a repeated verify', () => {
+  const settings = { METRICS_TOKEN: 'token', FAILURE_BUDGET_PER_DAY: '2' }
+
+  /** Sends a code, and returns requests with the right code and with a wrong one. */
+  async function sendCode(): Promise<{ readonly right: Fields; readonly wrong: Fields }> {
+    const phone = freshPhone()
+    expect(verdict(await post('/otp/send', { phone }, `send-${phone}`))).toBe('200')
+    const otp = codeIn(sent.at(-1)?.text)
+    return { right: { phone, otp }, wrong: { phone, otp: otherThan(otp) } }
+  }
+
+  test('gets the first answer for 10 minutes, and counts no attempt, limit or success', async () => {
+    await start({ ...settings, GLOBAL_LIMIT_PER_MINUTE: '3' })
+    const { right, wrong } = await sendCode()
+    const mismatch = await post('/otp/verify', wrong, 'a')
+    expect(verdict(mismatch)).toBe('401 mismatch')
+    for (let time = 0; time < 5; time++) expectReplay(await post('/otp/verify', wrong, 'a'), mismatch)
+    const success = await post('/otp/verify', right, 'b')
+    expect(verdict(success)).toBe('200')
+    expectReplay(await post('/otp/verify', right, 'b'), success)
+    expect(verdict(await post('/otp/verify', right, 'c'))).toBe('429 rate_limited')
+
+    app.advance(599)
+    expectReplay(await post('/otp/verify', right, 'b'), success)
+    expectReplay(await post('/otp/verify', wrong, 'a'), mismatch)
+    app.advance(1)
+    expect(verdict(await post('/otp/verify', right, 'b'))).toBe('404 not_found')
+    const { totals } = await app.app.context.eventLog.statistics('hour', app.clock.now)
+    expect(totals).toMatchObject({ verified: 1 })
+    const { body } = await app.request('GET', '/metrics', { headers: { authorization: 'Bearer token' } })
+    expect(body).toContain('otpost_verifications_total{channel="SMS",outcome="verified"} 1\n')
+    expect(body).toContain('otpost_verifications_total{channel="SMS",outcome="mismatch"} 1\n')
+  })
+
+  test('is carried out after every other answer', async () => {
+    await start({ FAILURE_BUDGET_PER_DAY: '0' })
+    const { right, wrong } = await sendCode()
+    const { phone } = right
+    const again = { phone: freshPhone(), otp: '123456' }
+    for (const [fields, expected] of [
+      [{ phone }, '400 validation_error'],
+      [{ phone, otp: 1 }, '400 invalid_input'],
+      [{ phone, otp: '12' }, '400 invalid_otp_format'],
+      [{ phone: 'x', otp: '123456' }, '400 invalid_contact'],
+      [{ ...right, brandId: 'unknown' }, '403 brand_not_approved'],
+      [again, '404 not_found'],
+    ] as const) {
+      for (const _ of [1, 2]) {
+        const answer = await post('/otp/verify', fields)
+        expect(verdict(answer)).toBe(expected)
+        expect(answer.headers.has('idempotency-replayed')).toBe(false)
+      }
+    }
+    for (const key of ['a', 'b', 'c']) await post('/otp/verify', wrong, key)
+    for (const _ of [1, 2]) expect(verdict(await post('/otp/verify', right))).toBe('429 max_attempts')
+    app.advance(30)
+    expect(verdict(await post('/otp/resend', { phone }, 'resend'))).toBe('200')
+    const success = await post('/otp/verify', { phone, otp: codeIn(sent.at(-1)?.text) })
+    expect(verdict(success)).toBe('200')
+  })
+
+  test('with another code or recipient is rejected, and counts no attempt', async () => {
+    await start()
+    const { right, wrong } = await sendCode()
+    expect(verdict(await post('/otp/verify', wrong))).toBe('401 mismatch')
+    for (const other of [right, { ...wrong, phone: freshPhone() }, { ...wrong, otp: '12' }])
+      for (const _ of [1, 2, 3])
+        expect(verdict(await post('/otp/verify', other))).toBe('422 idempotency_key_reused')
+    expect(verdict(await post('/otp/verify', wrong, 'a'))).toBe('401 mismatch')
+    expect(verdict(await post('/otp/verify', right, 'b'))).toBe('200')
+  })
+
+  test.each(['right', 'wrong'] as const)('30 at once with the %s code are one attempt', async (which) => {
+    await start({ GLOBAL_LIMIT_PER_MINUTE: '2' })
+    const request = (await sendCode())[which]
+    const answers = await Promise.all(Array.from({ length: 30 }, () => post('/otp/verify', request)))
+    const [first, ...others] = answers.filter(({ headers }) => !headers.has('idempotency-replayed'))
+    expect(others).toEqual([])
+    const expected = which === 'right' ? '200' : '401 mismatch'
+    expect(answers.map(verdict)).toEqual(answers.map(() => expected))
+    for (const { body } of answers) expect(body).toEqual(first?.body)
+    const attempts = await app.database.query(
+      'SELECT attempts FROM codes_and_limits WHERE attempts IS NOT NULL',
+    )
+    expect(attempts).toEqual(which === 'right' ? [] : [{ attempts: 1 }])
+  })
+
+  test('gets the answer of a guess whose result from the database was lost', async () => {
+    await start()
+    const { store } = app.app.context
+    const { guess } = store
+    const { right, wrong } = await sendCode()
+    for (const [request, expected] of [
+      [wrong, '401 mismatch'],
+      [right, '200'],
+    ] as const) {
+      Object.assign(store, {
+        guess: async (...step: Parameters<typeof guess>) => {
+          await guess(...step)
+          throw new Error('the connection was lost')
+        },
+      })
+      expect(verdict(await post('/otp/verify', request, expected.slice(0, 3)))).toBe('500 internal_error')
+      Object.assign(store, { guess })
+      const answer = await post('/otp/verify', request, expected.slice(0, 3))
+      expect(verdict(answer)).toBe(expected)
+      expect(answer.headers.get('idempotency-replayed')).toBe('true')
+    }
+  })
+
+  test('stores no code, and only hashes that need the secret key', async () => {
+    const request = { phone: freshPhone(), otp: '123456' }
+    const hashes: unknown[] = []
+    for (const secret of ['first', 'other']) {
+      await start({ SECRET_KEY: `the-${secret}-secret-of-32-bytes-or-more` })
+      await post('/otp/send', { phone: request.phone }, 'send')
+      await post('/otp/verify', request, 'verify')
+      const rows = await app.database.query('SELECT hash, body_hash, answer FROM idempotency_keys')
+      expect(rows).toHaveLength(2)
+      for (const { hash, body_hash, answer } of rows) {
+        hashes.push(hash, body_hash)
+        expect(answer).not.toMatch(/\d{6}/)
+      }
+      expect((await app.database.values()).map(String)).not.toContain(request.otp)
+      if (secret === 'first') await app.close()
+    }
+    // The same requests: they have no hash in common.
+    expect(new Set(hashes).size).toBe(8)
+  })
+})
+
 test('the key is looked up after credentials, scope and brand', async () => {
   await start()
   const request = notifySms(freshPhone())
@@ -305,7 +436,7 @@ test('a key of another form is a validation error', async () => {
   const request = { channel: 'EMAIL', email: freshEmail() }
   const wrong = ['', 'a'.repeat(256), 'a b', 'a\tb', 'clé', 'a\u007f', ['a', 'b']]
   for (const key of wrong) {
-    for (const path of ['/otp/send', '/otp/resend', '/notify']) {
+    for (const path of ['/otp/send', '/otp/resend', '/otp/verify', '/notify']) {
       const answer = await post(path, path === '/notify' ? notifyMail('a@b.example') : request, key)
       expect(verdict(answer)).toBe('400 validation_error')
       expect(answer.body.message).toContain('Idempotency-Key')

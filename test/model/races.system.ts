@@ -18,7 +18,7 @@ import { CredentialRejections } from '../../src/domain/otp/credentials.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
-import { newContext, noGuard } from '../support/calls.ts'
+import { newContext, noGuard, noIdempotency } from '../support/calls.ts'
 import { migratedTestDatabase, sqliteOnly, store, type TestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
@@ -243,6 +243,7 @@ describe('concurrent requests', () => {
     const { contacts, limits } = readConfig({})
     const ports = {
       ...app.app.context,
+      ...noIdempotency,
       contacts,
       destinationOf,
       guard: noGuard,
@@ -434,6 +435,19 @@ describe.each(processes)('%d server processes on one database', (count) => {
       for (const to of mostly) expect(receiver.received.filter(({ body }) => body.to === to)).toHaveLength(1)
     },
   )
+
+  test('of 30 guesses with one Idempotency-Key for each of six phones one is compared', async () => {
+    await Promise.all(phones(8).map((to) => post('/otp/send', { phone: to })))
+    const guessing = phones(8).map((to, index) => {
+      const otp = index % 2 === 0 ? codeOf(to) : otherThan(codeOf(to))
+      return atOnce(30, () => post('/otp/verify', { phone: to, otp }, { 'idempotency-key': to }))
+    })
+    for (const [index, answers] of (await Promise.all(guessing)).entries()) {
+      expect(statKey(answers)).toEqual({ [index % 2 === 0 ? '200' : '401 mismatch']: 30 })
+      expect(new Set(answers.map(({ body }) => body.requestId)).size).toBe(1)
+      expect(answers.filter(({ headers }) => headers.has('idempotency-replayed'))).toHaveLength(29)
+    }
+  })
 
   test('a phone gets no more than three codes a minute for all brands together', async () => {
     const to = '12025550104'

@@ -277,8 +277,9 @@ export function createMetrics(sources: MetricSources): Metrics {
       if (context.flags?.includes('destination')) {
         destinations.inc({ country, action: error === 'validation_error' ? 'block' : 'monitor' })
       }
-      if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(ended) })
-      else if (operation !== undefined && operation !== 'notify' && isNewSuccess) {
+      if (operation === 'verify') {
+        if (replayOf === undefined) verifications.inc({ channel, outcome: verdictOf(ended) })
+      } else if (operation !== undefined && operation !== 'notify' && isNewSuccess) {
         codesSent.inc({ operation, channel })
       }
     },

@@ -2,11 +2,11 @@ import { type Body, isObject } from '../body.ts'
 import type { Effect } from '../effects.ts'
 import { noteFlag, type RequestContext } from '../events/request-context.ts'
 import { Failure, type FailureKind, invalid } from '../failures.ts'
-import { type IdempotencyKeys, keyLimitName, type StoredKey } from '../idempotency.ts'
+import { type IdempotencyKeys, keyLimitName, type NewKey, type StoredKey } from '../idempotency.ts'
 import type { Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { Grant, LimitDecision, StoredClaim, Subject } from './limits.ts'
-import type { OtpStore } from './store.ts'
+import type { GuessKey, KeptVerdict, OtpStore, Verdict } from './store.ts'
 
 export interface IdempotencyPorts {
   readonly store: Pick<OtpStore, 'giveBack'>
@@ -22,10 +22,15 @@ export interface IdempotencyPorts {
 interface KeySettings {
   /** From the claim until the key can be used for another request. */
   readonly windowMs: number
-  /** The longest time that a request takes. */
+  /** The longest time that a key is in progress. */
   readonly longestMs: number
   /** Failures with status 500 that are repeated instead of tried again. */
   readonly kept: readonly FailureKind[]
+}
+
+interface StatusAndValue {
+  readonly status: number
+  readonly value: object
 }
 
 export interface KeptAnswer<Result> {
@@ -71,7 +76,7 @@ export class IdempotencyKey<Result extends object> {
   private bodyHashes: Subject | undefined
   /** While the request is in progress. */
   private grant: Grant | undefined
-  private answer: { readonly status: number; readonly value: object } | undefined
+  private answer: StatusAndValue | undefined
 
   constructor(
     private readonly ports: IdempotencyPorts,
@@ -98,15 +103,7 @@ export class IdempotencyKey<Result extends object> {
       this.followsCrash = true
       return undefined
     }
-    this.requireSameBody(row)
-    const { status, answer, requestId, expiresAt } = row
-    if (status === null || answer === null) throw inProgress()
-    this.context.replayOf = requestId
-    noteFlag(this.context, 'replayed')
-    const value: unknown = JSON.parse(answer)
-    if (status < 400) return { result: value as Result, expiresAt }
-    const { kind, message, details } = value as Failure
-    throw new Failure(kind, message, details)
+    return this.answerOf(row)
   }
 
   /** The answer is known before the claim, and is stored with it. */
@@ -120,17 +117,11 @@ export class IdempotencyKey<Result extends object> {
     step: ClaimStep<Decision>,
     effects: readonly Effect[] = [],
   ): Promise<Decision> {
-    const { ports, subject, bodyHashes, answer } = this
-    if (!subject || !bodyHashes) throw new Error('keptAnswer must come first')
-    const { windowMs } = this.settings
-    const own: StoredClaim = { subject, name: keyLimitName, max: 1, windowMs, counted: true }
-    const [hash] = subject
-    const { requestId } = this.context
-    const { owner } = ports
-    const expiresAt = ports.now() + windowMs
-    const key = { hash, requestId, bodyHash: bodyHashes[0], owner, expiresAt }
+    const { ports, answer } = this
+    const { own, key } = this.begin()
+    const { subject } = own
     const first: Effect[] = [{ kind: 'key', key }]
-    if (answer) first.push(this.keep(answer.status, answer.value, expiresAt))
+    if (answer) first.push(this.keep(answer, key.expiresAt))
     const decision = await step([own, ...claims], [...first, ...effects]).catch(async (error: unknown) => {
       // The step happened if the connection was lost at its commit.
       await ports.idempotencyKeys.release(key).catch(() => {})
@@ -147,22 +138,74 @@ export class IdempotencyKey<Result extends object> {
     return { ...decision, counts }
   }
 
+  /**
+   * For a guess, which stores its answer with its effect: the key is never in progress.
+   * @returns the answer of another request with the key, if that was first
+   * @throws Failure that answer if it is a failure, or `idempotency_key_reused`
+   */
+  async guess(
+    claims: readonly StoredClaim[],
+    answers: Readonly<Record<KeptVerdict, StatusAndValue>>,
+    step: (claims: readonly StoredClaim[], key: GuessKey) => Promise<Verdict>,
+  ): Promise<Verdict | KeptAnswer<Result>> {
+    const { own, key } = this.begin()
+    const storing = (answer: StatusAndValue): Effect[] => [
+      { kind: 'key', key },
+      this.keep(answer, key.expiresAt),
+    ]
+    const stored = { verified: storing(answers.verified), mismatch: storing(answers.mismatch) }
+    const verdict = await step([{ ...own, counted: false }, ...claims], { claim: own, answers: stored })
+    if (verdict.kind !== 'refused') return verdict
+    const { refusedBy } = verdict.refusal
+    if (refusedBy > 0) return { ...verdict, refusal: { ...verdict.refusal, refusedBy: refusedBy - 1 } }
+    const row = await this.ports.idempotencyKeys.find(own.subject)
+    if (!row) throw inProgress()
+    return this.answerOf(row)
+  }
+
+  private begin(): { readonly own: StoredClaim; readonly key: NewKey } {
+    const { ports, subject, bodyHashes, context, settings } = this
+    if (!subject || !bodyHashes) throw new Error('keptAnswer must come first')
+    const { windowMs } = settings
+    const [hash] = subject
+    const { requestId } = context
+    const { owner } = ports
+    const expiresAt = ports.now() + windowMs
+    return {
+      own: { subject, name: keyLimitName, max: 1, windowMs, counted: true },
+      key: { hash, requestId, bodyHash: bodyHashes[0], owner, expiresAt },
+    }
+  }
+
   /** Resolves or rejects as `work` does, once its answer is stored or the key is free again. */
   async ended(work: Promise<Result>): Promise<Result> {
     try {
       const result = await work
-      await this.end((grant) => [[], [this.keep(200, result, grant.expiresAt)]])
+      await this.end((grant) => [[], [this.keep({ status: 200, value: result }, grant.expiresAt)]])
       return result
     } catch (error) {
       const { kind, message, details }: Failure =
         error instanceof Failure ? error : new Failure('internal_error')
       await this.end((grant) => {
         if (!this.settings.kept.includes(kind)) return [[grant], [this.free()]]
-        const failure = { kind, message, details: { ...details, cause: undefined } }
-        return [[], [this.keep(500, failure, grant.expiresAt)]]
+        const value = { kind, message, details: { ...details, cause: undefined } }
+        return [[], [this.keep({ status: 500, value }, grant.expiresAt)]]
       })
       throw error
     }
+  }
+
+  /** @throws Failure as `keptAnswer` */
+  private answerOf(row: StoredKey): KeptAnswer<Result> {
+    this.requireSameBody(row)
+    const { status, answer, requestId, expiresAt } = row
+    if (status === null || answer === null) throw inProgress()
+    this.context.replayOf = requestId
+    noteFlag(this.context, 'replayed')
+    const value: unknown = JSON.parse(answer)
+    if (status < 400) return { result: value as Result, expiresAt }
+    const { kind, message, details } = value as Failure
+    throw new Failure(kind, message, details)
   }
 
   /** The result of the request does not change if the store fails. The key is then free once the request counts as abandoned. */
@@ -178,7 +221,7 @@ export class IdempotencyKey<Result extends object> {
     })
   }
 
-  private keep(status: number, value: object, expiresAt: EpochMs): Effect {
+  private keep({ status, value }: StatusAndValue, expiresAt: EpochMs): Effect {
     return { kind: 'answer', ...this.row(), status, answer: JSON.stringify(value), expiresAt }
   }
 

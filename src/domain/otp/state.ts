@@ -14,6 +14,7 @@ import { reviewUseEntry } from './review-number.ts'
 import {
   type CodeRef,
   type GuessAttempt,
+  type KeptVerdict,
   maxAttempts,
   type NewCode,
   type OtpStore,
@@ -61,11 +62,14 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
   return { admit, beginSend, setProvider, reschedule, giveBack, abandonSend, guess }
 
   function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
-    const { claims, failureBudget, subject, brandSlug, keyedCodes, eventId, reviewUse } = attempt
+    const { claims, key, failureBudget, subject, brandSlug, keyedCodes, eventId, reviewUse } = attempt
     const emit = (type: EventType, { id: requestId }: Code) => {
       if (eventId === undefined) return
       const about = { reportKey: null, position: null, status: null, reason: null }
       state.write({ kind: 'event', event: { id: eventId, at: now, type, requestId, ...about } })
+    }
+    const keepAnswer = (verdict: KeptVerdict) => {
+      if (key) admit(state, [key.claim], now, key.answers[verdict])
     }
     const code = state.code(subject, brandSlug, now)
     // Checked with the other limits, but counted only for a wrong code.
@@ -79,12 +83,14 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
       emit('otp.verified', code)
       if (reviewUse && code.provider === null) state.write(reviewUseEntry(reviewUse, now))
+      keepAnswer('verified')
       const { provider, providerMessageId, createdAt } = code
       return { kind: 'verified', provider, providerMessageId, ageMs: now - createdAt }
     }
     state.setCode(subject, brandSlug, { ...code, attempts: code.attempts + 1 })
     if (code.attempts + 1 === maxAttempts) emit('otp.locked', code)
     if (failureBudget) admit(state, [failureBudget], now)
+    keepAnswer('mismatch')
     return { kind: 'mismatch' }
   }
 }

@@ -40,8 +40,19 @@ export type Verdict =
   | { readonly kind: 'absent' }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
+/** The Idempotency-Key of a guess (design D43). */
+export interface GuessKey {
+  /** Of one. It is also the first of the attempt's claims, not counted, and is counted with an answer that is kept. */
+  readonly claim: StoredClaim
+  /** Store the key and its answer. Another verdict leaves the key free. */
+  readonly answers: Readonly<Record<KeptVerdict, readonly Effect[]>>
+}
+
+export type KeptVerdict = 'verified' | 'mismatch'
+
 export interface GuessAttempt {
   readonly claims: readonly StoredClaim[]
+  readonly key?: GuessKey | undefined
   /** Over all brands and codes of the recipient. Undefined: turned off. */
   readonly failureBudget: StoredClaim | undefined
   readonly subject: Subject

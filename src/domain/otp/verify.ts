@@ -7,12 +7,14 @@ import { Failure, failureMessages, invalid, invalidField } from '../failures.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
+import { minuteMs } from '../time.ts'
 import { claim, noteLimits, refused, retryAfterSeconds, stored } from './claims.ts'
 import { authenticate, type CredentialPorts, isAppId, permitted } from './credentials.ts'
-import { failureBudget, globalLimit, type LimitSettings } from './limits.ts'
-import type { OtpStore } from './store.ts'
+import { type IdempotencyPorts, idempotencyKeyOf } from './idempotency-key.ts'
+import { failureBudget, globalLimit, type LimitSettings, type StoredClaim } from './limits.ts'
+import type { GuessKey, OtpStore } from './store.ts'
 
-export interface VerifyOtpPorts extends CredentialPorts {
+export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts {
   readonly brands: Brands
   readonly store: OtpStore
   readonly secrets: Secrets
@@ -23,6 +25,17 @@ export interface VerifyOtpPorts extends CredentialPorts {
   readonly policy: ReadPolicy
 }
 
+/** A key is never in progress: its answer is stored with the guess. */
+const keySettings = { windowMs: 10 * minuteMs, longestMs: 0, kept: [] } as const
+
+const wrongCode = new Failure('mismatch')
+
+/** Design D43: other answers are not kept. */
+const keptAnswers = {
+  verified: { status: 200, value: {} },
+  mismatch: { status: 401, value: wrongCode },
+} as const
+
 /** Spec 4.3: consumes the code if it is right; throws otherwise. */
 export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, body: Body): Promise<void> {
   context.operation = 'verify'
@@ -32,12 +45,14 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const brand = await approvedBrand(ports.brands, context, body, app)
   const claims = [globalLimit(ports.limits, app)]
   const answer = judged(() => readAnswer(body, appId, ports.contacts))
+  if (!(answer instanceof Failure)) noteRecipient(context, answer.recipient)
+  const key = idempotencyKeyOf(ports, context, body, keySettings)
+  if (await key?.keptAnswer()) return
   if (answer instanceof Failure) {
     await claim(ports, context, claims)
     throw answer
   }
   const { recipient, otp } = answer
-  noteRecipient(context, recipient)
   const { channel, identity } = recipient
   const brandSlug = brand.slug
   const subject = ports.secrets.subjects(channel, identity)
@@ -46,7 +61,6 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const keyedCodes = ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp)
   const now = ports.now()
   const attempt = {
-    claims: claims.map(stored),
     failureBudget: budget && stored(budget),
     subject,
     brandSlug,
@@ -55,7 +69,11 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
     eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
     reviewUse: { operation: 'verify' as const, app: appId, requestId: context.requestId, brandSlug },
   }
-  const verdict = await ports.store.guess(attempt, now)
+  const guess = (all: readonly StoredClaim[], own?: GuessKey) =>
+    ports.store.guess({ ...attempt, claims: all, key: own }, now)
+  const limits = claims.map(stored)
+  const verdict = await (key ? key.guess(limits, keptAnswers, guess) : guess(limits))
+  if (!('kind' in verdict)) return
   const decision = verdict.kind === 'refused' ? verdict.refusal : ({ allowed: true, counts: [] } as const)
   const all = budget ? [...claims, budget] : claims
   noteLimits(context, all, decision)
@@ -74,7 +92,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
     const details = { retryAfterSeconds: retryAfterSeconds(verdict.resetsInMs) }
     throw new Failure('max_attempts', undefined, details)
   }
-  throw new Failure(verdict.kind === 'absent' ? 'not_found' : 'mismatch')
+  throw verdict.kind === 'absent' ? new Failure('not_found') : wrongCode
 }
 
 function readAnswer(body: Body, appId: string, contacts: Contacts): { recipient: Recipient; otp: string } {
