@@ -1,5 +1,11 @@
 import {
+  type Brands,
+  type BrandsErrors,
+  type Catalog,
+  type CatalogErrors,
   type FailureReason,
+  type IntegrationReceived,
+  type IntegrationRequest,
   type MessageStatus,
   type MessageStatusErrors,
   type MessageStatusRequest,
@@ -12,17 +18,25 @@ import {
   type OtpVerified,
   type OtpVerifyRequest,
   operations,
+  type RequestAccessErrors,
   type ResendErrors,
   type SendErrors,
   type VerifyErrors,
+  version,
 } from './contract.ts'
 
 // The client of otpost. It uses web standards alone (fetch, AbortController, timers, streams), so that it runs on Node,
 // Bun, Deno and edge runtimes. Use it on servers only: a program that has the API key can send in the brand's name.
 
 export type {
+  Brands,
+  BrandsErrors,
+  Catalog,
+  CatalogErrors,
   FailureReason,
   HtmlEmailRequest,
+  IntegrationReceived,
+  IntegrationRequest,
   MessageStatus,
   MessageStatusErrors,
   MessageStatusRequest,
@@ -34,6 +48,7 @@ export type {
   OtpSent,
   OtpVerified,
   OtpVerifyRequest,
+  RequestAccessErrors,
   ResendErrors,
   SendErrors,
   TemplateEmailRequest,
@@ -82,9 +97,9 @@ export interface ClientOptions {
  * The client retries after `rate_limited`, since the service then has done nothing. The pause is at least Retry-After. It
  * doubles with each attempt and has a random part, so that many clients do not retry at the same time.
  *
- * A call with an idempotency key is also retried after `idempotency_in_progress`, a time-out, a lost connection and a 502, 503
- * or 504 of a proxy. The key is the same in each attempt, so the message is sent at most once. A call without a key is not:
- * the service may have sent the message or consumed the code.
+ * A call with an idempotency key is also retried after `idempotency_in_progress`, `unavailable`, a time-out, a lost connection
+ * and a 502, 503 or 504 of a proxy. The key is the same in each attempt, so the message is sent at most once, and the code is
+ * compared at most once. A send or resend without a key is not: the service may have sent the message.
  */
 export interface RetryOptions {
   /** The maximum number of attempts, with the first. Default 3. */
@@ -107,15 +122,15 @@ export interface CallOptions {
   readonly retry?: RetryOptions | false
 }
 
-/** Options of `send`, `resend` and `notify`. */
-export interface SendOptions extends CallOptions {
+/** Options of `send`, `resend`, `verify` and `notify`. */
+export interface KeyedOptions extends CallOptions {
   /**
    * 1 to 255 visible ASCII characters. The service answers a request with the same key and the same fields with its first
-   * answer, and sends nothing: for 24 hours after a notify, for as long as the code is valid after a send or resend. A
-   * program that stores the key before the call can repeat the call after a crash.
+   * answer, and does nothing: for 24 hours after a notify, for as long as the code is valid after a send or resend, for 10
+   * minutes after a verify. A program that stores the key before the call can repeat the call after a crash.
    *
-   * By default a new UUID for each call of notify, and for each send and resend by e-mail. An SMS with a code has no key
-   * unless you give one.
+   * By default a new UUID for each call of verify and notify, and for each send and resend by e-mail. An SMS with a code has
+   * no key unless you give one.
    */
   readonly idempotencyKey?: string
 }
@@ -183,17 +198,24 @@ export type Failure<Errors> =
 
 export type SendResult = (OtpSent & Replayable) | Failure<SendErrors>
 export type ResendResult = (OtpSent & Replayable) | Failure<ResendErrors>
-export type VerifyResult = OtpVerified | Failure<VerifyErrors>
-/** With `async: true` it has `recipients`, how many messages are stored. */
-export type NotifyResult = ((Notified | NotificationAccepted) & Replayable) | Failure<NotifyErrors>
+export type VerifyResult = (OtpVerified & Replayable) | Failure<VerifyErrors>
+export type NotifyResult = (Notified & Replayable) | Failure<NotifyErrors>
+/** Of a notify with `async: true`. Its success has `recipients`, how many messages are stored. */
+export type NotifyAsyncResult = (NotificationAccepted & Replayable) | Failure<NotifyErrors>
 export type MessageStatusResult = MessageStatus | Failure<MessageStatusErrors>
+export type CatalogResult = Catalog | Failure<CatalogErrors>
+export type BrandsResult = Brands | Failure<BrandsErrors>
+export type RequestAccessResult = IntegrationReceived | Failure<RequestAccessErrors>
 
 interface Results {
   readonly send: SendResult
   readonly resend: ResendResult
   readonly verify: VerifyResult
-  readonly notify: NotifyResult
+  readonly notify: NotifyResult | NotifyAsyncResult
   readonly messageStatus: MessageStatusResult
+  readonly catalog: CatalogResult
+  readonly brands: BrandsResult
+  readonly requestAccess: RequestAccessResult
 }
 
 type AnyResult = Results[keyof Results]
@@ -205,18 +227,29 @@ type AnyResult = Results[keyof Results]
  */
 export interface OtpostClient {
   /** Sends a code to a phone or a mailbox. It replaces any earlier code of the same brand and recipient. */
-  send(request: OtpSendRequest, options?: SendOptions): Promise<SendResult>
+  send(request: OtpSendRequest, options?: KeyedOptions): Promise<SendResult>
   /** Sends a new code and revokes the earlier one. */
-  resend(request: OtpSendRequest, options?: SendOptions): Promise<ResendResult>
+  resend(request: OtpSendRequest, options?: KeyedOptions): Promise<ResendResult>
   /** Verifies the code that the recipient entered. A correct code is consumed; the third wrong attempt locks the code. */
-  verify(request: OtpVerifyRequest, options?: CallOptions): Promise<VerifyResult>
+  verify(request: OtpVerifyRequest, options?: KeyedOptions): Promise<VerifyResult>
   /**
    * Sends one message to each of some recipients, by SMS or e-mail. An SMS that names its brand by `variables.businessName`
-   * is sent for that one, not for the client's own.
+   * is sent for that one, not for the client's own. With `async: true` the service answers before it sends the messages.
    */
-  notify(request: NotifyRequest, options?: SendOptions): Promise<NotifyResult>
+  notify(
+    request: NotifyRequest & { readonly async: true },
+    options?: KeyedOptions,
+  ): Promise<NotifyAsyncResult>
+  notify(request: NotifyRequest & { readonly async?: false }, options?: KeyedOptions): Promise<NotifyResult>
+  notify(request: NotifyRequest, options?: KeyedOptions): Promise<NotifyResult | NotifyAsyncResult>
   /** What became of the message to each recipient of a send, resend or notify. The client repeats it like a call with a key. */
   messageStatus(request: MessageStatusRequest, options?: CallOptions): Promise<MessageStatusResult>
+  /** The channels, the templates with their variables, and the limits of the server. Sends no credentials. */
+  catalog(options?: CallOptions): Promise<CatalogResult>
+  /** The active brands. Sends no credentials. */
+  brands(options?: CallOptions): Promise<BrandsResult>
+  /** Asks the operator for an app and a brand. Sends no credentials. */
+  requestAccess(request: IntegrationRequest, options?: CallOptions): Promise<RequestAccessResult>
 }
 
 /**
@@ -232,10 +265,11 @@ export function createClient(client: ClientOptions): OtpostClient {
   async function call<Method extends keyof Results>(
     method: Method,
     request: object,
-    { signal, timeoutMs = client.timeoutMs, retry, idempotencyKey }: SendOptions = {},
+    { signal, timeoutMs = client.timeoutMs, retry, idempotencyKey }: KeyedOptions = {},
   ): Promise<Results[Method]> {
-    const url = new URL(operations[method].path.slice(1), base).href
-    const body = JSON.stringify(bodyOf(client, request))
+    const { path } = operations[method]
+    const url = new URL(path.slice(1), base).href
+    const body = bodyOf(client, method, request)
     const limitMs = timeoutOf(timeoutMs) ?? defaultTimeoutMs(recipientsOf(request))
     const policy = retryOf(client.retry, retry)
     const key = keyOf(method, request, idempotencyKey)
@@ -245,7 +279,7 @@ export function createClient(client: ClientOptions): OtpostClient {
     for (let attempt = 1; ; attempt++) {
       const result = resultOf(method, await exchange(send, url, body, key, limitMs, signal))
       const isLast = result.success || attempt >= policy.maxAttempts
-      const isSafe = key !== undefined || method === 'messageStatus'
+      const isSafe = key !== undefined || isReading(method)
       const delayMs =
         isLast || !isRepeatable(result, isSafe)
           ? undefined
@@ -260,8 +294,13 @@ export function createClient(client: ClientOptions): OtpostClient {
     send: (request, options) => call('send', request, options),
     resend: (request, options) => call('resend', request, options),
     verify: (request, options) => call('verify', request, options),
-    notify: (request, options) => call('notify', request, options),
+    // The compiler can not choose the overload.
+    notify: (request: NotifyRequest, options?: KeyedOptions) =>
+      call('notify', request, options) as Promise<never>,
     messageStatus: (request, options) => call('messageStatus', request, options),
+    catalog: (options) => call('catalog', {}, options),
+    brands: (options) => call('brands', {}, options),
+    requestAccess: (request, options) => call('requestAccess', request, options),
   }
 }
 
@@ -286,24 +325,36 @@ function parsedUrl(given: string | URL): URL | undefined {
 }
 
 /**
- * A request with what the client knows. The brand that the call names is its own choice, by businessName too; null counts
- * as absent, as it does for the service.
+ * The JSON of a request with what the client knows. The brand that the call names is its own choice, by businessName too; null
+ * counts as absent, as it does for the service. Undefined for GET.
  */
-function bodyOf({ appId, apiKey, brandId }: ClientOptions, request: object): object {
+function bodyOf(
+  { appId, apiKey, brandId }: ClientOptions,
+  method: keyof Results,
+  request: object,
+): string | undefined {
+  if (operations[method].verb === 'GET') return undefined
+  if (method === 'requestAccess') return JSON.stringify(request)
   const { brandId: own, variables } = request as { brandId?: unknown; variables?: { businessName?: unknown } }
-  return { ...request, brandId: own ?? (variables?.businessName ? undefined : brandId), appId, apiKey }
+  const brand = own ?? (variables?.businessName ? undefined : brandId)
+  return JSON.stringify({ ...request, brandId: brand, appId, apiKey })
 }
 
-/** The idempotency key of a call. The key of a verify or a status request would have no effect. */
+/** Whether a call changes nothing. */
+function isReading(method: keyof Results): boolean {
+  return operations[method].verb === 'GET' || method === 'messageStatus'
+}
+
+/** The idempotency key of a call. With other methods it would have no effect. */
 function keyOf(method: keyof Results, request: object, given: string | undefined): string | undefined {
-  if (method === 'verify' || method === 'messageStatus') return undefined
+  if (isReading(method) || method === 'requestAccess') return undefined
   if (given !== undefined) {
     // The message does not repeat the key: a key may contain the name of a person.
     if (/^[!-~]{1,255}$/.test(given)) return given
     throw new RangeError('idempotencyKey must be 1 to 255 visible ASCII characters.')
   }
   const { channel } = request as { channel?: unknown }
-  return method === 'notify' || channel === 'EMAIL' ? crypto.randomUUID() : undefined
+  return method === 'verify' || method === 'notify' || channel === 'EMAIL' ? crypto.randomUUID() : undefined
 }
 
 /** Reached by its name at each call, so that what instruments it later is used, and never as a method of an object. */
@@ -369,7 +420,8 @@ type Failed = Pick<ServiceFailure<string> | NoAnswer | UnexpectedAnswer, 'error'
 function isRepeatable({ error, status, requestId }: Failed, isSafe: boolean): boolean {
   if (error === 'rate_limited') return true
   if (!isSafe) return false
-  if (error === 'timeout' || error === 'unreachable' || error === 'idempotency_in_progress') return true
+  if (error === 'timeout' || error === 'unreachable') return true
+  if (error === 'idempotency_in_progress' || error === 'unavailable') return true
   // Of a proxy that the service did not answer.
   return error === 'unexpected_answer' && requestId === undefined && [502, 503, 504].includes(status ?? 0)
 }
@@ -421,7 +473,7 @@ interface Answer {
 async function exchange(
   fetch: NonNullable<ClientOptions['fetch']>,
   url: string,
-  body: string,
+  body: string | undefined,
   idempotencyKey: string | undefined,
   timeoutMs: number,
   signal: AbortSignal | undefined,
@@ -437,20 +489,22 @@ async function exchange(
   signal?.addEventListener('abort', onAbort, { once: true })
   const ask = async () => {
     const response = await fetch(url, {
-      method: 'POST',
+      method: body === undefined ? 'GET' : 'POST',
       headers: {
         accept: 'application/json',
-        'content-type': 'application/json',
+        'user-agent': `otpost-client/${version}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
       },
-      body,
+      ...(body === undefined ? {} : { body }),
       // Not `error`, which some edge runtimes refuse.
       redirect: 'manual',
       signal: controller.signal,
     })
     const { ok, status, headers } = response
     const isReplay = headers.get('idempotency-replayed') === 'true'
-    return { ok, status, retryAfter: headers.get('retry-after'), isReplay, text: await textOf(response) }
+    const text = await textOf(response, maxAnswerBytes[body === undefined ? 'GET' : 'POST'])
+    return { ok, status, retryAfter: headers.get('retry-after'), isReplay, text }
   }
   // A fetch of one's own may have no ear for its signal.
   const ended = new Promise<never>((_, reject) => {
@@ -470,10 +524,10 @@ async function exchange(
   }
 }
 
-/** Answers of the service are much shorter. */
-const maxAnswerBytes = 64 * 1024
+/** Answers of the service are much shorter; the catalog has the templates of every brand. */
+const maxAnswerBytes = { GET: 16 * 1024 * 1024, POST: 64 * 1024 } as const
 
-async function textOf({ body }: Response): Promise<string | undefined> {
+async function textOf({ body }: Response, maxBytes: number): Promise<string | undefined> {
   if (!body) return ''
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -482,7 +536,7 @@ async function textOf({ body }: Response): Promise<string | undefined> {
     const { done, value } = await reader.read()
     if (done) return text + decoder.decode()
     bytes += value.byteLength
-    if (bytes > maxAnswerBytes) {
+    if (bytes > maxBytes) {
       // Whether its end is heard of or not: nothing of it is wanted.
       reader.cancel().catch(() => {})
       return undefined

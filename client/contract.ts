@@ -114,7 +114,7 @@ export interface OtpSent {
 export interface SendErrors {
   /**
    * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
-   * visible ASCII characters. 413: The body is larger than 256 KiB.
+   * visible ASCII characters. 413: The body is larger than 256 KiB, or than 16 KiB on /otp/*.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -145,7 +145,10 @@ export interface SendErrors {
   readonly internal_error: object
   /** 502: No provider accepted the SMS or e-mail. The code is revoked. */
   readonly sms_failed: object
-  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  /**
+   * 503: The server has no room for the request, or the proxy before it got no answer. The request may
+   * have had its effect. Repeat it only with the same Idempotency-Key.
+   */
   readonly unavailable: object
 }
 
@@ -153,7 +156,7 @@ export interface SendErrors {
 export interface ResendErrors {
   /**
    * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
-   * visible ASCII characters. 413: The body is larger than 256 KiB.
+   * visible ASCII characters. 413: The body is larger than 256 KiB, or than 16 KiB on /otp/*.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -184,7 +187,10 @@ export interface ResendErrors {
   readonly internal_error: object
   /** 502: No provider accepted the SMS or e-mail. The code is revoked. */
   readonly sms_failed: object
-  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  /**
+   * 503: The server has no room for the request, or the proxy before it got no answer. The request may
+   * have had its effect. Repeat it only with the same Idempotency-Key.
+   */
   readonly unavailable: object
 }
 
@@ -232,8 +238,9 @@ export interface OtpVerified {
 /** Why verify fails: each code of the service with the fields that come with it alone. */
 export interface VerifyErrors {
   /**
-   * 400: otp is missing, not exactly one of phone and email is given, or the body is not a JSON object.
-   * 413: The body is larger than 256 KiB.
+   * 400: otp is missing, not exactly one of phone and email is given, the body is not a JSON object, or
+   * Idempotency-Key is not 1 to 255 visible ASCII characters. 413: The body is larger than 256 KiB, or
+   * than 16 KiB on /otp/*.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -261,6 +268,10 @@ export interface VerifyErrors {
   readonly brand_suspended: object
   /** 404: There is no active code: never sent, expired, consumed or replaced. */
   readonly not_found: object
+  /** 409: The first request with this Idempotency-Key has no answer yet. */
+  readonly idempotency_in_progress: object
+  /** 422: The Idempotency-Key was used with another body. A new request needs a new key. */
+  readonly idempotency_key_reused: object
   /**
    * 429: A limit of the application or the IP address is exhausted, or the recipient had too many wrong
    * codes within a day.
@@ -270,7 +281,10 @@ export interface VerifyErrors {
   readonly max_attempts: object
   /** 500: An unexpected error occurred. */
   readonly internal_error: object
-  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  /**
+   * 503: The server has no room for the request, or the proxy before it got no answer. The request may
+   * have had its effect. Repeat it only with the same Idempotency-Key.
+   */
   readonly unavailable: object
 }
 
@@ -654,7 +668,7 @@ export interface NotificationAccepted {
 export interface NotifyErrors {
   /**
    * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
-   * visible ASCII characters. 413: The body is larger than 256 KiB.
+   * visible ASCII characters. 413: The body is larger than 256 KiB, or than 16 KiB on /otp/*.
    */
   readonly validation_error: object
   /** 400: SMS: neither brandId nor variables.businessName. */
@@ -701,7 +715,10 @@ export interface NotifyErrors {
   }
   /** 500: An unexpected error occurred. */
   readonly internal_error: object
-  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  /**
+   * 503: The server has no room for the request, or the proxy before it got no answer. The request may
+   * have had its effect. Repeat it only with the same Idempotency-Key.
+   */
   readonly unavailable: object
 }
 
@@ -750,7 +767,7 @@ export interface MessageStatus {
 export interface MessageStatusErrors {
   /**
    * 400: messageRequestId is missing or not a string, or the body is not a JSON object. 413: The body
-   * is larger than 256 KiB.
+   * is larger than 256 KiB, or than 16 KiB on /otp/*.
    */
   readonly validation_error: object
   /** 401: appId or apiKey is missing. */
@@ -772,16 +789,168 @@ export interface MessageStatusErrors {
   readonly rate_limited: object
   /** 500: An unexpected error occurred. */
   readonly internal_error: object
-  /** 503: The server, or the proxy before it, cannot take the request now. Nothing was done. */
+  /**
+   * 503: The server has no room for the request, or the proxy before it got no answer. The request may
+   * have had its effect.
+   */
   readonly unavailable: object
 }
 
+/** The channels, templates and limits. */
+export interface Catalog {
+  readonly success: true
+  readonly channels: readonly ('SMS' | 'EMAIL')[]
+  /**
+   * The built-in templates of /notify, which the operator enables for each brand, and the enabled
+   * templates of the active brands.
+   */
+  readonly templates: readonly {
+    /** The templateKey. */
+    readonly key: string
+    readonly channel: 'SMS'
+    /** The brand that has this template. Absent: the template is built in. */
+    readonly brandId?: string
+    readonly variables: readonly {
+      readonly name: string
+      readonly required: boolean
+      /** A number is a JSON number or its digits as a string. All other values are strings. */
+      readonly type: 'text' | 'number' | 'date' | 'datetime' | 'url'
+      /** The rule for a value, as text. */
+      readonly description: string
+      readonly minLength?: number
+      readonly maxLength?: number
+      readonly pattern?: string
+      /**
+       * Only of a brand's own template: the greatest length of the value in the text; of a number, the
+       * greatest value.
+       */
+      readonly max?: number
+    }[]
+  }[]
+  /** The limits that this server enforces. */
+  readonly limits: {
+    /** Requests per minute for one application. */
+    readonly globalPerMinute: number
+    /** SMS codes per minute for one phone. */
+    readonly phonePerMinute: number
+    /** SMS codes per hour for one phone. */
+    readonly phonePerHour: number
+    /** Seconds between two SMS codes for one brand and phone. */
+    readonly smsCooldownSeconds: number
+    /** Codes by e-mail per hour for one mailbox; 0 means no limit. */
+    readonly emailPerHour: number
+    /** Seconds until a code expires. */
+    readonly otpTtlSeconds: number
+    /** Wrong attempts that lock a code. */
+    readonly otpMaxAttempts: number
+    /** Digits of a code. */
+    readonly otpLength: number
+    /** Maximum number of elements in to. */
+    readonly notifyRecipients: number
+    /** Maximum length of message. */
+    readonly messageCharacters: number
+    /** Maximum length of subject. */
+    readonly subjectCharacters: number
+    /** Maximum length of html. */
+    readonly htmlCharacters: number
+    /** Maximum length of an e-mail template. */
+    readonly templateCharacters: number
+  }
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
+  readonly requestId: string
+}
+
+/** Why catalog fails: each code of the service with the fields that come with it alone. */
+export interface CatalogErrors {
+  /** 500: An unexpected error occurred. */
+  readonly internal_error: object
+  /** 503: The proxy before the server got no answer. */
+  readonly unavailable: object
+}
+
+/** The active brands. */
+export interface Brands {
+  readonly success: true
+  readonly brands: readonly {
+    readonly brandId: string
+    readonly displayName: string
+  }[]
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
+  readonly requestId: string
+}
+
+/** Why brands fails: each code of the service with the fields that come with it alone. */
+export interface BrandsErrors {
+  /** 500: An unexpected error occurred. */
+  readonly internal_error: object
+  /** 503: The proxy before the server got no answer. */
+  readonly unavailable: object
+}
+
+/** A request for access, with a contact and a brand. */
+export interface IntegrationRequest {
+  /** 1 to 100 characters. */
+  readonly companyName: string
+  /** 1 to 100 characters. */
+  readonly contactName: string
+  /**
+   * One e-mail address of at most 254 characters, with at most 64 octets before the @. Case,
+   * surrounding spaces and the spelling of an internationalized domain are ignored.
+   */
+  readonly contactEmail: string
+  /** The display name for messages. 1 to 40 characters. */
+  readonly brandName: string
+  /** The channels that you want to use. */
+  readonly channels?: readonly ('SMS' | 'EMAIL')[]
+  /** An http or https URL. 0 to 255 characters. */
+  readonly website?: string
+  /** What you want to send. 1 to 2000 characters. */
+  readonly useCase?: string
+}
+
+/** The request is stored. The operator answers by other means. */
+export interface IntegrationReceived {
+  readonly success: true
+  /** Text for people. Its wording may change. */
+  readonly message: string
+  /** Give this id to the operator with a question. */
+  readonly integrationRequestId: string
+  readonly status: 'pending'
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
+  readonly requestId: string
+}
+
+/** Why requestAccess fails: each code of the service with the fields that come with it alone. */
+export interface RequestAccessErrors {
+  /**
+   * 400: The body is not a JSON object, or a field is missing or wrong. 413: The body is larger than
+   * 256 KiB, or than 16 KiB on /otp/*.
+   */
+  readonly validation_error: object
+  /**
+   * 429: This IP address sent 5 requests within an hour, or too many requests are pending, which has no
+   * reason.
+   */
+  readonly rate_limited: object
+  /** 500: An unexpected error occurred. */
+  readonly internal_error: object
+  /**
+   * 503: The server has no room for the request, or the proxy before it got no answer. The request may
+   * have had its effect.
+   */
+  readonly unavailable: object
+}
+
+/** Of this package. */
+export const version = '0.1.0'
+
 /**
- * What the client knows of each operation as it runs: where it is, the fields that its success has,
- * and its codes.
+ * What the client knows of each operation as it runs: its HTTP method and path, the fields that its
+ * success has, and its codes.
  */
 export const operations = {
   send: {
+    verb: 'POST',
     path: '/otp/send',
     fields: { message: 'string', expiresIn: 'number', requestId: 'string' },
     errors: [
@@ -801,6 +970,7 @@ export const operations = {
     ],
   },
   resend: {
+    verb: 'POST',
     path: '/otp/resend',
     fields: { message: 'string', expiresIn: 'number', requestId: 'string' },
     errors: [
@@ -820,6 +990,7 @@ export const operations = {
     ],
   },
   verify: {
+    verb: 'POST',
     path: '/otp/verify',
     fields: { message: 'string', requestId: 'string' },
     errors: [
@@ -835,6 +1006,8 @@ export const operations = {
       'brand_not_approved',
       'brand_suspended',
       'not_found',
+      'idempotency_in_progress',
+      'idempotency_key_reused',
       'rate_limited',
       'max_attempts',
       'internal_error',
@@ -842,6 +1015,7 @@ export const operations = {
     ],
   },
   notify: {
+    verb: 'POST',
     path: '/notify',
     fields: { message: 'string', channel: 'string', requestId: 'string' },
     errors: [
@@ -866,6 +1040,7 @@ export const operations = {
     ],
   },
   messageStatus: {
+    verb: 'POST',
     path: '/messages/status',
     fields: { message: 'string', request: 'object', recipients: 'object', requestId: 'string' },
     errors: [
@@ -877,5 +1052,23 @@ export const operations = {
       'internal_error',
       'unavailable',
     ],
+  },
+  catalog: {
+    verb: 'GET',
+    path: '/integrations/catalog',
+    fields: { channels: 'object', templates: 'object', limits: 'object', requestId: 'string' },
+    errors: ['internal_error', 'unavailable'],
+  },
+  brands: {
+    verb: 'GET',
+    path: '/platform/brands',
+    fields: { brands: 'object', requestId: 'string' },
+    errors: ['internal_error', 'unavailable'],
+  },
+  requestAccess: {
+    verb: 'POST',
+    path: '/integrations/requests',
+    fields: { message: 'string', integrationRequestId: 'string', status: 'string', requestId: 'string' },
+    errors: ['validation_error', 'rate_limited', 'internal_error', 'unavailable'],
   },
 } as const

@@ -113,6 +113,31 @@ export async function verifyEvent(
   return eventOf(id, new TextDecoder().decode(body))
 }
 
+/** The headers of Standard Webhooks, as otpost sends them with an event. */
+export type SignedHeaders = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>
+
+/** @throws TypeError when the secret is not `whsec_` with base64 */
+export async function signedHeaders(
+  secret: string,
+  id: string,
+  body: string,
+  now: Date,
+): Promise<SignedHeaders> {
+  const timestamp = String(Math.floor(now.getTime() / 1000))
+  const key = await hmacKey(keyOf(secret), 'sign')
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`)
+  const signature = new Uint8Array(await crypto.subtle.sign('HMAC', key, signed))
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${btoa(String.fromCharCode(...signature))}`,
+  }
+}
+
+function hmacKey(key: Uint8Array<ArrayBuffer>, use: 'sign' | 'verify'): Promise<CryptoKey> {
+  return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [use])
+}
+
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   const key = secret.startsWith('whsec_') ? bytesOf(secret.slice('whsec_'.length)) : undefined
   // The message does not repeat the secret.
@@ -156,9 +181,7 @@ async function isSigned(
     return signature ? [signature] : []
   })
   for (const bytes of keys) {
-    const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
-      'verify',
-    ])
+    const key = await hmacKey(bytes, 'verify')
     for (const signature of signatures) {
       if (await crypto.subtle.verify('HMAC', key, signature, signed)) return true
     }

@@ -2,10 +2,11 @@
 import { type ChildProcessWithoutNullStreams as Child, spawn } from 'node:child_process'
 import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createClient, type OtpostClient } from './client.ts'
+import { createClient, type OtpostClient, type OtpostEvent } from './client.ts'
+import { type SignedHeaders, signedHeaders } from './events.ts'
 
 // Helpers for the tests of an application that sends and verifies codes: a real otpost of the test's own, whose messages
-// can be read. Works on Node, Bun and Deno.
+// can be read, and signed events. Works on Node, Bun and Deno.
 
 /** Options of `startOtpost`. */
 export interface StartOptions {
@@ -100,6 +101,68 @@ export interface TestOtpost {
   /** Ends it; what it kept is gone. Again: waits for the same end. */
   stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
+}
+
+/** An event for `signEvent`: its type, and the fields that matter to the test. */
+export type TestEvent = {
+  readonly [Type in OtpostEvent['type']]: {
+    readonly type: Type
+    readonly data?: Partial<Extract<OtpostEvent, { type: Type }>['data']>
+  }
+}[OtpostEvent['type']]
+
+export interface SignEventOptions {
+  /** The header `webhook-id`. Default: a new one. */
+  readonly id?: string
+  /** The time of the event and of its signature. Default: now. */
+  readonly now?: Date
+}
+
+/** The request that otpost makes for an event. */
+export interface SignedEvent {
+  readonly headers: SignedHeaders & { readonly 'content-type': 'application/json' }
+  /** The receiver must get it unchanged. */
+  readonly body: string
+}
+
+const statuses = {
+  'message.delivered': 'delivered',
+  'message.failed': 'failed',
+  'otp.verified': null,
+  'otp.locked': null,
+} as const satisfies { readonly [Type in OtpostEvent['type']]: unknown }
+
+/**
+ * Signs an event as otpost does, to test a receiver without a server. Fields of `data` that are left out are those of an SMS of
+ * the brand `acme`.
+ *
+ * ```ts
+ * const { headers, body } = await signEvent({ type: 'otp.verified', data: { reference: 'login-1042' } }, secret)
+ * await fetch(receiver, { method: 'POST', headers, body })
+ * ```
+ *
+ * @param secret any `whsec_` with base64 that the receiver knows
+ * @throws TypeError when the secret has another form
+ */
+export async function signEvent(
+  { type, data }: TestEvent,
+  secret: string,
+  { id = crypto.randomUUID(), now = new Date() }: SignEventOptions = {},
+): Promise<SignedEvent> {
+  const complete = {
+    requestId: crypto.randomUUID(),
+    reference: null,
+    brandId: 'acme',
+    channel: 'SMS',
+    to: '12*******43',
+    index: 0,
+    status: statuses[type],
+    reason: null,
+    ...data,
+  }
+  const body = JSON.stringify({ type, timestamp: now.toISOString(), data: complete })
+  const headers = await signedHeaders(secret, id, body, now)
+  return { headers: { 'content-type': 'application/json', ...headers }, body }
 }
 
 /** Why otpost could not be started or asked, or a code did not come. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import packageJson from '../package.json'
 import { openApi } from '../src/adapters/http/openapi.ts'
 
 // Writes client/contract.ts, the types of `otpost/client`, from the API description. Rejects forms of schema
@@ -13,6 +14,9 @@ const methods = {
   verify: '/otp/verify',
   notify: '/notify',
   messageStatus: '/messages/status',
+  catalog: '/integrations/catalog',
+  brands: '/platform/brands',
+  requestAccess: '/integrations/requests',
 } as const
 
 /** Fields that the client adds to each request. */
@@ -36,7 +40,7 @@ interface Schema {
 
 /** Keywords that types can't express, and those that are read below. Others are rejected. */
 const keywords = new Set(
-  'title description type const enum items minLength maxLength properties required allOf anyOf format pattern minimum minItems maxItems additionalProperties not'.split(
+  'title description type const enum items minLength maxLength properties required allOf anyOf format pattern minimum minItems maxItems uniqueItems additionalProperties not'.split(
     ' ',
   ),
 )
@@ -47,12 +51,13 @@ interface Response {
 }
 
 interface Operation {
-  readonly requestBody: Pick<Response, 'content'>
+  /** Of POST. */
+  readonly requestBody?: Pick<Response, 'content'>
   readonly responses: Readonly<Record<string, Response>>
 }
 
 export interface Description {
-  readonly paths: Readonly<Record<string, { readonly post?: Operation }>>
+  readonly paths: Readonly<Record<string, { readonly get?: Operation; readonly post?: Operation }>>
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
@@ -80,25 +85,26 @@ export async function contract(description: Description = currentDescription()):
   )
   const table: string[] = []
   for (const [method, path] of Object.entries(methods)) {
-    const operation = paths[path]?.post
-    if (operation === undefined) throw new Error(`the description has no POST ${path}`)
-    const request = operation.requestBody.content['application/json'].schema
-    declare(request)
-    const { 200: success, 202: accepted, ...failures } = operation.responses
-    if (success === undefined) throw new Error(`${path} has no answer 200`)
+    const { get, post } = paths[path] ?? {}
+    const operation = post ?? get
+    if (operation === undefined) throw new Error(`the description has no ${path}`)
+    if (operation.requestBody) declare(operation.requestBody.content['application/json'].schema)
+    const { 200: ok, 201: success = ok, 202: accepted, 431: _, ...failures } = operation.responses
+    if (success === undefined) throw new Error(`${path} has no answer 200 or 201`)
     const answer = success.content['application/json'].schema
     declare(answer, [], true)
     if (accepted) declare(accepted.content['application/json'].schema, [], true)
     const errors = errorsOf(failures)
     types.set(`${method} errors`, errorsDeclaration(method, errors))
     table.push(
-      `${method}: { path: '${path}', fields: ${fieldsOf(answer)}, errors: ${JSON.stringify([...errors.keys()])} }`,
+      `${method}: { verb: '${post ? 'POST' : 'GET'}', path: '${path}', fields: ${fieldsOf(answer)}, errors: ${JSON.stringify([...errors.keys()])} }`,
     )
   }
   const text = [
     '// Written by `bun run contract` from the description of the interface, src/adapters/http/openapi.ts. Edit that.',
     ...types.values(),
-    `${comment('What the client knows of each operation as it runs: where it is, the fields that its success has, and its codes.')}export const operations = { ${table.join(', ')} } as const`,
+    `/** Of this package. */\nexport const version = '${packageJson.version}'`,
+    `${comment('What the client knows of each operation as it runs: its HTTP method and path, the fields that its success has, and its codes.')}export const operations = { ${table.join(', ')} } as const`,
   ].join('\n\n')
   return await formatted(text)
 }
@@ -270,7 +276,7 @@ function typeWithoutNull(declared: Schema, siblings: readonly Shape[], isAnswer:
     case 'boolean':
       return 'boolean'
     case 'array':
-      if (items) return `readonly ${typeOf(items, [], isAnswer)}[]`
+      if (items) return `readonly ${inParentheses(typeOf(items, [], isAnswer))}[]`
       break
     case 'object': {
       const shapes = shapesOf(declared)
@@ -284,8 +290,10 @@ function typeWithoutNull(declared: Schema, siblings: readonly Shape[], isAnswer:
 
 /** The values that a schema lists, without null and without other spellings of the same value. */
 function valuesOf(schema: Schema): readonly (string | boolean)[] {
-  const { const: only, enum: listed = [] } = resolved(schema)
+  const { const: only, enum: listed = [], anyOf = [] } = resolved(schema)
   if (only !== undefined) return [only]
+  const ofEach = anyOf.map(valuesOf)
+  if (ofEach.length > 0 && ofEach.every(({ length }) => length > 0)) return ofEach.flat()
   const spellings = new Map<string, string>()
   for (const value of listed.filter((value) => value !== null)) {
     const key = value.toLowerCase()
@@ -318,6 +326,11 @@ function refuseUnknown(schema: Schema): void {
   if (unknown.length > 0) throw new Error(`no schema of the description had this before: ${unknown}`)
 }
 
+/** `|` binds less than `[]`. */
+function inParentheses(type: string): string {
+  return type.startsWith('{') || !type.includes(' | ') ? type : `(${type})`
+}
+
 function literal(value: string | boolean): string {
   return typeof value === 'string' ? `'${value}'` : String(value)
 }
@@ -342,7 +355,7 @@ function sizeOf({ description = '', type, minLength = 0, maxLength }: Schema): s
 function comment(text: string): string {
   if (text === '') return ''
   const lines = ['']
-  for (const word of text.replaceAll('*/', '* /').split(/\s+/)) {
+  for (const word of text.trim().replaceAll('*/', '* /').split(/\s+/)) {
     const line = lines.at(-1) ?? ''
     if (line.length + word.length < 100) lines[lines.length - 1] = `${line} ${word}`
     else lines.push(` ${word}`)

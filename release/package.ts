@@ -18,7 +18,8 @@ const manifest = {
   },
   files: ['*.js', '*.d.ts'],
   sideEffects: false,
-  engines: { node: '>=20' },
+  // From 20.19, `require` loads ES modules.
+  engines: { node: '>=20.19' },
 }
 
 /** Empties the folder first. Throws with the compiler's errors. */

@@ -35,7 +35,8 @@ export const failureMessages = {
   route_not_found: 'No such path. GET /docs describes the API.',
   method_not_allowed: 'Method not allowed.',
   body_too_large: 'The request body is too large.',
-  unavailable: 'The service is unavailable. Retry after the seconds in Retry-After.',
+  unavailable:
+    'The service is unavailable. Retry after the seconds in Retry-After, with the same Idempotency-Key.',
 } as const
 
 export type FailureKind = keyof typeof failureMessages

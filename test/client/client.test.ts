@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type ClientOptions, createClient, defaultTimeoutMs, type OtpostClient } from 'otpost/client'
 import { operations } from '../../client/contract.ts'
+import packageJson from '../../package.json'
 import { longestDeliveryMs } from '../../src/domain/messages/delivery.ts'
 import { longestNotifyMs } from '../../src/domain/messages/notify.ts'
-import { createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 type Method = keyof OtpostClient
@@ -21,7 +22,7 @@ function clientOf(app: TestApp, options: Partial<ClientOptions> = {}) {
     ...credentials,
     brandId: 'acme',
     fetch: async (url, init) => {
-      bodies.push(JSON.parse(String(init.body)))
+      if (init.body) bodies.push(JSON.parse(String(init.body)))
       return app.app.handle(new Request(url, init))
     },
     wait: async (delayMs) => {
@@ -54,7 +55,8 @@ function clientThatGets(answer: () => Response | Promise<Response>, options: Par
 
 /** A call with a request that the types may not allow. */
 function call(client: OtpostClient, method: Method, request: object) {
-  return client[method](request as never)
+  const calling: (request: never) => Promise<object> = client[method]
+  return calling(request as never)
 }
 
 const requestId = '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7'
@@ -162,6 +164,60 @@ describe('a result', () => {
   })
 })
 
+describe('a call without credentials', () => {
+  let app: TestApp
+
+  beforeAll(async () => {
+    app = await createTestApp()
+    await app.brand('acme', { displayName: 'Acme' })
+  })
+  afterAll(() => app.close())
+
+  test('returns the catalog and the active brands', async () => {
+    const { client } = clientOf(app)
+    const { requestId: _, ...catalog } = (await app.get('/integrations/catalog')).body
+    expect(await client.catalog()).toMatchObject(catalog)
+    const brands = [{ brandId: 'acme', displayName: 'Acme' }]
+    expect(await client.brands()).toMatchObject({ success: true, brands })
+  })
+
+  test('requests access', async () => {
+    const { client, bodies } = clientOf(app)
+    const request = {
+      companyName: 'Acme Bikes Ltd',
+      contactName: 'Sam Rider',
+      contactEmail: 'sam@example.com',
+      brandName: 'Acme Bikes',
+    }
+    expect(await client.requestAccess(request)).toMatchObject({ success: true, status: 'pending' })
+    expect(bodies).toEqual([request])
+    expect(await client.requestAccess({ ...request, contactEmail: 'nobody' })).toMatchObject({
+      success: false,
+      error: 'validation_error',
+    })
+  })
+
+  test('is repeated like a call with a key if it only reads', async () => {
+    const { client, attempts } = clientThatGets(() => Promise.reject(new TypeError('no network')))
+    expect(await client.catalog()).toMatchObject({ error: 'unreachable' })
+    expect(await client.brands()).toMatchObject({ error: 'unreachable' })
+    expect(attempts()).toBe(6)
+  })
+})
+
+test('every request names the client and its version', async () => {
+  const agents: (string | null)[] = []
+  const { client } = clientThatGets(() => Response.error(), {
+    fetch: async (_, init) => {
+      agents.push(new Headers(init.headers).get('user-agent'))
+      return new Response(null, { status: 404 })
+    },
+  })
+  await client.send({ phone })
+  await client.brands()
+  expect(agents).toEqual([`otpost-client/${packageJson.version}`, `otpost-client/${packageJson.version}`])
+})
+
 // --- Retry ----------------------------------------------------------------------------------------------------------
 
 describe('a call that is rate_limited', () => {
@@ -242,7 +298,7 @@ test('the client also waits for a Retry-After that a proxy gives as a date, unle
   }
 })
 
-test('of the answers of the service, only rate_limited is repeated, and idempotency_in_progress with a key', async () => {
+test('of the answers of the service, only rate_limited is repeated; with a key also two others', async () => {
   const codes = [...new Set(Object.values(operations).flatMap(({ errors }) => [...errors]))]
   for (const code of [...codes, 'too_early']) {
     const { client, attempts } = clientThatGets(() =>
@@ -251,10 +307,20 @@ test('of the answers of the service, only rate_limited is repeated, and idempote
     await client.notify({ channel: 'SMS', to: [phone], message: 'Hello' })
     const ofKeyed = attempts()
     await client.verify({ phone, otp: '123456' })
+    const ofVerify = attempts() - ofKeyed
+    await client.send({ phone })
+    const ofSms = attempts() - ofKeyed - ofVerify
+    await client.requestAccess({ companyName: 'A', contactName: 'B', contactEmail: email, brandName: 'A' })
+    const ofRequest = attempts() - ofKeyed - ofVerify - ofSms
     const isLimit = code === 'rate_limited'
-    const isKept = code === 'idempotency_in_progress'
-    expect({ code, ofKeyed, ofVerify: attempts() - ofKeyed }).toEqual({
-      ...{ code, ofKeyed: isLimit || isKept ? 3 : 1, ofVerify: isLimit ? 3 : 1 },
+    const isRepeated = isLimit || code === 'idempotency_in_progress' || code === 'unavailable'
+    const has = (errors: readonly string[]) => errors.includes(code)
+    expect({ code, ofKeyed, ofVerify, ofSms, ofRequest }).toEqual({
+      code,
+      ofKeyed: isRepeated ? 3 : 1,
+      ofVerify: isRepeated && has(operations.verify.errors) ? 3 : 1,
+      ofSms: isLimit ? 3 : 1,
+      ofRequest: isLimit && has(operations.requestAccess.errors) ? 3 : 1,
     })
   }
   const { client, attempts } = clientThatGets(() => Promise.reject(new TypeError('no network')))
@@ -337,7 +403,7 @@ describe('an idempotency key', () => {
   const lost = () => Promise.reject(new TypeError('no network'))
   const sent = () => Response.json({ success: true, message: 'words', requestId, channel: 'EMAIL' })
 
-  test('is a new UUID for each notify and e-mail; an SMS with a code has one only if the caller gives it', async () => {
+  test('is a new UUID for each verify, notify and e-mail; an SMS with a code has one only if the caller gives it', async () => {
     const { client, keys } = keyedClient([() => Response.json(envelope('forbidden'), { status: 403 })])
     await client.notify(mail)
     await client.notify(mail)
@@ -348,9 +414,15 @@ describe('an idempotency key', () => {
     await client.verify({ phone, otp: '123456' })
     await client.send({ phone }, { idempotencyKey: 'login-1042' })
     await client.notify(mail, { idempotencyKey: 'order-1042' })
+    await client.verify({ phone, otp: '123456' }, { idempotencyKey: 'check-1042' })
+    await client.messageStatus({ messageRequestId: requestId })
+    await client.catalog()
+    await client.brands()
+    await client.requestAccess({ companyName: 'A', contactName: 'B', contactEmail: email, brandName: 'A' })
     const uuid = expect.stringMatching(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
-    expect(keys).toEqual([uuid, uuid, uuid, uuid, null, null, null, 'login-1042', 'order-1042'])
-    expect(new Set(keys.slice(0, 4)).size).toBe(4)
+    const given = ['login-1042', 'order-1042', 'check-1042']
+    expect(keys).toEqual([uuid, uuid, uuid, uuid, null, null, uuid, ...given, null, null, null, null])
+    expect(new Set(keys.slice(0, 7)).size).toBe(6)
   })
 
   test('is the same in each attempt, also after a lost connection and an error page of a proxy', async () => {
@@ -358,6 +430,7 @@ describe('an idempotency key', () => {
       lost,
       () => new Response('Bad Gateway', { status: 502 }),
       () => new Response('Gateway Timeout', { status: 504 }),
+      () => Response.json(envelope('unavailable'), { status: 503, headers: { 'retry-after': '1' } }),
       () => Response.json(envelope('rate_limited'), { status: 429 }),
     ]) {
       const { client, keys } = keyedClient([failure, failure, sent])
@@ -378,7 +451,7 @@ describe('an idempotency key', () => {
     expect(keys).toHaveLength(2)
   })
 
-  test('makes one message, whether the answer is lost or does not come in time', async () => {
+  test('makes one message and one attempt at a code, whether the answer is lost or does not come in time', async () => {
     const app = await createTestApp()
     await app.brand('acme', { displayName: 'Acme' })
     for (const [index, lose] of [lost, () => new Promise<Response>(() => {})].entries()) {
@@ -403,9 +476,17 @@ describe('an idempotency key', () => {
         replayed: true,
       })
       expect(await app.outbox(code.email)).toHaveLength(1)
-      expect(await client.verify({ email: code.email, otp: await app.lastCode(code.email) })).toMatchObject({
-        success: true,
-      })
+      const otp = await app.lastCode(code.email)
+      for (const [guess, expected] of [
+        [otherThan(otp), { error: 'mismatch' }],
+        [otp, { success: true }],
+      ] as const) {
+        attempts = 0
+        expect(await client.verify({ email: code.email, otp: guess }, options)).toMatchObject({
+          ...expected,
+          replayed: true,
+        })
+      }
     }
     await app.close()
   })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { EventError, type EventErrorCode, type EventHeaders, verifyEvent } from 'otpost/client'
+import { signEvent } from 'otpost/testing'
 import { Webhook } from 'standardwebhooks'
 import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-webhooks.ts'
 import { eventTypes } from '../../src/domain/events/webhook-events.ts'
@@ -79,6 +80,38 @@ describe('an event', () => {
       'webhook-signature': reference.sign('evt_2', at, body),
     }
     expect(await verifyEvent(body, signed, secret)).toMatchObject({ id: 'evt_2' })
+  })
+})
+
+describe('signEvent of otpost/testing', () => {
+  test('signs as otpost does, and verifyEvent and the reference library accept it', async () => {
+    const { headers, body: signed } = await signEvent(event, secret, { id: 'evt_1', now })
+    expect(JSON.parse(signed)).toEqual({ ...event, timestamp: now.toISOString() })
+    expect(headers).toEqual<unknown>({ 'content-type': 'application/json', ...headersOf(signed) })
+    expect(await verifyEvent(signed, headers, secret, { now })).toMatchObject({
+      data: event.data,
+      id: 'evt_1',
+    })
+    const current = await signEvent({ type: 'otp.locked' }, secret)
+    expect(new Webhook(secret).verify(current.body, { ...current.headers })).toMatchObject({
+      type: 'otp.locked',
+    })
+  })
+
+  test('completes an event of each type with what otpost would send', async () => {
+    for (const type of eventTypes) {
+      const { headers, body: signed } = await signEvent({ type, data: { reference: 'login-1' } }, secret)
+      const { id, data } = await verifyEvent(signed, headers, secret)
+      expect({ fields: Object.keys(data), reference: data.reference }).toEqual({
+        fields: Object.keys(event.data),
+        reference: 'login-1',
+      })
+      expect(id).toBe(headers['webhook-id'])
+    }
+  })
+
+  test('rejects a secret of another form', async () => {
+    await expect(signEvent({ type: 'otp.locked' }, 'secret')).rejects.toThrow(TypeError)
   })
 })
 

@@ -1,14 +1,21 @@
 import {
   createClient,
   type Failure,
+  type NotifyAsyncResult,
   type NotifyResult,
   type OtpostEvent,
   type SendResult,
   type VerifyResult,
 } from 'otpost/client'
 import type {
+  Brands,
+  BrandsErrors,
+  Catalog,
+  CatalogErrors,
   FailureReason,
   HtmlEmailRequest,
+  IntegrationReceived,
+  IntegrationRequest,
   MessageStatus,
   MessageStatusErrors,
   MessageStatusRequest,
@@ -20,6 +27,7 @@ import type {
   OtpVerified,
   OtpVerifyRequest,
   operations,
+  RequestAccessErrors,
   ResendErrors,
   SendErrors,
   TemplateEmailRequest,
@@ -69,6 +77,11 @@ export type _Answers = Claims<
     Same<NotificationAccepted, Described['NotificationAccepted']>,
     MessageStatus extends Frozen<Described['MessageStatus']> ? true : false,
     Same<keyof MessageStatus, keyof Described['MessageStatus']>,
+    Catalog extends Frozen<Described['Catalog']> ? true : false,
+    Same<keyof Catalog, keyof Described['Catalog']>,
+    Brands extends Frozen<Described['Brands']> ? true : false,
+    Same<keyof Brands, keyof Described['Brands']>,
+    Same<IntegrationReceived, Described['IntegrationReceived']>,
   ]
 >
 
@@ -81,6 +94,7 @@ export type _Requests = Claims<
     Same<Fields<TemplateSmsRequest>, DescribedFields<'TemplateSmsRequest'>>,
     Same<Fields<HtmlEmailRequest>, DescribedFields<'HtmlEmailRequest'>>,
     Same<Fields<TemplateEmailRequest>, DescribedFields<'TemplateEmailRequest'>>,
+    Same<Fields<IntegrationRequest>, DescribedFields<'IntegrationRequest'>>,
     Sent<OtpSendRequest> extends Frozen<Described['OtpSendRequest']> ? true : false,
     Sent<OtpVerifyRequest> extends Frozen<Described['OtpVerifyRequest']> ? true : false,
     Sent<TextSmsRequest> extends Frozen<Described['TextSmsRequest']> ? true : false,
@@ -98,6 +112,9 @@ type AnyError =
   | keyof VerifyErrors
   | keyof NotifyErrors
   | keyof MessageStatusErrors
+  | keyof CatalogErrors
+  | keyof BrandsErrors
+  | keyof RequestAccessErrors
 
 /** The codes of an operation that the client knows at run time. */
 type Known<Method extends keyof typeof operations> = (typeof operations)[Method]['errors'][number]
@@ -111,6 +128,9 @@ export type _Failures = Claims<
     Same<Known<'verify'>, keyof VerifyErrors>,
     Same<Known<'notify'>, keyof NotifyErrors>,
     Same<Known<'messageStatus'>, keyof MessageStatusErrors>,
+    Same<Known<'catalog'>, keyof CatalogErrors>,
+    Same<Known<'brands'>, keyof BrandsErrors>,
+    Same<Known<'requestAccess'>, keyof RequestAccessErrors>,
   ]
 >
 
@@ -131,8 +151,9 @@ export function calls(): void {
   otpost.send({ phone: '1' }, { timeoutMs: 1000, retry: { maxAttempts: 5 } })
   otpost.resend({ phone: '1' }, { retry: false })
   otpost.resend({ phone: '1' }, { idempotencyKey: 'login-1' })
-  // @ts-expect-error a verify has no key
   otpost.verify({ phone: '1', otp: '123456' }, { idempotencyKey: 'login-1' })
+  // @ts-expect-error a status request has no key
+  otpost.messageStatus({ messageRequestId: '1' }, { idempotencyKey: 'login-1' })
   // @ts-expect-error no recipient
   otpost.send({})
   // @ts-expect-error an e-mail needs its channel
@@ -175,6 +196,14 @@ export function calls(): void {
     template: 'Hello {{name}}',
     data: { name: 'Pat', n: 1 },
   })
+  otpost.catalog({ timeoutMs: 1000 })
+  otpost.brands()
+  const contact = { companyName: 'Acme', contactName: 'Pat', contactEmail: 'pat@example.com' }
+  otpost.requestAccess({ ...contact, brandName: 'Acme', channels: ['SMS'] })
+  // @ts-expect-error no brandName
+  otpost.requestAccess(contact)
+  // @ts-expect-error no such channel
+  otpost.requestAccess({ ...contact, brandName: 'Acme', channels: ['FAX'] })
   // @ts-expect-error a list, even of one
   otpost.notify({ channel: 'SMS', to: '1', message: 'Hello' })
   // @ts-expect-error two modes
@@ -211,7 +240,8 @@ export function results(sent: SendResult, verified: VerifyResult, notified: Noti
     // @ts-expect-error a code of send
     if (verified.error === 'cooldown_active') return
   }
-  if (notified.success && 'recipients' in notified) notified.recipients.toFixed()
+  // @ts-expect-error only an asynchronous notify counts its recipients
+  if (notified.success) notified.recipients.toFixed()
   if (!notified.success && notified.error === 'notification_failed') {
     const channel: 'SMS' | 'EMAIL' = notified.channel
     const failed: number[] = notified.recipients
@@ -219,6 +249,17 @@ export function results(sent: SendResult, verified: VerifyResult, notified: Noti
       .map(({ index }) => index)
     void [channel, failed]
   }
+}
+
+export async function asynchronous(isAsync: boolean): Promise<void> {
+  const message = { channel: 'SMS', to, message: 'Hello' } as const
+  const stored = await otpost.notify({ ...message, async: true })
+  if (stored.success) stored.recipients.toFixed()
+  const sent = await otpost.notify(message)
+  // @ts-expect-error the messages are sent, not stored
+  if (sent.success) sent.recipients.toFixed()
+  const either: NotifyResult | NotifyAsyncResult = await otpost.notify({ ...message, async: isAsync })
+  if (either.success && 'recipients' in either) either.recipients
 }
 
 export function events(event: OtpostEvent): void {

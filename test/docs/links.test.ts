@@ -94,6 +94,12 @@ test.each(pages.filter(({ targets }) => targets.length > 0).map((page) => [page.
   },
 )
 
+test('the README of the npm package links to no file outside of the package', () => {
+  const { targets } = pageAt('client/README.md')
+  expect(targets.length).toBeGreaterThan(0)
+  expect(targets.filter((target) => !target.startsWith('#') && !isWeb(target))).toEqual([])
+})
+
 test('files that pages name exist', () => {
   const named =
     /^(?:\.\.?\/)*((?:src|test|docs|deploy|bench|client|release|examples|drizzle)\/[\w@./-]*\w\/?)$/

@@ -111,9 +111,10 @@ can send. \`/otp/*\` and SMS on \`/notify\` require a brand; e-mail on \`/notify
 and may change. A \`rate_limited\` has \`reason\`: which limit rejected the request. A \`validation_error\` has the reason
 \`destination\` if the operator blocks the number, or \`field\` if one field is at fault, which the member \`field\` names. An unknown path answers 404 \`not_found\`, a wrong method 405 \`method_not_allowed\` with \`Allow\`.
 
-**Safe retries.** Send, resend and notify take the header \`Idempotency-Key\`. Repeat a request that had no answer with the same
-key and body: if the first one succeeded, its answer comes again, with \`Idempotency-Replayed: true\` and the \`requestId\` of the
-first request, and nothing is sent twice. The key is valid for 24 hours, on send and resend until the code expires.
+**Safe retries.** Send, resend, verify and notify take the header \`Idempotency-Key\`. Repeat a request that had no answer with the
+same key and body: if the first one succeeded, its answer comes again, with \`Idempotency-Replayed: true\` and the \`requestId\` of the
+first request. Nothing is sent twice, and no second attempt at a code is counted. The key is valid for 24 hours, on send and resend
+until the code expires, on verify for 10 minutes.
 
 **Limits.** Unless the operator chose others: 10 calls a minute for an application, 3 SMS codes a minute and 10 an hour
 for a phone over all brands, 30 seconds between two SMS codes for a brand and phone, 30 codes by e-mail an hour for a
@@ -131,6 +132,7 @@ resets, or with \`max_attempts\` until the locked code expires.
 | \`max_attempts\`, \`not_found\` on verify | Resend. |
 | \`notification_failed\` | Send again to the recipients whose status is \`failed\`. Those with \`unknown\` may have the message. |
 | \`internal_error\` | Try again later. Report the \`requestId\` to the operator. |
+| \`unavailable\` | With an \`Idempotency-Key\`: repeat the request with the same key after \`Retry-After\`. Without one, the request may have had its effect. |
 | \`idempotency_in_progress\` | Repeat the request with the same key after \`Retry-After\`. |
 | all others | The request is invalid or not allowed. Do not retry it unchanged. |
 `.trim()
@@ -141,10 +143,13 @@ type Failures = Partial<Record<FailureKind, string>>
 
 const anyCall: Failures = { internal_error: 'An unexpected error occurred.' }
 
+const unavailable =
+  'The server has no room for the request, or the proxy before it got no answer. The request may have had its effect.'
+
 const anyPost: Failures = {
   validation_error: 'The body is not a JSON object, or a field is missing or wrong.',
   body_too_large: `The body is larger than ${maxBodyBytes / 1024} KiB, or than ${maxCodeBodyBytes / 1024} KiB on /otp/*.`,
-  unavailable: 'The server, or the proxy before it, cannot take the request now. Nothing was done.',
+  unavailable,
   ...anyCall,
 }
 
@@ -166,13 +171,14 @@ const keyed: Failures = {
     'The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255 visible ASCII characters.',
   idempotency_in_progress: 'The first request with this Idempotency-Key has no answer yet.',
   idempotency_key_reused: 'The Idempotency-Key was used with another body. A new request needs a new key.',
+  unavailable: `${unavailable} Repeat it only with the same Idempotency-Key.`,
 }
 
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'Unique for this request of your application, such as a UUID. A repetition with the same key and body gets the first answer. Failures with status 4xx and 502 are not kept: the key can be used again.',
+    'Unique for this request of your application, such as a UUID. A repetition with the same key and body gets the first answer. Failures with status 4xx and 502 are not kept, except `mismatch` of verify: the key can be used again.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 }
 
@@ -250,12 +256,14 @@ const verifyOperation = operation({
       email: ['Sent by e-mail', { ...demo, email: 'pat@example.com', otp: '123456' }],
     },
   },
+  parameters: [idempotencyKey],
   answers: { 200: success('OtpVerified', { message: 'OTP verified successfully' }) },
   failures: {
     ...protectedCall,
-    validation_error:
-      'otp is missing, not exactly one of phone and email is given, or the body is not a JSON object.',
     ...branded,
+    ...keyed,
+    validation_error:
+      'otp is missing, not exactly one of phone and email is given, the body is not a JSON object, or Idempotency-Key is not 1 to 255 visible ASCII characters.',
     invalid_input: 'otp is not a string.',
     invalid_otp_format: 'otp is not six digits.',
     invalid_contact: 'The phone or email is invalid.',
@@ -466,7 +474,7 @@ const catalogOperation = operation({
       },
     }),
   },
-  failures: anyCall,
+  failures: { ...anyCall, unavailable: 'The proxy before the server got no answer.' },
 })
 
 const requestOperation = operation({
@@ -513,7 +521,7 @@ const brandsOperation = operation({
   summary: 'Active brands',
   description: 'The brands that can send messages.',
   answers: { 200: success('Brands', { brands: [{ brandId: 'acme', displayName: 'Acme' }] }) },
-  failures: anyCall,
+  failures: { ...anyCall, unavailable: 'The proxy before the server got no answer.' },
 })
 
 const rootOperation = operation({
@@ -807,7 +815,9 @@ function failureResponses(failures: Failures, reasons: readonly FailureReason[],
         headers['Retry-After'] = codes.includes('max_attempts') ? 'RetryAfterOrExpiry' : 'RetryAfter'
       }
       if (status === '409' || status === '503') headers['Retry-After'] = 'RetryAfterRequest'
-      if (codes.includes('notification_failed')) headers['Idempotency-Replayed'] = 'IdempotencyReplayed'
+      if (codes.includes('notification_failed') || codes.includes('mismatch')) {
+        headers['Idempotency-Replayed'] = 'IdempotencyReplayed'
+      }
       if (status === '401' && hasToken) headers['WWW-Authenticate'] = 'WwwAuthenticate'
       return [
         status,
