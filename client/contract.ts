@@ -23,7 +23,8 @@ export interface SmsOtpSendRequest {
   /**
    * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
    * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
-   * accepts national numbers. Digits that are a valid E.164 number are read as E.164.
+   * accepts national numbers, and rejects those that are a number of another country too. Send the
+   * country code with +.
    */
   readonly phone: string
   /**
@@ -201,7 +202,8 @@ export interface PhoneOtpVerifyRequest {
   /**
    * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
    * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
-   * accepts national numbers. Digits that are a valid E.164 number are read as E.164.
+   * accepts national numbers, and rejects those that are a number of another country too. Send the
+   * country code with +.
    */
   readonly phone: string
   /** The code that the recipient entered: six digits. */

@@ -132,10 +132,10 @@ export async function policyPorts({ acting, brands, apps, prices }: Context, env
 }
 
 /** @throws OperatorError */
-export function phoneDigits({ phone }: Pick<Contacts, 'phone'>, number: string): string {
+export function phoneDigits({ phone, faultOf }: Contacts, number: string): string {
   const digits = phone(number)?.identity
   if (digits !== undefined) return digits
-  throw new OperatorError('The number must have 7 to 15 digits, and only spaces and + - ( ) . beside them.')
+  throw new OperatorError(`The number ${faultOf(number, 'SMS')}`)
 }
 
 /** The operator in the audit log; with sudo, the user who called it. */

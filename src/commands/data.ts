@@ -145,7 +145,7 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
 async function forgetPerson(env: Env, text: string): Promise<void> {
   const config = await storeConfig(env)
   const recipient = config.contacts.phone(text) ?? config.contacts.email(text)
-  if (!recipient) throw new OperatorError('The recipient must be a phone number or an e-mail address.')
+  if (!recipient) throw new OperatorError(`The recipient ${config.contacts.faultOf(text)}`)
   const recipients = [recipient, earlierRecipient(recipient, text)]
   await yieldToServers()
   await withContext(env, async (context) => {

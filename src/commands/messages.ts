@@ -149,7 +149,7 @@ async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
 function recipientIn(contacts: Contacts, to: string | undefined): Recipient | undefined {
   const recipient = contacts.phone(to) ?? contacts.email(to)
   if (to === undefined || recipient) return recipient
-  throw new OperatorError('--to must be a phone number or an e-mail address.')
+  throw new OperatorError(`--to ${contacts.faultOf(to)}`)
 }
 
 function logFilter(

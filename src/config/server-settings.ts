@@ -168,7 +168,7 @@ export const codeSettings = declare('Codes and limits', {
     unset: 'unset',
     format: 'country code of two letters',
     meaning:
-      'The country whose national phone numbers are accepted without a country code, such as `IN`. Digits that are also a valid international number count as that number.',
+      'The country whose national phone numbers are accepted without a country code, such as `IN`. They must have the trunk prefix where people write it, such as the 0 in Germany. otpost rejects national numbers that are numbers of another country too, until the caller adds `+` and the country code.',
   },
 })
 

@@ -5,7 +5,7 @@ import { network } from '../adapters/http/client-ip.ts'
 import { e164In, isRegion } from '../adapters/phone/e164.ts'
 import type { DatabaseTarget } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
-import { type Contacts, email, phone } from '../domain/contact.ts'
+import { type Contacts, contactsOf } from '../domain/contact.ts'
 import type { HostKindOf } from '../domain/events/webhook-url.ts'
 import { maxApiKeyLength } from '../domain/otp/credentials.ts'
 import {
@@ -187,6 +187,5 @@ function readContacts(settings: Settings): Contacts {
   if (region !== undefined && !isKnown) {
     settings.refuse('PHONE_DEFAULT_REGION', 'must be a country code of two letters, such as IN or US')
   }
-  const e164 = e164In(isKnown ? region : undefined)
-  return { phone: (raw) => phone(raw, e164), email: (raw) => email(raw, toAsciiDomain) }
+  return contactsOf(e164In(isKnown ? region : undefined), toAsciiDomain)
 }

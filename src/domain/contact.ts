@@ -6,14 +6,31 @@ export interface Recipient {
   readonly identity: string
 }
 
-/** Methods return undefined for invalid text. */
+/** `phone` and `email` return undefined for invalid text. */
 export interface Contacts {
   phone(raw: unknown): Recipient | undefined
   email(raw: unknown): Recipient | undefined
+  /**
+   * Why text is no phone number or e-mail address, as the end of a sentence that begins with its name.
+   * @param channel left out: the text may be either
+   */
+  faultOf(raw: unknown, channel?: Channel): string
 }
 
-/** Design D5. `dialed` has the leading `00`, if any. Numbers outside all numbering plans stay unchanged. */
-export type ReadE164 = (digits: string, dialed: string) => string
+/** The digits of a phone number, as they were written. */
+export interface Dialed {
+  /** Without a leading `00`. */
+  readonly digits: string
+  readonly dialed: string
+  /** Begins with `+` or `00`, so it is no national number. */
+  readonly isInternational: boolean
+}
+
+/**
+ * Design D5. Numbers outside all numbering plans stay unchanged.
+ * @returns undefined: the digits are a national number and also a number of another country
+ */
+export type ReadE164 = (number: Dialed) => string | undefined
 
 /** UTS 46 (design D6). Returns an empty string for an invalid domain. */
 export type ToAsciiDomain = (domain: string) => string
@@ -26,17 +43,51 @@ export function parseChannel(value: unknown): Channel | undefined {
   return lower === 'sms' ? 'SMS' : lower === 'email' ? 'EMAIL' : undefined
 }
 
-/** Spec 1, design D5. Digits of other scripts are rejected, since dropping them changes the number. */
+export function contactsOf(e164: ReadE164, toAscii: ToAsciiDomain): Contacts {
+  return {
+    phone: (raw) => phone(raw, e164),
+    email: (raw) => email(raw, toAscii),
+    faultOf(raw, channel) {
+      if (typeof raw !== 'string') return 'must be a string.'
+      const isPhone = channel === 'SMS' || (channel === undefined && !raw.includes('@') && /[0-9]/.test(raw))
+      if (isPhone) return phoneFault(raw, e164)
+      return channel === 'EMAIL'
+        ? 'must be an e-mail address, such as pat@example.com.'
+        : 'must be a phone number or an e-mail address.'
+    },
+  }
+}
+
+/** Spec 1, design D5. */
 export function phone(raw: unknown, e164: ReadE164): Recipient | undefined {
-  if (typeof raw !== 'string' || !/^[0-9 +\-().]*$/.test(raw)) return undefined
+  const number = dialedIn(raw)
+  const identity = number && e164(number)
+  return identity === undefined || identity.length < 7 || identity.length > 15
+    ? undefined
+    : { channel: 'SMS', identity }
+}
+
+/** Digits of other scripts are rejected, since dropping them changes the number. */
+function dialedIn(raw: unknown): Dialed | undefined {
+  if (typeof raw !== 'string' || !phonePattern.test(raw)) return undefined
   const dialed = raw.replace(/[^0-9]/g, '')
   const digits = dialed.replace(/^(?:00)+/, '')
   if (digits.length > longestSpelling) return undefined
-  const identity = e164(digits, dialed)
-  return identity.length < 7 || identity.length > 15 ? undefined : { channel: 'SMS', identity }
+  // No country code begins with 0.
+  return { digits, dialed, isInternational: digits !== dialed || (raw.includes('+') && dialed[0] !== '0') }
 }
 
+const phonePattern = /^[0-9 +\-().]*$/
+
 const longestSpelling = 20
+
+function phoneFault(raw: string, e164: ReadE164): string {
+  const number = dialedIn(raw)
+  if (!phonePattern.test(raw)) return 'must have only digits, spaces and the characters + - ( ) .'
+  return number && e164(number) === undefined
+    ? 'is a national number and also a number of another country. Begin it with + and the country code.'
+    : 'must have 7 to 15 digits.'
+}
 
 /** Design D6. RFC 5322 specials are rejected, so that one recipient cannot become two. */
 export function email(raw: unknown, toAscii: ToAsciiDomain): Recipient | undefined {
@@ -77,15 +128,6 @@ const isInternational = /^(?:[a-z0-9.-]|(?!\p{C})[^\p{ASCII}])+$/iu
 export function earlierRecipient({ channel }: Recipient, text: string): Recipient {
   const identity = channel === 'SMS' ? text.replace(/[^0-9]/g, '') : lowerCase(text.trim())
   return { channel, identity }
-}
-
-/** Why the text of a recipient failed normalization, as the end of a sentence that begins with the name of its field. */
-export function recipientFault(value: unknown, channel: Channel): string {
-  if (typeof value !== 'string') return 'must be a string.'
-  if (channel === 'EMAIL') return 'must be an e-mail address, such as pat@example.com.'
-  return /^[0-9 +\-().]*$/.test(value)
-    ? 'must have 7 to 15 digits.'
-    : 'must have only digits, spaces and the characters + - ( ) .'
 }
 
 /** Design D6. */

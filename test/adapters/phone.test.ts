@@ -1,13 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import parsePhoneNumber, { getCountries, getExampleNumber, type PhoneNumber } from 'libphonenumber-js/max'
+import parsePhoneNumber, {
+  type CountryCode,
+  getCountries,
+  getExampleNumber,
+  type PhoneNumber,
+} from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
 import examples from 'libphonenumber-js/mobile/examples'
 import { countryOfPrefix, destinationOf, isE164 } from '../../src/adapters/phone/destination.ts'
 import { e164In, isRegion } from '../../src/adapters/phone/e164.ts'
 import { formatPhone } from '../../src/adapters/phone/format.ts'
-import { phone } from '../../src/domain/contact.ts'
+import { contactsOf, phone } from '../../src/domain/contact.ts'
 import type { NumberKind } from '../../src/domain/destinations/destination.ts'
+import { Random } from '../simulation/random.ts'
 
 type Region = Parameters<typeof e164In>[0]
 
@@ -98,7 +104,8 @@ describe('a national number (design D5)', () => {
     ['US', '00 44 7911 123456', '447911123456'],
     ['US', '+44 7911 123456', '447911123456'],
     ['GB', '07911 123456', '447911123456'],
-    ['GB', '7911 123456', '447911123456'],
+    // Without the trunk prefix that its plan requires: of no known plan.
+    ['GB', '7911 123456', '7911123456'],
     ['AU', '0011 44 7911 123456', '447911123456'],
     ['GB', '00447911123456', '447911123456'],
     ['GB', '+07911 123456', '447911123456'],
@@ -110,8 +117,8 @@ describe('a national number (design D5)', () => {
     ['DE', '0157 12345678', '4915712345678'],
     [undefined, '0157 12345678', '015712345678'],
     ['GB', '0157 12345678', '015712345678'],
-    // Also a number in Alexandria in E.164, which takes precedence.
-    ['US', '(203) 555-0143', '2035550143'],
+    ['US', '+20 3 5550143', '2035550143'],
+    ['US', '0020 3 5550143', '2035550143'],
     ['US', '1 (203) 555-0143', '12035550143'],
     ['MX', '55 1234 5678', '525512345678'],
     ['MX', '044 55 1234 5678', '525512345678'],
@@ -120,6 +127,16 @@ describe('a national number (design D5)', () => {
     ['RU', '8 (912) 345-67-89', '79123456789'],
     ['DE', '0151 23456789', '4915123456789'],
     ['DE', '0049 151 23456789', '4915123456789'],
+    // Also a number in Texas; a German number is written with its zero.
+    ['DE', '151 23456789', '15123456789'],
+    ['DE', '+1 512 345 6789', '15123456789'],
+    ['FR', '6 12 34 56 78', '612345678'],
+    ['FR', '06 12 34 56 78', '33612345678'],
+    ['BR', '(11) 96123-4567', '5511961234567'],
+    ['BR', '011 96123-4567', '5511961234567'],
+    ['BR', '55 11 96123-4567', '5511961234567'],
+    // Of the area with the digits of the country code.
+    ['BR', '(55) 99123-4567', '5555991234567'],
     // An Italian number keeps its leading zero.
     ['IT', '06 698 12345', '390669812345'],
     ['IT', '+39 06 698 12345', '390669812345'],
@@ -128,15 +145,89 @@ describe('a national number (design D5)', () => {
     expect(phone(raw, e164In(region))?.identity).toBe(digits)
   })
 
+  const both: readonly (readonly [Region, string, string])[] = [
+    // Georgia and Norway, Connecticut and Egypt, Mexico City and New Jersey.
+    ['US', '(478) 513-2397', '47 851 32 397'],
+    ['US', '203.555.0143', '20 3 5550143'],
+    ['MX', '1 55 1234 5678', '1 551 234 5678'],
+  ]
+  test.each(both)('in %s is rejected if it is one of another country too: %p, +%s', (region, raw, abroad) => {
+    const contacts = contactsOf(e164In(region), (domain) => domain)
+    expect(contacts.phone(raw)).toBeUndefined()
+    expect([contacts.faultOf(raw, 'SMS'), contacts.faultOf(raw)]).toEqual(
+      Array(2).fill(
+        'is a national number and also a number of another country. Begin it with + and the country code.',
+      ),
+    )
+    expect(contacts.phone(`+${abroad}`)?.identity).toBe(abroad.replaceAll(' ', ''))
+    expect(contacts.phone(`00${abroad}`)?.identity).toBe(abroad.replaceAll(' ', ''))
+    expect(phone(raw, e164In(undefined))?.identity).toBe(raw.replace(/\D/g, ''))
+  })
+
   test.each(mobiles)('in $region for a mobile number in national format', ({ region, number, digits }) => {
     const dialed = number.formatNational().replace(/[^0-9]/g, '')
-    expect(phone(number.formatNational(), e164In(region))?.identity).toBe(isE164(dialed) ? dialed : digits)
+    const expected = isE164(dialed) && dialed !== digits ? undefined : digits
+    expect(phone(number.formatNational(), e164In(region))?.identity).toBe(expected)
   })
 
   test.each(['', '+', '()', '00', '0', '-.-'])('without digits is rejected: %p', (raw) => {
     expect(phone(raw, e164In('IN'))).toBeUndefined()
   })
 })
+
+/**
+ * Random mobile numbers as people write them in a region: how many of 100 are read as that number, how many are
+ * rejected because they are a number of another country too.
+ */
+describe('of 1000 random national mobile numbers', () => {
+  const rows: readonly (readonly [region: CountryCode, atHome: number, rejected: number])[] = [
+    ['US', 903, 97],
+    ['CA', 859, 141],
+    ['MX', 872, 128],
+    ['BR', 855, 145],
+    ['IN', 950, 50],
+    ['CN', 535, 465],
+    ['ES', 990, 10],
+    ['GB', 1000, 0],
+    ['DE', 1000, 0],
+    ['FR', 1000, 0],
+    ['NG', 1000, 0],
+  ]
+  test.each(rows)(
+    'in %s some %p are read at home, %p are rejected, none goes abroad',
+    (region, atHome, rejected) => {
+      const contacts = contactsOf(e164In(region), (domain) => domain)
+      const read = randomMobiles(region, 1000).map((number) => {
+        // As short as people write it: with the trunk prefix only where it is required.
+        const written = number.format('NATIONAL', { nationalPrefix: false })
+        const identity = contacts.phone(written)?.identity
+        if (identity !== undefined) return identity === number.number.slice(1) ? 'home' : `abroad: ${written}`
+        expect(contacts.faultOf(written, 'SMS')).toContain('Begin it with + and the country code.')
+        return 'rejected'
+      })
+      expect(read.filter((result) => result.startsWith('abroad'))).toEqual([])
+      const count = read.filter((result) => result === 'rejected').length
+      expect(Math.abs(count - rejected)).toBeLessThanOrEqual(rejected === 0 ? 0 : 30)
+      expect(Math.abs(1000 - count - atHome)).toBeLessThanOrEqual(30)
+    },
+  )
+})
+
+function randomMobiles(region: CountryCode, count: number): readonly PhoneNumber[] {
+  const random = new Random(1)
+  const plan = metadata.countries[region]
+  if (!plan) throw new RangeError(region)
+  // The plans of North America have one pattern for fixed lines and mobiles.
+  const [pattern, lengths = plan[3]] = plan[11][1]?.[0] ? plan[11][1] : plan[11][0]
+  const mobile = new RegExp(`^(?:${pattern})$`)
+  const numbers: PhoneNumber[] = []
+  while (numbers.length < count) {
+    const digits = Array.from({ length: random.pick<number>(lengths) }, () => random.below(10)).join('')
+    const number = mobile.test(digits) ? parsePhoneNumber(digits, region) : undefined
+    if (number?.isValid() && number.nationalNumber === digits) numbers.push(number)
+  }
+  return numbers
+}
 
 describe('numbers of all plans with random changes', () => {
   const codes = [...Object.keys(metadata.country_calling_codes), ...Object.keys(metadata.nonGeographic)]
@@ -182,12 +273,14 @@ describe('numbers of all plans with random changes', () => {
     'have an identity that does not change when it is normalized again, with the region %p',
     (region) => {
       const identityOf = (raw: string) => phone(raw, e164In(region))?.identity
+      const isInternational = (raw: string) => /^(?:\+|00)/.test(raw)
       fc.assert(
         fc.property(fc.constantFrom('', '0', '00', '+', '+0'), numbers, (prefix, number) => {
           const identity = identityOf(prefix + number)
           if (identity === undefined) return
-          expect(identityOf(identity)).toBe(identity)
           expect(identityOf(`+${identity}`)).toBe(identity)
+          // Without + its digits may be a national number too, which is then rejected, not another phone.
+          if (!isInternational(prefix + number)) expect([identity, undefined]).toContain(identityOf(identity))
         }),
         { numRuns: 1000 },
       )

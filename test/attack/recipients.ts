@@ -28,6 +28,14 @@ const handsets: Readonly<Record<string, readonly string[]>> = {
   MX: ['+52 55 1234 5678', '+52 1 55 1234 5678'],
 }
 
+/** By region: its country code, and national numbers that are also numbers of Norway, Hungary, Denmark and others. */
+const nationalNumbers: Readonly<Record<string, readonly [code: string, numbers: readonly string[]]>> = {
+  US: ['1', ['(478) 513-2397', '(363) 363-8150']],
+  MX: ['52', ['455 535 6886', '644 354 2811']],
+  BR: ['55', ['(33) 91206-4094', '(51) 96740-6005']],
+  IN: ['91', ['6565 558 125', '6620 497 479']],
+}
+
 /** Spellings of one mailbox each (design D6, D24). */
 const mailboxes: Readonly<Record<string, readonly string[]>> = {
   'an ideographic full stop': ['a@example.com', 'a@example。com'],
@@ -152,6 +160,18 @@ export const recipientAttacks: readonly Attack[] = [
   attack('trunk prefixes of DE, FR, IN, RU and AR, old mobile prefix of MX', {}, async (target, check) => {
     for (const spellings of Object.values(handsets)) await checkOneSent(target, check, 'phone', spellings)
   }),
+  ...Object.entries(nationalNumbers).map(([region, [code, numbers]]) =>
+    attack(
+      `national numbers that are also in another country, PHONE_DEFAULT_REGION=${region}`,
+      { ...noSendLimits, PHONE_DEFAULT_REGION: region },
+      async (target, check) => {
+        for (const number of numbers) await target.post('/otp/send', { phone: number })
+        await target.post('/notify', { channel: 'SMS', brandId: 'acme', to: numbers, message: 'x' })
+        const abroad = (await target.messages()).filter(({ to }) => !to.startsWith(code))
+        check(abroad.length === 0, `sent to ${abroad.map(({ to }) => `+${to}`).join(', ')}`)
+      },
+    ),
+  ),
   attack(
     '700 guesses at one phone in 7 spellings',
     { ...noSendLimits, PHONE_DEFAULT_REGION: 'GB' },

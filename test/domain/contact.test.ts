@@ -5,7 +5,7 @@ import * as contact from '../../src/domain/contact.ts'
 
 const { earlierRecipient, mailboxOf, mask, parseChannel } = contact
 
-const noPlan = (digits: string) => digits
+const noPlan = ({ digits }: contact.Dialed) => digits
 const phone = (raw: unknown) => contact.phone(raw, noPlan)
 const email = (raw: unknown) => contact.email(raw, toAsciiDomain)
 

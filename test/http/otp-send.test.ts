@@ -285,6 +285,31 @@ describe('a phone', () => {
     }
     await indian.close()
   })
+
+  test('that is one of two countries is rejected with PHONE_DEFAULT_REGION, and never sent abroad (D5)', async () => {
+    const american = await createTestApp({ PHONE_DEFAULT_REGION: 'US' })
+    await american.brand('acme')
+    // Of Georgia (US), and of Norway.
+    const both = '(478) 513-2397'
+    const sms = { channel: 'SMS', brandId: 'acme', message: 'Hello' }
+    const answers = [
+      await american.post('/otp/send', { phone: both }),
+      await american.post('/otp/resend', { phone: both }),
+      await american.post('/notify', { ...sms, to: ['+1 202 555 0143', both] }),
+      await american.post('/otp/verify', { phone: both, otp: '123456' }),
+    ]
+    const [send, resend, notify, verify] = answers
+    for (const answer of answers)
+      expect(answer.body.message).toContain('Begin it with + and the country code.')
+    for (const answer of [send, resend]) if (answer) expectError(answer, 400, 'validation_error', 'phone')
+    if (notify) expectError(notify, 400, 'validation_error', 'to[1]')
+    if (verify) expectError(verify, 400, 'invalid_contact')
+    expect(await american.outbox()).toEqual([])
+    expectSuccess(await american.post('/otp/send', { phone: '+1 (478) 513-2397' }), ['expiresIn'])
+    expectSuccess(await american.post('/otp/send', { phone: '+47 851 32 397' }), ['expiresIn'])
+    expect((await american.outbox()).map(({ to }) => to)).toEqual(['14785132397', '4785132397'])
+    await american.close()
+  })
 })
 
 describe('an e-mail address', () => {

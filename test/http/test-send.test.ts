@@ -222,7 +222,7 @@ describe('a test message', () => {
   const refusals: readonly (readonly [string, Partial<TestSend>, string])[] = [
     ['an unknown brand', { brand: 'other' }, 'Brand other does not exist.'],
     ['an unknown template', { key: 'TABLE_READY' }, 'Brand acme has no template TABLE_READY.'],
-    ['no recipient', { to: '12' }, '7 to 15 digits, or an e-mail address'],
+    ['no recipient', { to: '12' }, '7 to 15 digits'],
     ['no language', { lang: 'hi_IN' }, 'BCP 47'],
     [
       'an unknown value',

@@ -97,7 +97,7 @@ const phone = Type.String({
   description:
     'A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00 and a trunk ' +
     'prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also accepts national ' +
-    'numbers. Digits that are a valid E.164 number are read as E.164.',
+    'numbers, and rejects those that are a number of another country too. Send the country code with +.',
 })
 const email = Type.String({
   pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$',

@@ -77,7 +77,7 @@ type Query = Readonly<Record<string, string | undefined>>
 function readQuery({ to, after, limit }: Query, contacts: Contacts): OutboxQuery {
   const recipient = contacts.phone(to) ?? contacts.email(to)
   if (to !== undefined && !recipient) {
-    throw invalidField('to', 'must be a phone number or an e-mail address.')
+    throw invalidField('to', contacts.faultOf(to))
   }
   return {
     ...(recipient ? { identity: recipient.identity } : {}),

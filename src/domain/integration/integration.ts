@@ -1,6 +1,6 @@
 import { type Body, isGiven, optionalText, text } from '../body.ts'
 import type { BrandWithTexts } from '../brands/brand.ts'
-import { type Channel, type Contacts, parseChannel, recipientFault } from '../contact.ts'
+import { type Channel, type Contacts, parseChannel } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, invalidField } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
@@ -110,7 +110,7 @@ function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, '
   }
   const fault = scriptFault(names.brandName)
   if (fault !== undefined) throw invalidField('brandName', fault)
-  if (!contactEmail) throw invalidField('contactEmail', recipientFault(body.contactEmail, 'EMAIL'))
+  if (!contactEmail) throw invalidField('contactEmail', contacts.faultOf(body.contactEmail, 'EMAIL'))
   return {
     ...names,
     contactEmail: contactEmail.identity,

@@ -8,14 +8,7 @@ import {
   notifyBrand,
   ownTemplateKeys,
 } from '../brands/brand.ts'
-import {
-  type Channel,
-  type Contacts,
-  mask,
-  parseChannel,
-  type Recipient,
-  recipientFault,
-} from '../contact.ts'
+import { type Channel, type Contacts, mask, parseChannel, type Recipient } from '../contact.ts'
 import type { DestinationPorts } from '../destinations/decide.ts'
 import type { Effect } from '../effects.ts'
 import { attemptsFailed } from '../events/message-events.ts'
@@ -188,7 +181,7 @@ function readSmsOrder(
     'message' in fields
       ? { content: { text: fields.message, template: null }, tooLong: undefined }
       : templateSms(ports, to, { ...fields, lang: readLang(body) }, brand)
-  const recipients = recipientsOf(to, 'SMS', ports.contacts.phone).map(({ recipient, position }) => {
+  const recipients = recipientsOf(to, 'SMS', ports.contacts).map(({ recipient, position }) => {
     const field = `to[${position - 1}]`
     return { recipient, position, way: smsWay(ports, context, recipient, { field, brand, policy, content }) }
   })
@@ -232,7 +225,7 @@ function readMailOrder(ports: NotifyPorts, context: RequestContext, body: Body, 
   const content = readMail(body, ports.textOf, brand)
   context.reference = readReference(body)
   const expiresAt = readExpiry(body, ports.now())
-  return { content, recipients: recipientsOf(to, 'EMAIL', ports.contacts.email), expiresAt }
+  return { content, recipients: recipientsOf(to, 'EMAIL', ports.contacts), expiresAt }
 }
 
 function refuseDisabledTemplate(body: Body, brand: BrandWithTexts): void {
@@ -284,7 +277,7 @@ function templateSms(
     return notifySms(brand, template, values, lang)
   } catch (cause) {
     if (cause instanceof Failure) throw cause
-    const recipients = recipientsOf(to, 'SMS', contacts.phone).map(
+    const recipients = recipientsOf(to, 'SMS', contacts).map(
       ({ position }) => ({ index: recipientIndex(position), status: 'failed' }) as const,
     )
     throw new Failure('notification_failed', undefined, { channel: 'SMS', recipients, cause })
@@ -356,15 +349,12 @@ interface Addressee {
 }
 
 /** Duplicates after normalization become one recipient, at the first position (design D30). */
-function recipientsOf(
-  to: readonly string[],
-  channel: Channel,
-  normalize: (raw: string) => Recipient | undefined,
-): Addressee[] {
+function recipientsOf(to: readonly string[], channel: Channel, contacts: Contacts): Addressee[] {
+  const normalize = channel === 'SMS' ? contacts.phone : contacts.email
   const byIdentity = new Map<string, Addressee>()
   for (const [index, raw] of to.entries()) {
     const recipient = normalize(raw)
-    if (!recipient) throw invalidField(`to[${index}]`, recipientFault(raw, channel))
+    if (!recipient) throw invalidField(`to[${index}]`, contacts.faultOf(raw, channel))
     if (byIdentity.has(recipient.identity)) continue
     byIdentity.set(recipient.identity, { recipient, position: index + 1 })
   }

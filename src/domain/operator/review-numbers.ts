@@ -12,7 +12,7 @@ export const maxReviewDays = 90
 export interface ReviewNumberPorts extends PolicyPorts {
   readonly brands: Pick<Brands, 'bySlug'>
   readonly secrets: Pick<Secrets, 'newCode' | 'keyedCodes' | 'subjects'>
-  readonly contacts: Pick<Contacts, 'phone'>
+  readonly contacts: Pick<Contacts, 'phone' | 'faultOf'>
 }
 
 /** Fields as operators write them. */
@@ -121,11 +121,7 @@ function recipientIn(
   phone: string,
 ): { readonly identity: Recipient['identity']; readonly subjects: readonly [string, ...string[]] } {
   const recipient = contacts.phone(phone)
-  if (!recipient) {
-    throw new OperatorError(
-      'The phone number must have 7 to 15 digits, and only spaces and + - ( ) . beside them.',
-    )
-  }
+  if (!recipient) throw new OperatorError(`The phone number ${contacts.faultOf(phone, 'SMS')}`)
   return { identity: recipient.identity, subjects: secrets.subjects('SMS', recipient.identity) }
 }
 

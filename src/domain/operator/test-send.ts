@@ -257,7 +257,7 @@ function stepOf(ports: TestPorts, name: string, content: SmsContent, { steps }: 
 }
 
 function recipientIn({ contacts }: Pick<TestPorts, 'contacts'>, to: string): Recipient {
-  const recipient = to.includes('@') ? contacts.email(to) : contacts.phone(to)
+  const recipient = contacts.phone(to) ?? contacts.email(to)
   if (recipient) return recipient
-  throw new OperatorError('The recipient must be a phone number of 7 to 15 digits, or an e-mail address.')
+  throw new OperatorError(`The recipient ${contacts.faultOf(to)}`)
 }

@@ -1,13 +1,6 @@
 import { type Body, isGiven, judged, readReference } from '../body.ts'
 import { approvedBrand, type Brands, type BrandWithTexts, registrationOf } from '../brands/brand.ts'
-import {
-  type Channel,
-  type Contacts,
-  mailboxOf,
-  parseChannel,
-  type Recipient,
-  recipientFault,
-} from '../contact.ts'
+import { type Channel, type Contacts, mailboxOf, parseChannel, type Recipient } from '../contact.ts'
 import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
 import type { Effect } from '../effects.ts'
 import { attemptsFailed } from '../events/message-events.ts'
@@ -361,7 +354,7 @@ function readOrder(
   if (channel === undefined) throw invalidField('channel', 'must be SMS or EMAIL.')
   const field = channel === 'SMS' ? 'phone' : 'email'
   if (!isGiven(body[field])) throw invalidField(field, `is required when \`channel\` is ${channel}.`)
-  if (to === undefined) throw invalidField(field, recipientFault(body[field], channel))
+  if (to === undefined) throw invalidField(field, ports.contacts.faultOf(body[field], channel))
   const loginId = brand.loginIdEnabled ? optionalWords('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   context.reference = readReference(body)

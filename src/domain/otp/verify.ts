@@ -1,6 +1,6 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brands } from '../brands/brand.ts'
-import { type Contacts, type Recipient, recipientFault } from '../contact.ts'
+import type { Contacts, Recipient } from '../contact.ts'
 import type { DestinationOf } from '../destinations/destination.ts'
 import { noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, failureMessages, invalid, invalidField } from '../failures.ts'
@@ -104,8 +104,8 @@ function readAnswer(body: Body, appId: string, contacts: Contacts): { recipient:
   const recipient = isGiven(body.phone) ? contacts.phone(body.phone) : contacts.email(body.email)
   if (recipient === undefined) {
     const problem = isGiven(body.phone)
-      ? `\`phone\` ${recipientFault(body.phone, 'SMS')}`
-      : `\`email\` ${recipientFault(body.email, 'EMAIL')}`
+      ? `\`phone\` ${contacts.faultOf(body.phone, 'SMS')}`
+      : `\`email\` ${contacts.faultOf(body.email, 'EMAIL')}`
     throw new Failure('invalid_contact', `${failureMessages.invalid_contact} ${problem}`)
   }
   if (!isAppId(appId)) throw new Failure('invalid_app_id')

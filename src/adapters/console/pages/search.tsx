@@ -39,8 +39,8 @@ export function searchPage(pageContext: PageContext, { query, hits, since }: Sea
             request IDs of calls and of integration requests, and the last 8 characters of those of calls
           </li>
           <li>
-            recipients: the whole phone number, with its country code unless <code>PHONE_DEFAULT_REGION</code>{' '}
-            is set, or e-mail address, since otpost stores only its hash
+            recipients: the whole phone number, with + and its country code, or e-mail address, since otpost
+            stores only its hash
           </li>
           <li>apps and brands: any part of an app ID, slug or name</li>
           <li>references of callers and message IDs of providers: the whole text, in upper and lower case</li>

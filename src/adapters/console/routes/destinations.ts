@@ -44,7 +44,7 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
     const [number, brand] = [field(form, 'number'), field(form, 'brand')]
     const digits = settings.contacts.phone(number)?.identity
     if (digits === undefined) {
-      const problem = 'Enter a phone number of 7 to 15 digits.'
+      const problem = `The number ${settings.contacts.faultOf(number, 'SMS')}`
       return shown(pageContext, { check: { number, brand, result: null, problem } }, 400)
     }
     const [{ rules }, prefixes] = await Promise.all([ports.policy.rows(), ports.guard.prefixes()])
