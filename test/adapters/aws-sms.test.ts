@@ -131,7 +131,7 @@ describe('conversion feedback', () => {
   test.each<[number, string, Outcome]>([
     [400, 'ResourceNotFoundException', failure('content', 'ResourceNotFoundException')],
     [400, 'AccessDeniedException', failure('account', 'AccessDeniedException')],
-    [500, 'InternalServerException', failure('retryable', 'InternalServerException')],
+    [500, 'InternalServerException', failure('unknown', 'InternalServerException')],
   ])('is classified after HTTP %p with %s', async (status, type, outcome) => {
     double.answer(() => Response.json({ __type: type }, { status }))
     expect(await report()).toEqual(outcome)

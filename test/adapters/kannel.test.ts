@@ -196,8 +196,8 @@ describe('the response', () => {
     [404, 'Unknown request.', failure('account', 'HTTP 404')],
     [302, '', failure('account', 'HTTP 302')],
     [429, '', failure('retryable', 'HTTP 429')],
-    [500, 'Sending failed.', failure('retryable', 'HTTP 500')],
-    [502, '<html>canary</html>', failure('retryable', 'HTTP 502')],
+    [500, 'Sending failed.', failure('unknown', 'HTTP 500')],
+    [502, '<html>canary</html>', failure('unknown', 'HTTP 502')],
     [503, 'Temporal failure, try again later.', failure('retryable', 'HTTP 503')],
     [503, '0: Accepted for delivery', failure('retryable', 'HTTP 503')],
   ])('%i %p has the right outcome', async (status, text, outcome) => {

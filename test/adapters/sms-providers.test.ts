@@ -35,6 +35,8 @@ interface Provider {
   readonly codes: Partial<Record<Meaning, string>>
   refusal?(status: number, code: string): string
   reasonOf?(code: string): string
+  /** What an unknown outcome also has: the ID of the message, if it is known before the response. */
+  readonly namedBefore?: { readonly providerMessageId: string }
   /** Statuses without a body that have a different class here, or none. */
   readonly bare?: Readonly<Record<number, Meaning>>
   /** Invalid success responses besides the common ones; undefined: the body is not read. */
@@ -70,7 +72,8 @@ const msg91Common = {
   taken: JSON.stringify(msg91Taken),
   accepted: { kind: 'accepted', providerMessageId: flowId },
   codes: {
-    retryable: `${each([200, 400], '001 002 601')} 503:999`,
+    retryable: `${each([200, 400, 500], '001 002')} 503:999`,
+    unknown: `${each([200, 400, 500], '601')} ${each([500, 502, 504], '999')}`,
     recipient: each([200, 400], '202'),
     account: each([200, 400], '104 105 106 201 205 207 208 209 210 301 302 303 401 418 505 506'),
     content: each([200, 400], '101 102 103 107 203 211 306 307 308 309 310 311 999'),
@@ -113,8 +116,9 @@ const providers: Readonly<Record<string, Provider>> = {
         400:21660 400:21661 400:21662 400:21663 400:21668 404:21701 403:21702 403:21703 404:21704 404:21705 400:21910
         400:90007 400:90014 400:29999`,
       recipient: '400:21211 400:21214 400:21217 400:21265 400:21266 400:21268 400:21610 400:21614 400:21635',
-      retryable: `400:14107 429:20429 500:20500 503:20503 400:21611 400:21730 400:63017 400:63018 429:63038 429:29999
-        500:29999 503:29999`,
+      retryable: `400:14107 429:20429 503:20503 400:21611 400:21730 400:63017 400:63018 429:63038 429:29999
+        503:29999`,
+      unknown: '500:20500 500:29999 502:29999 504:29999',
     },
     // The error text often has the phone number.
     refusal: (status, code) =>
@@ -147,7 +151,8 @@ const providers: Readonly<Record<string, Provider>> = {
     taken: vonageAnswer([vonageTaken]),
     accepted: { kind: 'accepted', providerMessageId: '0A0000000123ABCD1' },
     codes: {
-      retryable: '200:1 200:5 200:10 503:98',
+      retryable: '200:1 200:10 429:98 503:98',
+      unknown: '200:5 500:98 502:98 504:98',
       content: '200:2 200:3 200:12 200:15 200:22 200:23 200:29 200:99',
       account: '200:4 200:8 200:9 200:11 200:14 200:32 401:8',
       recipient: '200:6 200:7 200:33',
@@ -201,8 +206,8 @@ const providers: Readonly<Record<string, Provider>> = {
         [403],
         'AuthorizationError InvalidSecurity InvalidClientTokenId SignatureDoesNotMatch AccessDenied ExpiredToken ExpiredTokenException MissingAuthenticationToken OptInRequired UnrecognizedClientException SomethingNew',
       )} ${each([400], 'AccessDeniedException IncompleteSignature NotAuthorized RequestExpired')}`,
-      retryable: `429:Throttled 400:Throttling 400:ThrottlingException 500:InternalError 500:InternalFailure
-        503:ServiceUnavailable 500:SomethingNew`,
+      retryable: '429:Throttled 400:Throttling 400:ThrottlingException 503:ServiceUnavailable 503:SomethingNew',
+      unknown: `500:InternalError 500:InternalFailure ${each([500, 502, 504], 'SomethingNew')}`,
     },
     refusal: (_, code) =>
       `<ErrorResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><Error><Type>Sender</Type><Code>${code}</Code>
@@ -246,8 +251,8 @@ const providers: Readonly<Record<string, Provider>> = {
         [400],
         'AccessDeniedException ServiceQuotaExceededException UnrecognizedClientException InvalidSignatureException ExpiredTokenException IncompleteSignature MissingAuthenticationToken NotAuthorized OptInRequired RequestExpired',
       )} 403:SomethingNew`,
-      retryable:
-        '400:ThrottlingException 500:InternalServerException 503:ServiceUnavailable 500:SomethingNew',
+      retryable: '400:ThrottlingException 503:ServiceUnavailable 503:SomethingNew',
+      unknown: `500:InternalServerException 500:InternalFailure ${each([500, 502, 504], 'SomethingNew')}`,
     },
     refusal: (_, code) =>
       JSON.stringify({
@@ -306,6 +311,7 @@ const providers: Readonly<Record<string, Provider>> = {
     taken: '',
     accepted: { kind: 'accepted', providerMessageId: anySms.id },
     codes: {},
+    namedBefore: { providerMessageId: anySms.id },
     bare: { 304: 'account' },
     wrong: [
       ['SMS_WEBHOOK_URL', 'canary', 'ftp://canary.example/sms', 'http://canary.example/sms'],
@@ -314,18 +320,12 @@ const providers: Readonly<Record<string, Provider>> = {
   },
 }
 
-/** The class of a status without an error code. */
+/** The class of a status without an error code (design D26). */
 const bareStatuses: Readonly<Record<number, Meaning>> = {
   ...{ 301: 'account', 302: 'account', 303: 'account', 307: 'account', 308: 'account' },
   ...{ 400: 'content', 401: 'account', 403: 'account', 404: 'account', 413: 'content', 422: 'content' },
-  ...{
-    408: 'retryable',
-    429: 'retryable',
-    500: 'retryable',
-    502: 'retryable',
-    503: 'retryable',
-    504: 'retryable',
-  },
+  ...{ 408: 'retryable', 429: 'retryable', 503: 'retryable' },
+  ...{ 500: 'unknown', 502: 'unknown', 504: 'unknown', 520: 'unknown' },
 }
 
 function configure(provider: Provider, env: Readonly<Record<string, string>>) {
@@ -388,7 +388,9 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
       const bodies = Number(http) === 304 ? [''] : ['', '<html>919812345678</html>', taken]
       for (const [index, body] of bodies.entries()) {
         server.answer(() => new Response(body === '' ? null : body, init))
-        expect(await send(provider, server.url)).toEqual(failure(meaning, `HTTP ${http}`))
+        const outcome = failure(meaning, `HTTP ${http}`)
+        const named = meaning === 'unknown' ? provider.namedBefore : undefined
+        expect(await send(provider, server.url)).toEqual({ ...outcome, ...named })
         expect(server.received).toHaveLength(index + 1)
       }
       await elsewhere.stop()
@@ -422,13 +424,26 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
     expect((await send(provider, server.url)).kind).toBe('retryable')
   })
 
-  test('has an unknown outcome if the connection ends after the request', async () => {
+  test('has an unknown outcome if a connection, new or reused, ends after the request, and sends once', async () => {
+    let requests = 0
     const gateway = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
-      socket: { data: (socket) => socket.terminate() },
+      socket: {
+        data(socket, bytes) {
+          // A body may arrive after its head.
+          if (!bytes.toString().startsWith('POST ')) return
+          requests++
+          if (requests > 1) socket.terminate()
+          else socket.write(`HTTP/1.1 ${status} OK\r\ncontent-length: ${taken.length}\r\n\r\n${taken}`)
+        },
+      },
     })
-    expect((await send(provider, `http://127.0.0.1:${gateway.port}`)).kind).toBe('unknown')
+    const url = `http://127.0.0.1:${gateway.port}`
+    expect((await send(provider, url)).kind).toBe('accepted')
+    expect((await send(provider, url)).kind).toBe('unknown')
+    expect((await send(provider, url)).kind).toBe('unknown')
+    expect(requests).toBe(3)
     gateway.stop(true)
   })
 

@@ -162,7 +162,7 @@ describe('the response', () => {
 
   test('has a body that is neither repeated nor evaluated', async () => {
     receiver.answer(() => Response.json({ accepted: true, echo: message.text }, { status: 500 }))
-    expect(await send()).toEqual({ kind: 'retryable', reason: 'HTTP 500' })
+    expect(await send()).toEqual({ kind: 'unknown', reason: 'HTTP 500', providerMessageId: message.id })
   })
 
   test('with an endless body is classified by its status, and the connection is closed', async () => {

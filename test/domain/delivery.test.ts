@@ -95,7 +95,7 @@ function world(routes: Partial<Readonly<Record<SmsRoute, Script>>>) {
     name,
     async send(sms, limitMs) {
       asked.push({ name, sms, timeoutMs: limitMs })
-      now += takesMs
+      now += Math.min(takesMs, limitMs)
       const answer = answers.get(name) ?? outcome
       if (answer instanceof Error) throw answer
       return answer
@@ -157,7 +157,7 @@ describe('the order of SMS providers', () => {
       'a/plain',
       accepted,
     ],
-    ...(['down', 'noCredit', 'rejectedText'] as const).map(
+    ...(['down', 'noCredit', 'rejectedText', 'timedOut'] as const).map(
       (failure): Row => [
         `after ${failure} the next provider is tried, then the next route`,
         `a:${failure} b:${failure}`,
@@ -176,37 +176,31 @@ describe('the order of SMS providers', () => {
       rejectedNumber,
     ],
     [
-      'after a time-out the rest of the route is skipped, and the next route is tried',
-      'a:timedOut b:accepted',
+      'after a rejected number that follows a time-out, no other provider is tried',
+      'a:timedOut b:rejectedNumber',
       'c:accepted',
       both,
-      'a/template c/plain',
-      accepted,
+      'a/template b/template',
+      rejectedNumber,
     ],
-    [
-      'after a time-out that provider is skipped on the next route',
-      'a:timedOut',
-      'a:accepted b:accepted',
-      both,
-      'a/template b/plain',
-      accepted,
-    ],
-    [
-      'a provider that was down on a route is tried on the next',
-      'a:down',
-      'a:accepted',
-      both,
-      'a/template a/plain',
-      accepted,
-    ],
-    [
-      'a provider that was down on a route is the last on the next',
-      'a:down',
-      'a:accepted b:accepted',
-      both,
-      'a/template b/plain',
-      accepted,
-    ],
+    ...(['down', 'timedOut'] as const).flatMap((failure): Row[] => [
+      [
+        `a provider that was ${failure} on a route is tried on the next`,
+        `a:${failure}`,
+        'a:accepted',
+        both,
+        'a/template a/plain',
+        accepted,
+      ],
+      [
+        `a provider that was ${failure} on a route is the last on the next`,
+        `a:${failure}`,
+        'a:accepted b:accepted',
+        both,
+        'a/template b/plain',
+        accepted,
+      ],
+    ]),
     [
       'a provider that rejected the template keeps its position on the next route',
       'a:rejectedText',
@@ -215,7 +209,6 @@ describe('the order of SMS providers', () => {
       'a/template a/plain',
       accepted,
     ],
-    ['with one route a time-out ends the delivery', '', 'a:timedOut b:accepted', plain, 'a/plain', timedOut],
     [
       'a provider that throws has an unknown outcome, like a time-out',
       'a:bug',
@@ -324,25 +317,19 @@ describe('the time of a delivery (design D26)', () => {
 
   test('is at most twice the time-out of one call', async () => {
     expect(longestDeliveryMs(timeoutMs)).toBe(8000)
-    const { ports, names } = world({
-      template: [slow('a', timeoutMs), slow('b', timeoutMs)],
-      plain: [['c', accepted]],
-    })
-    expect(await deliver(ports, newContext(), message, both)).toEqual(down)
-    expect(names()).toEqual(['a/template', 'b/template'])
+    const { ports, names } = world({ plain: [slow('a', timeoutMs), slow('b', timeoutMs), ['c', accepted]] })
+    expect(await deliver(ports, newContext(), message, plain)).toEqual(down)
+    expect(names()).toEqual(['a/plain', 'b/plain'])
   })
 
   test('ends without another call if too little is left for a response', async () => {
-    const given = { template: [slow('a', 3500), slow('b', 3500)], plain: [['c', accepted]] } as const
-    const [left, tooLittle] = [
-      world(given),
-      world({ ...given, template: [slow('a', 3500), slow('b', 3501)] }),
-    ]
-    await deliver(left.ports, newContext(), message, both)
-    expect(left.names()).toEqual(['a/template', 'b/template', 'c/plain'])
+    const given = (ms: number) => world({ plain: [slow('a', 3500), slow('b', ms), ['c', accepted]] })
+    const [left, tooLittle] = [given(3500), given(3501)]
+    await deliver(left.ports, newContext(), message, plain)
+    expect(left.names()).toEqual(['a/plain', 'b/plain', 'c/plain'])
     const call = newContext()
-    expect(await deliver(tooLittle.ports, call, message, both)).toEqual(down)
-    expect(tooLittle.names()).toEqual(['a/template', 'b/template'])
+    expect(await deliver(tooLittle.ports, call, message, plain)).toEqual(down)
+    expect(tooLittle.names()).toEqual(['a/plain', 'b/plain'])
     expect(call.attempts.at(-1)).toMatchObject({
       provider: 'c',
       outcome: 'skipped',
@@ -350,10 +337,27 @@ describe('the time of a delivery (design D26)', () => {
     })
   })
 
-  test('gives a call its own time-out, but no more than is left', async () => {
-    const { ports, asked } = world({ template: [slow('a', 3000), slow('b', 3500)], plain: [['c', accepted]] })
+  test('gives a call its own time-out, but no more than the share of its route in what is left', async () => {
+    const { ports, asked } = world({ template: [slow('a', 3000), slow('b', 2000)], plain: [['c', accepted]] })
     expect(await deliver(ports, newContext(), message, both)).toEqual(accepted)
-    expect(asked.map((each) => each.timeoutMs)).toEqual([4000, 4000, 1500])
+    expect(asked.map((each) => each.timeoutMs)).toEqual([4000, 2500, 3000])
+  })
+
+  test('lets every route have its turn when providers hang, and one provider of a route twice the time-out', async () => {
+    const hangs = (name: string) => [name, timedOut, Number.POSITIVE_INFINITY] as const
+    const each = async (template: Script, onPlain: Script, routing: Routing) => {
+      const { ports, asked } = world({ template, plain: onPlain })
+      await deliver(ports, newContext(), message, routing)
+      return asked.map(({ name, sms, timeoutMs }) => `${name}/${sms.route} ${timeoutMs}`)
+    }
+    expect(await each([hangs('a')], [hangs('a')], both)).toEqual(['a/template 4000', 'a/plain 4000'])
+    expect(await each([hangs('a'), hangs('b'), hangs('c')], [['d', accepted]], both)).toEqual([
+      'a/template 4000',
+      'b/template 2000',
+      'c/template 1000',
+      'd/plain 1000',
+    ])
+    expect(await each([], [hangs('a'), hangs('b'), hangs('c')], plain)).toEqual(['a/plain 4000', 'b/plain 4000'])
   })
 })
 

@@ -548,14 +548,18 @@ describe('a resend', () => {
 
   test('uses another provider than that of a code whose delivery timed out', async () => {
     const receiver = startReceiver(() => new Promise(() => {}))
-    const env = { SMS_PLAIN: 'webhook,outbox', PROVIDER_TIMEOUT_MS: '500', ...receiver.env }
-    const app = await createTestApp(env)
+    const database = await openTestDatabase()
+    const env = { ...database.env, PROVIDER_TIMEOUT_MS: '500', ...receiver.env }
+    const before = await createTestApp({ ...env, SMS_PLAIN: 'webhook' })
     const phone = freshPhone()
-    const timedOut = await app.post('/otp/send', { phone })
+    const timedOut = await before.post('/otp/send', { phone })
     expect(timedOut.status).toBe(502)
+    await before.close()
+    const app = await createTestApp({ ...env, SMS_PLAIN: 'webhook,outbox' })
     app.advance(31)
     expect(await providers(app, await app.post('/otp/resend', { phone }))).toEqual(['outbox'])
     await app.close()
+    await database.remove()
     await receiver.stop()
   })
 

@@ -168,7 +168,10 @@ test('a restart begins with closed circuits, and brands share the circuit state'
 describe('a failing gateway in hybrid mode', () => {
   const never = () => new Promise<Response>(() => {})
   const status = (code: number) => () => new Response(null, { status: code })
-  const failsByTemplate = ({ route }: Asked) => status(route === 'template' ? 500 : 204)()
+  const failsByTemplate =
+    (code: number) =>
+    ({ route }: Asked) =>
+      status(route === 'template' ? code : 204)()
   type Row = readonly [
     gateway: string,
     template: string,
@@ -185,7 +188,15 @@ describe('a failing gateway in hybrid mode', () => {
       both,
       'webhook/template retryable, outbox/plain accepted',
       200,
-      failsByTemplate,
+      failsByTemplate(503),
+    ],
+    [
+      'may have sent the template',
+      'webhook',
+      'webhook',
+      'webhook/template unknown, webhook/plain accepted',
+      200,
+      failsByTemplate(500),
     ],
     [
       'fails on both routes',
@@ -195,20 +206,29 @@ describe('a failing gateway in hybrid mode', () => {
       200,
       status(400),
     ],
-    ['never answers', both, both, 'webhook/template unknown, outbox/plain accepted', 200, never],
-    ['never answers and is all there is', 'webhook', 'webhook', 'webhook/template unknown', 502, never],
+    ['never answers', both, both, 'webhook/template unknown, outbox/template accepted', 200, never],
+    [
+      'never answers and is all there is',
+      'webhook',
+      'webhook',
+      'webhook/template unknown, webhook/plain unknown',
+      502,
+      never,
+    ],
   ]
   test('fails over to the next provider of the route for every error status', async () => {
     gateway.start()
     await start({ OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'webhook,outbox', SMS_PLAIN: 'outbox' })
     const answers: Answer[] = []
     // Provider failures alternate with rejections of the message, so that the circuit stays closed.
-    const codes = [401, 404, 302, 400, 500, 503, 422, 429, 408]
+    const codes = [401, 404, 302, 400, 500, 502, 422, 503, 504, 400, 429, 408]
     for (const code of codes) {
       gateway.answer(status(code))
       answers.push(await send({ brandId: 'dlt' }))
     }
-    const kinds = codes.map((code) => ([500, 503, 429, 408].includes(code) ? 'retryable' : 'rejected'))
+    const kinds = codes.map((code) =>
+      [500, 502, 504].includes(code) ? 'unknown' : [503, 429, 408].includes(code) ? 'retryable' : 'rejected',
+    )
     expect(answers.map((answer) => answer.status)).toEqual(codes.map(() => 200))
     expect(await tried(...answers)).toEqual(
       kinds.map((kind) => `webhook/template ${kind}, outbox/template accepted`),

@@ -692,7 +692,8 @@ describe('the limits used by a request', () => {
     readonly before?: readonly { brandId: string; after?: number }[]
     /** The app's global limit is exhausted first. */
     readonly spent?: boolean
-    readonly gatewayFails?: boolean
+    /** The status that the gateway answers. */
+    readonly gatewayFails?: number
     readonly taken: Taken
   }
   const nothing: Taken = { global: 0, minute: 0, hour: 0, cooldown: false }
@@ -759,10 +760,22 @@ describe('the limits used by a request', () => {
       taken: nothing,
     }),
     sends('refused by the global limit', {}, '429 rate_limited', { spent: true, taken: nothing }),
-    sends('whose delivery fails', {}, '502 sms_failed', { gatewayFails: true, taken: globalOnly }),
+    ...[429, 503].map((status) =>
+      sends(`whose gateway answers ${status}`, {}, '502 sms_failed', {
+        gatewayFails: status,
+        taken: globalOnly,
+      }),
+    ),
+    // The SMS may have been sent (D26).
+    ...[500, 502, 504].map((status) =>
+      sends(`whose gateway answers ${status}`, {}, '502 sms_failed', {
+        gatewayFails: status,
+        taken: { ...all, cooldown: false },
+      }),
+    ),
     sends('whose delivery fails, after one that did not', {}, '502 sms_failed', {
       before: [{ brandId: 'brand9' }],
-      gatewayFails: true,
+      gatewayFails: 503,
       taken: globalOnly,
     }),
     verifies('that finds nothing', { otp: '123456' }, '404 not_found'),
@@ -791,7 +804,8 @@ describe('the limits used by a request', () => {
       app.advance(after)
     }
     if (row.spent) for (let count = 0; count < globalMax; count++) await use(own)
-    if (row.gatewayFails) receiver.answer(() => new Response(null, { status: 503 }))
+    const status = row.gatewayFails
+    if (status) receiver.answer(() => new Response(null, { status }))
     const answer = await app.post(row.path, { ...own.credentials, ...row.body(own) })
     expect(`${answer.status} ${answer.body.error ?? ''}`.trim()).toBe(row.answer)
     receiver.answer(() => new Response(null, { status: 204 }))
@@ -873,7 +887,7 @@ describe('a delivery in progress', () => {
     ]
     expectError(await send(app, { brandId: 'brand1', phone }), 429, 'cooldown_active')
     expectError(await send(app, { brandId: 'brand4', phone }), 429, 'rate_limited')
-    for (const { end } of under) end(500)
+    for (const { end } of under) end(503)
     for (const { answer } of under) expectError(await answer, 502, 'sms_failed')
     for (const brandId of ['brand4', 'brand1', 'brand2'])
       expectSuccess(await send(app, { brandId, phone }), sent)
@@ -885,7 +899,7 @@ describe('a delivery in progress', () => {
     const { app, hold } = await holding()
     const phone = freshPhone()
     const first = await hold({ brandId: 'brand1', phone })
-    first.end(500)
+    first.end(503)
     expectError(await first.answer, 502, 'sms_failed')
     app.advance(50)
     for (const brandId of ['brand1', 'brand2', 'brand3'])
@@ -904,7 +918,7 @@ describe('a delivery in progress', () => {
     app.advance(61)
     for (const brandId of ['brand2', 'brand3', 'brand4'])
       expectSuccess(await send(app, { brandId, phone }), sent)
-    late.end(500)
+    late.end(503)
     expectError(await late.answer, 502, 'sms_failed')
     expectError(await send(app, { brandId: 'brand5', phone }), 429, 'rate_limited')
     await app.close()

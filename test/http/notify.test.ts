@@ -270,9 +270,9 @@ describe('through the webhook provider', () => {
     const attempts = (line as { attempts?: readonly Attempt[] } | undefined)?.attempts ?? []
     const told = attempts.map(({ recipient, outcome }) => `${recipient} ${outcome}`).sort()
     expect(told).toEqual([
-      '15*******01 retryable',
+      '15*******01 unknown',
       '15*******02 accepted',
-      '15*******03 retryable',
+      '15*******03 unknown',
       '15*******04 accepted',
       '15*******05 accepted',
     ])

@@ -110,9 +110,9 @@ const codes = wordTable<Meaning>({
     ServiceQuotaExceededException SignatureDoesNotMatch UnrecognizedClientException
   `,
   retryable: `
-    InternalFailure InternalServerException RequestTimeoutException ServiceUnavailable
-    ServiceUnavailableException Throttling ThrottlingException
+    RequestTimeoutException ServiceUnavailable ServiceUnavailableException Throttling ThrottlingException
   `,
+  unknown: 'InternalFailure InternalServerException',
 })
 
 function outcomeOf(status: number, text: string): Outcome {

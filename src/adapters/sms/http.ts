@@ -151,9 +151,13 @@ function queueOf(host: string): Queue {
   return queue
 }
 
-/** The meaning of an HTTP status alone. A redirect or an unknown path is a wrong setting. */
+/**
+ * The meaning of an HTTP status alone. After 408, 429 and 503 the provider has not taken the message; after any other 5xx it may
+ * have sent it (design D26). A redirect or an unknown path is a wrong setting.
+ */
 export function meaningOfStatus(status: number): Meaning {
-  if (status >= 500 || status === 429 || status === 408) return 'retryable'
+  if (status === 408 || status === 429 || status === 503) return 'retryable'
+  if (status >= 500) return 'unknown'
   if (status < 400 || [401, 402, 403, 404, 405, 407, 410].includes(status)) return 'account'
   return 'content'
 }

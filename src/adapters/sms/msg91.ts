@@ -81,7 +81,8 @@ const codes = wordTable<Meaning>({
   recipient: '202',
   content: '101 102 103 107 203 211 306 307 308 309 310 311',
   account: '104 105 106 201 205 207 208 209 210 301 302 303 401 418 505 506',
-  retryable: '001 002 601',
+  retryable: '001 002',
+  unknown: '601',
 })
 
 /** Errors without a code, by the letters and digits of MSG91's message. */

@@ -98,9 +98,8 @@ const codes = wordTable<Meaning>({
     IncompleteSignature InvalidClientTokenId InvalidSecurity MissingAuthenticationToken
     NotAuthorized OptInRequired RequestExpired SignatureDoesNotMatch UnrecognizedClientException
   `,
-  retryable: `
-    InternalError InternalFailure ServiceUnavailable Throttled Throttling ThrottlingException
-  `,
+  retryable: 'ServiceUnavailable Throttled Throttling ThrottlingException',
+  unknown: 'InternalError InternalFailure',
 })
 
 function outcomeOf(status: number, text: string): Outcome {

@@ -100,12 +100,13 @@ function requestOf(sms: Sms, from: string): URLSearchParams {
   return request
 }
 
-/** "SMS API error codes". 29: a trial account and a number that is not one of its test numbers. */
+/** "SMS API error codes". 5: a fault during the processing. 29: a trial account and a number that is not one of its test numbers. */
 const statuses = wordTable<Meaning>({
   recipient: '6 7 33',
   content: '2 3 12 15 22 23 29',
   account: '4 8 9 11 14 32',
-  retryable: '1 5 10',
+  retryable: '1 10',
+  unknown: '5',
 })
 
 /** Failures also have status 200. A long text is accepted when all of its messages are. */

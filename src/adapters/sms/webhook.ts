@@ -1,6 +1,6 @@
 import { declare } from '../../config/setting.ts'
 import { Failure, invalid } from '../../domain/failures.ts'
-import type { CallbackRequest, DeliveryReport } from '../../domain/messages/providers.ts'
+import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/messages/providers.ts'
 import { signedHeaders, webhookSignature } from '../crypto/standard-webhooks.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type SmsProviderSpec } from './provider.ts'
@@ -46,16 +46,21 @@ export const webhook: SmsProviderSpec = {
         })
         const headers = signedHeaders(key, id, body, now())
         const result = await post(url, { headers, body }, timeoutMs, 'status')
+        const outcome = result.answered ? outcomeOf(result.status) : result.outcome
         // The receiver has our ID even if its response was lost.
-        if (!result.answered) return { ...result.outcome, providerMessageId: id }
-        const { status } = result
-        return status >= 200 && status < 300
-          ? { kind: 'accepted', providerMessageId: id }
-          : failure(meaningOfStatus(status), `HTTP ${status}`)
+        return outcome.kind === 'rejected' || outcome.kind === 'retryable'
+          ? outcome
+          : { ...outcome, providerMessageId: id }
       },
       deliveryReports: { namedBy: 'providerMessageId', read: (call) => readCallback(call, key, now()) },
     })
   },
+}
+
+function outcomeOf(status: number): Outcome {
+  return status >= 200 && status < 300
+    ? { kind: 'accepted' }
+    : failure(meaningOfStatus(status), `HTTP ${status}`)
 }
 
 /** Standard Webhooks, "Verifying timestamps". */

@@ -127,8 +127,9 @@ export interface Charging {
 }
 
 /**
- * Design D26. Open circuits come last. A provider is skipped if too little time is left for its response.
- * After `unknown`, which may have been sent, only the next route continues, without this provider.
+ * Design D14 and D26: one step after the other, until a provider accepts the message or rejects the recipient. A step also follows
+ * `unknown`: the recipient may get the same message twice, instead of none. Open circuits come last. The routes that are left share
+ * the time that is left. A step is skipped if that is too little for a response.
  */
 export async function deliverSms(
   ports: DeliveryPorts,
@@ -141,25 +142,25 @@ export async function deliverSms(
   const isOpen = ({ provider }: Step) => ports.breakers.isOpen(provider.name)
   const open = new Set(steps.filter(isOpen))
   let waiting = orderedSteps(ports, steps, avoid)
-  const unknown: Step[] = []
+  let mayHaveArrived = false
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
   if (steps.length === 0) saveSkipped(ports, context, message, noStep, 'no provider')
   for (let step = waiting[0]; step; step = waiting[0]) {
     waiting = waiting.slice(1)
-    const { route, provider } = step
-    if (unknown.some((each) => each.route === route || each.provider.name === provider.name)) continue
-    const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
+    const { provider } = step
+    const routesLeft = new Set([step, ...waiting].map((each) => each.route)).size
+    const timeoutMs = Math.min(ports.providerTimeoutMs, (deadline - ports.stopwatch()) / routesLeft)
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
       saveSkipped(ports, context, message, step, 'no time left')
       continue
     }
-    if (unknown.length > 0 && !(await charging.mayContinue(step))) {
+    if (mayHaveArrived && !(await charging.mayContinue(step))) {
       saveSkipped(ports, context, message, step, 'budget exhausted')
       continue
     }
     last = await tryProvider(ports, context, message, step, { timeoutMs, charging })
     if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
-    if (last.kind === 'unknown') unknown.push(step)
+    if (last.kind === 'unknown') mayHaveArrived = true
     // A failing provider is likely to fail on the next route too.
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
