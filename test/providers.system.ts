@@ -343,12 +343,12 @@ describe('in hybrid mode', () => {
     },
   )
 
-  test('after a time-out another provider gets the text with the same code, and the first gets no second request', async () => {
+  test('after a time-out the next provider gets the same code, and the first gets no second request', async () => {
     const { phone } = timedOut
     const { verdict, id } = await timedOut.answer
     expect(verdict).toBe(200)
     const { route, code } = journeyOf(phone)
-    expect(route).toEqual(['msg91/template', 'vonage/template', 'twilio/plain'])
+    expect(route).toEqual(['msg91/template', 'vonage/template', 'sns/template'])
     expect((await ask(hybrid, '/otp/verify', { phone, otp: code, brandId: 'dlt' })).verdict).toBe(200)
     // The message that timed out may still arrive, and be the only one.
     for (const message of providerSpecs.askedFor(phone).slice(1)) {
@@ -529,9 +529,9 @@ describe('the stored data', () => {
       }),
       taken(kept('time-out').carrier, 'failed'),
     ])
-    const [, byVonage, byTwilio] = attemptsIn('time-out')
+    const [, byVonage, bySns] = attemptsIn('time-out')
     expect(byVonage).toMatch(/vonage on the template route .*timed out.*; delivered/)
-    expect(byTwilio).toMatch(/twilio on the plain route .*; NOT delivered.*: 30005\)/)
+    expect(bySns).toMatch(/sns on the template route .*; NOT delivered/)
   })
 
   test('a notification has a row for each number', () => {

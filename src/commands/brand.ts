@@ -41,7 +41,7 @@ export function brandCommands(program: Command, env: Env): void {
       'the templates enabled on /notify, separated by commas; "" for none',
       commaList,
     )
-    .option('--dlt', 'use the registered-template (DLT) route, depending on OTP_SMS_MODE')
+    .option('--dlt', 'use the registered-template (DLT) route to Indian numbers, depending on OTP_SMS_MODE')
     .option('--no-dlt', 'use the direct route only')
     .option('--login-id', 'include the loginId of the request in OTP messages')
     .option('--no-login-id', 'omit the loginId')

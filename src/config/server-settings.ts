@@ -192,7 +192,7 @@ export const messageSettings = declare('Messages', {
     default: 'plain',
     choices: ['plain', 'template', 'hybrid'],
     meaning:
-      'Which route SMS codes take. `plain`: the direct route. `template`: the registered-template route for brands with `--dlt`, the direct route for the others. `hybrid`: as `template`, then the direct route with the same code if the registered-template route fails for any cause except a rejected number.',
+      'Which route SMS codes take. `plain`: the direct route. `template`: the registered-template route for Indian numbers (+91) of brands with `--dlt`, the direct route for all others. `hybrid`: as `template`, then the direct route with the same code if the registered-template route fails for any cause except a rejected number, also after a time-out.',
   },
   SMS_PLAIN: {
     default: 'outbox',

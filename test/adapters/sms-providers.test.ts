@@ -206,7 +206,8 @@ const providers: Readonly<Record<string, Provider>> = {
         [403],
         'AuthorizationError InvalidSecurity InvalidClientTokenId SignatureDoesNotMatch AccessDenied ExpiredToken ExpiredTokenException MissingAuthenticationToken OptInRequired UnrecognizedClientException SomethingNew',
       )} ${each([400], 'AccessDeniedException IncompleteSignature NotAuthorized RequestExpired')}`,
-      retryable: '429:Throttled 400:Throttling 400:ThrottlingException 503:ServiceUnavailable 503:SomethingNew',
+      retryable:
+        '429:Throttled 400:Throttling 400:ThrottlingException 503:ServiceUnavailable 503:SomethingNew',
       unknown: `500:InternalError 500:InternalFailure ${each([500, 502, 504], 'SomethingNew')}`,
     },
     refusal: (_, code) =>

@@ -89,7 +89,7 @@ export const contentAttacks: readonly Attack[] = [
     'a businessName of another on the template route',
     { OTP_SMS_MODE: 'template' },
     async (target, check) => {
-      await target.post('/otp/send', { brandId: 'dlt', phone: to, businessName: 'Other Bank' })
+      await target.post('/otp/send', { brandId: 'dlt', phone: '+91 98123 45678', businessName: 'Other Bank' })
       const text = (await target.messages()).at(-1)?.text ?? 'nothing was sent'
       check(text.includes('Brand dlt'), text.replace(/\d{6}/, '…'))
     },

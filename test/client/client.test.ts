@@ -78,7 +78,7 @@ test.each(codes)('%s returns %s with its message, status and requestId', async (
 })
 
 test('notification_failed names the channel and the recipients, as messageStatus does', async () => {
-  const receiver = startReceiver(() => new Response(null, { status: 500 }))
+  const receiver = startReceiver(() => new Response(null, { status: 503 }))
   const app = await createTestApp({ ...receiver.env, SMS_PLAIN: 'webhook' })
   const { client } = clientOf(app)
   const failed = await client.notify({ channel: 'SMS', to: [phone], message: 'Hello' })

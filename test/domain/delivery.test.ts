@@ -357,7 +357,10 @@ describe('the time of a delivery (design D26)', () => {
       'c/template 1000',
       'd/plain 1000',
     ])
-    expect(await each([], [hangs('a'), hangs('b'), hangs('c')], plain)).toEqual(['a/plain 4000', 'b/plain 4000'])
+    expect(await each([], [hangs('a'), hangs('b'), hangs('c')], plain)).toEqual([
+      'a/plain 4000',
+      'b/plain 4000',
+    ])
   })
 })
 

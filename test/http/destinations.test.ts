@@ -31,6 +31,8 @@ const send = (phone: string, fields: Readonly<Record<string, unknown>> = {}) =>
   app.post('/otp/send', { phone, ...fields })
 const notify = (...to: readonly string[]) =>
   app.post('/notify', { channel: 'SMS', brandId: 'acme', to, message: 'Hello' })
+const variables = { customerName: 'Jane', orderId: 'A-1', deliveryDateTime: '2026-01-01T12:00Z' }
+const twice = (call: string) => [call, call]
 /** The calls of the providers, in their order. */
 const calls = () =>
   [one, two, dlt].flatMap(({ name, sent }) => sent.map(({ to, route }) => `${name} ${route} ${to}`))
@@ -126,11 +128,18 @@ describe('how SMS go', () => {
     'the SMS of a DLT brand go the registered route, and abroad the plain one (OTP_SMS_MODE=%s)',
     async (mode) => {
       await start({ OTP_SMS_MODE: mode, SMS_TEMPLATE: 'outbox' })
-      await operate.rule('*', 'allow', { route: 'plain' })
-      await operate.rule('IN', 'allow')
+      const ordered = { channel: 'SMS', brandId: 'dlt', templateKey: 'ORDER_DELIVERED', to: [india, britain] }
       for (const phone of [india, britain])
         expectSuccess(await send(phone, { brandId: 'dlt' }), ['expiresIn'])
-      expect(calls()).toEqual([`one plain ${britain}`, `dlt template ${india}`])
+      expectSuccess(await app.post('/notify', { ...ordered, variables }), ['channel', 'templateKey'])
+      expect(calls()).toEqual([...twice(`one plain ${britain}`), ...twice(`dlt template ${india}`)])
+      // A rule decides.
+      await operate.rule('LV', 'allow', { route: 'template' })
+      await operate.rule('+9177', 'allow', { route: 'plain', providers: ['one'] })
+      for (const phone of [latvia, '917700000001'])
+        expectSuccess(await send(phone, { brandId: 'dlt' }), ['expiresIn'])
+      expect(calls()).toContain(`dlt template ${latvia}`)
+      expect(calls()).toContain('one plain 917700000001')
       dlt.answer(() => ({ kind: 'retryable', reason: 'HTTP 503' }))
       const failing = await send('919876543211', { brandId: 'dlt' })
       expect(failing.status).toBe(mode === 'hybrid' ? 200 : 502)

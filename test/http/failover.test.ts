@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type Answer, codeIn, createTestApp, type TestApp } from '../support/app.ts'
+import { policyOf } from '../support/policy.ts'
 import { freePorts } from '../support/ports.ts'
 import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
 
@@ -247,13 +248,42 @@ describe('a failing gateway in hybrid mode', () => {
         // Long enough that the message arrives before the time-out on a busy machine.
         PROVIDER_TIMEOUT_MS: answers === never ? '2000' : '30000',
       })
-      const answer = await send({ brandId: 'dlt', phone: '12025550143' })
+      const answer = await send({ brandId: 'dlt', phone: '919812345678' })
       expect(answer.status).toBe(code)
       expect(await tried(answer)).toEqual([wanted])
       // Every attempt has the same message and code.
-      const texts = [...gateway.asked, ...(await app.outbox('12025550143'))].map(({ text }) => codeIn(text))
+      const texts = [...gateway.asked, ...(await app.outbox('919812345678'))].map(({ text }) => codeIn(text))
       expect(new Set(texts).size).toBe(1)
       expect(new Set(gateway.asked.map(({ id }) => id)).size).toBe(1)
     },
   )
+})
+
+test('an asynchronous notification whose gateway answers 500 sends one SMS to each recipient, and each is paid', async () => {
+  gateway.start()
+  gateway.answer(() => new Response(null, { status: 500 }))
+  await start({ SMS_PLAIN: 'webhook' })
+  const operate = policyOf(app)
+  await operate.prices('91 0.01')
+  await operate.budget('server', '1')
+  const to = Array.from({ length: 8 }, freshPhone)
+  const answer = await app.post('/notify', {
+    channel: 'SMS',
+    brandId: 'acme',
+    to,
+    message: 'Hi',
+    async: true,
+  })
+  expectSuccess(answer, ['channel', 'recipients'], 202)
+  for (let times = 0; times < 20; times++) {
+    pass(300_000)
+    app.app.queue.tick()
+    await app.app.queue.idle()
+  }
+  const jobs = await app.app.context.jobs.ofRequest(answer.body.requestId)
+  expect(jobs.map(({ state, tries, reason }) => `${state} ${tries} ${reason}`)).toEqual(
+    Array(8).fill('unknown 1 HTTP 500'),
+  )
+  expect(gateway.asked).toHaveLength(8)
+  expect(await operate.spent()).toEqual({ server: 80 })
 })

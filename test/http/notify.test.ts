@@ -236,9 +236,9 @@ describe('through the webhook provider', () => {
 
   test("the template route sends the template key and variables, including the brand's name", async () => {
     const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
-    await webhook.post('/notify', { ...placed, brandId: 'dlt', to: ['+1 (555) 010-0001'] })
+    await webhook.post('/notify', { ...placed, brandId: 'dlt', to: ['+91 98123 40001'] })
     expect(receiver.received[0]?.body).toMatchObject({
-      to: '15550100001',
+      to: '919812340001',
       route: 'template',
       templateKey: 'ORDER_PLACED',
       variables: { ...variablesOf.ORDER_PLACED, businessName: 'Dlt' },
@@ -255,8 +255,8 @@ describe('through the webhook provider', () => {
   })
 
   test('all of several recipients are tried, and failures are reported (D12)', async () => {
-    const phones = ['15550100001', '15550100002', '15550100003', '15550100004', '15550100005']
-    const failing = ['15550100001', '15550100003']
+    const phones = ['919812340001', '919812340002', '919812340003', '919812340004', '919812340005']
+    const failing = ['919812340001', '919812340003']
     const webhook = await start({}, ({ body }) => (failing.includes(body.to) ? failed() : taken()))
     const answer = await webhook.post('/notify', { ...legacy, to: phones })
     expectError(answer, 500, 'notification_failed')
@@ -270,11 +270,11 @@ describe('through the webhook provider', () => {
     const attempts = (line as { attempts?: readonly Attempt[] } | undefined)?.attempts ?? []
     const told = attempts.map(({ recipient, outcome }) => `${recipient} ${outcome}`).sort()
     expect(told).toEqual([
-      '15*******01 unknown',
-      '15*******02 accepted',
-      '15*******03 unknown',
-      '15*******04 accepted',
-      '15*******05 accepted',
+      '91********01 unknown',
+      '91********02 accepted',
+      '91********03 unknown',
+      '91********04 accepted',
+      '91********05 accepted',
     ])
   })
 

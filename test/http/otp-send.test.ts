@@ -379,7 +379,7 @@ test("a brand's change to active or suspended takes effect at the next request",
 
 test('OTP_TTL_SECONDS is the value of expiresIn', async () => {
   const brief = await createTestApp({ OTP_TTL_SECONDS: '60' })
-  const answer = await brief.post('/otp/send', { phone: '15550100001' })
+  const answer = await brief.post('/otp/send', { phone: '919812340001' })
   expect(answer.body.expiresIn).toBe(60)
   await brief.close()
 })
@@ -388,7 +388,7 @@ describe('through the webhook provider', () => {
   const gateway = overWebhook({ dlt: { displayName: 'Dlt Shop', dltEnabled: true } })
   const { receiver, start } = gateway
 
-  const acme = { brandId: 'acme', phone: '15550100001' }
+  const acme = { brandId: 'acme', phone: '919812340001' }
   const dlt = { ...acme, brandId: 'dlt' }
   testRouting('/otp/send', gateway, [
     ['plain', 'acme', acme, '', 'plain', '200'],
@@ -407,20 +407,20 @@ describe('through the webhook provider', () => {
 
   test('a payload has the fields of design 8 and a signature', async () => {
     const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
-    const plain = await webhook.post('/otp/send', { phone: '+1 (555) 010-0001' })
-    const template = await webhook.post('/otp/send', { brandId: 'dlt', phone: '+1 (555) 010-0002' })
+    const plain = await webhook.post('/otp/send', { phone: '+91 98123 40001' })
+    const template = await webhook.post('/otp/send', { brandId: 'dlt', phone: '+91 98123 40002' })
     const [first, second] = receiver.received
     const fields = ['id', 'to', 'route', 'text', 'brandId', 'requestId']
     expect(Object.keys(first?.body).sort()).toEqual([...fields].sort())
     expect(first?.body).toMatchObject({
-      to: '15550100001',
+      to: '919812340001',
       route: 'plain',
       brandId: 'acme',
       requestId: plain.body.requestId,
     })
     expect(Object.keys(second?.body).sort()).toEqual([...fields, 'templateKey', 'variables'].sort())
     expect(second?.body).toMatchObject({
-      to: '15550100002',
+      to: '919812340002',
       route: 'template',
       templateKey: 'LOGIN_OTP',
       brandId: 'dlt',
@@ -434,8 +434,8 @@ describe('through the webhook provider', () => {
   test('a loginId selects its own template (D13)', async () => {
     const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
     await webhook.brand('dlt-logins', { displayName: 'Logins', dltEnabled: true, loginIdEnabled: true })
-    await webhook.post('/otp/send', { brandId: 'dlt-logins', phone: '15550100001', loginId: 'jane.doe' })
-    await webhook.post('/otp/send', { brandId: 'dlt', phone: '15550100002', loginId: 'jane.doe' })
+    await webhook.post('/otp/send', { brandId: 'dlt-logins', phone: '919812340001', loginId: 'jane.doe' })
+    await webhook.post('/otp/send', { brandId: 'dlt', phone: '919812340002', loginId: 'jane.doe' })
     const [enabled, disabled] = receiver.received
     expect(enabled?.body.templateKey).toBe('LOGIN_OTP_WITH_ID')
     expect(Object.values(enabled?.body.variables)).toContain('jane.doe')
@@ -448,7 +448,7 @@ describe('through the webhook provider', () => {
     const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
       body.route === 'template' ? failed() : taken(),
     )
-    await webhook.post('/otp/send', { brandId: 'dlt', phone: '15550100001', businessName: 'Corner Shop' })
+    await webhook.post('/otp/send', { brandId: 'dlt', phone: '919812340001', businessName: 'Corner Shop' })
     const [template, plain] = receiver.received
     expect(JSON.stringify(template?.body)).not.toContain('Corner Shop')
     expect(template?.body).toMatchObject({ route: 'template', variables: { businessName: 'Dlt Shop' } })
@@ -462,7 +462,7 @@ describe('through the webhook provider', () => {
     const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
       body.route === 'template' ? failed() : taken(),
     )
-    await webhook.post('/otp/send', { brandId: 'dlt', phone: '15550100001', lang: 'hi' })
+    await webhook.post('/otp/send', { brandId: 'dlt', phone: '919812340001', lang: 'hi' })
     const [template, plain] = receiver.received
     const code = codeIn(plain?.body.text)
     expect(template?.body).toMatchObject({
@@ -476,17 +476,17 @@ describe('through the webhook provider', () => {
     const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
       body.route === 'template' ? failed() : taken(),
     )
-    await webhook.post('/otp/send', { brandId: 'dlt', phone: '15550100001', businessName: 'Corner Shop' })
+    await webhook.post('/otp/send', { brandId: 'dlt', phone: '919812340001', businessName: 'Corner Shop' })
     const [template, plain] = receiver.received
     expect(codeIn(plain?.body.text)).toBe(codeIn(template?.body.text))
     expect(Object.values(template?.body.variables)).toContain(codeIn(plain?.body.text))
-    const verify = { brandId: 'dlt', phone: '15550100001', otp: codeIn(plain?.body.text) }
+    const verify = { brandId: 'dlt', phone: '919812340001', otp: codeIn(plain?.body.text) }
     expectSuccess(await webhook.post('/otp/verify', verify))
   })
 
   test('a failed send revokes the code, starts no cooldown and does not reveal the cause', async () => {
     const webhook = await start({}, failed)
-    const phone = '15550100001'
+    const phone = '919812340001'
     const answer = await webhook.post('/otp/send', { phone })
     expectError(answer, 502, 'sms_failed')
     expect(answer.body.message).not.toContain('secret of the gateway')
@@ -499,7 +499,7 @@ describe('through the webhook provider', () => {
 
   test('a failed resend leaves no valid code', async () => {
     const webhook = await start({}, taken)
-    const phone = '15550100001'
+    const phone = '919812340001'
     await webhook.post('/otp/send', { phone })
     webhook.advance(30)
     receiver.answer(failed)
@@ -510,7 +510,7 @@ describe('through the webhook provider', () => {
   })
 
   test('a code can be verified while its SMS is still being sent (D15)', async () => {
-    const phone = '15550100001'
+    const phone = '919812340001'
     const verified: number[] = []
     const webhook = await start({}, async ({ body }) => {
       const answer = await webhook.post('/otp/verify', { phone, otp: codeIn(body.text) })
@@ -522,7 +522,7 @@ describe('through the webhook provider', () => {
   })
 
   test('the previous code is invalid while the new SMS is being sent (spec 3.1)', async () => {
-    const phone = '15550100001'
+    const phone = '919812340001'
     const webhook = await start({}, taken)
     await webhook.post('/otp/send', { phone })
     const old = codeIn(receiver.received[0]?.body.text)
@@ -541,7 +541,7 @@ describe('through the webhook provider', () => {
   test('a double tap sends one SMS', async () => {
     const webhook = await start({}, taken)
     const answers = await Promise.all(
-      Array.from({ length: 8 }, () => webhook.post('/otp/send', { phone: '15550100001' })),
+      Array.from({ length: 8 }, () => webhook.post('/otp/send', { phone: '919812340001' })),
     )
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
     for (const answer of answers.filter(({ status }) => status !== 200)) {
@@ -553,7 +553,7 @@ describe('through the webhook provider', () => {
   test('a slow failure does not affect the code or cooldown of a newer send', async () => {
     const slow = held()
     const webhook = await start({}, () => slow.promise)
-    const phone = '15550100001'
+    const phone = '919812340001'
     const arrived = Promise.withResolvers<void>()
     receiver.answer(() => {
       arrived.resolve()
@@ -592,7 +592,7 @@ describe('through the webhook provider', () => {
         const webhook = await start({ ...env, PROVIDER_TIMEOUT_MS: String(timeoutMs) }, never)
         // The machine's time must also pass for the service.
         Object.defineProperty(webhook.clock, 'now', { get: Date.now })
-        const phone = '15550100001'
+        const phone = '919812340001'
         expectError(await webhook.post('/otp/send', { brandId: 'dlt', phone }), 502, 'sms_failed')
         // Two calls use up the time; rounding may leave enough for a third to begin.
         expect(receiver.received.length).toBeLessThanOrEqual(3)

@@ -308,7 +308,7 @@ describe('a job', () => {
 
   test('costs its budget once, when it is sent', async () => {
     await start()
-    await policyOf(app).budget('app:shop', '2')
+    await policyOf(app).budget('app:shop', '4')
     gateway.answer(() => temporary)
     const first = await notifyLater()
     // A try that failed gives its claim back.

@@ -32,6 +32,8 @@ afterEach(async () => {
 let numbers = 0
 /** A number of a country of 2 units. */
 const latvia = () => `3712${String(numbers++).padStart(7, '0')}`
+/** The same, with registered texts. */
+const india = () => `9198${String(numbers++).padStart(8, '0')}`
 /** A number of a country of 1 unit. */
 const britain = () => `447400${String(numbers++).padStart(6, '0')}`
 const send = (fields: Readonly<Record<string, unknown>> = {}) =>
@@ -152,7 +154,7 @@ describe('the period of a budget ends', () => {
       return unknown
     })
     for (const { answer } of [one, two]) answer(() => temporary)
-    expectError(await send({ brandId: 'dlt' }), 502, 'sms_failed')
+    expectError(await send({ brandId: 'dlt', phone: india() }), 502, 'sms_failed')
     expect(await operate.spent()).toEqual({ server: 0 })
   })
 })
@@ -220,9 +222,9 @@ describe('a message costs', () => {
     await app.brand('dlt', { dltEnabled: true })
     await operate.budget('server', '7')
     dlt.answer(() => unknown)
-    expectSuccess(await send({ brandId: 'dlt' }), ['expiresIn'])
+    expectSuccess(await send({ brandId: 'dlt', phone: india() }), ['expiresIn'])
     expect(await operate.spent()).toEqual({ server: 4000 })
-    const refused = await send({ brandId: 'dlt' })
+    const refused = await send({ brandId: 'dlt', phone: india() })
     expectError(refused, 502, 'sms_failed')
     expect(await operate.spent()).toEqual({ server: 6000 })
     expect(one.sent).toHaveLength(1)
@@ -275,8 +277,8 @@ describe('a fault of the store before a fallback', () => {
       const order = { brandId: 'dlt', message: undefined, templateKey: 'ORDER_DELIVERED', variables }
       const [answer, status, spent] =
         operation === 'send'
-          ? [await send({ brandId: 'dlt' }), 502, 2000]
-          : [await notify([latvia(), latvia(), latvia()], order), 500, 6000]
+          ? [await send({ brandId: 'dlt', phone: india() }), 502, 2000]
+          : [await notify([india(), india(), india()], order), 500, 6000]
       Object.assign(store, { admit })
       expect(answer.status).toBe(status)
       await app.eventsOf(answer)

@@ -8,7 +8,8 @@ import type { LimitSettings } from '../../src/domain/otp/limits.ts'
 // is stored.
 
 export const people = {
-  ann: { channel: 'SMS', identity: '12025550143', spellings: ['+1 (202) 555-0143', '12025550143'] },
+  /** Only Indian numbers get registered texts. */
+  ann: { channel: 'SMS', identity: '919812345678', spellings: ['+91 (98123) 45678', '919812345678'] },
   ben: { channel: 'SMS', identity: '447911123456', spellings: ['447911123456', '+44 7911 123456'] },
   cat: { channel: 'EMAIL', identity: 'cat@example.com', spellings: ['cat@example.com', 'Cat@Example.COM'] },
   dan: { channel: 'EMAIL', identity: 'dan@example.com', spellings: ['dan@example.com'] },

@@ -162,7 +162,7 @@ export class Invariants {
     const endedAtMs = last?.answer?.elapsedMs ?? 0
     // No call starts with less than a quarter of the time-out left.
     const isLate = first && endedAtMs > first.startedAtMs + 1.75 * providerTimeoutMs
-    for (const route of routesOf(smsMode, brands[send.brand])) {
+    for (const route of routesOf(smsMode, brands[send.brand] && send.person === 'ann')) {
       const asked = send.handovers.filter((handover) => handover.route === route)
       const providers = route === 'plain' ? plainProviders : 1
       if (isLate || asked.length === providers) continue

@@ -9,7 +9,7 @@ export const variablesOf = {
   ORDER_DELIVERED: { customerName: 'Jane', orderId: 'A-1', deliveryDateTime: '2026-01-01T12:30' },
 } as const
 
-export const to = ['+1 (555) 930-0001']
+export const to = ['+91 98123 40009']
 export const legacy = { channel: 'SMS', brandId: 'store', to, message: 'Hello' }
 export const placed = {
   channel: 'SMS',

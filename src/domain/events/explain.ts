@@ -393,7 +393,7 @@ function adviceSection(
     )
   }
   const providers = new Set(deliveries.map(({ provider }) => provider))
-  const isDown = deliveries.some(({ outcome }) => outcome === 'retryable')
+  const isDown = deliveries.some(({ outcome }) => outcome === 'retryable' || outcome === 'unknown')
   if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
     lines.add('With a second provider in SMS_PLAIN or SMS_TEMPLATE, otpost would have tried it next.')
   }

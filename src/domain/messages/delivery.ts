@@ -57,14 +57,22 @@ interface AttemptedStep {
 /** In the event log, of a message without steps. */
 const noStep: AttemptedStep = { route: null, provider: { name: 'none' }, segments: null }
 
-/** The routes of a message to a destination, whose rule may choose one (design D14, D40). */
+/**
+ * The routes of a message to a destination, whose rule may choose one (design D14, D40). Only India has registered texts, so that
+ * other countries get the plain route.
+ * @param to E.164 digits
+ */
 export function routingOf(
   { smsMode, isTemplate, dltEnabled }: { smsMode: SmsMode; isTemplate: boolean; dltEnabled: boolean },
+  to: string,
   rule: Pick<DestinationRule, 'route' | 'providers'> | null,
 ): Routing {
   const { route = null, providers = [] } = rule ?? {}
   if (!isTemplate || smsMode === 'plain' || route === 'plain') return { routes: ['plain'], providers }
-  return { routes: route === null ? routesOf(smsMode, dltEnabled) : [route], providers }
+  return {
+    routes: route === null ? routesOf(smsMode, dltEnabled && to.startsWith('91')) : [route],
+    providers,
+  }
 }
 
 /** Whether carriers compare the message with a registered text (India's DLT). */

@@ -66,7 +66,7 @@ export function smsWay(
     isTemplate: content.template !== null,
     dltEnabled: brand.dltEnabled,
   }
-  const steps = smsSteps(ports, content, routingOf(about, rule))
+  const steps = smsSteps(ports, content, routingOf(about, recipient.identity, rule))
   if (steps.length === 0) context.fault = withoutProvider(rule)
   return { senderId: rule?.sender ?? null, priced: { to: recipient.identity, country }, steps }
 }

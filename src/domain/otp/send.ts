@@ -364,7 +364,7 @@ function readOrder(
   const destination =
     channel === 'SMS' ? decideDestination(ports, context, recipient, { field, brand, policy }) : undefined
   if (destination && loginId !== undefined) {
-    const routing = routingTo(ports, brand, destination)
+    const routing = routingTo(ports, brand, recipient, destination)
     if (isScrubbed(routing, brand, destination.country)) refuseLongLoginId(brand, loginId, lang)
   }
   return { ...to, loginId, businessName, lang, destination, ip }
@@ -373,9 +373,10 @@ function readOrder(
 function routingTo(
   { smsMode }: SendOtpPorts,
   { dltEnabled }: BrandWithTexts,
+  { identity }: Recipient,
   { rule }: DecidedDestination,
 ): Routing {
-  return routingOf({ smsMode, isTemplate: true, dltEnabled }, rule)
+  return routingOf({ smsMode, isTemplate: true, dltEnabled }, identity, rule)
 }
 
 /** The end user's, not the app's (design D41). */
@@ -427,7 +428,7 @@ function newCode(ports: SendOtpPorts, context: RequestContext, brand: BrandWithT
     const mail = codeMail(ports, context, brand, order, code)
     return { mail, record: { ...about, provider: ports.mailer.name } }
   }
-  const routing = routingTo(ports, brand, order.destination)
+  const routing = routingTo(ports, brand, recipient, order.destination)
   const sms = codeSms(ports, context, brand, order, { code, routing })
   const steps = smsSteps(ports, sms, routing)
   if (steps.length === 0) context.fault = withoutProvider(order.destination.rule)
