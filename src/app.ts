@@ -197,7 +197,6 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     pause: overrides.pause ?? ((ms) => pause(ms)),
     reportReceived: metrics?.reportReceived,
     guard,
-    isVerifiedNumber: context.guardStore.isVerified,
     ipIdentity,
     textOf,
     isTopLevelDomain,
@@ -255,6 +254,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     countryOfPrefix,
     segmentsOf,
     isTopLevelDomain,
+    textBeforeCode: context.textBeforeCode,
     log,
   }
   const root = {

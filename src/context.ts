@@ -1,6 +1,7 @@
 import { createConsoleSecrets } from './adapters/crypto/console-secrets.ts'
 import { createSealing } from './adapters/crypto/sealing.ts'
 import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
+import { textBeforeCode } from './adapters/email/code-in-html.ts'
 import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
 import { createApps } from './adapters/store/keys.ts'
 import { createRejectionCounter } from './adapters/store/rejection-counter.ts'
@@ -41,6 +42,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     },
   )
   const { now, otps, operator, policy } = storage
+  const isVerifiedNumber = storage.guard.isVerified
   const secrets = createSecrets(...keys.secretKeys)
   const eventLog = openEventLog(storage, log)
 
@@ -84,7 +86,17 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     events: storage.events,
     /** What operators see of the guard. */
     guardReader: { ...storage.guard, countries: eventLog.countries, guardCounts: eventLog.guardCounts },
-    acting: (actor: Actor) => ({ operator, policy, secrets, now, actor }),
+    textBeforeCode,
+    isVerifiedNumber,
+    acting: (actor: Actor) => ({
+      operator,
+      policy,
+      secrets,
+      now,
+      actor,
+      textBeforeCode,
+      isVerifiedNumber,
+    }),
     requireSecret,
     noteSecret: keys.note,
     subjectsOf,

@@ -18,6 +18,7 @@ import {
 } from '../domain/messages/dlt.ts'
 import { canonicalTag } from '../domain/messages/languages.ts'
 import type { SmsContent } from '../domain/messages/notify-message.ts'
+import type { PreviewSettings } from '../domain/messages/preview.ts'
 import { OperatorError, requiredBrand } from '../domain/operator/operator.ts'
 import { readVariable, removeText, setText } from '../domain/operator/texts.ts'
 import {
@@ -250,14 +251,15 @@ function noText({ slug }: DltBrand, key: string, lang?: string): OperatorError {
   )
 }
 
-async function textSettings(env: Env): Promise<DltSettings> {
+async function textSettings(env: Env): Promise<PreviewSettings> {
   const settings = new Settings(env)
   const otpTtlSeconds = settings.checked(settings.integer(codeSettings.OTP_TTL_SECONDS))
-  const [{ segmentsOf }, { isTopLevelDomain }] = await Promise.all([
+  const [{ segmentsOf }, { isTopLevelDomain }, { textBeforeCode }] = await Promise.all([
     import('../adapters/sms/segments.ts'),
     import('../adapters/sms/top-level-domains.ts'),
+    import('../adapters/email/code-in-html.ts'),
   ])
-  return { segmentsOf, isTopLevelDomain, otpTtlSeconds }
+  return { segmentsOf, isTopLevelDomain, textBeforeCode, otpTtlSeconds }
 }
 
 function findingRows({ text, findings }: LintResult) {

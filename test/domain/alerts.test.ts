@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { newRequestContext } from '../../src/domain/events/request-context.ts'
 import type { Outcome } from '../../src/domain/messages/providers.ts'
+import { type Alert, reviewNumberAlert } from '../../src/domain/money/alert.ts'
 import {
-  type Alert,
   type AlertDelivery,
   type AlertStore,
   Alerts,
@@ -286,6 +286,42 @@ describe('the delivery of an alert', () => {
   })
 })
 
+describe('an alert that a command stored with its change', () => {
+  const added = () =>
+    reviewNumberAlert(
+      'id',
+      { phone: '*******0143', brandId: 'acme', until: '2026-12-31', addedBy: 'ana@example.com' },
+      now,
+    )
+
+  test('is logged and delivered once by a running server, within seconds', async () => {
+    const alerts = started()
+    await ticked(alerts)
+    now += secondMs
+    await store.add(added(), ['email', 'webhook'])
+    await ticked(alerts)
+    expect(receiver.received).toHaveLength(0)
+    now += 5 * secondMs
+    await ticked(alerts)
+    await ticked(alerts)
+    expect(receiver.received.map(({ title }) => title)).toEqual(['A review number of brand acme was added'])
+    expect(logged).toEqual(['a review number was added'])
+    expect(alerts.counts.get('review-number.added')).toBe(1)
+    now += hourMs
+    await ticked(alerts)
+    expect(receiver.received).toHaveLength(1)
+    expect(logged).toHaveLength(1)
+  })
+
+  test('is delivered by the next server, which does not log it as new', async () => {
+    await store.add(added(), ['webhook'])
+    now += hourMs
+    await ticked(started())
+    expect(receiver.received).toHaveLength(1)
+    expect(logged).toEqual([])
+  })
+})
+
 describe('alerts about integration requests', () => {
   test('are due at once, then at most once in 10 minutes', () => {
     const first = requestAlert(undefined, noon)
@@ -327,7 +363,7 @@ describe('alerts about integration requests', () => {
     alerts.requested(alert)
     await alerts.idle()
     const [sent] = receiver.received
-    expect(sent?.title).toBe('12 pending integration requests, the latest from {{otp}} <b>0')
+    expect(sent?.title).toBe('12 integration requests are pending')
     expect(sent && JSON.parse(sent.text)).toMatchObject({
       pending: 12,
       url: 'https://otp.example.com/admin/requests',

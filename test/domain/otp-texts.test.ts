@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { noTexts } from '../../src/domain/messages/brand-texts.ts'
 import { otpMail } from '../../src/domain/messages/emails.ts'
@@ -102,6 +103,7 @@ describe.each(tags)('%s', (tag) => {
       freshBrand('acme'),
       { code, businessName, lifetimeSeconds: 300 },
       tag,
+      textBeforeCode,
     )
     const direction = ['ar', 'ur'].includes(tag) ? 'rtl' : 'ltr'
     expect(count(html, `lang="${tag}" dir="${direction}"`)).toBe(2)

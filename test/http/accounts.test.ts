@@ -264,7 +264,13 @@ describe('a change of the own sign-in', () => {
     const stolen = await enterAs(app, ana)
     const secret = hidden((await own.get('/admin/account')).html, 'secret')
     const uri = app.app.context.consoleSecrets.totpUri(ana, secret, 'localhost') ?? ''
-    const set = await own.post('/admin/account/app', { secret, code: codeOf(uri, app.clock.now) })
+    const app1 = { secret, code: codeOf(uri, app.clock.now) }
+    // A session alone replaces neither the app nor the password.
+    for (const more of [{}, { present: 'wrong' }, { password: newPassword }]) {
+      const { status: refused, html } = await own.post('/admin/account/app', { ...app1, ...more })
+      expect([refused, html.includes('The present password is wrong.')]).toEqual([409, true])
+    }
+    const set = await own.post('/admin/account/app', { ...app1, present: password, password: newPassword })
     expect(set.status).toBe(200)
     expect([await status(stolen), await status(forgotten), await status(own)]).toEqual([303, 303, 200])
 
@@ -323,6 +329,9 @@ describe('roles', () => {
     expect(await statuses('/admin/guard', { prefix: '+4479', action: 'block', duration: '1h' })).toEqual([
       403, 303, 303,
     ])
+    expect(
+      await statuses('/admin/review-numbers', { phone: '+12025550143', brand: 'acme', until: '2026-01-01' }),
+    ).toEqual([403, 403, 200])
     expect(await statuses('/admin/operators', { email: 'new@example.com', role: 'viewer' })).toEqual([
       403, 403, 200,
     ])
@@ -382,11 +391,33 @@ describe('a sensitive step', () => {
     expect((await app.app.context.policy.rows()).budgets).toEqual([])
     expect((await visitor.post('/admin/money', { ...budget, 'confirm-code': ana.code() })).status).toBe(303)
     expect((await visitor.post('/admin/apps/issue', { appId: 'late' })).status).toBe(200)
-    // What stops an attack never asks.
+  })
+
+  const path = '/admin/brands/acme/texts'
+  const text = { channel: 'SMS', lang: 'en', version: '0', text: '{{otp}}' }
+  const rows: readonly (readonly [string, string, Readonly<Record<string, string>>, boolean])[] = [
+    ['a text of codes', path, { ...text, templateKey: 'LOGIN_OTP' }, true],
+    ['a text of codes in an e-mail', path, { ...text, templateKey: ' LOGIN_OTP', channel: 'EMAIL' }, true],
+    ['the removal of a text of codes', path, { ...text, templateKey: 'LOGIN_OTP', remove: '1' }, true],
+    ['another text', path, { ...text, templateKey: 'ORDER_PLACED', text: 'Thanks' }, false],
+    ['a rule that allows', '/admin/destinations', { rule: 'GB', action: 'allow' }, true],
+    ['a rule that blocks', '/admin/destinations', { rule: 'GB', action: 'block' }, false],
+    ['the removal of a rule', '/admin/destinations/remove', { rule: 'GB' }, true],
+    ['an allowance of the guard', '/admin/guard', { prefix: '+4479', action: 'allow' }, true],
+    ['a block of the guard', '/admin/guard', { prefix: '+4479', action: 'block', duration: '1h' }, false],
+    ['the end of a block', '/admin/guard/remove', { prefix: '+4479' }, true],
+    ['a test message', '/admin/test', { to: '+12025550143' }, true],
+  ]
+  test('is what lets messages or codes out; what stops an attack never asks', async () => {
+    const ana = await addAccount(app, 'ana@example.com', 'operator')
+    const visitor = await enterAs(app, ana)
     minutes(15)
-    expect(
-      (await visitor.post('/admin/guard', { prefix: '+4479', action: 'block', duration: '1h' })).status,
-    ).toBe(303)
+    for (const [what, form, fields, isAsked] of rows) {
+      const { status, html } = await visitor.post(form, fields)
+      expect([what, html.includes('Confirm that it is you')]).toEqual([what, isAsked])
+      if (!isAsked) expect([what, status]).toEqual([what, 303])
+    }
+    expect(await app.app.context.sessions.list(app.clock.now)).toHaveLength(1)
   })
 
   test('is confirmed by a passkey of the own account only', async () => {

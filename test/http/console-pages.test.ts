@@ -24,6 +24,7 @@ import { testPage } from '../../src/adapters/console/pages/test-send.tsx'
 import { textPage, textsPage } from '../../src/adapters/console/pages/texts.tsx'
 import { webhookPage, webhookSecretPage } from '../../src/adapters/console/pages/webhook.tsx'
 import { formOf } from '../../src/adapters/console/routes/brands.ts'
+import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
 import type { BrandWithTexts } from '../../src/domain/brands/brand.ts'
@@ -149,7 +150,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     loginIdEnabled: true,
     registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '64f0' }, senderId: 'ACMEIN', maxLength: null } },
   }
-  const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }
+  const settings = { segmentsOf, isTopLevelDomain, textBeforeCode, otpTtlSeconds: 300 }
 
   function brandModel(of: BrandWithTexts, change: Partial<BrandModel> = {}): BrandModel {
     return {

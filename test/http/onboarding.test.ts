@@ -53,13 +53,13 @@ async function alerted(): Promise<void> {
 const subjects = () => smtp.received.map(({ mail }) => mail.subject)
 
 describe('an integration request', () => {
-  test('is mailed to ALERT_EMAIL and posted to ALERT_WEBHOOK_URL, with the names as they were entered', async () => {
+  test('is mailed to ALERT_EMAIL and posted to ALERT_WEBHOOK_URL, with the names as they were entered, and a fixed subject', async () => {
     const companyName = `Acme <img src=x> & "Söhne" {{otp}}`
     const integrationRequestId = await asked(companyName)
     await alerted()
     const [{ mail, to } = expect.unreachable()] = smtp.received
     expect(to).toEqual(['ops@example.com'])
-    expect(mail.subject).toBe(`Integration request from ${companyName}`)
+    expect(mail.subject).toBe('A new integration request is pending')
     expect(mail.text).toContain(`Request 1: ${companyName}, brand Globex`)
     expect(mail.html).toContain('Acme &lt;img src=x&gt; &amp;')
     expect(mail.html).not.toContain('<img')
@@ -91,10 +91,10 @@ describe('an integration request', () => {
       api.advance(60)
       await alerted()
     }
-    expect(subjects()).toEqual(['Integration request from Globex'])
+    expect(subjects()).toEqual(['A new integration request is pending'])
     api.advance(6 * 60)
     await alerted()
-    expect(subjects().slice(1)).toEqual(['4 pending integration requests, the latest from Hooli'])
+    expect(subjects().slice(1)).toEqual(['4 integration requests are pending'])
     api.advance(3600)
     await alerted()
     expect(receiver.received.map(({ body }) => body.data.pending)).toEqual([1, 4])
@@ -111,7 +111,7 @@ describe('an integration request', () => {
     api.clock.now = now
     api.advance(60)
     await alerted()
-    expect(subjects()).toEqual(['Integration request from Globex'])
+    expect(subjects()).toEqual(['A new integration request is pending'])
     expect(receiver.received).toHaveLength(1)
   })
 })

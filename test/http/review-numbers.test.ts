@@ -201,6 +201,56 @@ describe('operators', () => {
     expect(await numbers()).toEqual([])
   })
 
+  test('cannot add a number that verified a code that was sent to it, for 180 days', async () => {
+    const phone = freshPhone()
+    await app.eventsOf(await app.post('/otp/send', { phone }))
+    const request = { phone: `00${phone.slice(1)}`, brand: 'globex', until: today }
+    await (await review()).end()
+    const verified = await app.post('/otp/verify', { phone, otp: await app.lastCode(phone) })
+    await app.eventsOf(verified)
+    await expect(addReviewNumber(ports(), request)).rejects.toThrow(
+      'verified a code within the last 180 days',
+    )
+    const noon = app.clock.now
+    app.clock.now += 179 * 86_400_000
+    const until = new Date(app.clock.now).toISOString().slice(0, 10)
+    await expect(addReviewNumber(ports(), { ...request, until })).rejects.toThrow('within the last 180 days')
+    expect(await numbers()).toEqual([])
+    app.clock.now += 2 * 86_400_000
+    await addReviewNumber(ports(), {
+      ...request,
+      until: new Date(app.clock.now).toISOString().slice(0, 10),
+    })
+    await removeReviewNumber(ports(), request)
+    app.clock.now = noon
+  })
+
+  test('add a number again after its fixed code verified', async () => {
+    const { phone, code, end } = await review()
+    await app.post('/otp/send', { phone })
+    await app.eventsOf(await app.post('/otp/verify', { phone, otp: code }))
+    await end()
+    const again = { phone, brand: 'acme', until: today }
+    await addReviewNumber(ports(), again)
+    await removeReviewNumber(ports(), again)
+  })
+
+  test('are alerted of each added number, masked, also if a command added it', async () => {
+    app.app.alerts.tick()
+    await app.app.alerts.idle()
+    const { phone, end } = await review()
+    app.advance(5)
+    app.app.alerts.tick()
+    await app.app.alerts.idle()
+    const [stored] = await numbers()
+    const data = { phone: stored?.masked, brandId: 'acme', until: today, addedBy: tester.name }
+    const [alert] = await app.app.context.alerts.latest(1)
+    expect([alert?.kind, JSON.parse(alert?.text ?? '')]).toEqual(['review-number.added', data])
+    expect(app.lines.filter((line) => 'addedBy' in line)).toEqual([data])
+    expect(JSON.stringify([alert, app.lines])).not.toContain(phone.slice(1))
+    await end()
+  })
+
   test('add up to 10 numbers, each once for a brand; expired ones do not count', async () => {
     const all = []
     for (let number = 0; number < maxReviewNumbers; number++) all.push(await review('2026-04-01'))

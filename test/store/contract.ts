@@ -756,7 +756,12 @@ function testTexts(stores: () => Stores): void {
   const sms = { brand: 'acme', key: 'TABLE_READY', channel: 'SMS' } as const
   const guest = { name: 'guest', type: 'text', max: 30 } as const
   const at = { name: 'at', type: 'datetime', max: 40 } as const
-  const ports = () => ({ operator: stores().operator, now: () => clock.now, actor: tester })
+  const ports = () => ({
+    operator: stores().operator,
+    now: () => clock.now,
+    actor: tester,
+    textBeforeCode: () => '',
+  })
   const put = (slug: string) => storeBrand(stores(), slug, () => brand({ slug, notifyTemplates: [] }))
   const textsOf = async (slug = 'acme') => (await stores().brands.bySlug(slug))?.texts
 

@@ -467,6 +467,22 @@ function testAlerts(stores: () => MoneyStores): void {
       expect(await alerts.latest(9)).toHaveLength(3)
     })
 
+    test('a change of an operator is stored with its alert for each channel, or neither is', async () => {
+      const { alerts, policy } = stores()
+      const by = { actor: tester, now: start }
+      const change = (number: string) => {
+        const about = { subject: number, brandSlug: 'acme', keyedCode: 'code', masked: '1*' }
+        const added = { ...about, createdAt: start, expiresAt: start + day }
+        const entry = { action: 'review-number.added', target: 'acme', details: {} } as const
+        return policy.change(by, () => ({ saveReviewNumbers: [added], alert: alert('added'), entry }))
+      }
+      await change('one')
+      expect(names(await alerts.take(both, start, minute))).toEqual(['added email 1', 'added webhook 1'])
+      // The alert exists.
+      await expect(change('two')).rejects.toThrow()
+      expect((await policy.rows()).reviewNumbers.map(({ subject }) => subject)).toEqual(['one'])
+    })
+
     test('one process takes a delivery that is due, until its lease ends', async () => {
       const { alerts } = stores()
       for (const key of ['a', 'b', 'c']) await alerts.add(alert(key), both)

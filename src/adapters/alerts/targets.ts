@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { renderMail } from '../../domain/messages/emails.ts'
 import type { Mailer, Outcome } from '../../domain/messages/providers.ts'
+import type { Alert } from '../../domain/money/alert.ts'
 import {
-  type Alert,
   type AlertTarget,
   alertData,
   alertRows,

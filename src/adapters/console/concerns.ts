@@ -15,7 +15,7 @@ import {
 import { unknownCountry } from '../../domain/guard/bucket.ts'
 import { type PumpingState, pumpingState } from '../../domain/guard/pumping.ts'
 import { isLate } from '../../domain/messages/queue.ts'
-import type { AlertChannel } from '../../domain/money/alerts.ts'
+import type { AlertChannel } from '../../domain/money/alert.ts'
 import { formatMicros } from '../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'

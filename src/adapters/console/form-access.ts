@@ -1,25 +1,45 @@
+import { isOtpKey } from '../../domain/messages/otp-texts.ts'
 import type { Role } from '../../domain/operator/accounts.ts'
 
 /** Who may submit a form. */
 export interface FormAccess {
   readonly role: Role
-  /** Keys, money and accounts: requires a password, code, passkey or link of the last 15 minutes. */
-  readonly isSensitive?: boolean
+  /**
+   * Keys, money, accounts, texts of codes, and what lets SMS through: requires a password, code, passkey or link of the last
+   * 15 minutes. What stops an attack does not.
+   */
+  readonly isSensitive?: (form: URLSearchParams) => boolean
 }
 
+const always = () => true
+
 const viewer: FormAccess = { role: 'viewer' }
-const ownSignIn: FormAccess = { role: 'viewer', isSensitive: true }
+const ownSignIn: FormAccess = { role: 'viewer', isSensitive: always }
 const operator: FormAccess = { role: 'operator' }
-const sensitive: FormAccess = { role: 'operator', isSensitive: true }
-const owner: FormAccess = { role: 'owner', isSensitive: true }
+const sensitive: FormAccess = { role: 'operator', isSensitive: always }
+const unlessBlock: FormAccess = {
+  role: 'operator',
+  isSensitive: (form) => form.get('action') !== 'block',
+}
+const ifOfCode: FormAccess = {
+  role: 'operator',
+  isSensitive: (form) => isOtpKey(form.get('templateKey')?.trim() ?? ''),
+}
+const owner: FormAccess = { role: 'owner', isSensitive: always }
 
 const byPath: Readonly<Record<string, FormAccess>> = {
   '/admin/search': viewer,
   '/admin/preview': viewer,
+  '/admin/brands/:id/texts': ifOfCode,
   '/admin/brands/:id/texts/open': viewer,
   '/admin/brands/:id/texts/preview': viewer,
   '/admin/brands/:id/texts/mail': viewer,
+  '/admin/destinations': unlessBlock,
   '/admin/destinations/check': viewer,
+  '/admin/destinations/remove': sensitive,
+  '/admin/guard': unlessBlock,
+  '/admin/guard/remove': sensitive,
+  '/admin/test': sensitive,
   '/admin/logout': viewer,
   '/admin/sessions/:id/revoke': ownSignIn,
   '/admin/account/password': ownSignIn,
@@ -39,7 +59,7 @@ const byPath: Readonly<Record<string, FormAccess>> = {
   '/admin/apps/webhook': sensitive,
   '/admin/apps/webhook/off': sensitive,
   '/admin/requests/:id/approve': sensitive,
-  '/admin/review-numbers': sensitive,
+  '/admin/review-numbers': owner,
   '/admin/money': sensitive,
   '/admin/money/lift': sensitive,
   '/admin/money/remove': sensitive,

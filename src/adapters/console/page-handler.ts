@@ -38,6 +38,7 @@ import {
 } from '../../domain/operator/operator.ts'
 import type { PolicyPorts, PolicyStore } from '../../domain/operator/policy.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
+import type { ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
 import { type LoginPorts, roleOf, sessionActor, type Visitor } from '../../domain/operator/sessions.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
@@ -89,6 +90,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly jobs: NotifyJobStore
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>
+  readonly isVerifiedNumber: ReviewNumberPorts['isVerifiedNumber']
   readonly activeReviewNumbers: () => Promise<readonly ReviewNumber[]>
   readonly budgets: BudgetCounters
   readonly alerts: Pick<AlertStore, 'latest' | 'failing'>
@@ -139,7 +141,7 @@ export interface PageRequest {
   readonly url: URL
   readonly form: URLSearchParams
   readonly params: Readonly<Record<string, string>>
-  readonly by: OperatorPorts & PolicyPorts
+  readonly by: OperatorPorts & PolicyPorts & Pick<PreviewSettings, 'textBeforeCode'>
 }
 
 type Page = (pageRequest: PageRequest, pageContext: PageContext) => Promise<Response> | Response
@@ -192,11 +194,14 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
           const text = `Your role is ${role}. This change requires the role ${access.role}. An owner can change your role.`
           return problem(pageContext, 403, 'Your role does not allow this change', text)
         }
-        const asked = access.isSensitive ? await unconfirmed(visitorOf(request), url, visit, form) : null
+        const asked = access.isSensitive?.(form)
+          ? await unconfirmed(visitorOf(request), url, visit, form)
+          : null
         if (asked)
           return html(confirmPage({ ...pageContext, flash: null }, asked), asked.problem === null ? 403 : 401)
       }
-      const by = { operator, policy, secrets, now, actor: sessionActor(session, account) }
+      const actor = sessionActor(session, account)
+      const by = { operator, policy, secrets, now, actor, textBeforeCode: settings.textBeforeCode }
       const response = await page({ request, visit, url, form, params, by }, pageContext)
       if (pageContext.flash && request.method === 'GET')
         response.headers.append('set-cookie', cookie(publicUrl, 'flash', '', 0))

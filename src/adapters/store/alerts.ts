@@ -1,5 +1,6 @@
 import { and, asc, count, desc, eq, gt, inArray, lte } from 'drizzle-orm'
-import { type Alert, type AlertChannel, type AlertStore, leaseMs } from '../../domain/money/alerts.ts'
+import type { Alert, AlertChannel } from '../../domain/money/alert.ts'
+import { type AlertStore, leaseMs } from '../../domain/money/alerts.ts'
 import type { AlertDeliveryRow, StoreDatabase, Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 

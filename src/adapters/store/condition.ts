@@ -45,6 +45,8 @@ export interface PolicyFacts {
   /** The ways (`wayName`) that have accepted a message. */
   readonly accepted: readonly string[]
   readonly accounts: readonly AccountFacts[]
+  /** The e-mail texts of codes with HTML of their own. */
+  readonly mailTexts: readonly { readonly brandSlug: string; readonly lang: string; readonly html: string }[]
 }
 
 export interface AccountFacts {
@@ -171,6 +173,7 @@ export const policyQueries = [
       OR EXISTS (SELECT 1 FROM passkeys p WHERE p.operator_id = operators.id) AS set_up,
     totp_secret, (SELECT max(expires_at) FROM console_links l WHERE l.operator_id = operators.id) AS until
   FROM operators ORDER BY email`,
+  "SELECT brand_slug, lang, html FROM texts WHERE channel = 'EMAIL' AND html IS NOT NULL ORDER BY brand_slug, lang",
 ]
 
 type Row = readonly unknown[]
@@ -190,6 +193,7 @@ export function policyFacts([
   variables = [],
   accepted = [],
   accounts = [],
+  mailTexts = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
@@ -211,6 +215,11 @@ export function policyFacts([
       wayName(channel === 'SMS' ? 'SMS' : 'EMAIL', String(provider)),
     ),
     accounts: accounts.map(accountOf),
+    mailTexts: mailTexts.map(([brandSlug, lang, html]) => ({
+      brandSlug: String(brandSlug),
+      lang: String(lang),
+      html: String(html),
+    })),
     rejections: rejections.map(([stepMs, at, kind, brand, provider, detail, count]) => ({
       stepMs: Number(stepMs),
       at: Number(at),

@@ -9,7 +9,7 @@ import type { IntegrationRequestRecord } from '../../domain/integration/integrat
 import type { BrandText, DeclaredVariable } from '../../domain/messages/brand-texts.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import type { NotifyJob, NotifyOrder } from '../../domain/messages/queue.ts'
-import type { Alert, AlertChannel } from '../../domain/money/alerts.ts'
+import type { Alert, AlertChannel } from '../../domain/money/alert.ts'
 import type { Budget } from '../../domain/money/budgets.ts'
 import type { PriceRow } from '../../domain/money/prices.ts'
 import type { AccountRow, Passkey } from '../../domain/operator/accounts.ts'

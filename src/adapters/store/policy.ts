@@ -1,9 +1,11 @@
 import { and, asc, eq } from 'drizzle-orm'
 import type { DestinationRule } from '../../domain/destinations/destination.ts'
 import { firstDueAt, whileOff } from '../../domain/events/webhook-events.ts'
+import { alertChannels } from '../../domain/money/alert.ts'
 import type { PolicyRows, PolicyStore } from '../../domain/operator/policy.ts'
 import { type AppScope, isUnscoped } from '../../domain/operator/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy.ts'
+import { addAlert } from './alerts.ts'
 import { auditRow } from './audit.ts'
 import {
   cached,
@@ -118,6 +120,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           for (const row of change.saveReviewNumbers ?? []) {
             yield* run(inside.insert(reviewNumbers).values(row))
           }
+          if (change.alert) yield* addAlert(inside, tables, change.alert, alertChannels)
           if (change.entry) {
             yield* run(inside.insert(audit).values(auditRow({ at: now, actor, ...change.entry })))
           }

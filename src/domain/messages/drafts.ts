@@ -66,7 +66,11 @@ export function draftPreview(
   if (text.trim() === '') return { problems: ['The text is empty.'], sms: null, mail: null, findings: null }
   const problems = [
     ...(variables.length > 0 ? declarationProblems(templateKey, variables) : []),
-    ...textProblems({ ...draft, subject: subject || null, html: html || null }, variables),
+    ...textProblems(
+      { ...draft, subject: subject || null, html: html || null },
+      variables,
+      settings.textBeforeCode,
+    ),
   ]
   const shown = withDraft(brand, draft)
   const isValid = problems.length === 0

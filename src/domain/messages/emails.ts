@@ -1,7 +1,7 @@
 import { type Body, isGiven, textFault } from '../body.ts'
 import type { BrandWithTexts } from '../brands/brand.ts'
 import { Failure, invalid, invalidField } from '../failures.ts'
-import type { BrandText } from './brand-texts.ts'
+import { type BrandText, noTexts, type TextsOfBrand } from './brand-texts.ts'
 import {
   codeBox,
   dataRow,
@@ -15,6 +15,7 @@ import {
 import type { MailContent } from './notify-message.ts'
 import { english, type OtpLanguage, otpTextOf } from './otp-texts.ts'
 import { filled, loginOtp, splitText, wholeMinutes } from './templates.ts'
+import { isCodeInText, type TextBeforeCode } from './text-problems.ts'
 
 /** What a code's mail depends on. */
 export type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>
@@ -32,8 +33,9 @@ export function otpMail(
     readonly lifetimeSeconds: number
   },
   lang: string | undefined,
+  textBeforeCode: TextBeforeCode,
 ): MailContent {
-  const mail = otpMailOf(brand, lang)
+  const mail = otpMailOf(brand, lang, textBeforeCode)
   const { code, businessName = brand.displayName, lifetimeSeconds } = otp
   const values = {
     otp: code,
@@ -60,18 +62,27 @@ const otpMails = new WeakMap<MailBrand, Map<string | undefined, OtpMail>>()
 /** Requests choose the tags, so their number has a bound. */
 const mostTags = 100
 
-function otpMailOf(brand: MailBrand, lang: string | undefined): OtpMail {
+function otpMailOf(brand: MailBrand, lang: string | undefined, textBeforeCode: TextBeforeCode): OtpMail {
   const mails = otpMails.get(brand)
   const known = mails?.get(lang)
   if (known) return known
-  const mail = newOtpMail(brand, lang)
+  const mail = newOtpMail(brand, lang, textBeforeCode)
   if (mails && mails.size < mostTags) mails.set(lang, mail)
   else otpMails.set(brand, new Map([[lang, mail]]))
   return mail
 }
 
-function newOtpMail(brand: MailBrand, requested: string | undefined): OtpMail {
-  const { lang, own, builtIn = english } = otpTextOf(brand, 'LOGIN_OTP', requested, 'EMAIL')
+function newOtpMail(
+  brand: MailBrand,
+  requested: string | undefined,
+  textBeforeCode: TextBeforeCode,
+): OtpMail {
+  const textOf = (from: TextsOfBrand) => otpTextOf(from, 'LOGIN_OTP', requested, 'EMAIL')
+  const chosen = textOf(brand)
+  const ownText = chosen.own
+  // A text that an earlier version stored may have the code in a URL (design D47).
+  const isUnsafe = ownText && ownText.html !== null && !isCodeInText(ownText.html, textBeforeCode)
+  const { lang, own, builtIn = english } = isUnsafe ? textOf({ lang: brand.lang, texts: noTexts }) : chosen
   const { subject, text, html } = own
     ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
     : builtInMail(brand, builtIn)

@@ -6,6 +6,7 @@ import { plainOtp } from './otp-sms.ts'
 import { isOtpKey, type OtpKey, otpTextOf, smsTextOf } from './otp-texts.ts'
 import type { Registration, Segments } from './providers.ts'
 import { type Template, templates, templateVariables } from './templates.ts'
+import type { TextBeforeCode } from './text-problems.ts'
 import { sampleOf, type VariableRule } from './variables.ts'
 import { type IsTopLevelDomain, optionalWords } from './words.ts'
 
@@ -34,6 +35,7 @@ export interface PreviewSettings {
   readonly segmentsOf: (text: string) => Segments
   readonly otpTtlSeconds: number
   readonly isTopLevelDomain: IsTopLevelDomain
+  readonly textBeforeCode: TextBeforeCode
 }
 
 /** It is stored nowhere, so no request can verify it. */

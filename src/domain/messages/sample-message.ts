@@ -64,11 +64,14 @@ export function sampleSms(
 export function sampleMail(
   brand: BrandWithTexts,
   { templateKey, lang, values }: SampleRequest,
-  { otpTtlSeconds: lifetimeSeconds }: Pick<PreviewSettings, 'otpTtlSeconds'>,
+  {
+    otpTtlSeconds: lifetimeSeconds,
+    textBeforeCode,
+  }: Pick<PreviewSettings, 'otpTtlSeconds' | 'textBeforeCode'>,
 ): MailContent {
   if (templateKey !== 'LOGIN_OTP') throw invalid('Only LOGIN_OTP has e-mail texts.')
   refuseOthers(values, [])
-  return otpMail(brand, { code: sampleCode, businessName: undefined, lifetimeSeconds }, lang)
+  return otpMail(brand, { code: sampleCode, businessName: undefined, lifetimeSeconds }, lang, textBeforeCode)
 }
 
 function refuseOthers(values: SampleRequest['values'], rules: readonly { readonly name: string }[]): void {

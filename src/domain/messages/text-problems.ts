@@ -1,6 +1,7 @@
 import { type TextRule, textProblem } from '../body.ts'
 import type { BrandText, DeclaredVariable } from './brand-texts.ts'
 import { templateKeys, templateOf } from './templates.ts'
+import { endsInUrl } from './words.ts'
 
 export type TextFields = Pick<BrandText, 'templateKey' | 'channel' | 'subject' | 'text' | 'html'>
 
@@ -26,8 +27,24 @@ function placeholdersOf(text: string): Placeholder[] {
   return Array.from(text.matchAll(placeholder), ([, name = '', raw]) => ({ name, isRaw: raw !== undefined }))
 }
 
+/**
+ * The text before `{{otp}}` in its text node. Undefined: `{{otp}}` is not in text, as in an attribute, a style, a script or a
+ * comment, or mail clients may parse the HTML differently.
+ */
+export type TextBeforeCode = (html: string) => string | undefined
+
+/** Programs that display or check a mail load URLs, so a URL with the code would send it to a server (design D47). */
+export function isCodeInText(html: string, textBeforeCode: TextBeforeCode): boolean {
+  const before = textBeforeCode(html)
+  return before !== undefined && !endsInUrl(before)
+}
+
 /** Why a text of a brand cannot be stored (design D47), as sentences. */
-export function textProblems(fields: TextFields, declared: readonly DeclaredVariable[]): readonly string[] {
+export function textProblems(
+  fields: TextFields,
+  declared: readonly DeclaredVariable[],
+  textBeforeCode: TextBeforeCode,
+): readonly string[] {
   const problem = keyProblem(fields)
   if (problem !== undefined) return [problem]
   const { templateKey, channel, subject, text, html } = fields
@@ -42,7 +59,15 @@ export function textProblems(fields: TextFields, declared: readonly DeclaredVari
   return [
     ...partProblems('subject', subject, { ...own, allowed: withoutCode, hasCode: false }),
     ...partProblems('text', text, own),
-    ...(html === null ? [] : partProblems('html', html, own)),
+    ...(html === null ? [] : htmlProblems(html, own, textBeforeCode)),
+  ]
+}
+
+function htmlProblems(html: string, own: PartRule, textBeforeCode: TextBeforeCode): string[] {
+  const problems = partProblems('html', html, own)
+  if (problems.length > 0 || !own.hasCode || isCodeInText(html, textBeforeCode)) return problems
+  return [
+    'The HTML must have {{otp}} in displayed text, not in an attribute, a URL, a style, a script, a title or a comment. Close each tag and quote, and do not use elements such as <svg>, <noscript>, <template> and <textarea>.',
   ]
 }
 
@@ -76,20 +101,18 @@ export function placeholdersFor(
   return new Map([['businessName', false], ...variables])
 }
 
+interface PartRule {
+  readonly allowed: ReadonlyMap<string, boolean>
+  readonly hasCode: boolean
+  readonly mayDeclare: boolean
+}
+
 const partNames = { subject: 'The subject', text: 'The text', html: 'The HTML' } as const
 
 function partProblems(
   part: keyof typeof partNames,
   value: string | null,
-  {
-    allowed,
-    hasCode,
-    mayDeclare,
-  }: {
-    readonly allowed: ReadonlyMap<string, boolean>
-    readonly hasCode: boolean
-    readonly mayDeclare: boolean
-  },
+  { allowed, hasCode, mayDeclare }: PartRule,
 ): string[] {
   const name = partNames[part]
   const problem = textProblem(name, value, rules[part])

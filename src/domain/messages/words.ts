@@ -24,6 +24,12 @@ export function optionalWords(name: string, value: unknown, rule: TextRule): str
   return words
 }
 
+/** Whether what follows the text, without a space, continues a URL. */
+export function endsInUrl(text: string): boolean {
+  const word = fold(/\S*$/.exec(text)?.[0] ?? '')
+  return prefix.test(`${word}0`) || beginningOfPath.test(word)
+}
+
 /** Of a word that mixes scripts with similar letters (UTS 39, design D31), without the name; undefined: there is none. */
 export function scriptFault(text: string): string | undefined {
   if (ascii.test(text)) return undefined
@@ -55,6 +61,7 @@ function fold(text: string): string {
 const prefix =
   /[a-z][a-z0-9+.-]*:\/\/|\b(?:https?|tel|sms|mailto|javascript|data|intent|whatsapp|upi):\S|\bwww\./u
 const hostWithPath = /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u
+const beginningOfPath = /(?:[\p{L}\p{N}-]+\.\p{L}{2,}|\b\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?[/?#]/u
 const ipAddressWithPath = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\/\S/u
 
 /** The last label of each host name of two or more; registries of some domains accept symbols before it. */

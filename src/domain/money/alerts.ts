@@ -3,20 +3,9 @@ import type { RequestListener } from '../events/request-ended.ts'
 import type { Outcome } from '../messages/providers.ts'
 import type { Log } from '../ports.ts'
 import { type Clock, type EpochMs, hourMs, minuteMs, periodOf } from '../time.ts'
+import { type Alert, type AlertChannel, reviewNumberKind } from './alert.ts'
 import { formatMicros, type Micros } from './amounts.ts'
 import { type Budget, type BudgetCounters, percentagesReached } from './budgets.ts'
-
-export interface Alert {
-  /** Unique for what it is about, so that each alert is stored once. */
-  readonly key: string
-  readonly at: EpochMs
-  /** The `type` of the webhook. */
-  readonly kind: string
-  /** One line. */
-  readonly title: string
-  /** The `data` of the webhook as JSON: a `BudgetAlert`, `WebhookAlert` or `RequestAlert`. The last is stored empty. */
-  readonly text: string
-}
 
 const budgetKind = 'budget.threshold'
 export const requestKind = 'integration.requested'
@@ -83,8 +72,6 @@ export function requestAlert(latestAt: EpochMs | undefined, now: EpochMs): Alert
   return { key, at, kind: requestKind, title: 'New integration request', text: '{}' }
 }
 
-export type AlertChannel = 'email' | 'webhook'
-
 export interface AlertDelivery {
   readonly alert: Alert
   readonly channel: AlertChannel
@@ -126,6 +113,9 @@ export const leaseMs = 60_000
 const retryDelaysMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]
 
 const checkIntervalMs = 30_000
+/** For alerts that a command stored. */
+const lookIntervalMs = 5000
+const mostAnnounced = 20
 /** After a request that may have reached a threshold. */
 const shortestIntervalMs = 1000
 
@@ -154,6 +144,7 @@ export class Alerts {
     ['webhook.disabled', 0],
     ['webhook.dropping', 0],
     [requestKind, 0],
+    [reviewNumberKind, 0],
   ])
   /** Of the latest check. */
   shares: readonly { readonly scope: string; readonly ratio: number }[] = []
@@ -162,6 +153,8 @@ export class Alerts {
   private run: Promise<void> | undefined
   private checkedAt: EpochMs = 0
   private nextCheckAt: EpochMs = 0
+  private lookedAt: EpochMs = 0
+  private readonly startedAt: EpochMs
   private retriesAt: readonly EpochMs[] = []
   /** By scope, as of the latest check. A new budget is checked at its first charge. */
   private nextThresholds: ReadonlyMap<string, Micros> = new Map()
@@ -172,6 +165,7 @@ export class Alerts {
 
   constructor(private readonly ports: AlertPorts) {
     this.channels = ports.targets.map(({ channel }) => channel)
+    this.startedAt = ports.now()
   }
 
   /** For each request: a claim of a budget may have reached a threshold, which a check then finds. */
@@ -195,11 +189,16 @@ export class Alerts {
     const now = this.ports.now()
     // The clock may have been set back.
     const isWaiting = now < this.nextCheckAt && now >= this.checkedAt
-    if (this.run || (isWaiting && !this.retriesAt.some((at) => at <= now))) return
-    this.checkedAt = now
-    this.nextCheckAt = now + checkIntervalMs
-    this.retriesAt = this.retriesAt.filter((at) => at > now)
-    this.run = this.check()
+    const isCheck = !isWaiting || this.retriesAt.some((at) => at <= now)
+    if (this.run || !(isCheck || now - this.lookedAt >= lookIntervalMs)) return
+    this.lookedAt = now
+    if (isCheck) {
+      this.checkedAt = now
+      this.nextCheckAt = now + checkIntervalMs
+      this.retriesAt = this.retriesAt.filter((at) => at > now)
+    }
+    this.run = (isCheck ? this.check() : Promise.resolve())
+      .then(() => this.announce())
       .then(() => this.deliver())
       .catch((err: unknown) =>
         this.ports.log.error({ err }, 'alerts could not be checked or delivered; otpost will try again'),
@@ -293,6 +292,17 @@ export class Alerts {
     log.warn(data, message)
   }
 
+  /** Logs alerts that were stored with the change of an operator, by this process or by a command. */
+  private async announce(): Promise<void> {
+    for (const alert of await this.ports.alerts.latest(mostAnnounced)) {
+      const { key, kind, at } = alert
+      if (kind !== reviewNumberKind || at < this.startedAt || this.known.has(key)) continue
+      this.known.add(key)
+      this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
+      this.ports.log.warn(alertData(alert), 'a review number was added')
+    }
+  }
+
   private async deliver(): Promise<void> {
     const { alerts, targets, now } = this.ports
     if (targets.length === 0) return
@@ -335,8 +345,7 @@ export class Alerts {
       requests.pendingCount(),
       requests.list({ isPending: true, limit: mostListed }),
     ])
-    const [first] = latest
-    if (!first) return undefined
+    if (latest.length === 0) return undefined
     const data: RequestAlert = {
       pending,
       url: `${ownUrl()}/admin/requests`,
@@ -347,10 +356,9 @@ export class Alerts {
         brandName,
       })),
     }
+    // No words of requesters: mail programs show the subject as the words of otpost.
     const title =
-      latest.length === 1
-        ? `Integration request from ${first.companyName}`
-        : `${pending} pending integration requests, the latest from ${first.companyName}`
+      pending === 1 ? 'A new integration request is pending' : `${pending} integration requests are pending`
     return { ...alert, title, text: JSON.stringify(data) }
   }
 }
@@ -402,6 +410,9 @@ export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
 export function meaningOf(alert: Alert): string {
   if (alert.kind === requestKind) {
     return 'Requesters entered these names, and otpost has not verified them. Approve or reject each request in the console or with the command otpost request. otpost sends at most one alert about requests in 10 minutes.'
+  }
+  if (alert.kind === reviewNumberKind) {
+    return 'A fixed code verifies for this phone number until the last day, and no SMS is sent. If no operator should have added it, remove it with otpost review-number remove or in the console, and check the audit log.'
   }
   if (alert.kind !== budgetKind) {
     const { reason }: WebhookAlert = JSON.parse(alert.text)

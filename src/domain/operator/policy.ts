@@ -1,5 +1,6 @@
 import type { DestinationRule } from '../destinations/destination.ts'
 import type { Webhook } from '../events/webhook-events.ts'
+import type { Alert } from '../money/alert.ts'
 import type { Budget } from '../money/budgets.ts'
 import type { ReviewNumber } from '../otp/review-number.ts'
 import type { Clock, EpochMs } from '../time.ts'
@@ -40,6 +41,8 @@ export interface PolicyChange {
   readonly removeWebhooks?: readonly Pick<Webhook, 'appId'>[]
   readonly saveReviewNumbers?: readonly ReviewNumber[]
   readonly removeReviewNumbers?: readonly Pick<ReviewNumber, 'subject' | 'brandSlug'>[]
+  /** About the change. A running server delivers and logs it. */
+  readonly alert?: Alert
   /** Null: nothing changes. */
   readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'> | null
 }

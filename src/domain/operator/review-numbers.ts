@@ -1,5 +1,6 @@
 import type { Brands } from '../brands/brand.ts'
 import { type Contacts, mask, type Recipient } from '../contact.ts'
+import { reviewNumberAlert } from '../money/alert.ts'
 import { activeReviewNumbers, type ReviewNumber } from '../otp/review-number.ts'
 import type { Secrets } from '../ports.ts'
 import { dayMs } from '../time.ts'
@@ -11,8 +12,10 @@ export const maxReviewDays = 90
 
 export interface ReviewNumberPorts extends PolicyPorts {
   readonly brands: Pick<Brands, 'bySlug'>
-  readonly secrets: Pick<Secrets, 'newCode' | 'keyedCodes' | 'subjects'>
+  readonly secrets: Pick<Secrets, 'newId' | 'newCode' | 'keyedCodes' | 'subjects'>
   readonly contacts: Pick<Contacts, 'phone' | 'faultOf'>
+  /** Whether it verified a code that was sent to it, within 180 days. */
+  readonly isVerifiedNumber: (subjects: readonly string[]) => Promise<boolean>
 }
 
 /** Fields as operators write them. */
@@ -36,6 +39,11 @@ export async function addReviewNumber(
   const now = ports.now()
   const expiresAt = endOf(until, now)
   const brandSlug = await existingBrand(ports.brands, brand)
+  if (await ports.isVerifiedNumber(subjects)) {
+    throw new OperatorError(
+      'This phone number verified a code within the last 180 days, so a customer may have it. Choose a number that no customer has.',
+    )
+  }
   const code = secrets.newCode()
   const number: ReviewNumber = {
     subject: subjects[0],
@@ -45,6 +53,8 @@ export async function addReviewNumber(
     createdAt: now,
     expiresAt,
   }
+  const about = { phone: number.masked, brandId: brandSlug, until: untilWords(number), addedBy: actor.name }
+  const alert = reviewNumberAlert(secrets.newId(), about, now)
   await ports.policy.change({ actor, now }, ({ reviewNumbers }) => {
     const active = activeReviewNumbers(reviewNumbers, now)
     const same = active.find(isOf(subjects, brandSlug))
@@ -59,6 +69,7 @@ export async function addReviewNumber(
     return {
       saveReviewNumbers: [number],
       removeReviewNumbers: reviewNumbers.filter((each) => !active.includes(each)),
+      alert,
       entry: {
         action: 'review-number.added',
         target: brandSlug,
@@ -71,7 +82,7 @@ export async function addReviewNumber(
 
 /** `review-number remove`. @throws OperatorError if there is none */
 export async function removeReviewNumber(
-  ports: ReviewNumberPorts,
+  ports: Omit<ReviewNumberPorts, 'isVerifiedNumber'>,
   { phone, brand }: ReviewNumberRequest,
 ): Promise<ReviewNumber> {
   const { identity, subjects } = recipientIn(ports, phone)

@@ -98,10 +98,16 @@ export interface ConsoleSecrets {
   /** The text that was signed for this purpose; undefined for any other. */
   signedText(purpose: string, signed: string): string | undefined
   /**
-   * Slow on purpose, also without a hash. Accepts any Unicode form. Throws rate_limited if too many checks wait:
-   * those of known browsers wait apart from all others.
+   * Slow on purpose. Without a hash it does the same work, with `standIn`, and returns false. Accepts any Unicode form. Throws
+   * rate_limited if too many checks wait: those of known browsers wait apart from all others.
    */
-  isPassword(password: string, hash: string | undefined, browser: 'known' | 'unknown'): Promise<boolean>
+  isPassword(
+    password: string,
+    hash: string | undefined,
+    browser: 'known' | 'unknown',
+    /** The hash of another account. Undefined: a constant one. */
+    standIn?: string,
+  ): Promise<boolean>
   passwordHash(password: string): Promise<string>
   /** Why a new password is refused. `context`: the person's e-mail address and the server's host name. */
   passwordProblem(password: string, context: readonly string[]): Promise<string | undefined>
@@ -226,7 +232,9 @@ export async function enterByPassword(
   const isShared = !hasAccounts(accounts) && email === ''
   const hash = account ? (account.passwordHash ?? undefined) : isShared ? ports.passwordHash : undefined
   const person = account ?? { id: email, email }
-  const grants = await checkPassword(ports, visitor, person, password, hash)
+  // An unknown person's answer must not come earlier or later than a known one's.
+  const standIn = accounts.find(({ passwordHash }) => passwordHash !== null)?.passwordHash ?? undefined
+  const grants = await checkPassword(ports, visitor, person, password, { hash, standIn })
   if (!grants || !hash) {
     // Nothing waits for it, so the answer takes as long as for an unknown account.
     if (account) void ports.sessions.noteFailedSignIn(account.id).catch(() => undefined)
@@ -387,15 +395,17 @@ async function checkPassword(
   visitor: Visitor,
   person: Person,
   password: string,
-  hash: string | undefined,
+  { hash, standIn }: { readonly hash: string | undefined; readonly standIn?: string | undefined },
 ): Promise<readonly Grant[] | undefined> {
   const grants = await claimLogin(ports, visitor, person)
   if (password.length > maxPasswordLength) return undefined
   const browser = isKnown(ports, visitor.known, person.id) ? 'known' : 'unknown'
-  const isRight = await ports.consoleSecrets.isPassword(password, hash, browser).catch(async (error) => {
-    await ports.store.giveBack(grants, ports.now())
-    throw error
-  })
+  const isRight = await ports.consoleSecrets
+    .isPassword(password, hash, browser, standIn)
+    .catch(async (error) => {
+      await ports.store.giveBack(grants, ports.now())
+      throw error
+    })
   return isRight ? grants : undefined
 }
 
@@ -548,7 +558,8 @@ export async function isOwnPassword(
   account: Account,
   password: string,
 ): Promise<boolean> {
-  const grants = await checkPassword(ports, visitor, account, password, account.passwordHash ?? undefined)
+  const hash = account.passwordHash ?? undefined
+  const grants = await checkPassword(ports, visitor, account, password, { hash })
   if (grants) await forgive(ports, grants)
   return grants !== undefined
 }
@@ -611,7 +622,9 @@ export async function confirm(
     return isDone
   }
   if (session.by === 'password') {
-    const grants = await checkPassword(ports, visitor, administrator, password, ports.passwordHash)
+    const grants = await checkPassword(ports, visitor, administrator, password, {
+      hash: ports.passwordHash,
+    })
     if (!grants) return false
     await forgive(ports, grants)
     return save({}, () => ({}))

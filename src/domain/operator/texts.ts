@@ -10,7 +10,12 @@ import {
 } from '../messages/brand-texts.ts'
 import { canonicalTag } from '../messages/languages.ts'
 import { templateOf } from '../messages/templates.ts'
-import { declarationProblems, textLimits, textProblems } from '../messages/text-problems.ts'
+import {
+  declarationProblems,
+  type TextBeforeCode,
+  textLimits,
+  textProblems,
+} from '../messages/text-problems.ts'
 import { type ChangePorts, differences, noBrand, OperatorError, refuse } from './operator.ts'
 
 /** A text as operators name it. */
@@ -36,7 +41,7 @@ export interface NewText extends TextRequest {
 
 /** `text set` (design D47). @throws OperatorError */
 export async function setText(
-  { operator, actor, now: clock }: ChangePorts,
+  { operator, actor, now: clock, textBeforeCode }: ChangePorts & { readonly textBeforeCode: TextBeforeCode },
   { brand: slug, key: templateKey, channel, lang, version, updatedAt, variables, ...parts }: NewText,
 ): Promise<{
   readonly brandSlug: string
@@ -57,9 +62,12 @@ export async function setText(
     refuseOther(before, { version, updatedAt })
     refuse([
       ...(variables ? declarationProblems(templateKey, variables) : []),
-      ...textProblems({ ...target, ...fields }, declared),
+      ...textProblems({ ...target, ...fields }, declared, textBeforeCode),
     ])
-    refuse([...countProblems(brand, target), ...(variables ? otherProblems(brand, target, variables) : [])])
+    refuse([
+      ...countProblems(brand, target),
+      ...(variables ? otherProblems(brand, target, variables, textBeforeCode) : []),
+    ])
     const {
       subject: earlierSubject = null,
       text: earlierText = null,
@@ -194,9 +202,10 @@ function otherProblems(
   brand: BrandWithTexts,
   target: TextTarget,
   declared: readonly DeclaredVariable[],
+  textBeforeCode: TextBeforeCode,
 ): string[] {
   return othersOf(brand, target).flatMap((other) =>
-    textProblems(other, declared).map(
+    textProblems(other, declared, textBeforeCode).map(
       (problem) => `The variables do not fit the text in ${other.lang}: ${problem}`,
     ),
   )

@@ -26,6 +26,7 @@ import { readLang } from '../messages/languages.ts'
 import { plainOtp, refuseLongLoginId, registeredOtp } from '../messages/otp-sms.ts'
 import type { Mail, Outcome, SmsMessage } from '../messages/providers.ts'
 import { loginOtp, type OtpValues } from '../messages/templates.ts'
+import type { TextBeforeCode } from '../messages/text-problems.ts'
 import { optionalWords } from '../messages/words.ts'
 import { Charge } from '../money/charge.ts'
 import type { Policy, ReadPolicy } from '../policy.ts'
@@ -59,6 +60,7 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, Destinatio
   readonly otpTtlSeconds: number
   readonly smsMode: SmsMode
   readonly contacts: Contacts
+  readonly textBeforeCode: TextBeforeCode
   /** Undefined: turned off. */
   readonly conversionFeedback: Pick<ConversionFeedback, 'accepts'> | undefined
   readonly policy: ReadPolicy
@@ -445,7 +447,7 @@ function codeMail(
   code: string,
 ): Mail {
   const about = { code, businessName, lifetimeSeconds: ports.otpTtlSeconds }
-  const mail = otpMail(brand, about, lang)
+  const mail = otpMail(brand, about, lang, ports.textBeforeCode)
   return {
     requestId,
     brandSlug: brand.slug,

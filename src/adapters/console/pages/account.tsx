@@ -109,21 +109,27 @@ function Password({ account }: { account: Account }) {
   return (
     <Card title="Password" hint="A new password ends your other sessions.">
       <Form action="/admin/account/password" submit="Change password">
-        <div class="field">
-          <UserName value={account.email} />
-          <label for="present-password">Present password</label>
-          <input
-            id="present-password"
-            name="present"
-            type="password"
-            autocomplete="current-password"
-            maxLength={256}
-            required
-          />
-        </div>
+        <PresentPassword id="present-password" email={account.email} />
         <PasswordField id="new-password" />
       </Form>
     </Card>
+  )
+}
+
+function PresentPassword({ id, email }: { id: string; email: string }) {
+  return (
+    <div class="field">
+      <UserName value={email} />
+      <label for={id}>Present password</label>
+      <input
+        id={id}
+        name="present"
+        type="password"
+        autocomplete="current-password"
+        maxLength={256}
+        required
+      />
+    </div>
   )
 }
 
@@ -177,11 +183,13 @@ function App({ account, app }: OwnAccountModel) {
 function AppForm({ account, app }: Pick<OwnAccountModel, 'account' | 'app'>) {
   return (
     <Form action="/admin/account/app" hidden={{ secret: app.secret }} submit="Save">
-      {account.passwordHash === null && (
+      {account.passwordHash === null ? (
         <>
           <UserName value={account.email} />
           <PasswordField id="app-password" />
         </>
+      ) : (
+        <PresentPassword id="app-present-password" email={account.email} />
       )}
       <QrCode text={app.uri} label="QR code for an authenticator app" />
       <details>

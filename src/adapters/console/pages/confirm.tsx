@@ -11,7 +11,7 @@ export function confirmPage(
   return consolePage(
     pageContext,
     { title: 'Confirm that it is you', section: null, scripts: passkey ? ['passkey.js'] : [] },
-    <Card hint="This change concerns keys, money or accounts, and you signed in more than 15 minutes ago. Your entries are kept.">
+    <Card hint="This change requires a confirmation, because you signed in more than 15 minutes ago. Your entries are kept.">
       <Problem text={problem} />
       {passkey && (
         <PasskeyForm

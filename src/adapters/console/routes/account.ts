@@ -23,15 +23,8 @@ export function accountRoutes({
   get('/admin/account', ({ visit }, pageContext) => shown(pageContext, visit))
   post('/admin/account/password', (pageRequest, pageContext) =>
     change(pageRequest, pageContext, async (ownPorts) => {
-      const { form, request } = pageRequest
-      const present = form.get('present') ?? ''
-      const isRight = await isOwnPassword(ports, visitorOf(request), ownPorts.account, present).catch(
-        (error) => {
-          throw new OperatorError(tooManyAttempts(error))
-        },
-      )
-      if (!isRight) throw new OperatorError('The present password is wrong.')
-      await own.setPassword(ownPorts, await passwordHash(form, ownPorts.account))
+      await requirePresent(pageRequest, ownPorts.account)
+      await own.setPassword(ownPorts, await passwordHash(pageRequest.form, ownPorts.account))
       return done(
         pageRequest.visit,
         '/admin/account',
@@ -42,8 +35,10 @@ export function accountRoutes({
   post('/admin/account/app', (pageRequest, pageContext) =>
     change(pageRequest, pageContext, async (ownPorts) => {
       const { form } = pageRequest
+      const { account } = ownPorts
       const given = { totpSecret: field(form, 'secret'), code: field(form, 'code') }
-      const hash = form.has('password') ? await passwordHash(form, ownPorts.account) : undefined
+      if (account.passwordHash !== null) await requirePresent(pageRequest, account)
+      const hash = account.passwordHash === null ? await passwordHash(form, account) : undefined
       const codes = await own.setApp(ownPorts, { ...given, passwordHash: hash })
       return html(recoveryCodesPage(pageContext, codes))
     }),
@@ -81,6 +76,14 @@ export function accountRoutes({
       () => act({ ...ports, session, account, actor: by.actor }),
       (problem) => shown(pageContext, visit, { problem, secret: field(form, 'secret') }),
     )
+  }
+
+  async function requirePresent({ form, request }: PageRequest, account: Account): Promise<void> {
+    const present = form.get('present') ?? ''
+    const isRight = await isOwnPassword(ports, visitorOf(request), account, present).catch((error) => {
+      throw new OperatorError(tooManyAttempts(error))
+    })
+    if (!isRight) throw new OperatorError('The present password is wrong.')
   }
 
   async function passwordHash(form: URLSearchParams, { email }: Account): Promise<string> {

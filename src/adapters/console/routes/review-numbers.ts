@@ -7,7 +7,7 @@ import { reviewNumbersPage } from '../pages/review-numbers.tsx'
 
 export function reviewNumberRoutes({ get, post, ports, settings }: PageHandler): void {
   const { contacts } = settings
-  const { brands, policy, secrets, now } = ports
+  const { brands, policy, secrets, now, isVerifiedNumber } = ports
 
   get('/admin/review-numbers', (_, pageContext) => shown(pageContext))
   post('/admin/review-numbers', ({ form, by }, pageContext) => {
@@ -18,7 +18,9 @@ export function reviewNumberRoutes({ get, post, ports, settings }: PageHandler):
     }
     return orAgain(
       async () =>
-        shown(pageContext, { code: await addReviewNumber({ ...by, brands, contacts, secrets }, asked) }),
+        shown(pageContext, {
+          code: await addReviewNumber({ ...by, brands, contacts, secrets, isVerifiedNumber }, asked),
+        }),
       (problem) => shown(pageContext, { form: asked, problem }, 409),
     )
   })
