@@ -39,6 +39,7 @@ import { createEventLog } from './domain/events/event-log-writer.ts'
 import type { RequestEnded } from './domain/events/request-ended.ts'
 import { ignoredForwardedStat } from './domain/events/stats.ts'
 import { Guard } from './domain/guard/guard.ts'
+import { ConditionAlerts } from './domain/health/condition-alerts.ts'
 import { Breakers } from './domain/messages/breaker.ts'
 import { ConversionFeedback } from './domain/messages/conversion-feedback.ts'
 import { callbackUrls } from './domain/messages/delivery-reports.ts'
@@ -105,16 +106,28 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const build = { version, bun: Bun.version, database: stats.version() }
   const policy = context.policy.cached(config.smsCountries)
   const { email, webhook } = config.alerts
+  const targets = [
+    ...(email === undefined ? [] : [alertMail(mailer, email)]),
+    ...(webhook ? [alertWebhook(webhook, post, now)] : []),
+  ]
+  const conditions = new ConditionAlerts({
+    alerts: context.alerts,
+    targets,
+    checkDatabase,
+    freeBytes: async () => (await stats.files())?.diskFree,
+    attempts: () => context.eventLog.recentAttempts(now()),
+    openCircuits: () => breakers.openCircuits(),
+    now,
+    log,
+  })
   const alerts = new Alerts({
     budgets: async () => (await policy()).budgets,
     spent: context.budgets.spent,
     alerts: context.alerts,
     requests: context.requests,
     ownUrl: () => ownUrl(),
-    targets: [
-      ...(email === undefined ? [] : [alertMail(mailer, email)]),
-      ...(webhook ? [alertWebhook(webhook, post, now)] : []),
-    ],
+    targets,
+    checkConditions: conditions.check,
     now,
     log,
   })

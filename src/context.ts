@@ -164,6 +164,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     mark: flushed(figures.mark),
     statistics: flushed(figures.statistics),
     lastHour: flushed(figures.lastHour),
+    recentAttempts: flushed(figures.recentAttempts),
     lastFailures: flushed(figures.lastFailures),
     accepted: flushed(figures.accepted),
     spending: flushed(figures.spending),

@@ -180,6 +180,43 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     await trace.expectSoundFile()
   })
 
+  test.concurrent('full sends an alert though nothing can be stored, once in 10 minutes, and one when there is room', async () => {
+    const alerts = startReceiver()
+    const next = () =>
+      new Promise<void>((resolve) => {
+        alerts.answer(() => {
+          resolve()
+          return new Response()
+        })
+      })
+    await using trace = await scene({ ALERT_WEBHOOK_URL: alerts.url, ALERT_WEBHOOK_SECRET: alerts.secret })
+    const code = await trace.sent()
+    trace.fault('write', errno.ENOSPC)
+    await trace.expectClosed(code)
+    const seconds = { check: 31, interval: 601 }
+    const started = next()
+    // The server compares its clock with the time of the next check every second.
+    trace.fault('clock', seconds.check)
+    await started
+    await trace.server.logged('a problem lasts')
+    const lasting = next()
+    trace.fault('clock', seconds.check + seconds.interval)
+    await lasting
+    trace.fault('write')
+    await trace.expectHealth(200, 'ok')
+    const ended = next()
+    trace.fault('clock', 2 * seconds.check + seconds.interval)
+    await ended
+    expect(alerts.received.map(({ body: { type, data } }) => `${type} ${data.state}`)).toEqual([
+      'disk.full started',
+      'disk.full lasting',
+      'disk.full ended',
+    ])
+    expect(alerts.received[0]?.body.data).toMatchObject({ message: 'The disk of the database is full.' })
+    await trace.expectSoundFile()
+    await alerts.stop()
+  })
+
   test.concurrent('read-only, faulty, or unable to sync once, it rejects requests that it can not store, and recovers', async () => {
     await using trace = await scene()
     for (const number of [errno.EROFS, errno.EIO]) {

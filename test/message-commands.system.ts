@@ -645,6 +645,47 @@ test('requests lists every call to a number with its result, as the console does
   await service.close()
 })
 
+test('doctor reports an exhausted budget, and a provider whose attempts all fail', async () => {
+  const env = { ...(await environment()), SMS_PLAIN: 'webhook,outbox', ...receiver.env, PORT: '0' }
+  const service = await createTestApp(env)
+  receiver.answer(() => new Response(null, { status: 503 }))
+  service.clock.now = Date.now()
+  const findings = async (): Promise<string[]> =>
+    JSON.parse((await otpost(['doctor', '--json'], env)).stdout)
+      .filter(
+        ({ what, level }: Record<string, string>) =>
+          what === 'budgets' || (what === 'providers' && level === 'fail'),
+      )
+      .map(({ level, message }: Record<string, string>) => `${level}: ${message}`)
+  for (let index = 0; index < 5; index++) {
+    const to = [`1202555014${index}`]
+    await service.eventsOf(
+      await service.post('/notify', { channel: 'SMS', brandId: 'acme', to, message: 'Hi' }),
+    )
+  }
+  await ok(env, 'budget', 'set', 'server', '--per', 'day', '--amount', '3')
+  await ok(env, 'budget', 'set', 'country:FR', '--per', 'day', '--amount', '3')
+  const dead = 'fail: Provider webhook fails: the latest 5 attempts failed or have an unknown result.'
+  expect(await findings()).toEqual(['ok: country:FR, server.', dead])
+  // Latvia costs 2 units. Less than that is left, which only a rejected message shows.
+  const answers = [
+    await service.post('/otp/send', { phone: '37120000001' }),
+    await service.post('/otp/send', { phone: '37120000002' }),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([200, 429])
+  for (const answer of answers) await service.eventsOf(answer)
+  await service.app.alerts.idle()
+  service.advance(1)
+  service.app.alerts.tick()
+  await service.app.alerts.idle()
+  expect(await findings()).toEqual([
+    'fail: Budget server is exhausted: 2 units of 3 units per day spent.',
+    'ok: country:FR.',
+    expect.stringMatching(/^fail: Provider webhook fails: the latest \d attempts/),
+  ])
+  await service.close()
+})
+
 test('a server that is killed during a delivery leaves an unfinished request trace', async () => {
   const env = await environment()
   const context = await openContext(readConfig(env))

@@ -235,7 +235,7 @@ export const alertSettings = declare('Alerts and events', {
     unset: 'unset: no alerts by e-mail',
     format: 'e-mail address',
     meaning:
-      'The e-mail address that gets an alert when a budget reaches a threshold, a webhook is switched off, or an integration request arrives. The mail goes the way of all e-mail: see `SMTP_URL`.',
+      'The e-mail address that gets [alerts](monitoring.md#alerts). The mail goes the way of all e-mail: see `SMTP_URL`.',
   },
   ALERT_WEBHOOK_URL: {
     unset: 'unset: no alerts by webhook',

@@ -711,7 +711,7 @@ describe('findings', () => {
     )
     expect(await budgets({})).toEqual([
       'ok: server.',
-      expect.stringMatching(/^warn: Alerts of budgets are only in the log.* → Set ALERT_EMAIL/),
+      expect.stringMatching(/^warn: Alerts are only in the log.* → Set ALERT_EMAIL/),
     ])
     expect(await budgets({ ALERT_EMAIL: 'ops@example.com' })).toEqual(['ok: server.'])
   })

@@ -1,6 +1,12 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { newRequestContext } from '../../src/domain/events/request-context.ts'
+import { ConditionAlerts } from '../../src/domain/health/condition-alerts.ts'
+import {
+  attemptsWindowMs,
+  type MinuteOfAttempts,
+  minutesOfAttempts,
+} from '../../src/domain/health/conditions.ts'
 import type { Outcome } from '../../src/domain/messages/providers.ts'
 import { type Alert, reviewNumberAlert } from '../../src/domain/money/alert.ts'
 import {
@@ -64,6 +70,9 @@ class StoredAlerts implements AlertStore {
 
   latest: AlertStore['latest'] = async (limit) => [...this.alerts.values()].reverse().slice(0, limit)
 
+  ofKinds: AlertStore['ofKinds'] = async (kinds, since) =>
+    [...this.alerts.values()].filter(({ kind, at }) => kinds.includes(kind) && at >= since)
+
   failing: AlertStore['failing'] = async () => []
 }
 
@@ -85,6 +94,10 @@ let store = new StoredAlerts()
 let receiver = new Receiver()
 let logged: string[] = []
 let pending: PendingRequest[] = []
+let databaseError: Error | undefined
+let freeBytes = 2 ** 40
+let attempts: MinuteOfAttempts[] = []
+let openCircuits = new Set<string>()
 
 beforeEach(() => {
   now = noon
@@ -94,13 +107,31 @@ beforeEach(() => {
   receiver = new Receiver()
   logged = []
   pending = []
+  databaseError = undefined
+  freeBytes = 2 ** 40
+  attempts = []
+  openCircuits = new Set()
 })
 
 const say = (_: object, message: string) => void logged.push(message)
 
 /** A process of a server. */
 function started(): Alerts {
+  const log = { info: say, warn: say, error: say }
+  const conditions = new ConditionAlerts({
+    alerts: store,
+    targets: [receiver],
+    now: () => now,
+    log,
+    checkDatabase: async () => {
+      if (databaseError) throw databaseError
+    },
+    freeBytes: async () => freeBytes,
+    attempts: async () => attempts.filter(({ at }) => at >= now - attemptsWindowMs),
+    openCircuits: () => openCircuits,
+  })
   return new Alerts({
+    checkConditions: conditions.check,
     budgets: () => budgets,
     spent: async (some) => some.map(() => spentMicros),
     alerts: store,
@@ -111,7 +142,7 @@ function started(): Alerts {
     ownUrl: () => 'https://otp.example.com',
     targets: [receiver],
     now: () => now,
-    log: { info: say, warn: say, error: say },
+    log,
   })
 }
 
@@ -378,5 +409,195 @@ describe('alerts about integration requests', () => {
     await ticked(alerts)
     expect(receiver.received).toHaveLength(1)
     expect(store.deliveries.size).toBe(0)
+  })
+})
+
+describe('alerts about a problem that lasts', () => {
+  const states = () =>
+    receiver.received
+      .filter(({ kind }) => kind !== 'budget.threshold')
+      .map(({ kind, text }) => `${kind} ${JSON.parse(text).state}`)
+
+  /** Checks every 30 seconds, as a server does. */
+  async function pass(ms: number, ...nodes: Alerts[]): Promise<void> {
+    for (const end = now + ms; now < end; ) {
+      now += 30 * secondMs
+      await Promise.all(nodes.map(ticked))
+    }
+  }
+
+  function attempted(provider: string, counts: Pick<MinuteOfAttempts, 'accepted' | 'failed'>): void {
+    attempts.push({ at: now - (now % minuteMs), provider, ...counts })
+  }
+
+  const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  /** What begins and ends each, and whether the database can store the alerts meanwhile. */
+  const problems: readonly {
+    readonly kind: string
+    readonly title: string
+    readonly begin: () => void
+    readonly end: () => void
+    readonly isDirect?: true
+  }[] = [
+    {
+      kind: 'budget.exhausted',
+      title: 'Budget server is exhausted: 0.0001 EUR of 0.0001 EUR per day spent',
+      begin: () => {
+        budgets = [{ ...budget, alertAt: [50] }]
+        spentMicros = 100
+      },
+      end: () => {
+        budgets = [{ ...budget, alertAt: [50], liftedUntil: now + 2 * hourMs }]
+      },
+    },
+    {
+      kind: 'budget.exhausted',
+      title: 'Budget server is exhausted: 0.0001 EUR of 0.0001 EUR per day spent',
+      begin: () => {
+        budgets = [{ ...budget, alertAt: [50] }]
+        spentMicros = 100
+      },
+      end: () => {
+        budgets = []
+      },
+    },
+    {
+      kind: 'provider.failing',
+      title: 'Provider smtp fails: the latest 6 attempts failed or have an unknown result',
+      begin: () => {
+        attempted('smtp', { accepted: 9, failed: 4 })
+        now += minuteMs
+        attempted('smtp', { accepted: 0, failed: 6 })
+      },
+      end: () => attempted('smtp', { accepted: 1, failed: 0 }),
+    },
+    {
+      kind: 'provider.failing',
+      title: 'Provider twilio fails: the latest 5 attempts failed or have an unknown result',
+      begin: () => {
+        attempted('twilio', { accepted: 9, failed: 5 })
+        openCircuits.add('twilio')
+      },
+      end: () => {
+        openCircuits.clear()
+        now += minuteMs
+        attempted('twilio', { accepted: 3, failed: 1 })
+      },
+    },
+    {
+      kind: 'disk.full',
+      title: 'The disk of the database is nearly full: 1.0 MiB free',
+      begin: () => {
+        freeBytes = 2 ** 20
+      },
+      end: () => {
+        freeBytes = 2 ** 40
+      },
+    },
+    {
+      kind: 'disk.full',
+      title: 'The disk of the database is full',
+      begin: () => {
+        store.problem = full
+        databaseError = full
+      },
+      end: () => {
+        store.problem = undefined
+        databaseError = undefined
+      },
+      isDirect: true,
+    },
+    {
+      kind: 'database.unavailable',
+      title: 'The database is unavailable',
+      begin: () => {
+        databaseError = new Error('connection refused')
+        store.problem = databaseError
+      },
+      end: () => {
+        store.problem = undefined
+        databaseError = undefined
+      },
+      isDirect: true,
+    },
+  ]
+
+  for (const { kind, title, begin, end, isDirect } of problems) {
+    test(`are sent when it starts, at most every 10 minutes, and once at its end: ${title}`, async () => {
+      const nodes = [started(), started()]
+      await pass(minuteMs, ...nodes)
+      expect(receiver.received).toEqual([])
+      begin()
+      await pass(minuteMs, ...nodes)
+      const each = isDirect ? 2 : 1
+      const times = (count: number, state: string) => Array(count * each).fill(`${kind} ${state}`)
+      expect(states()).toEqual(times(1, 'started'))
+      expect(receiver.received.at(-1)?.title).toBe(title)
+      await pass(8 * minuteMs, ...nodes)
+      expect(states()).toHaveLength(each)
+      // A restart knows what was stored.
+      if (!isDirect) nodes[0] = started()
+      await pass(13 * minuteMs, ...nodes)
+      expect(states()).toEqual([...times(1, 'started'), ...times(2, 'lasting')])
+      end()
+      await pass(hourMs, ...nodes)
+      expect(states().slice(3 * each)).toEqual([`${kind} ended`])
+      expect(store.deliveries.size).toBe(0)
+      expect(logged.filter((line) => line === 'a problem has ended')).toHaveLength(1)
+    })
+  }
+
+  test('do not repeat that a budget reached 100%, and go on when less is left than a message costs', async () => {
+    const alerts = started()
+    spentMicros = 97
+    await ticked(alerts)
+    now += secondMs
+    await requested(alerts, 4)
+    expect(percentages(receiver.received)).toEqual([50, 80, 100])
+    await pass(9 * minuteMs, alerts)
+    expect(states()).toEqual([])
+    await pass(2 * minuteMs, started())
+    expect(states()).toEqual(['budget.exhausted lasting'])
+    await pass(12 * hourMs, alerts)
+    expect(states().at(-1)).toBe('budget.exhausted ended')
+    expect(receiver.received.at(-1)?.at).toBeWithin(periodOf('day', now).start, now)
+  })
+
+  test('are not sent for a budget that rejects nothing or sends no alerts, for messages that are rejected, or for one failed check', async () => {
+    budgets = [
+      { ...budget, alertAt: [] },
+      { ...budget, scope: 'app:shop', stops: false },
+    ]
+    spentMicros = 100
+    attempts.push(
+      ...minutesOfAttempts([
+        { at: now, provider: 'twilio', detail: 'rejected recipient', count: 50 },
+        { at: now, provider: 'kannel', detail: 'retryable retryable', count: 4 },
+        { at: now, provider: 'sns', detail: 'skipped', count: 9 },
+      ]),
+    )
+    const alerts = started()
+    await ticked(alerts)
+    databaseError = new Error('restarting')
+    now += 30 * secondMs
+    await ticked(alerts)
+    databaseError = undefined
+    await pass(minuteMs, alerts)
+    expect(states()).toEqual([])
+  })
+
+  test('that no receiver accepts and no database stores are sent again', async () => {
+    const alerts = started()
+    receiver.outcome = { kind: 'retryable', reason: 'HTTP 503' }
+    store.problem = full
+    databaseError = full
+    await ticked(alerts)
+    await pass(minuteMs, alerts)
+    expect(states()).toEqual(Array(3).fill('disk.full started'))
+    expect(logged.filter((line) => line === 'a problem lasts')).toHaveLength(1)
+    receiver.outcome = { kind: 'accepted' }
+    await pass(2 * minuteMs, alerts)
+    expect(states()).toHaveLength(4)
+    expect(alerts.counts.get('disk.full')).toBe(1)
   })
 })

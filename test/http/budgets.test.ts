@@ -140,7 +140,7 @@ describe('an alert', () => {
   test('is retried with the same webhook-id until the receiver accepts it', async () => {
     receiver = startReceiver(() => new Response(null, { status: 503 }))
     api = await createTestApp({ ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_SECRET: receiver.secret })
-    await policyOf(api).budget('server', '2', { alertAt: '100' })
+    await policyOf(api).budget('server', '4', { alertAt: '50' })
     await send(latvia(1))
     await alerted()
     expect(receiver.received.length).toBe(1)
@@ -155,7 +155,7 @@ describe('an alert', () => {
     expect(receiver.received.length).toBe(3)
     expect(new Set(receiver.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(1)
     expect((await api.app.context.alerts.latest(10)).map(({ title }) => title)).toEqual([
-      'Budget server: 100% of 2 units per day spent',
+      'Budget server: 50% of 4 units per day spent',
     ])
   })
 })

@@ -87,7 +87,7 @@ function overview(
   const totals = { ...none, ...figures }
   const from = Math.floor(now / hourMs) * hourMs - 23 * hourMs
   return {
-    store: { isUsable: true, lostRequests: 0 },
+    store: { isUsable: true, lostRequests: 0, freeBytes: 2 ** 40 },
     statistics: {
       period: 'day',
       from,

@@ -14,6 +14,7 @@ import {
 } from '../../domain/events/statistics.ts'
 import { unknownCountry } from '../../domain/guard/bucket.ts'
 import { type PumpingState, pumpingState } from '../../domain/guard/pumping.ts'
+import { diskCondition, isExhausted, leastFreeBytes } from '../../domain/health/conditions.ts'
 import { isLate } from '../../domain/messages/queue.ts'
 import type { AlertChannel } from '../../domain/money/alert.ts'
 import { formatMicros } from '../../domain/money/amounts.ts'
@@ -89,6 +90,10 @@ export function concernsOf(model: OverviewModel): Concern[] {
       'The database is not available, so requests to send or verify fail. Check the server log, or run `otpost doctor` on the server.',
       settingsPage,
     )
+  }
+  if (store.freeBytes !== undefined && store.freeBytes < leastFreeBytes) {
+    const { problem, remedy } = diskCondition(store.freeBytes)
+    add(true, `${problem} ${remedy}`, settingsPage)
   }
   concerns.push(...pumpingConcerns(guard, now))
   for (const [noun, success, failure] of [
@@ -268,15 +273,15 @@ function queueConcerns({ queue: { waiting, oldestAt, failed } }: OverviewModel, 
 
 /** Of a budget that rejects, whose first alert is due, or which has less than a fifth left. */
 function budgetConcernOf(status: BudgetStatus, isRejecting: boolean): Concern | undefined {
-  const { budget, spentMicros, remainingMicros, resetsAt, isStopping } = status
+  const { budget, spentMicros, resetsAt } = status
   const { scope, period, amountMicros, currency, alertAt } = budget
   const share = percentSpent(budget, spentMicros)
-  const isExhausted = isStopping && (remainingMicros === 0 || isRejecting)
-  if (!isExhausted && share < Math.min(80, ...alertAt)) return undefined
+  const rejects = isExhausted(status, isRejecting)
+  if (!rejects && share < Math.min(80, ...alertAt)) return undefined
   const amount = formatMicros(amountMicros, currency)
   const spent = `Budget ${scope}: ${percent(share / 100)} of ${amount} for ${period === 'day' ? 'today' : 'this month'} spent.`
   const pages: Concern['pages'] = [{ title: 'Money', href: '/admin/money' }]
-  if (!isExhausted) return { tone: 'warn', text: spent, pages }
+  if (!rejects) return { tone: 'warn', text: spent, pages }
   return {
     tone: 'bad',
     pages,

@@ -79,6 +79,8 @@ export interface OverviewModel {
     readonly isUsable: boolean
     /** Not in the event log and the figures. */
     readonly lostRequests: number
+    /** Of the disk of the database. Undefined: the database has no files here. */
+    readonly freeBytes: number | undefined
   }
   readonly statistics: Statistics
   /** What is not in it has had no failure for 10 minutes. */

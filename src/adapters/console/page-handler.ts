@@ -97,8 +97,12 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly events: EventReader
   readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>
-  /** Requests not written to the event log since the server started. */
-  readonly stats: { eventLog(): { readonly lost: number; readonly lastLostAt: number | null } }
+  readonly stats: {
+    /** Requests not written to the event log since the server started. */
+    eventLog(): { readonly lost: number; readonly lastLostAt: number | null }
+    /** In bytes. Undefined: the database has no files. Rejects if they are missing. */
+    files(): Promise<{ readonly diskFree: number } | undefined>
+  }
   readonly live: LiveStreams
   readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[]
 }

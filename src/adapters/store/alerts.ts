@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, gt, inArray, lte } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, gte, inArray, lte } from 'drizzle-orm'
 import type { Alert, AlertChannel } from '../../domain/money/alert.ts'
 import { type AlertStore, leaseMs } from '../../domain/money/alerts.ts'
 import type { AlertDeliveryRow, StoreDatabase, Tables } from './database.ts'
@@ -6,6 +6,8 @@ import { type Orm, run, type Steps } from './statements.ts'
 
 /** More than the alerts of one check of all budgets. */
 const mostTaken = 100
+/** Alerts about conditions of two months. */
+const mostOfKinds = 10_000
 
 export function createAlertStore({
   orm,
@@ -58,6 +60,11 @@ export function createAlertStore({
       write(orm.delete(alertDeliveries).where(deliveryOf({ key, channel }))),
     latest: async (limit) =>
       orm.select().from(alerts).orderBy(desc(alerts.at), desc(alerts.key)).limit(limit),
+    ofKinds: async (kinds, since) => {
+      const isOf = and(inArray(alerts.kind, [...kinds]), gte(alerts.at, since))
+      const newest = await orm.select().from(alerts).where(isOf).orderBy(desc(alerts.at)).limit(mostOfKinds)
+      return newest.toReversed()
+    },
     // The first try counts when it begins.
     failing: async (now) =>
       orm

@@ -2,8 +2,15 @@ import type { Migration } from '../../../drizzle/migration.ts'
 import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
 import type { RejectionCount } from '../../domain/events/rejections.ts'
 import { wayName } from '../../domain/events/stats.ts'
+import {
+  attemptsWindowMs,
+  type MinuteOfAttempts,
+  minutesOfAttempts,
+  type Reported,
+} from '../../domain/health/conditions.ts'
 import { variableTypes } from '../../domain/messages/brand-texts.ts'
 import type { DltBrand } from '../../domain/messages/dlt.ts'
+import { type Budget, budgetPeriods, counterOf } from '../../domain/money/budgets.ts'
 import { type Role, roles } from '../../domain/operator/accounts.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
 import type { ReviewNumber } from '../../domain/otp/review-number.ts'
@@ -28,8 +35,9 @@ export interface DatabaseFacts {
 
 export interface PolicyFacts {
   readonly destinationRules: readonly DestinationRule[]
-  /** Scopes. */
-  readonly budgets: readonly string[]
+  readonly budgets: readonly BudgetFacts[]
+  /** Of the last minutes. */
+  readonly attempts: readonly MinuteOfAttempts[]
   readonly apps: readonly AppFacts[]
   readonly brandCount: number
   /** The apps whose webhook is switched off. */
@@ -58,6 +66,13 @@ export interface AccountFacts {
   readonly totpSecret: string | null
   /** Of the link that sets the account up. Null: there is none. */
   readonly linkExpiresAt: number | null
+}
+
+export interface BudgetFacts {
+  readonly budget: Budget
+  readonly spentMicros: number
+  /** The latest alert that it is exhausted. */
+  readonly reported: Reported | undefined
 }
 
 export interface AppFacts {
@@ -147,7 +162,7 @@ export const ignoredForwardedQuery =
 /** SQLite has 0 and 1 for the flags of apps. */
 export const policyQueries = [
   'SELECT rule, brand_slug, action, CAST(providers AS TEXT), sender, route FROM destination_rules ORDER BY rule, brand_slug',
-  'SELECT scope FROM budgets ORDER BY scope',
+  'SELECT scope, period, amount_micros, currency, CAST(alert_at AS TEXT), stops, lifted_until, counts_from FROM budgets ORDER BY scope',
   `SELECT ids.app_id,
     EXISTS (SELECT 1 FROM app_keys k WHERE k.app_id = ids.app_id AND k.revoked_at IS NULL) AS issued,
     EXISTS (SELECT 1 FROM app_brands b WHERE b.app_id = ids.app_id) AS has_brands,
@@ -174,6 +189,13 @@ export const policyQueries = [
     totp_secret, (SELECT max(expires_at) FROM console_links l WHERE l.operator_id = operators.id) AS until
   FROM operators ORDER BY email`,
   "SELECT brand_slug, lang, html FROM texts WHERE channel = 'EMAIL' AND html IS NOT NULL ORDER BY brand_slug, lang",
+  // The counters of budgets are between these subjects.
+  "SELECT subject, name, count, expires_at FROM codes_and_limits WHERE subject >= 'budget:' AND subject < 'budget;'",
+  `SELECT at, text FROM alerts WHERE kind IN ('budget.exhausted', 'budget.threshold')
+  ORDER BY at DESC LIMIT 1000`,
+  `SELECT at, provider, detail, sum(count) FROM stats
+  WHERE step_ms = 60000 AND kind = 'attempt' AND at >= (SELECT max(at) FROM stats WHERE step_ms = 60000) - ${attemptsWindowMs}
+  GROUP BY at, provider, detail`,
 ]
 
 type Row = readonly unknown[]
@@ -194,10 +216,21 @@ export function policyFacts([
   accepted = [],
   accounts = [],
   mailTexts = [],
+  counters = [],
+  alerts = [],
+  attempts = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
-    budgets: budgets.map(([scope]) => String(scope)),
+    budgets: budgets.map((row) => budgetOf(row, counters, alerts)),
+    attempts: minutesOfAttempts(
+      attempts.map(([at, provider, detail, count]) => ({
+        at: Number(at),
+        provider: String(provider),
+        detail: String(detail),
+        count: Number(count),
+      })),
+    ),
     apps: apps.map(appOf),
     brandCount: Number(counts[0]?.[0]),
     failedWebhooks: webhooks.map(([appId]) => String(appId)),
@@ -242,6 +275,33 @@ function destinationRuleOf(row: Row): DestinationRule {
     providers: Array.isArray(names) ? names.map(String) : [],
     sender: textOrNull(sender),
     route: smsRouteNames.find((known) => known === route) ?? null,
+  }
+}
+
+/** @param alerts about budgets, newest first */
+function budgetOf(row: Row, counters: readonly Row[], alerts: readonly Row[]): BudgetFacts {
+  const [scope, period, amount, currency, alertAt, stops, liftedUntil, countsFrom] = row
+  const budget: Budget = {
+    scope: String(scope),
+    period: budgetPeriods.find((known) => known === period) ?? 'day',
+    amountMicros: Number(amount),
+    currency: String(currency),
+    alertAt: JSON.parse(String(alertAt)),
+    stops: Boolean(stops),
+    liftedUntil: liftedUntil == null ? null : Number(liftedUntil),
+    countsFrom: Number(countsFrom),
+  }
+  const { subject, name } = counterOf(budget)
+  const counter = counters.find(([itsSubject, itsName]) => itsSubject === subject[0] && itsName === name)
+  const [, , count, expiresAt] = counter ?? []
+  const reported = alerts
+    .map(([at, text]): Reported => ({ at: Number(at), data: JSON.parse(String(text)) }))
+    .find(({ data }) => data.scope === budget.scope)
+  const isReported = reported?.data.state !== 'ended' && Number(reported?.data.percent ?? 100) >= 100
+  return {
+    budget,
+    spentMicros: Number(expiresAt) > Date.now() ? Number(count) : 0,
+    reported: isReported ? reported : undefined,
   }
 }
 

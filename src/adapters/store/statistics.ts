@@ -15,6 +15,7 @@ import {
 } from '../../domain/events/stats.ts'
 import type { CountryHistory } from '../../domain/guard/bucket.ts'
 import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
+import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import { dayMs, minuteMs } from '../../domain/time.ts'
 import type { StoreDatabase } from './database.ts'
@@ -180,6 +181,17 @@ export function createStatistics({
         .where(and(isRecent, isOf))
         .groupBy(kind, channel, brand, provider, detail)
       return lastFailuresOf(rows)
+    },
+    /** Of the minutes of `attemptsWindowMs`. */
+    async recentAttempts(now: number): Promise<readonly MinuteOfAttempts[]> {
+      const isRecent = and(eq(stats.stepMs, minuteMs), gte(at, now - attemptsWindowMs), eq(kind, 'attempt'))
+      const key = { at, provider, detail }
+      const rows = await orm
+        .select({ ...key, count: sum })
+        .from(stats)
+        .where(isRecent)
+        .groupBy(...Object.values(key))
+      return minutesOfAttempts(rows)
     },
     async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
       const counted: Counted[] = []

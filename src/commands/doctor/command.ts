@@ -88,12 +88,12 @@ function policyFindings(
 ): readonly Finding[] {
   return [
     ...destinationFindings(policy.destinationRules, destinations),
-    ...budgetFindings(policy.budgets, alerts),
+    ...budgetFindings(policy.budgets, alerts, Date.now()),
     ...reviewNumberFindings(policy.reviewNumbers, Date.now()),
     ...dltFindings(policy.dltBrands, otpTtlSeconds),
     ...mailTextFindings(policy.mailTexts),
     ...queueFindings(policy.oldestJobAt, Date.now()),
-    ...providerFindings(policy.rejections, Date.now()),
+    ...providerFindings(policy, Date.now()),
     ...untestedFindings(policy.accepted, destinations.routes, smtp !== undefined),
     ...rejectionFindings(policy.rejections, Date.now()),
     ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),

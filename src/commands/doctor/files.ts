@@ -1,5 +1,6 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { leastFreeBytes } from '../../domain/health/conditions.ts'
 import { type Finding, fail, inMebibytes, ok, warn } from './finding.ts'
 
 export interface PathFacts {
@@ -148,7 +149,7 @@ export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Findin
 export function diskFinding(freeBytes: number, databaseBytes: number): Finding {
   const message = `${inMebibytes(freeBytes)} free. The database takes ${inMebibytes(databaseBytes)}.`
   const remedy = 'Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.'
-  if (freeBytes < 64 * 2 ** 20) return fail('disk', message, remedy)
+  if (freeBytes < leastFreeBytes) return fail('disk', message, remedy)
   // A backup or a restore needs the size of the database.
   if (freeBytes < Math.max(512 * 2 ** 20, databaseBytes)) return warn('disk', message, remedy)
   return ok('disk', message)

@@ -4,17 +4,24 @@ import type { DestinationConfig } from '../../config/destinations.ts'
 import { rejectionSteps } from '../../domain/events/rejections.ts'
 import { isTrouble } from '../../domain/events/statistics.ts'
 import { wayName } from '../../domain/events/stats.ts'
+import { attemptsWindowMs, providerVerdicts } from '../../domain/health/conditions.ts'
 import { hourMs } from '../../domain/time.ts'
-import { type Finding, warn } from './finding.ts'
+import { type Finding, fail, warn } from './finding.ts'
 
-/** @param counts of attempts, among others */
-export function providerFindings(counts: PolicyFacts['rejections'], now: number): readonly Finding[] {
+export function providerFindings(
+  { rejections: counts, attempts: minutes }: Pick<PolicyFacts, 'rejections' | 'attempts'>,
+  now: number,
+): readonly Finding[] {
+  const lately = minutes.filter(({ at }) => at >= now - attemptsWindowMs)
+  const dead = providerVerdicts(lately, new Set(), new Map())
+    .filter(({ lasts }) => lasts)
+    .map(({ condition: { problem, remedy } }) => fail('providers', problem, remedy))
   const [lastDay] = rejectionSteps(now)
   const recent = counts.filter(
     ({ kind, stepMs, at }) => kind === 'attempt' && stepMs === hourMs && at >= (lastDay?.from ?? now),
   )
   const byProvider = Map.groupBy(recent, ({ provider }) => provider)
-  return [...byProvider].flatMap(([provider, attempts]) => {
+  const failing = [...byProvider].flatMap(([provider, attempts]) => {
     const all = sumOf(attempts)
     const failed = all - sumOf(attempts.filter(({ detail }) => detail.startsWith('accepted')))
     if (!isTrouble(failed, all)) return []
@@ -24,6 +31,7 @@ export function providerFindings(counts: PolicyFacts['rejections'], now: number)
       'See the reasons with `otpost deliveries --since 1d`, or in the console.',
     )
   })
+  return [...dead, ...failing]
 }
 
 /** Of the providers in use, apart from those that deliver nothing. */

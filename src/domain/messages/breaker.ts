@@ -1,7 +1,8 @@
 import type { Stopwatch } from '../time.ts'
 import type { Outcome } from './providers.ts'
 
-const failuresToOpen = 5
+/** In a row. */
+export const failuresToOpen = 5
 
 const firstOpenMs = 10_000
 const longestOpenMs = 300_000
@@ -88,6 +89,11 @@ export class Breakers {
       const state = openUntil === undefined ? 'closed' : openMs > 0 ? 'open' : 'half-open'
       return { provider, state, failuresInARow: failures, openMs }
     })
+  }
+
+  /** Names of providers, half-open ones included. */
+  openCircuits(): ReadonlySet<string> {
+    return new Set(this.states().flatMap(({ provider, state }) => (state === 'closed' ? [] : provider)))
   }
 
   private changed(change: BreakerChange): void {

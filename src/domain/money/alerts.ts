@@ -1,11 +1,18 @@
 import type { RequestContext } from '../events/request-context.ts'
 import type { RequestListener } from '../events/request-ended.ts'
+import { conditionKinds } from '../health/conditions.ts'
 import type { Outcome } from '../messages/providers.ts'
 import type { Log } from '../ports.ts'
 import { type Clock, type EpochMs, hourMs, minuteMs, periodOf } from '../time.ts'
 import { type Alert, type AlertChannel, reviewNumberKind } from './alert.ts'
 import { formatMicros, type Micros } from './amounts.ts'
-import { type Budget, type BudgetCounters, percentagesReached } from './budgets.ts'
+import {
+  type Budget,
+  type BudgetCounters,
+  type BudgetStatus,
+  budgetStatus,
+  percentagesReached,
+} from './budgets.ts'
 
 const budgetKind = 'budget.threshold'
 export const requestKind = 'integration.requested'
@@ -89,6 +96,8 @@ export interface AlertStore {
   end(delivery: AlertDelivery): Promise<void>
   /** Newest first. */
   latest(limit: number): Promise<readonly Alert[]>
+  /** Oldest first. */
+  ofKinds(kinds: readonly string[], since: EpochMs): Promise<readonly Alert[]>
   /** Deliveries that failed and will be tried again, by channel. */
   failing(now: EpochMs): Promise<readonly FailingAlerts[]>
 }
@@ -120,6 +129,11 @@ const mostAnnounced = 20
 const shortestIntervalMs = 1000
 
 export interface AlertPorts {
+  /** As `ConditionAlerts.check`. */
+  readonly checkConditions: (
+    budgets: readonly BudgetStatus[] | undefined,
+    rejecting: ReadonlySet<string>,
+  ) => Promise<readonly Alert[]>
   readonly budgets: () => Promise<readonly Budget[]> | readonly Budget[]
   readonly spent: BudgetCounters['spent']
   readonly alerts: AlertStore
@@ -145,6 +159,7 @@ export class Alerts {
     ['webhook.dropping', 0],
     [requestKind, 0],
     [reviewNumberKind, 0],
+    ...conditionKinds.map((kind): [string, number] => [kind, 0]),
   ])
   /** Of the latest check. */
   shares: readonly { readonly scope: string; readonly ratio: number }[] = []
@@ -197,7 +212,7 @@ export class Alerts {
       this.nextCheckAt = now + checkIntervalMs
       this.retriesAt = this.retriesAt.filter((at) => at > now)
     }
-    this.run = (isCheck ? this.check() : Promise.resolve())
+    this.run = (isCheck ? this.checkAll(now) : Promise.resolve())
       .then(() => this.announce())
       .then(() => this.deliver())
       .catch((err: unknown) =>
@@ -213,10 +228,23 @@ export class Alerts {
     await this.run
   }
 
-  private async check(): Promise<void> {
-    const { ports, exhausted } = this
+  private async checkAll(now: number): Promise<void> {
+    const { exhausted } = this
     this.exhausted = new Set()
-    const [budgets, now] = [await ports.budgets(), ports.now()]
+    // Without a database only the conditions can be checked.
+    const checked = await this.check(now, exhausted).catch((err: unknown) => {
+      this.ports.log.error(
+        { err },
+        'budgets could not be compared with their thresholds; otpost will try again',
+      )
+      return undefined
+    })
+    for (const { kind } of await this.ports.checkConditions(checked, exhausted)) this.count(kind)
+  }
+
+  private async check(now: number, exhausted: ReadonlySet<string>): Promise<readonly BudgetStatus[]> {
+    const { ports } = this
+    const budgets = await ports.budgets()
     const spent = budgets.length === 0 ? [] : await ports.spent(budgets, now)
     const thresholds = new Map<string, Micros>()
     const reached = budgets.map((budget, index) => {
@@ -236,6 +264,7 @@ export class Alerts {
     }))
     for (const { budget, spentMicros, percentages } of reached)
       for (const percent of percentages) await this.add(budget, percent, spentMicros, now)
+    return reached.map(({ budget, spentMicros }) => budgetStatus(budget, spentMicros, now))
   }
 
   /** Unless it is stored. */
@@ -264,7 +293,7 @@ export class Alerts {
 
   /** After an integration request was stored with an alert. */
   readonly requested = ({ kind, at }: Alert): void => {
-    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
+    this.count(kind)
     this.ports.log.warn({ alertAt: new Date(at).toISOString() }, 'a new integration request is pending')
     this.wake(at)
   }
@@ -288,7 +317,7 @@ export class Alerts {
     if (this.known.size >= mostKnown) this.known.clear()
     this.known.add(key)
     if (!isNew) return
-    this.counts.set(alert.kind, (this.counts.get(alert.kind) ?? 0) + 1)
+    this.count(alert.kind)
     log.warn(data, message)
   }
 
@@ -298,9 +327,13 @@ export class Alerts {
       const { key, kind, at } = alert
       if (kind !== reviewNumberKind || at < this.startedAt || this.known.has(key)) continue
       this.known.add(key)
-      this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
+      this.count(kind)
       this.ports.log.warn(alertData(alert), 'a review number was added')
     }
+  }
+
+  private count(kind: Alert['kind']): void {
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
   }
 
   private async deliver(): Promise<void> {
@@ -397,6 +430,10 @@ export function alertData({ text }: Alert): Readonly<Record<string, unknown>> {
 
 /** The figures, for people. */
 export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
+  if (isOfCondition(alert)) {
+    const { message: _, remedy: __, ...figures } = alertData(alert)
+    return figures
+  }
   if (alert.kind !== requestKind) return alertData(alert)
   const { url, requests }: RequestAlert = JSON.parse(alert.text)
   const rows = requests.map(({ companyName, brandName }, index) => [
@@ -406,8 +443,16 @@ export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
   return { ...Object.fromEntries(rows), Console: url }
 }
 
+function isOfCondition({ kind }: Alert): boolean {
+  return conditionKinds.some((each) => each === kind)
+}
+
 /** For people, without the figures of the alert. */
 export function meaningOf(alert: Alert): string {
+  if (isOfCondition(alert)) {
+    const { message, remedy = '' } = alertData(alert)
+    return `${message} ${remedy}`.trim()
+  }
   if (alert.kind === requestKind) {
     return 'Requesters entered these names, and otpost has not verified them. Approve or reject each request in the console or with the command otpost request. otpost sends at most one alert about requests in 10 minutes.'
   }

@@ -32,6 +32,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
       queue,
       failed,
       failingAlerts,
+      freeBytes,
     ] = await Promise.all([
       ports.checkDatabase().then(
         () => true,
@@ -48,6 +49,10 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
       ports.jobs.status(),
       ports.jobs.failed(),
       ports.alerts.failing(now),
+      ports.stats.files().then(
+        (files) => files?.diskFree,
+        () => undefined,
+      ),
     ])
     const providers = ports.providerStates().map((state): ProviderHealth => {
       const quiet = { accepted: 0, failed: 0, unknown: 0 }
@@ -57,7 +62,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
     })
     const { lost, lastLostAt } = ports.stats.eventLog()
     const isNews = lastLostAt !== null && lastLostAt >= statistics.from
-    const store = { isUsable, lostRequests: isNews ? lost : 0 }
+    const store = { isUsable, lostRequests: isNews ? lost : 0, freeBytes }
     const limited = ports.limited.list(now)
     return html(
       overviewPage(pageContext, {

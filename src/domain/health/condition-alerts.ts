@@ -1,0 +1,200 @@
+import type { Alert } from '../money/alert.ts'
+import type { AlertStore, AlertTarget } from '../money/alerts.ts'
+import type { BudgetStatus } from '../money/budgets.ts'
+import type { Log } from '../ports.ts'
+import { type Clock, type EpochMs, minuteMs } from '../time.ts'
+import {
+  budgetAbout,
+  budgetCondition,
+  conditionKinds,
+  databaseVerdicts,
+  isExhausted,
+  type MinuteOfAttempts,
+  providerVerdicts,
+  type Reported,
+  removedBudget,
+  type Verdict,
+} from './conditions.ts'
+
+export interface ConditionPorts {
+  readonly alerts: Pick<AlertStore, 'add' | 'ofKinds'>
+  readonly targets: readonly AlertTarget[]
+  readonly now: Clock
+  readonly log: Log
+  /** Rejects if the database cannot be read or written. */
+  readonly checkDatabase: () => Promise<void>
+  /** Of the disk of the database. Undefined: the database has no files here. */
+  readonly freeBytes: () => Promise<number | undefined>
+  /** Of `attemptsWindowMs`. */
+  readonly attempts: () => Promise<readonly MinuteOfAttempts[]>
+  /** Of this server, half-open ones included. */
+  readonly openCircuits: () => ReadonlySet<string>
+}
+
+type State = 'started' | 'lasting' | 'ended'
+
+interface Latest extends Reported {
+  readonly state: State
+  /** When the condition started. */
+  readonly since: EpochMs
+  /** Of the alerts about the same, counted from 1. Their keys have it, so of several servers one stores each. */
+  readonly number: number
+}
+
+/** Between two alerts about the same, except its end. */
+const intervalMs = 10 * minuteMs
+
+/** That a budget reached 100% is the first alert about its exhaustion. */
+const budgetKind = 'budget.threshold'
+
+/**
+ * Sends an alert when a condition starts, at most every 10 minutes while it lasts, and when it has ended. The store has the alerts, so
+ * several servers send each once. If the database cannot be written, each server sends its own directly.
+ */
+export class ConditionAlerts {
+  /** By `about`. */
+  private readonly latest = new Map<string, Latest>()
+  /** By `about`: the latest alert that a budget reached 100%. */
+  private readonly announced = new Map<string, Reported>()
+  /** Neither stored nor accepted by a receiver. */
+  private unsent: readonly Alert[] = []
+  private readUpTo: EpochMs = 0
+  private hasFailed = false
+
+  constructor(private readonly ports: ConditionPorts) {}
+
+  /**
+   * @param budgets undefined: they could not be read
+   * @param rejecting the scopes of budgets that rejected a single message since the latest check
+   * @returns the alerts that this server stored or sent
+   */
+  readonly check = async (
+    budgets: readonly BudgetStatus[] | undefined,
+    rejecting: ReadonlySet<string>,
+  ): Promise<readonly Alert[]> => {
+    const { checkDatabase, freeBytes, attempts, openCircuits } = this.ports
+    const error: unknown = await checkDatabase().then(
+      () => null,
+      (problem: unknown) => problem ?? new Error('unknown'),
+    )
+    const isUsable = error === null
+    if (isUsable) await this.read()
+    const free = await freeBytes().catch(() => undefined)
+    const verdicts = databaseVerdicts(error, free, this.hasFailed)
+    this.hasFailed = !isUsable
+    if (isUsable && budgets) verdicts.push(...this.budgetVerdicts(budgets, rejecting))
+    const minutes = isUsable ? await attempts().catch(() => []) : []
+    verdicts.push(...providerVerdicts(minutes, openCircuits(), this.open()))
+    const { unsent } = this
+    this.unsent = []
+    for (const alert of unsent) await this.handOver(alert, isUsable)
+    const alerts: Alert[] = []
+    for (const verdict of verdicts) {
+      const alert = await this.note(verdict, isUsable)
+      if (alert) alerts.push(alert)
+    }
+    return alerts
+  }
+
+  private open(): ReadonlyMap<string, Latest> {
+    return new Map([...this.latest].filter(([, { state }]) => state !== 'ended'))
+  }
+
+  /** Budgets with `--alert ''` send no alerts. A removed budget is no longer exhausted. */
+  private budgetVerdicts(budgets: readonly BudgetStatus[], rejecting: ReadonlySet<string>): Verdict[] {
+    const open = this.open()
+    const known = budgets.flatMap((status): Verdict[] => {
+      const { scope, alertAt } = status.budget
+      if (alertAt.length === 0) return []
+      const about = budgetAbout(scope)
+      const reported = open.get(about) ?? this.announced.get(about)
+      const lasts = isExhausted(status, rejecting.has(scope), reported)
+      return [{ condition: budgetCondition(status), lasts }]
+    })
+    const removed = [...open.values()].flatMap(({ data: { scope } }): Verdict[] =>
+      typeof scope !== 'string' || budgets.some(({ budget }) => budget.scope === scope)
+        ? []
+        : [{ condition: removedBudget(scope), lasts: false }],
+    )
+    return [...known, ...removed]
+  }
+
+  /** What other servers sent, and this one before its start. */
+  private async read(): Promise<void> {
+    const alerts = await this.ports.alerts.ofKinds([...conditionKinds, budgetKind], this.readUpTo)
+    for (const alert of alerts) this.learn(alert)
+    // Clocks of servers differ.
+    this.readUpTo = this.ports.now() - minuteMs
+  }
+
+  private learn({ key, kind, at, text }: Alert): void {
+    const data: Record<string, unknown> = JSON.parse(text)
+    if (kind === budgetKind) {
+      if (Number(data.percent) >= 100) this.announced.set(budgetAbout(String(data.scope)), { at, data })
+      return
+    }
+    const [, about = '', digits = ''] = /^(.*) #(\d+)$/.exec(key) ?? []
+    const number = Number(digits)
+    if ((this.latest.get(about)?.number ?? 0) >= number) return
+    const state = data.state === 'ended' ? 'ended' : data.state === 'lasting' ? 'lasting' : 'started'
+    this.latest.set(about, { at, data, state, since: Date.parse(String(data.since)), number })
+  }
+
+  private async note({ condition, lasts }: Verdict, isUsable: boolean): Promise<Alert | undefined> {
+    const { about, kind, problem, ended, remedy } = condition
+    const now = this.ports.now()
+    const isRecent = (reported: Reported | undefined) =>
+      reported !== undefined && now >= reported.at && now - reported.at < intervalMs
+    const latest = this.latest.get(about)
+    const isOpen = latest !== undefined && latest.state !== 'ended'
+    if (lasts ? isRecent(latest) : !isOpen) return undefined
+    const announced = this.announced.get(about)
+    const number = latest?.number ?? 0
+    if (announced && lasts && !isOpen && isRecent(announced)) {
+      this.latest.set(about, { ...announced, state: 'started', since: announced.at, number })
+      return undefined
+    }
+    const state = !lasts ? 'ended' : isOpen ? 'lasting' : 'started'
+    const since = isOpen ? latest.since : now
+    const message = lasts ? problem : ended
+    const data = {
+      ...condition.data,
+      state,
+      since: new Date(since).toISOString(),
+      message,
+      ...(lasts ? { remedy } : {}),
+    }
+    this.latest.set(about, { at: now, data, state, since, number: number + 1 })
+    const alert: Alert = {
+      key: `${about} #${number + 1}`,
+      at: now,
+      kind,
+      title: message.replace(/\.$/, ''),
+      text: JSON.stringify(data),
+    }
+    if (!(await this.handOver(alert, isUsable))) {
+      // Another server has stored one, which the next check reads.
+      this.latest.delete(about)
+      this.readUpTo = 0
+      return undefined
+    }
+    const { log } = this.ports
+    if (lasts) log.error(data, 'a problem lasts')
+    else log.info(data, 'a problem has ended')
+    return alert
+  }
+
+  /** Stores it, or else sends it. False: another server has stored it. */
+  private async handOver(alert: Alert, isUsable: boolean): Promise<boolean> {
+    const { alerts, targets } = this.ports
+    const channels = targets.map(({ channel }) => channel)
+    const isNew = isUsable ? await alerts.add(alert, channels).catch(() => undefined) : undefined
+    if (isNew !== undefined) return isNew
+    const outcomes = await Promise.all(
+      targets.map(({ send }) => send(alert, 1).catch(() => ({ kind: 'unknown' as const }))),
+    )
+    if (targets.length > 0 && !outcomes.some(({ kind }) => kind === 'accepted'))
+      this.unsent = [...this.unsent, alert]
+    return true
+  }
+}

@@ -1,0 +1,228 @@
+import type { StatKey } from '../events/stats.ts'
+import { failuresToOpen } from '../messages/breaker.ts'
+import { formatMicros } from '../money/amounts.ts'
+import type { BudgetStatus } from '../money/budgets.ts'
+import { type EpochMs, minuteMs } from '../time.ts'
+
+// Problems that last: what they are, and their words for doctor, the overview and alerts.
+
+/** The `type` of the webhook. */
+export const conditionKinds = [
+  'budget.exhausted',
+  'provider.failing',
+  'disk.full',
+  'database.unavailable',
+] as const
+
+export type ConditionKind = (typeof conditionKinds)[number]
+
+export interface Condition {
+  readonly kind: ConditionKind
+  /** What it is about, such as `budget server`: each has one condition at a time. */
+  readonly about: string
+  /** The figures of the alert. */
+  readonly data: Readonly<Record<string, string | number>>
+  /** One sentence each. */
+  readonly problem: string
+  readonly ended: string
+  readonly remedy: string
+}
+
+/** A rule finds that the condition lasts or has ended. What it does not know, it leaves out. */
+export interface Verdict {
+  readonly condition: Condition
+  readonly lasts: boolean
+}
+
+/** The latest alert about a condition. */
+export interface Reported {
+  readonly at: EpochMs
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+export const budgetAbout = (scope: string) => `budget ${scope}`
+
+/**
+ * Rejects messages, because nothing is left, or less than a message costs.
+ * @param isRejecting it rejected a single message lately
+ * @param reported the alert that it is exhausted, which is true until the budget or what was spent changes
+ */
+export function isExhausted(
+  { budget, spentMicros, remainingMicros, resetsAt, isStopping }: BudgetStatus,
+  isRejecting: boolean,
+  reported?: Reported,
+): boolean {
+  if (!isStopping) return false
+  if (remainingMicros === 0 || isRejecting) return true
+  if (!reported) return false
+  const { amount, spent, resetsAt: reset } = reported.data
+  return (
+    amount === budget.amountMicros / 1e6 &&
+    reset === new Date(resetsAt).toISOString() &&
+    spentMicros >= Math.round(Number(spent) * 1e6)
+  )
+}
+
+export function budgetCondition({ budget, spentMicros, resetsAt }: BudgetStatus): Condition {
+  const { scope, period, amountMicros, currency } = budget
+  const until = new Date(resetsAt).toISOString()
+  const [spent, amount] = [formatMicros(spentMicros, currency), formatMicros(amountMicros, currency)]
+  return {
+    kind: 'budget.exhausted',
+    about: budgetAbout(scope),
+    data: {
+      scope,
+      period,
+      amount: amountMicros / 1e6,
+      spent: spentMicros / 1e6,
+      currency,
+      resetsAt: until,
+    },
+    problem: `Budget ${scope} is exhausted: ${spent} of ${amount} per ${period} spent.`,
+    ended: `Budget ${scope} is no longer exhausted.`,
+    remedy: `SMS that cost more than what is left are rejected with 429 rate_limited until ${until}. To send more before, lift the budget with \`otpost budget lift ${scope} --for 12h\`, or set a larger amount with \`otpost budget set\`.`,
+  }
+}
+
+export function removedBudget(scope: string): Condition {
+  return {
+    kind: 'budget.exhausted',
+    about: budgetAbout(scope),
+    data: { scope },
+    problem: '',
+    ended: `Budget ${scope} was removed.`,
+    remedy: '',
+  }
+}
+
+/** Attempts of a minute. `failed`: without those that were rejected because of the recipient or the message. */
+export interface MinuteOfAttempts {
+  readonly at: EpochMs
+  readonly provider: string
+  readonly accepted: number
+  readonly failed: number
+}
+
+/** The minutes that `failingSince` and `worksSince` look at. */
+export const attemptsWindowMs = 30 * minuteMs
+
+export function minutesOfAttempts(
+  counted: readonly (Pick<StatKey, 'provider' | 'detail'> & {
+    readonly at: number
+    readonly count: number
+  })[],
+): readonly MinuteOfAttempts[] {
+  return counted.map(({ at, provider, detail, count }) => {
+    const [outcome, errorClass] = detail.split(' ')
+    const isFailure =
+      outcome === 'unknown' || outcome === 'retryable' || (outcome === 'rejected' && errorClass === 'account')
+    return { at, provider, accepted: outcome === 'accepted' ? count : 0, failed: isFailure ? count : 0 }
+  })
+}
+
+/** The failures since the latest minute with an accepted message. */
+export function failuresInARow(minutes: readonly MinuteOfAttempts[]): number {
+  const acceptedAt = Math.max(...minutes.filter(({ accepted }) => accepted > 0).map(({ at }) => at))
+  return sumOf(
+    minutes.filter(({ at }) => at > acceptedAt),
+    'failed',
+  )
+}
+
+/** Fewer may be chance. As many open a circuit. */
+export const isDead = (failures: number) => failures >= failuresToOpen
+
+export function providerCondition(provider: string, failures: number): Condition {
+  return {
+    kind: 'provider.failing',
+    about: `provider ${provider}`,
+    data: { provider, failures },
+    problem: `Provider ${provider} fails: the latest ${failures} attempts failed or have an unknown result.`,
+    ended: `Provider ${provider} accepts messages again.`,
+    remedy:
+      'See the reasons with `otpost deliveries --since 30m`. Check the credentials, the balance and the status page of the provider.',
+  }
+}
+
+/**
+ * @param minutes of `attemptsWindowMs`
+ * @param openCircuits of this server
+ * @param reported by `about`: the alerts about what has not ended
+ */
+export function providerVerdicts(
+  minutes: readonly MinuteOfAttempts[],
+  openCircuits: ReadonlySet<string>,
+  reported: ReadonlyMap<string, Reported>,
+): Verdict[] {
+  return [...Map.groupBy(minutes, ({ provider }) => provider)].flatMap(([provider, own]): Verdict[] => {
+    const failures = failuresInARow(own)
+    const isOpen = openCircuits.has(provider) && own.some(({ failed }) => failed > 0)
+    const condition = providerCondition(provider, Math.max(failures, failuresToOpen))
+    if (isDead(failures) || isOpen) return [{ condition, lasts: true }]
+    // In the minute of the alert both may have happened, and another server may have found it.
+    const since = reported.get(condition.about)?.at ?? 0
+    const later = own.filter(({ at }) => at > since)
+    const works = sumOf(later, 'accepted') > sumOf(later, 'failed')
+    return works ? [{ condition, lasts: false }] : []
+  })
+}
+
+function sumOf(minutes: readonly MinuteOfAttempts[], of: 'accepted' | 'failed'): number {
+  return minutes.reduce((sum, minute) => sum + minute[of], 0)
+}
+
+/** With less, writes of the database may fail. */
+export const leastFreeBytes = 64 * 2 ** 20
+
+/** @param freeBytes undefined: a server of PostgreSQL has the disk */
+export function diskCondition(freeBytes: number | undefined): Condition {
+  const isKnown = freeBytes !== undefined && freeBytes < leastFreeBytes
+  return {
+    kind: 'disk.full',
+    about: 'disk',
+    data: freeBytes === undefined ? {} : { freeBytes },
+    problem: isKnown
+      ? `The disk of the database is nearly full: ${(freeBytes / 2 ** 20).toFixed(1)} MiB free.`
+      : 'The disk of the database is full.',
+    ended: 'The disk of the database has free space again.',
+    remedy:
+      'On a full disk, requests to send and verify fail. Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.',
+  }
+}
+
+export function databaseCondition(reason: string): Condition {
+  return {
+    kind: 'database.unavailable',
+    about: 'database',
+    data: { reason },
+    problem: 'The database is unavailable.',
+    ended: 'The database is available again.',
+    remedy: 'Requests to send and verify fail. Check the server log, or run `otpost doctor` on the server.',
+  }
+}
+
+/** SQLite, and PostgreSQL. */
+const diskFullCodes = ['SQLITE_FULL', '53100']
+
+/**
+ * @param error of the check of the database. Null: it can be read and written
+ * @param isLasting the check before failed too
+ */
+export function databaseVerdicts(
+  error: unknown,
+  freeBytes: number | undefined,
+  isLasting: boolean,
+): Verdict[] {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const isFull =
+    diskFullCodes.some((each) => each === code) || (freeBytes !== undefined && freeBytes < leastFreeBytes)
+  const disk: Verdict[] =
+    isFull || error === null ? [{ condition: diskCondition(freeBytes), lasts: isFull }] : []
+  const isAway = error !== null && !isFull
+  // A restart of PostgreSQL fails one check.
+  if (isAway && !isLasting) return disk
+  const reason = error instanceof Error ? error.message : ''
+  const database: Verdict[] =
+    isAway || error === null ? [{ condition: databaseCondition(reason), lasts: isAway }] : []
+  return [...disk, ...database]
+}
