@@ -234,8 +234,7 @@ export const alertSettings = declare('Alerts and events', {
   ALERT_EMAIL: {
     unset: 'unset: no alerts by e-mail',
     format: 'e-mail address',
-    meaning:
-      'The e-mail address that gets [alerts](monitoring.md#alerts). The mail goes the way of all e-mail: see `SMTP_URL`.',
+    meaning: 'The e-mail address that gets all alerts. The mail goes the way of all e-mail: see `SMTP_URL`.',
   },
   ALERT_WEBHOOK_URL: {
     unset: 'unset: no alerts by webhook',

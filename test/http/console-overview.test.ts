@@ -546,6 +546,15 @@ describe('the list of problems', () => {
     expect(html).not.toContain('No problems')
   })
 
+  test('has a disk that is nearly full', () => {
+    const model = overview()
+    const full = { ...model, store: { ...model.store, freeBytes: 2 ** 20 } }
+    expect(texts(concernsOf(full))).toEqual([
+      expect.stringMatching(/^bad: The disk of the database is nearly full: 1\.0 MiB free\./),
+    ])
+    expect(concernsOf(model)).toEqual([])
+  })
+
   const alone = 'No other provider sends its SMS, so otpost still uses it.'
   test.each<[string, ProviderHealth[], string]>([
     ['without another provider', [], alone],
