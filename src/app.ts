@@ -47,6 +47,7 @@ import { longestNotifyMs } from './domain/messages/notify.ts'
 import { providerHealth } from './domain/messages/provider-health.ts'
 import { mostWaitingJobs } from './domain/messages/queue.ts'
 import { QueueWorker } from './domain/messages/queue-worker.ts'
+import { Turns } from './domain/messages/turns.ts'
 import { Alerts } from './domain/money/alerts.ts'
 import { isSetUp } from './domain/operator/accounts.ts'
 import type { Actor } from './domain/operator/audit.ts'
@@ -178,6 +179,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     mailer,
     smsRoutes,
     breakers,
+    turns: new Turns(after),
     segmentsOf,
     callbackUrl: callbackUrls(secrets, publicUrl),
     eventLog,
@@ -363,4 +365,9 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       await context.close().finally(() => tracing?.close())
     },
   }
+}
+
+function after(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, ms)
+  return () => clearTimeout(timer)
 }

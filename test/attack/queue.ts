@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { type Answer, credentials } from '../support/app.ts'
+import { startReceiver } from '../support/receiver.ts'
 import { otpost } from '../support/server.ts'
-import { type Attack, attack, verdict } from './attack.ts'
+import { type Attack, attack, startTarget, verdict } from './attack.ts'
 
 /** A provider that cannot be reached, so that jobs stay in the queue. */
 const unreachable = {
@@ -12,7 +14,49 @@ const unreachable = {
   MAIL_FROM: 'shop@example.com',
 }
 
+/** A gateway that takes nearly half of the time-out for each message, and an app that floods it. */
+async function slowGateway() {
+  const receiver = startReceiver()
+  receiver.answer(async () => {
+    await Bun.sleep(900)
+    return new Response(null, { status: 204 })
+  })
+  return {
+    received: receiver.received,
+    settings: {
+      ...receiver.env,
+      SMS_PLAIN: 'webhook',
+      PROVIDER_TIMEOUT_MS: '2000',
+      APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey, flood: 'key-of-flood' }),
+    },
+    flood: { appId: 'flood', apiKey: 'key-of-flood', channel: 'SMS', brandId: 'acme', message: 'Sale' },
+    [Symbol.asyncDispose]: () => receiver.stop(),
+  }
+}
+
+const phones = (from: number, count: number) =>
+  Array.from({ length: count }, (_, index) => String(12_025_550_000 + from + index))
+
 export const queueAttacks: readonly Attack[] = [
+  {
+    title: '60 notifications to 100 recipients each, so that the codes of another app fail',
+    async play(check) {
+      await using gateway = await slowGateway()
+      await using target = await startTarget(gateway.settings)
+      for (let request = 0; request < 60; request++) {
+        const to = phones(100 * request, 100)
+        // Ends with the server.
+        target.post('/notify', { ...gateway.flood, to }).catch(() => undefined)
+      }
+      while (gateway.received.length < 80) await Bun.sleep(10)
+      const codes: Promise<Answer>[] = []
+      for (const phone of phones(9000, 10)) {
+        codes.push(target.post('/otp/send', { brandId: 'acme', phone }))
+        await Bun.sleep(200)
+      }
+      for (const answer of await Promise.all(codes)) check(answer.status === 200, verdict(answer))
+    },
+  },
   attack(
     'text and recipient of an asynchronous notification, read in the database files and a backup',
     unreachable,

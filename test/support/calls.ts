@@ -3,6 +3,7 @@ import { newRequestContext, type RequestContext } from '../../src/domain/events/
 import { Guard } from '../../src/domain/guard/guard.ts'
 import { Breakers } from '../../src/domain/messages/breaker.ts'
 import type { DeliveryPorts } from '../../src/domain/messages/delivery.ts'
+import { Turns } from '../../src/domain/messages/turns.ts'
 import type { Clock } from '../../src/domain/time.ts'
 
 /** A request that has just come. */
@@ -17,9 +18,11 @@ export const noEventLog: EventLog = { note: () => {}, flush: async () => {} }
 /** What a delivery needs besides its providers and clocks. */
 export function deliveryBasics(
   stopwatch: Clock,
-): Pick<DeliveryPorts, 'breakers' | 'eventLog' | 'segmentsOf' | 'callbackUrl'> {
+): Pick<DeliveryPorts, 'breakers' | 'turns' | 'eventLog' | 'segmentsOf' | 'callbackUrl'> {
   return {
     breakers: new Breakers(stopwatch),
+    // No time passes while a call waits for its turn.
+    turns: new Turns(() => () => {}),
     eventLog: noEventLog,
     segmentsOf: () => ({ count: 1, encoding: 'GSM-7' }),
     callbackUrl: () => null,

@@ -114,6 +114,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
 
   return {
     name: 'smtp',
+    mostCalls: server.maxConnections,
     async send(mail, attempt, timeoutMs) {
       // nodemailer parses even the recipients of an explicit envelope as lists.
       if (email(mail.to, toAsciiDomain)?.identity !== mail.to) {

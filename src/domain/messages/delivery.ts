@@ -6,6 +6,7 @@ import type { Clock, Stopwatch } from '../time.ts'
 import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
 import type { Mail, Mailer, Outcome, Segments, Sms, SmsMessage, SmsProvider, SmsRoute } from './providers.ts'
+import { type Called, callerOf, type Turns } from './turns.ts'
 
 /** Which route registered templates take (design D14). */
 export type SmsMode = 'plain' | 'template' | 'hybrid'
@@ -14,6 +15,7 @@ export interface DeliveryPorts {
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
   readonly breakers: Breakers
+  readonly turns: Turns
   readonly eventLog: EventLog
   readonly now: Clock
   readonly stopwatch: Stopwatch
@@ -199,7 +201,8 @@ async function tryProvider(
   const callbackUrl = namedBy === 'attempt' ? url : null
   const sms = smsFor(name, message, route, callbackUrl)
   const end = ports.breakers.begin(name)
-  const { outcome, result } = await call(ports, message.to, () => provider.send(sms, timeoutMs))
+  const about = { called: provider, to: message.to, timeoutMs }
+  const { outcome, result } = await call(ports, context, about, (leftMs) => provider.send(sms, leftMs))
   end(outcome)
   const { providerMessageId } = result
   const reportKey = callbackUrl
@@ -317,7 +320,10 @@ export async function deliverMail(
 ): Promise<Outcome> {
   const { mailer, providerTimeoutMs } = ports
   const attempt = ++context.attemptsBegun
-  const { outcome, result } = await call(ports, mail.to, () => mailer.send(mail, attempt, providerTimeoutMs))
+  const about = { called: mailer, to: mail.to, timeoutMs: providerTimeoutMs }
+  const { outcome, result } = await call(ports, context, about, (leftMs) =>
+    mailer.send(mail, attempt, leftMs),
+  )
   const { template, lang, position, recipientSubject } = mail
   saveAttempt(ports, context, {
     attempt,
@@ -343,20 +349,29 @@ type CallResult = Pick<
   'outcome' | 'errorClass' | 'reason' | 'providerMessageId' | 'at' | 'durationMs' | 'error'
 >
 
-/** A provider that throws may have sent the message. */
+const noTurn: Outcome = { kind: 'retryable', reason: 'too many calls under way', notCalled: true }
+
+/** Waits at most half of the time-out for its turn. A provider that throws may have sent the message. */
 async function call(
-  { now, stopwatch }: DeliveryPorts,
-  to: string,
-  send: () => Promise<Outcome>,
+  { now, stopwatch, turns }: DeliveryPorts,
+  context: RequestContext,
+  { called, to, timeoutMs }: { readonly called: Called; readonly to: string; readonly timeoutMs: number },
+  send: (leftMs: number) => Promise<Outcome>,
 ): Promise<{ outcome: Outcome; result: CallResult }> {
   const [at, startedAt] = [now(), stopwatch()]
-  let outcome: Outcome
+  const caller = callerOf(context)
+  let outcome = noTurn
   let error: unknown
-  try {
-    outcome = await send()
-  } catch (thrown) {
-    outcome = { kind: 'unknown', reason: 'provider fault' }
-    error = thrown
+  const turn = turns.enter(called, caller, timeoutMs / 2)
+  if (turn === true || (await turn)) {
+    try {
+      outcome = await send(turn === true ? timeoutMs : timeoutMs - (stopwatch() - startedAt))
+    } catch (thrown) {
+      outcome = { kind: 'unknown', reason: 'provider fault' }
+      error = thrown
+    } finally {
+      turns.leave(called, caller)
+    }
   }
   const { kind } = outcome
   const id = 'providerMessageId' in outcome ? outcome.providerMessageId : undefined

@@ -138,6 +138,8 @@ export interface Mail {
 /** `send` resolves within `timeoutMs` and never throws. `attempt` counts within the request. */
 export interface Mailer {
   readonly name: string
+  /** Its connections. Undefined: it needs none. */
+  readonly mostCalls?: number
   send(mail: Mail, attempt: number, timeoutMs: number): Promise<Outcome>
 }
 
