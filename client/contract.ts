@@ -314,8 +314,8 @@ export interface TextSmsRequest {
    */
   readonly async?: boolean
   /**
-   * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
-   * hour from now. No try begins later.
+   * Only with async: true. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent:
+   * one hour from now. No try begins later.
    */
   readonly expiresAt?: string
   /**
@@ -364,8 +364,8 @@ export type TemplateSmsRequest =
        */
       readonly async?: boolean
       /**
-       * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
-       * hour from now. No try begins later.
+       * Only with async: true. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent:
+       * one hour from now. No try begins later.
        */
       readonly expiresAt?: string
       readonly templateKey: 'ORDER_PLACED'
@@ -418,8 +418,8 @@ export type TemplateSmsRequest =
        */
       readonly async?: boolean
       /**
-       * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
-       * hour from now. No try begins later.
+       * Only with async: true. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent:
+       * one hour from now. No try begins later.
        */
       readonly expiresAt?: string
       readonly templateKey: 'OUT_FOR_DELIVERY'
@@ -468,8 +468,8 @@ export type TemplateSmsRequest =
        */
       readonly async?: boolean
       /**
-       * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
-       * hour from now. No try begins later.
+       * Only with async: true. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent:
+       * one hour from now. No try begins later.
        */
       readonly expiresAt?: string
       readonly templateKey: 'ORDER_DELIVERED'
@@ -490,55 +490,6 @@ export type TemplateSmsRequest =
          */
         readonly businessName?: string
         readonly orderDate?: never
-        readonly otp?: never
-      }
-      readonly otp?: never
-      readonly subject?: never
-      readonly html?: never
-      readonly template?: never
-      readonly data?: never
-      readonly message?: never
-    }
-  | {
-      readonly channel: 'SMS'
-      /** 1 to 100 recipients. A recipient that appears twice gets one message. */
-      readonly to: readonly string[]
-      /**
-       * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
-       * to 64 characters.
-       */
-      readonly reference?: string
-      /**
-       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
-       * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-       * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
-       */
-      readonly lang?: string
-      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
-      readonly brandId?: string
-      /**
-       * true: the service stores the messages, answers 202, and sends them after that. It sends a message
-       * that was certainly not sent again until expiresAt.
-       */
-      readonly async?: boolean
-      /**
-       * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
-       * hour from now. No try begins later.
-       */
-      readonly expiresAt?: string
-      /** A template that the operator made for the brand. GET /integrations/catalog lists these templates. */
-      readonly templateKey: string
-      /**
-       * The variables that GET /integrations/catalog lists for this template. Other variables are ignored;
-       * otp is rejected.
-       */
-      readonly variables: {
-        /**
-         * Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId,
-         * it must be the same brand. The text has the display name in both cases.
-         */
-        readonly businessName?: string
-        readonly [name: string]: unknown
         readonly otp?: never
       }
       readonly otp?: never
@@ -578,8 +529,8 @@ export interface HtmlEmailRequest {
    */
   readonly async?: boolean
   /**
-   * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
-   * hour from now. No try begins later.
+   * Only with async: true. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent:
+   * one hour from now. No try begins later.
    */
   readonly expiresAt?: string
   /** The HTML of the e-mail. 1 to 200000 characters. */
@@ -621,8 +572,8 @@ export interface TemplateEmailRequest {
    */
   readonly async?: boolean
   /**
-   * Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one
-   * hour from now. No try begins later.
+   * Only with async: true. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent:
+   * one hour from now. No try begins later.
    */
   readonly expiresAt?: string
   /**

@@ -27,7 +27,7 @@ interface Schema {
   readonly description?: string
   readonly type?: string | readonly string[]
   readonly const?: string | boolean
-  readonly enum?: readonly (string | null)[]
+  readonly enum?: readonly string[]
   readonly items?: Schema
   readonly minLength?: number
   readonly maxLength?: number
@@ -40,7 +40,7 @@ interface Schema {
 
 /** Keywords that types can't express, and those that are read below. Others are rejected. */
 const keywords = new Set(
-  'title description type const enum items minLength maxLength properties required allOf anyOf format pattern minimum minItems maxItems uniqueItems additionalProperties not'.split(
+  'title description type const enum items minLength maxLength properties required allOf anyOf format pattern minimum minItems maxItems uniqueItems additionalProperties maximum'.split(
     ' ',
   ),
 )
@@ -288,18 +288,9 @@ function typeWithoutNull(declared: Schema, siblings: readonly Shape[], isAnswer:
   throw new Error(`this form of schema is not known: ${JSON.stringify(declared)}`)
 }
 
-/** The values that a schema lists, without null and without other spellings of the same value. */
 function valuesOf(schema: Schema): readonly (string | boolean)[] {
-  const { const: only, enum: listed = [], anyOf = [] } = resolved(schema)
-  if (only !== undefined) return [only]
-  const ofEach = anyOf.map(valuesOf)
-  if (ofEach.length > 0 && ofEach.every(({ length }) => length > 0)) return ofEach.flat()
-  const spellings = new Map<string, string>()
-  for (const value of listed.filter((value) => value !== null)) {
-    const key = value.toLowerCase()
-    if (!spellings.has(key)) spellings.set(key, value)
-  }
-  return [...spellings.values()]
+  const { const: only, enum: listed = [] } = resolved(schema)
+  return only === undefined ? listed : [only]
 }
 
 /** Without an alternative of null. */

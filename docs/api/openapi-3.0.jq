@@ -9,7 +9,6 @@ def error: {"$ref": "#/components/schemas/Error"};
 
 def simplify:
   if type != "object" then .
-  elif schema_name == "SmsChannel" or schema_name == "EmailChannel" then {type: "string", enum: ["SMS", "EMAIL"]}
   elif any((.allOf, .anyOf | arrays[]); . == error) then error
   else
     if .type? == "boolean" then del(.const, .enum) else . end

@@ -22,24 +22,25 @@ const send: Readonly<Record<string, object>> = {
 
 const request = { companyName: 'Acme', contactName: 'Sam', contactEmail: email, brandName: 'Acme' }
 
-const lower = { ...caller, channel: 'sms', phone, loginId: null, lang: null, reference: null }
+const withNull = { ...caller, channel: 'SMS', phone, loginId: null, lang: null, reference: null }
 
-/** Bodies that the service accepts, beside the examples of the description: null for absent fields, other spellings. */
+/** Bodies that the service accepts, beside the examples of the description: with null for absent fields. */
 export const rightBodies: Readonly<Record<string, readonly object[]>> = {
-  sendOtp: [lower, { ...caller, channel: 'eMail', email, clientIp: null }],
-  resendOtp: [lower, { ...caller, channel: null, phone }],
+  sendOtp: [withNull, { ...caller, channel: 'EMAIL', email, clientIp: null }],
+  resendOtp: [withNull, { ...caller, channel: null, phone }],
   verifyOtp: [{ ...caller, phone, email: null, otp: '123456' }],
   notify: [
-    { ...text, channel: 'Sms', reference: null, html: null, variables: null },
+    { ...text, reference: null, html: null, variables: null },
     { ...withoutBrand, brandId: null, variables: { businessName: 'Acme' } },
     { ...template, variables: { ...order, businessName: null }, message: null },
     { ...template, templateKey: 'PARCEL_READY', variables: { points: 7, shop: 'Mitte' } },
-    { ...html, channel: 'email', template: null, brandId: null, lang: null },
+    { ...template, templateKey: 'PARCEL_READY', variables: { points: '7', shop: 'Mitte' } },
+    { ...html, template: null, brandId: null, lang: null },
     { ...text, async: true, expiresAt: '2026-03-14T15:09Z' },
     { ...html, async: false, expiresAt: null },
     { ...withoutSubject, subject: 'Hello', html: null, template: 'Hi', data: null },
   ],
-  requestIntegration: [{ ...request, channels: ['sms', 'Email'], website: null, useCase: null }],
+  requestIntegration: [{ ...request, channels: ['SMS', 'EMAIL'], website: null, useCase: null }],
 }
 
 /** Bodies that the service rejects and a generated type must reject too, by operation and reason. */
@@ -60,6 +61,9 @@ export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object
     'no brand for an SMS': withoutBrand,
     'no list of recipients': { ...text, to: phone },
     'no variables': { ...template, variables: null },
+    'a template without one of its variables': { ...template, variables: { ...order, orderDate: undefined } },
+    'a template of codes': { ...template, templateKey: 'LOGIN_OTP', variables: {} },
+    'a template that no brand has': { ...template, templateKey: 'PARCEL_LOST', variables: {} },
     'an e-mail without a subject': withoutSubject,
     'data that is no object': {
       ...withoutSubject,

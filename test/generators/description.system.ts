@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/folder.ts'
 import { startPrism } from '../support/prism.ts'
@@ -47,13 +47,20 @@ beforeAll(async () => {
   if (!isInstalled) return
   const env = { ...tokens, DATABASE_URL: `file:${join(folder.path, 'otpost.db')}` }
   const notify = 'ORDER_PLACED,OUT_FOR_DELIVERY'
+  const text = join(folder.path, 'parcel.txt')
+  await Bun.write(text, 'Your parcel is at {{shop}}. It is worth {{points}} points. {{businessName}}')
+  const variables = ['--var', 'shop:text:20', '--var', 'points:number:1000']
   for (const args of [
     ['migrate'],
     ['brand', 'put', 'acme', '--name', 'Acme', '--status', 'active', '--login-id', '--notify', notify],
+    ['text', 'set', 'acme', 'PARCEL_READY', ...variables, '--file', text],
+    ['brand', 'put', 'acme', '--notify', `${notify},PARCEL_READY`],
     ['brand', 'put', 'closed', '--name', 'Closed', '--status', 'suspended'],
   ]) {
     expect(await otpost(args, env)).toMatchObject({ code: 0 })
   }
+  // What a generator writes imports these packages.
+  symlinkSync(join(packages, 'node_modules'), join(folder.path, 'node_modules'))
   server = await startServer(env)
   description = (await server.get('/openapi.json')).body
   await Bun.write(file, JSON.stringify(description))
@@ -129,6 +136,13 @@ const generators = [
     args: (out: string) => ['--input', file, '--output', `${out}.ts`, '--client', 'fetch'],
     header: (from: string) => `import type * as calls from '${from}'`,
     bodyOf: (id: string) => `Parameters<typeof calls.${id}>[0]`,
+  },
+  {
+    program: 'openapi-zod-client',
+    args: (out: string) => [file, '--output', `${out}.ts`],
+    header: (from: string) =>
+      `import type { api } from '${from}'\nimport type { ZodiosBodyByAlias } from '@zodios/core'`,
+    bodyOf: (id: string) => `ZodiosBodyByAlias<typeof api.api, '${id}'>`,
   },
 ]
 

@@ -12,7 +12,7 @@ import { sampleOf } from '../../domain/messages/variables.ts'
 import { maxBodyBytes, maxCodeBodyBytes } from './body.ts'
 import type { Named, Parameter } from './docs/description.ts'
 import { errorAnswer } from './errors.ts'
-import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'
+import { errorOf, errorSchema, ref, type SchemaName, schemas, schemasWith } from './schemas.ts'
 
 /** @param ownTemplates of the brands of this server */
 export function openApi(
@@ -59,7 +59,10 @@ export function openApi(
     },
     webhooks: Object.fromEntries(eventTypes.map((type) => [type, { post: eventOperation(type) }])),
     components: {
-      schemas: { ...schemas, Error: { title: 'Error', ...errorSchema(allCodes()) } },
+      schemas: {
+        ...schemasWith(ownTemplates.map(({ template }) => template)),
+        Error: { title: 'Error', ...errorSchema(allCodes()) },
+      },
       headers: {
         RequestId: {
           description:

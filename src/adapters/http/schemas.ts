@@ -5,8 +5,7 @@ import { requestSizes } from '../../domain/integration/integration.ts'
 import { variableTypes } from '../../domain/messages/brand-texts.ts'
 import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
 import { messageStatuses } from '../../domain/messages/providers.ts'
-import { notifyTemplates, type Template, templateKeys } from '../../domain/messages/templates.ts'
-import { newTemplateKey } from '../../domain/messages/text-problems.ts'
+import { notifyTemplates, type Template } from '../../domain/messages/templates.ts'
 import type { VariableRule } from '../../domain/messages/variables.ts'
 
 // For the API description only. The domain validates requests, since the order of its checks is part of the contract.
@@ -20,12 +19,11 @@ function eitherOf(names: readonly string[], options: object = {}) {
   return { anyOf: names.map(ref), ...options }
 }
 
-function orNull<T extends TSchema>({ type, ...schema }: T, description?: string) {
-  const values = schema.enum ? { enum: [...schema.enum, null] } : {}
+/** Generators do not support null in an enum, so null is then an alternative. */
+function orNull<T extends TSchema>({ description: own, ...schema }: T, description = own) {
+  const { type, ...rules } = schema
   return Type.Unsafe<Static<T> | null>({
-    ...schema,
-    ...values,
-    type: [type, 'null'],
+    ...(schema.enum ? { anyOf: [schema, Type.Null()] } : { type: [type, 'null'].flat(), ...rules }),
     ...(description ? { description } : {}),
   })
 }
@@ -49,6 +47,8 @@ const success = Type.Literal(true)
 const displayed = Type.String({ description: 'Text for people. Its wording may change.' })
 const channels = ['SMS', 'EMAIL'] as const
 const channel = oneOf(channels)
+/** With a character that is not a space. */
+const notBlank = { minLength: 1, pattern: '\\S' }
 
 /** Open: a later version may add fields (design D20). */
 function answer<T extends Record<string, TSchema>>(fields: T, description: string) {
@@ -73,41 +73,36 @@ const credentials = {
     description: 'The API key of appId. Use it only on a server, never in a web page or a mobile app.',
   }),
 }
-const brandId = Type.String({
-  minLength: 1,
-  description: 'Slug of an active brand. Case and surrounding spaces are ignored.',
-})
+const brandIdText = 'Slug of an active brand. Case and surrounding spaces are ignored.'
+const brandId = Type.String({ ...notBlank, description: brandIdText })
 
-/** Every spelling, since generators turn a pattern into any string. */
-function spellingsOf<Name extends (typeof channels)[number]>(name: Name) {
-  const spellings = [...name].reduce<readonly string[]>(
-    (starts, letter) => [letter, letter.toLowerCase()].flatMap((end) => starts.map((start) => start + end)),
-    [''],
-  )
-  return Type.Unsafe<Name>({
-    type: 'string',
-    enum: spellings,
-    description: `${name} in any mix of upper and lower case.`,
+function channelOf<Name extends (typeof channels)[number]>(name: Name) {
+  return oneOf([name] as const, {
+    description: `${name}. Case is ignored: ${name.toLowerCase()} is accepted too.`,
   })
 }
-const smsChannel = Type.Unsafe<'SMS'>(ref('SmsChannel'))
-const emailChannel = Type.Unsafe<'EMAIL'>(ref('EmailChannel'))
+const smsChannel = channelOf('SMS')
+const emailChannel = channelOf('EMAIL')
 const phone = Type.String({
-  pattern: '^[0-9 +().-]+$',
+  pattern: '^[ +().-]*([0-9][ +().-]*){7,20}$',
   description:
     'A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00 and a trunk ' +
     'prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also accepts national ' +
     'numbers, and rejects those that are a number of another country too. Send the country code with +.',
 })
+// Without lookarounds and classes of Unicode, which not all languages have.
+const mailAtom = String.raw`[^\s@.()<>[\]:;,"\\]+`
+const letterOrDigit = String.raw`[^\x00-\x2F\x3A-\x40\x5B-\x60\x7B-\x7F]+`
+const domainLabel = `${letterOrDigit}(-+${letterOrDigit})*`
 const email = Type.String({
-  pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$',
+  pattern: String.raw`^\s*${mailAtom}(\.${mailAtom})*@${domainLabel}(\.${domainLabel})*\.?\s*$`,
   description:
     'One e-mail address of at most 254 characters, with at most 64 octets before the @. Case, surrounding spaces ' +
     'and the spelling of an internationalized domain are ignored.',
 })
 
 const reference = Type.String({
-  minLength: 1,
+  ...notBlank,
   maxLength: 64,
   description:
     'Your own id of this request, which the event log shows. No line breaks, no invisible characters.',
@@ -116,7 +111,7 @@ const reference = Type.String({
 const codeText = {
   loginId: optional(
     Type.String({
-      minLength: 1,
+      ...notBlank,
       maxLength: 64,
       description:
         'The login of the recipient. The message contains it if the brand has this enabled. The rules of businessName apply: no invisible characters, no URL, no mixed scripts.',
@@ -124,7 +119,7 @@ const codeText = {
   ),
   businessName: optional(
     Type.String({
-      minLength: 1,
+      ...notBlank,
       maxLength: 40,
       description:
         "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes letters of several alphabets.",
@@ -137,6 +132,7 @@ const codeText = {
   reference: optional(reference),
   clientIp: optional(
     Type.String({
+      pattern: '^[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*$',
       description:
         "The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP address of your server. otpost stores only its hash.",
     }),
@@ -147,12 +143,7 @@ const smsOtpSendRequest = Type.Object(
   {
     ...credentials,
     brandId,
-    channel: Type.Optional(
-      Type.Unsafe<'SMS' | null>({
-        anyOf: [smsChannel, Type.Null()],
-        description: 'SMS, in upper or lower case. Absent or null: SMS.',
-      }),
-    ),
+    channel: Type.Optional(orNull(smsChannel, `${smsChannel.description} Absent or null: SMS.`)),
     phone,
     ...codeText,
   },
@@ -189,7 +180,7 @@ function recipients(recipient: TSchema) {
   )
 }
 
-const deferral = {
+const deferralFields = {
   async: optional(
     Type.Boolean({
       description:
@@ -198,12 +189,22 @@ const deferral = {
   ),
   expiresAt: optional(
     Type.String({
-      pattern: '^\\s*\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}',
+      pattern: String.raw`^\s*\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d{1,9})?)?([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)\s*$`,
       description:
-        'Only with async. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one hour from now. No try begins later.',
+        'Only with async: true. An ISO 8601 time with a time zone, at most 24 hours in the future. Absent: one hour from now. No try begins later.',
     }),
   ),
 }
+
+const deferral = Type.Union(
+  [
+    Type.Object({ async: Type.Literal(true) }),
+    Type.Object({
+      expiresAt: Type.Optional(Type.Null({ description: 'Must be absent or null without async.' })),
+    }),
+  ],
+  { description: 'expiresAt requires async: true.' },
+)
 
 const lang = langField(
   'a template SMS',
@@ -224,8 +225,8 @@ const sms = {
   to: recipients(phone),
   reference: optional(reference),
   lang,
-  brandId: optional(brandId),
-  ...deferral,
+  brandId: optional(Type.String({ description: brandIdText })),
+  ...deferralFields,
   ...without('otp', ...mailFields),
 }
 
@@ -241,23 +242,26 @@ const mail = {
     }),
   ),
   subject: Type.String({
-    minLength: 1,
+    ...notBlank,
     maxLength: notifySizes.subject,
     description: 'No line breaks, no invisible characters.',
   }),
-  ...deferral,
+  ...deferralFields,
   ...without('otp', ...smsFields),
 }
 
-const businessName = Type.String({
-  minLength: 1,
-  description:
-    'Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId, it must be ' +
-    'the same brand. The text has the display name in both cases.',
-})
+const businessNameText =
+  'Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId, it must be ' +
+  'the same brand. The text has the display name in both cases.'
+const businessName = Type.String({ description: businessNameText })
 
 const smsBrand = Type.Union(
-  [Type.Object({ brandId }), Type.Object({ variables: Type.Object({ businessName }) })],
+  [
+    Type.Object({ brandId }),
+    Type.Object({
+      variables: Type.Object({ businessName: Type.String({ ...notBlank, description: businessNameText }) }),
+    }),
+  ],
   { description: 'brandId or variables.businessName selects the brand of an SMS.' },
 )
 
@@ -266,7 +270,7 @@ const textSmsRequest = Type.Intersect(
     Type.Object({
       ...sms,
       message: Type.String({
-        minLength: 1,
+        ...notBlank,
         maxLength: notifySizes.message,
         description:
           'The text of the SMS. No invisible characters other than U+200C, U+200D and U+FE00 to U+FE0F.',
@@ -277,25 +281,35 @@ const textSmsRequest = Type.Intersect(
       ...without('templateKey'),
     }),
     ref('SmsBrand'),
+    ref('Deferral'),
   ],
   { description: 'An SMS with free text. brandId or variables.businessName selects the brand.' },
 )
 
-const templateSmsRequest = Type.Intersect(
-  [
-    Type.Object({ ...sms, ...without('message') }),
-    Type.Unsafe<Static<ReturnType<typeof templateFields>>>({
-      anyOf: [...notifyTemplates.map(templateFields), ownTemplateFields()],
-    }),
-    ref('SmsBrand'),
-  ],
-  { description: 'An SMS from a registered template. brandId or variables.businessName selects the brand.' },
-)
+const templateSmsRequest = templateSms([])
+
+/** @param ownTemplates of the brands of a server; their union is closed, so that no other template is accepted */
+function templateSms(ownTemplates: readonly Template[]) {
+  return Type.Intersect(
+    [
+      Type.Object({ ...sms, ...without('message') }),
+      Type.Unsafe<Static<ReturnType<typeof templateFields>>>({
+        anyOf: [...notifyTemplates, ...ownTemplates].map(templateFields),
+      }),
+      ref('SmsBrand'),
+      ref('Deferral'),
+    ],
+    {
+      description: 'An SMS from a registered template. brandId or variables.businessName selects the brand.',
+    },
+  )
+}
 
 function templateFields({ key, variables }: Template) {
-  const names = variables.map(({ name }) => name).join(', ')
+  const names = variables.map(({ name }) => name).join(', ') || 'no variables'
   return Type.Object({
-    templateKey: Type.Literal(key, { description: 'A template that the brand has enabled.' }),
+    // Not `const`, which some generators ignore.
+    templateKey: oneOf([key], { description: 'A template that the brand has enabled.' }),
     variables: Type.Object(
       {
         ...Object.fromEntries(variables.map((rule) => [rule.name, variable(rule)])),
@@ -307,54 +321,41 @@ function templateFields({ key, variables }: Template) {
   })
 }
 
-function ownTemplateFields() {
-  return Type.Object({
-    templateKey: Type.String({
-      pattern: newTemplateKey.source,
-      not: { enum: templateKeys },
-      description:
-        'A template that the operator made for the brand. GET /integrations/catalog lists these templates.',
+const htmlEmailRequest = Type.Intersect(
+  [
+    Type.Object({
+      ...mail,
+      html: Type.String({ ...notBlank, maxLength: notifySizes.html, description: 'The HTML of the e-mail.' }),
+      ...without('template', 'data'),
     }),
-    variables: Type.Object(
-      { businessName: optional(businessName), ...without('otp') },
-      {
-        additionalProperties: true,
-        description:
-          'The variables that GET /integrations/catalog lists for this template. Other variables are ignored; otp is rejected.',
-      },
-    ),
-  })
-}
-
-const htmlEmailRequest = Type.Object(
-  {
-    ...mail,
-    html: Type.String({ minLength: 1, maxLength: notifySizes.html, description: 'The HTML of the e-mail.' }),
-    ...without('template', 'data'),
-  },
+    ref('Deferral'),
+  ],
   { description: 'An e-mail with your own HTML.' },
 )
 
-const templateEmailRequest = Type.Object(
-  {
-    ...mail,
-    template: Type.String({
-      minLength: 1,
-      maxLength: notifySizes.template,
-      description:
-        'Plain text. `{{name}}` is replaced by that value of data. The rendered e-mail must have at most 256 KiB.',
-    }),
-    data: optional(
-      Type.Object(
-        {},
-        {
-          additionalProperties: true,
-          description: 'Values of the placeholders. Other values follow as a table below the text.',
-        },
+const templateEmailRequest = Type.Intersect(
+  [
+    Type.Object({
+      ...mail,
+      template: Type.String({
+        ...notBlank,
+        maxLength: notifySizes.template,
+        description:
+          'Plain text. `{{name}}` is replaced by that value of data. The rendered e-mail must have at most 256 KiB.',
+      }),
+      data: optional(
+        Type.Object(
+          {},
+          {
+            additionalProperties: true,
+            description: 'Values of the placeholders. Other values follow as a table below the text.',
+          },
+        ),
       ),
-    ),
-    ...without('html'),
-  },
+      ...without('html'),
+    }),
+    ref('Deferral'),
+  ],
   { description: 'An e-mail from a text template, in a simple HTML frame with the subject as heading.' },
 )
 
@@ -362,7 +363,7 @@ const messageStatusRequest = Type.Object(
   {
     ...credentials,
     messageRequestId: Type.String({
-      format: 'uuid',
+      minLength: 1,
       description: 'The requestId in the answer to a send, resend or notify of this application.',
     }),
   },
@@ -371,17 +372,17 @@ const messageStatusRequest = Type.Object(
 
 const integrationRequest = Type.Object(
   {
-    companyName: Type.String({ minLength: 1, maxLength: requestSizes.companyName }),
-    contactName: Type.String({ minLength: 1, maxLength: requestSizes.contactName }),
+    companyName: Type.String({ ...notBlank, maxLength: requestSizes.companyName }),
+    contactName: Type.String({ ...notBlank, maxLength: requestSizes.contactName }),
     contactEmail: email,
     brandName: Type.String({
-      minLength: 1,
+      ...notBlank,
       maxLength: requestSizes.brandName,
       description: 'The display name for messages.',
     }),
     channels: optional(
-      Type.Array(Type.Union([smsChannel, emailChannel]), {
-        description: 'The channels that you want to use.',
+      Type.Array(channel, {
+        description: 'The channels that you want to use. Case is ignored.',
       }),
     ),
     website: optional(
@@ -392,17 +393,26 @@ const integrationRequest = Type.Object(
       }),
     ),
     useCase: optional(
-      Type.String({ minLength: 1, maxLength: requestSizes.useCase, description: 'What you want to send.' }),
+      Type.String({ ...notBlank, maxLength: requestSizes.useCase, description: 'What you want to send.' }),
     ),
   },
   { description: 'A request for access, with a contact and a brand.' },
 )
 
-function variable({ pattern, minLength, maxLength, description }: VariableRule): TSchema {
-  const given = Object.entries({ pattern, minLength, maxLength }).filter(([, value]) => value !== undefined)
-  return Type.String({
+function variable({
+  type,
+  pattern = type === 'text' ? notBlank.pattern : undefined,
+  minLength,
+  maxLength,
+  max,
+  description,
+}: VariableRule): TSchema {
+  const isNumber = type === 'number'
+  const rules = { pattern, minLength, maxLength, ...(isNumber ? { maximum: max } : {}) }
+  return Type.Unsafe({
+    type: isNumber ? ['number', 'string'] : 'string',
     description: `${description[0]?.toUpperCase()}${description.slice(1)}.`,
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(Object.entries(rules).filter(([, rule]) => rule !== undefined)),
   })
 }
 
@@ -719,8 +729,7 @@ const named = {
   HtmlEmailRequest: htmlEmailRequest,
   TemplateEmailRequest: templateEmailRequest,
   SmsBrand: smsBrand,
-  SmsChannel: spellingsOf('SMS'),
-  EmailChannel: spellingsOf('EMAIL'),
+  Deferral: deferral,
   MessageStatusRequest: messageStatusRequest,
   IntegrationRequest: integrationRequest,
   OtpSent: otpSent,
@@ -759,6 +768,13 @@ export type SchemaName = keyof typeof named
 export type Described = { [Name in SchemaName]: Static<(typeof named)[Name]> }
 
 export const schemas: Readonly<Record<SchemaName, TSchema>> = titled(named)
+
+/** The schemas of a server whose brands have these templates. */
+export function schemasWith(ownTemplates: readonly Template[]): typeof schemas {
+  return ownTemplates.length === 0
+    ? schemas
+    : { ...schemas, ...titled({ TemplateSmsRequest: templateSms(ownTemplates) }) }
+}
 
 function titled<Name extends string>(schemas: Readonly<Record<Name, TSchema>>): Record<Name, TSchema> {
   const pairs = Object.entries<TSchema>(schemas).map(([name, schema]) => [name, { title: name, ...schema }])

@@ -174,13 +174,16 @@ function readSmsOrder(
   { brand, policy, variables }: { brand: BrandWithTexts; policy: Policy; variables: Body },
 ) {
   const { to, ...fields } = readSms(body)
-  context.reference = readReference(body)
-  const expiresAt = readExpiry(body, ports.now())
-  if ('message' in fields) refuseOtherBusiness(variables.businessName, brand)
+  const { reference, lang, expiresAt } = readCommon(body, ports.now())
+  context.reference = reference
+  if ('message' in fields) {
+    refuseOtherBusiness(variables.businessName, brand)
+    refuseNoText('variables.businessName', variables.businessName)
+  }
   const { content, tooLong } =
     'message' in fields
       ? { content: { text: fields.message, template: null }, tooLong: undefined }
-      : templateSms(ports, to, { ...fields, lang: readLang(body) }, brand)
+      : templateSms(ports, to, { ...fields, lang }, brand)
   const recipients = recipientsOf(to, 'SMS', ports.contacts).map(({ recipient, position }) => {
     const field = `to[${position - 1}]`
     return { recipient, position, way: smsWay(ports, context, recipient, { field, brand, policy, content }) }
@@ -222,9 +225,9 @@ function readMailOrder(ports: NotifyPorts, context: RequestContext, body: Body, 
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
   context.channel = 'EMAIL'
   const to = readTo(body.to)
-  const content = readMail(body, ports.textOf, brand)
-  context.reference = readReference(body)
-  const expiresAt = readExpiry(body, ports.now())
+  const { reference, lang, expiresAt } = readCommon(body, ports.now())
+  const content = readMail(body, ports.textOf, brand, lang)
+  context.reference = reference
   return { content, recipients: recipientsOf(to, 'EMAIL', ports.contacts), expiresAt }
 }
 
@@ -248,11 +251,11 @@ function readSms(
   const { message, templateKey, variables } = body
   if (isGiven(message) && isGiven(templateKey))
     throw invalid('Send either `message` or `templateKey`, not both.')
+  if (isGiven(variables) && !isObject(variables)) throw invalidField('variables', 'must be an object.')
   if (isGiven(templateKey)) {
     if (typeof templateKey !== 'string' || templateKey === '')
       throw invalidField('templateKey', 'must be a non-empty string.')
-    if (!isGiven(variables)) throw invalidField('variables', 'is required with `templateKey`.')
-    if (!isObject(variables)) throw invalidField('variables', 'must be an object.')
+    if (!isObject(variables)) throw invalidField('variables', 'is required with `templateKey`.')
     return { to, templateKey, variables }
   }
   if (!isGiven(message)) throw invalidField('message', 'is required, or `templateKey` with `variables`.')
@@ -270,9 +273,7 @@ function templateSms(
   const { businessName } = variables
   refuseOtherBusiness(businessName, brand)
   const values = templateVariables(template, variables, isTopLevelDomain)
-  if (isGiven(businessName) && typeof businessName !== 'string') {
-    throw invalidField('variables.businessName', 'must be a string.')
-  }
+  refuseNoText('variables.businessName', businessName)
   try {
     return notifySms(brand, template, values, lang)
   } catch (cause) {
@@ -305,7 +306,12 @@ function notifyTemplate(templateKey: string, brand: BrandWithTexts): Template {
   return template
 }
 
-function readMail(body: Body, textOf: NotifyPorts['textOf'], brand: Brand | undefined): MailContent {
+function readMail(
+  body: Body,
+  textOf: NotifyPorts['textOf'],
+  brand: Brand | undefined,
+  lang = brand?.lang,
+): MailContent {
   refuseFields(body, smsFields, 'SMS')
   refuseOtp(body)
   const subject = text('subject', body.subject, { max: notifySizes.subject })
@@ -319,8 +325,18 @@ function readMail(body: Body, textOf: NotifyPorts['textOf'], brand: Brand | unde
   }
   if (isGiven(data) && !isObject(data)) throw invalidField('data', 'must be an object.')
   const source = text('template', template, { max: notifySizes.template, lines: 'many' })
-  const look = { look: brand, lang: readLang(body) ?? brand?.lang }
-  return { subject, ...renderMail(subject, source, isObject(data) ? data : {}, look) }
+  return { subject, ...renderMail(subject, source, isObject(data) ? data : {}, { look: brand, lang }) }
+}
+
+/** The optional fields of every mode. */
+function readCommon(body: Body, now: EpochMs) {
+  // The brand is already chosen: there, any other value counts as absent (design D7).
+  refuseNoText('brandId', body.brandId)
+  return { reference: readReference(body), lang: readLang(body), expiresAt: readExpiry(body, now) }
+}
+
+function refuseNoText(name: string, value: unknown): void {
+  if (isGiven(value) && typeof value !== 'string') throw invalidField(name, 'must be a string.')
 }
 
 function refuseFields(body: Body, names: readonly string[], channel: Channel): void {

@@ -357,7 +357,8 @@ function readOrder(
   const field = channel === 'SMS' ? 'phone' : 'email'
   if (!isGiven(body[field])) throw invalidField(field, `is required when \`channel\` is ${channel}.`)
   if (to === undefined) throw invalidField(field, ports.contacts.faultOf(body[field], channel))
-  const loginId = brand.loginIdEnabled ? optionalWords('loginId', body.loginId, { max: 64 }) : undefined
+  const givenLoginId = optionalWords('loginId', body.loginId, { max: 64 })
+  const loginId = brand.loginIdEnabled ? givenLoginId : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   context.reference = readReference(body)
   const ip = readClientIp(ports, body)

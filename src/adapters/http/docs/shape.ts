@@ -27,6 +27,9 @@ interface Alternative extends Shape {
 
 const components = '#/components/schemas/'
 
+/** In characters: the description of a field says what a longer pattern accepts. */
+const longestPattern = 60
+
 /** Reads schemas without references. The fields that all alternatives of a union share are listed once. */
 export function shapeReader({ components: { schemas } }: Pick<ApiDescription, 'components'>) {
   return { fieldOf, shapeOf }
@@ -39,7 +42,7 @@ export function shapeReader({ components: { schemas } }: Pick<ApiDescription, 'c
       isRequired,
       type: typeOf(resolved),
       description: parts.flatMap(({ description }) => description ?? []).join(' '),
-      limits: parts.flatMap(limitsOf),
+      limits: parts.flatMap((part) => limitsOf(withoutNull(part))),
       shape: shapeOf(resolved),
     }
   }
@@ -91,6 +94,12 @@ export function shapeReader({ components: { schemas } }: Pick<ApiDescription, 'c
   }
 }
 
+/** The schema of the values that are not null. */
+function withoutNull(schema: Schema): Schema {
+  const [only, ...more] = schema.anyOf?.filter(({ type }) => type !== 'null') ?? []
+  return only && more.length === 0 ? only : schema
+}
+
 function has(fields: readonly Field[], field: Field): boolean {
   return fields.some((each) => Bun.deepEquals(each, field))
 }
@@ -99,21 +108,13 @@ function limitsOf(schema: Schema): string[] {
   const { minLength, maxLength, minimum, maximum, minItems, maxItems, pattern } = schema
   const values = schema.const === undefined ? (schema.enum ?? []) : [schema.const]
   return [
-    spellings(values.filter((value) => value !== null))
-      .map(code)
-      .join(', '),
+    values.map(code).join(', '),
     range(minLength, maxLength, 'character'),
     range(minItems, maxItems, 'element'),
     range(minimum, maximum),
-    pattern === undefined ? '' : code(pattern),
+    pattern === undefined || pattern.length > longestPattern ? '' : code(pattern),
     schema.default === undefined ? '' : `default ${code(schema.default)}`,
   ].filter((limit) => limit !== '')
-}
-
-/** Each value in its first spelling: the description of a request lists a channel in every mix of upper and lower case. */
-function spellings(values: readonly unknown[]): unknown[] {
-  const key = (value: unknown) => (typeof value === 'string' ? value.toUpperCase() : value)
-  return values.filter((value, index) => values.findIndex((each) => key(each) === key(value)) === index)
 }
 
 function range(min: number | undefined, max: number | undefined, noun?: string): string {
