@@ -21,6 +21,7 @@ import {
   type RequestAccessErrors,
   type ResendErrors,
   type SendErrors,
+  type TemplateSmsRequest,
   type VerifyErrors,
   version,
 } from './contract.ts'
@@ -221,11 +222,27 @@ interface Results {
 type AnyResult = Results[keyof Results]
 
 /**
+ * The variables of the templates that the operator made for your brands, by key:
+ * `createClient<{ PARCEL_READY: { shop: string; points: number } }>(…)`. GET /integrations/catalog lists them.
+ */
+export type OwnTemplates = Readonly<Record<string, Readonly<Record<string, string | number>>>>
+
+type NoTemplates = Record<never, never>
+
+/** An SMS from one of these templates. */
+export type OwnTemplateSmsRequest<Own extends OwnTemplates> = {
+  [Key in keyof Own & string]: Omit<
+    Extract<TemplateSmsRequest, { readonly templateKey: 'ORDER_PLACED' }>,
+    'templateKey' | 'variables'
+  > & { readonly templateKey: Key; readonly variables: Own[Key] & { readonly businessName?: string } }
+}[keyof Own & string]
+
+/**
  * Every method resolves to a result: check `success`, and `error` of a failure. Error answers and network failures are
  * results too. A method rejects only when its signal is aborted, when an option is out of range, or when the request is
  * not JSON.
  */
-export interface OtpostClient {
+export interface OtpostClient<Own extends OwnTemplates = NoTemplates> {
   /** Sends a code to a phone or a mailbox. It replaces any earlier code of the same brand and recipient. */
   send(request: OtpSendRequest, options?: KeyedOptions): Promise<SendResult>
   /** Sends a new code and revokes the earlier one. */
@@ -237,11 +254,17 @@ export interface OtpostClient {
    * is sent for that one, not for the client's own. With `async: true` the service answers before it sends the messages.
    */
   notify(
-    request: NotifyRequest & { readonly async: true },
+    request: (NotifyRequest | OwnTemplateSmsRequest<Own>) & { readonly async: true },
     options?: KeyedOptions,
   ): Promise<NotifyAsyncResult>
-  notify(request: NotifyRequest & { readonly async?: false }, options?: KeyedOptions): Promise<NotifyResult>
-  notify(request: NotifyRequest, options?: KeyedOptions): Promise<NotifyResult | NotifyAsyncResult>
+  notify(
+    request: (NotifyRequest | OwnTemplateSmsRequest<Own>) & { readonly async?: false },
+    options?: KeyedOptions,
+  ): Promise<NotifyResult>
+  notify(
+    request: NotifyRequest | OwnTemplateSmsRequest<Own>,
+    options?: KeyedOptions,
+  ): Promise<NotifyResult | NotifyAsyncResult>
   /** What became of the message to each recipient of a send, resend or notify. The client repeats it like a call with a key. */
   messageStatus(request: MessageStatusRequest, options?: CallOptions): Promise<MessageStatusResult>
   /** The channels, the templates with their variables, and the limits of the server. Sends no credentials. */
@@ -255,9 +278,13 @@ export interface OtpostClient {
 /**
  * A client of one application. It keeps no connection open and needs no closing.
  *
+ * @typeParam Own the variables of your own templates, which `notify` then accepts
+ *
  * @throws TypeError when url is not a plain http or https URL, RangeError when a number is out of range
  */
-export function createClient(client: ClientOptions): OtpostClient {
+export function createClient<Own extends OwnTemplates = NoTemplates>(
+  client: ClientOptions,
+): OtpostClient<Own> {
   const base = baseOf(client.url)
   retryOf(client.retry)
   timeoutOf(client.timeoutMs)
@@ -295,8 +322,7 @@ export function createClient(client: ClientOptions): OtpostClient {
     resend: (request, options) => call('resend', request, options),
     verify: (request, options) => call('verify', request, options),
     // The compiler can not choose the overload.
-    notify: (request: NotifyRequest, options?: KeyedOptions) =>
-      call('notify', request, options) as Promise<never>,
+    notify: (request: object, options?: KeyedOptions) => call('notify', request, options) as Promise<never>,
     messageStatus: (request, options) => call('messageStatus', request, options),
     catalog: (options) => call('catalog', {}, options),
     brands: (options) => call('brands', {}, options),

@@ -853,7 +853,7 @@ export interface IntegrationRequest {
   readonly contactEmail: string
   /** The display name for messages. 1 to 40 characters. */
   readonly brandName: string
-  /** The channels that you want to use. */
+  /** The channels that you want to use. Case is ignored. */
   readonly channels?: readonly ('SMS' | 'EMAIL')[]
   /** An http or https URL. 0 to 255 characters. */
   readonly website?: string

@@ -293,11 +293,11 @@ function valuesOf(schema: Schema): readonly (string | boolean)[] {
   return only === undefined ? listed : [only]
 }
 
-/** Without an alternative of null. */
+/** Without an alternative of null, and without one of any value, which is accepted and ignored. */
 function resolved(schema: Schema): Schema {
   refuseUnknown(schema)
   const { anyOf, description } = schema
-  const [only, ...more] = anyOf?.filter(({ type }) => type !== 'null') ?? []
+  const [only, ...more] = anyOf?.filter((each) => each.type !== 'null' && Object.keys(each).length > 0) ?? []
   return only && more.length === 0 ? { ...resolved(only), ...(description ? { description } : {}) } : schema
 }
 

@@ -25,7 +25,11 @@ test('a process of another boot has ended if the database is of this machine alo
 test('a process that was killed has ended', async () => {
   const module = `${import.meta.dir}/../src/process-owner.ts`
   const child = Bun.spawn(
-    ['bun', '-e', `console.log((await import('${module}')).processOwner()); await Bun.sleep(60_000)`],
+    [
+      process.execPath,
+      '-e',
+      `console.log((await import('${module}')).processOwner()); await Bun.sleep(60_000)`,
+    ],
     {
       stdout: 'pipe',
     },

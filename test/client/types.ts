@@ -187,6 +187,11 @@ export function calls(): void {
   // @ts-expect-error a boolean
   otpost.notify({ channel: 'SMS', to, message: 'Hello', async: 'true' })
   otpost.notify({ channel: 'SMS', to, templateKey: 'OUT_FOR_DELIVERY', variables: order })
+  // @ts-expect-error without orderDate
+  otpost.notify({ channel: 'SMS', to, templateKey: 'ORDER_PLACED', variables: order })
+  // @ts-expect-error a template of codes
+  otpost.notify({ channel: 'SMS', to, templateKey: 'LOGIN_OTP', variables: {} })
+  // @ts-expect-error no template that the program knows
   otpost.notify({ channel: 'SMS', to, templateKey: 'PARCEL_READY', variables: { points: 7, shop: 'Mitte' } })
   otpost.notify({ channel: 'EMAIL', to, subject: 'Hello', html: '<p>Hello' })
   otpost.notify({
@@ -214,8 +219,19 @@ export function calls(): void {
   otpost.notify({ channel: 'EMAIL', to, subject: 'Hello', html: '<p>Hello', template: 'Hello' })
   // @ts-expect-error no subject
   otpost.notify({ channel: 'EMAIL', to, html: '<p>Hello' })
+  const withOwn = createClient<{ PARCEL_READY: { points: number; shop: string } }>({
+    url: 'https://otpost.example.com',
+    appId: 'shop',
+    apiKey: 'key',
+  })
+  withOwn.notify({ channel: 'SMS', to, templateKey: 'PARCEL_READY', variables: { points: 7, shop: 'Mitte' } })
+  withOwn.notify({ channel: 'SMS', to, templateKey: 'OUT_FOR_DELIVERY', variables: order, async: true })
   // @ts-expect-error an object of variables
-  otpost.notify({ channel: 'SMS', to, templateKey: 'PARCEL_READY', variables: 'A-1' })
+  withOwn.notify({ channel: 'SMS', to, templateKey: 'PARCEL_READY', variables: 'A-1' })
+  // @ts-expect-error without shop
+  withOwn.notify({ channel: 'SMS', to, templateKey: 'PARCEL_READY', variables: { points: 7 } })
+  // @ts-expect-error without orderDate
+  withOwn.notify({ channel: 'SMS', to, templateKey: 'ORDER_PLACED', variables: order })
   // @ts-expect-error no such retry
   otpost.send({ phone: '1' }, { retry: true })
 }

@@ -124,7 +124,7 @@ describe('the page', () => {
     expect(page).toContain('loginId string The login of the recipient.')
     for (const limit of [
       '1 to 64 characters',
-      '1 to 100 elements · ^[0-9 +().-]+$',
+      '1 to 100 elements · ^[ +().-]*([0-9][ +().-]*){7,20}$',
       '0 to 500 · default 500',
       '^[0-9]{6}$',
     ]) {

@@ -360,7 +360,7 @@ describe('a request example', () => {
       })
     await fc.assert(
       fc.asyncProperty(body, async (pair) => expect(await disagreements([pair])).toEqual([])),
-      { numRuns: 600 },
+      { numRuns: 300 },
     )
   })
 

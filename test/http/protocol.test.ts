@@ -119,6 +119,14 @@ describe('a body', () => {
     }
   }
 
+  test('that is compressed returns 400 validation_error, which names Content-Encoding', async () => {
+    const body = Bun.gzipSync(JSON.stringify(rightBody('/notify')))
+    const headers = { ...json, 'content-encoding': 'gzip' }
+    const answer = await app.request('POST', '/notify', { headers, body })
+    expectError(answer, 400, 'validation_error')
+    expect(answer.body.message).toContain('Content-Encoding')
+  })
+
   test('that cannot be parsed is not repeated in the response', async () => {
     const answer = await app.postRaw('/otp/send', '{"appId":"shop","apiKey":"canary-key-of-body", oops}')
     expectError(answer, 400, 'validation_error')

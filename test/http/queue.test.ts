@@ -357,9 +357,12 @@ describe('a process that ended', () => {
   })
 
   test('of this machine is known at the next start', async () => {
-    const dead = Bun.spawn(['bun', '-e', `console.log((await import('${ownerModule}')).processOwner())`], {
-      stdout: 'pipe',
-    })
+    const dead = Bun.spawn(
+      [process.execPath, '-e', `console.log((await import('${ownerModule}')).processOwner())`],
+      {
+        stdout: 'pipe',
+      },
+    )
     const owner = (await new Response(dead.stdout).text()).trim()
     await start({}, { owner })
     const hanging = Promise.withResolvers<Outcome>()

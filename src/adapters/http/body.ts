@@ -19,6 +19,10 @@ export async function readBody(request: Request, most: number): Promise<Body> {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
     throw new Failure('validation_error', 'Content-Type must be application/json.')
   }
+  const encoding = request.headers.get('content-encoding') ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') {
+    throw new Failure('validation_error', 'The request body must not be compressed: remove Content-Encoding.')
+  }
   const value = parse(decode(await readBytes(request, most)))
   if (!isObject(value)) throw new Failure('validation_error', 'The request body must be a JSON object.')
   return value

@@ -211,9 +211,11 @@ const lang = langField(
   'Built-in texts are in English. Of an e-mail with `template`: the language that it is in.',
 )
 
+/** Any value, since none is an error (design D47). */
 function langField(what: string, more: string) {
-  return optional(
-    Type.String({
+  return Type.Optional(
+    Type.Unsafe<string | null>({
+      anyOf: [{ type: 'string' }, {}],
       description: `The language of ${what}, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else of its base language, of the language of the brand, English. An unknown or malformed tag is no error. ${more}`,
     }),
   )

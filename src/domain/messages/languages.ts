@@ -1,9 +1,7 @@
-import { type Body, isGiven } from '../body.ts'
-import { invalidField } from '../failures.ts'
+import type { Body } from '../body.ts'
 
 /** The field `lang`, in its canonical form. Undefined: absent, or not a language tag, which is no error (design D47). */
 export function readLang({ lang }: Body): string | undefined {
-  if (isGiven(lang) && typeof lang !== 'string') throw invalidField('lang', 'must be a string.')
   return typeof lang === 'string' ? canonicalTag(lang) : undefined
 }
 

@@ -80,8 +80,9 @@ export function shapeReader({ components: { schemas } }: Pick<ApiDescription, 'c
     return { fields: shared, unions: [different] }
   }
 
-  function typeOf({ type = 'object', anyOf, items, format }: Schema): string {
+  function typeOf({ type, properties, anyOf, items, format }: Schema): string {
     if (anyOf) return [...new Set(anyOf.map((each) => typeOf(resolve(each))))].join(' or ')
+    if (type === undefined) return properties ? 'object' : 'any'
     const names = typeof type === 'string' ? [type] : type
     const words = names.map((name) =>
       name === 'array' && items ? `array of ${typeOf(resolve(items))}` : name,
