@@ -115,7 +115,7 @@ describe("a brand's own template", () => {
       [{ brandId: 'globex' }, 400, 'invalid_template', 'TABLE_READY'],
       [{ variables: { businessName: 'Globex' } }, 400, 'unsupported_business', 'Globex'],
       [{ variables: { ...without, points: 'x', otp: '1' } }, 400, 'missing_variable', 'guest'],
-      [{ variables: { ...wrong, otp: '123456' } }, 400, 'validation_error', '`otp`'],
+      [{ variables: { ...wrong, otp: '123456' } }, 400, 'validation_error', '`variables.otp`'],
       [
         { variables: wrong, to: ['call me'] },
         400,
