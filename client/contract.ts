@@ -34,8 +34,9 @@ export interface SmsOtpSendRequest {
   readonly loginId?: string
   /**
    * Replaces the brand's display name in the message, except on the template route, whose registered
-   * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
-   * letters of several alphabets. 1 to 40 characters.
+   * text has the display name. No line breaks, no invisible characters, no URL other than a bare host
+   * name, and no word that mixes letters of several alphabets. An app that is limited to brands cannot
+   * use the name of another brand. 1 to 40 characters.
    */
   readonly businessName?: string
   /**
@@ -74,8 +75,9 @@ export interface EmailOtpSendRequest {
   readonly loginId?: string
   /**
    * Replaces the brand's display name in the message, except on the template route, whose registered
-   * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
-   * letters of several alphabets. 1 to 40 characters.
+   * text has the display name. No line breaks, no invisible characters, no URL other than a bare host
+   * name, and no word that mixes letters of several alphabets. An app that is limited to brands cannot
+   * use the name of another brand. 1 to 40 characters.
    */
   readonly businessName?: string
   /**

@@ -1,3 +1,5 @@
+import { credentials } from '../support/app.ts'
+import { otpost } from '../support/server.ts'
 import { type Attack, attack, type Check, noSendLimits, type Target, verdict } from './attack.ts'
 
 const to = '+44 7911 123456'
@@ -84,6 +86,25 @@ export const contentAttacks: readonly Attack[] = [
       'Latin and Greek': { phone: to, businessName: 'Αcme' },
       'in loginId': { phone: to, loginId: 'аdmin' },
     }),
+  ),
+  attack(
+    'the name of another brand, from an app that is limited to one',
+    noSendLimits,
+    async (target, check) => {
+      const { appId, apiKey } = credentials
+      const env = { ...target.env, APP_CREDENTIALS: JSON.stringify({ [appId]: apiKey }) }
+      const { code, stderr } = await otpost(['app', 'set', appId, '--brand', 'second'], env)
+      check(code === 0, stderr)
+      const recipients = [{ phone: to }, { channel: 'EMAIL', email: 'jo@example.com' }]
+      const names = ['Brand acme', 'BRAND  ACME', 'Ｂrand acme', 'Brand-Acme', 'Brand асме']
+      const bodies = names.flatMap((businessName) =>
+        recipients.map((recipient) => [
+          `${businessName} to ${Object.values(recipient).at(-1)}`,
+          { ...recipient, brandId: 'second', businessName },
+        ]),
+      )
+      await checkInvalid(target, check, '/otp/send', Object.fromEntries(bodies))
+    },
   ),
   attack(
     'a businessName of another on the template route',

@@ -180,6 +180,45 @@ test('log, request trace and explain name the app and the brand, and say how to 
   expect(brand.lines).toContain('otpost app set APPID --brand SLUG')
 })
 
+describe('businessName of an app that is limited to brands', () => {
+  // Case, spaces, punctuation, full width, accents, an invisible joiner, and words of Cyrillic and Greek letters.
+  const spellings = [
+    'Acme',
+    ' ACME ',
+    'A c m e',
+    'A.C.M.E.',
+    'Ａｃｍｅ',
+    'Àcmé',
+    'Ac\u200dme',
+    'АСМЕ',
+    'асме',
+    'halted',
+  ]
+  test.each(spellings)('is rejected if it is another brand: %p', async (businessName) => {
+    const { call } = await scoped({ brands: ['globex', 'acme'] })
+    for (const name of ['send', 'send by e-mail', 'resend'] as const) {
+      const answer = await call(name, { brandId: 'globex', businessName })
+      expectError(answer, 400, 'validation_error', 'businessName')
+    }
+    const free = freshApp()
+    const sent = await app.post('/otp/send', {
+      ...free,
+      brandId: 'globex',
+      phone: freshPhone(),
+      businessName,
+    })
+    expectSuccess(sent, ['expiresIn'])
+  })
+
+  test.each(['GLOBEX', 'Globex Security', 'Acme+', 'Acme Bank', '100', null])(
+    'can be %p',
+    async (businessName) => {
+      const { call } = await scoped({ brands: ['globex'] })
+      expectSuccess(await call('send', { brandId: 'globex', businessName }), ['expiresIn'])
+    },
+  )
+})
+
 test('a changed scope applies to every request that begins after the change, while others are in progress', async () => {
   const { appId, call } = await scoped({ perMinute: 1000 })
   for (let round = 0; round < 10; round++) {

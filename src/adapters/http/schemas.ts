@@ -122,7 +122,7 @@ const codeText = {
       ...notBlank,
       maxLength: 40,
       description:
-        "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes letters of several alphabets.",
+        "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL other than a bare host name, and no word that mixes letters of several alphabets. An app that is limited to brands cannot use the name of another brand.",
     }),
   ),
   lang: langField(

@@ -1,6 +1,5 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import type { Body } from '../../domain/body.ts'
-import type { BrandWithTexts } from '../../domain/brands/brand.ts'
 import type { RequestContext } from '../../domain/events/request-context.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
 import { Failure } from '../../domain/failures.ts'
@@ -29,7 +28,7 @@ export interface HttpPorts
     CallbackPorts {
   readonly store: OtpStore
   readonly secrets: Secrets
-  readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly BrandWithTexts[]> }
+  readonly brands: SendOtpPorts['brands']
   readonly checkDatabase: () => Promise<void>
 }
 

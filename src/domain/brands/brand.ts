@@ -5,7 +5,7 @@ import { type BrandTexts, registeredTarget } from '../messages/brand-texts.ts'
 import { canonicalTag } from '../messages/languages.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
-import { scriptFault } from '../messages/words.ts'
+import { lookalikeKey, scriptFault } from '../messages/words.ts'
 import { type AppScope, mayUseBrand } from '../operator/scope.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
@@ -61,6 +61,11 @@ export interface Brands {
   bySlug(slug: string): Found | Promise<Found>
   /** Compares `nameKey`. Active brands take precedence, then the lowest slug. */
   byName(nameKey: string): Found | Promise<Found>
+}
+
+export interface BrandList {
+  /** The same array until something changes. */
+  list(): Promise<readonly BrandWithTexts[]>
 }
 
 /** The comparable form of a slug or display name (design D7, D9). Longer texts are returned unchanged. */
@@ -124,6 +129,31 @@ export async function notifyBrand(
 export function isNamed(brand: Brand, businessName: string): boolean {
   const name = nameKey(businessName)
   return name === brand.slug || name === nameKey(brand.displayName)
+}
+
+/**
+ * Whether an app that is limited to brands uses the display name of another brand, of any status, in a spelling that
+ * looks like it.
+ */
+export async function isNameOfOther(
+  brands: BrandList,
+  app: AppScope,
+  brand: Brand,
+  businessName: unknown,
+): Promise<boolean> {
+  if (app.brands.length === 0 || typeof businessName !== 'string') return false
+  const name = lookalikeKey(businessName)
+  return name !== lookalikeKey(brand.displayName) && lookalikeKeysOf(await brands.list()).has(name)
+}
+
+const lookalikeKeys = new WeakMap<readonly Brand[], ReadonlySet<string>>()
+
+function lookalikeKeysOf(brands: readonly Brand[]): ReadonlySet<string> {
+  const known = lookalikeKeys.get(brands)
+  if (known) return known
+  const keys = new Set(brands.map(({ displayName }) => lookalikeKey(displayName)))
+  lookalikeKeys.set(brands, keys)
+  return keys
 }
 
 /**

@@ -58,6 +58,40 @@ function fold(text: string): string {
     .toLowerCase()
 }
 
+/** Equal for names that people read as the same: without case, spaces, punctuation and accents, in Latin letters. */
+export function lookalikeKey(name: string): string {
+  const letters = fold(
+    fold(name)
+      .normalize('NFD')
+      .replace(/[\u0300-\u036f\s\p{P}\p{Default_Ignorable_Code_Point}]/gu, ''),
+  )
+  return ascii.test(letters) ? letters : Array.from(letters, (letter) => latin.get(letter) ?? letter).join('')
+}
+
+/** Cyrillic and Greek letters whose lower or upper case looks like a Latin letter. */
+const latin: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ а: 'a', в: 'b', е: 'e', к: 'k', м: 'm', н: 'h', о: 'o', р: 'p', с: 'c', т: 't', у: 'y', х: 'x' },
+    ...{ і: 'i', ј: 'j', ѕ: 's', ԁ: 'd', ԛ: 'q', ԝ: 'w', һ: 'h', ӏ: 'l' },
+    ...{
+      α: 'a',
+      β: 'b',
+      ε: 'e',
+      ζ: 'z',
+      η: 'h',
+      ι: 'i',
+      κ: 'k',
+      μ: 'm',
+      ν: 'n',
+      ο: 'o',
+      ρ: 'p',
+      τ: 't',
+      υ: 'y',
+      χ: 'x',
+    },
+  }),
+)
+
 const prefix =
   /[a-z][a-z0-9+.-]*:\/\/|\b(?:https?|tel|sms|mailto|javascript|data|intent|whatsapp|upi):\S|\bwww\./u
 const hostWithPath = /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u

@@ -1,6 +1,7 @@
 import { textProblem } from '../body.ts'
 import {
   type Brand,
+  type BrandList,
   type BrandStatus,
   type Brands,
   type BrandWithTexts,
@@ -26,10 +27,7 @@ export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
 
-export interface BrandStore extends Brands {
-  /** The same array until something changes. */
-  list(): Promise<readonly BrandWithTexts[]>
-}
+export type BrandStore = Brands & BrandList
 
 export interface AppKey {
   /** `unknown` for keys created before it was stored. */

@@ -1,5 +1,12 @@
 import { type Body, isGiven, judged, readReference } from '../body.ts'
-import { approvedBrand, type Brands, type BrandWithTexts, registrationOf } from '../brands/brand.ts'
+import {
+  approvedBrand,
+  type BrandList,
+  type Brands,
+  type BrandWithTexts,
+  isNameOfOther,
+  registrationOf,
+} from '../brands/brand.ts'
 import { type Channel, type Contacts, mailboxOf, parseChannel, type Recipient } from '../contact.ts'
 import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
 import type { Effect } from '../effects.ts'
@@ -53,7 +60,7 @@ import { type ReviewNumber, reviewUseEntry } from './review-number.ts'
 import type { NewCode, OtpStore } from './store.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, DestinationPorts, IdempotencyPorts {
-  readonly brands: Brands
+  readonly brands: Brands & BrandList
   readonly store: OtpStore
   readonly secrets: Secrets
   readonly limits: LimitSettings
@@ -105,7 +112,8 @@ async function send(
   const to = readAddressee(ports, context, body)
   const kept = key && (await key.keptAnswer())
   if (kept) return { expiresIn: Math.ceil((kept.expiresAt - ports.now()) / 1000) }
-  const order = judged(() => readOrder(ports, context, body, { brand, to, policy }))
+  const isOtherName = await isNameOfOther(ports.brands, app, brand, body.businessName)
+  const order = judged(() => readOrder(ports, context, body, { brand, to, policy, isOtherName }))
   const global = globalLimit(ports.limits, app)
   const limits = to ? limitsOf(ports, brand, to, key?.followsCrash ?? false) : []
   if (order instanceof Failure) {
@@ -350,7 +358,12 @@ function readOrder(
   ports: SendOtpPorts,
   context: RequestContext,
   body: Body,
-  { brand, to, policy }: { brand: BrandWithTexts; to: Addressee | undefined; policy: Policy },
+  {
+    brand,
+    to,
+    policy,
+    isOtherName,
+  }: { brand: BrandWithTexts; to: Addressee | undefined; policy: Policy; isOtherName: boolean },
 ): Order {
   const channel = channelOf(body)
   if (channel === undefined) throw invalidField('channel', 'must be SMS or EMAIL.')
@@ -360,6 +373,7 @@ function readOrder(
   const givenLoginId = optionalWords('loginId', body.loginId, { max: 64 })
   const loginId = brand.loginIdEnabled ? givenLoginId : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
+  if (isOtherName) throw invalidField('businessName', 'is the name of a brand that is not `brandId`.')
   context.reference = readReference(body)
   const ip = readClientIp(ports, body)
   const lang = readLang(body)
