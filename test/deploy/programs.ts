@@ -14,11 +14,13 @@ export function replaced(text: string, changes: readonly (readonly [RegExp, stri
  * Starts a program and waits for a text on its standard error. Returns a function that ends it.
  *
  * @param home the folder for its state
+ * @param onOutput gets all of its standard error so far
  */
 export async function started(
   command: string[],
   words: string,
   home: string,
+  onOutput: (text: string) => void = () => {},
 ): Promise<() => Promise<unknown>> {
   const child = Bun.spawn(command, {
     env: { HOME: home, PATH: process.env.PATH ?? '' },
@@ -32,6 +34,7 @@ export async function started(
     // Read to the end: the program would block on a full pipe.
     for await (const chunk of child.stderr) {
       all += decoder.decode(chunk, { stream: true })
+      onOutput(all)
       if (all.includes(words)) said.resolve()
     }
     said.reject(new Error(`it ended: ${all}`))

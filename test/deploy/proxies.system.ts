@@ -3,6 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
+import { maxBodyBytes, maxCodeBodyBytes } from '../../src/adapters/http/body.ts'
+import { maxCallbackBytes } from '../../src/adapters/http/callbacks.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
 import { longestNotifyMs } from '../../src/domain/messages/notify.ts'
@@ -36,8 +38,8 @@ interface Proxy {
   /** Its URLs with TLS, and without. */
   readonly tlsPort: number
   readonly plainPort: number
-  /** Its access log, if it has one. */
-  readonly log?: string
+  /** Its access log so far. */
+  readonly log: () => string
   stop(): Promise<unknown>
 }
 
@@ -70,9 +72,25 @@ afterAll(async () => {
   folder.remove()
 })
 
-async function startNginx(program: string, upstreamPort: string): Promise<Proxy> {
+/** Of proxies that wait a second for a request and for its answer. */
+const impatient = {
+  nginx: [
+    [/client_header_timeout 10s/, 'client_header_timeout 1s'],
+    [/client_body_timeout 10s/, 'client_body_timeout 1s'],
+    [/proxy_read_timeout 120s/, 'proxy_read_timeout 1s'],
+  ],
+  caddy: [
+    [/read_header 10s/, 'read_header 1s'],
+    [/read_body 30s/, 'read_body 1s'],
+    [/response_header_timeout 120s/, 'response_header_timeout 1s'],
+  ],
+} as const
+
+type Changes = readonly (readonly [RegExp, string])[]
+
+async function startNginx(program: string, upstreamPort: string, changes: Changes = []): Promise<Proxy> {
   const [tlsPort = 0, plainPort = 0] = freePorts(2)
-  const home = join(folder.path, 'nginx')
+  const home = join(folder.path, `nginx-${tlsPort}`)
   mkdirSync(home)
   writeFileSync(join(home, 'fullchain.pem'), selfSigned.cert)
   writeFileSync(join(home, 'privkey.pem'), selfSigned.key)
@@ -83,6 +101,7 @@ async function startNginx(program: string, upstreamPort: string): Promise<Proxy>
     [/server 127\.0\.0\.1:3000;/, `server 127.0.0.1:${upstreamPort};`],
     [/\/etc\/ssl\/otpost\//g, `${home}/`],
     [/\/var\/log\/nginx\//g, `${home}/`],
+    ...changes,
   ])
   writeFileSync(join(home, 'otpost.conf'), example)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
@@ -99,40 +118,54 @@ async function startNginx(program: string, upstreamPort: string): Promise<Proxy>
   expect(checked.stderr.toString()).toContain('test is successful')
   expect(checked.stderr.toString()).not.toMatch(/\[(?:warn|emerg|error)\]/)
   const stop = await started([program, '-p', home, '-c', config], ' nginx/', folder.path)
-  return { tlsPort, plainPort, log: join(home, 'otpost.log'), stop }
+  return { tlsPort, plainPort, log: () => readFileSync(join(home, 'otpost.log'), 'utf8'), stop }
 }
 
-async function startCaddy(program: string, upstreamPort: string): Promise<Proxy> {
+async function startCaddy(program: string, upstreamPort: string, changes: Changes = []): Promise<Proxy> {
   const [tlsPort = 0, plainPort = 0] = freePorts(2)
-  const home = join(folder.path, 'caddy')
+  const home = join(folder.path, `caddy-${tlsPort}`)
   mkdirSync(home)
   const example = readFileSync(join(examples, 'caddy/Caddyfile'), 'utf8')
-  writeFileSync(
-    join(home, 'Caddyfile'),
-    replaced(example, [[/reverse_proxy 127\.0\.0\.1:3000/, `reverse_proxy 127.0.0.1:${upstreamPort}`]]),
-  )
-  const config = join(home, 'test.Caddyfile')
+  const config = join(home, 'Caddyfile')
   writeFileSync(
     config,
-    `{
-      admin off
-      local_certs
-      skip_install_trust
-      http_port ${plainPort}
-      https_port ${tlsPort}
-      default_bind 127.0.0.1
-      storage file_system ${home}/storage
-    }
-    import Caddyfile`,
+    replaced(example, [
+      [/reverse_proxy 127\.0\.0\.1:3000/, `reverse_proxy 127.0.0.1:${upstreamPort}`],
+      [
+        /^\{\n/m,
+        `{
+          admin off
+          local_certs
+          skip_install_trust
+          http_port ${plainPort}
+          https_port ${tlsPort}
+          default_bind 127.0.0.1
+          storage file_system ${home}/storage
+        `,
+      ],
+      ...changes,
+    ]),
   )
   const formatted = Bun.spawnSync([program, 'fmt', join(examples, 'caddy/Caddyfile')])
   expect(formatted.stdout.toString()).toBe(example)
+  let log = ''
   const stop = await started(
     [program, 'run', '--adapter', 'caddyfile', '--config', config],
     'certificate obtained successfully',
-    folder.path,
+    home,
+    (text) => {
+      log = text
+    },
   )
-  return { tlsPort, plainPort, stop }
+  const proxy = { tlsPort, plainPort, log: () => log, stop }
+  // It loads the certificate a moment after it obtained it.
+  const answers = () =>
+    ask(proxy, '/health').then(
+      () => true,
+      () => false,
+    )
+  while (!(await answers())) await Bun.sleep(5)
+  return proxy
 }
 
 interface Answer {
@@ -148,11 +181,13 @@ interface Asking {
   /** The local IP address of the connection. */
   readonly from?: string
   readonly plain?: boolean
+  /** Sends no end of the headers. */
+  readonly unfinished?: boolean
 }
 
 /** Sends a request with its path as written, over TLS by default. Resolves to its answer. */
 function ask(proxy: Proxy, path: string, asking: Asking = {}): Promise<Answer> {
-  const { method = 'GET', headers = {}, body = '', from = '127.0.0.1', plain = false } = asking
+  const { method = 'GET', headers = {}, body = '', from = '127.0.0.1', plain = false, unfinished } = asking
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const socket = connect({
     host: '127.0.0.1',
@@ -185,7 +220,7 @@ function ask(proxy: Proxy, path: string, asking: Asking = {}): Promise<Answer> {
     `${method} ${path} HTTP/1.0`,
     ...Object.entries(fields).map(([key, value]) => `${key}: ${value}`),
   ]
-  stream.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  stream.write(unfinished ? head.join('\r\n') : `${head.join('\r\n')}\r\n\r\n${body}`)
   return promise
 }
 
@@ -208,6 +243,13 @@ function post(proxy: Proxy, path: string, fields: object, asking: Asking = {}): 
     body: JSON.stringify({ ...credentials, ...brand, ...fields }),
     ...asking,
   })
+}
+
+/** Waits until the log of a proxy has the requestId of an answer, which it writes after the answer. Resolves to it. */
+async function logged(proxy: Proxy, { headers }: Answer): Promise<string> {
+  const requestId = headers.get('x-request-id') ?? expect.unreachable()
+  while (!proxy.log().includes(requestId)) await Bun.sleep(5)
+  return requestId
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -267,14 +309,21 @@ for (const [each, isInstalled] of installed) {
       expect((await request({ from: '127.0.0.13', headers: { 'x-forwarded-for': from } })).status).toBe(201)
     })
 
-    test('a body that is too large is rejected in the envelope, by otpost or the proxy', async () => {
-      const refusal = { status: 413, error: 'validation_error' }
-      const byOtpost = await post(proxy(), '/notify', { message: 'x'.repeat(300 * 1024) })
-      expectRefusal(byOtpost, refusal)
-      await server.logged(byOtpost.headers.get('x-request-id') ?? '')
-      // The headers announce a body that is never sent: the server does not wait for it.
-      const announced = { 'content-length': String(4 * 1024 * 1024) }
-      expectRefusal(await post(proxy(), '/notify', {}, { headers: announced }), refusal)
+    test('a body larger than otpost accepts is rejected in the envelope before it is sent', async () => {
+      const limits = {
+        '/otp/send': maxCodeBodyBytes,
+        '/notify': maxBodyBytes,
+        '/receipts/x': maxCallbackBytes,
+      }
+      for (const [path, limit] of Object.entries(limits)) {
+        const announced = { 'content-length': String(limit + 1) }
+        const answer = await post(proxy(), path, {}, { headers: announced })
+        expectRefusal(answer, { status: 413, error: 'validation_error' })
+        await logged(proxy(), answer)
+        const body = 'x'.repeat(limit)
+        const { status } = await ask(proxy(), path, { method: 'POST', body })
+        expect({ path, status }).toEqual({ path, status: path === '/receipts/x' ? 404 : 400 })
+      }
     })
 
     test('public paths are passed on', async () => {
@@ -354,16 +403,74 @@ for (const [each, isInstalled] of installed) {
 test.skipIf(!nginx)(
   `the log of nginx has no query and no token${nginx ? '' : ', which is not installed'}`,
   () => {
-    const log = readFileSync(proxies.get('nginx')?.log ?? '', 'utf8')
-    expect(log).toContain(' POST /otp/send 200 ')
-    expect(log).toContain(' GET /receipts/... ')
-    expect(log).toContain(' GET /outbox/messages 404 ')
-    expect(log).not.toMatch(/12025550143|none|of-the-test/)
-    expect(log).not.toContain('?to')
-    // Its error log reports that otpost was away, without the client's IP address.
-    expect(readFileSync(`${proxies.get('nginx')?.log}`.replace(/\.log$/, '-error.log'), 'utf8')).toBe('')
+    const { tlsPort, log } = proxies.get('nginx') ?? expect.unreachable()
+    expect(log()).toContain(' POST /otp/send 200 ')
+    expect(log()).toContain(' GET /receipts/... ')
+    expect(log()).toContain(' GET /outbox/messages 404 ')
+    expect(log()).not.toMatch(/12025550143|none|of-the-test/)
+    expect(log()).not.toContain('?to')
+    expect(readFileSync(join(folder.path, `nginx-${tlsPort}`, 'otpost-error.log'), 'utf8')).toBe('')
   },
 )
+
+test.skipIf(!caddy)(
+  `the log of Caddy has no headers, no query and no token${caddy ? '' : ', which is not installed'}`,
+  () => {
+    const { log } = proxies.get('Caddy') ?? expect.unreachable()
+    expect(log()).toMatch(/"method":"POST",[^}]*"uri":"\/otp\/send"/)
+    expect(log()).not.toMatch(/12025550143|receipts|of-the-test|"headers"/)
+  },
+)
+
+for (const [each, program, start] of [
+  ['nginx', nginx, (port: string) => startNginx(nginx ?? '', port, impatient.nginx)],
+  ['Caddy', caddy, (port: string) => startCaddy(caddy ?? '', port, impatient.caddy)],
+] as const) {
+  describe.skipIf(!program)(`${each} that waits a second${program ? '' : ', which is not installed'}`, () => {
+    let proxy: Proxy
+    beforeAll(async () => {
+      proxy = await start(server.url.port)
+    })
+    afterAll(() => proxy.stop())
+
+    test('answers unavailable if otpost is late, and the repetition with the key gets the answer', async () => {
+      const arrived = Promise.withResolvers<void>()
+      const release = Promise.withResolvers<void>()
+      receiver.answer(async () => {
+        arrived.resolve()
+        await release.promise
+        return new Response()
+      })
+      const phone = freshPhone()
+      const headers = { 'idempotency-key': phone }
+      const late = post(proxy, '/otp/send', { phone }, { headers })
+      await arrived.promise
+      const answer = await late
+      expectRefusal(answer, { status: 503, error: 'unavailable' })
+      expect(answer.headers.get('retry-after')).toBe('2')
+      const requestId = await logged(proxy, answer)
+      release.resolve()
+      await server.logged(`"proxyRequestId":"${requestId}"`)
+      const line = JSON.parse(server.lines.find((each) => each.includes(requestId)) ?? '')
+      receiver.answer(() => new Response())
+      const again = await post(proxy, '/otp/send', { phone }, { headers })
+      expect(again.status).toBe(200)
+      expect(again.headers.get('idempotency-replayed')).toBe('true')
+      expect(JSON.parse(again.text).requestId).toBe(line.requestId)
+      await server.logged(again.headers.get('x-request-id') ?? expect.unreachable())
+    })
+
+    test('ends a request whose headers or body stop, before otpost gets it', async () => {
+      const before = server.lines.length
+      expect(await ask(proxy, '/otp/send', { method: 'POST', unfinished: true })).toMatchObject({ text: '' })
+      const answer = await post(proxy, '/otp/send', {}, { headers: { 'content-length': '1000' } })
+      if (answer.text !== '') expectRefusal(answer, { status: 400, error: 'validation_error' })
+      const last = await ask(proxy, '/integrations/catalog')
+      await server.logged(last.headers.get('x-request-id') ?? expect.unreachable())
+      expect(server.lines.slice(before).filter((line) => line.includes('/otp/send'))).toEqual([])
+    })
+  })
+}
 
 test.skipIf(!nginx && !caddy)(
   `a stop lets requests through a proxy end; then the proxy answers in the envelope${nginx || caddy ? '' : ' (neither is installed)'}`,
@@ -387,7 +494,9 @@ test.skipIf(!nginx && !caddy)(
     expect(await server.exited).toBe(0)
     for (const proxy of proxies.values()) {
       const answer = await post(proxy, '/otp/send', { phone: freshPhone() })
-      expectRefusal(answer, { status: 500, error: 'internal_error' })
+      expectRefusal(answer, { status: 503, error: 'unavailable' })
+      expect(answer.headers.get('retry-after')).toBe('2')
+      await logged(proxy, answer)
     }
   },
 )

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { clientIp, type Network, network, untrustedNetwork } from '../../src/adapters/http/client-ip.ts'
+import { HttpRequests } from '../../src/adapters/http/http-request.ts'
 
 function networks(...texts: readonly string[]): Network[] {
   return texts.map((text) => {
@@ -153,4 +154,21 @@ describe('a trusted network', () => {
     const mapped = network('::ffff:10.0.0.0/104')
     if (mapped) expect(clientIp('10.1.2.3', '198.51.100.1', [mapped])).toBe('198.51.100.1')
   })
+})
+
+test('the X-Request-Id of a trusted proxy is that of the request, for the log', () => {
+  const id = '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7'
+  for (const [trusted, peer, given, expected] of [
+    [['10.0.0.0/8'], '10.1.2.3', id, id],
+    [['10.0.0.0/8'], '203.0.113.7', id, undefined],
+    [['10.0.0.0/8'], undefined, id, undefined],
+    [[], '10.1.2.3', id, undefined],
+    [['10.0.0.0/8'], '10.1.2.3', 'a'.repeat(65), undefined],
+    [['10.0.0.0/8'], '10.1.2.3', 'Pat Smith', undefined],
+  ] as const) {
+    const request = new Request('http://localhost/health', { headers: { 'x-request-id': given } })
+    const { proxyRequestId, requestId } = new HttpRequests(networks(...trusted), () => 0).begin(request, peer)
+    expect(proxyRequestId).toBe(expected)
+    expect(requestId).not.toBe(id)
+  }
 })

@@ -55,6 +55,11 @@ function identityOf(address: Address): string {
   return address.kind() === 'ipv4' ? address.toString() : prefix64(address as ipaddr.IPv6)
 }
 
+export function isTrustedProxy(peer: string | undefined, trusted: readonly Network[]): boolean {
+  const address = parse(peer)
+  return address !== undefined && isTrusted(address, trusted)
+}
+
 /** The /24 or /64 of a peer that is not a trusted proxy. */
 export function untrustedNetwork(peer: string | undefined, trusted: readonly Network[]): string | undefined {
   const address = parse(peer)

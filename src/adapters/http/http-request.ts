@@ -2,7 +2,7 @@ import { newRequestContext, type RequestContext } from '../../domain/events/requ
 import type { Failure } from '../../domain/failures.ts'
 import type { Clock } from '../../domain/time.ts'
 import { newRequestId } from '../crypto/secrets.ts'
-import { clientIp, type Network, untrustedNetwork } from './client-ip.ts'
+import { clientIp, isTrustedProxy, type Network, untrustedNetwork } from './client-ip.ts'
 
 export interface HttpRequest extends RequestContext {
   /** Monotonic milliseconds. */
@@ -44,7 +44,10 @@ export class HttpRequests {
       route: undefined,
       status: 200,
     }
-    // A property of the request is much faster than a map.
+    const proxyRequestId = this.proxyRequestId(peer, request)
+    if (proxyRequestId !== undefined)
+      httpRequest.proxyRequestId = proxyRequestId
+      // A property of the request is much faster than a map.
     ;(request as Tracked)[tracked] = httpRequest
     // A request is in progress once its body has been received: clients may send it slowly, or never.
     // Reading `request.body` would create a stream.
@@ -60,6 +63,12 @@ export class HttpRequests {
     const ip = this.trustedProxies.length > 0 ? clientIp(peer, forwardedFor, this.trustedProxies) : own
     if (ip === own) this.noteIgnored(peer)
     return ip
+  }
+
+  private proxyRequestId(peer: string | undefined, { headers }: Request): string | undefined {
+    if (this.trustedProxies.length === 0) return undefined
+    const id = headers.get('x-request-id') ?? ''
+    return /^[\w-]{1,64}$/.test(id) && isTrustedProxy(peer, this.trustedProxies) ? id : undefined
   }
 
   private ipOf(peer: string | undefined): string {

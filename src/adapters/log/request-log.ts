@@ -7,12 +7,13 @@ const refusals: ReadonlySet<number> = new Set([401, 403, 429])
 /** No key, code, full recipient or text. The client's IP address only for rejected credentials. */
 export function requestLog(log: Log): RequestListener {
   return ({ context, method, route = 'unmatched', status, durationMs, failure, error }) => {
-    const { requestId, traceId, app, brand, channel, recipient, recipients, country, flags, attempts } =
-      context
+    const { requestId, proxyRequestId, traceId, app, brand, channel } = context
+    const { recipient, recipients, country, flags, attempts } = context
     const isStranger = app === undefined && refusals.has(status)
     const cause = failure?.details.cause ?? attempts.find(({ error }) => error)?.error ?? context.fault
     const line = {
       requestId,
+      proxyRequestId,
       traceId,
       method,
       route,

@@ -18,6 +18,8 @@ export interface RequestContext {
   /** A try of a job of an asynchronous notification. Only its attempts are saved. */
   isJob?: boolean
   traceId?: string
+  /** The X-Request-Id of a trusted proxy. The answer has it if the proxy gets none from this server. */
+  proxyRequestId?: string
   operation?: Operation
   app?: string
   brand?: string
