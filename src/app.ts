@@ -33,11 +33,12 @@ import { shareCircuits } from './adapters/store/shared-circuits.ts'
 import type { Tracing } from './adapters/tracing/tracing.ts'
 import { type Config, localUrl } from './config/config.ts'
 import { type ContextOverrides, openContext, silent } from './context.ts'
+import { ClockWatch } from './domain/clock-watch.ts'
 import { ActiveLimits } from './domain/events/active-limits.ts'
 import { EventDelivery, eventTimeoutMs } from './domain/events/event-delivery.ts'
 import { createEventLog } from './domain/events/event-log-writer.ts'
 import type { RequestEnded } from './domain/events/request-ended.ts'
-import { ignoredForwardedStat } from './domain/events/stats.ts'
+import { clockStat, ignoredForwardedStat } from './domain/events/stats.ts'
 import { Guard } from './domain/guard/guard.ts'
 import { ConditionAlerts } from './domain/health/condition-alerts.ts'
 import { Breakers } from './domain/messages/breaker.ts'
@@ -161,7 +162,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   if (tracing) listeners.push(tracing.ended)
   // Of two providers with the same name either works: delivery reports and feedback do not depend on the route.
   const providers = [...plain, ...template]
-  const logFeedback = feedbackLog(log, now)
+  const logFeedback = feedbackLog(log, stopwatch)
   const conversionFeedback = config.usesConversionFeedback
     ? new ConversionFeedback(providers, providerTimeoutMs, (result) => {
         logFeedback(result)
@@ -224,6 +225,10 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     )
     context.eventLog.count(now(), ignoredForwardedStat)
   })
+  const clockWatch = new ClockWatch(now, stopwatch, ({ at, byMs }) => {
+    log.warn({ bySeconds: Math.round(byMs / 1000) }, `the clock was set ${byMs < 0 ? 'back' : 'forward'}`)
+    context.eventLog.count(at, clockStat(byMs), Math.round(Math.abs(byMs) / 1000))
+  })
   const contextOf = (request: Request) => httpRequests.of(request)
   const testPorts = {
     ...delivery,
@@ -248,6 +253,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     priceCurrency: async () => (await policy()).prices.currency,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(ports),
+    latestClockStep: () => clockWatch.latest,
     passkeys: createPasskeys(() => relyingParty(publicUrl, http.server?.port ?? config.port)),
   }
   const databaseName = config.database.name
@@ -329,6 +335,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       alerts.tick()
       queue.tick()
       const ticking = setInterval(() => {
+        clockWatch.tick()
         alerts.tick()
         events.tick()
         guard.tick()

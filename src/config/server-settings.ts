@@ -252,7 +252,7 @@ export const alertSettings = declare('Alerts and events', {
     unset: 'unset: none',
     format: 'IP addresses and networks, separated by commas',
     meaning:
-      'The networks that webhooks of apps may reach with `NODE_ENV=production` although they are private, such as `10.20.0.0/16`. The URL must still begin with `https://`. A network of `/0` is rejected. The IP address of a metadata service, such as `169.254.169.254`, is allowed only by this IP address itself, not by a network that contains it.',
+      'The networks that webhooks of apps may reach with `NODE_ENV=production` although they are private, such as `10.20.0.0/16`. The URL must still use https. A network of `/0` is rejected. The IP address of a metadata service, such as `169.254.169.254`, is allowed only by this IP address itself, not by a network that contains it.',
   },
 })
 

@@ -11,6 +11,11 @@ export interface Log {
 /** Requests overtake each other, so stored times may be this far ahead. Later ones: the clock was set back. */
 export const clockToleranceMs = 5000
 
+/** Whether something that began at `at` began before the clock was set back. */
+export function isFromBeforeStep(at: EpochMs, now: EpochMs): boolean {
+  return at > now + clockToleranceMs
+}
+
 /** Hashes use the present secret key; previous keys are still accepted. */
 export interface Secrets {
   newId(): string

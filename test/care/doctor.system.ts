@@ -663,6 +663,19 @@ describe('findings', () => {
     )
   })
 
+  test('of a clock that was set name the steps of the last day', () => {
+    const now = Date.UTC(2026, 0, 3)
+    const steps = [
+      { at: Date.UTC(2026, 0, 1), byMs: -1000 },
+      { at: Date.UTC(2026, 0, 2, 4), byMs: 28_800_000 },
+      { at: Date.UTC(2026, 0, 2, 5), byMs: -28_800_000 },
+    ]
+    expect(clockFindings([], null, now, steps).map(({ level, message }) => `${level}: ${message}`)).toEqual([
+      'warn: The clock of a server was set forward by 28800 s in the hour from 2026-01-02T04:00:00.000Z, or its machine was suspended.',
+      'warn: The clock of a server was set back by 28800 s in the hour from 2026-01-02T05:00:00.000Z.',
+    ])
+  })
+
   const answered: Reach = {
     kind: 'answered',
     status: 200,

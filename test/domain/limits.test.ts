@@ -59,8 +59,29 @@ describe('a calendar window', () => {
 
   test('is not ended by a request that began just before it', () => {
     expect(decideAt(midnight - 1, { count: 4, expiresAt: nextMidnight })).toEqual(counted(7, nextMidnight))
-    const before = midnight - clockToleranceMs - 1
-    expect(decideAt(before, { count: 4, expiresAt: nextMidnight })).toEqual(counted(7, midnight))
+  })
+})
+
+describe('a calendar window from before the clock was set back', () => {
+  const [hour, day] = [3_600_000, 86_400_000]
+  const noon = Date.UTC(2028, 1, 29, 12)
+  /** Opened at noon of 29 February. */
+  const ends = { day: Date.UTC(2028, 2, 1), month: Date.UTC(2028, 2, 1) }
+
+  test.each([
+    ['day', 'an hour', hour, ends.day],
+    ['day', 'a day', day, ends.day],
+    ['day', 'a day and a half', 1.5 * day, ends.day],
+    // Farther ahead than the next day: an exhausted budget must not stay so for long.
+    ['day', 'two days', 2 * day, Date.UTC(2028, 1, 28)],
+    ['month', 'a week', 7 * day, ends.month],
+    ['month', 'a month', 31 * day, ends.month],
+    ['month', 'a year', 365 * day, Date.UTC(2027, 3, 1)],
+  ] as const)('of a %s and by %s keeps its count and does not begin twice', (period, _, byMs, expiresAt) => {
+    const budget = claim('budget', { period, max: 10, units: 3 })
+    const open = { count: 4, expiresAt: ends[period] }
+    const { decision } = decide([budget], () => open, noon - byMs)
+    expect(decision).toEqual({ allowed: true, counts: [{ count: 7, expiresAt }] })
   })
 })
 

@@ -80,6 +80,7 @@ function overview(
     webhooks = [],
     failingAlerts = [],
     reviewNumbers = 0,
+    clockStep,
   }: Partial<Omit<OverviewModel, 'statistics'>> = {},
   about: Partial<Statistics> = {},
 ): OverviewModel {
@@ -88,6 +89,7 @@ function overview(
   const from = Math.floor(now / hourMs) * hourMs - 23 * hourMs
   return {
     store: { isUsable: true, lostRequests: 0, freeBytes: 2 ** 40 },
+    clockStep,
     statistics: {
       period: 'day',
       from,
@@ -490,6 +492,20 @@ describe('the list of problems', () => {
     }
   })
 
+  test.each([
+    [-8, 2, ['The clock of this server was set back by 8 h, 2 h ago. Codes from before do not verify.']],
+    [
+      8,
+      2,
+      ['The clock of this server was set forward by 8 h, 2 h ago. The machine may have been suspended.'],
+    ],
+    [8, 25, []],
+  ])('says for a day that the clock was set by %d h', (byHours, hoursAgo, expected) => {
+    const [at, byMs] = [now - hoursAgo * 3_600_000, byHours * 3_600_000]
+    const concerns = concernsOf(overview({}, { clockStep: { at, byMs } }))
+    expect(concerns.map(({ text }) => `${text.split('. ').slice(0, 2).join('. ')}.`)).toEqual(expected)
+  })
+
   test('has every failure, however few, and links to a page for each problem', () => {
     const share = { ...none, name: 'kannel', failed: 4 }
     const model = overview(
@@ -524,7 +540,7 @@ describe('the list of problems', () => {
       'bad: Sending failed for 4 of 4 codes (100%) in the last 24 hours. It goes on: the latest failure was just now.',
       'bad: Provider kannel: 4 failures in a row. 4 of 4 attempts (100%) failed or have an unknown result in the last 24 hours, most often: temporary failure. It goes on: the latest failure was just now.',
       'bad: The webhook of app shop fails: 1 event will be tried again. Latest error: HTTP 500.',
-      'bad: The webhook of app till was switched off 2 h ago, because an event failed at its last try. Correct the receiver, then set the webhook again.',
+      'bad: The webhook of app till was switched off 2 h ago, because an event failed at its last try or the receiver answered 410. Correct the receiver, then set the webhook again.',
       'bad: Alerts by e-mail fail: 1 alert will be tried again. The server log has the reason. Check `ALERT_EMAIL`.',
       'bad: Alerts by webhook fail: 2 alerts will be tried again. The server log has the reason. Check `ALERT_WEBHOOK_URL`.',
       'warn: Sending failed for 1 of 1,000 notifications (0.1%) in the last 24 hours. The latest failure was just now.',

@@ -371,6 +371,33 @@ describe('a receiver', () => {
     expect(receiver.received.length).toBe(2)
   })
 
+  test.each([
+    ['failed', 500],
+    ['asked for a pause', 503],
+  ])('that %s is not called later since the clock was set back', async (_, status) => {
+    await start()
+    receiver.answer(() => new Response(null, { status, headers: { 'retry-after': '7200' } }))
+    await addEvent()
+    await settle()
+    receiver.answer(() => new Response())
+    // This one is new.
+    await api.post('/otp/send', { channel: 'EMAIL', email: 'a@example.com' })
+    await api.post('/otp/verify', { email: 'a@example.com', otp: await api.lastCode('a@example.com') })
+    api.advance(-8 * 3600)
+    await settle()
+    expect(types()).toEqual(['message.delivered', 'message.delivered', 'otp.verified'])
+    // One that waits for its time again is not disturbed.
+    receiver.answer(() => new Response(null, { status: 503, headers: { 'retry-after': '7200' } }))
+    await addEvent()
+    for (let minute = 0; minute < 120; minute++) {
+      await settle()
+      expect(receiver.received.length).toBe(4)
+      api.advance(60)
+    }
+    await settle()
+    expect(receiver.received.length).toBe(5)
+  })
+
   test('verifies with a new secret, and for 24 hours with each that it replaced', async () => {
     await start()
     const [first, second] = [secret, (await policyOf(api).webhook(receiver.url)).webhook.secret]

@@ -144,6 +144,21 @@ describe('the period of a budget ends', () => {
     expectError(await send(), 429, 'rate_limited')
   })
 
+  test('a clock that is set back over midnight does not open the day again', async () => {
+    await start()
+    await operate.budget('server', '2')
+    app.clock.now = Date.UTC(2026, 0, 2, 0, 10)
+    expect(statuses([await send(), await send()])).toEqual([200, 429])
+    app.clock.now = Date.UTC(2026, 0, 1, 23, 50)
+    const refused = await send()
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(24 * 3600 + 600)
+    app.clock.now = Date.UTC(2026, 0, 2, 23, 59, 59)
+    expectError(await send(), 429, 'rate_limited')
+    app.advance(1)
+    expect(statuses([await send(), await send()])).toEqual([200, 429])
+  })
+
   test('a fallback that was not sent is given back to the day that counted it', async () => {
     await start({ OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'outbox' })
     await app.brand('dlt', { dltEnabled: true })

@@ -504,6 +504,39 @@ function testAlerts(stores: () => MoneyStores): void {
       expect(await alerts.failing(start + hour)).toEqual([])
     })
 
+    test('a delivery does not wait until a clock that was set back has caught up', async () => {
+      const { alerts } = stores()
+      await alerts.add(alert('tried'), ['email'])
+      const [tried] = await alerts.take(['email'], start, minute)
+      if (tried) await alerts.retryAt(tried, start + 5 * minute)
+      await alerts.add(alert('new', start + 14 * minute), both)
+      const tolerance = 5000
+      expect(names(await alerts.take(both, start + 4 * minute - tolerance, minute))).toEqual([])
+      // Waits of 10 minutes before the first try, and of a minute before the second.
+      expect(names(await alerts.take(['email'], start + 4 * minute - tolerance - 1, minute))).toEqual([
+        'new email 1',
+        'tried email 2',
+      ])
+    })
+
+    test('a new integration request sends an alert although the latest is from before the clock was set back', async () => {
+      const { alerts, requests } = stores()
+      const about = {
+        companyName: 'Acme',
+        contactName: 'Ada',
+        contactEmail: 'ada@acme.test',
+        brandName: 'Acme',
+      }
+      const add = (id: string) => {
+        const request = { ...about, id, createdAt: clock.now, channels: [], website: null, useCase: null }
+        return requests.add(request, 1000, both)
+      }
+      await add('before')
+      clock.now -= 8 * hour
+      expect((await add('after'))?.alert?.at).toBe(clock.now)
+      expect(await alerts.latest(9)).toHaveLength(2)
+    })
+
     test('alerts are deleted after 90 days', async () => {
       const { alerts } = stores()
       await alerts.add(alert('old'), both)

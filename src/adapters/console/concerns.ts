@@ -1,3 +1,4 @@
+import type { ClockStep } from '../../domain/clock-watch.ts'
 import { countryName } from '../../domain/destinations/destination.ts'
 import { type CallFilter, type DeliveryFilter, errorClasses } from '../../domain/events/log-search.ts'
 import { rejectionWords } from '../../domain/events/rejections.ts'
@@ -117,6 +118,8 @@ export function concernsOf(model: OverviewModel): Concern[] {
     if (concern) concerns.push(concern)
   }
   concerns.push(...webhookConcerns(model, now))
+  if (model.clockStep && now - model.clockStep.at < dayMs)
+    add(false, clockWords(model.clockStep, now), settingsPage)
   for (const { channel, alerts } of model.failingAlerts) {
     const [place, setting] = alertPlaces[channel]
     add(
@@ -192,6 +195,13 @@ export function concernsOf(model: OverviewModel): Concern[] {
     })
   }
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
+}
+
+function clockWords({ at, byMs }: ClockStep, now: number): string {
+  const step = `The clock of this server was set ${byMs < 0 ? 'back' : 'forward'} by ${duration(Math.abs(byMs))}, ${ago(at, now)}.`
+  return byMs < 0
+    ? `${step} Codes from before do not verify. Times from before may be in the future. If the clock is correct now, do nothing: limits, blocks and retries end after their length at most. If not, synchronize it.`
+    : `${step} The machine may have been suspended. Codes, limits and blocks ended that much earlier. If the clock is correct now, do nothing. If not, synchronize it.`
 }
 
 /** In UTC. Minutes of hours and days, or whole days. */

@@ -79,7 +79,7 @@ export class LiveStreams {
     this.isTicking = true
     try {
       const now = this.ports.now()
-      const due = [...this.streams].filter(({ checkedAt }) => now - checkedAt >= checkMs)
+      const due = [...this.streams].filter(({ checkedAt }) => Math.abs(now - checkedAt) >= checkMs)
       await Promise.all(due.map((stream) => this.check(stream, now)))
       // While the database is not available, the pages stay as they are.
       const mark = await this.ports.mark(now).catch(() => undefined)
@@ -100,7 +100,7 @@ export class LiveStreams {
   private async check(stream: Stream, now: EpochMs): Promise<void> {
     stream.checkedAt = now
     if (!(await stream.isSignedIn().catch(() => true))) return this.end(stream)
-    const isOver = now >= stream.endsAt
+    const isOver = now >= stream.endsAt || now < stream.endsAt - longestMs
     this.send(stream, isOver ? event('renew') : heartbeat)
     if (isOver) this.end(stream)
   }

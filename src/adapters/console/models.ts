@@ -1,5 +1,6 @@
 import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus, BrandWithTexts } from '../../domain/brands/brand.ts'
+import type { ClockStep } from '../../domain/clock-watch.ts'
 import type { Channel } from '../../domain/contact.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { FailingEvents } from '../../domain/events/event-store.ts'
@@ -97,6 +98,8 @@ export interface OverviewModel {
   readonly failingAlerts: readonly FailingAlerts[]
   /** Active ones. */
   readonly reviewNumbers: number
+  /** Undefined: none since the server started. */
+  readonly clockStep: ClockStep | undefined
 }
 
 export interface GuardModel {

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import type { SettingInForce } from '../../config/settings.ts'
+import type { ClockStep } from '../../domain/clock-watch.ts'
 import type { Contacts } from '../../domain/contact.ts'
 import type { DestinationOf } from '../../domain/destinations/destination.ts'
 import type { EventLogReader } from '../../domain/events/event-log.ts'
@@ -104,6 +105,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     files(): Promise<{ readonly diskFree: number } | undefined>
   }
   readonly live: LiveStreams
+  readonly latestClockStep: () => ClockStep | undefined
   readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[]
 }
 

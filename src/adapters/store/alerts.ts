@@ -1,6 +1,7 @@
-import { and, asc, count, desc, eq, gt, gte, inArray, lte } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, gte, inArray, lte, or } from 'drizzle-orm'
 import type { Alert, AlertChannel } from '../../domain/money/alert.ts'
-import { type AlertStore, leaseMs } from '../../domain/money/alerts.ts'
+import { type AlertStore, leaseMs, requestIntervalMs, retryDelaysMs } from '../../domain/money/alerts.ts'
+import { clockToleranceMs } from '../../domain/ports.ts'
 import type { AlertDeliveryRow, StoreDatabase, Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
@@ -19,6 +20,12 @@ export function createAlertStore({
   const { alerts, alertDeliveries } = tables
   const deliveryOf = ({ key, channel }: Pick<AlertDeliveryRow, 'key' | 'channel'>) =>
     and(eq(alertDeliveries.key, key), eq(alertDeliveries.channel, channel))
+  /** One condition for each number of tries: of all, the first is for a delivery that was not tried. */
+  const waitsTooLong = (now: number, leaseMs: number) =>
+    [requestIntervalMs, ...retryDelaysMs.map((delayMs) => Math.max(delayMs, leaseMs))].map(
+      (longestMs, tries) =>
+        and(eq(alertDeliveries.tries, tries), gt(alertDeliveries.dueAt, now + longestMs + clockToleranceMs)),
+    )
   return {
     add: (alert, channels) =>
       serialTransaction(function* (inside) {
@@ -29,7 +36,10 @@ export function createAlertStore({
       }),
     /** One process takes each delivery: the update requires the tries that were read. */
     take: async (channels, now, leaseMs) => {
-      const isDue = and(inArray(alertDeliveries.channel, [...channels]), lte(alertDeliveries.dueAt, now))
+      const isDue = and(
+        inArray(alertDeliveries.channel, [...channels]),
+        or(lte(alertDeliveries.dueAt, now), ...waitsTooLong(now, leaseMs)),
+      )
       const due = await orm
         .select()
         .from(alertDeliveries)

@@ -1,4 +1,5 @@
 import type { Migration } from '../../../drizzle/migration.ts'
+import type { ClockStep } from '../../domain/clock-watch.ts'
 import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
 import type { RejectionCount } from '../../domain/events/rejections.ts'
 import { wayName } from '../../domain/events/stats.ts'
@@ -55,6 +56,8 @@ export interface PolicyFacts {
   readonly accounts: readonly AccountFacts[]
   /** The e-mail texts of codes with HTML of their own. */
   readonly mailTexts: readonly { readonly brandSlug: string; readonly lang: string; readonly html: string }[]
+  /** Of the clocks of servers in the last days, oldest first. `at`: the beginning of the hour. */
+  readonly clockSteps: readonly ClockStep[]
 }
 
 export interface AccountFacts {
@@ -196,6 +199,7 @@ export const policyQueries = [
   `SELECT at, provider, detail, sum(count) FROM stats
   WHERE step_ms = 60000 AND kind = 'attempt' AND at >= (SELECT max(at) FROM stats WHERE step_ms = 60000) - ${attemptsWindowMs}
   GROUP BY at, provider, detail`,
+  "SELECT at, detail, sum(count) FROM stats WHERE step_ms = 3600000 AND kind = 'clock' GROUP BY at, detail ORDER BY at, detail",
 ]
 
 type Row = readonly unknown[]
@@ -219,6 +223,7 @@ export function policyFacts([
   counters = [],
   alerts = [],
   attempts = [],
+  clockSteps = [],
 ]: readonly Row[][]): PolicyFacts {
   return {
     destinationRules: rules.map(destinationRuleOf),
@@ -248,6 +253,10 @@ export function policyFacts([
       wayName(channel === 'SMS' ? 'SMS' : 'EMAIL', String(provider)),
     ),
     accounts: accounts.map(accountOf),
+    clockSteps: clockSteps.map(([at, direction, seconds]) => ({
+      at: Number(at),
+      byMs: Number(seconds) * (direction === 'back' ? -1000 : 1000),
+    })),
     mailTexts: mailTexts.map(([brandSlug, lang, html]) => ({
       brandSlug: String(brandSlug),
       lang: String(lang),

@@ -11,6 +11,7 @@ import {
   lte,
   max,
   ne,
+  or,
   type SQL,
   sql,
 } from 'drizzle-orm'
@@ -19,6 +20,7 @@ import type { EventMessage, EventReader, EventStore } from '../../domain/events/
 import { type NewEvent, type StoredEvent, whileOff } from '../../domain/events/webhook-events.ts'
 import { requestIdOfKey } from '../../domain/messages/delivery-reports.ts'
 import type { NotifyJob } from '../../domain/messages/queue.ts'
+import { clockToleranceMs } from '../../domain/ports.ts'
 import { dayMs, minuteMs } from '../../domain/time.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
@@ -47,9 +49,11 @@ export function createEventStore({
       if (now - at > resolveWithinMs) late.add(reportKey)
       else early.add(reportKey)
     }
+    // Their messages are from before them, also if the clock was set back since.
+    const until = Math.max(now, ...given.map(({ at }) => at))
     const found = new Map([
-      ...(await search(early, now, earlyWindowsMs)),
-      ...(await search(late, now, lateWindowsMs)),
+      ...(await search(early, until, earlyWindowsMs)),
+      ...(await search(late, until, lateWindowsMs)),
     ])
     return new Map(
       given.flatMap(({ id, requestId, reportKey }) => {
@@ -170,6 +174,16 @@ export function createEventStore({
           .set({ ...result, state, endedAt })
           .where(isTaken(event)),
       ),
+    recover: async (now) => {
+      const latest = now + clockToleranceMs
+      const isBeyond = gt(sql`coalesce(${events.triedAt}, ${events.dueAt})`, latest)
+      const isStuck = or(
+        and(eq(events.state, 'waiting'), gt(events.dueAt, latest), lt(events.dueAt, whileOff), isBeyond),
+        and(eq(events.state, 'new'), gt(events.dueAt, latest + resolveWithinMs)),
+      )
+      const [stuck] = await orm.select({ id: events.id }).from(events).where(isStuck).limit(1)
+      if (stuck) await write(orm.update(events).set({ dueAt: now }).where(isStuck))
+    },
     waiting: async () => {
       const { appId, state } = events
       const rows = await orm

@@ -14,7 +14,11 @@ export function shareCircuits(openCircuits: OpenCircuits, breakers: Breakers, no
   })
   openCircuits.listen((open) =>
     breakers.applyShared(
-      open.map(({ openUntil, ...circuit }) => ({ ...circuit, leftMs: openUntil - now() })),
+      // Not longer than it was opened for, also if the clock was set back.
+      open.map(({ openUntil, ...circuit }) => ({
+        ...circuit,
+        leftMs: Math.min(circuit.openMs, openUntil - now()),
+      })),
     ),
   )
 }

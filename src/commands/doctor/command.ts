@@ -70,7 +70,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     ...(policy ? policyFindings(policy, config, readDestinationConfig(env)) : []),
     ...(policy ? accountFindings(policy.accounts, secretKeys, config, Date.now()) : []),
     ...others.findings,
-    ...clockFindings(others.clocks, lastRequestAt, Date.now()),
+    ...clockFindings(others.clocks, lastRequestAt, Date.now(), policy?.clockSteps),
   ]
 }
 

@@ -43,7 +43,7 @@ const resolveBatch = 200
 /** An event whose message does not appear in the event log is dropped. */
 export const resolveWithinMs = minuteMs
 
-/** Between counts of the events that wait. */
+/** Between counts of the events that wait. Once more when the clock was set back by as much. */
 const countEveryMs = 30_000
 
 const eventResults = ['delivered', 'retried', 'failed', 'dropped'] as const
@@ -142,6 +142,7 @@ export class EventDelivery {
     const now = this.ports.now()
     if (Math.abs(now - this.countedAt) < countEveryMs) return
     this.countedAt = now
+    await this.ports.events.recover(now)
     this.waitingByApp = new Map(await this.ports.events.waiting())
   }
 

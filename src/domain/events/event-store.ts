@@ -55,6 +55,8 @@ export interface EventStore {
   /** Does nothing if another process took the event after its lease. */
   retryAt(event: StoredEvent, dueAt: EpochMs, result: TryResult): Promise<void>
   end(event: StoredEvent, state: 'delivered' | 'failed', endedAt: EpochMs, result: TryResult): Promise<void>
+  /** Makes events due that wait longer than they should, since the clock was set back. */
+  recover(now: EpochMs): Promise<void>
   /** The numbers of events that wait, by app. */
   waiting(): Promise<ReadonlyMap<string, number>>
 }

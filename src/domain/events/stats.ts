@@ -35,6 +35,7 @@ type StatKind =
   | 'rejected'
   | 'verify-time'
   | 'forwarded-ignored'
+  | 'clock'
   | CountryStatKind
   | 'guard'
   | 'spend'
@@ -123,6 +124,11 @@ export const ignoredForwardedStat: StatKey = {
   brand: '',
   provider: '',
   detail: '',
+}
+
+/** Counts seconds. @param byMs negative: the clock was set back */
+export function clockStat(byMs: number): StatKey {
+  return { kind: 'clock', channel: '', brand: '', provider: '', detail: byMs < 0 ? 'back' : 'forward' }
 }
 
 /** @param country ISO 3166-1, or null */

@@ -1,3 +1,4 @@
+import { isFromBeforeStep } from '../ports.ts'
 import { dayMs, type EpochMs, hourMs } from '../time.ts'
 
 /** Design D41: the time in which a full bucket leaks empty. */
@@ -242,9 +243,10 @@ export function unfill(bucket: Bucket, rise: number): void {
 export function addRow(bucket: Bucket, row: BucketRow, most: number): void {
   bucket.rows ??= new Map()
   const last = bucket.rows.get(row.node)
-  if (last && last.updatedAt > row.updatedAt) return
+  // A later row may be from before the clock was set back.
+  if (last && last.updatedAt > row.updatedAt && !isFromBeforeStep(last.updatedAt, bucket.updatedAt)) return
   bucket.rows.set(row.node, row)
-  const kept = last ? keptShare(row.updatedAt - last.updatedAt, memoryMs) : 0
+  const kept = last ? keptShare(Math.max(0, row.updatedAt - last.updatedAt), memoryMs) : 0
   const sent = row.sent - (last ? last.sent * kept : 0)
   const verified = row.verified - (last ? last.verified * kept : 0)
   // A part of the codes in a first row may have leaked.

@@ -1,5 +1,5 @@
 import type { GuardPrefix } from '../operator/policy.ts'
-import type { Log } from '../ports.ts'
+import { isFromBeforeStep, type Log } from '../ports.ts'
 import { type Clock, dayMs, type EpochMs, hourMs } from '../time.ts'
 import {
   addRow,
@@ -122,8 +122,8 @@ interface Ip {
 }
 
 interface Block {
-  readonly createdAt: EpochMs
-  readonly expiresAt: EpochMs
+  createdAt: EpochMs
+  expiresAt: EpochMs
   /** Codes of the prefix that were verified since; each allows one more. */
   verified: number
   isSaved: boolean
@@ -290,9 +290,13 @@ export class Guard {
     }
   }
 
-  /** Call it every second, so that buckets are stored also if no further request arrives. */
+  /**
+   * Call it every second, so that buckets are stored also if no further request arrives, and blocks keep their length after the clock was
+   * set back.
+   */
   tick(): void {
-    if (this.changed.length > 0) this.syncWhenDue(this.ports.now())
+    const now = this.ports.now()
+    if (this.changed.length > 0 || isFromBeforeStep(this.syncedAt, now)) this.syncWhenDue(now)
   }
 
   private syncWhenDue(now: EpochMs): void {
@@ -477,14 +481,17 @@ export class Guard {
   private async exchange(): Promise<void> {
     const { store, node, log } = this.ports
     const now = this.ports.now()
+    // An unused bucket would otherwise not leak until the clock has caught up.
+    if (isFromBeforeStep(this.syncedAt, now))
+      for (const bucket of this.buckets()) advance(bucket, this.thresholdOf(bucket, now), now)
     this.syncedAt = now
     try {
       await this.saveBuckets(now)
-      await this.saveBlocks()
       this.applyBlocks(await store.prefixes(), now)
+      await this.saveBlocks()
       await this.readHistory(now)
       const isFirst = this.bucketsReadAt === undefined
-      const since = isFirst ? now - 2 * dayMs : (this.bucketsReadAt ?? now) - clockDifferenceMs
+      const since = isFirst ? now - 2 * dayMs : Math.min(now, this.bucketsReadAt ?? now) - clockDifferenceMs
       const rows = await store.bucketsSince(since, node)
       this.bucketsReadAt = now
       for (const row of rows) this.applyRow(row, isFirst)
@@ -559,6 +566,12 @@ export class Guard {
       const isSame = known?.expiresAt === expiresAt
       blocks.set(prefix, isSame ? known : { createdAt, expiresAt, verified: 0, isSaved: true })
     }
+    for (const block of blocks.values()) {
+      if (!isFromBeforeStep(block.createdAt, readAt)) continue
+      block.expiresAt = readAt + Math.min(blockMs, block.expiresAt - block.createdAt)
+      block.createdAt = readAt
+      block.isSaved = false
+    }
     this.blocks = blocks
   }
 
@@ -581,6 +594,13 @@ export class Guard {
     advance(bucket, threshold, now)
     if (isFirst) restoreRow(bucket, row, threshold, now)
     else addRow(bucket, row, threshold)
+  }
+
+  private *buckets(): Iterable<Bucket> {
+    yield* this.prefixes.values()
+    yield* this.flagged.values()
+    for (const { hour, day } of this.countries.values()) yield* [hour, day]
+    for (const { hour, day, countries } of this.ips.values()) yield* [hour, day, ...countries.values()]
   }
 
   private bucketOf({ kind, key }: BucketRow, now: EpochMs): Bucket {

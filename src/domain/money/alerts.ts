@@ -66,15 +66,17 @@ export interface RequestAlert {
 const mostListed = 10
 
 /** However many integration requests arrive. */
-const requestIntervalMs = 10 * minuteMs
+export const requestIntervalMs = 10 * minuteMs
 
 /**
  * The alert for an integration request that arrives at `now`. It is due at once, or when the interval after the latest one ends.
  * @param latestAt of the latest alert of this kind, which may not be due yet
  */
 export function requestAlert(latestAt: EpochMs | undefined, now: EpochMs): Alert {
-  const nextAt = latestAt === undefined ? now : Math.max(now, latestAt + requestIntervalMs)
-  const at = latestAt !== undefined && latestAt > now ? latestAt : nextAt
+  const isPending = latestAt !== undefined && latestAt > now && latestAt <= now + requestIntervalMs
+  // A later one is from before the clock was set back.
+  const nextAt = latestAt === undefined || latestAt > now ? now : Math.max(now, latestAt + requestIntervalMs)
+  const at = isPending ? latestAt : nextAt
   const key = `${requestKind} ${new Date(at).toISOString()}`
   return { key, at, kind: requestKind, title: 'New integration request', text: '{}' }
 }
@@ -89,7 +91,10 @@ export interface AlertDelivery {
 export interface AlertStore {
   /** Stores an alert and a delivery for each channel. False: an alert with this key exists. */
   add(alert: Alert, channels: readonly AlertChannel[]): Promise<boolean>
-  /** The deliveries that are due at `now`. Counts a try of each, and makes it due again after `leaseMs`, so that no other process takes it. */
+  /**
+   * The deliveries that are due at `now`, or that wait longer than they should, since the clock was set back. Counts a try of each, and
+   * makes it due again after `leaseMs`, so that no other process takes it.
+   */
   take(channels: readonly AlertChannel[], now: number, leaseMs: number): Promise<readonly AlertDelivery[]>
   retryAt(delivery: AlertDelivery, dueAt: EpochMs): Promise<void>
   /** It was accepted or given up. */
@@ -119,7 +124,7 @@ export const alertTimeoutMs = 10_000
 export const leaseMs = 60_000
 
 /** Between tries. */
-const retryDelaysMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]
+export const retryDelaysMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs]
 
 const checkIntervalMs = 30_000
 /** For alerts that a command stored. */

@@ -114,7 +114,7 @@ export function decide(
   for (const [index, claim] of claims.entries()) {
     const { subject, name } = claim
     const open = openWindow(claim)
-    const isTooLong = open !== undefined && open.expiresAt > windowEnd(claim, now + clockToleranceMs)
+    const isTooLong = open !== undefined && open.expiresAt > latestEnd(claim, now)
     const expiresAt = open && !isTooLong ? open.expiresAt : windowEnd(claim, now)
     if (isTooLong) shortened.push({ subject, name, count: open.count, expiresAt })
     const count = (open?.count ?? 0) + (claim.units ?? 1)
@@ -128,6 +128,15 @@ export function decide(
   }
   const changes = shortened.length === 0 ? counted : [...shortened, ...counted]
   return { decision: { allowed: true, counts }, changes }
+}
+
+/**
+ * Of an open window. A calendar period that has begun stays the present one if the clock is set back to the period before it: it would
+ * otherwise begin twice, with a new budget. A clock that was further ahead cannot keep a budget exhausted for long.
+ */
+function latestEnd(claim: StoredClaim, now: EpochMs): EpochMs {
+  const end = windowEnd(claim, now + clockToleranceMs)
+  return claim.period === undefined ? end : periodOf(claim.period, end).end
 }
 
 function windowEnd({ period, windowMs }: StoredClaim, now: number): EpochMs {

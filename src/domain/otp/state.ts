@@ -1,6 +1,6 @@
 import type { Effect } from '../effects.ts'
 import type { EventType } from '../events/webhook-events.ts'
-import { clockToleranceMs } from '../ports.ts'
+import { isFromBeforeStep } from '../ports.ts'
 import type { EpochMs } from '../time.ts'
 import {
   decide,
@@ -76,7 +76,7 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
     const budget = failureBudget && { ...failureBudget, counted: false }
     const decision = admit(state, budget ? [...claims, budget] : claims, now)
     if (!decision.allowed) return { kind: 'refused', refusal: decision }
-    if (!code || code.hash === '' || code.createdAt > now + clockToleranceMs) return { kind: 'absent' }
+    if (!code || code.hash === '' || isFromBeforeStep(code.createdAt, now)) return { kind: 'absent' }
     if (code.attempts >= maxAttempts) return { kind: 'locked', resetsInMs: code.expiresAt - now }
     if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
       state.setCode(subject, brandSlug, undefined)

@@ -465,6 +465,37 @@ test('a clock that is set back for a day stops no more than before', () => {
   expect(one.verdict({ digits: '371999990000' })).toBe('passes')
 })
 
+test('a block lasts 12 hours after the clock was set back, also without a request and after a restart', async () => {
+  for (const restarts of [false, true]) {
+    const before = new TestGuard()
+    before.verdicts(toPrefix(6))
+    await before.guard.sync()
+    before.clock.now -= dayMs
+    const one = restarts ? new TestGuard(before.clock, before.store, { node: 'two' }) : before
+    if (restarts) await one.guard.sync()
+    else one.guard.tick()
+    await settled()
+    one.clock.now += 12 * hourMs - 1
+    expect(one.verdicts(toPrefix(1))).toEqual(['blocked-prefix'])
+    one.clock.now += 1
+    expect(one.verdicts(toPrefix(1))).toEqual(['passes'])
+    // The next process knows it too.
+    expect([...one.store.entries.values()].map(({ expiresAt }) => expiresAt)).toEqual([one.clock.now])
+  }
+})
+
+test('processes exchange their buckets also after the clock was set back', async () => {
+  const one = new TestGuard()
+  const two = new TestGuard(one.clock, one.store, { node: 'two' })
+  await two.guard.sync()
+  one.verdicts(toPrefix(3))
+  for (const { guard } of [one, two]) await guard.sync()
+  one.clock.now -= 8 * hourMs
+  one.verdicts(toPrefix(2))
+  for (const { guard } of [one, two]) await guard.sync()
+  expect(two.verdicts(toPrefix(1))).toEqual(['prefix'])
+})
+
 describe('stories', () => {
   /** Uniform in [0, 1), from a seed. */
   function seeded(seed: number): () => number {

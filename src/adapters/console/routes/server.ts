@@ -82,6 +82,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
         })),
         failingAlerts,
         reviewNumbers: pageContext.reviewNumbers,
+        clockStep: ports.latestClockStep(),
       }),
     )
   })
