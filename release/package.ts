@@ -46,7 +46,18 @@ export async function assemblePackage(folder: string): Promise<void> {
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
+/** The package as one file, which an application names in its package.json as `file:otpost.tgz`. */
+export async function packPackage(folder: string, file: string): Promise<void> {
+  await assemblePackage(folder)
+  const packer = Bun.spawn([process.execPath, 'pm', 'pack', '--quiet', '--filename', file], {
+    cwd: folder,
+    stdout: 'ignore',
+    stderr: 'inherit',
+  })
+  if ((await packer.exited) !== 0) throw new Error('the package cannot be packed')
+}
+
 if (import.meta.main) {
-  await assemblePackage(join(root, 'dist/npm'))
-  process.stdout.write('dist/npm\n')
+  await packPackage(join(root, 'dist/npm'), join(root, 'dist/otpost.tgz'))
+  process.stdout.write('dist/npm\ndist/otpost.tgz\n')
 }

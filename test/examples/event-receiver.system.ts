@@ -1,21 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { cpSync, mkdirSync, readFileSync, truncateSync } from 'node:fs'
+import { readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import { assemblePackage } from '../../release/package.ts'
 import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-webhooks.ts'
-import { credentials, temporaryFolder } from '../support/app.ts'
+import { credentials } from '../support/app.ts'
 import { freePorts } from '../support/ports.ts'
 import { otpost, startServer } from '../support/server.ts'
+import { copyOf } from './copy.ts'
 
 // The receiver of events on Node, with the package of the client.
 
 setDefaultTimeout(60_000)
 
 const node = Bun.which('node')
-const root = join(import.meta.dir, '../..')
 const ending = new AsyncDisposableStack()
-const folder = temporaryFolder()
-ending.defer(folder.remove)
+let folder: Awaited<ReturnType<typeof copyOf>>
 afterAll(() => ending.disposeAsync())
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -71,9 +69,8 @@ describe.skipIf(node === null)(
     let receiver: Awaited<ReturnType<typeof startReceiver>>
 
     beforeAll(async () => {
-      cpSync(join(root, 'examples/event-receiver'), folder.path, { recursive: true })
-      mkdirSync(join(folder.path, 'node_modules'))
-      await assemblePackage(join(folder.path, 'node_modules/otpost'))
+      folder = await copyOf('event-receiver')
+      ending.defer(folder.remove)
     })
     beforeEach(async () => {
       file = join(folder.path, `events-${files++}.jsonl`)

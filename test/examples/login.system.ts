@@ -1,18 +1,15 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import type { TestOtpost } from '../../client/testing.ts'
-import { assemblePackage } from '../../release/package.ts'
-import { otherThan, temporaryFolder } from '../support/app.ts'
+import { otherThan } from '../support/app.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
+import { copyOf } from './copy.ts'
 import { alertOf, Visitor } from './visitor.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const node = Bun.which('node')
-const root = join(import.meta.dir, '../..')
 const ending = new AsyncDisposableStack()
 afterAll(() => ending.disposeAsync())
 
@@ -37,19 +34,10 @@ beforeAll(async () => {
   )
 })
 
-/** The Express example in a folder of its own, with the packages that `npm install` would install. */
-async function installedExpress(): Promise<string> {
-  const { path: folder, remove } = temporaryFolder()
+/** Starts a copy of an example on a free port. Resolves once it reports its URL. */
+async function startSite(command: string[], example: string, framework: string): Promise<Site> {
+  const { path: cwd, remove } = await copyOf(example, [framework])
   ending.defer(remove)
-  cpSync(join(root, 'examples/express-login'), folder, { recursive: true })
-  mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(join(root, 'node_modules/express'), join(folder, 'node_modules/express'))
-  await assemblePackage(join(folder, 'node_modules/otpost'))
-  return folder
-}
-
-/** Starts an example on a free port. Resolves once it reports its URL. */
-async function startSite(command: string[], cwd: string): Promise<Site> {
   const { PATH = '' } = process.env
   const child = Bun.spawn(command, {
     cwd,
@@ -82,13 +70,13 @@ const examples = [
     name: 'elysia',
     title: 'the Elysia example',
     isRun: true,
-    start: () => startSite([process.execPath, join(root, 'examples/elysia-login/server.ts')], root),
+    start: () => startSite([process.execPath, 'server.ts'], 'elysia-login', 'elysia'),
   },
   {
     name: 'express',
     title: node ? 'the Express example' : 'The Express example is not tested: there is no Node. It',
     isRun: node !== null,
-    start: () => installedExpress().then((folder) => startSite(['node', 'server.mjs'], folder)),
+    start: () => startSite(['node', 'server.mjs'], 'express-login', 'express'),
   },
 ]
 
