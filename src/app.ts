@@ -9,7 +9,7 @@ import { textOf } from './adapters/email/text.ts'
 import { createEventSender } from './adapters/events/sender.ts'
 import { ipIdentity } from './adapters/http/client-ip.ts'
 import { HttpRequests } from './adapters/http/http-request.ts'
-import { knownHosts } from './adapters/http/known-hosts.ts'
+import { knownHosts, scrapedHosts } from './adapters/http/known-hosts.ts'
 import { listen } from './adapters/http/listen.ts'
 import { MetricsListener, metricsRoutes } from './adapters/http/metrics.ts'
 import { type AddedRoutes, createHttp, type HttpPorts } from './adapters/http/server.ts'
@@ -311,10 +311,13 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     hasOutbox,
     ownUrl,
     isStopping: () => isStopping,
-    isKnownHost: knownHosts(config.host, publicUrl),
+    isKnownHost: knownHosts([config.host], publicUrl),
   })
   const own = config.metrics?.listener
-  const metricsListener = scrapes && own && new MetricsListener(scrapes, own, now, log)
+  const metricsListener =
+    scrapes &&
+    own &&
+    new MetricsListener(scrapes, own, scrapedHosts(knownHosts([config.host, own.host], publicUrl)), now, log)
 
   return {
     context,

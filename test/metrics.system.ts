@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { join } from 'node:path'
 import { migratedTestDatabase, store, type TestDatabase } from './support/database.ts'
 import { type Exposition, readExposition } from './support/exposition.ts'
+import { rawRequest } from './support/raw-http.ts'
 import { expectError, expectSuccess, freshPhone } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
@@ -61,6 +62,18 @@ describe('a separate port', () => {
     const head = await fetch(url, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
     expectError(await server.get('/metrics'), 404, 'not_found')
+  })
+
+  test('answers IP addresses and names of an own network, and no other site that rebinds its name', async () => {
+    const statusOf = async (host: string) => {
+      const { status } = await rawRequest(url, 'GET /metrics', [`Host: ${host}`])
+      return `${host} ${status}`
+    }
+    for (const host of ['localhost', '10.1.2.3:9464', '[fd00::1]:9464', 'otpost:9464', 'o.m.svc', 'o.local'])
+      expect(await statusOf(host)).toBe(`${host} 200`)
+    for (const host of ['evil.example', 'evil.com:9464', 'svc.evil.com', '10.1.2.3.evil.com', 'a b'])
+      expect(await statusOf(host)).toMatch(/ (404|400)$/)
+    expect((await rawRequest(url, 'GET /metrics', ['Host: localhost', 'Host: localhost'])).status).toBe(400)
   })
 
   test('that is in use stops the start with an error that names it', async () => {

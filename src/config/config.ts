@@ -24,7 +24,7 @@ import {
   smsSpendSettings,
 } from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
-import { isLoopback, type SettingInForce, Settings } from './settings.ts'
+import { isLoopback, type SettingInForce, Settings, type ShortSecret } from './settings.ts'
 import { readNetworks, readStoreSettings, type StoreConfig } from './store.ts'
 
 export type MakeSmsProvider = (tools: ProviderTools) => SmsProvider
@@ -54,6 +54,7 @@ export interface Config extends StoreConfig {
   readonly trustedProxies: readonly Network[]
   readonly metrics: MetricsConfig | undefined
   readonly alerts: AlertConfig
+  readonly shortSecrets: readonly ShortSecret[]
   readonly logLevel: LogLevel
   readonly tracing: TracingSettings | undefined
   readonly shutdownDelaySeconds: number
@@ -87,7 +88,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const publicUrl = readPublicUrl(settings)
   // `readUsualEnvFile` has read it already. This lists it with the other settings.
   settings.optional(serverSettings.OTPOST_ENV_FILE)
-  const outboxToken = readToken(settings, messageSettings.OUTBOX_TOKEN)
+  const outboxToken = settings.token(messageSettings.OUTBOX_TOKEN)
   const config: Config = {
     host,
     port,
@@ -132,6 +133,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     metrics: readMetrics(settings, port),
     alerts: readAlerts(settings),
+    shortSecrets: settings.shortSecrets,
     logLevel: settings.oneOf(serverSettings.LOG_LEVEL),
     tracing: tracingSettings(settings),
     shutdownDelaySeconds: settings.integer(serverSettings.SHUTDOWN_DELAY_SECONDS),
@@ -227,7 +229,7 @@ function readHost(settings: Settings, setting: TextSetting): string {
 }
 
 function readMetrics(settings: Settings, usualPort: number): MetricsConfig | undefined {
-  const token = readToken(settings, metricsSettings.METRICS_TOKEN)
+  const token = settings.token(metricsSettings.METRICS_TOKEN)
   const host = readHost(settings, metricsSettings.METRICS_HOST)
   if (settings.optional(metricsSettings.METRICS_PORT) === undefined) {
     return token === undefined ? undefined : { token, listener: undefined }
@@ -241,14 +243,6 @@ function readMetrics(settings: Settings, usualPort: number): MetricsConfig | und
     )
   }
   return { token, listener: { host, port } }
-}
-
-function readToken(settings: Settings, setting: TextSetting): string | undefined {
-  const token = settings.optional(setting)?.trim()
-  if (token !== undefined && !/^[!-~]+$/.test(token)) {
-    settings.refuse(setting.name, 'must be ASCII without spaces, such as the output of: openssl rand -hex 32')
-  }
-  return token
 }
 
 function readPasswordHash(settings: Settings): string | undefined {

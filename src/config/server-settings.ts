@@ -279,7 +279,7 @@ export const metricsSettings = declare('Metrics', {
     ...port,
     unset: 'unset: no separate port',
     meaning:
-      'Serves `GET /metrics` on a port of its own, which must differ from `PORT`. `0` selects a free port.',
+      'Serves `GET /metrics` on a port of its own, which must differ from `PORT`. `0` selects a free port. Without `METRICS_TOKEN`, it answers only IP addresses and names of an own network as `Host`.',
   },
   METRICS_HOST: {
     default: '127.0.0.1',

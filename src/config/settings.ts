@@ -18,12 +18,24 @@ export type SettingInForce = SettingSource & {
   readonly meaning: string
 }
 
+const leastTokenBytes = 16
+/** As Standard Webhooks require. */
+const leastWebhookKeyBytes = 24
+
+/** A secret that an attacker could guess. It is accepted, since a server that runs with it must start after an upgrade. */
+export interface ShortSecret {
+  readonly name: string
+  /** In bytes. */
+  readonly least: number
+}
+
 /**
  * Collects all problems, so that operators see them at once. Problems never contain values, which may be secrets. An empty
  * variable counts as unset.
  */
 export class Settings {
   readonly problems: string[] = []
+  readonly shortSecrets: ShortSecret[] = []
   private readonly read = new Map<string, SettingInForce>()
 
   constructor(private readonly env: Readonly<Record<string, string | undefined>>) {}
@@ -144,7 +156,23 @@ export class Settings {
   webhookKey(setting: TextSetting, why: string): Buffer {
     const key = webhookKey(this.required(setting, why))
     if (!key) this.refuse(setting.name, 'must be base64 after whsec_')
+    else this.noteLength(setting, key.length, leastWebhookKeyBytes)
     return key ?? Buffer.alloc(0)
+  }
+
+  /** A bearer token. */
+  token(setting: TextSetting): string | undefined {
+    const token = this.optional(setting)?.trim()
+    if (token === undefined) return undefined
+    if (!/^[!-~]+$/.test(token)) {
+      this.refuse(setting.name, 'must be ASCII without spaces, such as the output of: openssl rand -hex 32')
+    }
+    this.noteLength(setting, token.length, leastTokenBytes)
+    return token
+  }
+
+  private noteLength({ name }: TextSetting, bytes: number, least: number): void {
+    if (bytes < least) this.shortSecrets.push({ name, least })
   }
 
   /** The value becomes an HTTP header. */

@@ -14,8 +14,7 @@ export interface SettingWarning {
 }
 
 export function settingWarnings(config: Config, nodeEnv: string | undefined): readonly SettingWarning[] {
-  const { publicUrl, trustedProxies, limits, metrics, outboxAccess, adminPasswordHash, appCredentials } =
-    config
+  const { publicUrl, trustedProxies, limits, adminPasswordHash } = config
   const warnings: SettingWarning[] = []
   const warn = (setting: string, problem: string, remedy: string) =>
     warnings.push({ setting, problem, remedy })
@@ -52,16 +51,6 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
       'Set GUARD=record, later GUARD=deny.',
     )
   }
-  const tokens = { METRICS_TOKEN: metrics?.token, OUTBOX_TOKEN: outboxAccess.token }
-  for (const [name, token] of Object.entries(tokens)) {
-    if (token !== undefined && token.length < 16) {
-      warn(
-        name,
-        `${name} is shorter than 16 characters.`,
-        `Set ${name} to the output of \`openssl rand -hex 32\`.`,
-      )
-    }
-  }
   if (adminPasswordHash !== undefined && isWeakPasswordHash(adminPasswordHash)) {
     warn(
       'ADMIN_PASSWORD_HASH',
@@ -83,19 +72,30 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
       'Set TRUSTED_PROXIES to the IP addresses or the network of your proxies only.',
     )
   }
-  for (const [appId, key] of appCredentials) {
-    if (key.length >= 32) continue
-    warn(
-      'APP_CREDENTIALS',
-      `The API key of ${appId} in APP_CREDENTIALS is shorter than 32 characters. An attacker can guess it.`,
-      `Set the key to the output of \`openssl rand -hex 32\`, or remove it and run \`otpost app issue ${appId}\`.`,
-    )
-  }
-  return [...warnings, ...[...appIdWarnings(config), ...outboxWarnings(config)].map(logged)]
+  return [
+    ...warnings,
+    ...[...secretWarnings(config), ...appIdWarnings(config), ...outboxWarnings(config)].map(logged),
+  ]
 }
 
 function logged(warning: SettingWarning): SettingWarning {
   return { ...warning, isLogged: true }
+}
+
+function secretWarnings({ shortSecrets, appCredentials }: Config): readonly SettingWarning[] {
+  const shortKeys = [...appCredentials].filter(([, key]) => key.length < 32).map(([appId]) => appId)
+  return [
+    ...shortSecrets.map(({ name, least }) => ({
+      setting: name,
+      problem: `${name} is shorter than ${least} bytes. An attacker can guess it.`,
+      remedy: `Set ${name} to the output of \`openssl rand -hex 32\`.`,
+    })),
+    ...shortKeys.map((appId) => ({
+      setting: 'APP_CREDENTIALS',
+      problem: `The API key of ${appId} in APP_CREDENTIALS is shorter than 32 characters. An attacker can guess it.`,
+      remedy: `Set the key to the output of \`openssl rand -hex 32\`, or remove it and run \`otpost app issue ${appId}\`.`,
+    })),
+  ]
 }
 
 function appIdWarnings({ appCredentials }: Config): readonly SettingWarning[] {

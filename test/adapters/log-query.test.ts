@@ -17,6 +17,18 @@ test('a CSV cell is never a formula, and quotes what separates cells', () => {
   expect(csvRow(['a,b', 'say "no"', 'two\nlines'])).toBe('"a,b","say ""no""","two\nlines"\r\n')
 })
 
+test('a CSV cell has no formula for a spreadsheet that separates cells at ; or tab', () => {
+  for (const start of ['=', '+', '-', '@', ' =', '"=', '＝']) {
+    for (const separator of [';', '\t']) {
+      const row = csvRow(['x', `a${separator}${start}1+1`])
+      // Such a spreadsheet splits the line without regard to quotation marks after a comma.
+      for (const cell of row.slice(0, -2).split(separator).slice(1))
+        expect(cell.replaceAll(/^[\s"]+/g, '')).toStartWith("'")
+    }
+  }
+  expect(csvRow(['a;b', 'a; b', 'a;1', '10;-3'])).toBe(`"a;b","a; b","a;1","10;'-3"\r\n`)
+})
+
 test('a URL has the filters of its list, and the page reads the same filters from it', () => {
   const filters = {
     statuses: ['rejected', 'retryable'],

@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs'
 import { passwordHash } from '../support/console.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { programEnv, programLine } from '../support/program.ts'
+import { rawRequest } from '../support/raw-http.ts'
 import {
   type Attack,
   attack,
+  behindProxy,
   doctorWarns,
   hasWarned,
   refusedSetting,
@@ -115,6 +117,111 @@ export const edgeAttacks: readonly Attack[] = [
       }
       const own = await statusOf(target, '/outbox/messages', { host: `localhost:${port}` })
       check(own === 200, `with localhost: ${own}`)
+    },
+  ),
+  attack(
+    'DNS rebinding: the metrics of METRICS_PORT with the Host of another site',
+    { METRICS_PORT: '0' },
+    async (target, check) => {
+      const { url = '' } = target.lines
+        .map((line) => JSON.parse(line))
+        .find(({ msg }) => msg === 'serving metrics')
+      const port = new URL(url).port
+      const scrape = (host: string) => rawRequest(new URL(url), 'GET /metrics', [`Host: ${host}:${port}`])
+      for (const host of ['evil.com', '127.0.0.1.evil.com', 'evil.example']) {
+        const { status } = await scrape(host)
+        check(status === 404, `${host}: ${status}`)
+      }
+      for (const host of ['127.0.0.1', '10.1.2.3', 'otpost']) {
+        const { status } = await scrape(host)
+        check(status === 200, `the scraper with ${host}: ${status}`)
+      }
+    },
+  ),
+  attack('two Host headers, of which a proxy reads one', {}, async ({ url }, check) => {
+    for (const hosts of [
+      ['localhost', 'evil.example'],
+      ['evil.example', 'localhost'],
+    ]) {
+      const headers = hosts.map((host) => `Host: ${host}`)
+      const { status } = await rawRequest(url, 'GET /health', headers)
+      check(status === 400, `${hosts}: ${status}`)
+    }
+  }),
+  attack('bodies of 256 KiB of open brackets, which are slow to parse', {}, async (target, check) => {
+    for (const text of [
+      '['.repeat(262_144),
+      '{"a":'.repeat(50_000),
+      '{"appId":"\\\\\\"[",'.concat('"a":[{'.repeat(40_000)),
+    ]) {
+      const { status, body } = await target.request('POST', '/notify', {
+        headers: { 'content-type': 'application/json' },
+        body: text,
+      })
+      check(status === 400 && /nested/.test(body.message), `${status} ${body.message}`)
+    }
+  }),
+  attack(
+    '200 forged delivery reports, to fill the log',
+    {
+      PUBLIC_URL: 'http://localhost:3000',
+      SMS_PLAIN: 'kannel',
+      KANNEL_URL: 'http://127.0.0.1:9',
+      KANNEL_USERNAME: 'u',
+      KANNEL_PASSWORD: 'p',
+      KANNEL_FROM: 'Otpost',
+    },
+    async (target, check) => {
+      for (let count = 0; count < 200; count++) await target.get('/receipts/kannel/forged?type=1')
+      await target.stop()
+      const { length } = target.lines.filter((line) => line.includes('a delivery report was rejected'))
+      check(length >= 1 && length <= 3, `${length} warnings`)
+    },
+  ),
+  attack(
+    '60 integration requests from one /48, each from another /64',
+    behindProxy,
+    async (target, check) => {
+      let accepted = 0
+      for (let network = 1; network <= 60; network++) {
+        const fields = { companyName: 'C', contactName: 'N', contactEmail: 'c@example.com', brandName: 'B' }
+        const { status } = await target.postFrom(
+          `2001:db8:7:${network.toString(16)}::1`,
+          '/integrations/requests',
+          fields,
+        )
+        if (status === 201) accepted++
+      }
+      check(accepted === 50, `${accepted} are accepted`)
+    },
+  ),
+  attack(
+    'secrets of one byte, without a warning',
+    {
+      SMS_PLAIN: 'webhook',
+      SMS_WEBHOOK_URL: 'http://127.0.0.1:9',
+      SMS_WEBHOOK_SECRET: 'x',
+      ALERT_WEBHOOK_URL: 'http://127.0.0.1:9',
+      ALERT_WEBHOOK_SECRET: 'x',
+      OUTBOX_TOKEN: 'x',
+      METRICS_TOKEN: 'x',
+      APP_CREDENTIALS: '{"shop":"x"}',
+    },
+    async (target, check) => {
+      const names = [
+        'SMS_WEBHOOK_SECRET',
+        'ALERT_WEBHOOK_SECRET',
+        'OUTBOX_TOKEN',
+        'METRICS_TOKEN',
+        'APP_CREDENTIALS',
+      ]
+      for (const name of names)
+        check(
+          await doctorWarns(target, new RegExp(`${name}.*shorter than`)),
+          `doctor does not report ${name}`,
+        )
+      for (const name of names)
+        check(await hasWarned(target, new RegExp(`${name}.*shorter than`)), `serve does not warn of ${name}`)
     },
   ),
   attack(

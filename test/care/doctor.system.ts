@@ -830,6 +830,12 @@ describe('findings', () => {
     expect(warned({ TRUSTED_PROXIES: '0.0.0.0/1,128.0.0.0/1' })).toEqual(['TRUSTED_PROXIES'])
     expect(warned({ TRUSTED_PROXIES: '2000::/3' })).toEqual(['TRUSTED_PROXIES'])
     expect(warned({ METRICS_TOKEN: 'short' })).toEqual(['METRICS_TOKEN'])
+    expect(warned({ OUTBOX_TOKEN: 'x'.repeat(15) })).toEqual(['OUTBOX_TOKEN'])
+    expect(warned({ OUTBOX_TOKEN: 'x'.repeat(16) })).toEqual([])
+    const alerted = { ALERT_WEBHOOK_URL: 'https://alerts.example' }
+    expect(warned({ ...alerted, ALERT_WEBHOOK_SECRET: 'x' })).toEqual(['ALERT_WEBHOOK_SECRET'])
+    expect(warned({ SMS_WEBHOOK_SECRET: `whsec_${btoa('x'.repeat(23))}` })).toEqual(['SMS_WEBHOOK_SECRET'])
+    expect(warned({ SMS_WEBHOOK_SECRET: `whsec_${btoa('x'.repeat(24))}` })).toEqual([])
     const weak = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
     expect(warned({ ADMIN_PASSWORD_HASH: weak })).toEqual(['ADMIN_PASSWORD_HASH'])
     const https = { PUBLIC_URL: 'https://otp.example.com' }

@@ -61,7 +61,8 @@ describe('docs/operations.md', () => {
         /\b(?:ok|warn|fail)\(\s*'([^']+)'|\b(?:what|setting): '([^']+)'|\bwhat = '([^']+)'|^ {4}\['(\w+)', /gm,
       ),
     ].map(([, first, second, third, fourth]) => first ?? second ?? third ?? fourth ?? '')
-    const bySetting = ['METRICS_TOKEN', 'OUTBOX_TOKEN', 'SMS_PLAIN', 'SMS_TEMPLATE', 'SMTP_URL']
+    const secrets = ['METRICS_TOKEN', 'OUTBOX_TOKEN', 'SMS_WEBHOOK_SECRET', 'ALERT_WEBHOOK_SECRET']
+    const bySetting = [...secrets, 'SMS_PLAIN', 'SMS_TEMPLATE', 'SMTP_URL']
     const subjects = new Set([...literal, ...bySetting, 'SMS NAME'])
     expect(subjects.size).toBeGreaterThan(25)
     expect(listedIn('Findings of otpost doctor').toSorted()).toEqual([...subjects].toSorted())

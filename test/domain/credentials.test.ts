@@ -98,6 +98,19 @@ describe('rejected credentials (D22)', () => {
     expect((await guess('wrong', '192.0.2.2')).kind).toBe('forbidden')
   })
 
+  test('of IPv6 addresses count for the /64, and ten times as often for the /48', async () => {
+    const { server } = scene()
+    const guess = server()
+    const from = (network: number) => () => guess('wrong', `2001:db8:0:${network.toString(16)}::/64`)
+    expect(count(await many(301, from(1)), 'forbidden')).toBe(300)
+    const others = []
+    for (let network = 2; network <= 20; network++) others.push(...(await many(150, from(network))))
+    expect(count(others, 'forbidden')).toBe(2700)
+    expect((await from(21)()).kind).toBe('rate_limited')
+    expect((await guess('wrong', '2001:db8:1:1::/64')).kind).toBe('forbidden')
+    expect((await guess('right', '2001:db8:0:1::/64')).kind).toBe('shop')
+  })
+
   test('are refused no longer than a minute after the clock was set back', async () => {
     const { state, server } = scene()
     const guess = server()

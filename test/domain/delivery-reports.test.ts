@@ -51,6 +51,7 @@ function world(
       },
     },
     policy: () => policy,
+    stopwatch: () => 0,
     now: () => 1234,
   }
   const call: CallbackRequest = {

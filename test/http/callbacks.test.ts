@@ -234,6 +234,26 @@ test('a Twilio signature is checked against the public URL with its query, not t
   await double.stop(true)
 })
 
+test('rejected reports log at most a line a minute for each provider, with their number', async () => {
+  let milliseconds = 0
+  app = await createTestApp(
+    { ...overWebhook, SMS_PLAIN: 'webhook,kannel' },
+    { stopwatch: () => milliseconds },
+  )
+  const forge = (provider: string) => app.request('POST', `/receipts/${provider}/forged`, { body: '{}' })
+  const logged = () => app.lines.filter((line) => 'rejected' in line)
+  for (let count = 0; count < 50; count++) await forge('webhook')
+  await forge('kannel')
+  await forge('nobody')
+  expect(logged()).toMatchObject([
+    { provider: 'webhook', rejected: 1 },
+    { provider: 'kannel', rejected: 1 },
+  ])
+  milliseconds += 60_000
+  await forge('webhook')
+  expect(logged().slice(2)).toMatchObject([{ provider: 'webhook', rejected: 50 }])
+})
+
 test('a callback path created with a previous secret key is still accepted', async () => {
   const database = await openTestDatabase()
   const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']

@@ -160,6 +160,17 @@ describe('the Host name of /outbox and /admin (D29)', () => {
     expect((await rawRequest(url, 'GET /admin/login', ['Host: localhost:1'])).status).toBe(200)
   })
 
+  test('that is repeated returns 400 on other paths, before credentials', async () => {
+    const url = await listening()
+    for (const second of ['localhost', 'evil.example']) {
+      for (const line of ['GET /health', 'POST /otp/send', 'GET /', 'DELETE /otp/send']) {
+        const headers = ['Host: localhost', `Host: ${second}`, 'Content-Length: 0']
+        const { status, text } = await rawRequest(url, line, headers)
+        expect([line, status, JSON.parse(text).error]).toEqual([line, 400, 'validation_error'])
+      }
+    }
+  })
+
   let local: TestApp | undefined
   afterAll(() => local?.close())
   async function listening(): Promise<URL> {

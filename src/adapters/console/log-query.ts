@@ -155,13 +155,16 @@ function nameOfCountry(code: string): string {
 
 const formulaStart = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/
 
-/** One row, as RFC 4180 says. A spreadsheet does not read a cell as a formula. */
+/** Spreadsheets in some languages separate cells at `;`, also within quotation marks that a comma precedes. */
+const formulaInside = /[;\t][\s"]*(?=[=+\-@＝＋－＠])/g
+
+/** One row, as RFC 4180 says. A spreadsheet does not read a cell, or a part of it, as a formula. */
 export function csvRow(cells: readonly (string | number | null | undefined)[]): string {
   const text = cells.map((cell) => {
     const value = String(cell ?? '')
     const isFormula = typeof cell === 'string' && (formulaStart.test(value) || value.startsWith('\0'))
-    const safe = isFormula ? `'${value}` : value
-    return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+    const safe = `${isFormula ? "'" : ''}${value}`.replace(formulaInside, "$&'")
+    return /[",;\t\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
   })
   return `${text.join(',')}\r\n`
 }

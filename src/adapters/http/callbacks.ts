@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import type { RequestContext } from '../../domain/events/request-context.ts'
 import { type CallbackPorts, reportReader, takeReports } from '../../domain/messages/delivery-reports.ts'
 import type { CallbackRequest } from '../../domain/messages/providers.ts'
+import { onceAMinute } from '../../domain/once-a-minute.ts'
 import type { Log } from '../../domain/ports.ts'
 import { readBytes } from './body.ts'
 import { failureOf } from './errors.ts'
@@ -14,11 +15,16 @@ export const maxCallbackBytes = 2 * 1024 * 1024
 
 /** The status callback URLs of providers, by GET or POST. */
 export class Callbacks {
+  /** Any client can send reports that are rejected. */
+  private readonly limited: ReturnType<typeof onceAMinute>
+
   constructor(
     private readonly ports: CallbackPorts,
     private readonly publicUrl: string,
     private readonly log: Log,
-  ) {}
+  ) {
+    this.limited = onceAMinute(ports.stopwatch)
+  }
 
   has(path: string): boolean {
     return path.startsWith(prefix)
@@ -56,7 +62,10 @@ export class Callbacks {
       )
   }
 
-  /** Logs rejected delivery reports: the next ones fail too, and operators do not see the logs of the provider. */
+  /**
+   * Logs rejected delivery reports, since the next ones fail too, and operators do not see the logs of the provider. At most a
+   * line a minute for each provider has the number since the previous line.
+   */
   private async warnOfRejected<T>(
     provider: string,
     requestId: string,
@@ -71,7 +80,9 @@ export class Callbacks {
           kind === 'route_not_found'
             ? 'its URL is not one of this server; enter the URL that `otpost callbacks` prints at the provider'
             : message
-        this.log.warn({ provider, requestId }, `a delivery report was rejected: ${why}`)
+        this.limited(provider, (rejected) =>
+          this.log.warn({ provider, requestId, rejected }, `a delivery report was rejected: ${why}`),
+        )
       }
       throw error
     }

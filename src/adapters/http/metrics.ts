@@ -5,6 +5,7 @@ import type { Clock } from '../../domain/time.ts'
 import { challenge, showsToken } from '../pages/bearer.ts'
 import { answerHeaders, errorAnswer } from './errors.ts'
 import { HttpRequests, pathOf } from './http-request.ts'
+import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { portError } from './port-error.ts'
 
 export interface MetricsPorts {
@@ -30,6 +31,7 @@ export class MetricsListener {
   constructor(
     private readonly metrics: MetricsPorts,
     private readonly address: { readonly host: string; readonly port: number },
+    private readonly isKnownHost: IsKnownHost,
     private readonly now: Clock,
     private readonly log: Log,
   ) {}
@@ -64,8 +66,15 @@ export class MetricsListener {
 
   private async answer(request: Request, requestId: string): Promise<Response> {
     try {
+      refuseSecondHost(request)
       if (pathOf(request.url) !== path)
         throw new Failure('route_not_found', `No such path. This port serves only ${path}.`)
+      if (this.metrics.token === undefined && !this.isKnownHost(hostOf(request))) {
+        throw new Failure(
+          'route_not_found',
+          'No metrics for this Host name. Use an IP address, the name of METRICS_HOST, HOST or PUBLIC_URL, or set METRICS_TOKEN.',
+        )
+      }
       if (request.method !== 'GET' && request.method !== 'HEAD') {
         throw new Failure(
           'method_not_allowed',

@@ -16,7 +16,7 @@ import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
 import { answerHeaders, codeOf, type ErrorAnswer, errorAnswer, failureOf } from './errors.ts'
 import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
-import { hostOf, type IsKnownHost } from './known-hosts.ts'
+import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
 
 export interface HttpPorts
@@ -83,6 +83,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       tracing?.begin(request, context)
       if (peer !== undefined && known.isRewritten(request)) throw new Failure('route_not_found')
       if (isGuarded(request) && !isKnownHost(hostOf(request))) throw new Failure('route_not_found')
+      refuseSecondHost(request)
     })
 
     // These routes are before the hooks of pages, since hooks take longer than most rejected requests.

@@ -9,7 +9,7 @@ import { businessNameRule, notifyTemplates, type Template } from '../messages/te
 import { scriptFault } from '../messages/words.ts'
 import type { Alert, AlertChannel } from '../money/alert.ts'
 import { claim } from '../otp/claims.ts'
-import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
+import { byNetwork, integrationRequests, type LimitSettings } from '../otp/limits.ts'
 import { maxAttempts, type OtpStore } from '../otp/store.ts'
 import type { Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
@@ -81,8 +81,7 @@ export async function requestIntegration(
 ): Promise<string> {
   const fields = readRequest(ports.contacts, body)
   if ((await ports.requests.pendingCount()) >= maxPendingRequests) throw tooManyPending()
-  const limit = integrationRequests(ports.secrets.subjects('ip', context.clientIp))
-  await claim(ports, context, [limit])
+  await claim(ports, context, byNetwork(ports.secrets, context.clientIp, integrationRequests))
   const id = ports.secrets.newId()
   const request = { id, createdAt: ports.now(), ...fields }
   const saved = await ports.requests.add(request, maxPendingRequests, ports.alerts.channels)

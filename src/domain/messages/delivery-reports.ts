@@ -1,7 +1,7 @@
 import { Failure } from '../failures.ts'
 import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
-import type { Clock, EpochMs } from '../time.ts'
+import type { Clock, EpochMs, Stopwatch } from '../time.ts'
 import type { CallbackRequest, DeliveryReport, DeliveryReportReader, SmsProvider } from './providers.ts'
 
 export interface DeliveryReportState extends Pick<DeliveryReport, 'status' | 'reason'> {
@@ -62,6 +62,7 @@ export interface CallbackPorts {
   readonly deliveryReports: DeliveryReportStore
   readonly policy: ReadPolicy
   readonly now: Clock
+  readonly stopwatch: Stopwatch
   readonly reportReceived?: ((provider: string, status: DeliveryReportState['status']) => void) | undefined
 }
 

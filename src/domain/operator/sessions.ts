@@ -1,6 +1,7 @@
 import type { RequestContext } from '../events/request-context.ts'
 import { claim, granted, stored } from '../otp/claims.ts'
 import {
+  byNetwork,
   consoleCodes,
   consoleLinkAttempts,
   consoleLogins,
@@ -379,11 +380,12 @@ async function claimLogin(
   const { context, known } = visitor
   if (isKnown(ports, known, id)) return claim(ports, context, [claimOfBrowser(ports, known)])
   const subject: Subject = email === '' ? ['console'] : ports.secrets.subjects('operator', email)
-  const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(senderOf(ports, visitor), subject)
-  const claims = [ofSender, ofAllHourly]
+  const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(subject)
+  const ofSenders = byNetwork(ports.secrets, context.clientIp, ofSender)
+  const claims = [...ofSenders, ofAllHourly]
   const decision = await ports.store.admit(claims.map(stored), ports.now())
   const isSlow = !decision.allowed && claims[decision.refusedBy] === ofAllHourly
-  return isSlow ? claim(ports, context, [ofSender, ofAllSlow]) : granted(context, claims, decision)
+  return isSlow ? claim(ports, context, [...ofSenders, ofAllSlow]) : granted(context, claims, decision)
 }
 
 /**
@@ -423,11 +425,8 @@ function claimOfBrowser({ consoleSecrets }: LoginPorts, known: string) {
 
 /** Of wrong links and passkeys, which no client can guess. */
 async function claimUnknown(ports: LoginPorts, visitor: Visitor): Promise<void> {
-  await claim(ports, visitor.context, [consoleLinkAttempts(senderOf(ports, visitor))])
-}
-
-function senderOf({ secrets }: LoginPorts, { context }: Visitor) {
-  return secrets.subjects('ip', context.clientIp)
+  const { context } = visitor
+  await claim(ports, context, byNetwork(ports.secrets, context.clientIp, consoleLinkAttempts))
 }
 
 /** A success ends the window of the sender, which is the first grant. */

@@ -6,7 +6,7 @@ import type { Policy } from '../policy.ts'
 import type { Apps, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import { granted, stored } from './claims.ts'
-import { type Claim, credentialFailures } from './limits.ts'
+import { type Claim, credentialFailures, wideNetworkOf, widened } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
 export interface CredentialPorts {
@@ -62,28 +62,43 @@ export class CredentialRejections {
 
   /** Throws or rejects if the limit is exhausted. */
   count(ports: CountingPorts, context: RequestContext): Promise<void> | undefined {
-    const known = this.windows.get(context.clientIp)
-    // All requests at once for an IP address wait for one group.
-    if (known instanceof Promise) return known.then(() => this.count(ports, context))
+    const wide = wideNetworkOf(context.clientIp)
+    const counted = this.countOf(context.clientIp, ports, context)
+    if (wide === undefined) return counted
+    return counted
+      ? counted.then(() => this.countOf(wide, ports, context))
+      : this.countOf(wide, ports, context)
+  }
+
+  /** @param network an IP address as limits count it, or the /48 of an IPv6 client */
+  private countOf(network: string, ports: CountingPorts, context: RequestContext): Promise<void> | undefined {
+    const known = this.windows.get(network)
+    // All requests at once for a network wait for one group.
+    if (known instanceof Promise) return known.then(() => this.countOf(network, ports, context))
     const now = ports.now()
     // An instant before `learnedAt`: the clock was set back.
     const isOpen = known && known.learnedAt <= now && now < known.expiresAt
-    if (!isOpen || (known.left === 0 && !known.isExhausted)) return this.claimGroup(ports, context, now)
+    if (!isOpen || (known.left === 0 && !known.isExhausted))
+      return this.claimGroup(network, ports, context, now)
     countIn(known, context, now)
     return undefined
   }
 
-  private async claimGroup(ports: CountingPorts, context: RequestContext, now: EpochMs): Promise<void> {
-    const { clientIp } = context
+  private async claimGroup(
+    network: string,
+    ports: CountingPorts,
+    context: RequestContext,
+    now: EpochMs,
+  ): Promise<void> {
     if (this.windows.size >= mostIps) this.windows.clear()
-    const claiming = claimWindow(ports, clientIp, now)
-    this.windows.set(clientIp, claiming)
+    const claiming = claimWindow(ports, network, now)
+    this.windows.set(network, claiming)
     try {
       const window = await claiming
-      this.windows.set(clientIp, window)
+      this.windows.set(network, window)
       countIn(window, context, now)
     } catch (error) {
-      if (this.windows.get(clientIp) === claiming) this.windows.delete(clientIp)
+      if (this.windows.get(network) === claiming) this.windows.delete(network)
       throw error
     }
   }
@@ -93,10 +108,11 @@ type CountingPorts = Pick<CredentialPorts, 'store' | 'secrets' | 'now'>
 
 async function claimWindow(
   { store, secrets }: CountingPorts,
-  clientIp: string,
+  network: string,
   now: EpochMs,
 ): Promise<Window> {
-  const claim = credentialFailures(secrets.subjects('ip', clientIp))
+  const ofNetwork = credentialFailures(secrets.subjects('ip', network))
+  const claim = network.endsWith('/48') ? widened(ofNetwork) : ofNetwork
   const decision = await store.admit([{ ...stored(claim), max: claim.max / groupSize }], now)
   const about = { claim, learnedAt: now }
   if (!decision.allowed) {

@@ -1,7 +1,7 @@
 import type { Channel } from '../contact.ts'
 import { type FailureKind, type FailureReason, failureMessages } from '../failures.ts'
 import type { AppScope } from '../operator/scope.ts'
-import { clockToleranceMs } from '../ports.ts'
+import { clockToleranceMs, type Secrets } from '../ports.ts'
 import { type CalendarPeriod, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../time.ts'
 
 export const limitNames = [
@@ -245,6 +245,30 @@ export function failureBudget(settings: LimitSettings, subject: Subject): Claim 
   return rateLimit('failures', subject, 'failures', settings.failureBudgetPerDay, dayMs)
 }
 
+/** How often a claim by IP address is counted for the /48 of an IPv6 client, in which one customer may have 65,536 of /64. */
+export const wideFactor = 10
+
+/** The /48 of an IPv6 client, whose IP address counts as its /64 (design D21). Undefined: IPv4. */
+export function wideNetworkOf(clientIp: string): string | undefined {
+  const start = /^((?:[0-9a-f]{1,4}:){3})[0-9a-f]{1,4}::\/64$/.exec(clientIp)?.[1]
+  return start && `${start}:/48`
+}
+
+/** The claim of the IP address and, for IPv6, that of its /48 with ten times as much. */
+export function byNetwork(
+  secrets: Pick<Secrets, 'subjects'>,
+  clientIp: string,
+  claimOf: (ipSubject: Subject) => Claim,
+): readonly [Claim, ...Claim[]] {
+  const own = claimOf(secrets.subjects('ip', clientIp))
+  const wide = wideNetworkOf(clientIp)
+  return wide === undefined ? [own] : [own, widened(claimOf(secrets.subjects('ip', wide)))]
+}
+
+export function widened(claim: Claim): Claim {
+  return { ...claim, max: claim.max * wideFactor, scope: claim.scope.replace('IP address', 'IPv6 network') }
+}
+
 export function credentialFailures(ipSubject: Subject): Claim {
   const scope = 'requests with wrong credentials per minute for this IP address'
   return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs, scope)
@@ -254,11 +278,12 @@ export function credentialFailures(ipSubject: Subject): Claim {
  * For all clients: 200 an hour, then one in 20 s, so that attackers cannot lock operators out for long.
  * @param person the hashed e-mail address, whether or not it has an account
  */
-export function consoleLogins(sender: Subject, person: Subject) {
+export function consoleLogins(person: Subject) {
   const all = (name: string, max: number, windowMs: number) =>
     rateLimit('console-logins', person, name, max, windowMs)
   return {
-    ofSender: rateLimit('console-logins', sender, 'console-logins', 10, 10 * minuteMs),
+    ofSender: (ipSubject: Subject) =>
+      rateLimit('console-logins', ipSubject, 'console-logins', 10, 10 * minuteMs),
     ofAllHourly: all('console-hour', 200, hourMs),
     ofAllSlow: all('console-slow', 1, 20_000),
   }
