@@ -9,6 +9,7 @@ import applications from './0006_applications.sql' with { type: 'text' }
 import texts from './0007_texts.sql' with { type: 'text' }
 import operators from './0008_operators.sql' with { type: 'text' }
 import clockAndSecrets from './0009_clock_and_secrets.sql' with { type: 'text' }
+import queueTurns from './0010_queue_turns.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -23,4 +24,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0007_texts': texts,
   '0008_operators': operators,
   '0009_clock_and_secrets': clockAndSecrets,
+  '0010_queue_turns': queueTurns,
 })

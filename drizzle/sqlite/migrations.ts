@@ -13,6 +13,7 @@ import applications from './0010_applications.sql' with { type: 'text' }
 import texts from './0011_texts.sql' with { type: 'text' }
 import operators from './0012_operators.sql' with { type: 'text' }
 import clockAndSecrets from './0013_clock_and_secrets.sql' with { type: 'text' }
+import queueTurns from './0014_queue_turns.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -31,4 +32,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0011_texts': texts,
   '0012_operators': operators,
   '0013_clock_and_secrets': clockAndSecrets,
+  '0014_queue_turns': queueTurns,
 })

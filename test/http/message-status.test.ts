@@ -278,6 +278,7 @@ describe('every recipient of a notification is listed', () => {
     const at = now()
     const job = (position: number, state: JobState) => ({
       requestId,
+      appId: credentials.appId,
       position,
       state,
       recipient: null,

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { createApp } from '../../src/app.ts'
+import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import type { Outcome } from '../../src/domain/messages/providers.ts'
 import type { ListedJob } from '../../src/domain/messages/queue.ts'
 import { listJobs, retryJobs } from '../../src/domain/operator/queue.ts'
-import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
+import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
 import { passwordHash, Visitor } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
 import { accepted, policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
-import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
+import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 import { html, legacy, notifyBrands, placed } from '../tables/notify.ts'
 
 // Asynchronous notifications (design D46), through the HTTP API.
@@ -40,11 +40,15 @@ async function statesOf({ body: { requestId } }: Answer) {
   return (await app.app.context.jobs.ofRequest(requestId)).map(({ state }) => state)
 }
 
+const apps = JSON.stringify({ [credentials.appId]: credentials.apiKey, bank: 'key-of-the-bank' })
+const bank = { appId: 'bank', apiKey: 'key-of-the-bank' }
+
 /** Another server on the same database, with the same clock and gateway. */
-async function another(owner?: string) {
+async function another(owner?: string, overrides: Pick<Overrides, 'mostWaitingJobs'> = {}) {
   const config = readConfig({ ...app.database.env, APP_CREDENTIALS: '{"shop":"key-of-the-shop"}' })
   const smsRoutes = { plain: [() => gateway], template: [() => gateway] }
-  return createApp({ ...config, smsRoutes }, { now: () => app.clock.now, ...(owner ? { owner } : {}) })
+  const options = { now: () => app.clock.now, ...(owner ? { owner } : {}), ...overrides }
+  return createApp({ ...config, smsRoutes }, options)
 }
 
 const ownerModule = `${import.meta.dir}/../../src/process-owner.ts`
@@ -102,31 +106,73 @@ describe('a request', () => {
     expect(gateway.sent).toHaveLength(1)
   })
 
-  test('is 429 while the queue is full', async () => {
-    let stopwatch = 0
-    await start({}, { mostWaitingJobs: 3, stopwatch: () => stopwatch })
+  const several = (recipients: number) => Array.from({ length: recipients }, freshPhone)
+
+  test('is 429 while the queue of its app is full', async () => {
+    await start({ APP_CREDENTIALS: apps }, { mostWaitingJobs: 3 })
     gateway.answer(() => temporary)
-    expectSuccess(await notifyLater({ to: [freshPhone(), freshPhone()] }), ['channel', 'recipients'], 202)
-    const rejected = await notifyLater({ to: [freshPhone(), freshPhone()] })
-    expectError(rejected, 429, 'rate_limited', 'queue')
+    expectSuccess(await notifyLater({ to: several(2) }), ['channel', 'recipients'], 202)
+    const full = await notifyLater({ to: several(2) })
+    expectError(full, 429, 'rate_limited')
+    expect(full.body).toMatchObject({ reason: 'queue' })
+    expect(retryAfter(full)).toBe(30)
+    const { trace } = await app.eventsOf(full)
+    expect(trace?.limits.at(-1)).toMatchObject({ limit: 'queue', max: 3, used: 3, refused: true })
     expectSuccess(await notifyLater(), ['channel', 'recipients'], 202)
+    expectSuccess(await notifyLater({ ...bank, to: several(3) }), ['channel', 'recipients'], 202)
+    // A synchronous request needs no room.
+    expectError(await app.post('/notify', { ...legacy, to: several(1) }), 500, 'notification_failed')
     await app.app.queue.idle()
     gateway.answer(() => accepted)
     app.advance(5)
     app.app.queue.tick()
     await app.app.queue.idle()
-    stopwatch += 1000
-    expectSuccess(await notifyLater({ to: [freshPhone(), freshPhone()] }), ['channel', 'recipients'], 202)
-    // A synchronous request needs no room.
-    expectSuccess(await app.post('/notify', { ...legacy, to: [freshPhone()] }), ['channel'])
+    expectSuccess(await notifyLater({ to: several(3) }), ['channel', 'recipients'], 202)
   })
 
-  test('concurrent requests do not exceed the bound, also if each counts the jobs', async () => {
-    let stopwatch = 0
-    await start({}, { mostWaitingJobs: 3, stopwatch: () => (stopwatch += 1000) })
+  test('concurrent requests to two servers do not exceed the bound', async () => {
+    await start({}, { mostWaitingJobs: 7 })
     gateway.answer(() => temporary)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => notifyLater()))
-    expect(answers.map(({ status }) => status).sort()).toEqual([202, 202, 202, 429, 429, 429, 429, 429])
+    const other = await another(undefined, { mostWaitingJobs: 7 })
+    const body = { ...credentials, ...legacy, async: true }
+    const toOther = async () =>
+      other.handle(
+        new Request('http://localhost/notify', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ ...body, to: several(2) }),
+        }),
+      )
+    const requests = Array.from({ length: 10 }, (_, index) =>
+      index % 2 ? toOther() : notifyLater({ to: several(2) }),
+    )
+    const statuses = (await Promise.all(requests)).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual([...Array(3).fill(202), ...Array(7).fill(429)])
+    await other.close()
+  })
+
+  test('waits for no app with more jobs: apps take turns', async () => {
+    await start({ APP_CREDENTIALS: apps })
+    const hanging: ((outcome: Outcome) => void)[] = []
+    gateway.answer(() => new Promise((resolve) => hanging.push(resolve)))
+    const begun = async (calls: number) => {
+      while (gateway.sent.length < calls) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await notifyLater({ to: several(30) })
+    await begun(8)
+    const last = { ...bank, to: several(3) }
+    await notifyLater(last)
+    for (let ended = 0; ended < 6; ended++) {
+      hanging.shift()?.(accepted)
+      await begun(9 + ended)
+    }
+    const order = gateway.sent.slice(8).map(({ to }) => (last.to.includes(to) ? 'bank' : 'shop'))
+    expect(order.filter((each) => each === 'bank')).toHaveLength(3)
+    expect(order.join(' ')).toMatch(/^(shop )?bank shop bank shop bank/)
+    gateway.answer(() => accepted)
+    for (const end of hanging) end(accepted)
+    await app.app.queue.idle()
+    expect(gateway.sent).toHaveLength(33)
   })
 })
 

@@ -59,6 +59,7 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
   'integration-requests': 'Integration requests per hour',
   'console-logins': 'Console sign-in attempts',
   budget: 'Budget',
+  queue: 'Waiting asynchronous notifications of an app',
 }
 
 const alertPlaces: Readonly<Record<AlertChannel, readonly [place: string, setting: string]>> = {

@@ -407,6 +407,8 @@ export const notifyJobs = pgTable(
   'notify_jobs',
   {
     requestId: key('request_id').notNull(),
+    /** Empty: a job of an earlier version. */
+    appId: text('app_id').notNull().default(''),
     /** Of the recipient in `to`, from 1. */
     position: integer().notNull(),
     state: text({ enum: ['queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled'] }).notNull(),
@@ -426,6 +428,7 @@ export const notifyJobs = pgTable(
   (table) => [
     primaryKey({ columns: [table.requestId, table.position] }),
     index('notify_jobs_by_state').on(table.state, table.dueAt),
+    index('notify_jobs_by_app').on(table.state, table.appId, table.dueAt),
     index('notify_jobs_by_recipient').on(table.recipientHash),
     check(
       'notify_jobs_state',

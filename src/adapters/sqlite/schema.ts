@@ -398,6 +398,8 @@ export const notifyJobs = sqliteTable(
   'notify_jobs',
   {
     requestId: text('request_id').notNull(),
+    /** Empty: a job of an earlier version. */
+    appId: text('app_id').notNull().default(''),
     /** Of the recipient in `to`, from 1. */
     position: integer().notNull(),
     state: text({ enum: ['queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled'] }).notNull(),
@@ -417,6 +419,7 @@ export const notifyJobs = sqliteTable(
   (table) => [
     primaryKey({ columns: [table.requestId, table.position] }),
     index('notify_jobs_by_state').on(table.state, table.dueAt),
+    index('notify_jobs_by_app').on(table.state, table.appId, table.dueAt),
     index('notify_jobs_by_recipient').on(table.recipientHash),
     check(
       'notify_jobs_state',

@@ -8,6 +8,7 @@ import {
   type NotifyJobStore,
   type NotifyOrder,
 } from '../../domain/messages/queue.ts'
+import { queueCounter } from '../../domain/otp/limits.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import { eventInsert } from './effects.ts'
@@ -22,7 +23,8 @@ export function createNotifyJobStore({
   writeCounted,
   transaction,
 }: StoreDatabase): NotifyJobStore {
-  const { audit, events, notifyJobs: jobs, notifyOrders: orders } = tables
+  const { audit, codesAndLimits: counters, events, notifyJobs: jobs, notifyOrders: orders } = tables
+  const isDue = (now: number) => and(eq(jobs.state, 'queued'), lte(jobs.dueAt, now))
   const isWaiting = inArray(jobs.state, ['queued', 'sending'])
   const isKept = and(inArray(jobs.state, ['failed', 'unknown']), isNotNull(jobs.recipient))
   const isJob = ({ requestId, position }: JobKey) =>
@@ -47,14 +49,29 @@ export function createNotifyJobStore({
       const [row] = await orm.select({ failed: count() }).from(jobs).where(isKept)
       return row?.failed ?? 0
     },
+    counts: async (appId) => {
+      const { subject, name } = queueCounter(appId)
+      const isCounter = and(eq(counters.subject, subject[0]), eq(counters.name, name))
+      // In this order, a job that is stored in between counts as waiting too, instead of not at all.
+      const [counter] = await orm.select({ accepted: counters.count }).from(counters).where(isCounter)
+      const isOfApp = and(isWaiting, eq(jobs.appId, appId))
+      const [row] = await orm.select({ waiting: count() }).from(jobs).where(isOfApp)
+      return { accepted: counter?.accepted ?? 0, waiting: row?.waiting ?? 0 }
+    },
+    dueApps: async (now) => {
+      const rows = await orm.select({ appId: jobs.appId }).from(jobs).where(isDue(now)).groupBy(jobs.appId)
+      return rows.map(({ appId }) => appId)
+    },
     /** One process takes each job: the update requires the state that was read. */
-    take: async ({ owner, now, leaseMs, limit }) => {
-      const due = await orm
-        .select()
-        .from(jobs)
-        .where(and(eq(jobs.state, 'queued'), lte(jobs.dueAt, now)))
-        .orderBy(asc(jobs.dueAt), asc(jobs.requestId), asc(jobs.position))
-        .limit(limit)
+    take: async ({ apps, owner, now, leaseMs, limit }) => {
+      const dueOf = (appId: string) =>
+        orm
+          .select()
+          .from(jobs)
+          .where(and(isDue(now), eq(jobs.appId, appId)))
+          .orderBy(asc(jobs.dueAt), asc(jobs.requestId), asc(jobs.position))
+          .limit(limit)
+      const due = inTurn(await Promise.all(apps.map(dueOf)), limit)
       if (due.length === 0) return []
       const found = new Map((await ordersOf(orm, due)).map((order) => [order.requestId, order]))
       // In one order on all servers, so that no two wait for each other.
@@ -166,6 +183,15 @@ export function createNotifyJobStore({
         return changed
       }),
   }
+}
+
+/** The first of each list, then the second of each. */
+function inTurn<Each>(lists: readonly (readonly Each[])[], limit: number): readonly Each[] {
+  const longest = Math.max(0, ...lists.map(({ length }) => length))
+  const rounds = Array.from({ length: longest }, (_, round) =>
+    lists.flatMap((list) => list.slice(round, round + 1)),
+  )
+  return rounds.flat().slice(0, limit)
 }
 
 function listed(job: NotifyJob, order: NotifyOrder): ListedJob {

@@ -12,7 +12,7 @@ export class ActiveLimits {
     const refusal = context.limits.find(({ refused }) => refused)
     if (!refusal || refusal.endsAt === null) return
     const { app = null, brand = null, recipient = null } = context
-    const isOfApp = refusal.limit === 'app-minute' || refusal.limit === 'status-minute'
+    const isOfApp = ['app-minute', 'status-minute', 'queue'].includes(refusal.limit)
     const about = {
       app: isOfApp ? app : null,
       brand: refusal.limit === 'cooldown' ? brand : null,

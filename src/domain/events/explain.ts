@@ -208,6 +208,7 @@ const limitWords: Readonly<Record<LimitName, string>> = {
   'integration-requests': 'integration requests per hour for this IP address',
   'console-logins': 'console sign-in attempts',
   budget: 'budget for SMS',
+  queue: 'waiting asynchronous notifications of this app',
 }
 
 function limitStatus({ limit, max, used, endsAt, refused, budget }: LimitStatus): string {

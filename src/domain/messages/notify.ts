@@ -402,15 +402,15 @@ async function enqueue(
 ): Promise<Accepted> {
   const { channel, recipients } = order
   const accepted = { channel, recipients: recipients.length }
-  await ports.queue.accept(recipients.length, () => {
-    noteRecipients(ports, context, channel, recipients)
-    key?.answerWithClaim(202, accepted)
-    return claim(ports, context, order.claims, key, [queueEffect(ports, context, order)])
-  })
+  const { app = '' } = context
+  noteRecipients(ports, context, channel, recipients)
+  key?.answerWithClaim(202, accepted)
+  const claims = [...order.claims, await ports.queue.claimOf(app, recipients.length)]
+  await claim(ports, context, claims, key, [queueEffect(ports, context, order)])
   ports.eventLog.note(context)
   // The request is in the event log before its first attempt.
   await ports.eventLog.flush()
-  ports.queue.wake()
+  ports.queue.wake(app)
   return accepted
 }
 
@@ -425,6 +425,7 @@ function queueEffect(
   const about = { requestId, appId: app, ...named, channel, createdAt, expiresAt }
   const jobs = recipients.map(({ recipient, position }) => ({
     requestId,
+    appId: app,
     position,
     state: 'queued' as const,
     recipient: recipient.identity,

@@ -7,6 +7,7 @@ import type { NewEvent } from '../events/webhook-events.ts'
 import { Failure } from '../failures.ts'
 import { Charge } from '../money/charge.ts'
 import { claim } from '../otp/claims.ts'
+import { type Claim, waitingJobs } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { ReadPolicy } from '../policy.ts'
 import { clockToleranceMs, type Log, type Sealing, type Secrets } from '../ports.ts'
@@ -63,10 +64,6 @@ const longestDelayMs = 5 * minuteMs
 const leaseMarginMs = minuteMs
 
 const recoveryIntervalMs = 10_000
-const countIntervalMs = 1000
-
-/** For `Retry-After`. */
-const fullRetrySeconds = 30
 
 /** Ends of jobs, for the metrics. */
 export const jobResults = ['accepted', 'failed', 'unknown'] as const
@@ -93,9 +90,9 @@ export class QueueWorker implements JobQueue {
   private isStopped = false
   private recovery: Promise<void> | undefined
   private recoveredAt = Number.NEGATIVE_INFINITY
-  private counted = { at: Number.NEGATIVE_INFINITY, jobs: 0 }
-  /** Jobs of this process that `counted` may not include: all, and of these the stored ones. */
-  private readonly uncounted = { all: 0, stored: 0 }
+  /** Those that may have due jobs. The first is next. */
+  private apps: string[] = []
+  private hasReadApps = false
   /** Resolves at the next tick. */
   private nextTick = Promise.withResolvers<void>()
 
@@ -111,37 +108,31 @@ export class QueueWorker implements JobQueue {
       this.recoveredAt = at
       this.recovery = this.recover().finally(() => {
         this.recovery = undefined
-        this.wake()
+        this.hasReadApps = false
+        this.resume()
       })
     }
-    this.wake()
+    this.hasReadApps = false
+    this.resume()
   }
 
-  readonly wake = (): void => {
+  readonly wake = (appId: string): void => {
+    if (!this.apps.includes(appId)) this.apps.push(appId)
+    this.resume()
+  }
+
+  private resume(): void {
     this.isWoken = true
     if (this.isStopped) return
     this.run ??= this.takeDue().finally(() => {
       this.run = undefined
       // Woken after the last step.
-      if (this.isWoken) this.wake()
+      if (this.isWoken) this.resume()
     })
   }
 
-  /** Uses a count that is at most a second old. So the bound is exceeded by at most what other processes accept in a second. */
-  async accept(jobs: number, store: () => Promise<unknown>): Promise<void> {
-    await this.count()
-    if (this.counted.jobs + this.uncounted.all + jobs > this.ports.mostWaiting) {
-      const message = `Too many requests. Please try again later. The queue of asynchronous notifications is full. Try again in ${fullRetrySeconds} seconds.`
-      throw new Failure('rate_limited', message, { retryAfterSeconds: fullRetrySeconds, reason: 'queue' })
-    }
-    this.uncounted.all += jobs
-    try {
-      await store()
-      this.uncounted.stored += jobs
-    } catch (error) {
-      this.uncounted.all -= jobs
-      throw error
-    }
+  async claimOf(appId: string, jobs: number): Promise<Claim> {
+    return waitingJobs(appId, jobs, await this.ports.jobs.counts(appId), this.ports.mostWaiting)
   }
 
   /** Resolves when no job is due or in flight. */
@@ -158,22 +149,6 @@ export class QueueWorker implements JobQueue {
     await this.idle()
   }
 
-  private async count(): Promise<void> {
-    const at = this.ports.stopwatch()
-    if (at - this.counted.at < countIntervalMs) return
-    this.counted.at = at
-    // The count includes these. Others may be stored before or after it.
-    const { stored } = this.uncounted
-    this.uncounted.stored = 0
-    try {
-      this.counted.jobs = (await this.ports.jobs.status()).waiting
-      this.uncounted.all -= stored
-    } catch (error) {
-      this.uncounted.stored += stored
-      throw error
-    }
-  }
-
   private async takeDue(): Promise<void> {
     const { jobs, owner, now, providerTimeoutMs, log } = this.ports
     const leaseMs = longestDeliveryMs(providerTimeoutMs) + leaseMarginMs
@@ -182,13 +157,31 @@ export class QueueWorker implements JobQueue {
         this.isWoken = false
         const limit = concurrency - this.inFlight.size
         if (limit <= 0) return
-        const due = await jobs.take({ owner, now: now(), leaseMs, limit })
+        if (!this.hasReadApps) await this.readApps()
+        const apps = this.apps.splice(0, limit)
+        if (apps.length === 0) return
+        const due = await jobs.take({ apps, owner, now: now(), leaseMs, limit })
         for (const job of due) this.begin(job)
-        if (due.length > 0) this.isWoken = true
+        this.endTurns(apps, due)
+        this.isWoken = true
       }
     } catch (err) {
       log.error({ err }, 'asynchronous notifications could not be read; otpost will try again')
     }
+  }
+
+  private async readApps(): Promise<void> {
+    this.hasReadApps = true
+    const due = await this.ports.jobs.dueApps(this.ports.now())
+    this.apps = [...new Set([...this.apps, ...due])]
+  }
+
+  /** Those with due jobs come last, and of these the ones that had fewer jobs in this turn first. */
+  private endTurns(apps: readonly string[], due: readonly DueJob[]): void {
+    const begun = Map.groupBy(due, ({ job }) => job.appId)
+    const jobsOf = (appId: string) => begun.get(appId)?.length ?? 0
+    const others = apps.filter((appId) => jobsOf(appId) > 0 && !this.apps.includes(appId))
+    this.apps.push(...others.toSorted((a, b) => jobsOf(a) - jobsOf(b)))
   }
 
   private begin(due: DueJob): void {
@@ -197,7 +190,7 @@ export class QueueWorker implements JobQueue {
     const work = this.process(due).finally(() => {
       this.inFlight.delete(work)
       this.keys.delete(key)
-      this.wake()
+      this.resume()
     })
     this.inFlight.add(work)
   }

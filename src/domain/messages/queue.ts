@@ -1,6 +1,7 @@
 import type { Channel } from '../contact.ts'
 import type { NewEvent } from '../events/webhook-events.ts'
 import type { Actor, AuditEntry } from '../operator/audit.ts'
+import type { Claim } from '../otp/limits.ts'
 import { dayMs, type EpochMs, minuteMs } from '../time.ts'
 
 /** What the jobs of an asynchronous notification send (design D46). */
@@ -23,6 +24,8 @@ export type JobState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown' 
 /** One recipient of an asynchronous notification. */
 export interface NotifyJob {
   readonly requestId: string
+  /** Empty: a job of an earlier version. */
+  readonly appId: string
   /** Of the recipient in `to`, from 1. */
   readonly position: number
   readonly state: JobState
@@ -56,18 +59,23 @@ export const attemptsPerJob = 10_000
 /** A crash may leave attempts of a try in the event log that its job does not count. */
 export const attemptsOfLostTry = 50
 
-/** Design D46. */
-export const mostWaitingJobs = 100_000
+/** Of an app (design D46). */
+export const mostWaitingJobs = 20_000
 
 /** What /notify needs of the queue. */
 export interface JobQueue {
-  /**
-   * Stores this many jobs with `store`.
-   * @throws Failure `rate_limited` if too many jobs are queued; then `store` is not called
-   */
-  accept(jobs: number, store: () => Promise<unknown>): Promise<void>
-  /** Jobs may be due. Never throws. */
-  wake(): void
+  /** The claim of this many further jobs of an app. */
+  claimOf(appId: string, jobs: number): Promise<Claim>
+  /** Jobs of the app are due. Never throws. */
+  wake(appId: string): void
+}
+
+/** Jobs of an app. */
+export interface JobCounts {
+  /** Ever, also those that ended. */
+  readonly accepted: number
+  /** Queued or in flight, at that time or later. */
+  readonly waiting: number
 }
 
 export interface DueJob {
@@ -80,7 +88,7 @@ export type JobChange = Pick<
   'state' | 'recipient' | 'tries' | 'attempts' | 'dueAt' | 'updatedAt' | 'reason'
 >
 
-export type ListedJob = Omit<NotifyJob, 'recipient' | 'recipientHash' | 'owner'> &
+export type ListedJob = Omit<NotifyJob, 'appId' | 'recipient' | 'recipientHash' | 'owner'> &
   Pick<NotifyOrder, 'appId' | 'brandSlug' | 'channel' | 'reference' | 'createdAt' | 'expiresAt'> & {
     /** Whether it can be sent again. */
     readonly hasContent: boolean
@@ -117,8 +125,15 @@ export interface NotifyJobStore {
   status(): Promise<QueueStatus>
   /** Jobs that failed or are unknown, and can be sent again. */
   failed(): Promise<number>
-  /** Marks due jobs as `sending` by `owner`, oldest first, and counts a try of each. No other process gets them. */
+  counts(appId: string): Promise<JobCounts>
+  /** Apps with due jobs. */
+  dueApps(now: EpochMs): Promise<readonly string[]>
+  /**
+   * Marks due jobs as `sending` by `owner`, and counts a try of each. No other process gets them. The apps take turns in this
+   * order, each with its oldest job.
+   */
   take(by: {
+    readonly apps: readonly string[]
     readonly owner: string
     readonly now: EpochMs
     readonly leaseMs: number

@@ -60,12 +60,22 @@ export function grantsOf(claims: readonly Claim[], { counts }: Granted): readonl
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
   let place = 0
-  for (const [index, { limit, max, budget, counted }] of claims.entries()) {
+  for (const [index, { limit, max, budget, queue, counted }] of claims.entries()) {
     const isRefused = !decision.allowed && decision.refusedBy === index
     const known = counted && decision.allowed ? decision.counts[place++] : undefined
     const used = isRefused ? max : (known?.count ?? null)
     const endsAt = isRefused ? decision.expiresAt : (known?.expiresAt ?? null)
-    context.limits.push({ limit, max, used, endsAt, refused: isRefused, budget })
+    context.limits.push(
+      queue
+        ? {
+            limit,
+            max: max - queue.ended,
+            used: used && used - queue.ended,
+            endsAt: context.at + queue.retryMs,
+            refused: isRefused,
+          }
+        : { limit, max, used, endsAt, refused: isRefused, budget },
+    )
     if (isRefused) return
   }
 }
@@ -101,8 +111,8 @@ const codesOf: Readonly<Record<GuardReason, string>> = {
 
 /** @param claims those of the refusal */
 export function refused(claims: readonly Claim[], { refusedBy, resetsInMs }: Refusal): Failure {
-  const seconds = retryAfterSeconds(resetsInMs)
   const claim = claims[refusedBy]
+  const seconds = retryAfterSeconds(claim?.queue?.retryMs ?? resetsInMs)
   const message = claim && refusalMessage(claim, durationInWords(seconds))
   const reason = claim && reasonOf(claim)
   return new Failure(claim?.failure ?? 'rate_limited', message, { retryAfterSeconds: seconds, reason })

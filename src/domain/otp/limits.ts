@@ -15,6 +15,7 @@ export const limitNames = [
   'integration-requests',
   'console-logins',
   'budget',
+  'queue',
 ] as const
 
 export type LimitName = (typeof limitNames)[number]
@@ -31,6 +32,7 @@ const reasons: Readonly<Record<LimitName, FailureReason | undefined>> = {
   'integration-requests': 'client_ip',
   'console-logins': undefined,
   budget: 'budget',
+  queue: 'queue',
 }
 
 /** The key of records: a name, or the hashed identifiers under each secret key, present key first. */
@@ -57,6 +59,7 @@ export interface Claim extends StoredClaim {
   /** Instead of that of the limit. */
   readonly reason?: FailureReason
   readonly budget?: BudgetName
+  readonly queue?: QueueClaim
   readonly failure: FailureKind
   /** Follows `max` in the message, such as `per minute for this phone`. Empty: the message omits `max`. */
   readonly scope: string
@@ -67,6 +70,13 @@ export interface BudgetName {
   readonly scope: string
   /** ISO 4217, or `units`. */
   readonly currency: string
+}
+
+/** Of a claim of jobs that wait. Its window does not end, so that jobs that ended count in `max` and in the count. */
+export interface QueueClaim {
+  readonly ended: number
+  /** For `Retry-After`. */
+  readonly retryMs: number
 }
 
 export interface LimitCount {
@@ -169,6 +179,9 @@ export function refusalMessage({ limit, failure, max, scope }: Claim, time: stri
   const isOfSends = limit === 'phone-minute' || limit === 'recipient-hour'
   const opening = isOfSends ? 'Too many OTP requests. Try later.' : failureMessages[failure]
   if (limit === 'budget') return `${opening} The budget for SMS is spent; it resets in ${time}.`
+  if (limit === 'queue') {
+    return `${opening} The queue of asynchronous notifications of this app is full. Try again in ${time}.`
+  }
   // The wrong codes may be of another app, which this caller must not learn of.
   const isHidden = limit === 'failures' || scope === ''
   return `${opening} ${isHidden ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`}`
@@ -305,4 +318,33 @@ export function consoleLinkAttempts(ipSubject: Subject): Claim {
 export function integrationRequests(ipSubject: Subject): Claim {
   const scope = 'per hour for this IP address'
   return rateLimit('integration-requests', ipSubject, 'integration-requests', 5, hourMs, scope)
+}
+
+/** Of the jobs of asynchronous notifications that an app ever had. */
+export function queueCounter(appId: string): Pick<StoredClaim, 'subject' | 'name'> {
+  return { subject: [`queue:${appId}`], name: 'queue' }
+}
+
+/**
+ * Design D46. Concurrent requests cannot exceed `most`, since each counts the jobs that were accepted after `counts`, and jobs
+ * that ended since then only make room.
+ */
+export function waitingJobs(
+  appId: string,
+  jobs: number,
+  { accepted, waiting }: { readonly accepted: number; readonly waiting: number },
+  most: number,
+): Claim {
+  const ended = accepted - waiting
+  return {
+    ...queueCounter(appId),
+    limit: 'queue',
+    units: jobs,
+    max: most + ended,
+    windowMs: 100 * 365 * dayMs,
+    counted: true,
+    queue: { ended, retryMs: 30_000 },
+    failure: 'rate_limited',
+    scope: '',
+  }
 }
