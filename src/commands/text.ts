@@ -295,7 +295,7 @@ function targeted(text: Command, name: string, description: string): Command {
     .argument('<slug>', slugMeaning)
     .argument('<key>', keyMeaning)
     .option('--lang <tag>', "the language of the text (BCP 47); the default is the brand's language")
-    .option('--email', 'the e-mail of LOGIN_OTP, instead of the SMS')
+    .option('--email', 'the e-mail of a code, instead of the SMS')
 }
 
 function targetOf(brand: string, key: string, { lang, email }: TargetOptions) {

@@ -98,13 +98,20 @@ describe.each(tags)('%s', (tag) => {
       expect(text.match(/\p{L}/u)?.[0]).toMatch(/\p{Script=Arabic}/u)
   })
 
-  test('has a mail with its language and direction', () => {
+  const logins: readonly (readonly [loginId: string | undefined, inHtml: string])[] = [
+    [undefined, ''],
+    ['<i>"pat"', '<bdi>&lt;i&gt;&quot;pat&quot;</bdi>'],
+  ]
+  test.each(logins)('has a mail with its language and direction, with the loginId %p', (loginId, inHtml) => {
     const { subject, html, text } = otpMail(
       freshBrand('acme'),
-      { code, businessName, lifetimeSeconds: 300 },
+      { code, businessName, lifetimeSeconds: 300, loginId },
       tag,
       textBeforeCode,
     )
+    expect(html).toContain(inHtml)
+    expect(html).not.toContain('<i>')
+    expect(count(text, loginId ?? '{{loginId}}')).toBe(loginId === undefined ? 0 : 1)
     const direction = ['ar', 'ur'].includes(tag) ? 'rtl' : 'ltr'
     expect(count(html, `lang="${tag}" dir="${direction}"`)).toBe(2)
     expect(html).toContain(`<td class="code" dir="ltr" `)

@@ -73,7 +73,11 @@ describe('a text is rejected (design D47)', () => {
     ['of a key of 41 characters', sms('x', 'A'.repeat(41)), '2 to 39 more characters'],
     ['with a subject in an SMS', { ...sms('{{otp}}'), subject: 'x' }, 'Only an e-mail has'],
     ['with HTML in an SMS', { ...sms('{{otp}}'), html: 'x' }, 'Only an e-mail has'],
-    ['of a mail of a new template', mail({ templateKey: own }), 'Only LOGIN_OTP has e-mail texts.'],
+    [
+      'of a mail of a new template',
+      mail({ templateKey: own }),
+      'Only LOGIN_OTP and LOGIN_OTP_WITH_ID have e-mail texts.',
+    ],
     ['of a mail without a subject', mail({ subject: null }), 'The subject is required.'],
     ['of a mail with the code in the subject', mail({ subject: '{{otp}}' }), 'The subject must not have'],
     ['of a mail with two lines of subject', mail({ subject: 'a\nb' }), 'must not contain line breaks'],

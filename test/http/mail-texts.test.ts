@@ -61,6 +61,30 @@ describe("a brand's own mail of a code", () => {
   )
 })
 
+test('the mail of a code has the loginId as text, if the brand has it enabled (D13)', async () => {
+  const loginId = "o'neil & co"
+  const rows = [
+    { brandId: 'with-logins', loginIdEnabled: true, template: 'LOGIN_OTP_WITH_ID' },
+    { brandId: 'without-logins', loginIdEnabled: false, template: 'LOGIN_OTP' },
+  ]
+  for (const { brandId, loginIdEnabled, template } of rows) {
+    await app.brand(brandId, { displayName: 'Logins', loginIdEnabled })
+    const sent = await app.post('/otp/send', { brandId, channel: 'EMAIL', email, loginId })
+    expectSuccess(sent, ['expiresIn'])
+    const { text = '', html = '' } = smtp.received.at(-1)?.mail ?? {}
+    expect(text.includes(loginId)).toBe(loginIdEnabled)
+    expect(String(html).includes('for <bdi>o&#39;neil &amp; co</bdi>.')).toBe(loginIdEnabled)
+    expect((await app.eventsOf(sent)).deliveries.map((delivery) => delivery.template)).toEqual([template])
+  }
+  await setText(app.app.context.acting(tester), {
+    ...{ brand: 'with-logins', key: 'LOGIN_OTP_WITH_ID', channel: 'EMAIL', lang: 'en' },
+    ...{ subject: 'For {{loginId}}', text: '{{otp}} for {{loginId}}', html: null },
+  })
+  const own = await received('/otp/send', { brandId: 'with-logins', channel: 'EMAIL', email, loginId })
+  expect(own).toMatchObject({ subject: `For ${loginId}`, text: expect.stringContaining(`for ${loginId}`) })
+  expect(own.html).toContain('for <bdi>o&#39;neil &amp; co</bdi>')
+})
+
 describe('a mail of /notify', () => {
   const about = { channel: 'EMAIL', to: [email], subject: 'Hi' }
 

@@ -7,11 +7,11 @@ import { type Finding, warn } from './finding.ts'
 export function mailTextFindings(texts: PolicyFacts['mailTexts']): readonly Finding[] {
   return texts
     .filter(({ html }) => !isCodeInText(html, textBeforeCode))
-    .map(({ brandSlug, lang }) =>
+    .map(({ brandSlug, templateKey, lang }) =>
       warn(
         'texts',
         `The HTML of the e-mail text of brand ${brandSlug} in ${lang} has {{otp}} outside displayed text, such as in a URL. otpost sends the built-in text instead.`,
-        `Move {{otp}} into the text, and store the HTML with \`otpost text set ${brandSlug} LOGIN_OTP --email --lang ${lang}\`. See docs/texts.md.`,
+        `Move {{otp}} into the text, and store the HTML with \`otpost text set ${brandSlug} ${templateKey} --email --lang ${lang}\`. See docs/texts.md.`,
       ),
     )
 }

@@ -13,8 +13,8 @@ import {
   smallPrint,
 } from './mail-layout.ts'
 import type { MailContent } from './notify-message.ts'
-import { english, type OtpLanguage, otpTextOf } from './otp-texts.ts'
-import { filled, loginOtp, splitText, wholeMinutes } from './templates.ts'
+import { english, type OtpKey, type OtpLanguage, otpTextOf } from './otp-texts.ts'
+import { filled, firstSentence, otpKeyOf, splitText, wholeMinutes } from './templates.ts'
 import { isCodeInText, type TextBeforeCode } from './text-problems.ts'
 
 /** What a code's mail depends on. */
@@ -31,22 +31,27 @@ export function otpMail(
     readonly code: string
     readonly businessName: string | undefined
     readonly lifetimeSeconds: number
+    /** Undefined: the template is LOGIN_OTP. */
+    readonly loginId?: string | undefined
   },
   lang: string | undefined,
   textBeforeCode: TextBeforeCode,
 ): MailContent {
-  const mail = otpMailOf(brand, lang, textBeforeCode)
-  const { code, businessName = brand.displayName, lifetimeSeconds } = otp
-  const values = {
+  const { code, businessName = brand.displayName, lifetimeSeconds, loginId } = otp
+  const key = otpKeyOf(loginId)
+  const mail = otpMailOf(brand, key, lang, textBeforeCode)
+  const values: Record<string, string> = {
     otp: code,
     businessName,
     minutes: wholeMinutes(lifetimeSeconds),
     lifetime: mail.lifetime(lifetimeSeconds),
   }
-  const subject = filled(loginOtp.key, mail.subject, values)
-  const text = filled(loginOtp.key, mail.text, values)
+  if (loginId !== undefined) values.loginId = loginId
+  const subject = filled(key, mail.subject, values)
+  const text = filled(key, mail.text, values)
   values.businessName = escapeHtml(businessName)
-  return { subject, text, html: filled(loginOtp.key, mail.html, values), lang: mail.lang }
+  if (loginId !== undefined) values.loginId = escapeHtml(loginId)
+  return { subject, text, html: filled(key, mail.html, values), lang: mail.lang }
 }
 
 /** The parts as `splitText` returns them. */
@@ -56,28 +61,35 @@ interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly 
   readonly lifetime: (seconds: number) => string
 }
 
-/** By brand and requested language. A brand that changes is a new object. */
-const otpMails = new WeakMap<MailBrand, Map<string | undefined, OtpMail>>()
+/** By brand, template and requested language. A brand that changes is a new object. */
+const otpMails = new WeakMap<MailBrand, Map<string, OtpMail>>()
 
 /** Requests choose the tags, so their number has a bound. */
 const mostTags = 100
 
-function otpMailOf(brand: MailBrand, lang: string | undefined, textBeforeCode: TextBeforeCode): OtpMail {
+function otpMailOf(
+  brand: MailBrand,
+  key: OtpKey,
+  lang: string | undefined,
+  textBeforeCode: TextBeforeCode,
+): OtpMail {
   const mails = otpMails.get(brand)
-  const known = mails?.get(lang)
+  const place = `${key} ${lang ?? ''}`
+  const known = mails?.get(place)
   if (known) return known
-  const mail = newOtpMail(brand, lang, textBeforeCode)
-  if (mails && mails.size < mostTags) mails.set(lang, mail)
-  else otpMails.set(brand, new Map([[lang, mail]]))
+  const mail = newOtpMail(brand, key, lang, textBeforeCode)
+  if (mails && mails.size < mostTags) mails.set(place, mail)
+  else otpMails.set(brand, new Map([[place, mail]]))
   return mail
 }
 
 function newOtpMail(
   brand: MailBrand,
+  key: OtpKey,
   requested: string | undefined,
   textBeforeCode: TextBeforeCode,
 ): OtpMail {
-  const textOf = (from: TextsOfBrand) => otpTextOf(from, 'LOGIN_OTP', requested, 'EMAIL')
+  const textOf = (from: TextsOfBrand) => otpTextOf(from, key, requested, 'EMAIL')
   const chosen = textOf(brand)
   const ownText = chosen.own
   // A text that an earlier version stored may have the code in a URL (design D47).
@@ -85,7 +97,7 @@ function newOtpMail(
   const { lang, own, builtIn = english } = isUnsafe ? textOf({ lang: brand.lang, texts: noTexts }) : chosen
   const { subject, text, html } = own
     ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
-    : builtInMail(brand, builtIn)
+    : builtInMail(brand, key, builtIn)
   const { lifetime } = builtIn
   return { lang, lifetime, subject: splitText(subject), text: splitText(text), html: splitText(html) }
 }
@@ -93,24 +105,33 @@ function newOtpMail(
 /** A name such as "Acme Inc." keeps its own direction in a right-to-left mail. */
 const name = '<bdi>{{businessName}}</bdi>'
 
-function withName(text: string): string {
-  return escapeHtml(text).replaceAll('{{businessName}}', name)
+function withNames(text: string): string {
+  return escapeHtml(text).replaceAll(/\{\{(?:businessName|loginId)\}\}/g, '<bdi>$&</bdi>')
 }
 
-function builtInMail(look: MailLook, { tag, mail }: OtpLanguage): MailContent {
-  const { subject, intro, expiry, unrequested } = mail
+/** With a loginId, the first sentence of the SMS, around the code. */
+function introOf(key: OtpKey, { sms, mail }: OtpLanguage): readonly string[] {
+  if (key === 'LOGIN_OTP') return [mail.intro, '{{otp}}']
+  const parts = firstSentence(sms[key]).split(/(\{\{otp\}\})/)
+  return parts.map((part) => part.trim()).filter((part) => /\p{L}/u.test(part))
+}
+
+function builtInMail(look: MailLook, key: OtpKey, language: OtpLanguage): MailContent {
+  const { tag, mail } = language
+  const { subject, expiry, unrequested } = mail
+  const intro = introOf(key, language)
   const html = layout(look, tag, {
     title: escapeHtml(subject),
     preheader: escapeHtml(expiry),
     heading: { html: name, withLogo: false },
     content: [
-      paragraph(withName(intro)),
-      codeBox(look.color, '{{otp}}'),
+      ...intro.map((part) => (part === '{{otp}}' ? codeBox(look.color, part) : paragraph(withNames(part)))),
       paragraph(escapeHtml(expiry)),
-      smallPrint(withName(unrequested)),
+      smallPrint(withNames(unrequested)),
     ].join('\n'),
   })
-  return { subject, html, text: `${intro}\n\n    {{otp}}\n\n${expiry}\n\n${unrequested}\n` }
+  const lines = intro.map((part) => (part === '{{otp}}' ? `    ${part}` : part))
+  return { subject, html, text: `${[...lines, expiry, unrequested].join('\n\n')}\n` }
 }
 
 /** The code alone in its paragraph becomes the box. */
@@ -118,7 +139,7 @@ function ownHtml(look: MailLook, { subject, text, lang }: BrandText): string {
   const content = paragraphsOf(text.trim()).map((each) =>
     each.trim() === '{{otp}}'
       ? codeBox(look.color, '{{otp}}')
-      : paragraph(withLineBreaks(withName(each)).replace('{{otp}}', '<b dir="ltr">{{otp}}</b>')),
+      : paragraph(withLineBreaks(withNames(each)).replace('{{otp}}', '<b dir="ltr">{{otp}}</b>')),
   )
   return layout(look, lang, {
     title: escapeHtml(subject ?? ''),

@@ -468,6 +468,8 @@ export function isOtpKey(templateKey: string): templateKey is OtpKey {
   return Object.hasOwn(english.sms, templateKey)
 }
 
+export const otpKeysInWords = Object.keys(english.sms).join(' and ')
+
 export function smsTextOf({ own, builtIn }: OtpText, key: OtpKey): string {
   return own ? own.text : builtIn.sms[key]
 }

@@ -5,6 +5,7 @@ import { otpMail } from './emails.ts'
 import type { MailContent, SmsContent } from './notify-message.ts'
 import { notifySms, notifyTemplateOf } from './notify-texts.ts'
 import { plainOtp, refuseLongLoginId, registeredOtp } from './otp-sms.ts'
+import { isOtpKey, otpKeysInWords } from './otp-texts.ts'
 import { loginIdRule, type PreviewSettings, sampleCode, sampleFor } from './preview.ts'
 import { templateOf, templateVariables } from './templates.ts'
 import { optionalWords } from './words.ts'
@@ -41,11 +42,7 @@ export function sampleSms(
     throw new Failure('invalid_template', message)
   }
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = settings
-  const hasLoginId = templateKey === 'LOGIN_OTP_WITH_ID'
-  refuseOthers(values, hasLoginId ? [loginIdRule] : [])
-  const loginId = hasLoginId
-    ? optionalWords('loginId', values.loginId ?? sampleFor(loginIdRule), { max: 64 })
-    : undefined
+  const loginId = loginIdOf(templateKey, values)
   const otp = { code: sampleCode, businessName: brand.displayName, lifetimeSeconds, loginId }
   const plain = plainOtp(brand, otp, lang, segmentsOf)
   return {
@@ -69,9 +66,18 @@ export function sampleMail(
     textBeforeCode,
   }: Pick<PreviewSettings, 'otpTtlSeconds' | 'textBeforeCode'>,
 ): MailContent {
-  if (templateKey !== 'LOGIN_OTP') throw invalid('Only LOGIN_OTP has e-mail texts.')
-  refuseOthers(values, [])
-  return otpMail(brand, { code: sampleCode, businessName: undefined, lifetimeSeconds }, lang, textBeforeCode)
+  if (!isOtpKey(templateKey)) throw invalid(`Only ${otpKeysInWords} have e-mail texts.`)
+  const loginId = loginIdOf(templateKey, values)
+  const otp = { code: sampleCode, businessName: undefined, lifetimeSeconds, loginId }
+  return otpMail(brand, otp, lang, textBeforeCode)
+}
+
+function loginIdOf(templateKey: string, values: SampleRequest['values']): string | undefined {
+  const hasLoginId = templateKey === 'LOGIN_OTP_WITH_ID'
+  refuseOthers(values, hasLoginId ? [loginIdRule] : [])
+  return hasLoginId
+    ? optionalWords('loginId', values.loginId ?? sampleFor(loginIdRule), { max: 64 })
+    : undefined
 }
 
 function refuseOthers(values: SampleRequest['values'], rules: readonly { readonly name: string }[]): void {

@@ -236,6 +236,12 @@ export interface AutofillTargets {
 /** Its documentation does not say whether GSM-7 counts 7 or 8 bits a character. */
 const longestForRetriever = 140
 
+/** @param text of a code */
+export function firstSentence(text: string): string {
+  const [first = text] = text.split(betweenSentences)
+  return first
+}
+
 /** Thai has no full stop: its sentences are lines. */
 const betweenSentences = /(?<=[.।۔]) |(?<=。)(?!$)|\n/g
 

@@ -1,5 +1,6 @@
 import { type TextRule, textProblem } from '../body.ts'
 import type { BrandText, DeclaredVariable } from './brand-texts.ts'
+import { isOtpKey, otpKeysInWords } from './otp-texts.ts'
 import { templateKeys, templateOf } from './templates.ts'
 import { endsInUrl } from './words.ts'
 
@@ -75,7 +76,7 @@ function htmlProblems(html: string, own: PartRule, textBeforeCode: TextBeforeCod
 export const newTemplateKey = /^[A-Z][A-Z0-9_]{2,39}$/
 
 function keyProblem({ templateKey, channel }: TextFields): string | undefined {
-  if (channel === 'EMAIL' && templateKey !== 'LOGIN_OTP') return 'Only LOGIN_OTP has e-mail texts.'
+  if (channel === 'EMAIL' && !isOtpKey(templateKey)) return `Only ${otpKeysInWords} have e-mail texts.`
   if (templateOf(templateKey) || newTemplateKey.test(templateKey)) return undefined
   return `The template must be ${templateKeys.join(', ')}, or a new key: a letter and 2 to 39 more characters of A-Z, 0-9 and _.`
 }

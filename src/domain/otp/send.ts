@@ -32,7 +32,7 @@ import { otpMail } from '../messages/emails.ts'
 import { readLang } from '../messages/languages.ts'
 import { plainOtp, refuseLongLoginId, registeredOtp } from '../messages/otp-sms.ts'
 import type { Mail, Outcome, SmsMessage } from '../messages/providers.ts'
-import { loginOtp, type OtpValues } from '../messages/templates.ts'
+import { type OtpValues, otpKeyOf } from '../messages/templates.ts'
 import type { TextBeforeCode } from '../messages/text-problems.ts'
 import { optionalWords } from '../messages/words.ts'
 import { Charge } from '../money/charge.ts'
@@ -458,10 +458,10 @@ function codeMail(
   ports: SendOtpPorts,
   { requestId }: RequestContext,
   brand: BrandWithTexts,
-  { recipient, subject, businessName, lang }: Order,
+  { recipient, subject, businessName, loginId, lang }: Order,
   code: string,
 ): Mail {
-  const about = { code, businessName, lifetimeSeconds: ports.otpTtlSeconds }
+  const about = { code, businessName, lifetimeSeconds: ports.otpTtlSeconds, loginId }
   const mail = otpMail(brand, about, lang, ports.textBeforeCode)
   return {
     requestId,
@@ -470,7 +470,7 @@ function codeMail(
     to: recipient.identity,
     recipientSubject: subject[0],
     position: null,
-    template: loginOtp.key,
+    template: otpKeyOf(loginId),
     subject: mail.subject,
     html: mail.html,
     text: mail.text,

@@ -3,7 +3,7 @@ import { renderToString } from 'preact-render-to-string'
 import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/brands/brand.ts'
 import { registrationKeyOf, type TextTarget } from '../../../domain/messages/brand-texts.ts'
 import type { DraftPreview } from '../../../domain/messages/drafts.ts'
-import { otpLanguages } from '../../../domain/messages/otp-texts.ts'
+import { isOtpKey, otpLanguages } from '../../../domain/messages/otp-texts.ts'
 import { templateKeys } from '../../../domain/messages/templates.ts'
 import { type AuditRecord, actorName } from '../../../domain/operator/audit.ts'
 import { inWords } from '../../../domain/operator/texts.ts'
@@ -51,7 +51,7 @@ export function textsPage(pageContext: PageContext, model: TextsModel): string {
             options={Object.fromEntries(
               [...templateKeys, ...ownTemplateKeys(brand)].flatMap((key) => [
                 [`${key} SMS`, key],
-                ...(key === 'LOGIN_OTP' ? [[`${key} EMAIL`, `${key} e-mail`] as const] : []),
+                ...(isOtpKey(key) ? [[`${key} EMAIL`, `${key} e-mail`] as const] : []),
               ]),
             )}
           />

@@ -3,6 +3,7 @@ import { type Channel, parseChannel } from '../../../domain/contact.ts'
 import { type DeclaredVariable, isSameTarget, type TextTarget } from '../../../domain/messages/brand-texts.ts'
 import { builtInParts, draftPreview, type TextParts } from '../../../domain/messages/drafts.ts'
 import { canonicalTag } from '../../../domain/messages/languages.ts'
+import { isOtpKey } from '../../../domain/messages/otp-texts.ts'
 import { templateKeys, templateOf } from '../../../domain/messages/templates.ts'
 import { placeholdersFor } from '../../../domain/messages/text-problems.ts'
 import type { AuditRecord } from '../../../domain/operator/audit.ts'
@@ -192,7 +193,7 @@ function rowsOf({ lang, texts, loginIdEnabled }: BrandWithTexts): readonly TextT
     .filter((key) => loginIdEnabled || key !== 'LOGIN_OTP_WITH_ID')
     .flatMap((templateKey): TextTarget[] => [
       { templateKey, channel: 'SMS', lang },
-      ...(templateKey === 'LOGIN_OTP' ? [{ templateKey, channel: 'EMAIL', lang } as const] : []),
+      ...(isOtpKey(templateKey) ? [{ templateKey, channel: 'EMAIL', lang } as const] : []),
     ])
   const inOrder = templateKeys.flatMap((key) => [`${key} SMS`, `${key} EMAIL`])
   const place = ({ templateKey, channel }: TextTarget) =>
@@ -213,7 +214,7 @@ function targetIn(
 ): TextTarget | undefined {
   const lang = canonicalTag(tag)
   const isKnown = templateOf(templateKey) !== undefined || ownTemplateKeys(brand).includes(templateKey)
-  if (!isKnown || !lang || !channel || (channel === 'EMAIL' && templateKey !== 'LOGIN_OTP')) return undefined
+  if (!isKnown || !lang || !channel || (channel === 'EMAIL' && !isOtpKey(templateKey))) return undefined
   return { templateKey, channel, lang }
 }
 
