@@ -172,8 +172,11 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     guardCounts: flushed(figures.guardCounts),
     risingRejections: (at: number) =>
       flushed(rejections.flush)().then(() => flushed(figures.risingRejections)(at)),
-    saveReports: async (...[provider, reports, writesEvents]: Parameters<typeof saveReports>) =>
-      rejections.add(provider, await saveReports(provider, reports, writesEvents)),
+    async saveReports(...[provider, reports, writesEvents]: Parameters<typeof saveReports>): Promise<void> {
+      rejections.add(provider, await saveReports(provider, reports, writesEvents))
+      // The answer to a report promises it and its event. Both need the attempt, whose entry may still wait.
+      await flush()
+    },
     trace: flushed(eventLog.trace),
     deliveries: flushed(eventLog.deliveries),
     findDeliveries: flushed(eventLog.findDeliveries),

@@ -1,4 +1,5 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
 import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
@@ -9,7 +10,7 @@ import { contradictions, History, load, randomNumbers, readBack } from './suppor
 import { tester } from './support/operator.ts'
 import { policyOf } from './support/policy.ts'
 import { held, startReceiver } from './support/receiver.ts'
-import { startServer, type TestServer } from './support/server.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
@@ -43,6 +44,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
   return {
     database,
     receiver,
+    env: settings,
     async start(more: Readonly<Record<string, string>> = {}): Promise<TestServer> {
       const server = await startServer({ ...settings, ...more })
       running.add(server)
@@ -377,3 +379,66 @@ test('a server is killed while an event is on its way: the next server delivers 
   expect(new Set(hook.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(1)
   hook.stop()
 })
+
+test('a server is killed as it answers a delivery report: the next server has the report, and delivers its event', async () => {
+  const keys = { [credentials.appId]: credentials.apiKey }
+  const publicUrl = 'https://otp.example'
+  await using trace = await scene({
+    APP_CREDENTIALS: JSON.stringify(keys),
+    NODE_ENV: 'development',
+    PUBLIC_URL: publicUrl,
+  })
+  const hook = startReceiver(() => held().promise)
+  await trace.operate((policy) => policy.webhook(hook.url, ['message.delivered']))
+  const callbacks = await otpost(['callbacks'], trace.env)
+  const [, path = ''] = /^webhook: https:\/\/otp\.example(\S+)$/m.exec(callbacks.stdout) ?? []
+  const answered: string[] = []
+  for (let round = 0; round < 6; round++) {
+    const server = await trace.start()
+    const killed = Promise.withResolvers<void>()
+    trace.receiver.answer(({ body }) => {
+      // The report follows the answer to the message at once, and the crash the answer to the report.
+      setImmediate(async () => {
+        const report = signedReport(trace.receiver.secret, { id: body.id, status: 'delivered' })
+        const answer = await server.request('POST', path, report).catch(() => undefined)
+        server.child.kill('SIGKILL')
+        if (answer?.status === 200) answered.push(body.requestId)
+        killed.resolve()
+      })
+      return new Response()
+    })
+    const phones = Array.from({ length: 1 + round }, (_, place) => `1${2_000_000_000 + 10 * round + place}`)
+    const sends = phones.map((to) => server.post('/otp/send', { phone: to }).catch(() => undefined))
+    await killed.promise
+    await Promise.all(sends)
+    expect(await server.exited).toBe(137)
+  }
+  expect(answered.length).toBeGreaterThanOrEqual(6)
+
+  hook.answer(() => new Response())
+  const { app } = await trace.later(60)
+  const { events, context } = app
+  do {
+    events.tick()
+    await events.idle()
+  } while (events.waiting > 0)
+  const told = new Set(hook.received.map(({ body }) => body.data.requestId))
+  for (const requestId of answered) {
+    const deliveries = await context.eventLog.deliveries({ requestId, limit: 9 })
+    expect(deliveries.map(({ report }) => report?.status)).toEqual(['delivered'])
+    expect(told).toContain(requestId)
+  }
+  hook.stop()
+})
+
+/** As an SMS gateway behind the provider `webhook` sends it. */
+function signedReport(secret: string, fields: object): RequestInit {
+  const body = JSON.stringify(fields)
+  const at = new Date()
+  const signature = new Webhook(secret).sign('msg_1', at, body)
+  const timestamp = String(Math.floor(at.getTime() / 1000))
+  return {
+    headers: { 'webhook-id': 'msg_1', 'webhook-timestamp': timestamp, 'webhook-signature': signature },
+    body,
+  }
+}
