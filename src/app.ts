@@ -38,7 +38,7 @@ import { ActiveLimits } from './domain/events/active-limits.ts'
 import { EventDelivery, eventTimeoutMs } from './domain/events/event-delivery.ts'
 import { createEventLog } from './domain/events/event-log-writer.ts'
 import type { RequestEnded } from './domain/events/request-ended.ts'
-import { clockStat, ignoredForwardedStat } from './domain/events/stats.ts'
+import { clockStat, ignoredForwardedStat, rejectedReportStat } from './domain/events/stats.ts'
 import { Guard } from './domain/guard/guard.ts'
 import { ConditionAlerts } from './domain/health/condition-alerts.ts'
 import { Breakers } from './domain/messages/breaker.ts'
@@ -153,6 +153,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       smsRoutes,
       mailer,
       breakers,
+      lateCodes: context.eventLog.lateCodes,
       checkDatabase,
       stats,
       queue: { counts: () => queue.counts, status: context.jobs.status, now },
@@ -212,6 +213,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     runningRequest: (requestId) => httpRequests.find(requestId),
     pause: overrides.pause ?? ((ms) => pause(ms)),
     reportReceived: metrics?.reportReceived,
+    reportRejected: (provider, why) => context.eventLog.count(now(), rejectedReportStat(provider, why)),
     guard,
     ipIdentity,
     textOf,

@@ -4,7 +4,7 @@ import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
 import { textBeforeCode } from './adapters/email/code-in-html.ts'
 import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
 import { createApps } from './adapters/store/keys.ts'
-import { createRejectionCounter } from './adapters/store/rejection-counter.ts'
+import { createReportCounter } from './adapters/store/report-counter.ts'
 import type { OpenStore, RetainAfter, Storage } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
 import { mailboxOf, type Recipient } from './domain/contact.ts'
@@ -139,7 +139,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
-  const { saveEntries, saveReports, reportedMessages } = eventLog
+  const { saveEntries, saveReports, reportedMessages: reported, deliveredMessages: delivered } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -148,8 +148,8 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
       'the event log could not be written; the outcome of these requests is only in this log',
     )
   })
-  const rejections = createRejectionCounter(reportedMessages, count, (err) =>
-    log.error({ err }, 'failed delivery reports could not be counted by template'),
+  const reports = createReportCounter({ reported, delivered }, count, (err) =>
+    log.error({ err }, 'delivery reports could not be counted'),
   )
   const flushed =
     <Query extends unknown[], Result>(read: (...query: Query) => Promise<Result>) =>
@@ -159,10 +159,12 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     add,
     count,
     flush,
-    drain: () => rejections.flush().then(drain),
+    drain: () => reports.flush().then(drain),
     stats: () => ({ ...stats(), lastLostAt }),
     mark: flushed(figures.mark),
-    statistics: flushed(figures.statistics),
+    statistics: (...query: Parameters<typeof figures.statistics>) =>
+      flushed(reports.flush)().then(() => flushed(figures.statistics)(...query)),
+    lateCodes: reports.late,
     lastHour: flushed(figures.lastHour),
     recentAttempts: flushed(figures.recentAttempts),
     lastFailures: flushed(figures.lastFailures),
@@ -171,9 +173,9 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     countries: flushed(figures.countries),
     guardCounts: flushed(figures.guardCounts),
     risingRejections: (at: number) =>
-      flushed(rejections.flush)().then(() => flushed(figures.risingRejections)(at)),
-    async saveReports(...[provider, reports, writesEvents]: Parameters<typeof saveReports>): Promise<void> {
-      rejections.add(provider, await saveReports(provider, reports, writesEvents))
+      flushed(reports.flush)().then(() => flushed(figures.risingRejections)(at)),
+    async saveReports(...[provider, received, writesEvents]: Parameters<typeof saveReports>): Promise<void> {
+      reports.add(provider, await saveReports(provider, received, writesEvents))
       // The answer to a report promises it and its event. Both need the attempt, whose entry may still wait.
       await flush()
     },

@@ -254,6 +254,31 @@ describe.concurrent('otpost doctor', () => {
     ])
   })
 
+  test('names providers that deliver codes too late, and delivery reports that were rejected', async () => {
+    using here = await kept()
+    for (const what of ['late codes', 'reports']) expect((await examined(here.env)).of(what)).toEqual([])
+    const now = Date.now()
+    inDatabase(here.file, (driver) => {
+      const add = driver.prepare("INSERT INTO stats VALUES (?, ?, ?, 'SMS', ?, ?, ?, ?)")
+      const count = (at: number, kind: string, brand: string, provider: string, detail: string) => {
+        for (const stepMs of [60_000, 3_600_000, 86_400_000])
+          add.run(stepMs, at - (at % stepMs), kind, brand, provider, detail, 2)
+      }
+      for (const brand of ['acme', 'other']) count(now, 'late', brand, 'twilio', 'time-out')
+      count(now - 172_800_000, 'late', 'acme', 'old', 'time-out')
+      count(now, 'report-rejected', '', 'webhook', 'signature')
+      count(now, 'report-rejected', '', '', 'url')
+    })
+    const found = await examined({ ...here.env, PROVIDER_TIMEOUT_MS: '3000' })
+    expect(found.of('late codes')).toEqual([
+      'warn: twilio delivered 4 codes after PROVIDER_TIMEOUT_MS (3000 ms) in the last 24 hours, according to delivery reports. Their sends were answered 502 sms_failed, so the codes do not verify. → Set PROVIDER_TIMEOUT_MS to more than the response time of twilio, or name a faster provider before it in SMS_PLAIN or SMS_TEMPLATE.',
+    ])
+    expect(found.of('reports').sort()).toEqual([
+      'warn: otpost rejected 2 delivery reports of no provider of this server in the last 24 hours: their URL is not one of this server. → Enter the URL that `otpost callbacks` prints at the provider. It changes with the secret key.',
+      'warn: otpost rejected 2 delivery reports of webhook in the last 24 hours: their signature, key or time is wrong. → Compare the secret at the provider with the settings, and PUBLIC_URL with the URL that the provider calls. Somebody else may have sent them.',
+    ])
+  })
+
   test('does not change the database, even one of an older version', async () => {
     using here = await kept()
     inDatabase(here.file, (driver) => {

@@ -52,6 +52,7 @@ function world(
     },
     policy: () => policy,
     stopwatch: () => 0,
+    reportRejected: () => undefined,
     now: () => 1234,
   }
   const call: CallbackRequest = {

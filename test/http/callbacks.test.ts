@@ -275,6 +275,31 @@ test('a callback path created with a previous secret key is still accepted', asy
   await database.remove()
 })
 
+test('rejected delivery reports are counted by provider and cause', async () => {
+  await start(overWebhook)
+  const path = pathOf(app, 'webhook')
+  const report = { id: 'x', status: 'delivered' }
+  const other = `whsec_${Buffer.from('another secret, also of 32 bytes').toString('base64')}`
+  await app.request('POST', path, signed(app, report, other))
+  for (const body of [{}, []]) await app.request('POST', path, signed(app, body))
+  for (const wrong of [`${path}A`, path.replace('webhook', 'gone')]) {
+    await app.get(wrong)
+    await app.request('POST', wrong, signed(app, report))
+  }
+  await app.request('POST', path, signed(app, report))
+  await app.get('/elsewhere')
+  await app.app.context.eventLog.flush()
+  const counted = await app.database.query(
+    "SELECT provider, detail, count FROM stats WHERE kind = 'report-rejected' AND step_ms = 3600000",
+  )
+  expect(counted.map(({ provider, detail, count }) => `${provider} ${detail} ${count}`).sort()).toEqual([
+    ' url 2',
+    'webhook form 2',
+    'webhook signature 1',
+    'webhook url 2',
+  ])
+})
+
 describe('a callback', () => {
   beforeEach(() => start({ ...receiving, SMS_PLAIN: 'webhook,kannel' }))
 

@@ -81,7 +81,7 @@ function overview(
     failingAlerts = [],
     reviewNumbers = 0,
     clockStep,
-  }: Partial<Omit<OverviewModel, 'statistics'>> = {},
+  }: Partial<Omit<OverviewModel, 'statistics' | 'providerTimeoutMs'>> = {},
   about: Partial<Statistics> = {},
 ): OverviewModel {
   const hourMs = 3_600_000
@@ -111,6 +111,7 @@ function overview(
       ),
       failures: [],
       verifyTimes: { count: 0, bins: [], medianSeconds: null, p90Seconds: null },
+      late: [],
       ...about,
     },
     lastFailures,
@@ -119,6 +120,7 @@ function overview(
     providers,
     guard,
     rejections,
+    providerTimeoutMs: 4000,
     queue,
     webhooks,
     failingAlerts,

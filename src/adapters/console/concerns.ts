@@ -2,6 +2,7 @@ import type { ClockStep } from '../../domain/clock-watch.ts'
 import { countryName } from '../../domain/destinations/destination.ts'
 import { type CallFilter, type DeliveryFilter, errorClasses } from '../../domain/events/log-search.ts'
 import { rejectionWords } from '../../domain/events/rejections.ts'
+import { lateWords } from '../../domain/events/report-problems.ts'
 import {
   isTrouble,
   type LastHour,
@@ -138,6 +139,16 @@ export function concernsOf(model: OverviewModel): Concern[] {
     }
     const { brand, template } = rate
     add(true, `${problem} ${remedy}`, deliveriesPage({ brand, template, statuses: ['failed'] }), texts)
+  }
+  for (const codes of statistics.late) {
+    const { problem, remedy } = lateWords(codes, periodWords[period], model.providerTimeoutMs)
+    const { provider } = codes
+    add(
+      true,
+      `${problem} ${remedy}`,
+      deliveriesPage({ provider, since, statuses: ['delivered'] }),
+      settingsPage,
+    )
   }
   if (store.lostRequests > 0) {
     add(

@@ -91,6 +91,7 @@ export interface OverviewModel {
   readonly providers: readonly ProviderHealth[]
   readonly guard: GuardWarnings
   readonly rejections: readonly RejectionRate[]
+  readonly providerTimeoutMs: number
   readonly queue: QueueStatus & { readonly failed: number }
   readonly webhooks: readonly (Pick<Webhook, 'appId' | 'disabledAt'> & {
     readonly failing: FailingEvents | undefined

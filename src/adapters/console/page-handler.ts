@@ -113,6 +113,7 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly version: string
   readonly bun: string
   readonly databaseName: string
+  readonly providerTimeoutMs: number
   readonly publicUrl: string | undefined
   /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */
   readonly ownUrl: () => string

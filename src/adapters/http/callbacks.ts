@@ -1,6 +1,12 @@
 import { Elysia } from 'elysia'
 import type { RequestContext } from '../../domain/events/request-context.ts'
-import { type CallbackPorts, reportReader, takeReports } from '../../domain/messages/delivery-reports.ts'
+import type { FailureKind } from '../../domain/failures.ts'
+import {
+  type CallbackPorts,
+  type ReportRejection,
+  reportReader,
+  takeReports,
+} from '../../domain/messages/delivery-reports.ts'
 import type { CallbackRequest } from '../../domain/messages/providers.ts'
 import { onceAMinute } from '../../domain/once-a-minute.ts'
 import type { Log } from '../../domain/ports.ts'
@@ -12,6 +18,13 @@ const prefix = '/receipts/'
 
 /** Some providers report many messages at once, and do not retry a rejected request. */
 export const maxCallbackBytes = 2 * 1024 * 1024
+
+const rejections: Readonly<Partial<Record<FailureKind, ReportRejection>>> = {
+  route_not_found: 'url',
+  forbidden: 'signature',
+  validation_error: 'form',
+  body_too_large: 'form',
+}
 
 /** The status callback URLs of providers, by GET or POST. */
 export class Callbacks {
@@ -63,8 +76,8 @@ export class Callbacks {
   }
 
   /**
-   * Logs rejected delivery reports, since the next ones fail too, and operators do not see the logs of the provider. At most a
-   * line a minute for each provider has the number since the previous line.
+   * Counts and logs rejected delivery reports, since the next ones fail too, and operators do not see the logs of the provider. At
+   * most a line a minute for each provider has the number since the previous line.
    */
   private async warnOfRejected<T>(
     provider: string,
@@ -75,9 +88,13 @@ export class Callbacks {
       return await work()
     } catch (error) {
       const { kind, message } = failureOf(error)
-      if (kind !== 'internal_error' && this.ports.providers.some(({ name }) => name === provider)) {
+      const rejection = rejections[kind]
+      if (rejection === undefined) throw error
+      const isKnown = this.ports.providers.some(({ name }) => name === provider)
+      this.ports.reportRejected(isKnown ? provider : '', rejection)
+      if (isKnown) {
         const why =
-          kind === 'route_not_found'
+          rejection === 'url'
             ? 'its URL is not one of this server; enter the URL that `otpost callbacks` prints at the provider'
             : message
         this.limited(provider, (rejected) =>

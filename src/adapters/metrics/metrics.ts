@@ -111,6 +111,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     'provider',
     'status',
   )
+  const lateCodes = new Counter({
+    name: 'otpost_late_codes_total',
+    help: 'Codes that were delivered although their send had failed, according to delivery reports. They do not verify.',
+    labelNames: ['provider'],
+    registers,
+  })
   const feedback = counter(
     'otpost_conversion_feedback_total',
     'Verified codes to report to their provider, by outcome.',
@@ -248,6 +254,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     for (const operation of ['send', 'resend']) codesSent.inc({ operation, channel }, 0)
     for (const outcome of verdicts) verifications.inc({ channel, outcome }, 0)
   }
+  const reporting = new Set(inUse.filter(({ deliveryReports }) => deliveryReports).map(({ name }) => name))
   for (const { name, deliveryReports: reader, reportConversion } of inUse) {
     for (const status of reader ? reportStatuses : []) deliveryReports.inc({ provider: name, status }, 0)
     for (const outcome of sources.usesConversionFeedback && reportConversion ? feedbackOutcomes : []) {
@@ -324,6 +331,8 @@ export function createMetrics(sources: MetricSources): Metrics {
     eventLogLost.reset()
     eventLogLost.inc(eventLog.lost)
     setBreakers()
+    lateCodes.reset()
+    for (const name of reporting) lateCodes.inc({ provider: name }, sources.lateCodes.get(name) ?? 0)
     alertsTotal.reset()
     for (const [kind, count] of sources.alerts.counts) alertsTotal.inc({ kind }, count)
     eventsTotal.reset()

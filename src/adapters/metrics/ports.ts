@@ -12,6 +12,8 @@ export interface MetricSources {
   readonly mailer: Mailer
   readonly usesConversionFeedback: boolean
   readonly breakers: Pick<Breakers, 'states'>
+  /** Codes that were delivered although their send had failed, by provider. */
+  readonly lateCodes: ReadonlyMap<string, number>
   readonly alerts: {
     /** Stored alerts, by kind. */
     readonly counts: ReadonlyMap<string, number>

@@ -4,8 +4,8 @@ import type { Counted } from '../../domain/events/stats.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import {
   bestReports,
-  failureChanges,
   outranks,
+  reportChanges,
   reportCounts,
   reportEvents,
   type SavedReport,
@@ -57,7 +57,7 @@ export function createEventLogWriter(
         if (writesEvents)
           for (const event of reportEvents(saved))
             await eventInsert(inside as unknown as StoreOrm, events, event)
-        return failureChanges(saved)
+        return reportChanges(saved)
       }),
   }
 }

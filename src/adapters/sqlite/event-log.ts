@@ -2,8 +2,8 @@ import { eq, sql } from 'drizzle-orm'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import {
   bestReports,
-  failureChanges,
   outranks,
+  reportChanges,
   reportCounts,
   reportEvents,
   type SavedReport,
@@ -44,7 +44,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
         stats.add(reportCounts(provider, saved))
         if (writesEvents)
           for (const event of reportEvents(saved)) writeEffect(database, { kind: 'event', event })
-        return failureChanges(saved)
+        return reportChanges(saved)
       }),
   }
 }

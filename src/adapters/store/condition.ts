@@ -162,6 +162,9 @@ export interface StandbyFacts {
 export const ignoredForwardedQuery =
   "SELECT max(at) FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000"
 
+/** What doctor counts by hour and day. */
+const dayKinds = ['attempt', 'rejected', 'late', 'report-rejected'] as const
+
 /** SQLite has 0 and 1 for the flags of apps. */
 export const policyQueries = [
   'SELECT rule, brand_slug, action, CAST(providers AS TEXT), sender, route FROM destination_rules ORDER BY rule, brand_slug',
@@ -178,7 +181,7 @@ export const policyQueries = [
   "SELECT min(request_id) FROM notify_jobs WHERE state IN ('queued', 'sending')",
   'SELECT masked, brand_slug, expires_at FROM review_numbers ORDER BY created_at',
   `SELECT step_ms, at, kind, brand, provider, detail, sum(count) FROM stats
-  WHERE step_ms IN (3600000, 86400000) AND kind IN ('attempt', 'rejected')
+  WHERE step_ms IN (3600000, 86400000) AND kind IN (${dayKinds.map((kind) => `'${kind}'`).join()})
     AND at >= (SELECT max(at) FROM stats WHERE step_ms = 86400000) - 777600000
   GROUP BY step_ms, at, kind, brand, provider, detail`,
   `SELECT slug, display_name, CAST(notify_templates AS TEXT), login_id_enabled, domain, entity_id,
@@ -266,7 +269,7 @@ export function policyFacts([
     rejections: rejections.map(([stepMs, at, kind, brand, provider, detail, count]) => ({
       stepMs: Number(stepMs),
       at: Number(at),
-      kind: kind === 'rejected' ? 'rejected' : 'attempt',
+      kind: dayKinds.find((known) => known === kind) ?? 'attempt',
       brand: String(brand),
       provider: String(provider),
       detail: String(detail),

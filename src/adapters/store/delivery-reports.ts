@@ -52,9 +52,12 @@ export function reportCounts(provider: string, saved: readonly SavedReport[]): r
   return counted.take()
 }
 
-export function failureChanges(saved: readonly SavedReport[]): readonly ReportChange[] {
+export function reportChanges(saved: readonly SavedReport[]): readonly ReportChange[] {
   return saved.flatMap(({ report: { key, status, reason, at }, before }): ReportChange[] => {
-    if (status === 'failed') return [{ key, reason, at, times: 1 }]
-    return before?.status === 'failed' ? [{ key, reason: before.reason, at: before.at, times: -1 }] : []
+    if (status === 'pending') return []
+    const change = { key, status, reason, at, times: 1 } as const
+    return before?.status === 'failed'
+      ? [change, { key, status: 'failed', reason: before.reason, at: before.at, times: -1 }]
+      : [change]
   })
 }

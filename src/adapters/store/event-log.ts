@@ -30,19 +30,20 @@ import {
   traceOf,
 } from './event-rows.ts'
 import { createLogSearch, logFilters, pageOf, type SearchWindows } from './log-search.ts'
-import { reportedMessages } from './report-search.ts'
+import { deliveredMessages, reportedMessages } from './report-search.ts'
 
 export interface EventLogStore extends StoredEventLog, EventLogWriter {}
 
 export interface StoredEventLog extends EventLogReader {
   readonly messages: ReadMessages
   readonly reportedMessages: ReturnType<typeof reportedMessages>
+  readonly deliveredMessages: ReturnType<typeof deliveredMessages>
 }
 
 export interface EventLogWriter {
   /** Atomic; saves each request at most once. An entry never removes known values. */
   saveEntries(entries: readonly EventLogEntry[], counts: readonly Counted[]): Promise<void>
-  /** As of `DeliveryReportStore`. Resolves to the messages that failed, or failed no longer. */
+  /** As of `DeliveryReportStore`. Resolves to the messages that failed, failed no longer, or were delivered. */
   saveReports(
     provider: string,
     reports: readonly MessageReport[],
@@ -280,6 +281,7 @@ export function createEventLogReader(
       return { found: rows, since: next?.at ?? null }
     },
     reportedMessages: reportedMessages({ orm, tables: { attempts, requests } }),
+    deliveredMessages: deliveredMessages({ orm, tables: { attempts, requests } }),
     guarded: async (limit) => {
       const { requestId, guard } = requests
       const latest = sql`(SELECT ${requestId} FROM ${requests} ORDER BY ${requestId} DESC LIMIT ${mostSearched})`

@@ -1,20 +1,21 @@
-import { and, gte, inArray, lt, type SQL } from 'drizzle-orm'
-import { type ReportedMessage, requestIdOfKey } from '../../domain/messages/delivery-reports.ts'
+import { and, gte, inArray, isNotNull, lt, type SQL } from 'drizzle-orm'
+import {
+  type DeliveredMessage,
+  type ReportedMessage,
+  requestIdOfKey,
+} from '../../domain/messages/delivery-reports.ts'
 import { clockToleranceMs } from '../../domain/ports.ts'
 import { minuteMs } from '../../domain/time.ts'
 import type { StoreDatabase } from './database.ts'
-import { firstIdOf } from './event-rows.ts'
+import { type AttemptRow, firstIdOf } from './event-rows.ts'
 
 type Tables = {
   readonly orm: StoreDatabase['orm']
   readonly tables: Pick<StoreDatabase['tables'], 'attempts' | 'requests'>
 }
 
-interface Found {
-  readonly requestId: string
-  readonly reportKey: string | null
-  readonly brand: string | null
-  readonly template: string | null
+interface Found extends Pick<AttemptRow, 'requestId' | 'reportKey' | 'brand' | 'template' | 'reason'> {
+  readonly outcome: AttemptRow['outcome'] | null
 }
 
 /** The event log has no index by report key. Most reports arrive within minutes. */
@@ -65,6 +66,31 @@ export function reportedMessages(database: Tables) {
   }
 }
 
+/**
+ * @returns of these keys, which have the ID of their request, the delivered messages of requests that have ended. The others may not be
+ * in the event log yet.
+ */
+export function deliveredMessages(database: Tables) {
+  const read = attemptsIn(database)
+  const { requests } = database.tables
+  return async (keys: readonly string[]): Promise<ReadonlyMap<string, DeliveredMessage>> => {
+    const ids = keys.flatMap((key) => requestIdOfKey(key) ?? [])
+    const found = await read(new Set(keys), ({ requestId }) => inArray(requestId, ids))
+    const ended = await database.orm
+      .select({ requestId: requests.requestId, error: requests.error })
+      .from(requests)
+      .where(and(inArray(requests.requestId, ids), isNotNull(requests.status)))
+    const errors = new Map(ended.map(({ requestId, error }) => [requestId, error]))
+    return new Map(
+      [...found].flatMap(([key, { requestId, brand, template, outcome, reason }]) => {
+        const error = errors.get(requestId)
+        if (error === undefined || outcome === null) return []
+        return [[key, { brand: brand ?? '', template: template ?? '', outcome, reason, error }]]
+      }),
+    )
+  }
+}
+
 function attemptsIn({ orm, tables: { attempts, requests } }: Tables) {
   return async (
     keys: ReadonlySet<string>,
@@ -72,10 +98,10 @@ function attemptsIn({ orm, tables: { attempts, requests } }: Tables) {
   ): Promise<ReadonlyMap<string, Found>> => {
     const found = new Map<string, Found>()
     for (const table of [requests, attempts]) {
-      const { requestId, reportKey, brand, template } = table
+      const { requestId, reportKey, brand, template, outcome, reason } = table
       const isIn = and(areIn(table), inArray(reportKey, [...keys]))
       const rows: Found[] = await orm
-        .select({ requestId, reportKey, brand, template })
+        .select({ requestId, reportKey, brand, template, outcome, reason })
         .from(table)
         .where(isIn)
       for (const row of rows) if (row.reportKey !== null) found.set(row.reportKey, row)

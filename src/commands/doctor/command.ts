@@ -20,7 +20,7 @@ import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
 import { providerFindings, untestedFindings } from './providers.ts'
 import { queueFindings } from './queue.ts'
-import { rejectionFindings } from './rejections.ts'
+import { rejectionFindings, reportFindings } from './rejections.ts'
 import { reviewNumberFindings } from './review-numbers.ts'
 import { guardFindings, hasAddress, hostFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
@@ -83,7 +83,7 @@ function missingFindings(env: Env, config: StoreConfig, isMissing: boolean): rea
 
 function policyFindings(
   policy: PolicyFacts,
-  { alerts, appCredentials, limits, otpTtlSeconds, smtp }: Config,
+  { alerts, appCredentials, limits, otpTtlSeconds, providerTimeoutMs, smtp }: Config,
   destinations: DestinationConfig,
 ): readonly Finding[] {
   return [
@@ -96,6 +96,7 @@ function policyFindings(
     ...providerFindings(policy, Date.now()),
     ...untestedFindings(policy.accepted, destinations.routes, smtp !== undefined),
     ...rejectionFindings(policy.rejections, Date.now()),
+    ...reportFindings(policy.rejections, Date.now(), providerTimeoutMs),
     ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),
     ...webhookFindings(policy),
   ]

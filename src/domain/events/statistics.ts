@@ -60,6 +60,14 @@ export interface VerifyTimes {
   readonly p90Seconds: number | null
 }
 
+/** Codes of failed sends that were delivered after all, and do not verify. */
+export interface LateCodes {
+  readonly provider: string
+  readonly count: number
+  /** False: the provider answered an error, or the connection broke. */
+  readonly hasTimedOut: boolean
+}
+
 export interface Statistics {
   readonly period: Period
   readonly from: EpochMs
@@ -76,6 +84,8 @@ export interface Statistics {
   readonly tries: ReadonlyMap<string, readonly Tries[]>
   readonly failures: readonly FailureCount[]
   readonly verifyTimes: VerifyTimes
+  /** The most first. */
+  readonly late: readonly LateCodes[]
 }
 
 export interface ActiveLimit {

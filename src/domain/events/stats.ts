@@ -1,7 +1,12 @@
 import type { Channel } from '../contact.ts'
 import { unknownCountry } from '../guard/bucket.ts'
 import type { GuardCount } from '../guard/counts.ts'
-import type { ReportedMessage, reportRanks } from '../messages/delivery-reports.ts'
+import type {
+  DeliveredMessage,
+  ReportedMessage,
+  ReportRejection,
+  reportRanks,
+} from '../messages/delivery-reports.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../time.ts'
 import type { SavedRequest } from './event-log.ts'
 import { callResults } from './log-search.ts'
@@ -18,6 +23,7 @@ import {
   type Figures,
   type LastFailures,
   type LastHour,
+  type LateCodes,
   noFigures,
   type Period,
   type Point,
@@ -33,6 +39,8 @@ type StatKind =
   | 'attempt'
   | 'receipt'
   | 'rejected'
+  | 'late'
+  | 'report-rejected'
   | 'verify-time'
   | 'forwarded-ignored'
   | 'clock'
@@ -46,7 +54,7 @@ type CountryStatKind = 'sms' | 'sms-verified'
 /**
  * `detail`: an error code, `validation_error destination`, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
  * Separated by spaces, of an accepted SMS: the outcome and the template; of `rejected`: the template and the reason of its
- * delivery report; of `guard`: a bucket, a verdict, a country and an app; of `spend`, which counts millionths: a currency, a country
+ * delivery report; of `late`: whether the attempt timed out; of `report-rejected`: why; of `guard`: a bucket, a verdict, a country and an app; of `spend`, which counts millionths: a currency, a country
  * and an app.
  */
 export interface StatKey {
@@ -112,6 +120,22 @@ export function rejectedStat(
   reason: string | null,
 ): StatKey {
   return { kind: 'rejected', channel: 'SMS', brand, provider, detail: `${template} ${reason ?? ''}` }
+}
+
+/** Of a code that was delivered although its send failed. Undefined: it was not. */
+export function lateStat(
+  { brand, outcome, reason, error }: DeliveredMessage,
+  provider: string,
+): StatKey | undefined {
+  if (outcome !== 'unknown' || error !== 'sms_failed') return undefined
+  return { kind: 'late', channel: 'SMS', brand, provider, detail: reason === timedOut ? timedOut : 'error' }
+}
+
+const timedOut = 'time-out'
+
+/** @param provider empty: none of this server */
+export function rejectedReportStat(provider: string, why: ReportRejection): StatKey {
+  return { kind: 'report-rejected', channel: 'SMS', brand: '', provider, detail: why }
 }
 
 /** Upper bounds in seconds, from the send to the right code. */
@@ -254,6 +278,7 @@ export class StatisticsSum {
   private readonly tries = new Map<string, Map<EpochMs, { failed: number; all: number }>>()
   private readonly failures = new Map<string, FailureCount>()
   private readonly times: Counted[] = []
+  private readonly late: Counted[] = []
 
   constructor(
     private readonly period: Period,
@@ -265,6 +290,7 @@ export class StatisticsSum {
 
   add(statKey: Counted): void {
     if (statKey.kind === 'verify-time') this.times.push(statKey)
+    if (statKey.kind === 'late') this.late.push(statKey)
     const figure = figureOf(statKey)
     if (figure === undefined) return
     const { at, channel, brand, provider, count } = statKey
@@ -309,6 +335,7 @@ export class StatisticsSum {
       ),
       failures: [...this.failures.values()].sort((a, b) => b.count - a.count),
       verifyTimes: verifyTimes(this.times),
+      late: lateCodesIn(this.late),
     }
   }
 }
@@ -363,6 +390,27 @@ class Shares {
       (a, b) => busy(b) - busy(a) || (a.name < b.name ? -1 : 1),
     )
   }
+}
+
+export type ProviderCount = Pick<Counted, 'kind' | 'provider' | 'detail' | 'count'>
+
+/** Of this kind, by provider and detail; the most first. */
+export function providerCounts(
+  counts: readonly ProviderCount[],
+  kind: StatKind,
+): readonly Omit<ProviderCount, 'kind'>[] {
+  const own = counts.filter((each) => each.kind === kind)
+  return [...Map.groupBy(own, ({ provider, detail }) => `${provider} ${detail}`).values()]
+    .map((all) => all.reduce((sum, each) => ({ ...each, count: sum.count + each.count })))
+    .sort((one, other) => other.count - one.count)
+}
+
+export function lateCodesIn(counts: readonly ProviderCount[]): readonly LateCodes[] {
+  return providerCounts(counts, 'late').map(({ provider, detail, count }) => ({
+    provider,
+    count,
+    hasTimedOut: detail === timedOut,
+  }))
 }
 
 function verifyTimes(counted: readonly Counted[]): VerifyTimes {

@@ -1,3 +1,4 @@
+import type { Attempt } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
@@ -20,11 +21,11 @@ export interface DeliveryReportStore {
   saveReports(provider: string, reports: readonly MessageReport[], writesEvents: boolean): Promise<void>
 }
 
-/** A delivery report that made a message failed, or a later one that corrects it. */
+/** A message that failed or was delivered, according to its report. */
 export interface ReportChange extends Pick<MessageReport, 'key' | 'reason'> {
-  /** When the message failed. */
+  readonly status: 'failed' | 'delivered'
   readonly at: EpochMs
-  /** -1: it was delivered after all. */
+  /** -1: it did not fail, as an earlier report said. */
   readonly times: 1 | -1
 }
 
@@ -34,13 +35,28 @@ export interface ReportedMessage {
   readonly template: string
 }
 
+/** A message whose report says that it was delivered. */
+export interface DeliveredMessage extends ReportedMessage {
+  readonly outcome: Attempt['outcome']
+  readonly reason: string | null
+  /** The error code of its request. */
+  readonly error: string | null
+}
+
 /** The report key of an attempt with its own callback URL. Short, since providers limit URLs. */
 export function attemptKey(requestId: string, attempt: number): string {
   return `${requestId.replaceAll('-', '')}.${attempt.toString(36)}`
 }
 
-/** Undefined: a key of `providerReportKey`. */
+/** The ID of a message, for providers that report on it by our ID. It has the ID of the request, so that reports find it. */
+export function messageId(requestId: string, position: number | null): string {
+  return position === null ? requestId : `${requestId}.${position}`
+}
+
+/** Undefined: a key with a provider's own ID. */
 export function requestIdOfKey(key: string): string | undefined {
+  const [, own] = /^[a-z-]+:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.\d+)?$/.exec(key) ?? []
+  if (own !== undefined) return own
   const groups = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})\.[0-9a-z]+$/.exec(key)
   return groups ? groups.slice(1).join('-') : undefined
 }
@@ -56,6 +72,9 @@ export const reportRanks: Readonly<Record<DeliveryReportState['status'], number>
   delivered: 2,
 }
 
+/** Why a delivery report is rejected. `url`: of another provider, or with a wrong token. */
+export type ReportRejection = 'url' | 'signature' | 'form'
+
 export interface CallbackPorts {
   readonly providers: readonly SmsProvider[]
   readonly secrets: Pick<Secrets, 'isCallbackToken'>
@@ -64,6 +83,8 @@ export interface CallbackPorts {
   readonly now: Clock
   readonly stopwatch: Stopwatch
   readonly reportReceived?: ((provider: string, status: DeliveryReportState['status']) => void) | undefined
+  /** `provider` is empty if the URL names none of this server. */
+  readonly reportRejected: (provider: string, why: ReportRejection) => void
 }
 
 export function attemptPath(

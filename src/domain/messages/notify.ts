@@ -25,6 +25,7 @@ import type { Policy, ReadPolicy } from '../policy.ts'
 import type { Sealing, Secrets } from '../ports.ts'
 import { dayMs, type EpochMs } from '../time.ts'
 import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
+import { messageId } from './delivery-reports.ts'
 import { mailRoom, renderMail } from './emails.ts'
 import { readLang } from './languages.ts'
 import { messageStatus, recipientIndex } from './message-status.ts'
@@ -159,7 +160,12 @@ const notifyBySms: Handler = async (ports, context, body, { app, policy, key }) 
   const grants = await claim(ports, context, [global, ...charge.claims()], key)
   try {
     await deliverToAll(ports, context, 'SMS', policy, messages, ({ way, charging }, subject, position) =>
-      sendSms(ports, context, { id: ports.secrets.newId(), parts, way, subject, position }, charging),
+      sendSms(
+        ports,
+        context,
+        { id: messageId(context.requestId, position), parts, way, subject, position },
+        charging,
+      ),
     )
   } finally {
     await giveBackUnspent(ports, context, charge.unspent(grants))

@@ -13,6 +13,7 @@ import type { ReadPolicy } from '../policy.ts'
 import { clockToleranceMs, type Log, type Sealing, type Secrets } from '../ports.ts'
 import { type EpochMs, minuteMs, type Stopwatch } from '../time.ts'
 import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
+import { messageId } from './delivery-reports.ts'
 import {
   giveBackUnspent,
   type MailContent,
@@ -281,7 +282,7 @@ export class QueueWorker implements JobQueue {
     try {
       const parts = smsParts(requestId, brand, content)
       // The same at each try, so that the receiver recognizes a retry.
-      const id = `${requestId}.${position}`
+      const id = messageId(requestId, position)
       return await sendSms(ports, context, { id, parts, way, subject: recipientHash, position }, charging)
     } finally {
       await giveBackUnspent(ports, context, charge.unspent(grants))

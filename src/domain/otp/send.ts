@@ -28,6 +28,7 @@ import {
   smsSteps,
   withoutProvider,
 } from '../messages/delivery.ts'
+import { messageId } from '../messages/delivery-reports.ts'
 import { otpMail } from '../messages/emails.ts'
 import { readLang } from '../messages/languages.ts'
 import { plainOtp, refuseLongLoginId, registeredOtp } from '../messages/otp-sms.ts'
@@ -489,7 +490,7 @@ function codeSms(
   const plain = plainOtp(brand, { code, businessName, lifetimeSeconds, loginId }, lang, segmentsOf)
   const { templateKey: key, text, variables } = plain.rendered
   return {
-    id: ports.secrets.newId(),
+    id: messageId(requestId, null),
     requestId,
     brandSlug: brand.slug,
     brandName: brand.displayName,

@@ -74,6 +74,7 @@ export function serverRoutes({ get, ports, settings }: PageHandler): void {
         providers,
         guard,
         rejections,
+        providerTimeoutMs: settings.providerTimeoutMs,
         queue: { ...queue, failed },
         webhooks: policy.webhooks.map(({ appId, disabledAt }) => ({
           appId,
