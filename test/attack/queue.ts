@@ -39,6 +39,38 @@ const phones = (from: number, count: number) =>
 
 export const queueAttacks: readonly Attack[] = [
   {
+    title: '21,000 asynchronous messages of an app, to fill the queue of all',
+    async play(check) {
+      await using gateway = await slowGateway()
+      await using target = await startTarget(gateway.settings)
+      const requests = Array.from({ length: 210 }, (_, request) => ({
+        ...gateway.flood,
+        to: phones(100 * (request % 90), 100),
+        async: true,
+      })).values()
+      const answers: Answer[] = []
+      const work = async () => {
+        for (const request of requests) answers.push(await target.post('/notify', request))
+      }
+      await Promise.all(Array.from({ length: 10 }, work))
+      // Jobs that ended meanwhile made room.
+      const stored = answers.filter(({ status }) => status === 202).length
+      check(100 * stored - gateway.received.length <= 20_000, `${stored} requests were accepted`)
+      const isFull = ({ status, body }: Answer) => status === 429 && body.reason === 'queue'
+      check(answers.some(isFull), 'no request was rejected')
+      const [phone = ''] = phones(9500, 1)
+      const body = { channel: 'SMS', brandId: 'acme', message: 'Ready', to: [phone], async: true }
+      const other = await target.post('/notify', body)
+      check(other.status === 202, `another app: ${verdict(other)}`)
+      const before = gateway.received.length
+      while (!gateway.received.some((call) => call.body.to === phone)) {
+        await Bun.sleep(10)
+        const jobs = gateway.received.length - before
+        if (jobs > 24) return check(false, `${jobs} jobs were sent before that of another app`)
+      }
+    },
+  },
+  {
     title: '60 notifications to 100 recipients each, so that the codes of another app fail',
     async play(check) {
       await using gateway = await slowGateway()

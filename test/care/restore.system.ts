@@ -17,6 +17,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
 import { inviteOperator, removeOperator, setRole } from '../../src/domain/operator/account-changes.ts'
 import { issueApp, putBrand, revokeApp, setBrandStatus } from '../../src/domain/operator/operator.ts'
+import { retryJobs } from '../../src/domain/operator/queue.ts'
 import { createTestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { otpost, startServer } from '../support/server.ts'
@@ -96,21 +97,37 @@ test('what was spent of a budget after the backup stays spent, and alerts are no
   expect(counters()).toContainEqual(['budget:server', 'month:5', 40, 9e12])
 })
 
-test('asynchronous notifications that waited are not sent again', async () => {
+test('asynchronous notifications that waited are not sent again, until an operator retries them', async () => {
   using here = place()
-  await marked(here.file, 'backed')
-  const job = (position: number, state: string) =>
-    `INSERT INTO notify_jobs VALUES ('a', ${position}, '${state}', '12025550143', 'hash', '12*******43', 1, 1, 5, NULL, 5, NULL)`
-  inDatabase(
-    here.file,
-    (driver) => void driver.exec([job(1, 'queued'), job(2, 'sending'), job(3, 'failed')].join(';')),
-  )
+  const before = await createTestApp({
+    ...here.env,
+    SMTP_URL: 'smtp://127.0.0.1:1',
+    MAIL_FROM: 'a@example.com',
+  })
+  const mail = { channel: 'EMAIL', subject: 'Ready', html: '<p>Ready</p>', async: true }
+  const to = ['ann@example.com', 'bob@example.com', 'cem@example.com']
+  const { body } = await before.post('/notify', { ...mail, to })
+  await before.app.queue.idle()
+  const change = 'UPDATE notify_jobs SET state = ? WHERE position = ?'
+  inDatabase(here.file, (driver) => {
+    driver.prepare(change).run('sending', 2)
+    driver.prepare(change).run('failed', 3)
+  })
   await here.backUp(here.at('backup.db'))
+  await before.close()
   expect(here.restore(here.at('backup.db'))).toMatchObject({ unknownJobs: 2 })
-  const states = inDatabase(here.file, (driver) =>
-    driver.prepare('SELECT state FROM notify_jobs ORDER BY position').pluck().all(),
-  )
-  expect(states).toEqual(['unknown', 'unknown', 'failed'])
+  const after = await createTestApp(here.env)
+  after.clock.now = before.clock.now
+  const { jobs, acting } = after.app.context
+  const states = async () => (await jobs.ofRequest(body.requestId)).map(({ state }) => state)
+  after.app.queue.tick()
+  await after.app.queue.idle()
+  expect(await states()).toEqual(['unknown', 'unknown', 'failed'])
+  await retryJobs({ ...acting(tester), jobs }, body.requestId, { includesUnknown: true })
+  after.app.queue.tick()
+  await after.app.queue.idle()
+  expect((await after.outbox()).map((message) => message.to).toSorted()).toEqual(to)
+  await after.close()
 })
 
 test.skipIf(process.getuid?.() !== 0)(
