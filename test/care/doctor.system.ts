@@ -22,6 +22,7 @@ import type { Reach } from '../../src/commands/doctor/reach.ts'
 import { databaseFindings } from '../../src/commands/doctor/sqlite.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { settingWarnings } from '../../src/config/warnings.ts'
+import { clockStat } from '../../src/domain/events/stats.ts'
 import { addAccount } from '../support/accounts.ts'
 import { createTestApp } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
@@ -427,6 +428,7 @@ describe.concurrent('otpost doctor', () => {
     const service = await createTestApp(here.env)
     service.clock.now = Date.now() + 7_200_000
     await service.eventsOf(await service.post('/otp/send', { phone: '12025550143' }))
+    service.app.context.eventLog.count(Date.now(), clockStat(-7_200_000), 7200)
     await service.close()
     const { of, failures } = await examined({ ...here.env, ...webhookAt(ahead.url) })
     expect(of('clock')).toEqual([
@@ -434,6 +436,7 @@ describe.concurrent('otpost doctor', () => {
         /^fail: The clock of this machine is 3[56]\d\d s behind the clock of 127\.0\.0\.1:\d+\. Providers reject/,
       ),
       expect.stringMatching(/^warn: The latest request in the database is 7[12]\d\d s in the future/),
+      expect.stringMatching(/^warn: The clock of a server was set back by 7200 s in the hour from 2/),
     ])
     expect(failures).toEqual(['clock'])
   })

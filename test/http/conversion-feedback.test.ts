@@ -10,6 +10,7 @@ const feedbackPath = `/2010-04-01/Accounts/${account}/Messages/${sid}/Feedback.j
 
 let twilio: ReturnType<typeof startProviderDouble>
 let app: TestApp
+let elapsedMs = 0
 
 beforeEach(() => {
   twilio = startProviderDouble(() => Response.json({ sid, status: 'queued' }, { status: 201 }))
@@ -20,7 +21,7 @@ afterEach(async () => {
 })
 
 async function start(env: Readonly<Record<string, string>>): Promise<void> {
-  app = await createTestApp({
+  const settings = {
     SMS_PLAIN: 'twilio',
     TWILIO_ACCOUNT_SID: account,
     TWILIO_AUTH_TOKEN: '0123456789abcdef0123456789abcdef',
@@ -28,7 +29,8 @@ async function start(env: Readonly<Record<string, string>>): Promise<void> {
     TWILIO_BASE_URL: twilio.url,
     METRICS_TOKEN: 'token-of-the-scraper',
     ...env,
-  })
+  }
+  app = await createTestApp(settings, { stopwatch: () => elapsedMs })
 }
 
 /** Sends a code and verifies it; returns the status of the second answer. */
@@ -104,7 +106,7 @@ describe('CONVERSION_FEEDBACK', () => {
     await counted('rejected', 3)
     const line = { provider: 'twilio', outcome: 'rejected', reason: '20404' }
     expect(lines()).toEqual([{ ...line, failures: 1 }])
-    app.advance(60)
+    elapsedMs += 60_000
     expect((await app.post('/otp/verify', { phone: later, otp: codes.at(-1) })).status).toBe(200)
     await counted('rejected', 4)
     expect(lines()).toEqual([
