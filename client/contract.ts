@@ -40,9 +40,10 @@ export interface SmsOtpSendRequest {
    */
   readonly businessName?: string
   /**
-   * The language of the message, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else
-   * of its base language, of the language of the brand, English. An unknown or malformed tag is no
-   * error. On the template route, only the brand's language and languages with a registration count.
+   * The language of the message, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language header.
+   * The text is that of the tag, else of its base language, of the language of the brand, English. An
+   * unknown or malformed tag is no error. On the template route, only the brand's language and
+   * languages with a registration count.
    */
   readonly lang?: string
   /**
@@ -81,9 +82,10 @@ export interface EmailOtpSendRequest {
    */
   readonly businessName?: string
   /**
-   * The language of the message, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag, else
-   * of its base language, of the language of the brand, English. An unknown or malformed tag is no
-   * error. On the template route, only the brand's language and languages with a registration count.
+   * The language of the message, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language header.
+   * The text is that of the tag, else of its base language, of the language of the brand, English. An
+   * unknown or malformed tag is no error. On the template route, only the brand's language and
+   * languages with a registration count.
    */
   readonly lang?: string
   /**
@@ -303,9 +305,10 @@ export interface TextSmsRequest {
    */
   readonly reference?: string
   /**
-   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
-   * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-   * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
+   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language
+   * header. The text is that of the tag, else of its base language, of the language of the brand,
+   * English. An unknown or malformed tag is no error. Built-in texts are in English. Of an e-mail with
+   * `template`: the language that it is in.
    */
   readonly lang?: string
   /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -353,9 +356,10 @@ export type TemplateSmsRequest =
        */
       readonly reference?: string
       /**
-       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
-       * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-       * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
+       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language
+       * header. The text is that of the tag, else of its base language, of the language of the brand,
+       * English. An unknown or malformed tag is no error. Built-in texts are in English. Of an e-mail with
+       * `template`: the language that it is in.
        */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -407,9 +411,10 @@ export type TemplateSmsRequest =
        */
       readonly reference?: string
       /**
-       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
-       * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-       * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
+       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language
+       * header. The text is that of the tag, else of its base language, of the language of the brand,
+       * English. An unknown or malformed tag is no error. Built-in texts are in English. Of an e-mail with
+       * `template`: the language that it is in.
        */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -457,9 +462,10 @@ export type TemplateSmsRequest =
        */
       readonly reference?: string
       /**
-       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
-       * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-       * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
+       * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language
+       * header. The text is that of the tag, else of its base language, of the language of the brand,
+       * English. An unknown or malformed tag is no error. Built-in texts are in English. Of an e-mail with
+       * `template`: the language that it is in.
        */
       readonly lang?: string
       /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
@@ -513,9 +519,10 @@ export interface HtmlEmailRequest {
    */
   readonly reference?: string
   /**
-   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
-   * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-   * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
+   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language
+   * header. The text is that of the tag, else of its base language, of the language of the brand,
+   * English. An unknown or malformed tag is no error. Built-in texts are in English. Of an e-mail with
+   * `template`: the language that it is in.
    */
   readonly lang?: string
   /**
@@ -556,9 +563,10 @@ export interface TemplateEmailRequest {
    */
   readonly reference?: string
   /**
-   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR. The text is that of the tag,
-   * else of its base language, of the language of the brand, English. An unknown or malformed tag is no
-   * error. Built-in texts are in English. Of an e-mail with `template`: the language that it is in.
+   * The language of a template SMS, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language
+   * header. The text is that of the tag, else of its base language, of the language of the brand,
+   * English. An unknown or malformed tag is no error. Built-in texts are in English. Of an e-mail with
+   * `template`: the language that it is in.
    */
   readonly lang?: string
   /**

@@ -62,6 +62,7 @@ describe("a brand's own text", () => {
       ['sv-se', 'svenska #'],
       ['sv', 'हिन्दी #'],
       ['en-GB', 'English #'],
+      ['da, en;q=0.8, sv-SE;q=0.9', 'svenska #'],
       [{ lang: 'en' }, 'हिन्दी #'],
     ]
     for (const [lang, text] of rows) expect(await textFor(lang)).toBe(text)

@@ -27,7 +27,7 @@ import { dayMs, type EpochMs } from '../time.ts'
 import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from './delivery.ts'
 import { messageId } from './delivery-reports.ts'
 import { mailRoom, renderMail } from './emails.ts'
-import { readLang } from './languages.ts'
+import { preferredTags, readLang } from './languages.ts'
 import { messageStatus, recipientIndex } from './message-status.ts'
 import {
   giveBackUnspent,
@@ -316,7 +316,7 @@ function readMail(
   body: Body,
   textOf: NotifyPorts['textOf'],
   brand: Brand | undefined,
-  lang = brand?.lang,
+  lang: string | undefined,
 ): MailContent {
   refuseFields(body, smsFields, 'SMS')
   refuseOtp(body)
@@ -331,7 +331,8 @@ function readMail(
   }
   if (isGiven(data) && !isObject(data)) throw invalidField('data', 'must be an object.')
   const source = text('template', template, { max: notifySizes.template, lines: 'many' })
-  return { subject, ...renderMail(subject, source, isObject(data) ? data : {}, { look: brand, lang }) }
+  const [first] = preferredTags(lang, brand?.lang)
+  return { subject, ...renderMail(subject, source, isObject(data) ? data : {}, { look: brand, lang: first }) }
 }
 
 /** The optional fields of every mode. */
