@@ -64,6 +64,7 @@ const tables: readonly Table[] = [
   schema.guardPrefixes,
   schema.verifiedNumbers,
   schema.prices,
+  schema.priceLists,
   schema.budgets,
   schema.alerts,
   schema.alertDeliveries,

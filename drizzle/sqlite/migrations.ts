@@ -14,6 +14,7 @@ import texts from './0011_texts.sql' with { type: 'text' }
 import operators from './0012_operators.sql' with { type: 'text' }
 import clockAndSecrets from './0013_clock_and_secrets.sql' with { type: 'text' }
 import queueTurns from './0014_queue_turns.sql' with { type: 'text' }
+import priceGenerations from './0015_price_generations.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -33,4 +34,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0012_operators': operators,
   '0013_clock_and_secrets': clockAndSecrets,
   '0014_queue_turns': queueTurns,
+  '0015_price_generations': priceGenerations,
 })

@@ -187,6 +187,7 @@ const words: Readonly<Record<Transferred['table'], string>> = {
   guard_prefixes: 'prefixes of the guard',
   verified_numbers: 'verified numbers',
   prices: 'prices',
+  price_lists: 'price lists',
   budgets: 'budgets',
   alerts: 'alerts',
   alert_deliveries: 'waiting alerts',

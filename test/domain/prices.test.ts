@@ -137,7 +137,8 @@ describe('relative prices', () => {
 })
 
 describe('import', () => {
-  const current = [row('44', 0.04), row('45', 0.05), row('44', 0.03, 'twilio'), row('44', 0.02, 'vonage')]
+  const group = (provider: string | null, count: number) => ({ provider, currency: 'EUR', count })
+  const current = [group(null, 2), group('twilio', 1), group('vonage', 1)]
 
   test('replaces the prices of the named providers and keeps the others', () => {
     const next = [row('46', 0.06), row('46', 0.05, 'twilio')]
@@ -161,8 +162,8 @@ describe('import', () => {
   test('needs prices, and stores at most 200,000', () => {
     expect(importPrices(current, []).problems).toEqual(['The file has no prices.'])
     const many = Array.from({ length: 199_999 }, (_, index) => row(String(100_000 + index), 1, 'sns'))
-    expect(importPrices(current.slice(0, 1), many).problems).toEqual([])
-    expect(importPrices(current.slice(0, 2), many).problems[0]).toStartWith('The import would store 200001')
+    expect(importPrices([group(null, 1)], many).problems).toEqual([])
+    expect(importPrices([group(null, 2)], many).problems[0]).toStartWith('The import would store 200001')
   })
 
   test('reports each bad line, and the number of those after the hundredth', () => {

@@ -7,7 +7,7 @@ import { type Counted, countryStat, spendStat } from '../../src/domain/events/st
 import type { BucketRow } from '../../src/domain/guard/bucket.ts'
 import type { AlertDelivery } from '../../src/domain/money/alerts.ts'
 import { type Budget, budgetClaim } from '../../src/domain/money/budgets.ts'
-import type { PriceRow } from '../../src/domain/money/prices.ts'
+import type { PriceGroup, PriceRow } from '../../src/domain/money/prices.ts'
 import type { GuardPrefix } from '../../src/domain/operator/policy.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
 import type { Clock } from '../../src/domain/time.ts'
@@ -326,13 +326,17 @@ function testPrices(stores: () => MoneyStores): void {
         false,
         true,
       ])
-      const seen: (readonly PriceRow[])[] = []
+      const seen: (readonly PriceGroup[])[] = []
       const next = [price('49', 9_000_000_000_000_000)]
       await prices.change(by, (current) => {
-        seen.push(sorted(current))
+        seen.push(current)
         return { removeGroups: [null], save: next, entry }
       })
-      expect(seen.at(-1)).toEqual(sorted(save))
+      const groups = [
+        { provider: null, currency: 'EUR', count: 2 },
+        { provider: 'twilio', currency: 'EUR', count: 1 },
+      ]
+      expect(seen.at(-1)?.toSorted((one, other) => other.count - one.count)).toEqual(groups)
       expect(sorted(await prices.rows())).toEqual(sorted([...next, price('44', 35_000, 'twilio')]))
       expect((await audit.list({ limit: 9 })).map(({ action, target }) => [action, target])).toEqual([
         ['price.imported', 'prices'],
@@ -360,6 +364,42 @@ function testPrices(stores: () => MoneyStores): void {
         expect(new Set(rows.map(({ currency }) => currency)).size).toBe(1)
       }
       expect((await prices.rows())[0]?.currency).toBe('GBP')
+    })
+
+    test('an import lets other changes in between, and readers see the prices before or after it', async () => {
+      const { prices, policy } = stores()
+      const list = (priceMicros: number) =>
+        Array.from({ length: 5000 }, (_, index) => price(String(1000 + index), priceMicros))
+      const read = async () => new Set((await prices.rows()).map(({ priceMicros }) => priceMicros))
+      await prices.change(by, () => ({ removeGroups: [null], save: list(1), entry }))
+      const ended: string[] = []
+      const importing = prices
+        .change(by, () => ({ removeGroups: [null], save: list(2), entry }))
+        .then(() => ended.push('import'))
+      await policy.change(by, () => ({ entry: null })).then(() => ended.push('other'))
+      expect(await read()).toEqual(new Set([1]))
+      await importing
+      expect(ended).toEqual(['other', 'import'])
+      expect(await read()).toEqual(new Set([2]))
+    })
+
+    test('of two imports at once each is stored whole or not at all', async () => {
+      const { prices } = stores()
+      const list = (priceMicros: number) =>
+        Array.from({ length: 5000 }, (_, index) => price(String(1000 + index), priceMicros))
+      const change = (priceMicros: number) =>
+        prices
+          .change(by, () => ({ removeGroups: [null], save: list(priceMicros), entry }))
+          .then(
+            () => 'stored',
+            (error: Error) => error.message,
+          )
+      const results = await Promise.all([change(1), change(2), change(3)])
+      expect(results).toContain('stored')
+      for (const result of results) expect(result).toMatch(/^stored$|^Another import ran/)
+      const rows = await prices.rows()
+      expect(rows).toHaveLength(5000)
+      expect(new Set(rows.map(({ priceMicros }) => priceMicros)).size).toBe(1)
     })
 
     test('a rejected import changes nothing', async () => {

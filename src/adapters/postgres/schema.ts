@@ -242,13 +242,20 @@ export const verifiedNumbers = pgTable('verified_numbers', {
 export const prices = pgTable(
   'prices',
   {
-    prefix: key('prefix').notNull(),
+    generation: integer().notNull(),
     provider: key('provider').notNull(),
+    prefix: key('prefix').notNull(),
     priceMicros: bigint('price_micros', { mode: 'number' }).notNull(),
     currency: text().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.prefix, table.provider] })],
+  (table) => [primaryKey({ columns: [table.generation, table.provider, table.prefix] })],
 )
+
+export const priceLists = pgTable('price_lists', {
+  provider: key('provider').primaryKey(),
+  generation: integer(),
+  next: integer(),
+})
 
 export const budgets = pgTable(
   'budgets',

@@ -213,15 +213,24 @@ export const verifiedNumbers = sqliteTable('verified_numbers', {
 export const prices = sqliteTable(
   'prices',
   {
-    prefix: text().notNull(),
+    /** An import writes a new generation. */
+    generation: integer().notNull(),
     /** Empty: every provider. */
     provider: text().notNull(),
+    prefix: text().notNull(),
     /** Per segment, in millionths of the currency. */
     priceMicros: integer('price_micros').notNull(),
     currency: text().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.prefix, table.provider] })],
+  (table) => [primaryKey({ columns: [table.generation, table.provider, table.prefix] })],
 )
+
+/** The generation of each provider's prices in force. */
+export const priceLists = sqliteTable('price_lists', {
+  provider: text().primaryKey().notNull(),
+  generation: integer(),
+  next: integer(),
+})
 
 export const budgets = sqliteTable(
   'budgets',

@@ -40,7 +40,18 @@ export type KeyRow = AppKey & { readonly keySha256: string; readonly appId: stri
 
 export type RuleRow = Omit<DestinationRule, 'brandSlug'> & { readonly brandSlug: string }
 
-export type PriceTableRow = Omit<PriceRow, 'provider'> & { readonly provider: string }
+export interface PriceTableRow extends Omit<PriceRow, 'provider'> {
+  readonly generation: number
+  /** Empty: every provider. */
+  readonly provider: string
+}
+
+export interface PriceListRow extends Pick<PriceTableRow, 'provider'> {
+  /** Null: none is in force yet. */
+  readonly generation: number | null
+  /** Announced: it will be in force soon. */
+  readonly next: number | null
+}
 
 export type ScopeRow = Omit<AppScope, 'brands'>
 
@@ -83,6 +94,7 @@ export interface Tables {
   readonly guardBuckets: StoreTable<BucketRow>
   readonly verifiedNumbers: StoreTable<VerifiedNumber>
   readonly prices: StoreTable<PriceTableRow>
+  readonly priceLists: StoreTable<PriceListRow>
   readonly budgets: StoreTable<Budget>
   readonly alerts: StoreTable<Alert>
   readonly alertDeliveries: StoreTable<AlertDeliveryRow>

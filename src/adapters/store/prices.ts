@@ -1,89 +1,233 @@
-import { desc, eq, inArray, sql } from 'drizzle-orm'
-import type { PriceList, PriceRow } from '../../domain/money/prices.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { and, asc, eq, gt, inArray, lt, lte, max, sql } from 'drizzle-orm'
+import type { Budget } from '../../domain/money/budgets.ts'
+import type { PriceGroup, PriceList, PriceRow } from '../../domain/money/prices.ts'
 import { priceListOf } from '../../domain/money/relative-prices.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
+import { OperatorError } from '../../domain/operator/operator.ts'
 import { auditRow } from './audit.ts'
-import type { PriceTableRow, StoreDatabase } from './database.ts'
-import { givenRows, run } from './statements.ts'
+import type { PriceListRow, PriceTableRow, StoreDatabase } from './database.ts'
+import { givenRows, type Orm, run, type Steps } from './statements.ts'
 
-/** Small, so that a statement's parameter has less than 1 MB. */
-const batch = 10_000
+// The prices of a provider are the rows of one generation, which `price_lists` names. An import writes a new generation in small
+// steps, so that requests of other processes are written in between, announces it, so that servers load it before it is in force, and
+// then switches to it in one step.
+
+/** Rows of a step: a few milliseconds. */
+const batch = 2000
+
+/** Between steps, so that the steps of requests get the database. */
+const restMs = 20
+
+/** In which servers load the announced prices. */
+const loadMs = (rows: number) => rows / 50
 
 /** Small, so that concurrent requests do not wait noticeably. */
 const pageSize = 5000
 
-export function createPriceReader({ orm, tables: { prices, audit } }: Pick<StoreDatabase, 'orm' | 'tables'>) {
-  let known: { readonly fingerprint: number; readonly list: PriceList } | undefined
+type PriceDatabase = Pick<StoreDatabase, 'orm' | 'tables'>
 
-  /** Differs after an import. */
-  async function fingerprint(): Promise<number> {
-    const isImport = eq(audit.action, 'price.imported')
-    const imports = orm.select({ id: audit.id }).from(audit).where(isImport)
-    const [last] = await imports.orderBy(desc(audit.id)).limit(1)
-    return last?.id ?? 0
+/** A provider and the generation of its prices. */
+type Part = Pick<PriceListRow, 'provider'> & { readonly generation: number }
+
+interface Loaded {
+  readonly fingerprint: string
+  readonly list: PriceList
+}
+
+export function createPriceReader({ orm, tables: { prices, priceLists } }: PriceDatabase) {
+  let known: Loaded | undefined
+  /** Of an announced import, so that requests after its switch need not wait for 100,000 prices. */
+  let ahead: { readonly fingerprint: string; readonly loading: Promise<Loaded | undefined> } | undefined
+
+  async function readParts(): Promise<{ readonly inForce: readonly Part[]; readonly next: readonly Part[] }> {
+    const rows = await orm.select().from(priceLists).orderBy(asc(priceLists.provider))
+    const partsOf = (generationOf: (row: PriceListRow) => number | null) =>
+      rows.flatMap((row) => {
+        const generation = generationOf(row)
+        return generation === null ? [] : [{ provider: row.provider, generation }]
+      })
+    return {
+      inForce: partsOf(({ generation }) => generation),
+      next: partsOf((row) => row.next ?? row.generation),
+    }
   }
 
   /** With a turn of the event loop between pages, since 100,000 prices take 130 ms. */
-  async function readAll(): Promise<readonly PriceTableRow[]> {
+  async function readRows({ provider, generation }: Part): Promise<readonly PriceRow[]> {
     const rows: PriceTableRow[] = []
+    const isOf = and(eq(prices.generation, generation), eq(prices.provider, provider))
     for (;;) {
       const last = rows.at(-1)
-      const isNext = last && sql`(${prices.prefix}, ${prices.provider}) > (${last.prefix}, ${last.provider})`
       const page = await orm
         .select()
         .from(prices)
-        .where(isNext)
-        .orderBy(prices.prefix, prices.provider)
+        .where(last ? and(isOf, gt(prices.prefix, last.prefix)) : isOf)
+        .orderBy(asc(prices.prefix))
         .limit(pageSize)
       rows.push(...page)
-      if (page.length < pageSize) return rows
+      if (page.length < pageSize) return rows.map(priceOf)
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
-  /** As one import left them. */
-  async function read(): Promise<{ readonly fingerprint: number; readonly rows: readonly PriceRow[] }> {
+  async function readAll(parts: readonly Part[]): Promise<readonly PriceRow[]> {
+    const rows: PriceRow[] = []
+    for (const part of parts) rows.push(...(await readRows(part)))
+    return rows
+  }
+
+  /** As one import left them. The next one deletes the rows that it replaces. */
+  async function read(): Promise<{ readonly fingerprint: string; readonly rows: readonly PriceRow[] }> {
     for (;;) {
-      const before = await fingerprint()
-      const rows = await readAll()
-      if ((await fingerprint()) === before) return { fingerprint: before, rows: rows.map(priceOf) }
+      const { inForce } = await readParts()
+      const rows = await readAll(inForce)
+      const fingerprint = JSON.stringify(inForce)
+      if (JSON.stringify((await readParts()).inForce) === fingerprint) return { fingerprint, rows }
     }
+  }
+
+  function loadAhead(next: readonly Part[]): void {
+    const fingerprint = JSON.stringify(next)
+    if (known?.fingerprint === fingerprint || ahead?.fingerprint === fingerprint) return
+    const loading = readAll(next).then(
+      (rows) => ({ fingerprint, list: priceListOf(rows) }),
+      () => undefined,
+    )
+    ahead = { fingerprint, loading }
   }
 
   return {
     rows: async (): Promise<readonly PriceRow[]> => (await read()).rows,
     /** Reads the prices again only after an import. */
     list: async (): Promise<PriceList> => {
-      if (known && known.fingerprint === (await fingerprint())) return known.list
-      const { fingerprint: ofRows, rows } = await read()
-      known = { fingerprint: ofRows, list: priceListOf(rows) }
+      const { inForce, next } = await readParts()
+      const fingerprint = JSON.stringify(inForce)
+      if (known?.fingerprint !== fingerprint) {
+        const loaded = ahead?.fingerprint === fingerprint ? await ahead.loading : undefined
+        ahead = undefined
+        known = loaded
+      }
+      if (!known) {
+        const current = await read()
+        known = { fingerprint: current.fingerprint, list: priceListOf(current.rows) }
+      }
+      loadAhead(next)
       return known.list
     },
   }
 }
 
 export function createPriceStore(database: StoreDatabase): PriceStore {
-  const { tables, policyChanges, serialTransaction, jsonElements } = database
-  const { prices, budgets, audit } = tables
-  const key = [prices.prefix, prices.provider]
+  const { orm, tables, policyChanges, serialTransaction, write, jsonElements } = database
+  const { prices, priceLists, budgets, audit } = tables
+  const key = [prices.generation, prices.provider, prices.prefix]
+  const isOf = ({ provider, generation }: Part) =>
+    and(eq(prices.generation, generation), eq(prices.provider, provider))
+  const insertion = (inside: Orm, rows: readonly PriceTableRow[]) =>
+    inside.insert(prices).select(givenRows(jsonElements, prices, rows, key))
+
+  function* decided<Change>(
+    inside: Orm,
+    decide: (current: readonly PriceGroup[], budgets: readonly Budget[]) => Change,
+  ): Steps<Change> {
+    const current: PriceGroup[] = []
+    for (const { provider, generation } of yield* run(inside.select().from(priceLists))) {
+      if (generation === null) continue
+      const counted = { currency: prices.currency, count: sql<number>`CAST(count(*) AS int)` }
+      const rows = yield* run(
+        inside.select(counted).from(prices).where(isOf({ provider, generation })).groupBy(prices.currency),
+      )
+      for (const row of rows) current.push({ provider: provider || null, ...row })
+    }
+    return decide(current, yield* run(inside.select().from(budgets)))
+  }
+
+  /** Deletes what earlier imports stored and no list names, also of one that ended before its switch. */
+  async function removeBefore(generation: number): Promise<void> {
+    const { provider, prefix } = prices
+    const pairs = { generation: prices.generation, provider }
+    const earlier = lt(prices.generation, generation)
+    const stored = await orm
+      .select(pairs)
+      .from(prices)
+      .where(earlier)
+      .groupBy(...Object.values(pairs))
+    const lists = await orm.select().from(priceLists)
+    for (const pair of stored) {
+      if (lists.some((list) => list.provider === pair.provider && list.generation === pair.generation))
+        continue
+      for (;;) {
+        const page = await orm
+          .select({ prefix })
+          .from(prices)
+          .where(isOf(pair))
+          .orderBy(asc(prefix))
+          .limit(batch)
+        const last = page.at(-1)
+        if (!last) break
+        await pause(restMs)
+        await write(orm.delete(prices).where(and(isOf(pair), lte(prefix, last.prefix))))
+      }
+    }
+  }
+
   return {
     rows: createPriceReader(database).rows,
     change: async ({ actor, now }, decide) => {
+      // The first rows reserve the generation.
+      const { save, generation } = await serialTransaction(function* (inside) {
+        const { save } = yield* decided(inside, decide)
+        const [latest] = yield* run(inside.select({ generation: max(prices.generation) }).from(prices))
+        const generation = (latest?.generation ?? 0) + 1
+        const rows = save.map(({ provider, ...row }) => ({ ...row, provider: provider ?? '', generation }))
+        yield* run(insertion(inside, rows.slice(0, batch)))
+        return { save: rows, generation }
+      })
+      for (let start = batch; start < save.length; start += batch) {
+        await pause(restMs)
+        await write(insertion(orm, save.slice(start, start + batch)))
+      }
+      const providers = [...new Set(save.map(({ provider }) => provider))]
+      const target = priceLists.provider
       try {
-        return await serialTransaction(function* (inside) {
-          const current = yield* run(inside.select().from(prices))
-          const change = decide(current.map(priceOf), yield* run(inside.select().from(budgets)))
-          const { removeGroups, save, entry } = change
-          yield* run(inside.delete(prices).where(inArray(prices.provider, removeGroups.map(providerText))))
-          for (let start = 0; start < save.length; start += batch) {
-            const rows = save.slice(start, start + batch).map(rowOf)
-            yield* run(inside.insert(prices).select(givenRows(jsonElements, prices, rows, key)))
+        if (save.length > batch) {
+          await serialTransaction(function* (inside) {
+            for (const provider of providers) {
+              const row = { provider, generation: null, next: generation }
+              yield* run(
+                inside
+                  .insert(priceLists)
+                  .values(row)
+                  .onConflictDoUpdate({ target, set: { next: generation } }),
+              )
+            }
+          })
+          policyChanges.invalidate()
+          await pause(loadMs(save.length))
+        }
+        const change = await serialTransaction(function* (inside) {
+          const change = yield* decided(inside, decide)
+          const counted = { count: sql<number>`CAST(count(*) AS int)` }
+          const isStaged = eq(prices.generation, generation)
+          const [staged] = yield* run(inside.select(counted).from(prices).where(isStaged))
+          if (staged?.count !== save.length)
+            throw new OperatorError(
+              'Another import ran at the same time. Nothing was stored. Run the command again.',
+            )
+          const removed = change.removeGroups.map((provider) => provider ?? '')
+          yield* run(inside.delete(priceLists).where(inArray(priceLists.provider, removed)))
+          for (const provider of providers) {
+            const row = { provider, generation, next: null }
+            yield* run(inside.insert(priceLists).values(row).onConflictDoUpdate({ target, set: row }))
           }
-          yield* run(
-            inside.insert(audit).values(auditRow({ at: now, actor, action: 'price.imported', ...entry })),
-          )
+          const entry = { at: now, actor, action: 'price.imported', ...change.entry } as const
+          yield* run(inside.insert(audit).values(auditRow(entry)))
           return change
         })
+        policyChanges.invalidate()
+        await removeBefore(generation)
+        return change
       } finally {
         policyChanges.invalidate()
       }
@@ -91,14 +235,6 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
   }
 }
 
-function providerText(provider: string | null): string {
-  return provider ?? ''
-}
-
-function priceOf({ provider, ...row }: PriceTableRow): PriceRow {
-  return { ...row, provider: provider === '' ? null : provider }
-}
-
-function rowOf({ provider, ...row }: PriceRow): PriceTableRow {
-  return { ...row, provider: providerText(provider) }
+function priceOf({ provider, prefix, priceMicros, currency }: PriceTableRow): PriceRow {
+  return { prefix, provider: provider || null, priceMicros, currency }
 }

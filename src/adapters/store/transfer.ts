@@ -12,6 +12,7 @@ export const movedTables = [
   'guard_prefixes',
   'verified_numbers',
   'prices',
+  'price_lists',
   'budgets',
   'alerts',
   'alert_deliveries',

@@ -1,5 +1,5 @@
 import { parseMicros } from './amounts.ts'
-import type { PriceRow } from './prices.ts'
+import type { PriceGroup, PriceRow } from './prices.ts'
 
 /** A row of a price file, or why the line is not one. */
 export type PriceRecord =
@@ -133,7 +133,7 @@ function checkRow(
  * Replaces the prices of each provider that `next` names; the rows without provider are one group (D42). The prices that stay must
  * have the currency of `next`, which is the result of `checkPrices`.
  */
-export function importPrices(current: readonly PriceRow[], next: readonly PriceRow[]): PriceImport {
+export function importPrices(current: readonly PriceGroup[], next: readonly PriceRow[]): PriceImport {
   const groups = new Set(next.map(({ provider }) => provider))
   const kept = current.filter(({ provider }) => !groups.has(provider))
   const currency = next[0]?.currency
@@ -147,10 +147,9 @@ export function importPrices(current: readonly PriceRow[], next: readonly PriceR
       `The file has prices in ${currency}, but prices that stay are in ${other.currency}: ${names.join(', ')}. All prices must have one currency. Add rows that replace these prices.`,
     )
   }
-  if (kept.length + next.length > mostPrices)
-    problems.push(
-      `The import would store ${kept.length + next.length} prices. At most ${mostPrices} can be stored.`,
-    )
+  const total = next.length + kept.reduce((sum, { count }) => sum + count, 0)
+  if (total > mostPrices)
+    problems.push(`The import would store ${total} prices. At most ${mostPrices} can be stored.`)
   return problems.length > 0
     ? { removeGroups: [], save: [], problems }
     : { removeGroups: [...groups], save: next, problems }

@@ -11,6 +11,11 @@ export interface PriceRow {
   readonly currency: string
 }
 
+/** The stored prices of a provider, in one currency. */
+export interface PriceGroup extends Pick<PriceRow, 'provider' | 'currency'> {
+  readonly count: number
+}
+
 export interface FoundPrice {
   readonly priceMicros: Micros
   /** The prefix whose price it is. Null: no prefix is known, and it is the dearest known price. */

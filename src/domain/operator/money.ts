@@ -2,7 +2,7 @@ import { nameKey } from '../brands/brand.ts'
 import { formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { type Budget, budgetPeriods } from '../money/budgets.ts'
 import { type CheckedPrices, importPrices, type PriceImport } from '../money/price-import.ts'
-import type { FoundPrice, PriceRow } from '../money/prices.ts'
+import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 import { oneOf, type RulePorts } from './destinations.ts'
@@ -11,10 +11,10 @@ import type { PolicyChange } from './policy.ts'
 
 export interface PriceStore {
   rows(): Promise<readonly PriceRow[]>
-  /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
+  /** All or nothing for readers. `decide` must be synchronous and runs several times; if it throws, nothing is stored. */
   change<Change extends PriceChange>(
     by: { readonly actor: Actor; readonly now: number },
-    decide: (current: readonly PriceRow[], budgets: readonly Budget[]) => Change,
+    decide: (current: readonly PriceGroup[], budgets: readonly Budget[]) => Change,
   ): Promise<Change>
 }
 
