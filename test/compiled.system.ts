@@ -2,13 +2,13 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { demoIn } from '../src/commands/demo.ts'
 import { commitOf } from '../src/version.ts'
 import { optionsIn } from './support/accounts.ts'
 import { codeIn, type TestApp, temporaryFolder } from './support/app.ts'
 import { createAuthenticator } from './support/authenticator.ts'
 import { Visitor } from './support/console.ts'
 import { binary, programEnv } from './support/program.ts'
+import { demoIn } from './support/server.ts'
 
 // Properties of the compiled program alone. `bun test/run.ts binary` builds it and runs this file.
 

@@ -1,7 +1,6 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { demoIn } from '../src/commands/demo.ts'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { putBrand } from '../src/domain/operator/operator.ts'
@@ -10,7 +9,7 @@ import { openTestDatabase, sqliteAlone, store } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
-import { otpost, startServer, type TestServer } from './support/server.ts'
+import { demoIn, otpost, startServer, type TestServer } from './support/server.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
@@ -297,28 +296,36 @@ test.concurrent.skipIf(store !== 'sqlite')(
 )
 
 test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
-  'the demo prints commands that send a code and verify it in a shell',
+  'the demo prints commands that send a code and verify it in a shell, and its app is one like others',
   async () => {
     const folder = temporaryFolder()
-    const demo = Bun.spawn(programLine(['demo']), {
-      cwd: folder.path,
-      // No other setting may deliver the demo's messages.
-      env: programEnv({
-        PORT: '0',
-        SMTP_URL: 'smtp://127.0.0.1:1',
-        SMS_PLAIN: 'webhook',
-        NODE_ENV: 'production',
-      }),
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
-    running.add(demo)
-    let welcome = ''
-    const decoder = new TextDecoder()
-    for await (const chunk of demo.stdout) {
-      welcome += decoder.decode(chunk, { stream: true })
-      if (/Ctrl-C.*\n/.test(welcome)) break
+    const start = async () => {
+      const child = Bun.spawn(programLine(['demo', '--port', '0']), {
+        cwd: folder.path,
+        // No other setting may deliver the demo's messages.
+        env: programEnv({
+          PORT: '1',
+          SMTP_URL: 'smtp://127.0.0.1:1',
+          SMS_PLAIN: 'webhook',
+          NODE_ENV: 'production',
+        }),
+        stdout: 'pipe',
+        stderr: 'pipe',
+      })
+      running.add(child)
+      let welcome = ''
+      const decoder = new TextDecoder()
+      for await (const chunk of child.stdout) {
+        welcome += decoder.decode(chunk, { stream: true })
+        if (/Ctrl-C.*\n/.test(welcome)) break
+      }
+      const stop = async () => {
+        child.kill('SIGINT')
+        return [await child.exited, await new Response(child.stderr).text()]
+      }
+      return { welcome, stop }
     }
+    const { welcome, stop } = await start()
     const outbox = /http:\S+\/outbox\b/.exec(welcome)?.[0] ?? 'no outbox URL'
     const page = await fetch(outbox)
     expect(page.status).toBe(200)
@@ -343,12 +350,31 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
     const key = readFileSync(keyFile, 'utf8').trim()
     expect(welcome).toContain(`"apiKey":"${key}"`)
     expect(statSync(keyFile).mode & 0o777).toBe(0o600)
-    expect(demoIn(join(folder.path, 'data')).apiKey).toBe(key)
-    expect(demoIn(join(folder.path, 'other')).apiKey).not.toBe(key)
 
-    demo.kill('SIGINT')
-    expect(await demo.exited).toBe(0)
-    expect(await new Response(demo.stderr).text()).toBe('')
+    // The app is one like others, for the commands with the printed DATABASE_URL.
+    const [, DATABASE_URL = ''] = /DATABASE_URL='(file:.*)' otpost app list/.exec(welcome) ?? []
+    const app = async (...args: string[]) => {
+      const { code, stderr } = await otpost(['app', ...args], { DATABASE_URL })
+      expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
+    }
+    await app('set', 'demo', '--per-minute', '100')
+    await app('webhook', 'demo', '--url', 'https://shop.example')
+    await app('rotate', 'demo')
+    expect(await stop()).toEqual([0, ''])
+    const again = await start()
+    expect(again.welcome).toContain(`"apiKey":"${key}"`)
+    await app('revoke', 'demo')
+    expect(await again.stop()).toEqual([0, ''])
+    rmSync(join(folder.path, 'data', 'demo.db'))
+    for (let round = 0; round < 2; round++) {
+      const third = await start()
+      const { apiKey } = demoIn(join(folder.path, 'data'))
+      expect(third.welcome).toContain(`"apiKey":"${apiKey}"`)
+      expect(apiKey).not.toBe(key)
+      const { stdout } = await otpost(['app', 'list', '--json'], { DATABASE_URL })
+      expect(JSON.parse(stdout)).toMatchObject([{ appId: 'demo', revokedAt: null }])
+      expect(await third.stop()).toEqual([0, ''])
+    }
     folder.remove()
   },
 )

@@ -1,46 +1,73 @@
-import { join } from 'node:path'
-import { secretsFrom } from '../adapters/crypto/secret-file.ts'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import type { Demo } from '../adapters/outbox/page.tsx'
+import { markerOf } from '../adapters/sqlite/marker.ts'
 import type { App } from '../app.ts'
+import type { Config } from '../config/config.ts'
+import { type Context, openContext } from '../context.ts'
 import { notifyTemplateKeys } from '../domain/messages/templates.ts'
-import { putBrand } from '../domain/operator/operator.ts'
+import { issueApp, putBrand, rotateApp } from '../domain/operator/operator.ts'
 import { makeLink } from '../domain/operator/sessions.ts'
 
-/**
- * Each folder has an API key of its own. With a known key, a web site in a browser on this machine could call the API
- * (DNS rebinding).
- */
-export function demoIn(folder = demoFolder): Demo {
-  const [apiKey] = secretsFrom(join(folder, 'demo.apikey')).secrets
-  return { appId: 'demo', apiKey, brandId: 'acme' }
-}
-
-const demoFolder = 'data'
+const folder = 'data'
+const databaseFile = join(folder, 'demo.db')
+/** The API key is in this file, so that it is the same after a restart. */
+const keyFile = join(folder, 'demo.apikey')
+const appId = 'demo'
+const brandId = 'acme'
 
 /** The environment cannot change the database and the outbox of the demo. */
 export function demoEnv(
   env: Readonly<Record<string, string | undefined>>,
-  demo: Demo,
 ): Record<string, string | undefined> {
   return {
     HOST: '127.0.0.1',
     PORT: env.PORT,
-    DATABASE_URL: `file:${join(demoFolder, 'demo.db')}`,
-    APP_CREDENTIALS: JSON.stringify({ [demo.appId]: demo.apiKey }),
+    DATABASE_URL: `file:${databaseFile}`,
     LOG_LEVEL: env.LOG_LEVEL ?? 'warn',
   }
 }
 
 const operator = { by: 'command', name: 'demo' } as const
 
-export async function prepareDemo(app: App, listen: () => URL, demo: Demo): Promise<void> {
-  await putBrand(app.context.acting(operator), demo.brandId, {
-    displayName: 'Acme',
-    notifyTemplates: notifyTemplateKeys,
-    loginIdEnabled: true,
-  })
+/** The database of the demo with its brand and its app. A deleted database begins again. */
+export async function prepareDemo(config: Config): Promise<Demo> {
+  rmSync(markerOf(databaseFile), { force: true })
+  const context = await openContext(config, { serves: true })
+  try {
+    await putBrand(context.acting(operator), brandId, {
+      displayName: 'Acme',
+      notifyTemplates: notifyTemplateKeys,
+      loginIdEnabled: true,
+    })
+    return { appId, apiKey: await demoKey(context), brandId }
+  } finally {
+    await context.close()
+  }
+}
+
+/**
+ * Each folder has an API key of its own: with a known key, a web site in a browser on this machine could call the API (DNS
+ * rebinding). A key that was revoked is replaced.
+ */
+async function demoKey({ apps, acting }: Context): Promise<string> {
+  const known = existsSync(keyFile) ? readFileSync(keyFile, 'utf8').trim() : ''
+  if (known !== '' && (await apps.accepts(appId, known))) return known
+  const app = (await apps.list()).find((each) => each.appId === appId)
+  const hasKey = app !== undefined && app.revokedAt === null
+  const key = hasKey
+    ? await rotateApp(acting(operator), appId)
+    : (await issueApp(acting(operator), appId)).key
+  mkdirSync(dirname(keyFile), { recursive: true, mode: 0o700 })
+  rmSync(keyFile, { force: true })
+  writeFileSync(keyFile, `${key}\n`, { mode: 0o600 })
+  return key
+}
+
+/** Prints how to use the demo once the server listens. */
+export async function showDemo({ context }: App, listen: () => URL, demo: Demo): Promise<void> {
   const url = listen()
-  process.stdout.write(welcome(url, await makeLink(app.context, operator), demo))
+  process.stdout.write(welcome(url, await makeLink(context, operator), demo))
 }
 
 function welcome(url: URL, linkToken: string, demo: Demo): string {
@@ -54,6 +81,7 @@ otpost is running in demo mode. All messages go to its outbox.
   API description   ${base}/docs
   Console           ${base}/admin/link#${linkToken}
                     (works once, expires in ten minutes)
+  Commands          DATABASE_URL='file:${resolve(databaseFile)}' otpost app list
 
 Send a code, read it from the outbox, and verify it:
 

@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { brandProblems, nameKey } from '../domain/brands/brand.ts'
 import { notifyTemplateKeys } from '../domain/messages/templates.ts'
-import { freshBrand, putBrand } from '../domain/operator/operator.ts'
+import { freshBrand, issueApp, putBrand } from '../domain/operator/operator.ts'
 import { setWebhook } from '../domain/operator/webhooks.ts'
 import { type Env, print } from './common.ts'
-import { serve } from './serve.ts'
+import { type PortOptions, portOption, serve, withPort } from './serve.ts'
 
 /** The key is not a secret: the sandbox sends nothing. */
 const application = { appId: 'sandbox', apiKey: 'otp_sandbox_key' } as const
@@ -55,11 +55,17 @@ export function sandboxCommands(program: Command, env: Env): void {
       '--until-stdin-closes',
       'also stop when standard input closes, for example when the parent process exits',
     )
+    .addOption(portOption())
     .addHelpText('after', help)
-    .action(async ({ brand = ['acme'], webhook: webhookUrl, untilStdinCloses }: SandboxOptions) => {
-      const { readConfig } = await import('../config/config.ts')
+    .action(async ({ brand = ['acme'], webhook: webhookUrl, untilStdinCloses, port }: SandboxOptions) => {
+      const [{ readConfig }, { sha256 }] = await Promise.all([
+        import('../config/config.ts'),
+        import('../adapters/crypto/secrets.ts'),
+      ])
+      const { appId, apiKey: key } = application
+      const newApiKey = () => ({ key, sha256: sha256(key), lastFour: key.slice(-4) })
       const brandIds = [...new Set(brand)]
-      const config = readConfig(sandboxEnv(env))
+      const config = readConfig(sandboxEnv(withPort(env, { port })))
       await serve(config, {
         demo: { ...application, brandId: brandIds[0] ?? '' },
         logFd: 2,
@@ -67,7 +73,7 @@ export function sandboxCommands(program: Command, env: Env): void {
         prepare: async ({ context }, listen) => {
           const ports = context.acting({ by: 'command', name: 'sandbox' })
           for (const slug of brandIds) await putBrand(ports, slug, brandOf(slug))
-          const { appId } = application
+          await issueApp({ ...ports, secrets: { newApiKey } }, appId)
           const webhook =
             webhookUrl === undefined
               ? undefined
@@ -83,7 +89,7 @@ export function sandboxCommands(program: Command, env: Env): void {
     })
 }
 
-interface SandboxOptions {
+interface SandboxOptions extends PortOptions {
   brand?: readonly string[]
   webhook?: string
   untilStdinCloses?: true
@@ -96,7 +102,6 @@ function sandboxEnv(env: Env): Env {
     ...Object.fromEntries(said),
     HOST: '127.0.0.1',
     DATABASE_URL: 'file::memory:',
-    APP_CREDENTIALS: JSON.stringify({ [application.appId]: application.apiKey }),
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { portError } from '../adapters/http/port-error.ts'
 import type { ClusterFacts } from '../adapters/store/condition.ts'
 import type { App, Overrides } from '../app.ts'
@@ -11,20 +11,22 @@ export function serveCommands(program: Command, env: Env): void {
   program
     .command('serve')
     .description('migrate the database and start the server; on SIGTERM it finishes open requests and stops')
-    .action(async () => {
+    .addOption(portOption())
+    .action(async (options: PortOptions) => {
       const { readConfig } = await parts()
-      await serve(readConfig(env))
+      await serve(readConfig(withPort(env, options)))
     })
   program
     .command('demo')
     .description(
       'start a demo server on 127.0.0.1:3000 with a brand, an app and the outbox, and its own database data/demo.db',
     )
-    .action(async () => {
-      const { readConfig, demoIn, demoEnv, prepareDemo } = await parts()
-      const demo = demoIn()
-      const prepare = (app: App, listen: () => URL) => prepareDemo(app, listen, demo)
-      await serve(readConfig(demoEnv(env, demo)), { demo, prepare })
+    .addOption(portOption())
+    .action(async (options: PortOptions) => {
+      const { readConfig, demoEnv, prepareDemo, showDemo } = await parts()
+      const config = readConfig(demoEnv(withPort(env, options)))
+      const demo = await prepareDemo(config)
+      await serve(config, { demo, prepare: (app, listen) => showDemo(app, listen, demo) })
     })
   program
     .command('migrate')
@@ -44,6 +46,23 @@ export function serveCommands(program: Command, env: Env): void {
             { mustExist: false },
           ),
     )
+}
+
+export interface PortOptions {
+  readonly port?: string | undefined
+}
+
+export function portOption(): Option {
+  return new Option('--port <port>', 'the TCP port, instead of PORT; 0 selects a free port').argParser(
+    (text) => {
+      if (/^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535) return text
+      throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
+    },
+  )
+}
+
+export function withPort(env: Env, { port }: PortOptions): Env {
+  return port === undefined ? env : { ...env, PORT: port }
 }
 
 async function migrateAndDistribute(env: Env): Promise<void> {

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
-import { demoIn } from '../../src/commands/demo.ts'
 import { temporaryFolder } from './app.ts'
 import { freePorts } from './ports.ts'
 import { programEnv, programLine } from './program.ts'
+import { demoIn } from './server.ts'
 
 /** The browser that CHROMIUM names, else the first one found; undefined where there is none. */
 export const browserPath: string | undefined =

@@ -1,8 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Answer, credentials } from './app.ts'
 import { programEnv, programLine } from './program.ts'
 
 const root = join(import.meta.dir, '../..')
+
+/** The credentials of a demo, whose files are in this folder. */
+export function demoIn(folder: string) {
+  return { appId: 'demo', apiKey: readFileSync(join(folder, 'demo.apikey'), 'utf8').trim(), brandId: 'acme' }
+}
 
 /** Runs one command of otpost to its end, in a process of its own. */
 export async function otpost(
