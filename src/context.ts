@@ -55,6 +55,13 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     return secrets.subjects(channel, identity)
   }
 
+  function everySubjectOf(recipients: readonly Recipient[]): readonly string[] {
+    const mailboxes = recipients.flatMap((recipient) =>
+      recipient.channel === 'EMAIL' ? secrets.subjects('mailbox', mailboxOf(recipient)) : [],
+    )
+    return [...recipients.flatMap(subjectsOf), ...mailboxes]
+  }
+
   return {
     now,
     secrets,
@@ -100,13 +107,11 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     requireSecret,
     noteSecret: keys.note,
     subjectsOf,
-    forget: (recipients: readonly Recipient[], actor: Actor) => {
-      const own = recipients.flatMap(subjectsOf)
-      const mailbox = recipients.flatMap((recipient) =>
-        recipient.channel === 'EMAIL' ? secrets.subjects('mailbox', mailboxOf(recipient)) : [],
-      )
-      return storage.forget(recipients, [...own, ...mailbox], { now: now(), actor })
-    },
+    forget: (recipients: readonly Recipient[], actor: Actor) =>
+      storage.forget(recipients, everySubjectOf(recipients), { now: now(), actor }),
+    /** What `forget` would erase. */
+    countRecipient: (recipients: readonly Recipient[]) =>
+      storage.countRecipient(recipients, everySubjectOf(recipients)),
     outbox: storage.outbox,
     eventLog,
     openCircuits: storage.openCircuits,

@@ -2,6 +2,7 @@ import { CommanderError } from 'commander'
 import { complain, exit } from './commands/common.ts'
 import { createProgram } from './commands/program.ts'
 import { ConfigError } from './config/settings.ts'
+import { InvalidInput } from './domain/operator/operator.ts'
 
 // Only the operator may read the database, its log and the secret key.
 process.umask(0o077)
@@ -29,5 +30,5 @@ function report(error: unknown): number {
     return exit.config
   }
   complain(error instanceof Error ? error.message : String(error))
-  return exit.failed
+  return error instanceof InvalidInput ? exit.usage : exit.failed
 }

@@ -109,10 +109,19 @@ describe.concurrent('--help', () => {
     expect(stdout).toStartWith(`Usage: ${['otpost', ...words].join(' ')} `)
   })
 
+  test.each(['brand put', 'brand'])('otpost help %s', async (command) => {
+    const words = command.split(' ')
+    const { code, stdout } = await otpost(['help', ...words])
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(new RegExp(`^Usage: otpost ${words.join(' ')} \\[`)),
+    ])
+  })
+
   test('names every command', async () => {
     const { stdout } = await otpost(['--help'])
     const named = Array.from(stdout.matchAll(/^ {2}([a-z][a-z-]*)[ |]/gm), ([, name]) => name)
-    const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
+    const server = ['serve', 'demo', 'migrate', 'health', 'settings', 'sandbox', 'completion']
     const context = [
       'brand',
       'text',
@@ -126,7 +135,7 @@ describe.concurrent('--help', () => {
       'admin',
       'audit',
     ]
-    const messages = ['test-send', 'deliveries', 'explain', 'callbacks', 'outbox', 'queue']
+    const messages = ['test-send', 'deliveries', 'requests', 'explain', 'callbacks', 'outbox', 'queue']
     const care = ['backup', 'restore', 'move', 'doctor', 'forget']
     expect(named.sort()).toEqual([...server, ...context, ...messages, ...care, 'help'].sort())
   })
@@ -208,6 +217,21 @@ describe.concurrent('wrong usage exits with status 2', () => {
     [['app', 'issue']],
     [['serve', 'nonsense']],
     [['outbox', '--wait', 'nonsense']],
+    [['outbox', '--to', 'nobody']],
+    [['audit', '--since', 'nonsense']],
+    [['explain', 'nonsense']],
+    [['forget', 'nobody']],
+    [['guard', 'block', '+3712000', '--for', 'nonsense']],
+    [['destination', 'set', 'nonsense', 'allow']],
+    [['destination', 'check', '12']],
+    [['text', 'set', 'acme', 'TABLE_READY', '--file', '/dev/null', '--var', 'nonsense']],
+    [['test-send', '12025550143', '--value', 'nonsense']],
+    [['move', '--from', 'nonsense']],
+    [['serve', '--port', '65536']],
+    [['completion', 'nonsense']],
+    [['help', 'brand', 'nonsense']],
+    // A script that would cut off a whole country must say so.
+    [['guard', 'block', '+1']],
   ])('otpost %j', async (command) => {
     const result = await (await scene()).run(...command)
     expect(result.code).toBe(2)
@@ -390,15 +414,15 @@ describe.concurrent('brand', () => {
     expect(lines[2]).toMatch(/^zeta +pending +Zeta\b/)
   })
 
-  test.each<[string, string[], string]>([
-    ['a new brand without a name', ['acme'], '--name'],
-    ['a slug that no name would fix', ['ac me'], 'slug'],
-    ['an unknown template', ['acme', '--name', 'Acme', '--notify', 'ORDER_PLACED,NONSENSE'], 'NONSENSE'],
-    ['a template of the OTP endpoints', ['acme', '--name', 'Acme', '--notify', 'LOGIN_OTP'], 'LOGIN_OTP'],
-  ])('put refuses %s', async (_, args, word) => {
+  test.each<[string, string[], string, number]>([
+    ['a new brand without a name', ['acme'], '--name', 1],
+    ['a slug that no name would fix', ['ac me'], 'slug', 2],
+    ['an unknown template', ['acme', '--name', 'Acme', '--notify', 'ORDER_PLACED,NONSENSE'], 'NONSENSE', 2],
+    ['a template of the OTP endpoints', ['acme', '--name', 'Acme', '--notify', 'LOGIN_OTP'], 'LOGIN_OTP', 2],
+  ])('put refuses %s', async (_, args, word, status) => {
     const { run, context } = await scene()
     const result = await run('brand', 'put', ...args)
-    expect(result.code).toBe(1)
+    expect(result.code).toBe(status)
     expect(complaint(result)).toContain(word)
     expect(await context(({ brands }) => brands.list())).toEqual([])
   })
@@ -506,10 +530,10 @@ describe.concurrent('app', () => {
 
     const types = 'message.delivered, message.failed, otp.verified, otp.locked'
     for (const [args, code, problem] of [
-      [['shop'], 1, '--url'],
-      [['shop', '--off', '--url', 'https://shop.example'], 1, '--off'],
+      [['shop'], 2, '--url'],
+      [['shop', '--off', '--url', 'https://shop.example'], 2, '--off'],
       [['shop', '--url', 'https://shop.example', '--event', 'otp.sent'], 2, types],
-      [['shop', '--url', 'http://shop.example'], 1, 'https://'],
+      [['shop', '--url', 'http://shop.example'], 2, 'https://'],
       [['ghost', '--url', 'https://shop.example'], 1, 'App ghost does not exist'],
       [['ghost', '--off'], 1, 'App ghost has no webhook'],
     ] as const) {
@@ -518,7 +542,7 @@ describe.concurrent('app', () => {
     }
     const production = { ...env, NODE_ENV: 'production' }
     const local = await otpost(['app', 'webhook', 'shop', '--url', 'https://10.0.0.1/'], production)
-    expect([local.code, local.stderr]).toEqual([1, expect.stringContaining('not public')])
+    expect([local.code, local.stderr]).toEqual([2, expect.stringContaining('not public')])
 
     await ok('app', 'webhook', 'shop', '--off')
     expect((await list())[0]).not.toHaveProperty('webhook')
@@ -604,10 +628,10 @@ describe.concurrent('app', () => {
 
     const before = await list()
     for (const [args, code, word] of [
-      [['set', 'till'], 1, '--per-minute'],
+      [['set', 'till'], 2, '--per-minute'],
       [['set', 'nobody', '--allow', 'otp'], 1, 'nobody'],
       [['set', 'till', '--brand', 'nope', '--allow', 'otp'], 1, 'Brand nope does not exist'],
-      [['set', 'till', '--brand', 'acme', '--any-brand'], 1, '--any-brand'],
+      [['set', 'till', '--brand', 'acme', '--any-brand'], 2, '--any-brand'],
       [['set', 'till', '--allow', 'mail'], 2, 'otp, notify'],
       [['set', 'till', '--per-minute', '0'], 2, 'whole number'],
       [['set', 'till', '--per-minute', '1000000'], 2, 'whole number'],
@@ -623,7 +647,7 @@ describe.concurrent('app', () => {
   test.each(['', 'a:b'])('issue rejects the appId %j', async (appId) => {
     const { run, context } = await scene()
     const result = await run('app', 'issue', appId)
-    expect(result.code).toBe(1)
+    expect(result.code).toBe(2)
     complaint(result)
     expect(await context(({ apps }) => apps.list())).toEqual([])
   })
@@ -703,7 +727,7 @@ describe.concurrent('otpost guard', () => {
       /^\+3712000 \(LV\) is blocked until 20/,
     )
     expect(await ok('guard', 'allow', '3712000')).toMatch(/^\+3712000 \(LV\) is allowed until 20/)
-    const off = await otpost(['guard', 'block', '+44'], { ...env, GUARD: 'off' })
+    const off = await otpost(['guard', 'block', '+44', '--yes'], { ...env, GUARD: 'off' })
     expect([off.code, off.stderr]).toEqual([0, expect.stringContaining('GUARD is off')])
     const status = JSON.parse(await ok('guard', 'status', '--json'))
     expect(status).toMatchObject({
@@ -717,7 +741,7 @@ describe.concurrent('otpost guard', () => {
     expect(await ok('guard', 'status')).toMatch(/\n\+44 +- +operator/)
     expect(await ok('guard', 'remove', '+44')).toBe('Ended the block of +44 by the operator.\n')
     const refused = await run('guard', 'allow', '0044', '--for', '1h')
-    expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining('A prefix is "+"')])
+    expect([refused.code, complaint(refused)]).toEqual([2, expect.stringContaining('A prefix is "+"')])
     const audit: { action: string; target: string }[] = JSON.parse(await ok('audit', '--json'))
     const targets = audit.filter(({ action }) => action.startsWith('guard.')).map(({ target }) => target)
     expect(targets.sort()).toEqual(['+3712000', '+3712000', '+44', '+44'])
@@ -808,8 +832,12 @@ test('otpost text lint and text export check and print a text for a DLT portal',
   expect(await rules()).toEqual(['template-id', 'variable-length', 'fixed-text', 'angle-brackets'])
   expect(await rules('--variable-length', '35')).toEqual(['template-id', 'fixed-text', 'angle-brackets'])
   expect((await lint('TABLE_READY', '--variable-length', '29')).code).toBe(2)
-  for (const args of [['NONE'], ['TABLE_READY', '--lang', 'hi'], ['--registered', file]]) {
-    expect(await lint(...args)).toEqual({ code: 1, stdout: '' })
+  for (const [args, status] of [
+    [['NONE'], 1],
+    [['TABLE_READY', '--lang', 'hi'], 1],
+    [['--registered', file], 2],
+  ] as const) {
+    expect(await lint(...args)).toEqual({ code: status, stdout: '' })
   }
 })
 
@@ -1036,7 +1064,7 @@ describe.concurrent('request', () => {
     const [id = ''] = await withRequests(env, 'First Ltd')
     const refused = await run('request', 'reject', id, '--reason', '\x1b[31mno')
     expect([refused.code, complaint(refused)]).toEqual([
-      1,
+      2,
       expect.stringContaining('U+001B, a control character'),
     ])
     expect(JSON.parse(await ok('request', 'show', id, '--json'))).toMatchObject({ status: 'pending' })
@@ -1067,14 +1095,14 @@ describe.concurrent('request', () => {
     const { env, run, ok, context } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     await ok('app', 'issue', 'till')
-    for (const [args, word] of [
-      [['00000000-0000-4000-8000-000000000000', '--app', 'a', '--brand', 'b'], 'request list'],
-      [[id, '--app', 'till', '--brand', 'b'], 'till'],
-      [[id, '--app', 'a:b', '--brand', 'b'], 'appId'],
-      [[id, '--app', 'a', '--brand', 'no good'], 'slug'],
+    for (const [args, word, status] of [
+      [['00000000-0000-4000-8000-000000000000', '--app', 'a', '--brand', 'b'], 'request list', 1],
+      [[id, '--app', 'till', '--brand', 'b'], 'till', 1],
+      [[id, '--app', 'a:b', '--brand', 'b'], 'appId', 2],
+      [[id, '--app', 'a', '--brand', 'no good'], 'slug', 2],
     ] as const) {
       const result = await run('request', 'approve', ...args)
-      expect([result.code, complaint(result)]).toEqual([1, expect.stringContaining(word)])
+      expect([result.code, complaint(result)]).toEqual([status, expect.stringContaining(word)])
     }
     await context(async ({ apps, brands, requests }) => {
       expect((await apps.list()).map(({ appId, keys }) => [appId, keys.length])).toEqual([['till', 1]])
@@ -1233,16 +1261,16 @@ describe.concurrent('admin', () => {
         signedInAt: expect.any(String),
       },
     ])
-    for (const [args, words] of [
-      [['invite', 'ana@EXAMPLE.com', '--role', 'viewer'], 'ana@example.com already has an account'],
-      [['invite', 'bo@', '--role', 'viewer'], 'e-mail address is not valid'],
-      [['invite', 'bo@example.com', '--role', 'admin'], 'The roles are viewer, operator, owner.'],
-      [['role', 'bo@example.com', 'viewer'], 'No account has the e-mail address bo@example.com.'],
-      [['reset', 'Bo@example.com'], 'No account has the e-mail address bo@example.com.'],
-      [['remove', 'bo@'], 'No account has the e-mail address bo@.'],
+    for (const [args, words, status] of [
+      [['invite', 'ana@EXAMPLE.com', '--role', 'viewer'], 'ana@example.com already has an account', 1],
+      [['invite', 'bo@', '--role', 'viewer'], 'e-mail address is not valid', 2],
+      [['invite', 'bo@example.com', '--role', 'admin'], 'The roles are viewer, operator, owner.', 2],
+      [['role', 'bo@example.com', 'viewer'], 'No account has the e-mail address bo@example.com.', 1],
+      [['reset', 'Bo@example.com'], 'No account has the e-mail address bo@example.com.', 1],
+      [['remove', 'bo@'], 'No account has the e-mail address bo@.', 1],
     ] as const) {
       const refused = await operator(...args)
-      expect([args, refused.code, complaint(refused)]).toEqual([args, 1, expect.stringContaining(words)])
+      expect([args, refused.code, complaint(refused)]).toEqual([args, status, expect.stringContaining(words)])
     }
 
     const block = { prefix: '+4479', action: 'block', duration: '1h' }
@@ -1415,4 +1443,141 @@ test('processes that create a database together all succeed, and create one key'
   if (store !== 'sqlite') return
   const files = readdirSync(dirname(database.file))
   expect(files.filter((name) => name.endsWith('.tmp'))).toEqual([])
+})
+
+describe.concurrent('an option with several values', () => {
+  test('is repeated, or has them separated by commas', async () => {
+    const { ok } = await scene()
+    for (const slug of ['acme', 'globex', 'initech']) await ok('brand', 'put', slug, '--name', slug)
+    await ok('app', 'issue', 'till', '--brand', 'acme, globex', '--brand', 'initech', '--allow', 'otp,notify')
+    await ok('app', 'webhook', 'till', '--url', 'https://shop.example', '--event', 'otp.locked,otp.verified')
+    const [till] = JSON.parse(await ok('app', 'list', '--json'))
+    expect(till).toMatchObject({
+      brands: ['acme', 'globex', 'initech'],
+      allow: ['otp', 'notify'],
+      webhook: { events: ['otp.verified', 'otp.locked'] },
+    })
+    const put = await ok('brand', 'put', 'acme', '--notify', 'ORDER_PLACED', '--notify', 'ORDER_DELIVERED')
+    expect(JSON.parse(put).notifyTemplates).toEqual(['ORDER_PLACED', 'ORDER_DELIVERED'])
+    const template = ['brand', 'template', 'acme', 'ORDER_PLACED', '--id', '1107,msg91=abc']
+    expect(JSON.parse(await ok(...template))).toMatchObject({ id: '1107', ids: { msg91: 'abc' } })
+    await ok('budget', 'set', 'server', '--per', 'day', '--amount', '5', '--alert', '50', '--alert', '80,100')
+    expect(JSON.parse(await ok('budget', 'list', '--json'))[0].alerts).toEqual([50, 80, 100])
+    const preview = ['text', 'preview', 'acme', 'ORDER_PLACED', '--value', 'orderId=A-1,customerName=Doe, Jo']
+    expect(await ok(...preview)).toMatch(/Doe, Jo.*A-1/)
+    expect(await ok('deliveries', '--status', 'unknown,skipped', '--status', 'rejected', '--json')).toBe(
+      '[]\n',
+    )
+  })
+})
+
+test('guard block, app revoke and destination set with --dry-run print what would change, and change nothing', async () => {
+  const { env, ok } = await scene()
+  const service = await createTestApp(env)
+  service.clock.now = Date.now()
+  await service.post('/otp/send', { phone: '+371 20 000 001' })
+  await service.post('/otp/send', { phone: '+1 202 555 0143' })
+  await service.close()
+  await ok('app', 'issue', 'till')
+  await ok('destination', 'set', 'LV', 'monitor')
+  const before = await ok('audit')
+  const block = await ok('guard', 'block', '+371', '--dry-run')
+  expect(block).toContain('+371 covers every number of 1 country: LV.')
+  expect(block).toContain('Codes by SMS to LV in the last 24 hours: 1 sent, 0 verified.')
+  expect(await ok('app', 'revoke', 'till', '--dry-run')).toMatch(
+    /^Would revoke 1 API key of till:\n {2}….{4}, never used\nRequests of till in the last 24 hours: 0\./,
+  )
+  const set = await ok('destination', 'set', 'LV', 'block', '--dry-run')
+  expect(set).toMatch(/^LV: block\.\nIt would replace LV: monitor\.\nCodes by SMS to LV .*: 1 sent/)
+  for (const text of [block, set]) expect(text).toEndWith('Nothing was changed (--dry-run).\n')
+  expect(await ok('audit')).toBe(before)
+})
+
+test.skipIf(!Bun.which('script'))('at a terminal, app revoke and guard block ask first', async () => {
+  const { env, ok } = await scene()
+  await ok('app', 'issue', 'shop')
+  const typed = async (answer: string, ...args: string[]) => {
+    const line = programLine(args).map((word) => `'${word}'`)
+    const child = Bun.spawn(['script', '-qec', line.join(' '), '/dev/null'], {
+      env: programEnv({ ...env, TERM: 'dumb' }),
+      stdin: new Blob([`${answer}\n`]),
+      stdout: 'pipe',
+    })
+    const text = await new Response(child.stdout).text()
+    return [await child.exited, text]
+  }
+  expect(await typed('n', 'app', 'revoke', 'shop')).toEqual([
+    1,
+    expect.stringContaining('Nothing was changed.'),
+  ])
+  expect(await typed('y', 'app', 'revoke', 'shop')).toEqual([0, expect.stringContaining('is revoked.')])
+  expect(await typed('yes', 'guard', 'block', '+1')).toEqual([
+    0,
+    expect.stringContaining('+1 is blocked until'),
+  ])
+  expect(await typed('', 'guard', 'block', '+44')).toEqual([1, expect.stringContaining('[y/N]')])
+})
+
+describe.concurrent('otpost completion', () => {
+  const lines = [
+    [['bra'], 'brand'],
+    [['brand', 'pu'], 'put'],
+    [['brand', 'put', 'acme', '--sta'], '--status'],
+    [['brand', 'put', 'acme', '--status', 'susp'], 'suspended'],
+    [['completion', 'fi'], 'fish'],
+  ] as const
+  /** Programs that print what each shell would offer for the words after `script`. */
+  const shells = {
+    bash: `source "$0"; COMP_WORDS=(otpost "$@"); COMP_CWORD=$#; _otpost; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    zsh: `compdef() {}; _describe() { print -l -- "\${(@P)2}" }; compadd() { shift; print -l -- "$@" }; _files() {}
+      source "$0"; words=(otpost "$@"); CURRENT=$(($# + 1)); _otpost`,
+    fish: `source $argv[1]; complete -C "otpost $argv[2..]"`,
+  }
+
+  test.each(Object.entries(shells).filter(([shell]) => Bun.which(shell) !== null))(
+    'prints a script that completes commands, options and values in %s',
+    async (shell, program) => {
+      const { code, stdout } = await otpost(['completion', shell], { OTPOST_ENV_FILE: '/nowhere' })
+      expect(code).toBe(0)
+      const file = join(folder.path, `completion.${shell}`)
+      writeFileSync(file, stdout)
+      for (const [words, wanted] of lines) {
+        const line = shell === 'zsh' ? [shell, '-fc', program, file] : [shell, '-c', program, file]
+        const child = Bun.spawn([...line, ...words], { env: programEnv(), stdout: 'pipe', stderr: 'pipe' })
+        const offered = (await new Response(child.stdout).text())
+          .split('\n')
+          .map((each) => each.split(/[:\t]/)[0])
+        expect({ words, offered, stderr: await new Response(child.stderr).text() }).toEqual({
+          words,
+          offered: expect.arrayContaining([wanted]),
+          stderr: '',
+        })
+      }
+    },
+  )
+})
+
+test('settings prints each value with its source, and no secret', async () => {
+  const { env } = await scene()
+  const file = join(folder.path, 'for-settings.env')
+  writeFileSync(file, `PORT=4000\nOUTBOX_TOKEN=canary-of-the-outbox\n`)
+  const given = {
+    ...env,
+    OTPOST_ENV_FILE: file,
+    HOST: '::1',
+    SECRET_KEY: 'canary of the key of 32 bytes or more',
+  }
+  const { code, stdout } = await otpost(['settings', '--json'], given)
+  expect(code).toBe(0)
+  const rows: Record<string, unknown>[] = JSON.parse(stdout)
+  const row = (name: string) => rows.find((each) => each.name === name)
+  expect(row('PORT')).toEqual({ name: 'PORT', source: 'file', file, value: '4000' })
+  expect(row('HOST')).toEqual({ name: 'HOST', source: 'environment', value: '::1' })
+  expect(row('GUARD')).toEqual({ name: 'GUARD', source: 'default', value: 'record' })
+  expect(row('SECRET_KEY')).toEqual({ name: 'SECRET_KEY', source: 'environment', value: null })
+  expect(row('OUTBOX_TOKEN')).toEqual({ name: 'OUTBOX_TOKEN', source: 'file', file, value: null })
+  const table = await otpost(['settings'], given)
+  expect(table.stdout).toMatch(new RegExp(`^PORT +4000 +env file ${file}$`, 'm'))
+  expect(table.stdout).toMatch(/^SECRET_KEY +\(secret\) +environment$/m)
+  expect(stdout + table.stdout).not.toContain('canary')
 })

@@ -135,7 +135,7 @@ describe('otpost sandbox', () => {
     expect(slug.stderr).toContain('The slug must have')
     expect([setting.code, setting.stdout]).toEqual([78, ''])
     expect(setting.stderr).toContain('OTP_TTL_SECONDS must be')
-    expect([url.code, url.stdout]).toEqual([1, ''])
+    expect([url.code, url.stdout]).toEqual([2, ''])
     expect(url.stderr).toContain('The URL must begin with https://')
   })
 })

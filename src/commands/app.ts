@@ -1,15 +1,17 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
+import type { Context } from '../context.ts'
 import { eventTypes, type Webhook } from '../domain/events/webhook-events.ts'
-import type { AppKey, IssuedApp, ScopeChange } from '../domain/operator/operator.ts'
+import type { AppKey, ChangePorts, IssuedApp, ScopeChange } from '../domain/operator/operator.ts'
 import {
+  InvalidInput,
   issueApp,
-  OperatorError,
   revokeApp,
   revokeKey,
   rotateApp,
   scopeSentence,
   setApp,
 } from '../domain/operator/operator.ts'
+import { previewOf } from '../domain/operator/preview.ts'
 import {
   type AppOperation,
   type AppScope,
@@ -18,14 +20,24 @@ import {
   unscoped,
 } from '../domain/operator/scope.ts'
 import { removeWebhook, setWebhook, shownUrl } from '../domain/operator/webhooks.ts'
+import { dayMs } from '../domain/time.ts'
 import {
-  collect,
+  type ConfirmOptions,
   commandActor,
   complain,
+  confirm,
+  confirmOption,
+  counted,
   type Env,
   isoTime,
+  list,
+  listOf,
+  nothingChanged,
+  type PreviewOptions,
+  previewOption,
   print,
   printTable,
+  several,
   wholeNumber,
   withContext,
 } from './common.ts'
@@ -73,7 +85,7 @@ export function appCommands(program: Command, env: Env): void {
       withContext(env, async (context) => {
         const change = scopeChange(options)
         if (Object.values(change).every((value) => value === undefined)) {
-          throw new OperatorError('Nothing to change. Give --brand, --any-brand, --allow or --per-minute.')
+          throw new InvalidInput('Nothing to change. Give --brand, --any-brand, --allow or --per-minute.')
         }
         const ports = context.acting(await commandActor(env))
         const scope = await setApp(ports, appId, change, context.apps.configured)
@@ -102,8 +114,8 @@ export function appCommands(program: Command, env: Env): void {
     .addOption(
       new Option(
         '--event <type>',
-        `an event to send: ${eventTypes.join(', ')}; can be repeated; all by default`,
-      ).argParser(eventOption),
+        `an event to send: ${eventTypes.join(', ')}; ${several}; all by default`,
+      ).argParser(listOf(eventTypes)),
     )
     .option('--off', 'end the webhook; events that wait are deleted')
     .addHelpText(
@@ -113,7 +125,7 @@ export function appCommands(program: Command, env: Env): void {
     .action((appId: string, { url, event = [], off }: WebhookOptions) =>
       withContext(env, async (context, { isProduction, hostKind }) => {
         if (off ? url !== undefined || event.length > 0 : url === undefined)
-          throw new OperatorError('Give --url and the --event options, or --off alone.')
+          throw new InvalidInput('Give --url and the --event options, or --off alone.')
         const ports = context.acting(await commandActor(env))
         if (url === undefined) {
           await removeWebhook(ports, appId)
@@ -170,14 +182,39 @@ export function appCommands(program: Command, env: Env): void {
     .command('revoke')
     .description('revoke every API key of an app, except a key in APP_CREDENTIALS')
     .argument('<appId>', 'the appId')
-    .action((appId: string) =>
+    .addOption(confirmOption())
+    .addOption(previewOption())
+    .action((appId: string, { dryRun, yes }: ConfirmOptions & PreviewOptions) =>
       withContext(env, async (context) => {
-        const actor = await commandActor(env)
-        const worksStill = await revokeApp(context.acting(actor), appId, context.apps.configured)
+        const ports = context.acting(await commandActor(env))
+        const revoke = (how: ChangePorts) => revokeApp(how, appId, context.apps.configured)
+        const preview = await revoke(previewOf(ports))
+        if (dryRun) {
+          for (const line of await revocationLines(context, appId)) print(line)
+          if (preview !== undefined) complain(preview)
+          return
+        }
+        await confirm(`This revokes every API key of ${appId}. Its requests fail from now on.`, { yes })
+        const worksStill = await revoke(ports)
         print(`Every key of ${appId} is revoked.`)
         if (worksStill !== undefined) complain(worksStill)
       }),
     )
+}
+
+async function revocationLines({ apps, eventLog, now }: Context, appId: string): Promise<readonly string[]> {
+  const app = (await apps.list()).find((each) => each.appId === appId)
+  const active = app?.keys.filter(({ revokedAt }) => revokedAt === null) ?? []
+  const { requests, isMore } = await eventLog.countFound('calls', { app: appId, since: now() - dayMs })
+  return [
+    `Would revoke ${counted(active.length, 'API key')} of ${appId}:`,
+    ...active.map(
+      ({ lastFour, lastUsedAt }) =>
+        `  …${lastFour}, ${lastUsedAt === null ? 'never used' : `last used ${isoTime(lastUsedAt)}`}`,
+    ),
+    `Requests of ${appId} in the last 24 hours: ${requests}${isMore ? ' or more' : ''}.`,
+    nothingChanged,
+  ]
 }
 
 interface WebhookOptions {
@@ -186,39 +223,29 @@ interface WebhookOptions {
   off?: true
 }
 
-function eventOption(text: string, before: readonly string[] = []): readonly string[] {
-  if (!eventTypes.some((known) => known === text))
-    throw new InvalidArgumentError(`Allowed choices are ${eventTypes.join(', ')}.`)
-  return [...before, text]
-}
-
 interface ScopeOptions {
-  brand?: string[]
+  brand?: readonly string[]
   anyBrand?: true
-  allow?: AppOperation[]
+  allow?: readonly AppOperation[]
   perMinute?: number | 'default'
 }
 
 function brandOption(): Option {
   return new Option(
     '--brand <slug>',
-    'a brand that the app may use; can be repeated; replaces the earlier brands',
-  ).argParser(collect)
+    `a brand that the app may use; ${several}; replaces the earlier brands`,
+  ).argParser(list)
 }
 
 function allowOption(): Option {
   return new Option(
     '--allow <operation>',
-    'otp (send, resend and verify) or notify; can be repeated; replaces the earlier operations',
-  ).argParser((text: string, before: readonly AppOperation[] = []) => {
-    const operation = appOperations.find((known) => known === text)
-    if (!operation) throw new InvalidArgumentError(`Allowed choices are ${appOperations.join(', ')}.`)
-    return [...before, operation]
-  })
+    `otp (send, resend and verify) or notify; ${several}; replaces the earlier operations`,
+  ).argParser(listOf(appOperations))
 }
 
 function scopeChange({ brand, anyBrand, allow, perMinute }: ScopeOptions): ScopeChange {
-  if (brand && anyBrand) throw new OperatorError('--brand cannot be combined with --any-brand.')
+  if (brand && anyBrand) throw new InvalidInput('--brand cannot be combined with --any-brand.')
   return {
     brands: anyBrand ? [] : brand,
     operations: allow,

@@ -10,21 +10,12 @@ import { canonicalTag } from '../domain/messages/languages.ts'
 import {
   type BrandChange,
   brandStatus,
-  OperatorError,
+  InvalidInput,
   putBrand,
   registerTemplate,
   setBrandStatus,
 } from '../domain/operator/operator.ts'
-import {
-  collect,
-  commaList,
-  commandActor,
-  type Env,
-  print,
-  printTable,
-  withContext,
-  yesNo,
-} from './common.ts'
+import { commandActor, type Env, list, print, printTable, several, withContext, yesNo } from './common.ts'
 
 export function brandCommands(program: Command, env: Env): void {
   const brand = program.command('brand').description('create, change and list brands')
@@ -36,11 +27,7 @@ export function brandCommands(program: Command, env: Env): void {
     .argument('<slug>', 'the brandId in API requests')
     .option('--name <name>', 'the display name in messages')
     .addOption(new Option('--status <status>', 'the status').choices(brandStatuses))
-    .option(
-      '--notify <keys>',
-      'the templates enabled on /notify, separated by commas; "" for none',
-      commaList,
-    )
+    .option('--notify <keys>', `the templates enabled on /notify; ${several}; "" for none`, list)
     .option('--dlt', 'use the registered-template (DLT) route to Indian numbers, depending on OTP_SMS_MODE')
     .option('--no-dlt', 'use the direct route only')
     .option('--login-id', 'include the loginId of the request in OTP messages')
@@ -64,8 +51,8 @@ export function brandCommands(program: Command, env: Env): void {
     .option('--no-color', 'remove the color')
     .option(
       '--dlt-allow <list>',
-      'the URLs and phone numbers that the principal entity has registered (DLT), separated by commas; "" for none',
-      commaList,
+      `the URLs and phone numbers that the principal entity has registered (DLT); ${several}; "" for none`,
+      list,
     )
     .action((slug: string, options: BrandOptions) =>
       withContext(env, async (context) => {
@@ -101,8 +88,8 @@ export function brandCommands(program: Command, env: Env): void {
     )
     .option(
       '--id <id>',
-      'the id of the registered template; PROVIDER=ID for the id at one provider; can be repeated',
-      collect,
+      `the id of the registered template; PROVIDER=ID for the id at one provider; ${several}`,
+      list,
       [],
     )
     .option('--sender <sender>', 'the sender id (header) of the registration')
@@ -154,19 +141,19 @@ function registrationChange(
 ): Partial<TemplateRegistration> | null {
   const says = id.length > 0 || sender !== undefined || maxLength !== undefined
   if (remove && says)
-    throw new OperatorError('--remove cannot be combined with --id, --sender or --max-length.')
+    throw new InvalidInput('--remove cannot be combined with --id, --sender or --max-length.')
   if (remove) return null
-  if (!says) throw new OperatorError('Nothing to change. Give --id, --sender, --max-length or --remove.')
+  if (!says) throw new InvalidInput('Nothing to change. Give --id, --sender, --max-length or --remove.')
   const ids: Record<string, string> = {}
   let own: string | undefined
   for (const each of id) {
     const [, provider, providersId = ''] = /^([^=]*)=(.*)$/.exec(each) ?? []
     const known = provider === undefined ? own : ids[provider]
     if (known !== undefined)
-      throw new OperatorError(`--id is given twice${provider ? ` for ${provider}` : ''}.`)
+      throw new InvalidInput(`--id is given twice${provider ? ` for ${provider}` : ''}.`)
     if (provider === undefined) own = each
     else if (providers.includes(provider)) ids[provider] = providersId
-    else throw new OperatorError(`Unknown provider ${provider}. The providers are ${providers.join(', ')}.`)
+    else throw new InvalidInput(`Unknown provider ${provider}. The providers are ${providers.join(', ')}.`)
   }
   return {
     ids,
@@ -179,7 +166,7 @@ function registrationChange(
 interface BrandOptions {
   name?: string
   status?: string
-  notify?: string[]
+  notify?: readonly string[]
   dlt?: boolean
   loginId?: boolean
   domain?: string | false
@@ -188,7 +175,7 @@ interface BrandOptions {
   androidHash?: string | false
   logo?: string | false
   color?: string | false
-  dltAllow?: string[]
+  dltAllow?: readonly string[]
 }
 
 function changeOf(options: BrandOptions): BrandChange {

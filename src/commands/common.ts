@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { isAbsolute } from 'node:path'
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { markerOfLost } from '../adapters/sqlite/marker.ts'
 import { NoDatabase } from '../adapters/store/store.ts'
 import type { App } from '../app.ts'
@@ -10,8 +10,9 @@ import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Contacts } from '../domain/contact.ts'
 import { isRequestId } from '../domain/events/request-context.ts'
+import type { CountryCodes } from '../domain/guard/counts.ts'
 import type { Actor } from '../domain/operator/audit.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
+import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
 import { parseDuration } from '../domain/time.ts'
 
 /** 78 is EX_CONFIG of sysexits.h. */
@@ -25,7 +26,7 @@ export const exitStatuses = {
   usage: {
     code: 2,
     meaning:
-      'The command or an option is unknown, an argument is missing, or an option has a value outside its choices or its range.',
+      'The command or an option is unknown, an argument is missing, or an argument or option has a wrong value. For `otpost guard block` with a prefix that covers a whole country, without a terminal: `--yes` is missing.',
   },
   config: { code: 78, meaning: 'A setting is wrong or missing; the message names each one.' },
 } as const
@@ -135,7 +136,7 @@ export async function policyPorts({ acting, brands, apps, prices }: Context, env
 export function phoneDigits({ phone, faultOf }: Contacts, number: string): string {
   const digits = phone(number)?.identity
   if (digits !== undefined) return digits
-  throw new OperatorError(`The number ${faultOf(number, 'SMS')}`)
+  throw new InvalidInput(`The number ${faultOf(number, 'SMS')}`)
 }
 
 /** The operator in the audit log; with sudo, the user who called it. */
@@ -164,9 +165,78 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** The values of an option that can be repeated. */
-export function collect(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value]
+/** The values of an option that is repeated, or has them separated by commas. An empty text has none. */
+export function list(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...wordsIn(text, ',')]
+}
+
+/** The same for an option with choices. */
+export function listOf<Choice extends string>(choices: readonly Choice[]) {
+  return (text: string, before: readonly Choice[] = []): readonly Choice[] => [
+    ...before,
+    ...wordsIn(text, ',').map((word) => {
+      const choice = choices.find((known) => known === word)
+      if (choice === undefined) throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`)
+      return choice
+    }),
+  ]
+}
+
+/** The same for `name=value`. A comma separates two of them only before the next `name=`. */
+export function listOfPairs(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...wordsIn(text, /,(?=\s*\w+=)/)]
+}
+
+function wordsIn(text: string, separator: string | RegExp): readonly string[] {
+  return text
+    .split(separator)
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+}
+
+/** For the description of an option with these parsers. */
+export const several = 'several are repeated, or separated by commas'
+
+export interface ConfirmOptions {
+  readonly yes?: true | undefined
+}
+
+export interface PreviewOptions {
+  readonly dryRun?: true
+}
+
+export function confirmOption(): Option {
+  return new Option('--yes', 'do not ask for a confirmation')
+}
+
+export function previewOption(): Option {
+  return new Option('--dry-run', 'print what the command would change, and change nothing')
+}
+
+export const nothingChanged = 'Nothing was changed (--dry-run).'
+
+/**
+ * Asks at a terminal. Elsewhere, such as in scripts, the command continues, unless it `cutsOffMany`: then it requires --yes.
+ * @throws OperatorError without a confirmation
+ */
+export async function confirm(
+  warning: string,
+  { yes, cutsOffMany = false }: ConfirmOptions & { readonly cutsOffMany?: boolean },
+): Promise<void> {
+  if (yes) return
+  const { stdin: input, stderr: output } = process
+  if (!input.isTTY || !output.isTTY) {
+    if (cutsOffMany) throw new InvalidInput(`${warning} Nothing was changed. To confirm this, add --yes.`)
+    return
+  }
+  const { createInterface } = await import('node:readline/promises')
+  const terminal = createInterface({ input, output })
+  try {
+    const answer = await terminal.question(`${warning} Continue? [y/N] `)
+    if (!/^y(es)?$/i.test(answer.trim())) throw new OperatorError('Nothing was changed.')
+  } finally {
+    terminal.close()
+  }
 }
 
 export function isoTime(epochMs: number): string {
@@ -211,7 +281,7 @@ export function instant(text: string, now: number, option = '--since'): number {
   const agoMs = parseDuration(text)
   const time = agoMs === undefined ? isoInstant(text.trim()) : now - agoMs
   if (!Number.isNaN(time)) return time
-  throw new OperatorError(
+  throw new InvalidInput(
     `${option} must be a duration such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z.`,
   )
 }
@@ -225,11 +295,13 @@ function isoInstant(text: string): number {
   return isDay ? Date.parse(`${day}${time.replace(' ', 'T')}${zone}`) : Number.NaN
 }
 
-export function commaList(text: string): string[] {
-  return text
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
+/** What went to the countries in the last 24 hours. Empty: no country is known. */
+export function codesTo(codes: readonly CountryCodes[], countries: readonly string[]): string {
+  if (countries.length === 0) return 'The digits do not decide which country the numbers are in.'
+  const found = codes.filter(({ country }) => countries.includes(country))
+  const sum = (what: 'sent' | 'verified') => found.reduce((total, each) => total + each[what], 0)
+  const place = countries.length === 1 ? countries[0] : 'these countries'
+  return `Codes by SMS to ${place} in the last 24 hours: ${sum('sent')} sent, ${sum('verified')} verified.`
 }
 
 export function counted(count: number, one: string, several = `${one}s`): string {
@@ -240,7 +312,7 @@ export function counted(count: number, one: string, several = `${one}s`): string
 export function requestId(text: string): string {
   const id = text.trim().toLowerCase()
   if (isRequestId(id)) return id
-  throw new OperatorError('The request id must be a UUID, as in the response and its X-Request-Id header.')
+  throw new InvalidInput('The request id must be a UUID, as in the response and its X-Request-Id header.')
 }
 
 const maxBytes = 100_000

@@ -1,17 +1,23 @@
 import type { Command } from 'commander'
 import type { DraftOwner } from '../adapters/sqlite/draft.ts'
 import type { Restored } from '../adapters/sqlite/restore.ts'
-import type { Forgotten } from '../adapters/store/store.ts'
+import type { Erased, Forgotten } from '../adapters/store/store.ts'
 import type { StoreConfig } from '../config/store.ts'
-import { earlierRecipient } from '../domain/contact.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
+import { earlierRecipient, mask } from '../domain/contact.ts'
+import { InvalidInput } from '../domain/operator/operator.ts'
 import {
+  type ConfirmOptions,
   commandActor,
   complain,
+  confirm,
+  confirmOption,
   counted,
   type Env,
   isoTime,
   noDatabase,
+  nothingChanged,
+  type PreviewOptions,
+  previewOption,
   print,
   requireFile,
   withContext,
@@ -34,14 +40,20 @@ export function careCommands(program: Command, env: Env): void {
       '--force',
       'also replace a damaged database, although otpost cannot check whether a process uses it',
     )
-    .action((file: string, options: { force?: true }) => restoreBackup(env, file, options.force ?? false))
+    .addOption(confirmOption())
+    .addOption(previewOption())
+    .action((file: string, options: RestoreCommandOptions) => restoreBackup(env, file, options))
   program
     .command('forget')
     .description(
       'erase a phone number or an e-mail address from the event log and all other records while servers run',
     )
     .argument('<recipient>', 'a phone number or an e-mail address')
-    .action((recipient: string) => forgetPerson(env, recipient))
+    .addOption(confirmOption())
+    .addOption(previewOption())
+    .action((recipient: string, options: ConfirmOptions & PreviewOptions) =>
+      forgetPerson(env, recipient, options),
+    )
   program
     .command('doctor')
     .description('check settings, files, database, clock and providers; sends and changes nothing')
@@ -77,9 +89,18 @@ async function makeBackup(env: Env, file: string, replace: boolean): Promise<voi
   )
 }
 
-async function restoreBackup(env: Env, file: string, force: boolean): Promise<void> {
-  const [{ restore }, config, { existsSync }] = await Promise.all([
+interface RestoreCommandOptions extends ConfirmOptions, PreviewOptions {
+  readonly force?: true
+}
+
+async function restoreBackup(
+  env: Env,
+  file: string,
+  { force, yes, dryRun }: RestoreCommandOptions,
+): Promise<void> {
+  const [{ restore }, { isMissing }, config, { existsSync }] = await Promise.all([
     import('../adapters/sqlite/restore.ts'),
+    import('../adapters/sqlite/marker.ts'),
     storeConfig(env),
     import('node:fs'),
   ])
@@ -87,13 +108,20 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
     config,
     'Restore it with the tools of PostgreSQL, such as pg_restore. To import an SQLite file, run `otpost move`.',
   )
+  if (!dryRun && !isMissing(databaseFile)) {
+    // Also without a terminal: the present database is kept.
+    await confirm(`This replaces ${databaseFile} with ${file}. The present database is kept beside it.`, {
+      yes,
+    })
+  }
   const restored = restore(databaseFile, file, {
-    force,
+    force: force ?? false,
+    isDryRun: dryRun ?? false,
     owner: thisProcess,
     now: Date.now(),
     actor: await commandActor(env),
   })
-  for (const line of aboutRestored(restored, databaseFile, file)) print(line)
+  for (const line of aboutRestored(restored, databaseFile, file, dryRun ?? false)) print(line)
   if (!config.secretKeys && !existsSync(keyFileOf(databaseFile))) {
     complain(
       `The secret key of this database is missing. Restore ${keyFileOf(databaseFile)} or set SECRET_KEY before the server starts. With a new secret key all limits start again, \`otpost deliveries --to\` and \`otpost forget\` do not find earlier records, and delivery reports for messages already sent are rejected.`,
@@ -101,10 +129,28 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
   }
 }
 
-function aboutRestored(restored: Restored, databaseFile: string, file: string): readonly string[] {
+function aboutRestored(
+  restored: Restored,
+  databaseFile: string,
+  file: string,
+  isDryRun: boolean,
+): readonly string[] {
   const { asideFile, ownerUid, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
   const { droppedAlerts, unknownJobs, knowsSpent } = restored
   const { appIds, brands, accounts } = validAgain
+  if (isDryRun) {
+    return [
+      `Would restore ${databaseFile} from ${file}. ${lastRequestAt === null ? 'The backup has no requests.' : `Its latest request is from ${isoTime(lastRequestAt)}.`}`,
+      `${asideFile === null ? 'There is no present database.' : `${databaseFile} would be kept as ${asideFile}.`}`,
+      `Would not be restored: ${counted(droppedCodes, 'code')}, ${counted(droppedSessions, 'console session or link', 'console sessions or links')}, ${counted(droppedAlerts, 'undelivered alert')}.`,
+      ...(appIds.length > 0 ? [`Keys of these apps would be valid again: ${appIds.join(', ')}.`] : []),
+      ...(brands.length > 0 ? [`These brands would be active again: ${brands.join(', ')}.`] : []),
+      ...(accounts.length > 0
+        ? [`These accounts of the console would be as in the backup: ${accounts.join(', ')}.`]
+        : []),
+      nothingChanged,
+    ]
+  }
   return [
     `Restored ${databaseFile} from ${file}. ${lastRequestAt === null ? 'The backup has no requests.' : `Its latest request is from ${isoTime(lastRequestAt)}.`}`,
     ...(ownerUid === null
@@ -142,13 +188,25 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
   ]
 }
 
-async function forgetPerson(env: Env, text: string): Promise<void> {
+async function forgetPerson(
+  env: Env,
+  text: string,
+  { yes, dryRun }: ConfirmOptions & PreviewOptions,
+): Promise<void> {
   const config = await storeConfig(env)
   const recipient = config.contacts.phone(text) ?? config.contacts.email(text)
-  if (!recipient) throw new OperatorError(`The recipient ${config.contacts.faultOf(text)}`)
+  if (!recipient) throw new InvalidInput(`The recipient ${config.contacts.faultOf(text)}`)
   const recipients = [recipient, earlierRecipient(recipient, text)]
   await yieldToServers()
   await withContext(env, async (context) => {
+    if (dryRun) {
+      const { erased, possibleRequests } = await context.countRecipient(recipients)
+      for (const line of [`Would erase: ${erasedWords(erased)}.`, ...aboutPossible(possibleRequests)])
+        print(line)
+      print(nothingChanged)
+      return
+    }
+    await confirm(`This erases all data of ${mask(recipient)}, and cannot be undone.`, { yes })
     for (const line of aboutForgotten(await context.forget(recipients, await commandActor(env)))) print(line)
     const { identity } = recipient
     const accounts = await context.sessions.accounts()
@@ -162,14 +220,21 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
 
 function aboutForgotten({ erased, possibleRequests, traces }: Forgotten): readonly string[] {
   return [
-    `Erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.reviewNumbers, 'review number')}, ${counted(erased.jobs, 'asynchronous message')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}.`,
-    ...(possibleRequests > 0
-      ? [
-          `Not erased: ${counted(possibleRequests, 'request')} with the same masked recipient and no stored identity (a /notify that sent nothing, or a request from an earlier version). They expire after DELIVERY_LOG_DAYS.`,
-        ]
-      : []),
+    `Erased: ${erasedWords(erased)}.`,
+    ...aboutPossible(possibleRequests),
     aboutTraces[traces],
     'Not erased by this command: the server log (standard output), earlier backups and replicas, the records of providers, and records under a previous secret key that SECRET_KEY does not list.',
+  ]
+}
+
+function erasedWords(erased: Erased): string {
+  return `${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.reviewNumbers, 'review number')}, ${counted(erased.jobs, 'asynchronous message')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}`
+}
+
+function aboutPossible(requests: number): readonly string[] {
+  if (requests === 0) return []
+  return [
+    `Not erased: ${counted(requests, 'request')} with the same masked recipient and no stored identity (a /notify that sent nothing, or a request from an earlier version). They expire after DELIVERY_LOG_DAYS.`,
   ]
 }
 

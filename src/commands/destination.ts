@@ -1,5 +1,11 @@
 import { Argument, type Command, Option } from 'commander'
-import { countryWords, destinationActions, kindInWords } from '../domain/destinations/destination.ts'
+import type { Context } from '../context.ts'
+import {
+  countryWords,
+  type DestinationRule,
+  destinationActions,
+  kindInWords,
+} from '../domain/destinations/destination.ts'
 import {
   checkDestination,
   decisionWords,
@@ -13,14 +19,20 @@ import {
 } from '../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../domain/operator/guard.ts'
 import { existingBrand } from '../domain/operator/operator.ts'
+import { previewOf } from '../domain/operator/preview.ts'
 import {
-  commaList,
+  codesTo,
   complain,
   type Env,
+  list,
+  nothingChanged,
+  type PreviewOptions,
   phoneDigits,
   policyPorts,
+  previewOption,
   print,
   printTable,
+  several,
   withContext,
 } from './common.ts'
 
@@ -29,8 +41,8 @@ interface RuleOptions {
   group?: true
 }
 
-interface SetOptions extends RuleOptions {
-  providers?: string[]
+interface SetOptions extends RuleOptions, PreviewOptions {
+  providers?: readonly string[]
   sender?: string
   route?: string
 }
@@ -54,8 +66,8 @@ export function destinationCommands(program: Command, env: Env): void {
     .option('--brand <slug>', 'only for SMS of this brand')
     .option(
       '--providers <names>',
-      'only these providers of SMS_PLAIN and SMS_TEMPLATE, separated by commas',
-      commaList,
+      `only these providers of SMS_PLAIN and SMS_TEMPLATE, tried in this order; ${several}`,
+      list,
     )
     .option('--sender <sender>', 'the sender: a number with +, a short code or a sender id')
     .addOption(
@@ -65,6 +77,7 @@ export function destinationCommands(program: Command, env: Env): void {
       ).choices(smsRouteNames),
     )
     .option('--group', 'also for the territories in its numbering plan: GB with GG, JE and IM')
+    .addOption(previewOption())
     .addHelpText(
       'after',
       '\nThe command replaces the whole rule: options that you leave out are removed from it. It reads SMS_PLAIN,\nSMS_TEMPLATE, OTP_SMS_MODE and SMS_COUNTRIES, so run it with the settings of the server.',
@@ -74,9 +87,11 @@ export function destinationCommands(program: Command, env: Env): void {
         const { providers = [], sender = null, route = null } = options
         const { readDestinationConfig } = await import('../config/destinations.ts')
         const asked = { ...requestedRule(rule, options), action, providers, sender, route }
-        const ports = await policyPorts(context, env)
+        const changing = await policyPorts(context, env)
+        const ports = options.dryRun ? previewOf(changing) : changing
         const { rules, warnings } = await setDestination(ports, asked, readDestinationConfig(env))
         for (const each of rules) print(`${ruleName(each)}: ${ruleWords(each)}.`)
+        if (options.dryRun) for (const line of await effectLines(context, rules)) print(line)
         for (const warning of warnings) complain(warning)
       }),
     )
@@ -126,6 +141,31 @@ export function destinationCommands(program: Command, env: Env): void {
     .option('--brand <slug>', 'with the rules of this brand')
     .option('--json', 'print JSON')
     .action((number: string, options: { brand?: string; json?: true }) => printCheck(env, number, options))
+}
+
+/** What `destination set` would replace, and what went to the countries of the rules. */
+async function effectLines(
+  { policy, guardReader, now }: Context,
+  rules: readonly DestinationRule[],
+): Promise<readonly string[]> {
+  const { countryOfPrefix } = await import('../adapters/phone/destination.ts')
+  const stored = (await policy.rows()).rules
+  const replaced = rules.flatMap(({ rule, brandSlug }) =>
+    stored.filter((each) => each.rule === rule && each.brandSlug === brandSlug),
+  )
+  const codes = await guardReader.countries(now())
+  const countries = rules.flatMap(({ rule }) =>
+    rule === '*' ? codes.map(({ country }) => country) : (countryOf(rule, countryOfPrefix) ?? []),
+  )
+  return [
+    ...replaced.map((each) => `It would replace ${ruleName(each)}: ${ruleWords(each)}.`),
+    codesTo(codes, countries),
+    nothingChanged,
+  ]
+}
+
+function countryOf(rule: string, countryOfPrefix: (digits: string) => string | null): string | null {
+  return rule.startsWith('+') ? countryOfPrefix(rule.slice(1)) : rule
 }
 
 async function printCheck(

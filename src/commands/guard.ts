@@ -11,7 +11,25 @@ import {
   removeGuardPrefix,
   setGuardPrefix,
 } from '../domain/operator/guard.ts'
-import { commandActor, complain, type Env, isoTime, print, printTable, withContext } from './common.ts'
+import type { PolicyPorts } from '../domain/operator/policy.ts'
+import { previewOf } from '../domain/operator/preview.ts'
+import {
+  type ConfirmOptions,
+  codesTo,
+  commandActor,
+  complain,
+  confirm,
+  confirmOption,
+  counted,
+  type Env,
+  isoTime,
+  nothingChanged,
+  type PreviewOptions,
+  previewOption,
+  print,
+  printTable,
+  withContext,
+} from './common.ts'
 
 const prefixMeaning = 'the first 1 to 15 digits of the numbers, with the country code, such as +3712000'
 
@@ -54,8 +72,9 @@ export function guardCommands(program: Command, env: Env): void {
 }
 
 function setCommand(guard: Command, env: Env, action: PrefixAction, description: string): void {
-  guard
-    .command(action)
+  const command = guard.command(action)
+  if (action === 'block') command.addOption(confirmOption())
+  command
     .description(description)
     .argument('<prefix>', prefixMeaning)
     .option(
@@ -63,14 +82,35 @@ function setCommand(guard: Command, env: Env, action: PrefixAction, description:
       'how long, such as 30m, 12h or 7d; at most 366d. Numbers of a longer prefix with its own entry follow that entry',
       defaultDurations[action],
     )
-    .action((prefix: string, options: { for: string }) =>
-      withContext(env, async ({ acting }) => {
-        const { mode, countryOfPrefix } = await settingsIn(env)
-        const entry = await setGuardPrefix(acting(await commandActor(env)), action, prefix, options.for)
-        const country = countryOfPrefix(entry.prefix)
-        const place = country === null ? '' : ` (${country})`
+    .addOption(previewOption())
+    .action((prefix: string, options: SetOptions) =>
+      withContext(env, async ({ acting, guardReader, now }) => {
+        const { mode, countryOfPrefix, countriesWithin } = await settingsIn(env)
+        const ports = acting(await commandActor(env))
+        const set = (how: PolicyPorts) => setGuardPrefix(how, action, prefix, options.for)
+        const preview = await set(previewOf(ports))
+        const country = countryOfPrefix(preview.prefix)
+        const whole = countriesWithin(preview.prefix)
+        const place = `+${preview.prefix}${country === null ? '' : ` (${country})`}`
         const what = action === 'allow' ? 'allowed' : 'blocked'
-        print(`+${entry.prefix}${place} is ${what} until ${isoTime(entry.expiresAt)}.`)
+        const covered = `+${preview.prefix} covers every number of ${counted(whole.length, 'country', 'countries')}: ${whole.join(', ')}.`
+        if (options.dryRun) {
+          print(`${place} would be ${what} until ${isoTime(preview.expiresAt)}.`)
+          if (whole.length > 0) print(covered)
+          print(
+            codesTo(
+              await guardReader.countries(now()),
+              whole.length > 0 || country === null ? whole : [country],
+            ),
+          )
+          print(nothingChanged)
+          return
+        }
+        if (action === 'block' && whole.length > 0) {
+          await confirm(`${covered} They would get no code.`, { ...options, cutsOffMany: true })
+        }
+        const entry = await set(ports)
+        print(`${place} is ${what} until ${isoTime(entry.expiresAt)}.`)
         if (mode === 'off') {
           complain('GUARD is off, so the entry has no effect. Set GUARD to record or deny.')
         }
@@ -78,12 +118,16 @@ function setCommand(guard: Command, env: Env, action: PrefixAction, description:
     )
 }
 
+interface SetOptions extends ConfirmOptions, PreviewOptions {
+  readonly for: string
+}
+
 async function settingsIn(env: Env) {
-  const [{ readGuardConfig }, { countryOfPrefix }] = await Promise.all([
+  const [{ readGuardConfig }, { countriesWithin, countryOfPrefix }] = await Promise.all([
     import('../config/guard.ts'),
     import('../adapters/phone/destination.ts'),
   ])
-  return { ...readGuardConfig(env), countryOfPrefix }
+  return { ...readGuardConfig(env), countriesWithin, countryOfPrefix }
 }
 
 const modeWords: Readonly<Record<GuardMode, string>> = {

@@ -22,15 +22,17 @@ import {
 import { providerPath } from '../domain/messages/delivery-reports.ts'
 import { canonicalTag } from '../domain/messages/languages.ts'
 import { authoredRules } from '../domain/operator/destinations.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
+import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
 import {
   complain,
   type Env,
   instant,
   isoTime,
+  listOf,
   print,
   printTable,
   requestId,
+  several,
   wholeNumber,
   wholeSeconds,
   withApp,
@@ -50,7 +52,7 @@ interface LogOptions extends Pick<LogFilter, 'provider' | 'app' | 'brand' | 'cha
 
 interface DeliveryOptions extends LogOptions, Pick<DeliveryFilter, 'template' | 'lang'> {
   request?: string
-  status?: string[]
+  status?: readonly string[]
   error?: ErrorClass
 }
 
@@ -70,9 +72,9 @@ export function messageCommands(program: Command, env: Env): void {
     .option('--request <id>', 'only attempts of this request')
   logOptions(deliveries, 'attempts')
     .addOption(
-      new Option('--status <status...>', 'only attempts with one of these statuses').choices(
-        statusKeys.map(wordOf),
-      ),
+      new Option('--status <status...>', `only attempts with one of these statuses; ${several}`)
+        .choices(statusKeys.map(wordOf))
+        .argParser(listOf(statusKeys.map(wordOf))),
     )
     .option('--template <key>', 'only messages of this template')
     .option('--lang <tag>', 'only texts in this language, such as hi; not texts of the caller')
@@ -149,7 +151,7 @@ async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
 function recipientIn(contacts: Contacts, to: string | undefined): Recipient | undefined {
   const recipient = contacts.phone(to) ?? contacts.email(to)
   if (to === undefined || recipient) return recipient
-  throw new OperatorError(`--to ${contacts.faultOf(to)}`)
+  throw new InvalidInput(`--to ${contacts.faultOf(to)}`)
 }
 
 function logFilter(

@@ -21,6 +21,7 @@ import {
   policyPorts,
   print,
   printTable,
+  several,
   withContext,
   yesNo,
 } from './common.ts'
@@ -30,7 +31,7 @@ const scopeMeaning = 'server, brand:SLUG, app:APPID or country:CC'
 interface SetOptions {
   per: string
   amount: string
-  alert: string
+  alert?: string
   stop: boolean
 }
 
@@ -48,26 +49,27 @@ export function moneyCommands(program: Command, env: Env): void {
     .requiredOption('--amount <amount>', 'the amount, in the currency of the prices', checked(amountIn))
     .option(
       '--alert <percentages>',
-      'the percentages of the amount that send an alert, separated by commas; "" for none',
-      checked(percentagesIn),
-      defaultAlertAt,
+      `the percentages of the amount that send an alert; ${several}; "" for none; default ${defaultAlertAt}`,
+      (text: string, before?: string) =>
+        checked(percentagesIn)(before === undefined ? text : `${before},${text}`),
     )
     .option('--no-stop', 'reject no messages: only count and send alerts')
     .addHelpText(
       'after',
       '\nA budget with the same period and currency keeps what was spent. Otherwise it counts from now.',
     )
-    .action((scope: string, { per: period, amount, alert: alertAt, stop: stops }: SetOptions) =>
-      withContext(env, async (context) => {
-        const set = await setBudget(await policyPorts(context, env), {
-          scope,
-          period,
-          amount,
-          alertAt,
-          stops,
-        })
-        print(`Budget ${set.scope}: ${formatMicros(set.amountMicros, set.currency)} per ${set.period}.`)
-      }),
+    .action(
+      (scope: string, { per: period, amount, alert: alertAt = defaultAlertAt, stop: stops }: SetOptions) =>
+        withContext(env, async (context) => {
+          const set = await setBudget(await policyPorts(context, env), {
+            scope,
+            period,
+            amount,
+            alertAt,
+            stops,
+          })
+          print(`Budget ${set.scope}: ${formatMicros(set.amountMicros, set.currency)} per ${set.period}.`)
+        }),
     )
   budget
     .command('list')

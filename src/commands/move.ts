@@ -2,8 +2,9 @@ import type { Command } from 'commander'
 import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
 import type { PostgresTarget } from '../adapters/postgres/pool.ts'
 import type { Transferred } from '../adapters/store/transfer.ts'
+import { ConfigError } from '../config/settings.ts'
 import type { DatabaseConfig } from '../config/store.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
+import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
 import type { Clock } from '../domain/time.ts'
 import { type Env, print, printTable } from './common.ts'
 
@@ -27,16 +28,21 @@ interface MoveOptions {
 
 async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promise<void> {
   const { readStoreConfig, readDatabaseUrl } = await import('../config/store.ts')
-  const source = readDatabaseUrl(env, '--from', from)
+  const given = (option: string, url: string) => {
+    try {
+      return readDatabaseUrl(env, option, url)
+    } catch (error) {
+      throw error instanceof ConfigError ? new InvalidInput(error.message) : error
+    }
+  }
+  const source = given('--from', from)
   const target =
-    to === undefined
-      ? readDatabaseUrl(env, 'DATABASE_URL', env.DATABASE_URL ?? '')
-      : readDatabaseUrl(env, '--to', to)
+    to === undefined ? readDatabaseUrl(env, 'DATABASE_URL', env.DATABASE_URL ?? '') : given('--to', to)
   const { file, server } = way(source, target)
   const { requireFileThere } = await import('../adapters/sqlite/export.ts')
   requireFileThere(file)
-  const { secretKeys: given } = readStoreConfig({ ...env, DATABASE_URL: `file:${file}` })
-  const { advice, secretKeys } = await secretOf(file, given, force ?? false)
+  const { secretKeys: ownKeys } = readStoreConfig({ ...env, DATABASE_URL: `file:${file}` })
+  const { advice, secretKeys } = await secretOf(file, ownKeys, force ?? false)
   const startedAt = performance.now()
   const { moved, asideFile } = await move(file, server, { keep: keep ?? false, secretKeys })
   const seconds = (performance.now() - startedAt) / 1000
@@ -113,11 +119,11 @@ function way(source: DatabaseConfig, target: DatabaseConfig): { file: string; se
     return { file: source.file, server: target.target }
   }
   if (source.kind === 'postgres' && target.kind === 'sqlite') {
-    throw new OperatorError(
+    throw new InvalidInput(
       'otpost cannot move data from PostgreSQL to a file. The file as it was before a move has the suffix .moved-TIME; `otpost restore` restores it without its codes.',
     )
   }
-  throw new OperatorError(
+  throw new InvalidInput(
     source.kind === 'sqlite'
       ? 'Both databases are files. Copy one with `otpost backup` and `otpost restore` instead.'
       : 'Both databases are PostgreSQL. Use pg_dump and pg_restore, or replication, instead.',

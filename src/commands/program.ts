@@ -5,6 +5,7 @@ import { adminCommands } from './admin.ts'
 import { appCommands } from './app.ts'
 import { brandCommands } from './brand.ts'
 import { exit, print } from './common.ts'
+import { completionCommands } from './completion.ts'
 import { careCommands } from './data.ts'
 import { destinationCommands } from './destination.ts'
 import { guardCommands } from './guard.ts'
@@ -17,11 +18,12 @@ import { requestCommands } from './request.ts'
 import { reviewNumberCommands } from './review-number.ts'
 import { sandboxCommands } from './sandbox.ts'
 import { serveCommands } from './serve.ts'
+import { settingsCommands } from './settings.ts'
 import { testCommands } from './test-send.ts'
 import { textCommands } from './text.ts'
 
 /** Commands that do not use the settings of the server. */
-const ownSettings: readonly string[] = ['demo', 'sandbox']
+const ownSettings: readonly string[] = ['demo', 'sandbox', 'completion', 'help']
 
 /** Commands load their modules when they run, so that `--help` is fast. */
 export function createProgram(env: NodeJS.ProcessEnv): Command {
@@ -49,8 +51,10 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
     .exitOverride()
     .showHelpAfterError('(use --help for usage)')
     .addHelpText('after', '\nSettings are environment variables: see docs/settings.md.')
+    .helpCommand(false)
   serveCommands(program, env)
   healthCommands(program, env)
+  settingsCommands(program, env)
   sandboxCommands(program, env)
   brandCommands(program, env)
   textCommands(program, env)
@@ -66,5 +70,24 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   queueCommands(program, env)
   careCommands(program, env)
   moveCommands(program, env)
+  completionCommands(program)
+  helpCommand(program)
   return program
+}
+
+/** Unlike commander's own, also for a command of a group: `help brand put`. */
+function helpCommand(program: Command): void {
+  program
+    .command('help')
+    .description('print the help of a command')
+    .argument('[command...]', 'the command, such as brand put')
+    .action((words: readonly string[]) => {
+      let command = program
+      for (const word of words) {
+        const found = command.commands.find((each) => each.name() === word)
+        if (!found) program.error(`error: unknown command '${words.join(' ')}'`)
+        command = found
+      }
+      command.help()
+    })
 }

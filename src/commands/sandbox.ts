@@ -3,7 +3,7 @@ import { brandProblems, nameKey } from '../domain/brands/brand.ts'
 import { notifyTemplateKeys } from '../domain/messages/templates.ts'
 import { freshBrand, issueApp, putBrand } from '../domain/operator/operator.ts'
 import { setWebhook } from '../domain/operator/webhooks.ts'
-import { type Env, print } from './common.ts'
+import { type Env, list, print, several } from './common.ts'
 import { type PortOptions, portOption, serve, withPort } from './serve.ts'
 
 /** The key is not a secret: the sandbox sends nothing. */
@@ -46,7 +46,7 @@ export function sandboxCommands(program: Command, env: Env): void {
     .description(
       'start a server for tests, with a free port, a database in memory and messages in the outbox',
     )
-    .option('--brand <slug>', 'a brand to create; can be repeated (default: acme)', collectBrand)
+    .option('--brand <slug>', `a brand to create; ${several} (default: acme)`, collectBrand)
     .option(
       '--webhook <url>',
       'the URL that receives the events of the app; https, or http to a loopback host',
@@ -116,11 +116,11 @@ function brandOf(slug: string) {
   }
 }
 
-function collectBrand(slugAsGiven: string, before: readonly string[] = []): readonly string[] {
-  const slug = nameKey(slugAsGiven)
-  const problems = brandProblems({ ...freshBrand(slug), ...brandOf(slug) })
-  if (problems.length > 0) throw new InvalidArgumentError(problems.join(' '))
-  return [...before, slug]
+function collectBrand(text: string, before: readonly string[] = []): readonly string[] {
+  const slugs = list(text).map(nameKey)
+  const problems = slugs.flatMap((slug) => brandProblems({ ...freshBrand(slug), ...brandOf(slug) }))
+  if (slugs.length === 0 || problems.length > 0) throw new InvalidArgumentError(problems.join(' '))
+  return [...before, ...slugs]
 }
 
 function inputEnds(): Promise<void> {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { OperatorError } from '../domain/operator/operator.ts'
+import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
 import type { TestSend } from '../domain/operator/test-send.ts'
-import { collect, commandActor, type Env, print, withApp } from './common.ts'
+import { commandActor, type Env, listOfPairs, print, several, withApp } from './common.ts'
 
-export const valueMeaning = 'the value of a variable; can be repeated; other variables have samples'
+export const valueMeaning = `the value of a variable; ${several}; other variables have samples`
 
 export const testHelp = `
 A code is 123456, and no request can verify it. Destination rules, budgets and the default limit of calls per minute apply.
@@ -25,7 +25,7 @@ export function testCommands(program: Command, env: Env): void {
     )
     .option('--template <key>', 'a template of the brand; the default is a text that says that it is a test')
     .option('--lang <tag>', "the language of the template (BCP 47); the default is the brand's language")
-    .option('--value <name=value>', valueMeaning, collect)
+    .option('--value <name=value>', valueMeaning, listOfPairs)
     .addHelpText('after', testHelp)
     .action((to: string, { provider, brand, template: key, lang, value }: TestOptions) =>
       runTest(env, { to, provider, brand, key, lang, values: valuesIn(value) }),
@@ -60,7 +60,7 @@ export function valuesIn(values: readonly string[] = []): Readonly<Record<string
     values.map((each) => {
       const [, name, value] = /^(\w+)=(.*)$/s.exec(each) ?? []
       if (name !== undefined && value !== undefined) return [name, value]
-      throw new OperatorError(`The value ${JSON.stringify(each)} must be name=value, such as orderId=A-1042.`)
+      throw new InvalidInput(`The value ${JSON.stringify(each)} must be name=value, such as orderId=A-1042.`)
     }),
   )
 }

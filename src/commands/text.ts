@@ -19,10 +19,9 @@ import {
 import { canonicalTag } from '../domain/messages/languages.ts'
 import type { SmsContent } from '../domain/messages/notify-message.ts'
 import type { PreviewSettings } from '../domain/messages/preview.ts'
-import { OperatorError, requiredBrand } from '../domain/operator/operator.ts'
+import { InvalidInput, OperatorError, requiredBrand } from '../domain/operator/operator.ts'
 import { readVariable, removeText, setText } from '../domain/operator/texts.ts'
 import {
-  collect,
   commandActor,
   complain,
   counted,
@@ -30,8 +29,11 @@ import {
   exit,
   fileText,
   isoTime,
+  list,
+  listOfPairs,
   print,
   printTable,
+  several,
   withContext,
 } from './common.ts'
 import { runTest, testHelp, valueMeaning, valuesIn } from './test-send.ts'
@@ -47,8 +49,8 @@ export function textCommands(program: Command, env: Env): void {
     .requiredOption('--file <file>', 'the text, in UTF-8; - for standard input')
     .option(
       '--var <name:type:max>',
-      'a variable of a new template: its type is text, number, date, datetime or url; max is the greatest length, or the greatest number; can be repeated, and replaces all earlier variables',
-      collect,
+      `a variable of a new template: its type is text, number, date, datetime or url; max is the greatest length, or the greatest number; ${several}; replaces all earlier variables`,
+      list,
     )
     .option('--subject <subject>', 'the subject of the e-mail')
     .option('--html <file>', 'the HTML of the e-mail, in UTF-8; by default, otpost builds it from the text')
@@ -63,7 +65,7 @@ docs/texts.md has an example of each.`,
       withContext(env, async (context) => {
         const { file, html, subject, var: variables } = options
         if (file === '-' && html === '-') {
-          throw new OperatorError('Only one of --file and --html can be standard input.')
+          throw new InvalidInput('Only one of --file and --html can be standard input.')
         }
         const stored = await setText(context.acting(await commandActor(env)), {
           ...targetOf(slug, key, options),
@@ -105,7 +107,7 @@ docs/texts.md has an example of each.`,
       }),
   )
   targeted(text, 'preview', 'print a message with sample values, as a request in the language gets it')
-    .option('--value <name=value>', valueMeaning, collect)
+    .option('--value <name=value>', valueMeaning, listOfPairs)
     .action((slug: string, key: string, { lang, email, value }: SampleOptions & TargetOptions) =>
       withContext(env, async ({ brands }) => {
         const brand = await requiredBrand(brands, slug)
@@ -124,7 +126,7 @@ docs/texts.md has an example of each.`,
     .argument('<key>', keyMeaning)
     .requiredOption('--to <recipient>', 'a phone number as in API requests, or an e-mail address')
     .option('--lang <tag>', "the language as in a request (BCP 47); the default is the brand's language")
-    .option('--value <name=value>', valueMeaning, collect)
+    .option('--value <name=value>', valueMeaning, listOfPairs)
     .addHelpText('after', testHelp)
     .action((brand: string, key: string, { to, lang, value }: SampleOptions & { to: string }) =>
       runTest(env, { to, brand, key, lang, values: valuesIn(value) }),
@@ -156,7 +158,7 @@ docs/texts.md has an example of each.`,
         const settings = await textSettings(env)
         const { json, registered: file, variableLength: maxLength } = options
         if (file !== undefined && key === undefined) {
-          throw new OperatorError('--registered compares one text. Name its template.')
+          throw new InvalidInput('--registered compares one text. Name its template.')
         }
         const registered = file === undefined ? undefined : await fileText(file)
         const texts = textsToLint(brand, key, options)

@@ -92,15 +92,20 @@ test('no data of the person remain in the files, and all data of other people do
   await service.close()
   expect(await here.found(anything)).toEqual(anything)
 
-  const phones = await ok(env, 'forget', '+49 (1512) 3456789')
-  expect(phones).toContain(
-    'Erased: 4 requests, 3 deliveries, 0 delivery reports, 5 records of limits and codes, 0 verified numbers, 0 review numbers, 0 asynchronous messages, 3 outbox messages, 0 integration requests.\n',
-  )
+  const phone = '+49 (1512) 3456789'
+  const rows =
+    '4 requests, 3 deliveries, 0 delivery reports, 5 records of limits and codes, 0 verified numbers, 0 review numbers, 0 asynchronous messages, 3 outbox messages, 0 integration requests.\n'
+  expect(await ok(env, 'forget', phone, '--dry-run')).toContain(`Would erase: ${rows}`)
+  expect(await here.found(anything)).toEqual(anything)
+  const phones = await ok(env, 'forget', phone)
+  expect(phones).toContain(`Erased: ${rows}`)
   expect(phones).toContain(
     store === 'sqlite' ? 'It contains no remains of the erased rows.\n' : 'The rows are deleted.',
   )
   expect(phones).toContain('Not erased by this command: the server log')
+  const wouldErase = await ok(env, 'forget', annsMail, '--dry-run')
   const mails = await ok(env, 'forget', annsMail)
+  expect(mails).toStartWith(wouldErase.split('\n')[0]?.replace('Would erase', 'Erased') ?? '')
   expect(mails).toContain('3 outbox messages, 1 integration request.\n')
   expect(await here.found(anything)).toEqual([])
 
@@ -284,7 +289,9 @@ sqliteOnly('is refused without the secret, without a database, and for what is n
   expect(await refused('forget', ann)).toContain('There is no database at')
   const service = await createTestApp(here.env)
   await service.close()
-  expect(await refused('forget', 'somebody')).toContain('must be a phone number or an e-mail address')
+  const somebody = await otpost(['forget', 'somebody'], here.env)
+  expect(somebody.code).toBe(2)
+  expect(somebody.stderr).toContain('must be a phone number or an e-mail address')
   rmSync(`${here.file}.key`)
   expect(await refused('forget', ann)).toContain(`${here.file}.key is missing`)
   expect(existsSync(`${here.file}.key`)).toBe(false)

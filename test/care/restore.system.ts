@@ -97,6 +97,20 @@ test('what was spent of a budget after the backup stays spent, and alerts are no
   expect(counters()).toContainEqual(['budget:server', 'month:5', 40, 9e12])
 })
 
+test('restore --dry-run says what it would restore, also while the database is in use, and changes nothing', async () => {
+  using here = place()
+  await marked(here.file, 'backed')
+  await here.backUp(here.at('backup.db'))
+  const open = openDatabase(here.file)
+  const [bytes, names] = [readFileSync(here.file), here.names()]
+  const preview = await otpost(['restore', here.at('backup.db'), '--dry-run'], here.env)
+  expect(preview).toMatchObject({ code: 0, stderr: '' })
+  expect(preview.stdout).toContain(`Would restore ${here.file} from ${here.at('backup.db')}.`)
+  expect(preview.stdout).toEndWith('Nothing was changed (--dry-run).\n')
+  expect([readFileSync(here.file), here.names()]).toEqual([bytes, names])
+  await open.close()
+})
+
 test('asynchronous notifications that waited are not sent again, until an operator retries them', async () => {
   using here = place()
   const before = await createTestApp({

@@ -137,6 +137,12 @@ export function countryOfPrefix(digits: string): string | null {
   return found
 }
 
+/** The countries whose calling code begins with these digits, so that the digits cover all their numbers; sorted. */
+export function countriesWithin(digits: string): readonly string[] {
+  const codes = Object.entries(metadata.country_calling_codes).filter(([code]) => code.startsWith(digits))
+  return codes.flatMap(([, countries]) => countries).sort()
+}
+
 /** As the parser takes some 50 µs, and the overview has thousands of prefixes during an attack. */
 const typedCountries = new Map<string, string | null>()
 const mostTyped = 20_000

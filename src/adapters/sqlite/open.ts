@@ -1,4 +1,5 @@
 import type { Log } from '../../domain/ports.ts'
+import { countRecipient } from '../store/forget.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { type Database, openDatabase } from './database.ts'
@@ -34,6 +35,7 @@ export function openSqlite(
     eventLog: { ...stores.eventLog, saveEntries, saveReports },
     sweep: work.sweep,
     forget: (recipients, subjects, by) => forget(database, shared, recipients, subjects, by),
+    countRecipient: (recipients, subjects) => countRecipient(shared, recipients, subjects),
     check: work.checkDatabase,
     openCircuits: undefined,
     stats: {

@@ -32,6 +32,8 @@ const fewestFreeBytes = 64 * 1024
 
 export interface RestoreOptions {
   readonly force: boolean
+  /** Prepares the restored database and discards it. A server may use the present one. */
+  readonly isDryRun?: boolean
   readonly owner: DraftOwner
   readonly now: number
   readonly actor: Actor
@@ -63,22 +65,26 @@ export interface Restored {
 
 /** One step, even after a crash. Throws OperatorError, also while a process has the database open. */
 export function restore(databaseFile: string, file: string, options: RestoreOptions): Restored {
-  const { owner, force, now, onStep = () => {} } = options
+  const { owner, force, isDryRun = false, now, onStep = () => {} } = options
   const path = resolve(file)
   refuseOwnFile(path, databaseFile)
   if (!fileAt(path)?.isFile()) throw new OperatorError(`The file ${path} does not exist.`)
   onStep('hold')
-  const present = holdPresent(databaseFile, force)
+  const present = isDryRun ? readPresent(databaseFile) : holdPresent(databaseFile, force)
   try {
-    const draft = draftBeside(databaseFile, owner, { makesFolder: true })
+    const draft = draftBeside(databaseFile, owner, { makesFolder: !isDryRun })
     try {
       onStep('copy')
       const place = fileAt(databaseFile) ?? statSync(dirname(databaseFile))
       copyBackup(draft.path, path, owner.isRoot ? place : undefined)
       onStep('prepare')
       const { validAgain, ...done } = prepare(draft.path, path, present, options)
+      const aside = `${databaseFile}.before-restore-${stamp(now)}`
+      if (isDryRun) {
+        return { asideFile: fileAt(databaseFile) ? aside : null, ownerUid: null, ...done, validAgain }
+      }
       onStep('set aside')
-      const asideFile = setAside(databaseFile, `${databaseFile}.before-restore-${stamp(now)}`)
+      const asideFile = setAside(databaseFile, aside)
       onStep('publish')
       draft.publish()
       mark(databaseFile)
@@ -90,6 +96,17 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
     }
   } finally {
     present?.close()
+  }
+}
+
+/** Undefined: there is no database, or it cannot be read. */
+function readPresent(file: string): Driver.Database | undefined {
+  try {
+    const driver = new Driver(file, { readonly: true, fileMustExist: true })
+    driver.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return driver
+  } catch {
+    return undefined
   }
 }
 

@@ -43,6 +43,63 @@ export async function forgetRecipient(
   return { erased, possibleRequests }
 }
 
+/** What `forgetRecipient` would erase. */
+export async function countRecipient(
+  { orm, tables }: StoreDatabase,
+  recipients: readonly Recipient[],
+  subjects: readonly string[],
+): Promise<Omit<Forgotten, 'traces'>> {
+  const { attempts, codesAndLimits, deliveryReports, integrationRequests } = tables
+  const { notifyJobs, outbox, requests, reviewNumbers, verifiedNumbers } = tables
+  const hashes = [...subjects]
+  const identities = recipients.map(({ identity }) => identity)
+  const rows = async (table: Table, isWanted: SQL | undefined) => {
+    const [counted] = await orm.select({ rows: count() }).from(table).where(isWanted)
+    return counted?.rows ?? 0
+  }
+  const { outcome, reportKey } = requests
+  const [first, further, contacts] = await Promise.all([
+    orm
+      .select({ recipients: requests.recipients, outcome, reportKey })
+      .from(requests)
+      .where(inArray(requests.recipientHash, hashes)),
+    orm
+      .select({ reportKey: attempts.reportKey })
+      .from(attempts)
+      .where(inArray(attempts.recipientHash, hashes)),
+    orm.select({ contactEmail: integrationRequests.contactEmail }).from(integrationRequests),
+  ])
+  const sent = first.filter((row) => row.outcome !== null)
+  const keys = [...sent, ...further].map((row) => row.reportKey).filter((key) => key !== null)
+  return {
+    erased: {
+      requests: first.length - sent.filter((row) => (row.recipients ?? 1) > 1).length,
+      deliveries: sent.length + further.length,
+      deliveryReports: await rows(deliveryReports, inArray(deliveryReports.key, keys)),
+      codesAndLimits: await rows(codesAndLimits, inArray(codesAndLimits.subject, hashes)),
+      verifiedNumbers: await rows(verifiedNumbers, inArray(verifiedNumbers.subject, hashes)),
+      reviewNumbers: await rows(reviewNumbers, inArray(reviewNumbers.subject, hashes)),
+      jobs: await rows(notifyJobs, inArray(notifyJobs.recipientHash, hashes)),
+      messages: await rows(outbox, inArray(outbox.identity, identities)),
+      integrationRequests: contacts.filter((row) => identities.includes(row.contactEmail.toLowerCase()))
+        .length,
+    },
+    possibleRequests: await rows(requests, isPossibly(tables, recipients)),
+  }
+}
+
+/** Requests that may be of this person, or of others with the same masked recipient. */
+function isPossibly(
+  { requests }: Pick<Tables, 'requests'>,
+  recipients: readonly Recipient[],
+): SQL | undefined {
+  return and(
+    isNull(requests.recipientHash),
+    inArray(requests.recipient, recipients.map(mask)),
+    isNull(requests.outcome),
+  )
+}
+
 type Events = Tables['requests' | 'attempts']
 type ErasedEvents = Pick<Erased, 'requests' | 'deliveries' | 'deliveryReports'>
 
@@ -57,11 +114,7 @@ async function eraseEvents(
 ): Promise<ErasedEvents & { readonly possibleRequests: number }> {
   const { requests, attempts, deliveryReports } = tables
   const masked = recipients.map(mask)
-  const isPossible = and(
-    isNull(requests.recipientHash),
-    inArray(requests.recipient, masked),
-    isNull(requests.outcome),
-  )
+  const isPossible = isPossibly(tables, recipients)
   const erased = { requests: 0, deliveries: 0, deliveryReports: 0, possibleRequests: 0 }
   for (let after = ''; ; ) {
     const [last] = await orm

@@ -2,7 +2,7 @@ import type { Contacts } from '../contact.ts'
 import { type EpochMs, hourMs } from '../time.ts'
 import { type Account, isSetUp, type Role, roles } from './accounts.ts'
 import type { Actor, AuditAction, AuditEntry } from './audit.ts'
-import { OperatorError } from './operator.ts'
+import { InvalidInput, OperatorError } from './operator.ts'
 import {
   type ConsoleDecision,
   type ConsolePorts,
@@ -26,7 +26,7 @@ export interface AccountPorts extends Pick<ConsolePorts, 'sessions' | 'consoleSe
 /** @throws OperatorError */
 export function roleIn(text: string): Role {
   const role = roles.find((known) => known === text)
-  if (!role) throw new OperatorError(`Unknown role ${text}. The roles are ${roles.join(', ')}.`)
+  if (!role) throw new InvalidInput(`Unknown role ${text}. The roles are ${roles.join(', ')}.`)
   return role
 }
 
@@ -37,7 +37,7 @@ export async function inviteOperator(
   role: Role,
 ): Promise<{ readonly email: string; readonly token: string }> {
   const email = ports.contacts.email(emailAsGiven)?.identity
-  if (email === undefined) throw new OperatorError('The e-mail address is not valid.')
+  if (email === undefined) throw new InvalidInput('The e-mail address is not valid.')
   const { token, sha256 } = ports.consoleSecrets.newToken()
   const id = ports.consoleSecrets.newId()
   await change(ports, ({ accounts }, now) => {

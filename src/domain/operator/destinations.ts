@@ -15,7 +15,7 @@ import {
 import type { SmsMode } from '../messages/delivery.ts'
 import type { SmsRoute } from '../messages/providers.ts'
 import type { AuditAction, AuditReader, AuditRecord } from './audit.ts'
-import { differences, existingBrand, OperatorError } from './operator.ts'
+import { differences, existingBrand, InvalidInput, OperatorError } from './operator.ts'
 import type { PolicyChange, PolicyPorts } from './policy.ts'
 
 export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
@@ -111,10 +111,10 @@ async function targetOf(
   { rule, brand, isGroup }: RequestedRule,
 ): Promise<RuleTarget> {
   const parsed = parseRule(rule, isCountry)
-  if ('problem' in parsed) throw new OperatorError(parsed.problem)
+  if ('problem' in parsed) throw new InvalidInput(parsed.problem)
   const keys = isGroup ? countryGroup(parsed.rule) : [parsed.rule]
   if (isGroup && keys.length === 1) {
-    throw new OperatorError('Only GB has a group: GB, GG, JE and IM.')
+    throw new InvalidInput('Only GB has a group: GB, GG, JE and IM.')
   }
   return { keys, brandSlug: brand === null ? null : await existingBrand(brands, brand) }
 }
@@ -164,7 +164,7 @@ export function ruleWords({ action, providers, sender, route }: DestinationRule)
 export function oneOf<Choice extends string>(name: string, choices: readonly Choice[], text: string): Choice {
   const choice = choices.find((known) => known === text)
   if (choice === undefined) {
-    throw new OperatorError(`The ${name} must be one of ${choices.join(', ')}.`)
+    throw new InvalidInput(`The ${name} must be one of ${choices.join(', ')}.`)
   }
   return choice
 }

@@ -4,7 +4,7 @@ import type { GuardMode } from '../guard/guard.ts'
 import { type PumpingStatus, pumpingStatuses } from '../guard/pumping.ts'
 import { effectivePrefixes, type GuardReader, type GuardStatus, guardStatus } from '../guard/status.ts'
 import { dayMs, type EpochMs, hourMs } from '../time.ts'
-import { durationIn, OperatorError } from './operator.ts'
+import { durationIn, InvalidInput, OperatorError } from './operator.ts'
 import type { GuardPrefix, PolicyPorts } from './policy.ts'
 
 export type PrefixAction = GuardPrefix['action']
@@ -88,7 +88,7 @@ export async function removeGuardPrefix(ports: PolicyPorts, prefix: string): Pro
 function prefixDigits(text: string): string {
   const digits = text.replace(/(?<=[0-9])[ -]/g, '').replace(/^\+/, '')
   if (/^[1-9][0-9]{0,14}$/.test(digits)) return digits
-  throw new OperatorError(
+  throw new InvalidInput(
     'A prefix is "+" and 1 to 15 digits, beginning with the country code, such as +3712000. Spaces and hyphens between digits are ignored.',
   )
 }

@@ -6,7 +6,7 @@ import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 import { oneOf, type RulePorts } from './destinations.ts'
-import { type AppStore, durationIn, existingBrand, OperatorError } from './operator.ts'
+import { type AppStore, durationIn, existingBrand, InvalidInput, OperatorError } from './operator.ts'
 import type { PolicyChange } from './policy.ts'
 
 export interface PriceStore {
@@ -128,7 +128,7 @@ function scopeIn(text: string, isCountry: (code: string) => boolean): string {
   if (kind === 'app' && name !== '') return `app:${name}`
   const country = name.toUpperCase()
   if (kind === 'country' && isCountry(country)) return `country:${country}`
-  throw new OperatorError(
+  throw new InvalidInput(
     kind === 'country'
       ? 'The country must be an ISO 3166-1 country code of two letters, such as country:GB.'
       : 'The scope must be server, brand:SLUG, app:APPID or country:CC, such as country:GB.',
@@ -156,7 +156,7 @@ const largestAmountMicros = 1e15
 export function amountIn(text: string): Micros {
   const micros = parseMicros(text.trim())
   if (micros !== undefined && micros > 0 && micros <= largestAmountMicros) return micros
-  throw new OperatorError(
+  throw new InvalidInput(
     'The amount must be a number above 0 and at most 1000000000, with a point and at most 6 decimals, such as 250 or 99.50.',
   )
 }
@@ -170,7 +170,7 @@ export function percentagesIn(text: string): readonly number[] {
   if (words.join('') === '') return []
   const percentages = [...new Set(words.map((word) => (/^\d{1,4}$/.test(word) ? Number(word) : 0)))]
   if (percentages.length > mostAlerts || percentages.some((each) => each < 1 || each > largestAlert))
-    throw new OperatorError(
+    throw new InvalidInput(
       `The alerts must be at most ${mostAlerts} whole percentages from 1 to ${largestAlert}, separated by commas, such as 50,80,100.`,
     )
   return percentages.sort((a, b) => a - b)

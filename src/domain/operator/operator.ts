@@ -27,6 +27,9 @@ export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
 
+/** A value or a combination of values is wrong, independent of what is stored. */
+export class InvalidInput extends OperatorError {}
+
 export type BrandStore = Brands & BrandList
 
 export interface AppKey {
@@ -131,13 +134,13 @@ export async function putBrand(
     if (current && how.mustBeNew) throw new OperatorError(`Brand ${brandSlug} already exists.`)
     if (!current && requested.displayName === undefined) {
       // Report invalid fields first: --name would not correct them.
-      refuse(brandProblems({ ...fresh, ...fields, displayName: 'any' }))
+      refuseBrand({ ...fresh, ...fields, displayName: 'any' })
       throw new OperatorError(
         `Brand ${brandSlug} does not exist. To create it, add --name with its display name.`,
       )
     }
     const brand = { ...fresh, ...current, ...fields }
-    refuse(brandProblems(brand))
+    refuseBrand(brand)
     if (current && current.status !== brand.status) refuseTransition(current, brand.status)
     const action = current ? 'brand.changed' : 'brand.created'
     const details = differences(current ?? fresh, brand)
@@ -193,6 +196,11 @@ export function refuse(problems: readonly string[]): void {
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
 }
 
+function refuseBrand(brand: Parameters<typeof brandProblems>[0]): void {
+  const problems = brandProblems(brand)
+  if (problems.length > 0) throw new InvalidInput(problems.join('\n'))
+}
+
 export function differences(before: object, after: object): Record<string, string> {
   const earlier = new Map<string, unknown>(Object.entries(before))
   const later = new Map<string, unknown>(Object.entries(after))
@@ -234,7 +242,7 @@ const longestMs = 366 * dayMs
 export function durationIn(text: string, leastMs = 0): number {
   const ms = parseDuration(text)
   if (ms !== undefined && ms >= leastMs && ms <= longestMs) return ms
-  throw new OperatorError('The duration must be such as 30m, 12h or 7d, and at most 366d.')
+  throw new InvalidInput('The duration must be such as 30m, 12h or 7d, and at most 366d.')
 }
 
 async function changeBrand(
@@ -277,7 +285,7 @@ export async function registerTemplate(
       maxLength: requested.maxLength === undefined ? maxLength : requested.maxLength,
     }
     const brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
-    refuse(brandProblems(brand))
+    refuseBrand(brand)
     const changes = differences(registrationOf(current, templateKey), registrationOf(brand, templateKey))
     if (Object.keys(changes).length === 0) return { brand, entry: null }
     const details = { template: templateKey, ...changes }
@@ -299,7 +307,7 @@ export async function setBrandStatus(ports: ChangePorts, slug: string, status: B
 export function brandStatus(value: string): BrandStatus {
   const status = brandStatuses.find((known) => known === value)
   if (!status)
-    throw new OperatorError(`Unknown status ${value}. The statuses are ${brandStatuses.join(', ')}.`)
+    throw new InvalidInput(`Unknown status ${value}. The statuses are ${brandStatuses.join(', ')}.`)
   return status
 }
 
@@ -322,7 +330,7 @@ function listed(keys: readonly AppKey[]): string {
 
 function requireAppId(appId: string): void {
   if (!isAppId(appId))
-    throw new OperatorError('The appId must be 1 to 64 visible ASCII characters without spaces and colons.')
+    throw new InvalidInput('The appId must be 1 to 64 visible ASCII characters without spaces and colons.')
 }
 
 function addKey({ key: _, ...newKey }: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
@@ -359,10 +367,10 @@ function changedScope(
     )
   }
   if (operations?.length === 0) {
-    throw new OperatorError('An app needs at least one operation: otp or notify.')
+    throw new InvalidInput('An app needs at least one operation: otp or notify.')
   }
   if (perMinute != null && !(Number.isInteger(perMinute) && perMinute >= 1 && perMinute <= 999_999)) {
-    throw new OperatorError('The calls per minute must be a whole number from 1 to 999999.')
+    throw new InvalidInput('The calls per minute must be a whole number from 1 to 999999.')
   }
   return {
     appId: before.appId,
@@ -528,7 +536,7 @@ export async function approveRequest(
   const { brand, brandExisted } = await change(ports, target, ({ request, brand: current, keys, scope }) => {
     const { brandName } = requirePending(requestId, request)
     const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
-    refuse(brandProblems(brand))
+    refuseBrand(brand)
     const existed = current ? { brandExisted: 'yes' } : {}
     const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed }
     return {
@@ -551,7 +559,7 @@ export async function rejectRequest(
   const requestId = requestIdOf(idAsGiven)
   const reason = reasonAsGiven.trim() || null
   const problem = reason && textProblem('The reason', reason, { max: 500, lines: 'many' })
-  if (problem) throw new OperatorError(problem)
+  if (problem) throw new InvalidInput(problem)
   await change(ports, { requestId }, ({ request }) => {
     requirePending(requestId, request)
     return {

@@ -4,7 +4,7 @@ import { reviewNumberAlert } from '../money/alert.ts'
 import { activeReviewNumbers, type ReviewNumber } from '../otp/review-number.ts'
 import type { Secrets } from '../ports.ts'
 import { dayMs } from '../time.ts'
-import { existingBrand, OperatorError } from './operator.ts'
+import { existingBrand, InvalidInput, OperatorError } from './operator.ts'
 import type { PolicyPorts } from './policy.ts'
 
 export const maxReviewNumbers = 10
@@ -132,7 +132,7 @@ function recipientIn(
   phone: string,
 ): { readonly identity: Recipient['identity']; readonly subjects: readonly [string, ...string[]] } {
   const recipient = contacts.phone(phone)
-  if (!recipient) throw new OperatorError(`The phone number ${contacts.faultOf(phone, 'SMS')}`)
+  if (!recipient) throw new InvalidInput(`The phone number ${contacts.faultOf(phone, 'SMS')}`)
   return { identity: recipient.identity, subjects: secrets.subjects('SMS', recipient.identity) }
 }
 
@@ -141,13 +141,13 @@ function endOf(text: string, now: number): number {
   const day = text.trim()
   // JavaScript turns 30 February into 1 March.
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(day) && new Date(day).toJSON()?.startsWith(day)
-  if (!isDay) throw new OperatorError('The last day must be a date such as 2026-11-21.')
+  if (!isDay) throw new InvalidInput('The last day must be a date such as 2026-11-21.')
   const start = Date.parse(day)
   const today = Math.floor(now / dayMs) * dayMs
-  if (start < today) throw new OperatorError('The last day must not be in the past.')
+  if (start < today) throw new InvalidInput('The last day must not be in the past.')
   if (start > today + maxReviewDays * dayMs) {
     const latest = new Date(today + maxReviewDays * dayMs).toISOString().slice(0, 10)
-    throw new OperatorError(
+    throw new InvalidInput(
       `A review number ends after at most ${maxReviewDays} days. The last day can be ${latest} or earlier.`,
     )
   }

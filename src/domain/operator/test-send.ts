@@ -33,7 +33,7 @@ import type { OtpStore } from '../otp/store.ts'
 import type { ReadPolicy } from '../policy.ts'
 import type { Secrets } from '../ports.ts'
 import type { Actor } from './audit.ts'
-import { freshBrand, OperatorError, type OperatorStore, requiredBrand } from './operator.ts'
+import { freshBrand, InvalidInput, OperatorError, type OperatorStore, requiredBrand } from './operator.ts'
 import { tagOf } from './texts.ts'
 
 /** A text as a request with these values would send it. */
@@ -218,10 +218,10 @@ function messageOf(
 ): SampleMessage {
   if (key !== undefined) {
     if (brand) return sampleMessage(brand, channel, { key, lang, values }, settings)
-    throw new OperatorError(`The template ${key} needs a brand, whose name and texts the message has.`)
+    throw new InvalidInput(`The template ${key} needs a brand, whose name and texts the message has.`)
   }
   if (lang !== undefined || Object.keys(values ?? {}).length > 0) {
-    throw new OperatorError(
+    throw new InvalidInput(
       'A language and values need a template. The text of a test without one is in English.',
     )
   }
@@ -259,5 +259,5 @@ function stepOf(ports: TestPorts, name: string, content: SmsContent, { steps }: 
 function recipientIn({ contacts }: Pick<TestPorts, 'contacts'>, to: string): Recipient {
   const recipient = contacts.phone(to) ?? contacts.email(to)
   if (recipient) return recipient
-  throw new OperatorError(`The recipient ${contacts.faultOf(to)}`)
+  throw new InvalidInput(`The recipient ${contacts.faultOf(to)}`)
 }

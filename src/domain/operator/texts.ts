@@ -16,7 +16,7 @@ import {
   textLimits,
   textProblems,
 } from '../messages/text-problems.ts'
-import { type ChangePorts, differences, noBrand, OperatorError, refuse } from './operator.ts'
+import { type ChangePorts, differences, InvalidInput, noBrand, OperatorError, refuse } from './operator.ts'
 
 /** A text as operators name it. */
 export interface TextRequest extends Pick<TextTarget, 'channel'> {
@@ -128,7 +128,7 @@ export function readVariable(words: string): DeclaredVariable {
   const isType = (each: string): each is VariableType => each === type
   const known = variableTypes.find(isType)
   if (known) return { name, type: known, max: Number(max) }
-  throw new OperatorError(
+  throw new InvalidInput(
     `The variable ${JSON.stringify(words)} must be name:type:max, such as orderId:text:40. The types are ${variableTypes.join(', ')}.`,
   )
 }
@@ -146,7 +146,7 @@ function about({ templateKey, lang, channel, version }: BrandText) {
 export function tagOf(lang: string | undefined, brand: BrandWithTexts): string {
   const tag = lang === undefined ? brand.lang : canonicalTag(lang)
   if (tag !== undefined) return tag
-  throw new OperatorError('The language must be a BCP 47 tag, such as hi or pt-BR.')
+  throw new InvalidInput('The language must be a BCP 47 tag, such as hi or pt-BR.')
 }
 
 function existingText(brand: BrandWithTexts, target: TextTarget): BrandText {

@@ -14,7 +14,7 @@ import { type Clock, dayMs, type EpochMs } from '../time.ts'
 import type { Actor } from './audit.ts'
 import { oneOf } from './destinations.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
-import { OperatorError } from './operator.ts'
+import { InvalidInput, OperatorError } from './operator.ts'
 import type { PolicyPorts, PolicyStore } from './policy.ts'
 
 export interface WebhookPorts extends PolicyPorts {
@@ -55,7 +55,7 @@ export async function setWebhook(
   await requireApp(ports.apps, appId)
   const url = request.url.trim()
   const problem = webhookUrlProblem(url, ports.isProduction, ports.hostKind)
-  if (problem !== undefined) throw new OperatorError(problem)
+  if (problem !== undefined) throw new InvalidInput(problem)
   const types = eventTypesIn(request.eventTypes)
   const now = ports.now()
   const secret = ports.secrets.newWebhookSecret()

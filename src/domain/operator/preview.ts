@@ -1,0 +1,38 @@
+import type { OperatorStore } from './operator.ts'
+import type { PolicyStore } from './policy.ts'
+
+/** Ports whose changes are decided as always, but not stored. */
+export function previewOf<Ports extends { readonly operator: OperatorStore; readonly policy: PolicyStore }>(
+  ports: Ports,
+): Ports {
+  const { operator, policy } = ports
+  return {
+    ...ports,
+    operator: {
+      ...operator,
+      change: (about, by, decide) => decided(decide, (deciding) => operator.change(about, by, deciding)),
+    } satisfies OperatorStore,
+    policy: {
+      ...policy,
+      change: (by, decide) => decided(decide, (deciding) => policy.change(by, deciding)),
+    } satisfies PolicyStore,
+  }
+}
+
+/** A store stores nothing if `decide` throws. */
+async function decided<Current, Decision>(
+  decide: (current: Current) => Decision,
+  change: (deciding: (current: Current) => never) => Promise<unknown>,
+): Promise<Decision> {
+  let made: { readonly decision: Decision } | undefined
+  try {
+    await change((current) => {
+      made = { decision: decide(current) }
+      throw new Error('A preview stores nothing.')
+    })
+  } catch (error) {
+    if (!made) throw error
+  }
+  if (!made) throw new Error('The store did not ask for a decision.')
+  return made.decision
+}
