@@ -91,14 +91,14 @@ describe.concurrent('brand', () => {
     await storeBrand(context, 'acme', () => acme)
     const template = ['brand', 'template', 'acme', 'LOGIN_OTP']
     const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
-      [1, 'Unknown template NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--id', '1'],
-      [1, 'Unknown template NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--remove'],
-      [1, 'BCP 47', ...template, '--lang', 'x y', '--id', '1'],
-      [1, 'from 30 to 40', ...template, '--max-length', '41'],
+      [2, 'Unknown template NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--id', '1'],
+      [2, 'Unknown template NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--remove'],
+      [2, 'BCP 47', ...template, '--lang', 'x y', '--id', '1'],
+      [2, 'from 30 to 40', ...template, '--max-length', '41'],
       [1, 'nobody', 'brand', 'template', 'nobody', 'LOGIN_OTP', '--id', '1'],
-      [1, 'The template id', ...template, '--id', 'msg91=a b', '--sender', 'ACMEIN'],
-      [1, 'sender', ...template, '--id', '1', '--sender', 'AC ME'],
-      [1, 'entity id', 'brand', 'put', 'acme', '--entity', 'a&b=c'],
+      [2, 'The template id', ...template, '--id', 'msg91=a b', '--sender', 'ACMEIN'],
+      [2, 'sender', ...template, '--id', '1', '--sender', 'AC ME'],
+      [2, 'entity id', 'brand', 'put', 'acme', '--entity', 'a&b=c'],
     ]
     const texts = await Promise.all(refusals.map(([code, , ...args]) => failed(code, env, ...args)))
     for (const [index, text] of texts.entries()) expect(text).toContain(refusals[index]?.[1] ?? '')
@@ -151,7 +151,7 @@ describe.concurrent('brand put', () => {
       ['six hexadecimal digits', '--color', 'blue'],
       ['no URL or phone number', '--dlt-allow', 'a b'],
     ] as const
-    const errors = refusals.map(([, ...options]) => failed(1, env, 'brand', 'put', 'acme', ...options))
+    const errors = refusals.map(([, ...options]) => failed(2, env, 'brand', 'put', 'acme', ...options))
     for (const [index, error] of (await Promise.all(errors)).entries()) {
       expect(error).toContain(refusals[index]?.[0] ?? '')
     }
@@ -227,7 +227,7 @@ describe.concurrent('text', () => {
     const { env, text } = await scene({ table: 'Hi {{guest}}\n', 'table-de': 'Hallo {{guest}}, {{at:raw}}' })
     const target = ['acme', 'TABLE_READY']
     const variables = ['--var', 'guest:text:30', '--var', 'at:datetime:40']
-    await failed(1, env, 'brand', 'put', 'acme', '--notify', 'TABLE_READY')
+    await failed(2, env, 'brand', 'put', 'acme', '--notify', 'TABLE_READY')
     const declared = [
       { name: 'guest', type: 'text', max: 30 },
       { name: 'at', type: 'datetime', max: 40 },
@@ -273,7 +273,7 @@ describe.concurrent('text', () => {
     expect(await ok(env, ...preview, 'LOGIN_OTP', '--email')).toMatch(
       /^Subject: Your Acme verification code\n\n[\s\S]*123456/,
     )
-    expect(await failed(1, env, ...guest, '--value', 'at')).toContain('must be name=value')
+    expect(await failed(2, env, ...guest, '--value', 'at')).toContain('must be name=value')
     expect(await failed(1, env, ...guest, '--value', 'a=1')).toContain('It has guest, at.')
 
     const to = ['text', 'send', 'acme', 'LOGIN_OTP', '--lang', 'mr', '--to', '+91 98765 43210']
@@ -303,11 +303,11 @@ describe.concurrent('text', () => {
       [1, 'cannot be read (ENOENT)', ...set, ...file('missing')],
       [1, 'cannot be read (EISDIR)', ...set, '--file', folder.path],
       [1, 'must not be empty', ...set, '--file', '-'],
-      [1, 'Only one of --file and --html', ...set, '--file', '-', '--html', '-', '--email'],
+      [2, 'Only one of --file and --html', ...set, '--file', '-', '--html', '-', '--email'],
       [1, 'Only an e-mail has', ...set, ...file('fine'), '--subject', 'Your code'],
       [1, 'subject is required', ...set, ...file('fine'), '--email'],
-      [1, 'BCP 47', ...set, ...file('fine'), '--lang', 'hi_IN'],
-      [1, 'must be name:type:max', ...set, ...file('fine'), '--var', 'a:b'],
+      [2, 'BCP 47', ...set, ...file('fine'), '--lang', 'hi_IN'],
+      [2, 'must be name:type:max', ...set, ...file('fine'), '--var', 'a:b'],
       [1, 'is built in', ...set, ...file('fine'), '--var', 'a:text:9'],
       [1, 'or a new key', 'text', 'set', 'acme', 'login', ...file('fine')],
       [1, 'Brand other does not exist', 'text', 'set', 'other', 'LOGIN_OTP', ...file('fine')],
@@ -383,7 +383,7 @@ describe('test-send', () => {
       target: 'smtp',
       details: { brand: 'acme', recipient: 'j***@example.com', request: requestId },
     })
-    expect(await failed(1, env, 'test-send', '12', '--provider', 'webhook')).toContain('7 to 15 digits')
+    expect(await failed(2, env, 'test-send', '12', '--provider', 'webhook')).toContain('7 to 15 digits')
     expect(await failed(1, env, ...sms.slice(0, 2), '--provider', 'pigeon')).toContain(
       'has no provider pigeon',
     )
@@ -492,10 +492,10 @@ describe.concurrent('the event log', () => {
 
   test('wrong values are rejected with the allowed ones', async () => {
     const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
-      [1, '--to', 'deliveries', '--to', 'nobody'],
-      [1, '--since', 'deliveries', '--since', '5'],
+      [2, '--to', 'deliveries', '--to', 'nobody'],
+      [2, '--since', 'deliveries', '--since', '5'],
       [2, '--limit', 'deliveries', '--limit', '0'],
-      [1, '--until', 'deliveries', '--until', '5'],
+      [2, '--until', 'deliveries', '--until', '5'],
       [2, 'temporary-failure', 'deliveries', '--status', 'lost'],
       [1, 'DELIVERY_LOG_DAYS', 'explain', '019b796d-d600-7256-a391-52604e6fc76b'],
     ]

@@ -134,13 +134,13 @@ export async function putBrand(
     if (current && how.mustBeNew) throw new OperatorError(`Brand ${brandSlug} already exists.`)
     if (!current && requested.displayName === undefined) {
       // Report invalid fields first: --name would not correct them.
-      refuseBrand({ ...fresh, ...fields, displayName: 'any' })
+      refuse(brandProblems({ ...fresh, ...fields, displayName: 'any' }), InvalidInput)
       throw new OperatorError(
         `Brand ${brandSlug} does not exist. To create it, add --name with its display name.`,
       )
     }
     const brand = { ...fresh, ...current, ...fields }
-    refuseBrand(brand)
+    refuse(brandProblems(brand), InvalidInput)
     if (current && current.status !== brand.status) refuseTransition(current, brand.status)
     const action = current ? 'brand.changed' : 'brand.created'
     const details = differences(current ?? fresh, brand)
@@ -192,13 +192,8 @@ export function freshBrand(slug: string): BrandWithTexts {
 }
 
 /** @throws OperatorError if there are problems */
-export function refuse(problems: readonly string[]): void {
-  if (problems.length > 0) throw new OperatorError(problems.join('\n'))
-}
-
-function refuseBrand(brand: Parameters<typeof brandProblems>[0]): void {
-  const problems = brandProblems(brand)
-  if (problems.length > 0) throw new InvalidInput(problems.join('\n'))
+export function refuse(problems: readonly string[], Refusal = OperatorError): void {
+  if (problems.length > 0) throw new Refusal(problems.join('\n'))
 }
 
 export function differences(before: object, after: object): Record<string, string> {
@@ -271,7 +266,7 @@ export async function registerTemplate(
 ): Promise<Brand> {
   return changeBrand(ports, slug, (current) => {
     const { [templateKey]: before, ...others } = current.registrations
-    if (!before) refuse(registrationKeyProblems(templateKey, ownTemplateKeys(current)))
+    if (!before) refuse(registrationKeyProblems(templateKey, ownTemplateKeys(current)), InvalidInput)
     const {
       id = null,
       ids = {},
@@ -285,7 +280,7 @@ export async function registerTemplate(
       maxLength: requested.maxLength === undefined ? maxLength : requested.maxLength,
     }
     const brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
-    refuseBrand(brand)
+    refuse(brandProblems(brand), InvalidInput)
     const changes = differences(registrationOf(current, templateKey), registrationOf(brand, templateKey))
     if (Object.keys(changes).length === 0) return { brand, entry: null }
     const details = { template: templateKey, ...changes }
@@ -536,7 +531,7 @@ export async function approveRequest(
   const { brand, brandExisted } = await change(ports, target, ({ request, brand: current, keys, scope }) => {
     const { brandName } = requirePending(requestId, request)
     const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
-    refuseBrand(brand)
+    refuse(brandProblems(brand), InvalidInput)
     const existed = current ? { brandExisted: 'yes' } : {}
     const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed }
     return {
