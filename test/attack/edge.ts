@@ -255,7 +255,7 @@ export const edgeAttacks: readonly Attack[] = [
   },
   attack('825 appIds of 254 KB, to fill the memory', {}, async (target, check) => {
     const send = async (index: number) => {
-      const answer = await target.post('/otp/send', { appId: `${index}`.padEnd(254_000, 'x') })
+      const answer = await target.post('/notify', { appId: `${index}`.padEnd(254_000, 'x') })
       check([403, 429].includes(answer.status), verdict(answer))
     }
     // After 300 a failure is not even counted.
