@@ -167,7 +167,7 @@ const queries = [
 
 const any = fc.oneof(
   { weight: 8, arbitrary: keyed(fc.oneof(...sends)) },
-  { weight: 6, arbitrary: fc.oneof(...verifications) },
+  { weight: 6, arbitrary: keyed(fc.oneof(...verifications)) },
   { weight: 8, arbitrary: keyed(fc.oneof(...notifications)) },
   { weight: 2, arbitrary: status },
   { weight: 2, arbitrary: integration },
