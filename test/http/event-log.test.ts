@@ -406,7 +406,7 @@ describe('the request trace', () => {
       'validation_error',
       'acme',
       ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'],
-      '`businessName` must be a string.',
+      '`loginId` must be a string.',
     ],
     ['/otp/send', {}, 'validation_error', 'acme', ['app-minute'], null],
     [
