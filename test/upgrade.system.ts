@@ -424,7 +424,7 @@ async function expectLog(
     expect(await eventLog.trace(requestId)).toEqual({
       ...{ requestId, at, operation, app, brand, channel, recipient, recipients },
       recipientSubject: (recipients ?? 1) > 1 ? null : (hash ?? first?.recipient_hash ?? null),
-      ...{ country: null, reference: null, flags: [] },
+      ...{ country: null, reference: null, flags: [], unknownFields: [] },
       limits: limits.map(([limit, max, used, endsAt, refused]: readonly unknown[]) => ({
         ...{ limit, max, used, endsAt },
         refused: refused === 1,

@@ -11,6 +11,7 @@ import operators from './0008_operators.sql' with { type: 'text' }
 import clockAndSecrets from './0009_clock_and_secrets.sql' with { type: 'text' }
 import queueTurns from './0010_queue_turns.sql' with { type: 'text' }
 import priceGenerations from './0011_price_generations.sql' with { type: 'text' }
+import unknownFields from './0012_unknown_fields.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -27,4 +28,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0009_clock_and_secrets': clockAndSecrets,
   '0010_queue_turns': queueTurns,
   '0011_price_generations': priceGenerations,
+  '0012_unknown_fields': unknownFields,
 })

@@ -15,6 +15,7 @@ import operators from './0012_operators.sql' with { type: 'text' }
 import clockAndSecrets from './0013_clock_and_secrets.sql' with { type: 'text' }
 import queueTurns from './0014_queue_turns.sql' with { type: 'text' }
 import priceGenerations from './0015_price_generations.sql' with { type: 'text' }
+import unknownFields from './0016_unknown_fields.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -35,4 +36,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0013_clock_and_secrets': clockAndSecrets,
   '0014_queue_turns': queueTurns,
   '0015_price_generations': priceGenerations,
+  '0016_unknown_fields': unknownFields,
 })

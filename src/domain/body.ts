@@ -80,6 +80,32 @@ export function readReference({ reference }: Body): string | undefined {
   return optionalText('reference', reference, { max: 64 })
 }
 
+/**
+ * The names of the fields that are not known, without their values: at most 10 of at most 32 characters. A name can hold data by
+ * mistake, so long numbers and all characters that field names do not have are replaced.
+ * @returns undefined: all are known
+ */
+export function unknownFieldsOf(body: Body, known: ReadonlySet<string>): readonly string[] | undefined {
+  let unknown: string[] | undefined
+  for (const name in body) {
+    if (known.has(name)) continue
+    unknown ??= []
+    if (unknown.push(printableName(name)) === mostUnknown) break
+  }
+  return unknown
+}
+
+const mostUnknown = 10
+
+function printableName(name: string): string {
+  return (
+    name
+      .slice(0, 32)
+      .replace(/[^\w.$-]/g, '?')
+      .replace(/\d{4,}/g, '#') || '?'
+  )
+}
+
 export function judged<T>(read: () => T): T | Failure {
   try {
     return read()

@@ -23,6 +23,7 @@ const trace: RequestTrace = {
   country: 'US',
   reference: null,
   flags: [],
+  unknownFields: [],
   limits: [],
   end: { status: 200, error: null, message: null, durationMs: 123 },
 }

@@ -252,6 +252,7 @@ describe('the pages for requests, brands, apps and deliveries', () => {
     recipientSubject: 'hash-of-a-recipient',
     country: 'US',
     reference: 'order 17',
+    unknownFields: [],
     flags: ['destination'],
     limits: [
       { limit: 'cooldown', max: 1, used: 1, endsAt: now, refused: false },

@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
+import { explain } from '../../src/domain/events/explain.ts'
 import type { LimitName } from '../../src/domain/otp/limits.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
-import { freshEmail, freshPhone, logged } from '../support/rows.ts'
+import { expectSuccess, freshEmail, freshPhone, logged } from '../support/rows.ts'
 import { startSmtp } from '../support/smtp.ts'
 
 const accepted = { outcome: 'accepted', errorClass: null, reason: null }
@@ -313,6 +314,7 @@ describe('the request trace', () => {
       country: 'US',
       reference: null,
       flags: [],
+      unknownFields: [],
       limits: [
         limit('cooldown', 1, 1, 30),
         limit('phone-minute', 3, 1, 60),
@@ -427,6 +429,42 @@ describe('the request trace', () => {
     ],
     ['/notify', { channel: 'FAX' }, 'invalid_channel', null, ['app-minute'], null],
   ]
+  test('names fields that the endpoint does not have, without their values, as do explain and the server log', async () => {
+    nextMinute()
+    const long = 'x'.repeat(50)
+    const more = {
+      clientIP: 'hidden-1',
+      'e mail\n': 'hidden-2',
+      id447911123456: 'hidden-3',
+      [long]: 'hidden-4',
+    }
+    const sent = await app.post('/otp/send', { phone: freshPhone(), loginId: null, email: null, ...more })
+    expectSuccess(sent, ['expiresIn'])
+    const { trace, deliveries } = await app.eventsOf(sent)
+    const names = ['clientIP', 'e?mail?', 'id#', long.slice(0, 32)]
+    expect(trace?.unknownFields).toEqual(names)
+    const words = `ignored fields of the body that POST /otp/send does not have: ${names.join(', ')}.`
+    expect(trace && explain(trace, deliveries).join('\n')).toContain(words)
+    expect(JSON.stringify([trace, app.lines])).not.toContain('hidden')
+
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`field${index}`, 1]))
+    const bodies: readonly (readonly [path: string, body: object])[] = [
+      ['/otp/resend', {}],
+      ['/otp/verify', { otp: 1 }],
+      ['/notify', { to: 5, __proto__: null, colour: 1 }],
+      ['/messages/status', {}],
+      ['/integrations/requests', {}],
+    ]
+    for (const [path, body] of bodies) {
+      const answer = await app.post(path, { ...body, ...many })
+      await logged()
+      const line = app.lines.find((each) => 'requestId' in each && each.requestId === answer.body.requestId)
+      const fields = line && 'unknownFields' in line ? line.unknownFields : []
+      expect({ path, fields }).toMatchObject({ path, fields: { length: 10 } })
+      expect(fields).toContain('field7')
+    }
+  })
+
   describe('of a rejected request', () => {
     // Concurrent, because each would count in the limits of the next.
     let answers: readonly Answer[]

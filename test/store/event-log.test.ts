@@ -50,6 +50,7 @@ const whole: RequestTrace = {
   country: 'US',
   reference: 'order 17',
   flags: ['destination', 'prefix'],
+  unknownFields: ['clientIP', 'colour'],
   limits: [
     {
       limit: 'budget',
@@ -78,6 +79,7 @@ const bare: RequestTrace = {
   country: null,
   reference: null,
   flags: [],
+  unknownFields: [],
   limits: [],
   end: null,
 }

@@ -63,6 +63,8 @@ function confirmed<T extends Record<string, TSchema>>(fields: T, description: st
   return succeeded({ message: displayed, ...fields }, description)
 }
 
+const refPrefix = '#/components/schemas/'
+
 // --- Requests -------------------------------------------------------------------------------------------------------
 
 const credentials = {
@@ -778,11 +780,21 @@ export function schemasWith(ownTemplates: readonly Template[]): typeof schemas {
     : { ...schemas, ...titled({ TemplateSmsRequest: templateSms(ownTemplates) }) }
 }
 
+/** The names of the fields at the top of a request, in all of its forms. */
+export function fieldsOf(name: SchemaName): ReadonlySet<string> {
+  const fields = ({ $ref, properties = {}, anyOf = [], allOf = [] }: TSchema): readonly string[] => [
+    ...($ref === undefined ? [] : fields(schemas[$ref.slice(refPrefix.length) as SchemaName])),
+    ...Object.keys(properties),
+    ...[...anyOf, ...allOf].flatMap(fields),
+  ]
+  return new Set(fields(schemas[name]))
+}
+
 function titled<Name extends string>(schemas: Readonly<Record<Name, TSchema>>): Record<Name, TSchema> {
   const pairs = Object.entries<TSchema>(schemas).map(([name, schema]) => [name, { title: name, ...schema }])
   return Object.fromEntries(pairs)
 }
 
 export function ref(name: string) {
-  return Type.Unsafe<unknown>({ $ref: `#/components/schemas/${name}` })
+  return Type.Unsafe<unknown>({ $ref: `${refPrefix}${name}` })
 }

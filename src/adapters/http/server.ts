@@ -1,5 +1,5 @@
 import { type AnyElysia, Elysia } from 'elysia'
-import type { Body } from '../../domain/body.ts'
+import { type Body, unknownFieldsOf } from '../../domain/body.ts'
 import type { RequestContext } from '../../domain/events/request-context.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
 import { Failure } from '../../domain/failures.ts'
@@ -18,6 +18,7 @@ import { answerHeaders, codeOf, type ErrorAnswer, errorAnswer, failureOf } from 
 import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
 import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
+import { fieldsOf, type SchemaName } from './schemas.ts'
 
 export interface HttpPorts
   extends SendOtpPorts,
@@ -88,25 +89,25 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
 
     // These routes are before the hooks of pages, since hooks take longer than most rejected requests.
     .post(
-      ...call('/otp/send', async (ports, context, body) => {
+      ...call('/otp/send', 'OtpSendRequest', async (ports, context, body) => {
         const { expiresIn } = await sendOtp(ports, context, body, { isResend: false })
         return { message: 'OTP sent successfully', expiresIn }
       }),
     )
     .post(
-      ...call('/otp/resend', async (ports, context, body) => {
+      ...call('/otp/resend', 'OtpSendRequest', async (ports, context, body) => {
         const { expiresIn } = await sendOtp(ports, context, body, { isResend: true })
         return { message: 'OTP resent successfully', expiresIn }
       }),
     )
     .post(
-      ...call('/otp/verify', async (ports, context, body) => {
+      ...call('/otp/verify', 'OtpVerifyRequest', async (ports, context, body) => {
         await verifyOtp(ports, context, body)
         return { message: 'OTP verified successfully' }
       }),
     )
     .post(
-      ...call('/notify', async (ports, context, body) => {
+      ...call('/notify', 'NotifyRequest', async (ports, context, body) => {
         const notified = await notify(ports, context, body)
         if ('recipients' in notified) {
           context.status = 202
@@ -116,14 +117,14 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       }),
     )
     .post(
-      ...call('/messages/status', async (ports, context, body) => {
+      ...call('/messages/status', 'MessageStatusRequest', async (ports, context, body) => {
         // The event log then has every request whose answer the caller may have.
         endAnswered()
         return { message: 'Message status retrieved', ...(await queryMessages(ports, context, body)) }
       }),
     )
     .post(
-      ...call('/integrations/requests', async (ports, context, body) => {
+      ...call('/integrations/requests', 'IntegrationRequest', async (ports, context, body) => {
         const integrationRequestId = await requestIntegration(ports, context, body)
         context.status = 201
         return { message: 'Integration request received', integrationRequestId, status: 'pending' }
@@ -192,12 +193,14 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   app.config.serve = { routes: known.wrongMethods((request) => app.fetch(request)) }
   return app
 
-  function call<Path extends string>(path: Path, useCase: UseCase) {
+  function call<Path extends string>(path: Path, schema: SchemaName, useCase: UseCase) {
+    const fields = fieldsOf(schema)
     const most = isUnder(path, '/otp') ? maxCodeBodyBytes : maxBodyBytes
     return route(path, async (ports, context) => {
       const key = context.request.headers.get('idempotency-key')
       if (key !== null) context.idempotencyKey = key
       const body = await received(context, readBody(context.request, most))
+      context.unknownFields = unknownFieldsOf(body, fields)
       return { success: true, ...(await useCase(ports, context, body)) }
     })
   }

@@ -8,7 +8,7 @@ const refusals: ReadonlySet<number> = new Set([401, 403, 429])
 export function requestLog(log: Log): RequestListener {
   return ({ context, method, route = 'unmatched', status, durationMs, failure, error }) => {
     const { requestId, proxyRequestId, traceId, app, brand, channel } = context
-    const { recipient, recipients, country, flags, attempts } = context
+    const { recipient, recipients, country, flags, unknownFields, attempts } = context
     const isStranger = app === undefined && refusals.has(status)
     const cause = failure?.details.cause ?? attempts.find(({ error }) => error)?.error ?? context.fault
     const line = {
@@ -27,6 +27,7 @@ export function requestLog(log: Log): RequestListener {
       recipients,
       country,
       flags,
+      unknownFields,
       replayOf: context.replayOf,
       error,
       attempts: attempts.length > 0 ? attempts.map(attemptFields) : undefined,

@@ -506,6 +506,7 @@ export const requests = pgTable(
     attemptDurationMs: integer('attempt_duration_ms'),
     reference: text(),
     guard: text(),
+    unknownFields: text('unknown_fields'),
     ...attemptDetails,
   },
   (table) => [

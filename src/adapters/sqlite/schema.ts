@@ -507,6 +507,8 @@ export const requests = sqliteTable(
     reference: text(),
     /** Why the guard would have rejected it, such as `prefix`. */
     guard: text(),
+    /** Names, such as `clientIP colour`. */
+    unknownFields: text('unknown_fields'),
     ...attemptDetails,
   },
   (table) => [

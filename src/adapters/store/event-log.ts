@@ -315,6 +315,7 @@ function orderedRequest(requestId: string, order: OrderRow, recipients: number) 
     recipients,
     reference,
     flags: [],
+    unknownFields: [],
     end,
   }
 }

@@ -46,6 +46,8 @@ export interface RequestRow extends AttemptDetails {
   readonly reference: string | null
   /** Flags, such as `prefix` or `destination country-hour`. */
   readonly guard: string | null
+  /** Names, separated by spaces. */
+  readonly unknownFields: string | null
 }
 
 export interface AttemptRow extends AttemptDetails {
@@ -111,6 +113,7 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
       durationMs: end?.durationMs,
       reference: request.reference,
       guard: request.flags?.join(' '),
+      unknownFields: request.unknownFields?.join(' '),
       attemptAt: first?.at,
       provider: first?.provider,
       outcome: first?.outcome,
@@ -222,6 +225,7 @@ export function traceOf(row: RequestRow): RequestTrace {
     country: isOfAttempt ? null : row.country,
     reference: row.reference,
     flags: row.guard === null ? [] : row.guard.split(' ').filter(isFlag),
+    unknownFields: row.unknownFields ? row.unknownFields.split(' ') : [],
     limits: [...limits.matchAll(limitPattern)].map(({ groups = {} }) => limitIn(at, groups)),
     end:
       status === null

@@ -30,6 +30,8 @@ export interface RequestTrace {
   /** The caller's. */
   readonly reference: string | null
   readonly flags: readonly Flag[]
+  /** Of the body, as `unknownFieldsOf` returns them. */
+  readonly unknownFields: readonly string[]
   readonly limits: readonly LimitStatus[]
   /** Null: in progress, or the process ended first. */
   readonly end: RequestEnd | null

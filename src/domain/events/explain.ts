@@ -63,6 +63,11 @@ function opening(trace: RequestTrace): string[] {
     app === testAppId
       ? `On ${time(at)} an operator sent a test message${by}${forRecipient}${forBrand}.`
       : `On ${time(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${paths[operation]}).`,
+    ...(trace.unknownFields.length === 0
+      ? []
+      : [
+          `otpost ignored fields of the body that ${paths[operation]} does not have: ${trace.unknownFields.join(', ')}.`,
+        ]),
     end === null
       ? 'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.'
       : `Answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,

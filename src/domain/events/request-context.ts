@@ -39,6 +39,8 @@ export interface RequestContext {
   replayOf?: string
   /** A replay; or why the request was rejected, or would have been if the guard or a rule did more than record. */
   flags?: readonly Flag[]
+  /** Names of fields of the body that the endpoint does not have, as `unknownFieldsOf` returns them. */
+  unknownFields?: readonly string[] | undefined
   /** The code that a verify consumed. */
   verified?: VerifiedCode
   fault?: unknown

@@ -1,0 +1,1 @@
+ALTER TABLE "requests" ADD COLUMN "unknown_fields" text;

@@ -1,0 +1,1 @@
+ALTER TABLE `requests` ADD `unknown_fields` text;
