@@ -148,11 +148,13 @@ export const edgeAttacks: readonly Attack[] = [
       check(status === 400, `${hosts}: ${status}`)
     }
   }),
-  attack('bodies of 256 KiB of open brackets, which are slow to parse', {}, async (target, check) => {
+  attack('bodies of 256 KiB that are slow to parse', {}, async (target, check) => {
     for (const text of [
       '['.repeat(262_144),
       '{"a":'.repeat(50_000),
       '{"appId":"\\\\\\"[",'.concat('"a":[{'.repeat(40_000)),
+      JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]))),
+      JSON.stringify({ a: Array.from({ length: 15_000 }, (_, index) => ({ [`k${index}`]: [] })) }),
     ]) {
       const { status, body } = await target.request('POST', '/notify', {
         headers: { 'content-type': 'application/json' },
