@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createHash, randomUUID } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { readConfig } from '../src/config/config.ts'
@@ -1424,6 +1424,29 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
       expect(text).toMatch(/version|backup/)
       expect(rows()).toEqual(before)
       driver.close()
+    },
+  )
+
+  test.each([[['serve']], [['migrate']]])(
+    'because it was deleted is reported by %j, which creates no other; a restored backup is used',
+    async (command) => {
+      const { file, env, ok } = await fileScene()
+      await ok('migrate')
+      await ok('brand', 'put', 'acme', '--name', 'Acme')
+      const backup = `${file}.backup`
+      expect((await otpost(['backup', backup], env)).code).toBe(0)
+      rmSync(file)
+      // Also with a secret key that has no file.
+      const lost = await otpost(command, {
+        ...env,
+        PORT: '0',
+        SECRET_KEY: 'another key of 32 bytes or more here',
+      })
+      expect(expectOneLine(lost, file)).toContain(`restore a backup with \`otpost restore FILE\``)
+      expect(existsSync(file)).toBe(false)
+      await ok('restore', backup)
+      expect(JSON.parse(await ok('brand', 'list', '--json'))).toHaveLength(1)
+      expect(existsSync(`${file}.created`)).toBe(true)
     },
   )
 
