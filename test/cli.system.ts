@@ -708,7 +708,7 @@ describe.concurrent('otpost destination', () => {
     for (const command of [check, ['price', 'check', '(478) 513-2397']]) {
       const args = command.with(2, '(478) 513-2397')
       const both = await otpost(args, { ...env, PHONE_DEFAULT_REGION: 'US' })
-      expect([both.code, complaint(both)]).toEqual([1, expect.stringContaining('Begin it with + and')])
+      expect([both.code, complaint(both)]).toEqual([2, expect.stringContaining('Begin it with + and')])
     }
     await ok('guard', 'block', '+447')
     expect(await ok('destination', 'check', '+447400123456')).toContain('an operator blocks +447 until 20')
