@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { assert, constantFrom, integer, option, property, record, string, uniqueArray } from 'fast-check'
 import parsePhoneNumber from 'libphonenumber-js/max'
 import { formatMicros } from '../../src/domain/money/amounts.ts'
-import { checkPrices, importPrices } from '../../src/domain/money/price-import.ts'
+import { checkPrices, importProblems } from '../../src/domain/money/price-import.ts'
 import { PriceList, type PriceRow } from '../../src/domain/money/prices.ts'
 import { priceListOf, relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { amountIn } from '../../src/domain/operator/money.ts'
@@ -140,30 +140,26 @@ describe('import', () => {
   const group = (provider: string | null, count: number) => ({ provider, currency: 'EUR', count })
   const current = [group(null, 2), group('twilio', 1), group('vonage', 1)]
 
-  test('replaces the prices of the named providers and keeps the others', () => {
+  test('accepts prices of some providers in the currency of the others', () => {
     const next = [row('46', 0.06), row('46', 0.05, 'twilio')]
-    expect(importPrices(current, next)).toEqual({ removeGroups: [null, 'twilio'], save: next, problems: [] })
+    expect(importProblems(current, next)).toEqual([])
   })
 
   test('must have the currency of the prices that stay', () => {
     const all = [null, 'twilio', 'vonage'].map((provider) => row('1', 0.01, provider, 'USD'))
-    expect(importPrices(current, all).problems).toEqual([])
-    expect(importPrices([], all).save).toEqual(all)
-    expect(importPrices(current, all.slice(0, 1))).toEqual({
-      removeGroups: [],
-      save: [],
-      problems: [
-        'The file has prices in USD, but prices that stay are in EUR: twilio, vonage. All prices must have one currency. Add rows that replace these prices.',
-      ],
-    })
-    expect(importPrices(current, all.slice(1)).problems[0]).toContain('rows without a provider')
+    expect(importProblems(current, all)).toEqual([])
+    expect(importProblems([], all)).toEqual([])
+    expect(importProblems(current, all.slice(0, 1))).toEqual([
+      'The file has prices in USD, but prices that stay are in EUR: twilio, vonage. All prices must have one currency. Add rows that replace these prices.',
+    ])
+    expect(importProblems(current, all.slice(1))[0]).toContain('rows without a provider')
   })
 
   test('needs prices, and stores at most 200,000', () => {
-    expect(importPrices(current, []).problems).toEqual(['The file has no prices.'])
+    expect(importProblems(current, [])).toEqual(['The file has no prices.'])
     const many = Array.from({ length: 199_999 }, (_, index) => row(String(100_000 + index), 1, 'sns'))
-    expect(importPrices([group(null, 1)], many).problems).toEqual([])
-    expect(importPrices([group(null, 2)], many).problems[0]).toStartWith('The import would store 200001')
+    expect(importProblems([group(null, 1)], many)).toEqual([])
+    expect(importProblems([group(null, 2)], many)[0]).toStartWith('The import would store 200001')
   })
 
   test('reports each bad line, and the number of those after the hundredth', () => {

@@ -319,7 +319,7 @@ function testPrices(stores: () => MoneyStores): void {
       const read = policy.cached([])
       const before = await read()
       const save = [price('44', 40_000), price('371', 90_000), price('44', 35_000, 'twilio')]
-      await prices.change(by, () => ({ removeGroups: [null, 'twilio'], save, entry }))
+      await prices.change(by, () => ({ save, entry }))
       expect(sorted(await prices.rows())).toEqual(sorted(save))
       const after = await read()
       expect([before, after].map((each) => each.prices.perSegment('371', null) === 90_000)).toEqual([
@@ -330,7 +330,7 @@ function testPrices(stores: () => MoneyStores): void {
       const next = [price('49', 9_000_000_000_000_000)]
       await prices.change(by, (current) => {
         seen.push(current)
-        return { removeGroups: [null], save: next, entry }
+        return { save: next, entry }
       })
       const groups = [
         { provider: null, currency: 'EUR', count: 2 },
@@ -356,9 +356,9 @@ function testPrices(stores: () => MoneyStores): void {
           ...price(String(100 + (index >> 1)), 5, index % 2 ? 'twilio' : null),
           currency,
         }))
-      await prices.change(by, () => ({ removeGroups: [], save: list('EUR'), entry }))
+      await prices.change(by, () => ({ save: list('EUR'), entry }))
       const reading = prices.rows()
-      await prices.change(by, () => ({ removeGroups: [null, 'twilio'], save: list('GBP'), entry }))
+      await prices.change(by, () => ({ save: list('GBP'), entry }))
       for (const rows of [await reading, await prices.rows()]) {
         expect(new Set(rows.map(({ prefix, provider }) => `${prefix} ${provider}`)).size).toBe(6000)
         expect(new Set(rows.map(({ currency }) => currency)).size).toBe(1)
@@ -371,11 +371,9 @@ function testPrices(stores: () => MoneyStores): void {
       const list = (priceMicros: number) =>
         Array.from({ length: 5000 }, (_, index) => price(String(1000 + index), priceMicros))
       const read = async () => new Set((await prices.rows()).map(({ priceMicros }) => priceMicros))
-      await prices.change(by, () => ({ removeGroups: [null], save: list(1), entry }))
+      await prices.change(by, () => ({ save: list(1), entry }))
       const ended: string[] = []
-      const importing = prices
-        .change(by, () => ({ removeGroups: [null], save: list(2), entry }))
-        .then(() => ended.push('import'))
+      const importing = prices.change(by, () => ({ save: list(2), entry })).then(() => ended.push('import'))
       await policy.change(by, () => ({ entry: null })).then(() => ended.push('other'))
       expect(await read()).toEqual(new Set([1]))
       await importing
@@ -389,7 +387,7 @@ function testPrices(stores: () => MoneyStores): void {
         Array.from({ length: 5000 }, (_, index) => price(String(1000 + index), priceMicros))
       const change = (priceMicros: number) =>
         prices
-          .change(by, () => ({ removeGroups: [null], save: list(priceMicros), entry }))
+          .change(by, () => ({ save: list(priceMicros), entry }))
           .then(
             () => 'stored',
             (error: Error) => error.message,
@@ -404,13 +402,13 @@ function testPrices(stores: () => MoneyStores): void {
 
     test('a rejected import changes nothing', async () => {
       const { prices } = stores()
-      await prices.change(by, () => ({ removeGroups: [null], save: [price('44', 1)], entry }))
+      await prices.change(by, () => ({ save: [price('44', 1)], entry }))
       const fault = () => {
         throw new Error('rejected')
       }
       expect(await prices.change(by, fault).catch((error: Error) => error.message)).toBe('rejected')
-      // Fails in the database, after the deletion.
-      const twice = { removeGroups: [null], save: [price('1', 1), price('1', 2)], entry }
+      // Fails in the database.
+      const twice = { save: [price('1', 1), price('1', 2)], entry }
       expect(await prices.change(by, () => twice).catch(() => 'failed')).toBe('failed')
       expect(await prices.rows()).toEqual([price('44', 1)])
     })

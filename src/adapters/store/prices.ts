@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { and, asc, eq, gt, inArray, lt, lte, max, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, lt, lte, max, sql } from 'drizzle-orm'
 import type { Budget } from '../../domain/money/budgets.ts'
 import type { PriceGroup, PriceList, PriceRow } from '../../domain/money/prices.ts'
 import { priceListOf } from '../../domain/money/relative-prices.ts'
@@ -215,8 +215,6 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
             throw new OperatorError(
               'Another import ran at the same time. Nothing was stored. Run the command again.',
             )
-          const removed = change.removeGroups.map((provider) => provider ?? '')
-          yield* run(inside.delete(priceLists).where(inArray(priceLists.provider, removed)))
           for (const provider of providers) {
             const row = { provider, generation, next: null }
             yield* run(inside.insert(priceLists).values(row).onConflictDoUpdate({ target, set: row }))

@@ -13,14 +13,6 @@ export interface CheckedPrices {
   readonly problems: readonly string[]
 }
 
-/** What an import changes: nothing if there is a problem. */
-export interface PriceImport {
-  /** Providers whose prices are deleted first; null is the prices without a provider. */
-  readonly removeGroups: readonly (string | null)[]
-  readonly save: readonly PriceRow[]
-  readonly problems: readonly string[]
-}
-
 const mostPrices = 200_000
 const mostProblems = 100
 const largestPrice = 1000
@@ -130,10 +122,10 @@ function checkRow(
 }
 
 /**
- * Replaces the prices of each provider that `next` names; the rows without provider are one group (D42). The prices that stay must
- * have the currency of `next`, which is the result of `checkPrices`.
+ * Why `next`, the result of `checkPrices`, cannot replace the prices of each provider that it names; the rows without provider are one
+ * group (D42). The prices that stay must have its currency.
  */
-export function importPrices(current: readonly PriceGroup[], next: readonly PriceRow[]): PriceImport {
+export function importProblems(current: readonly PriceGroup[], next: readonly PriceRow[]): readonly string[] {
   const groups = new Set(next.map(({ provider }) => provider))
   const kept = current.filter(({ provider }) => !groups.has(provider))
   const currency = next[0]?.currency
@@ -150,7 +142,5 @@ export function importPrices(current: readonly PriceGroup[], next: readonly Pric
   const total = next.length + kept.reduce((sum, { count }) => sum + count, 0)
   if (total > mostPrices)
     problems.push(`The import would store ${total} prices. At most ${mostPrices} can be stored.`)
-  return problems.length > 0
-    ? { removeGroups: [], save: [], problems }
-    : { removeGroups: [...groups], save: next, problems }
+  return problems
 }

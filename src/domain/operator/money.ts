@@ -1,7 +1,7 @@
 import { nameKey } from '../brands/brand.ts'
 import { formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { type Budget, budgetPeriods } from '../money/budgets.ts'
-import { type CheckedPrices, importPrices, type PriceImport } from '../money/price-import.ts'
+import { type CheckedPrices, importProblems } from '../money/price-import.ts'
 import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
 import type { Actor, AuditEntry } from './audit.ts'
@@ -18,7 +18,9 @@ export interface PriceStore {
   ): Promise<Change>
 }
 
-export interface PriceChange extends Pick<PriceImport, 'removeGroups' | 'save'> {
+/** Replaces the prices of each provider that `save` names. */
+export interface PriceChange {
+  readonly save: readonly PriceRow[]
   readonly entry: Pick<AuditEntry, 'target' | 'details'>
 }
 
@@ -205,8 +207,8 @@ export async function storePrices(
 ): Promise<{ readonly count: number; readonly currency: string; readonly inUnits: readonly string[] }> {
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
   const currency = next[0]?.currency ?? unitCurrency
-  const { inUnits } = await prices.change({ actor, now: now() }, (rows, budgets) => {
-    const { removeGroups, save, problems: conflicts } = importPrices(rows, next)
+  const { inUnits } = await prices.change({ actor, now: now() }, (current, budgets) => {
+    const conflicts = importProblems(current, next)
     const others = budgets.filter((budget) => ![currency, unitCurrency].includes(budget.currency))
     const [other] = others
     const all = other
@@ -217,13 +219,12 @@ export async function storePrices(
       : conflicts
     if (all.length > 0) throw new OperatorError(all.join('\n'))
     const details = {
-      prices: String(save.length),
+      prices: String(next.length),
       currency,
-      providers: removeGroups.map((provider) => provider ?? 'any').join(', '),
+      providers: [...new Set(next.map(({ provider }) => provider ?? 'any'))].join(', '),
     }
     return {
-      removeGroups,
-      save,
+      save: next,
       inUnits: budgets.filter((budget) => budget.currency === unitCurrency).map(({ scope }) => scope),
       entry: { target: currency, details },
     }
