@@ -600,4 +600,16 @@ describe('alerts about a problem that lasts', () => {
     expect(states()).toHaveLength(4)
     expect(alerts.counts.get('disk.full')).toBe(1)
   })
+
+  test('of several about one problem, only the latest is sent again', async () => {
+    const alerts = started()
+    receiver.outcome = { kind: 'retryable', reason: 'HTTP 503' }
+    store.problem = full
+    databaseError = full
+    await pass(55 * minuteMs, alerts)
+    const tried = states().length
+    receiver.outcome = { kind: 'accepted' }
+    await pass(minuteMs, alerts)
+    expect(states().slice(tried)).toEqual(['disk.full lasting'])
+  })
 })

@@ -1,4 +1,4 @@
-import type { Alert } from '../money/alert.ts'
+import { type Alert, budgetKind } from '../money/alert.ts'
 import type { AlertStore, AlertTarget } from '../money/alerts.ts'
 import type { BudgetStatus } from '../money/budgets.ts'
 import type { Log } from '../ports.ts'
@@ -44,9 +44,6 @@ interface Latest extends Reported {
 /** Between two alerts about the same, except its end. */
 const intervalMs = 10 * minuteMs
 
-/** That a budget reached 100% is the first alert about its exhaustion. */
-const budgetKind = 'budget.threshold'
-
 /**
  * Sends an alert when a condition starts, at most every 10 minutes while it lasts, and when it has ended. The store has the alerts, so
  * several servers send each once. If the database cannot be written, each server sends its own directly.
@@ -54,10 +51,10 @@ const budgetKind = 'budget.threshold'
 export class ConditionAlerts {
   /** By `about`. */
   private readonly latest = new Map<string, Latest>()
-  /** By `about`: the latest alert that a budget reached 100%. */
+  /** By `about`: the latest alert that a budget reached 100%, which is the first alert about its exhaustion. */
   private readonly announced = new Map<string, Reported>()
-  /** Neither stored nor accepted by a receiver. */
-  private unsent: readonly Alert[] = []
+  /** By `about`: the latest alert that is neither stored nor accepted by a receiver. */
+  private readonly unsent = new Map<string, Alert>()
   private readUpTo: EpochMs = 0
   private hasFailed = false
 
@@ -85,9 +82,9 @@ export class ConditionAlerts {
     if (isUsable && budgets) verdicts.push(...this.budgetVerdicts(budgets, rejecting))
     const minutes = isUsable ? await attempts().catch(() => []) : []
     verdicts.push(...providerVerdicts(minutes, openCircuits(), this.open()))
-    const { unsent } = this
-    this.unsent = []
-    for (const alert of unsent) await this.handOver(alert, isUsable)
+    const unsent = [...this.unsent]
+    this.unsent.clear()
+    for (const [about, alert] of unsent) await this.storeOrSend(about, alert, isUsable)
     const alerts: Alert[] = []
     for (const verdict of verdicts) {
       const alert = await this.note(verdict, isUsable)
@@ -172,7 +169,7 @@ export class ConditionAlerts {
       title: message.replace(/\.$/, ''),
       text: JSON.stringify(data),
     }
-    if (!(await this.handOver(alert, isUsable))) {
+    if (!(await this.storeOrSend(about, alert, isUsable))) {
       // Another server has stored one, which the next check reads.
       this.latest.delete(about)
       this.readUpTo = 0
@@ -184,8 +181,8 @@ export class ConditionAlerts {
     return alert
   }
 
-  /** Stores it, or else sends it. False: another server has stored it. */
-  private async handOver(alert: Alert, isUsable: boolean): Promise<boolean> {
+  /** False: another server has stored it. */
+  private async storeOrSend(about: string, alert: Alert, isUsable: boolean): Promise<boolean> {
     const { alerts, targets } = this.ports
     const channels = targets.map(({ channel }) => channel)
     const isNew = isUsable ? await alerts.add(alert, channels).catch(() => undefined) : undefined
@@ -193,8 +190,7 @@ export class ConditionAlerts {
     const outcomes = await Promise.all(
       targets.map(({ send }) => send(alert, 1).catch(() => ({ kind: 'unknown' as const }))),
     )
-    if (targets.length > 0 && !outcomes.some(({ kind }) => kind === 'accepted'))
-      this.unsent = [...this.unsent, alert]
+    if (targets.length > 0 && !outcomes.some(({ kind }) => kind === 'accepted')) this.unsent.set(about, alert)
     return true
   }
 }

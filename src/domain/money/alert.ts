@@ -12,6 +12,7 @@ export interface Alert {
   readonly text: string
 }
 
+export const budgetKind = 'budget.threshold'
 export const reviewNumberKind = 'review-number.added'
 
 /** About a phone number with a fixed code (design D48). */

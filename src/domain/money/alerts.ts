@@ -4,7 +4,7 @@ import { conditionKinds } from '../health/conditions.ts'
 import type { Outcome } from '../messages/providers.ts'
 import type { Log } from '../ports.ts'
 import { type Clock, type EpochMs, hourMs, minuteMs, periodOf } from '../time.ts'
-import { type Alert, type AlertChannel, reviewNumberKind } from './alert.ts'
+import { type Alert, type AlertChannel, budgetKind, reviewNumberKind } from './alert.ts'
 import { formatMicros, type Micros } from './amounts.ts'
 import {
   type Budget,
@@ -14,7 +14,6 @@ import {
   percentagesReached,
 } from './budgets.ts'
 
-const budgetKind = 'budget.threshold'
 export const requestKind = 'integration.requested'
 
 /** About the webhook of an app (design D45). */
@@ -128,7 +127,7 @@ export const retryDelaysMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * h
 
 const checkIntervalMs = 30_000
 /** For alerts that a command stored. */
-const lookIntervalMs = 5000
+const pollIntervalMs = 5000
 const mostAnnounced = 20
 /** After a request that may have reached a threshold. */
 const shortestIntervalMs = 1000
@@ -173,7 +172,7 @@ export class Alerts {
   private run: Promise<void> | undefined
   private checkedAt: EpochMs = 0
   private nextCheckAt: EpochMs = 0
-  private lookedAt: EpochMs = 0
+  private polledAt: EpochMs = 0
   private readonly startedAt: EpochMs
   private retriesAt: readonly EpochMs[] = []
   /** By scope, as of the latest check. A new budget is checked at its first charge. */
@@ -210,8 +209,8 @@ export class Alerts {
     // The clock may have been set back.
     const isWaiting = now < this.nextCheckAt && now >= this.checkedAt
     const isCheck = !isWaiting || this.retriesAt.some((at) => at <= now)
-    if (this.run || !(isCheck || now - this.lookedAt >= lookIntervalMs)) return
-    this.lookedAt = now
+    if (this.run || !(isCheck || now - this.polledAt >= pollIntervalMs)) return
+    this.polledAt = now
     if (isCheck) {
       this.checkedAt = now
       this.nextCheckAt = now + checkIntervalMs
