@@ -1,7 +1,7 @@
 import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
 import { toAsciiDomain } from '../adapters/email/domain.ts'
-import { type AllowedNetwork, hostKindWith } from '../adapters/events/host-kind.ts'
-import { network } from '../adapters/http/client-ip.ts'
+import { hostKindWith } from '../adapters/events/host-kind.ts'
+import { type Network, network } from '../adapters/http/client-ip.ts'
 import { e164In, isRegion } from '../adapters/phone/e164.ts'
 import type { DatabaseTarget } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
@@ -75,11 +75,7 @@ export function readStoreSettings(settings: Settings): StoreConfig {
 }
 
 /** @param why a network of /0 is refused, as a sentence without its point */
-export function readNetworks(
-  settings: Settings,
-  setting: TextSetting,
-  why: string,
-): readonly AllowedNetwork[] {
+export function readNetworks(settings: Settings, setting: TextSetting, why: string): readonly Network[] {
   if (settings.optional(setting) === undefined) return []
   return settings.list(setting).flatMap((text) => {
     const read = network(text)

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
 import type { HostKindOf } from '../../domain/events/webhook-url.ts'
 
-/** An IP network: its base and the length of its prefix. */
-export type AllowedNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
+/** Its base and the length of its prefix. */
+type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 
 /** Microsoft Azure's metadata and DNS, the only such service with an IP address that is otherwise public. */
 const azureMetadata = '168.63.129.16'
@@ -26,7 +26,7 @@ const globalIpv6 = ipaddr.parseCIDR('2000::/3')
  * @param allowed count as public (EVENTS_ALLOWED_NETWORKS). The IP address of a metadata service only counts as public if a network is
  *   this IP address alone.
  */
-export function hostKindWith(allowed: readonly AllowedNetwork[]): HostKindOf {
+export function hostKindWith(allowed: readonly Network[]): HostKindOf {
   const isAllowed = (name: string) => {
     const address = ipaddr.process(name)
     const longest = metadata.has(address.toString()) ? (address.kind() === 'ipv4' ? 32 : 128) : 0

@@ -103,7 +103,7 @@ export interface MinuteOfAttempts {
   readonly failed: number
 }
 
-/** The minutes that `failingSince` and `worksSince` look at. */
+/** The attempts that decide whether a provider fails. */
 export const attemptsWindowMs = 30 * minuteMs
 
 export function minutesOfAttempts(
@@ -121,7 +121,7 @@ export function minutesOfAttempts(
 }
 
 /** The failures since the latest minute with an accepted message. */
-export function failuresInARow(minutes: readonly MinuteOfAttempts[]): number {
+function failuresInARow(minutes: readonly MinuteOfAttempts[]): number {
   const acceptedAt = Math.max(...minutes.filter(({ accepted }) => accepted > 0).map(({ at }) => at))
   return sumOf(
     minutes.filter(({ at }) => at > acceptedAt),
@@ -129,10 +129,7 @@ export function failuresInARow(minutes: readonly MinuteOfAttempts[]): number {
   )
 }
 
-/** Fewer may be chance. As many open a circuit. */
-export const isDead = (failures: number) => failures >= failuresToOpen
-
-export function providerCondition(provider: string, failures: number): Condition {
+function providerCondition(provider: string, failures: number): Condition {
   return {
     kind: 'provider.failing',
     about: `provider ${provider}`,
@@ -158,7 +155,8 @@ export function providerVerdicts(
     const failures = failuresInARow(own)
     const isOpen = openCircuits.has(provider) && own.some(({ failed }) => failed > 0)
     const condition = providerCondition(provider, Math.max(failures, failuresToOpen))
-    if (isDead(failures) || isOpen) return [{ condition, lasts: true }]
+    // Fewer may be chance. As many open a circuit.
+    if (failures >= failuresToOpen || isOpen) return [{ condition, lasts: true }]
     // In the minute of the alert both may have happened, and another server may have found it.
     const since = reported.get(condition.about)?.at ?? 0
     const later = own.filter(({ at }) => at > since)
@@ -190,7 +188,7 @@ export function diskCondition(freeBytes: number | undefined): Condition {
   }
 }
 
-export function databaseCondition(reason: string): Condition {
+function databaseCondition(reason: string): Condition {
   return {
     kind: 'database.unavailable',
     about: 'database',
