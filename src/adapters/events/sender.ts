@@ -93,19 +93,16 @@ export function createEventSender({
     const isTls = url.protocol === 'https:'
     const tls = isTls ? { servername: isIP(host) === 0 ? host : undefined, ca } : undefined
     const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
-    const [last, ...others] = addresses.slice(0, mostAddresses).reverse()
-    for (const address of others.reverse()) {
+    const tried = addresses.slice(0, mostAddresses)
+    const limitMs = Math.min(connectMs, timeoutMs / tried.length)
+    for (const address of tried.slice(0, -1)) {
       try {
-        return await openSocket(
-          { address, port, tls },
-          Math.min(connectMs, timeoutMs / addresses.length),
-          signal,
-        )
+        return await openSocket({ address, port, tls }, limitMs, signal)
       } catch {
         if (signal.aborted) break
       }
     }
-    return openSocket({ address: last ?? host, port, tls }, timeoutMs, signal)
+    return openSocket({ address: tried.at(-1) ?? host, port, tls }, timeoutMs, signal)
   }
 }
 

@@ -31,8 +31,7 @@ export function openSocket(
           ...(tls.ca !== undefined && { ca: tls.ca }),
         })
       : connectTcp({ host, port })
-    const end = (code: string) => socket.destroy(Object.assign(new Error(code), { code }))
-    const aborted = () => end('ETIMEDOUT')
+    const aborted = () => socket.destroy(socketError('ETIMEDOUT'))
     const timer = setTimeout(aborted, timeoutMs)
     const settled = () => {
       clearTimeout(timer)
@@ -47,9 +46,13 @@ export function openSocket(
     // Also without an error, which Bun may leave out.
     socket.once('close', () => {
       settled()
-      reject(Object.assign(new Error('ECONNRESET'), { code: 'ECONNRESET' }))
+      reject(socketError('ECONNRESET'))
     })
   })
+}
+
+function socketError(code: string): Error {
+  return Object.assign(new Error(code), { code })
 }
 
 export interface AnswerHead {
@@ -69,13 +72,11 @@ export function postOn(
   signal: AbortSignal,
 ): Promise<AnswerHead> {
   const { promise, resolve, reject } = Promise.withResolvers<AnswerHead>()
-  const lost = () => reject(Object.assign(new Error('ECONNRESET'), { code: 'ECONNRESET' }))
-  const received: Buffer[] = []
+  let text = ''
   socket.on('error', reject)
-  socket.on('close', lost)
+  socket.on('close', () => reject(socketError('ECONNRESET')))
   socket.on('data', (chunk: Buffer) => {
-    received.push(chunk)
-    const text = Buffer.concat(received).toString('latin1')
+    text += chunk.toString('latin1')
     const head = finalHead(text)
     if (head) resolve(head)
     else if (head === null || text.length > mostHeadBytes) reject(new Error('no HTTP answer'))
