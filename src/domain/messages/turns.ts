@@ -39,14 +39,14 @@ export class Turns {
     const line = this.lineOf(called)
     const queue = isCode ? line.codes : line.notifications
     if (queue.size === 0 && line.hasRoom(isCode)) {
-      this.count(line, isCode, 1)
+      line.count(isCode, 1)
       return true
     }
     if (queue.sizeOf(app) >= mostWaitingPerApp) return false
     return new Promise((resolve) => {
       const start = () => {
         cancel()
-        this.count(line, isCode, 1)
+        line.count(isCode, 1)
         resolve(true)
       }
       const cancel = this.after(waitMs, () => {
@@ -58,24 +58,17 @@ export class Turns {
   }
 
   leave(called: Called, { isCode }: Caller): void {
-    this.count(this.lineOf(called), isCode, -1)
+    this.lineOf(called).count(isCode, -1)
     for (const line of this.lines.values()) line.advance()
   }
 
   private lineOf({ name, mostCalls }: Called): Line {
     let line = this.lines.get(name)
     if (!line) {
-      line = mostCalls === undefined ? new Line(mostSharedCalls, this.shared) : new Line(mostCalls, none)
+      line = mostCalls === undefined ? new Line(mostSharedCalls, this.shared) : new Line(mostCalls)
       this.lines.set(name, line)
     }
     return line
-  }
-
-  private count(line: Line, isCode: boolean, by: 1 | -1): void {
-    for (const calls of line.shares === none ? [line.own] : [line.own, line.shares]) {
-      calls.all += by
-      if (!isCode) calls.notifications += by
-    }
   }
 }
 
@@ -84,24 +77,33 @@ interface Calls {
   notifications: number
 }
 
-const none: Calls = { all: 0, notifications: 0 }
+function add(calls: Calls, isCode: boolean, by: 1 | -1): void {
+  calls.all += by
+  if (!isCode) calls.notifications += by
+}
 
 /** Calls to one provider. */
 class Line {
-  readonly own: Calls = { all: 0, notifications: 0 }
+  private readonly own: Calls = { all: 0, notifications: 0 }
   readonly codes = new AppsInTurn()
   readonly notifications = new AppsInTurn()
 
-  /** @param shares calls of all providers that have `most` together: one that does not answer gets at most half */
+  /** @param shared calls of all providers that have `most` together: one that does not answer gets at most half */
   constructor(
     private readonly most: number,
-    readonly shares: Calls,
+    private readonly shared?: Calls,
   ) {}
 
   hasRoom(isCode: boolean): boolean {
-    const { most, own, shares } = this
-    if (own.all >= most - shares.all) return false
-    return isCode || own.notifications < Math.ceil(most * shareOfNotifications) - shares.notifications
+    const { most, own, shared } = this
+    if (own.all + (shared?.all ?? 0) >= most) return false
+    const notifications = own.notifications + (shared?.notifications ?? 0)
+    return isCode || notifications < Math.ceil(most * shareOfNotifications)
+  }
+
+  count(isCode: boolean, by: 1 | -1): void {
+    add(this.own, isCode, by)
+    if (this.shared) add(this.shared, isCode, by)
   }
 
   advance(): void {
