@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { parseEnvFile, readUsualEnvFile } from '../src/config/env-file.ts'
-import { sourceOf, sourceWords } from '../src/config/setting-source.ts'
+import { sourceOf, sourceWords, withVariable } from '../src/config/setting-source.ts'
 import { temporaryFolder } from './support/folder.ts'
 
 // `--env-file` parses a file as systemd parses an EnvironmentFile, by systemd.exec(5).
@@ -100,6 +100,11 @@ test('without --env-file, OTPOST_ENV_FILE takes precedence over the usual file, 
     PORT: undefined,
     from: 'environment',
   })
+  const env: Record<string, string | undefined> = {}
+  readUsualEnvFile(env, usual)
+  const changed = withVariable(env, 'PORT', '4')
+  expect(changed).toEqual({ HOST: 'usual', PORT: '4' })
+  expect(['HOST', 'PORT'].map((name) => sourceOf(changed, name).source)).toEqual(['file', 'environment'])
   const gone = join(folder.path, 'gone.env')
   expect(read({}, gone)).toEqual({ HOST: undefined, PORT: undefined, from: 'default' })
   expect(() => read({ OTPOST_ENV_FILE: gone }, usual)).toThrow(

@@ -3,6 +3,7 @@ import { portError } from '../adapters/http/port-error.ts'
 import type { ClusterFacts } from '../adapters/store/condition.ts'
 import type { App, Overrides } from '../app.ts'
 import type { Config } from '../config/config.ts'
+import { withVariable } from '../config/setting-source.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import { version } from '../version.ts'
 import { complain, type Env, exit, print, withContext } from './common.ts'
@@ -62,7 +63,7 @@ export function portOption(): Option {
 }
 
 export function withPort(env: Env, { port }: PortOptions): Env {
-  return port === undefined ? env : { ...env, PORT: port }
+  return port === undefined ? env : withVariable(env, 'PORT', port)
 }
 
 async function migrateAndDistribute(env: Env): Promise<void> {

@@ -11,6 +11,19 @@ export function noteFile(env: object, name: string, file: string): void {
   files.set(env, known.set(name, file))
 }
 
+/** The environment with this value of a variable. The others keep their source. */
+export function withVariable(
+  env: Readonly<Record<string, string | undefined>>,
+  name: string,
+  value: string,
+): Readonly<Record<string, string | undefined>> {
+  const changed = { ...env, [name]: value }
+  const known = new Map(files.get(env))
+  known.delete(name)
+  files.set(changed, known)
+  return changed
+}
+
 /** An empty variable counts as unset. */
 export function sourceOf(env: Readonly<Record<string, string | undefined>>, name: string): SettingSource {
   if ((env[name] ?? '').trim() === '') return { source: 'default' }
