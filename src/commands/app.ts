@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
 import { eventTypes, type Webhook } from '../domain/events/webhook-events.ts'
+import { dryRunOf } from '../domain/operator/dry-run.ts'
 import type { AppKey, ChangePorts, IssuedApp, ScopeChange } from '../domain/operator/operator.ts'
 import {
   InvalidInput,
@@ -11,7 +12,6 @@ import {
   scopeSentence,
   setApp,
 } from '../domain/operator/operator.ts'
-import { previewOf } from '../domain/operator/preview.ts'
 import {
   type AppOperation,
   type AppScope,
@@ -28,13 +28,13 @@ import {
   confirm,
   confirmOption,
   counted,
+  type DryRunOptions,
+  dryRunOption,
   type Env,
   isoTime,
   list,
   listOf,
   nothingChanged,
-  type PreviewOptions,
-  previewOption,
   print,
   printTable,
   several,
@@ -183,12 +183,12 @@ export function appCommands(program: Command, env: Env): void {
     .description('revoke every API key of an app, except a key in APP_CREDENTIALS')
     .argument('<appId>', 'the appId')
     .addOption(confirmOption())
-    .addOption(previewOption())
-    .action((appId: string, { dryRun, yes }: ConfirmOptions & PreviewOptions) =>
+    .addOption(dryRunOption())
+    .action((appId: string, { dryRun, yes }: ConfirmOptions & DryRunOptions) =>
       withContext(env, async (context) => {
         const ports = context.acting(await commandActor(env))
         const revoke = (how: ChangePorts) => revokeApp(how, appId, context.apps.configured)
-        const preview = await revoke(previewOf(ports))
+        const preview = await revoke(dryRunOf(ports))
         if (dryRun) {
           for (const line of await revocationLines(context, appId)) print(line)
           if (preview !== undefined) complain(preview)

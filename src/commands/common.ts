@@ -201,7 +201,7 @@ export interface ConfirmOptions {
   readonly yes?: true | undefined
 }
 
-export interface PreviewOptions {
+export interface DryRunOptions {
   readonly dryRun?: true
 }
 
@@ -209,7 +209,7 @@ export function confirmOption(): Option {
   return new Option('--yes', 'do not ask for a confirmation')
 }
 
-export function previewOption(): Option {
+export function dryRunOption(): Option {
   return new Option('--dry-run', 'print what the command would change, and change nothing')
 }
 

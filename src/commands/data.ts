@@ -12,12 +12,12 @@ import {
   confirm,
   confirmOption,
   counted,
+  type DryRunOptions,
+  dryRunOption,
   type Env,
   isoTime,
   noDatabase,
   nothingChanged,
-  type PreviewOptions,
-  previewOption,
   print,
   requireFile,
   withContext,
@@ -41,7 +41,7 @@ export function careCommands(program: Command, env: Env): void {
       'also replace a damaged database, although otpost cannot check whether a process uses it',
     )
     .addOption(confirmOption())
-    .addOption(previewOption())
+    .addOption(dryRunOption())
     .action((file: string, options: RestoreCommandOptions) => restoreBackup(env, file, options))
   program
     .command('forget')
@@ -50,8 +50,8 @@ export function careCommands(program: Command, env: Env): void {
     )
     .argument('<recipient>', 'a phone number or an e-mail address')
     .addOption(confirmOption())
-    .addOption(previewOption())
-    .action((recipient: string, options: ConfirmOptions & PreviewOptions) =>
+    .addOption(dryRunOption())
+    .action((recipient: string, options: ConfirmOptions & DryRunOptions) =>
       forgetPerson(env, recipient, options),
     )
   program
@@ -89,7 +89,7 @@ async function makeBackup(env: Env, file: string, replace: boolean): Promise<voi
   )
 }
 
-interface RestoreCommandOptions extends ConfirmOptions, PreviewOptions {
+interface RestoreCommandOptions extends ConfirmOptions, DryRunOptions {
   readonly force?: true
 }
 
@@ -191,7 +191,7 @@ function aboutRestored(
 async function forgetPerson(
   env: Env,
   text: string,
-  { yes, dryRun }: ConfirmOptions & PreviewOptions,
+  { yes, dryRun }: ConfirmOptions & DryRunOptions,
 ): Promise<void> {
   const config = await storeConfig(env)
   const recipient = config.contacts.phone(text) ?? config.contacts.email(text)

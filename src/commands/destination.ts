@@ -17,19 +17,19 @@ import {
   setDestination,
   smsRouteNames,
 } from '../domain/operator/destinations.ts'
+import { dryRunOf } from '../domain/operator/dry-run.ts'
 import { guardEntryOf, guardWords } from '../domain/operator/guard.ts'
 import { existingBrand } from '../domain/operator/operator.ts'
-import { previewOf } from '../domain/operator/preview.ts'
 import {
   codesTo,
   complain,
+  type DryRunOptions,
+  dryRunOption,
   type Env,
   list,
   nothingChanged,
-  type PreviewOptions,
   phoneDigits,
   policyPorts,
-  previewOption,
   print,
   printTable,
   several,
@@ -41,7 +41,7 @@ interface RuleOptions {
   group?: true
 }
 
-interface SetOptions extends RuleOptions, PreviewOptions {
+interface SetOptions extends RuleOptions, DryRunOptions {
   providers?: readonly string[]
   sender?: string
   route?: string
@@ -77,7 +77,7 @@ export function destinationCommands(program: Command, env: Env): void {
       ).choices(smsRouteNames),
     )
     .option('--group', 'also for the territories in its numbering plan: GB with GG, JE and IM')
-    .addOption(previewOption())
+    .addOption(dryRunOption())
     .addHelpText(
       'after',
       '\nThe command replaces the whole rule: options that you leave out are removed from it. It reads SMS_PLAIN,\nSMS_TEMPLATE, OTP_SMS_MODE and SMS_COUNTRIES, so run it with the settings of the server.',
@@ -88,7 +88,7 @@ export function destinationCommands(program: Command, env: Env): void {
         const { readDestinationConfig } = await import('../config/destinations.ts')
         const asked = { ...requestedRule(rule, options), action, providers, sender, route }
         const changing = await policyPorts(context, env)
-        const ports = options.dryRun ? previewOf(changing) : changing
+        const ports = options.dryRun ? dryRunOf(changing) : changing
         const { rules, warnings } = await setDestination(ports, asked, readDestinationConfig(env))
         for (const each of rules) print(`${ruleName(each)}: ${ruleWords(each)}.`)
         if (options.dryRun) for (const line of await effectLines(context, rules)) print(line)

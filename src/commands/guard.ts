@@ -4,6 +4,7 @@ import type { GuardTotals } from '../domain/guard/counts.ts'
 import type { GuardMode } from '../domain/guard/guard.ts'
 import type { PumpingStatus } from '../domain/guard/pumping.ts'
 import type { GuardStatus, PrefixStatus } from '../domain/guard/status.ts'
+import { dryRunOf } from '../domain/operator/dry-run.ts'
 import {
   defaultDurations,
   type PrefixAction,
@@ -12,7 +13,6 @@ import {
   setGuardPrefix,
 } from '../domain/operator/guard.ts'
 import type { PolicyPorts } from '../domain/operator/policy.ts'
-import { previewOf } from '../domain/operator/preview.ts'
 import {
   type ConfirmOptions,
   codesTo,
@@ -21,11 +21,11 @@ import {
   confirm,
   confirmOption,
   counted,
+  type DryRunOptions,
+  dryRunOption,
   type Env,
   isoTime,
   nothingChanged,
-  type PreviewOptions,
-  previewOption,
   print,
   printTable,
   withContext,
@@ -82,13 +82,13 @@ function setCommand(guard: Command, env: Env, action: PrefixAction, description:
       'how long, such as 30m, 12h or 7d; at most 366d. Numbers of a longer prefix with its own entry follow that entry',
       defaultDurations[action],
     )
-    .addOption(previewOption())
+    .addOption(dryRunOption())
     .action((prefix: string, options: SetOptions) =>
       withContext(env, async ({ acting, guardReader, now }) => {
         const { mode, countryOfPrefix, countriesWithin } = await settingsIn(env)
         const ports = acting(await commandActor(env))
         const set = (how: PolicyPorts) => setGuardPrefix(how, action, prefix, options.for)
-        const preview = await set(previewOf(ports))
+        const preview = await set(dryRunOf(ports))
         const country = countryOfPrefix(preview.prefix)
         const whole = countriesWithin(preview.prefix)
         const place = `+${preview.prefix}${country === null ? '' : ` (${country})`}`
@@ -118,7 +118,7 @@ function setCommand(guard: Command, env: Env, action: PrefixAction, description:
     )
 }
 
-interface SetOptions extends ConfirmOptions, PreviewOptions {
+interface SetOptions extends ConfirmOptions, DryRunOptions {
   readonly for: string
 }
 

@@ -2,7 +2,7 @@ import type { OperatorStore } from './operator.ts'
 import type { PolicyStore } from './policy.ts'
 
 /** Ports whose changes are decided as always, but not stored. */
-export function previewOf<Ports extends { readonly operator: OperatorStore; readonly policy: PolicyStore }>(
+export function dryRunOf<Ports extends { readonly operator: OperatorStore; readonly policy: PolicyStore }>(
   ports: Ports,
 ): Ports {
   const { operator, policy } = ports
@@ -28,7 +28,7 @@ async function decided<Current, Decision>(
   try {
     await change((current) => {
       made = { decision: decide(current) }
-      throw new Error('A preview stores nothing.')
+      throw new Error('A dry run stores nothing.')
     })
   } catch (error) {
     if (!made) throw error
