@@ -321,7 +321,7 @@ export function createClient<Own extends OwnTemplates = NoTemplates>(
     send: (request, options) => call('send', request, options),
     resend: (request, options) => call('resend', request, options),
     verify: (request, options) => call('verify', request, options),
-    // The compiler can not choose the overload.
+    // TypeScript cannot infer which overload applies.
     notify: (request: object, options?: KeyedOptions) => call('notify', request, options) as Promise<never>,
     messageStatus: (request, options) => call('messageStatus', request, options),
     catalog: (options) => call('catalog', {}, options),
@@ -532,7 +532,7 @@ async function exchange(
     const text = await textOf(response, maxAnswerBytes[body === undefined ? 'GET' : 'POST'])
     return { ok, status, retryAfter: headers.get('retry-after'), isReplay, text }
   }
-  // A fetch of one's own may have no ear for its signal.
+  // Some implementations of fetch ignore the signal.
   const ended = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true })
   })
@@ -563,7 +563,7 @@ async function textOf({ body }: Response, maxBytes: number): Promise<string | un
     if (done) return text + decoder.decode()
     bytes += value.byteLength
     if (bytes > maxBytes) {
-      // Whether its end is heard of or not: nothing of it is wanted.
+      // The rest of the answer is not needed.
       reader.cancel().catch(() => {})
       return undefined
     }

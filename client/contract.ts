@@ -119,7 +119,7 @@ export interface OtpSent {
 export interface SendErrors {
   /**
    * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
-   * visible ASCII characters. 413: The body is larger than 256 KiB, or than 16 KiB on /otp/*.
+   * visible ASCII characters. 413: The body is larger than 16 KiB.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -161,7 +161,7 @@ export interface SendErrors {
 export interface ResendErrors {
   /**
    * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
-   * visible ASCII characters. 413: The body is larger than 256 KiB, or than 16 KiB on /otp/*.
+   * visible ASCII characters. 413: The body is larger than 16 KiB.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -245,8 +245,7 @@ export interface OtpVerified {
 export interface VerifyErrors {
   /**
    * 400: otp is missing, not exactly one of phone and email is given, the body is not a JSON object, or
-   * Idempotency-Key is not 1 to 255 visible ASCII characters. 413: The body is larger than 256 KiB, or
-   * than 16 KiB on /otp/*.
+   * Idempotency-Key is not 1 to 255 visible ASCII characters. 413: The body is larger than 16 KiB.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -631,7 +630,7 @@ export interface NotificationAccepted {
 export interface NotifyErrors {
   /**
    * 400: The body is not a JSON object, a field is missing or wrong, or Idempotency-Key is not 1 to 255
-   * visible ASCII characters. 413: The body is larger than 256 KiB, or than 16 KiB on /otp/*.
+   * visible ASCII characters. 413: The body is larger than 256 KiB.
    */
   readonly validation_error: object
   /** 400: SMS: neither brandId nor variables.businessName. */
@@ -730,7 +729,7 @@ export interface MessageStatus {
 export interface MessageStatusErrors {
   /**
    * 400: messageRequestId is missing or not a string, or the body is not a JSON object. 413: The body
-   * is larger than 256 KiB, or than 16 KiB on /otp/*.
+   * is larger than 256 KiB.
    */
   readonly validation_error: object
   /** 401: appId or apiKey is missing. */
@@ -887,12 +886,12 @@ export interface IntegrationReceived {
 export interface RequestAccessErrors {
   /**
    * 400: The body is not a JSON object, or a field is missing or wrong. 413: The body is larger than
-   * 256 KiB, or than 16 KiB on /otp/*.
+   * 256 KiB.
    */
   readonly validation_error: object
   /**
-   * 429: This IP address sent 5 requests within an hour, or too many requests are pending, which has no
-   * reason.
+   * 429: This IP address sent 5 requests within an hour. Without `reason`: too many requests are
+   * pending.
    */
   readonly rate_limited: object
   /** 500: An unexpected error occurred. */

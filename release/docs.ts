@@ -91,7 +91,7 @@ export function commandsPage(program: Command): string {
     generated,
     'For operators. This page lists every command of `otpost` with its arguments, options and exit statuses. The option `--help` of a command prints the same.',
     'From source, write `bun run otpost` or `bun src/main.ts` instead of `otpost`. Every command reads the same [settings](settings.md) as the server: give it the same `DATABASE_URL` and `SECRET_KEY`. A running server uses a change from its next request on; with PostgreSQL, other nodes use it within 10 ms.',
-    'An option with several values is repeated, or has them separated by commas. `app revoke`, `forget`, `guard block` and `restore` ask for a confirmation at a terminal, unless `--yes` is given; `guard block` asks only about a prefix that covers a whole country. In scripts they do not ask, except that such a `guard block` requires `--yes`.',
+    'Options that accept several values can be repeated or comma-separated. `app revoke`, `forget`, `guard block` and `restore` ask for a confirmation at a terminal, unless `--yes` is given; `guard block` asks only about a prefix that covers a whole country. In scripts they do not ask, except that such a `guard block` requires `--yes`.',
     '## Global options',
     parameters(program),
     '## Exit statuses',

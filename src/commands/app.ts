@@ -240,7 +240,7 @@ function brandOption(): Option {
 function allowOption(): Option {
   return new Option(
     '--allow <operation>',
-    `otp (send, resend and verify) or notify; ${several}; replaces the earlier operations`,
+    `an operation that the app may use: otp (send, resend and verify) or notify; ${several}; replaces the earlier operations`,
   ).argParser(listOf(appOperations))
 }
 

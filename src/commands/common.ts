@@ -165,7 +165,7 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** The values of an option that is repeated, or has them separated by commas. An empty text has none. */
+/** The values of an option that is repeated or comma-separated. An empty text has none. */
 export function list(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, ...wordsIn(text, ',')]
 }
@@ -195,7 +195,7 @@ function wordsIn(text: string, separator: string | RegExp): readonly string[] {
 }
 
 /** For the description of an option with these parsers. */
-export const several = 'several are repeated, or separated by commas'
+export const several = 'can be repeated or comma-separated'
 
 export interface ConfirmOptions {
   readonly yes?: true | undefined

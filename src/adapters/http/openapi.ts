@@ -146,14 +146,20 @@ type Failures = Partial<Record<FailureKind, string>>
 
 const anyCall: Failures = { internal_error: 'An unexpected error occurred.' }
 
+const anyGet: Failures = { ...anyCall, unavailable: 'The proxy before the server got no answer.' }
+
 const unavailable =
   'The server has no room for the request, or the proxy before it got no answer. The request may have had its effect.'
 
 const anyPost: Failures = {
   validation_error: 'The body is not a JSON object, or a field is missing or wrong.',
-  body_too_large: `The body is larger than ${maxBodyBytes / 1024} KiB, or than ${maxCodeBodyBytes / 1024} KiB on /otp/*.`,
+  body_too_large: largerThan(maxBodyBytes),
   unavailable,
   ...anyCall,
+}
+
+function largerThan(most: number): string {
+  return `The body is larger than ${most / 1024} KiB.`
 }
 
 const protectedCall: Failures = {
@@ -234,6 +240,7 @@ function sendOperation(verb: 'send' | 'resend') {
       ...protectedCall,
       ...branded,
       ...keyed,
+      body_too_large: largerThan(maxCodeBodyBytes),
       cooldown_active: 'The SMS cooldown for this brand and phone is active.',
       rate_limited:
         'A limit of the phone, the mailbox, the application or the IP address is exhausted, or the recipient had too many wrong codes within a day.',
@@ -265,6 +272,7 @@ const verifyOperation = operation({
     ...protectedCall,
     ...branded,
     ...keyed,
+    body_too_large: largerThan(maxCodeBodyBytes),
     validation_error:
       'otp is missing, not exactly one of phone and email is given, the body is not a JSON object, or Idempotency-Key is not 1 to 255 visible ASCII characters.',
     invalid_input: 'otp is not a string.',
@@ -477,7 +485,7 @@ const catalogOperation = operation({
       },
     }),
   },
-  failures: { ...anyCall, unavailable: 'The proxy before the server got no answer.' },
+  failures: anyGet,
 })
 
 const requestOperation = operation({
@@ -513,7 +521,7 @@ const requestOperation = operation({
   failures: {
     ...anyPost,
     rate_limited:
-      'This IP address sent 5 requests within an hour, or too many requests are pending, which has no reason.',
+      'This IP address sent 5 requests within an hour. Without `reason`: too many requests are pending.',
   },
   reasons: ['field', 'client_ip'],
 })
@@ -524,7 +532,7 @@ const brandsOperation = operation({
   summary: 'Active brands',
   description: 'The brands that can send messages.',
   answers: { 200: success('Brands', { brands: [{ brandId: 'acme', displayName: 'Acme' }] }) },
-  failures: { ...anyCall, unavailable: 'The proxy before the server got no answer.' },
+  failures: anyGet,
 })
 
 const rootOperation = operation({
