@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { alertMail, alertWebhook } from './adapters/alerts/targets.ts'
 import { LiveStreams } from './adapters/console/live.ts'
 import { consoleRoutes } from './adapters/console/routes.ts'
-import { createPasskeys, relyingParty } from './adapters/crypto/passkeys.ts'
+import { createPasskeys, relyingParties } from './adapters/crypto/passkeys.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
@@ -256,7 +256,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(ports),
     latestClockStep: () => clockWatch.latest,
-    passkeys: createPasskeys(() => relyingParty(publicUrl, http.server?.port ?? config.port)),
+    passkeys: createPasskeys(() => relyingParties(publicUrl, http.server?.port ?? config.port)),
   }
   const databaseName = config.database.name
   const ownUrl = () => publicUrl ?? localUrl(config.host, http.server?.port ?? config.port)

@@ -1219,10 +1219,10 @@ describe.concurrent('admin', () => {
       ...env,
       PUBLIC_URL: 'https://otp.example.com/',
     })
-    const [, token = ''] = /^https:\/\/otp\.example\.com\/admin\/link#([\w-]{43})\n$/.exec(stdout) ?? []
+    const [, token = ''] = /^http:\/\/localhost:3000\/admin\/link#([\w-]{43})\n$/.exec(stdout) ?? []
     expect(token).toHaveLength(43)
-    // The same without the proxy.
-    expect(stderr).toContain(`http://localhost:3000/admin/link#${token}`)
+    expect(stderr).toContain('ssh -L 3000:127.0.0.1:3000 SERVER')
+    expect(stderr).toContain(`https://otp.example.com/admin/link#${token}`)
     expect((await database.contents()).includes(token)).toBe(false)
     expect(await ok('admin', 'log-out')).toBe('0 sessions ended.\n')
   })

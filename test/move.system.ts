@@ -676,6 +676,8 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
       return { ...row, requestId: id, attempt: index + 2, reportKey: `report-${index}` }
     case 'delivery_reports':
       return { ...row, key: `report-${index}` }
+    case 'prices':
+      return { ...row, generation: index }
     case 'stats':
       return { ...row, at: index }
     case 'codes_and_limits': {

@@ -183,17 +183,24 @@ async function changed(
   )
 }
 
-/** On standard output; on standard error, how long it works, and the link through an SSH tunnel. */
+/**
+ * On standard output: the link that works where the proxy does not forward /admin. On standard error: how long it works, the SSH
+ * tunnel, and the link of a published console.
+ */
 async function printLink(env: Env, token: string, duration: string): Promise<void> {
   const { readConsoleOrigins } = await import('../config/config.ts')
   const { publicUrl, local, port } = readConsoleOrigins(env)
+  const path = `/admin/link#${token}`
   complain(`The link works once and expires in ${duration}.`)
-  print(`${publicUrl ?? local}/admin/link#${token}`)
-  if (publicUrl !== undefined) {
-    complain(
-      `If the proxy does not forward /admin, run \`ssh -L ${port}:${new URL(local).hostname}:${port} SERVER\` and open http://localhost:${port}/admin/link#${token}`,
-    )
+  if (publicUrl === undefined) {
+    print(`${local}${path}`)
+    return
   }
+  complain(
+    `On your computer, run \`ssh -L ${port}:${new URL(local).hostname}:${port} SERVER\`, and open the link there:`,
+  )
+  print(`http://localhost:${port}${path}`)
+  complain(`If your proxy forwards /admin: ${publicUrl}${path}`)
 }
 
 const invitationDuration = `${invitationMs / hourMs} hours`

@@ -2,14 +2,15 @@ import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 import fc from 'fast-check'
-import { createPasskeys, relyingParty } from '../../src/adapters/crypto/passkeys.ts'
+import { createPasskeys, relyingParties, relyingParty } from '../../src/adapters/crypto/passkeys.ts'
 import { notSetUp } from '../../src/domain/operator/account-changes.ts'
 import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
 import { type AuthenticatorOptions, createAuthenticator } from '../support/authenticator.ts'
 
 const rp = { id: 'otp.example.com', origin: 'https://otp.example.com' }
 const elsewhere = { id: 'example.org', origin: 'https://example.org' }
-const passkeys = createPasskeys(() => rp)
+const tunnel = { id: 'localhost', origin: 'http://localhost:3000' }
+const passkeys = createPasskeys(() => relyingParties(rp.origin, 3000))
 const newChallenge = () => randomBytes(32).toString('base64url')
 
 const stored = { operatorId: '0199d2a4-7c11-7cc0-a1f5-1f1f6f0a7e55', name: 'Laptop', createdAt: 0, usedAt: 0 }
@@ -69,7 +70,7 @@ describe('the options', () => {
     const account = { ...ana, passkeys: [known] }
     expect(forNew(challenge, { account })).toMatchObject({
       challenge: Buffer.from(challenge).toString('base64url'),
-      rp: { id: rp.id, name: 'otpost' },
+      rp: { name: 'otpost' },
       user: { id: Buffer.from(ana.id).toString('base64url'), name: ana.email },
       attestation: 'none',
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
@@ -81,7 +82,6 @@ describe('the options', () => {
     const challenge = newChallenge()
     expect(forUse(challenge)).toMatchObject({
       challenge: Buffer.from(challenge).toString('base64url'),
-      rpId: rp.id,
       userVerification: 'required',
       allowCredentials: [],
     })
@@ -105,6 +105,23 @@ describe('a passkey', () => {
     }
   })
 
+  test('works at localhost with the port of the server, as through an SSH tunnel, and at no other port', async () => {
+    const authenticator = createAuthenticator()
+    const challenge = newChallenge()
+    const made = authenticator.create(forNew(challenge), tunnel.origin)
+    const passkey = await checkNew(made, challenge)
+    if (!passkey) throw new Error('The passkey was refused')
+    const checked = (origin: string) =>
+      passkeys.check(JSON.stringify(authenticator.get(forUse(challenge), origin)), challenge, {
+        ...passkey,
+        ...stored,
+      })
+    expect(await checked(tunnel.origin)).toEqual({ signCount: 2 })
+    expect(await checked('http://localhost:3001')).toBeUndefined()
+    const other = createAuthenticator().create(forNew(challenge), 'http://localhost:3001')
+    expect(await checkNew(other, challenge)).toBeUndefined()
+  })
+
   test('of a phone does not count and is backed up', async () => {
     const { authenticator, passkey } = await owned({ isCounting: false })
     expect(passkey).toMatchObject({ signCount: 0 })
@@ -119,9 +136,8 @@ describe('a passkey', () => {
     expect(await checkNew(made, newChallenge())).toBeUndefined()
     const phished = authenticator.create(forNew(challenge), elsewhere.origin)
     expect(await checkNew(phished, challenge)).toBeUndefined()
-    const of = createPasskeys(() => elsewhere)
-    const foreign = authenticator.create(forNew(challenge, { of }), rp.origin)
-    expect(await checkNew(foreign, challenge)).toBeUndefined()
+    const options = { ...forNew(challenge), rp: { id: elsewhere.id, name: 'otpost' } }
+    expect(await checkNew(authenticator.create(options, rp.origin), challenge)).toBeUndefined()
   })
 
   test('is not added with a certificate of its maker', async () => {
@@ -203,7 +219,7 @@ describe('a passkey', () => {
   ])('does not sign in %s', async (_, origin, options) => {
     const { authenticator, passkey } = await owned()
     const challenge = newChallenge()
-    const request = forUse(challenge)
+    const request = { ...forUse(challenge), rpId: rp.id }
     const used = authenticator.get(request, origin, options)
     expect(await verify({ used, challenge, passkey })).toBeUndefined()
   })

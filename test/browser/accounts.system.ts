@@ -38,7 +38,7 @@ interface Scene {
   readonly refusals: () => string[]
 }
 
-/** The server's URL has a host name, which passkeys require. */
+/** At localhost, as through an SSH tunnel to a server whose proxy does not forward the console. */
 function scene(
   name: string,
   play: (scene: Scene) => Promise<void>,
@@ -49,7 +49,7 @@ function scene(
     const [port] = freePorts(1)
     const origin = `http://localhost:${port}`
     await using server = await startConsole({
-      env: { PORT: String(port), PUBLIC_URL: origin, ADMIN_PASSWORD_HASH: '' },
+      env: { PORT: String(port), PUBLIC_URL: 'https://otp.example.com', ADMIN_PASSWORD_HASH: '' },
       ...(prepare ? { prepare } : {}),
     })
     const all: Awaited<ReturnType<typeof newVisitor>>[] = []

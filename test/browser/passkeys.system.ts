@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Elysia } from 'elysia'
 import type { Browser, Page } from 'playwright-core'
 import { consoleFiles } from '../../src/adapters/console/assets.ts'
-import { createPasskeys, relyingParty } from '../../src/adapters/crypto/passkeys.ts'
+import { createPasskeys, relyingParties } from '../../src/adapters/crypto/passkeys.ts'
 import { pagePolicy, staticRoutes } from '../../src/adapters/pages/static.ts'
 import { notSetUp } from '../../src/domain/operator/account-changes.ts'
 import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
@@ -33,12 +33,12 @@ const ana: Account = {
   createdAt: 0,
 }
 
-/** A site with a form that adds a passkey and one that signs in with it. */
+/** A site, as through an SSH tunnel beside its public URL, with a form that adds a passkey and one that signs in with it. */
 function startSite() {
   const passkeys: Passkey[] = []
   const results: string[] = []
   const challenges = new Set<string>()
-  const of = createPasskeys(() => relyingParty(undefined, port))
+  const of = createPasskeys(() => relyingParties('https://otp.example.com', port))
   const app = new Elysia()
     .use(staticRoutes(consoleFiles))
     .get('/admin/create', () => page('create', of.forNew({ ...ana, passkeys }, newChallenge())))
@@ -141,7 +141,7 @@ test.skipIf(!browserPath)(
     // The IP address is not the name that passkeys belong to.
     await page.goto(`http://127.0.0.1:${site.port}/admin/get`)
     await press(page)
-    await status.getByText('work at localhost. Open the console under this name.').waitFor()
+    await status.getByText('127.0.0.1 is an IP address. Open the console at its public URL').waitFor()
     expect(site.results).toEqual([])
     await page.addInitScript('Object.assign(globalThis, { PublicKeyCredential: undefined })')
     await page.goto(`${site.page}get`)

@@ -34,7 +34,7 @@ async function opened(link: string): Promise<Visitor> {
 }
 
 function linkIn({ html }: Seen): string {
-  return /http:\/\/localhost:3000\/admin\/link#[\w-]{43}/.exec(html)?.[0] ?? ''
+  return /http:\/\/localhost\/admin\/link#[\w-]{43}/.exec(html)?.[0] ?? ''
 }
 
 async function actions(limit: number): Promise<readonly (readonly string[])[]> {

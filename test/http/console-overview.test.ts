@@ -176,7 +176,6 @@ const pages: readonly (readonly [name: string, html: string])[] = [
       account: hostileAccount,
       app: { secret: hostile, uri: 'otpauth://totp/ana?secret=ABC', isTried: true },
       passkey: hostile,
-      unavailable: hostile,
       problem: hostile,
     }),
   ],

@@ -53,7 +53,7 @@ export function createConfirmation(ports: LoginPorts, log: Log) {
     form: URLSearchParams,
     problem: string | null,
   ): ConfirmModel {
-    const passkeys = ports.passkeys.unavailable() === undefined ? (account?.passkeys ?? []) : []
+    const passkeys = account?.passkeys ?? []
     const ofAccount = account?.totpSecret === null ? null : 'code'
     return {
       action: url.pathname,

@@ -332,9 +332,7 @@ export interface OwnAccountModel {
   /** A new secret: encrypted, and as an app reads it. `isTried`: with a code that was rejected. */
   readonly app: { readonly secret: string; readonly uri: string; readonly isTried: boolean }
   /** The options of the browser's call, in JSON. */
-  readonly passkey: string | null
-  /** Why there are no passkeys. */
-  readonly unavailable: string | null
+  readonly passkey: string
   readonly problem: string | null
 }
 

@@ -40,7 +40,7 @@ function enhance(form) {
       words.textContent = ''
       form.requestSubmit(event.submitter)
     } catch (error) {
-      words.textContent = problem(error, options.rp?.id ?? options.rpId)
+      words.textContent = problem(error)
     } finally {
       isAsking = false
     }
@@ -54,14 +54,14 @@ function ask(kind, options) {
     : navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) })
 }
 
-/** @param {unknown} error @param {string} host */
-function problem(error, host) {
+/** @param {unknown} error */
+function problem(error) {
   const name = error instanceof DOMException ? error.name : 'Error'
   // For privacy, browsers have one error for these cases.
   if (name === 'NotAllowedError') return 'Cancelled, timed out, or no matching passkey. Try again.'
   if (name === 'InvalidStateError') return 'This device already has a passkey of your account.'
   if (name === 'SecurityError')
-    return `The passkeys of this server work at ${host}. Open the console under this name.`
+    return `Passkeys need a host name, and ${location.hostname} is an IP address. Open the console at its public URL, or at http://localhost through a tunnel.`
   if (name === 'NotSupportedError' || name === 'ConstraintError')
     return 'This device cannot verify who you are. Set up a screen lock or a PIN, or use another device.'
   return `The browser refused (${name}). Try again.`

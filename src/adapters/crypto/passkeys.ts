@@ -42,6 +42,11 @@ export function relyingParty(publicUrl: string | undefined, port: number): Relyi
   return { id: hostname, origin }
 }
 
+/** Operators reach the console at its public URL, or at localhost through an SSH tunnel to the server's port. */
+export function relyingParties(publicUrl: string | undefined, port: number): readonly RelyingParty[] {
+  return [relyingParty(publicUrl, port), relyingParty(undefined, port)].filter((rp) => typeof rp !== 'string')
+}
+
 /** COSE: EdDSA, ES256, RS256. */
 const algorithms = [-8, -7, -257]
 
@@ -51,20 +56,19 @@ const timeout = 300_000
 /** Several times what authenticators send. */
 const maxResponseLength = 32_768
 
-export function createPasskeys(rpOf: () => RelyingParty | string): Passkeys {
-  function required(): RelyingParty {
-    const rp = rpOf()
-    if (typeof rp === 'string') throw new Error(rp)
-    return rp
+/** @param partiesOf where the console is open; the options leave out the ID, so browsers use the host name of the page */
+export function createPasskeys(partiesOf: () => readonly RelyingParty[]): Passkeys {
+  /** The party whose page signed the response. @throws if there is none */
+  function partyOf({ response }: RegistrationResponseJSON | AuthenticationResponseJSON): RelyingParty {
+    const { origin } = JSON.parse(decoded(response.clientDataJSON))
+    const party = partiesOf().find((each) => each.origin === origin)
+    if (!party) throw new Error('The page is not of this server.')
+    return party
   }
   return {
-    unavailable: () => {
-      const rp = rpOf()
-      return typeof rp === 'string' ? rp : undefined
-    },
     forNew: ({ id, email, passkeys }, challenge) => {
       const options: PublicKeyCredentialCreationOptionsJSON = {
-        rp: { id: required().id, name: 'otpost' },
+        rp: { name: 'otpost' },
         user: { id: encoded(id), name: email, displayName: email },
         challenge: encoded(challenge),
         pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
@@ -81,7 +85,6 @@ export function createPasskeys(rpOf: () => RelyingParty | string): Passkeys {
     },
     forUse: (challenge, allowed = []) => {
       const options: PublicKeyCredentialRequestOptionsJSON = {
-        rpId: required().id,
         challenge: encoded(challenge),
         timeout,
         userVerification: 'required',
@@ -104,8 +107,8 @@ export function createPasskeys(rpOf: () => RelyingParty | string): Passkeys {
     checkNew: async (text, challenge) => {
       const { verifyRegistrationResponse, decodeAttestationObject } = await load()
       try {
-        const { id, origin } = required()
         const response: RegistrationResponseJSON = JSON.parse(text)
+        const { id, origin } = partyOf(response)
         const { attestationObject } = response.response
         const attestation = decodeAttestationObject(Buffer.from(attestationObject, 'base64url'))
         if (!isWithoutCertificate(attestation)) return undefined
@@ -132,8 +135,8 @@ export function createPasskeys(rpOf: () => RelyingParty | string): Passkeys {
     check: async (text, challenge, { credentialId, operatorId, publicKey, signCount }) => {
       const { verifyAuthenticationResponse } = await load()
       try {
-        const { id, origin } = required()
         const response: AuthenticationResponseJSON = JSON.parse(text)
+        const { id, origin } = partyOf(response)
         const { userHandle } = response.response
         if (response.id !== credentialId) return undefined
         if (userHandle && decoded(userHandle) !== operatorId) return undefined

@@ -126,8 +126,6 @@ export interface ConsoleSecrets {
 
 /** Of one server name. The last three return undefined for a response that is not valid. */
 export interface Passkeys {
-  /** Why browsers have no passkeys for the server's URL. */
-  unavailable(): string | undefined
   /** Options for `navigator.credentials.create`, in JSON. */
   forNew(account: Account, challenge: string): string
   /** Options for `navigator.credentials.get`, in JSON. */

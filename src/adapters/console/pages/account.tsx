@@ -64,7 +64,7 @@ export function accountPage(pageContext: PageContext, model: AccountModel): stri
   )
 }
 
-function Passkeys({ account, passkey, unavailable }: OwnAccountModel) {
+function Passkeys({ account, passkey }: OwnAccountModel) {
   return (
     <Card
       title={isSetUp(account) ? 'Passkeys' : 'Passkey'}
@@ -91,15 +91,12 @@ function Passkeys({ account, passkey, unavailable }: OwnAccountModel) {
           empty=""
         />
       )}
-      {unavailable && <p class="hint">{unavailable}</p>}
-      {passkey && (
-        <PasskeyForm kind="create" options={passkey} action="/admin/account/passkey" submit="Add a passkey">
-          <div class="field">
-            <label for="passkey-name">Name of the passkey</label>
-            <input id="passkey-name" name="name" maxLength={40} autocomplete="off" placeholder="Laptop" />
-          </div>
-        </PasskeyForm>
-      )}
+      <PasskeyForm kind="create" options={passkey} action="/admin/account/passkey" submit="Add a passkey">
+        <div class="field">
+          <label for="passkey-name">Name of the passkey</label>
+          <input id="passkey-name" name="name" maxLength={40} autocomplete="off" placeholder="Laptop" />
+        </div>
+      </PasskeyForm>
     </Card>
   )
 }

@@ -104,12 +104,10 @@ export function accountRoutes({
     const kept = given === '' ? undefined : consoleSecrets.totpUri(account, given, host)
     const secret = kept === undefined ? consoleSecrets.newTotpSecret(account.id) : given
     const uri = kept ?? consoleSecrets.totpUri(account, secret, host) ?? ''
-    const unavailable = passkeys.unavailable()
     const model = {
       account,
       app: { secret, uri, isTried: kept !== undefined },
-      passkey: unavailable ? null : passkeys.forNew(account, newChallenge(ports, `new ${account.id}`)),
-      unavailable: unavailable ?? null,
+      passkey: passkeys.forNew(account, newChallenge(ports, `new ${account.id}`)),
       problem,
     }
     return html(accountPage(pageContext, model), problem === null ? 200 : 409)

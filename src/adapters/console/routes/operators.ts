@@ -1,3 +1,4 @@
+import { isLoopback } from '../../../config/settings.ts'
 import {
   inviteOperator,
   removeOperator,
@@ -12,7 +13,9 @@ import { invitationPage, operatorsPage } from '../pages/operators.tsx'
 
 export function operatorRoutes({ get, post, ports, settings: { contacts, ownUrl } }: PageHandler): void {
   const portsOf = ({ by }: PageRequest) => ({ ...ports, contacts, actor: by.actor })
-  const linkOf = (token: string) => `${ownUrl()}/admin/link#${token}`
+  /** Through an SSH tunnel, the proxy may not forward /admin. */
+  const linkOf = ({ url }: PageRequest, token: string) =>
+    `${isLoopback(url.hostname) ? url.origin : ownUrl()}/admin/link#${token}`
 
   get('/admin/operators', (_, pageContext) => shown(pageContext))
   post('/admin/operators', (pageRequest, pageContext) => {
@@ -20,7 +23,7 @@ export function operatorRoutes({ get, post, ports, settings: { contacts, ownUrl 
     return orAgain(
       async () => {
         const { email, token } = await inviteOperator(portsOf(pageRequest), asked, roleIn(role))
-        return html(invitationPage(pageContext, { email, link: linkOf(token) }))
+        return html(invitationPage(pageContext, { email, link: linkOf(pageRequest, token) }))
       },
       (problem) => shown(pageContext, { email: asked, role, problem }),
     )
@@ -34,7 +37,7 @@ export function operatorRoutes({ get, post, ports, settings: { contacts, ownUrl 
   post('/admin/operators/reset', async (pageRequest, pageContext) => {
     const email = field(pageRequest.form, 'email')
     const token = await resetOperator(portsOf(pageRequest), email)
-    return html(invitationPage(pageContext, { email, link: linkOf(token) }))
+    return html(invitationPage(pageContext, { email, link: linkOf(pageRequest, token) }))
   })
   post('/admin/operators/remove', async (pageRequest) => {
     const email = field(pageRequest.form, 'email')

@@ -128,7 +128,7 @@ export function sessionRoutes({
 
   async function login(problem: string | null = null, status = 200, email = ''): Promise<Response> {
     const accounts = await ports.sessions.accounts()
-    const isPasskey = accounts.some(({ passkeys }) => passkeys.length > 0) && !ports.passkeys.unavailable()
+    const isPasskey = accounts.some(({ passkeys }) => passkeys.length > 0)
     const model = {
       hasAccounts: accounts.some(isSetUp),
       hasShared: ports.passwordHash !== undefined && !hasAccounts(accounts),
