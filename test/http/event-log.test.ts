@@ -404,7 +404,7 @@ describe('the request trace', () => {
     ['/otp/verify', { brandId: 'halted' }, 'brand_suspended', 'halted', [], null],
     [
       '/otp/send',
-      { phone: '12025550150', loginId: 'pat', businessName: 2 },
+      { phone: '12025550150', loginId: 1, businessName: 2 },
       'validation_error',
       'acme',
       ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'],

@@ -225,6 +225,7 @@ describe('SQLite', () => {
         'requests.segments',
         'requests.status',
         'requests.template',
+        'requests.unknown_fields',
         'texts.html',
         'texts.subject',
         'webhooks.disabled_at',
