@@ -297,7 +297,9 @@ function valuesOf(schema: Schema): readonly (string | boolean)[] {
 function resolved(schema: Schema): Schema {
   refuseUnknown(schema)
   const { anyOf, description } = schema
-  const [only, ...more] = anyOf?.filter((each) => each.type !== 'null' && Object.keys(each).length > 0) ?? []
+  const isNamed = ({ description: _, ...rules }: Schema) =>
+    rules.type !== 'null' && Object.keys(rules).length > 0
+  const [only, ...more] = anyOf?.filter(isNamed) ?? []
   return only && more.length === 0 ? { ...resolved(only), ...(description ? { description } : {}) } : schema
 }
 

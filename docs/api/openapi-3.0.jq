@@ -14,7 +14,7 @@ def simplify:
     if .type? == "boolean" then del(.const, .enum) else . end
     | if has("const") then .enum = [.const] | del(.const) else . end
     | if (.type? | type) == "array" then .nullable = true | .type = (.type - ["null"])[0] else . end
-    | ([.anyOf? | arrays[] | select(.type? != "null" and . != {})] | unique) as $alternatives
+    | ([.anyOf? | arrays[] | select(.type? != "null" and del(.description) != {})] | unique) as $alternatives
     | if ($alternatives | length) == 1 then del(.anyOf) + $alternatives[0] else . end
   end;
 

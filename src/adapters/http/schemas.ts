@@ -217,7 +217,7 @@ const lang = langField(
 function langField(what: string, more: string) {
   return Type.Optional(
     Type.Unsafe<string | null>({
-      anyOf: [{ type: 'string' }, {}],
+      anyOf: [{ type: 'string' }, { description: 'Any other value is ignored.' }],
       description: `The language of ${what}, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language header. The text is that of the tag, else of its base language, of the language of the brand, English. An unknown or malformed tag is no error. ${more}`,
     }),
   )
