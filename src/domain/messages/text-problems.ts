@@ -36,9 +36,31 @@ export type TextBeforeCode = (html: string) => string | undefined
 
 /** Programs that display or check a mail load URLs, so a URL with the code would send it to a server (design D47). */
 export function isCodeInText(html: string, textBeforeCode: TextBeforeCode): boolean {
+  if (tagFromPlaceholder.test(html)) return false
   const before = textBeforeCode(html)
-  return before !== undefined && !endsInUrl(before)
+  return before !== undefined && !endsInUrl(decodedReferences(before))
 }
+
+/** The value can make an element of it, such as `<{{businessName}} src="…">` with the name `img`. */
+const tagFromPlaceholder = /<[^\s>]*\{\{/
+
+/** Mail clients make links of displayed text. */
+function decodedReferences(html: string): string {
+  return html.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{3,6}));?/gi, (reference, decimal, hex, name) => {
+    if (name !== undefined) return urlCharacters.get(name.toLowerCase()) ?? reference
+    const codePoint = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal)
+    return codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : reference
+  })
+}
+
+const urlCharacters: ReadonlyMap<string, string> = new Map([
+  ['colon', ':'],
+  ['sol', '/'],
+  ['period', '.'],
+  ['quest', '?'],
+  ['num', '#'],
+  ['nbsp', '\u00a0'],
+])
 
 /** Why a text of a brand cannot be stored (design D47), as sentences. */
 export function textProblems(

@@ -63,16 +63,21 @@ export function lookalikeKey(name: string): string {
   const letters = fold(
     fold(name)
       .normalize('NFD')
-      .replace(/[\u0300-\u036f\s\p{P}\p{Default_Ignorable_Code_Point}]/gu, ''),
+      .replace(/[\u0300-\u036f\u2800\s\p{P}\p{Default_Ignorable_Code_Point}]/gu, ''),
   )
-  return ascii.test(letters) ? letters : Array.from(letters, (letter) => latin.get(letter) ?? letter).join('')
+  const latinLetters = ascii.test(letters)
+    ? letters
+    : Array.from(letters, (letter) => latin.get(letter) ?? letter).join('')
+  // Many fonts draw I, l, 1 and |, O and 0, and rn and m alike.
+  return latinLetters.replace(/[i1|]/g, 'l').replaceAll('0', 'o').replaceAll('rn', 'm')
 }
 
-/** Cyrillic and Greek letters whose lower or upper case looks like a Latin letter. */
+/** Letters whose lower or upper case looks like a Latin letter of ASCII. */
 const latin: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...{ а: 'a', в: 'b', е: 'e', к: 'k', м: 'm', н: 'h', о: 'o', р: 'p', с: 'c', т: 't', у: 'y', х: 'x' },
     ...{ і: 'i', ј: 'j', ѕ: 's', ԁ: 'd', ԛ: 'q', ԝ: 'w', һ: 'h', ӏ: 'l' },
+    ...{ ɑ: 'a', ɡ: 'g', ı: 'i', ɩ: 'i', ĸ: 'k', ł: 'l', ø: 'o', đ: 'd', ħ: 'h' },
     ...{
       α: 'a',
       β: 'b',
