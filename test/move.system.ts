@@ -619,6 +619,7 @@ const anyJson: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'brands.registrations': named(fc.record({ id: anyText }), 'LOGIN_OTP', 'ORDER_PLACED'),
   'destination_rules.providers': fc.array(anyText, { maxLength: 3 }),
   'budgets.alert_at': fc.array(fc.nat(), { maxLength: 3 }),
+  'webhooks.previous_secrets': fc.constant([]),
   'webhooks.event_types': fc.subarray(['message.failed', 'otp.locked']),
   'integration_requests.channels': fc.subarray(['SMS', 'EMAIL']),
   'requests.limits': fc.array(fc.record({ limit: anyText, max: fc.nat(), refused: fc.boolean() }), {

@@ -82,6 +82,7 @@ describe('of each schema', () => {
       '0007_provider',
       '0013_clock_and_secrets',
       '0014_queue_turns',
+      '0015_price_generations',
     ]
     const before = migrations
       .slice(0, -1)
