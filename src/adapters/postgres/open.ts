@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto'
 import type { Log } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
 import { isHashOf } from '../crypto/secrets.ts'
-import { countRecipient, forgetRecipient } from '../store/forget.ts'
+import { forgetRecipient } from '../store/forget.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { openDatabase, plainErrors } from './database.ts'
@@ -49,7 +49,6 @@ export async function openPostgres(
         ...(await forgetRecipient(shared, ...given)),
         traces: 'server' as const,
       }),
-      countRecipient: (...given: Parameters<Storage['countRecipient']>) => countRecipient(shared, ...given),
     }),
     check: database.check,
     openCircuits: plainErrors(createOpenCircuits(database)),

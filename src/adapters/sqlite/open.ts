@@ -1,5 +1,4 @@
 import type { Log } from '../../domain/ports.ts'
-import { countRecipient } from '../store/forget.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { type Database, openDatabase } from './database.ts'
@@ -35,7 +34,6 @@ export function openSqlite(
     eventLog: { ...stores.eventLog, saveEntries, saveReports },
     sweep: work.sweep,
     forget: (recipients, subjects, by) => forget(database, shared, recipients, subjects, by),
-    countRecipient: (recipients, subjects) => countRecipient(shared, recipients, subjects),
     check: work.checkDatabase,
     openCircuits: undefined,
     stats: {

@@ -44,47 +44,48 @@ export async function forgetRecipient(
 }
 
 /** What `forgetRecipient` would erase. */
-export async function countRecipient(
-  { orm, tables }: StoreDatabase,
-  recipients: readonly Recipient[],
-  subjects: readonly string[],
-): Promise<Omit<Forgotten, 'traces'>> {
+export function createRecipientCounter({ orm, tables }: Pick<StoreDatabase, 'orm' | 'tables'>) {
   const { attempts, codesAndLimits, deliveryReports, integrationRequests } = tables
   const { notifyJobs, outbox, requests, reviewNumbers, verifiedNumbers } = tables
-  const hashes = [...subjects]
-  const identities = recipients.map(({ identity }) => identity)
+  const { outcome, reportKey } = requests
   const rows = async (table: Table, isWanted: SQL | undefined) => {
     const [counted] = await orm.select({ rows: count() }).from(table).where(isWanted)
     return counted?.rows ?? 0
   }
-  const { outcome, reportKey } = requests
-  const [first, further, contacts] = await Promise.all([
-    orm
-      .select({ recipients: requests.recipients, outcome, reportKey })
-      .from(requests)
-      .where(inArray(requests.recipientHash, hashes)),
-    orm
-      .select({ reportKey: attempts.reportKey })
-      .from(attempts)
-      .where(inArray(attempts.recipientHash, hashes)),
-    orm.select({ contactEmail: integrationRequests.contactEmail }).from(integrationRequests),
-  ])
-  const sent = first.filter((row) => row.outcome !== null)
-  const keys = [...sent, ...further].map((row) => row.reportKey).filter((key) => key !== null)
-  return {
-    erased: {
-      requests: first.length - sent.filter((row) => (row.recipients ?? 1) > 1).length,
-      deliveries: sent.length + further.length,
-      deliveryReports: await rows(deliveryReports, inArray(deliveryReports.key, keys)),
-      codesAndLimits: await rows(codesAndLimits, inArray(codesAndLimits.subject, hashes)),
-      verifiedNumbers: await rows(verifiedNumbers, inArray(verifiedNumbers.subject, hashes)),
-      reviewNumbers: await rows(reviewNumbers, inArray(reviewNumbers.subject, hashes)),
-      jobs: await rows(notifyJobs, inArray(notifyJobs.recipientHash, hashes)),
-      messages: await rows(outbox, inArray(outbox.identity, identities)),
-      integrationRequests: contacts.filter((row) => identities.includes(row.contactEmail.toLowerCase()))
-        .length,
-    },
-    possibleRequests: await rows(requests, isPossibly(tables, recipients)),
+  return async (
+    recipients: readonly Recipient[],
+    subjects: readonly string[],
+  ): Promise<Omit<Forgotten, 'traces'>> => {
+    const hashes = [...subjects]
+    const identities = recipients.map(({ identity }) => identity)
+    const [first, further, contacts] = await Promise.all([
+      orm
+        .select({ recipients: requests.recipients, outcome, reportKey })
+        .from(requests)
+        .where(inArray(requests.recipientHash, hashes)),
+      orm
+        .select({ reportKey: attempts.reportKey })
+        .from(attempts)
+        .where(inArray(attempts.recipientHash, hashes)),
+      orm.select({ contactEmail: integrationRequests.contactEmail }).from(integrationRequests),
+    ])
+    const sent = first.filter((row) => row.outcome !== null)
+    const keys = [...sent, ...further].map((row) => row.reportKey).filter((key) => key !== null)
+    return {
+      erased: {
+        requests: first.length - sent.filter((row) => (row.recipients ?? 1) > 1).length,
+        deliveries: sent.length + further.length,
+        deliveryReports: await rows(deliveryReports, inArray(deliveryReports.key, keys)),
+        codesAndLimits: await rows(codesAndLimits, inArray(codesAndLimits.subject, hashes)),
+        verifiedNumbers: await rows(verifiedNumbers, inArray(verifiedNumbers.subject, hashes)),
+        reviewNumbers: await rows(reviewNumbers, inArray(reviewNumbers.subject, hashes)),
+        jobs: await rows(notifyJobs, inArray(notifyJobs.recipientHash, hashes)),
+        messages: await rows(outbox, inArray(outbox.identity, identities)),
+        integrationRequests: contacts.filter((row) => identities.includes(row.contactEmail.toLowerCase()))
+          .length,
+      },
+      possibleRequests: await rows(requests, isPossibly(tables, recipients)),
+    }
   }
 }
 

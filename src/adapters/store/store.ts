@@ -20,11 +20,6 @@ export interface Storage extends ReturnType<typeof createStores> {
     subjects: readonly string[],
     by: { readonly now: number; readonly actor: Actor },
   ): Promise<Forgotten>
-  /** What `forget` would erase. */
-  countRecipient(
-    recipients: readonly Recipient[],
-    subjects: readonly string[],
-  ): Promise<Omit<Forgotten, 'traces'>>
   /** Rejects if the database can't be read and written. */
   check(): Promise<void>
   /** Undefined: the database has only one server. */

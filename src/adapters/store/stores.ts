@@ -5,6 +5,7 @@ import { createBudgetCounters } from './budgets.ts'
 import type { StoreDatabase } from './database.ts'
 import { createEventLogReader } from './event-log.ts'
 import { createEventStore } from './events.ts'
+import { createRecipientCounter } from './forget.ts'
 import { createGuardStore } from './guard.ts'
 import { createIdempotencyKeys } from './idempotency-keys.ts'
 import { createIntegrationRequestStore } from './integration-requests.ts'
@@ -36,5 +37,6 @@ export function createStores(database: StoreDatabase) {
     audit: createAuditReader(database),
     sessions: createConsoleStore(database),
     outbox: createOutbox(database),
+    countRecipient: createRecipientCounter(database),
   }
 }

@@ -128,7 +128,6 @@ export const retryDelaysMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * h
 const checkIntervalMs = 30_000
 /** For alerts that a command stored. */
 const pollIntervalMs = 5000
-const mostAnnounced = 20
 /** After a request that may have reached a threshold. */
 const shortestIntervalMs = 1000
 
@@ -327,11 +326,10 @@ export class Alerts {
 
   /** Logs alerts that were stored with the change of an operator, by this process or by a command. */
   private async announce(): Promise<void> {
-    for (const alert of await this.ports.alerts.latest(mostAnnounced)) {
-      const { key, kind, at } = alert
-      if (kind !== reviewNumberKind || at < this.startedAt || this.known.has(key)) continue
-      this.known.add(key)
-      this.count(kind)
+    for (const alert of await this.ports.alerts.ofKinds([reviewNumberKind], this.startedAt)) {
+      if (this.known.has(alert.key)) continue
+      this.known.add(alert.key)
+      this.count(alert.kind)
       this.ports.log.warn(alertData(alert), 'a review number was added')
     }
   }
