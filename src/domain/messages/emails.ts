@@ -1,7 +1,7 @@
 import { type Body, isGiven, textFault } from '../body.ts'
 import type { BrandWithTexts } from '../brands/brand.ts'
 import { Failure, invalid, invalidField } from '../failures.ts'
-import { type BrandText, noTexts, type TextsOfBrand } from './brand-texts.ts'
+import { type BrandText, noTexts } from './brand-texts.ts'
 import {
   codeBox,
   dataRow,
@@ -13,7 +13,7 @@ import {
   smallPrint,
 } from './mail-layout.ts'
 import type { MailContent } from './notify-message.ts'
-import { english, type OtpKey, type OtpLanguage, otpTextOf } from './otp-texts.ts'
+import { english, type OtpKey, type OtpLanguage, type OtpText, otpTextOf } from './otp-texts.ts'
 import { filled, firstSentence, otpKeyOf, splitText, wholeMinutes } from './templates.ts'
 import { isCodeInText, type TextBeforeCode } from './text-problems.ts'
 
@@ -61,40 +61,31 @@ interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly 
   readonly lifetime: (seconds: number) => string
 }
 
-/** By brand, template and requested language. A brand that changes is a new object. */
+/** By brand, template and language of the text. A brand that changes is a new object. */
 const otpMails = new WeakMap<MailBrand, Map<string, OtpMail>>()
 
-/** Requests choose the tags, so their number has a bound. */
-const mostTags = 100
-
 function otpMailOf(
-  brand: MailBrand,
-  key: OtpKey,
-  lang: string | undefined,
-  textBeforeCode: TextBeforeCode,
-): OtpMail {
-  const mails = otpMails.get(brand)
-  const place = `${key} ${lang ?? ''}`
-  const known = mails?.get(place)
-  if (known) return known
-  const mail = newOtpMail(brand, key, lang, textBeforeCode)
-  if (mails && mails.size < mostTags) mails.set(place, mail)
-  else otpMails.set(brand, new Map([[place, mail]]))
-  return mail
-}
-
-function newOtpMail(
   brand: MailBrand,
   key: OtpKey,
   requested: string | undefined,
   textBeforeCode: TextBeforeCode,
 ): OtpMail {
-  const textOf = (from: TextsOfBrand) => otpTextOf(from, key, requested, 'EMAIL')
-  const chosen = textOf(brand)
-  const ownText = chosen.own
+  const chosen = otpTextOf(brand, key, requested, 'EMAIL')
+  const mails = otpMails.getOrInsertComputed(brand, () => new Map<string, OtpMail>())
+  return mails.getOrInsertComputed(`${key} ${chosen.lang}`, () =>
+    newOtpMail(brand, key, chosen, textBeforeCode),
+  )
+}
+
+function newOtpMail(brand: MailBrand, key: OtpKey, chosen: OtpText, textBeforeCode: TextBeforeCode): OtpMail {
+  const storedHtml = chosen.own?.html ?? null
   // A text that an earlier version stored may have the code in a URL (design D47).
-  const isUnsafe = ownText && ownText.html !== null && !isCodeInText(ownText.html, textBeforeCode)
-  const { lang, own, builtIn = english } = isUnsafe ? textOf({ lang: brand.lang, texts: noTexts }) : chosen
+  const isUnsafe = storedHtml !== null && !isCodeInText(storedHtml, textBeforeCode)
+  const {
+    lang,
+    own,
+    builtIn = english,
+  } = isUnsafe ? otpTextOf({ lang: brand.lang, texts: noTexts }, key, chosen.lang, 'EMAIL') : chosen
   const { subject, text, html } = own
     ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
     : builtInMail(brand, key, builtIn)
