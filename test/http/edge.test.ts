@@ -179,6 +179,16 @@ describe('the Host name of /outbox and /admin (D29)', () => {
   }
 })
 
+test('a request with two Content-Length headers returns 400', async () => {
+  const own = await createTestApp({ PORT: '0' })
+  const url = own.app.listen()
+  const headers = ['Host: localhost', 'Content-Type: application/json', ...Array(2).fill('Content-Length: 0')]
+  const { status, text } = await rawRequest(url, 'POST /otp/send', headers)
+  expect(status).toBe(400)
+  expect(JSON.parse(text).message).toBe('A request must have at most one Content-Length header.')
+  await own.close()
+})
+
 describe('the outbox of a server that listens beyond loopback (D29)', () => {
   const pages = [
     '/outbox',

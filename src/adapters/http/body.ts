@@ -41,10 +41,14 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
 /**
  * A body is read only if there is room for its Content-Length or, without one, for `most` bytes. Bun stores what a client has
  * sent of a body that is being read, and discards the others.
- * @throws Failure body_too_large, unavailable, or validation_error if the connection closed early
+ * @throws Failure body_too_large, unavailable, or validation_error if there are two Content-Length or the connection closed early
  */
 export async function readBytes(request: Request, most: number): Promise<Uint8Array> {
   const header = request.headers.get('content-length')
+  // Bun accepts two equal ones, and joins them.
+  if (header?.includes(',')) {
+    throw new Failure('validation_error', 'A request must have at most one Content-Length header.')
+  }
   const length = header === null ? most : Number(header)
   if (length > most) throw tooLarge(most)
   const room = maxReceivedBytes - (length > maxCodeBodyBytes ? roomForSmallBytes : 0)
