@@ -117,7 +117,9 @@ export function destinationCommands(program: Command, env: Env): void {
         const { rules } = await policy.rows()
         const listed = listedRules(readDestinationConfig(env).smsCountries, rules)
         if (listed.length === 0 && !options.json) {
-          complain('There are no rules: SMS go to every country and number range.')
+          complain(
+            'There are no rules: SMS go to every country, except to premium-rate, shared-cost, pager and satellite numbers.',
+          )
           return
         }
         const rows = listed.map(({ rule, brandSlug, ...rest }) => ({ rule, brand: brandSlug, ...rest }))

@@ -44,7 +44,7 @@ describe('of destination rules (design D40)', () => {
   ]
   const rows: readonly Row[] = [
     ['', 'mobile', 'acme', 'allow', 'default'],
-    ['', 'costly', 'acme', 'allow', 'default'],
+    ['', 'costly', 'acme', 'block', 'kind'],
     ['', 'unassigned', 'acme', 'allow', 'default'],
     ['LV block', 'mobile', 'acme', 'allow', 'default'],
     ['GB block', 'mobile', 'acme', 'block', 'GB block'],
@@ -123,7 +123,8 @@ describe('of destination rules (design D40)', () => {
               : `+${number}`.startsWith(rule),
           )
           .sort((a, b) => specificity(b) - specificity(a))
-        const isAllowed = rules.length === 0 || destination.kind === 'ordinary'
+        const isAllowed =
+          destination.kind === 'ordinary' || (rules.length === 0 && destination.kind === 'unknown')
         const { action, rule } = new DestinationRules(rules).decide(number, destination, 'acme')
         expect(rule).toBe(first ?? null)
         expect(action).toBe(first?.action ?? (isAllowed ? 'allow' : 'block'))

@@ -60,11 +60,15 @@ describe('where SMS may go', () => {
     expectSuccess(await send('449012345678'), ['expiresIn'])
   })
 
-  test('without a rule, SMS go everywhere', async () => {
+  test('without a rule, SMS go everywhere but to costly numbers', async () => {
     await start()
-    for (const phone of ['449012345678', '881612345678', '371000000000']) {
+    for (const phone of [britain, '4915112345678', '371000000000']) {
       expectSuccess(await send(phone), ['expiresIn'])
     }
+    for (const phone of ['449012345678', '491805123456', '447640123456', '881612345678']) {
+      expectError(await send(phone), 400, 'validation_error', 'destination')
+    }
+    expect(calls()).toHaveLength(3)
   })
 
   test('the rule of a brand takes precedence over the general one, for its requests only', async () => {

@@ -38,7 +38,7 @@ function summary(rules: readonly DestinationRule[], smsCountries: readonly strin
   if (rules.length + smsCountries.length === 0) {
     return warn(
       what,
-      'SMS go to every country, also to premium-rate and satellite numbers.',
+      'SMS go to every country, also to numbers of no known plan.',
       'Set SMS_COUNTRIES to the countries that you serve, such as SMS_COUNTRIES=IN,GB. See docs/destinations.md.',
     )
   }

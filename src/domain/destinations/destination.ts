@@ -59,7 +59,8 @@ export class DestinationRules {
 
   /** Design D40. The longest prefix, then the country, then `*`; of two equally specific rules the brand's. */
   decide(digits: string, { country, kind }: Destination, brandSlug: string | null): DestinationDecision {
-    if (this.#decisions.size === 0) return unmatched
+    // A number of no known plan may be of a country whose plan has changed.
+    if (this.#decisions.size === 0) return kind === 'ordinary' || kind === 'unknown' ? unmatched : blockedKind
     if (this.#prefixLengths.length > 0) {
       const number = `+${digits}`
       for (const length of this.#prefixLengths) {

@@ -70,8 +70,9 @@ function Rules({ model: { rules } }: { model: DestinationsModel }) {
     return (
       <Card>
         <Empty title="SMS go to every country">
-          Set `SMS_COUNTRIES` to the countries that you serve, or set rules on this page. Once a rule exists,
-          premium-rate and satellite numbers and numbers of no known plan are blocked.
+          Premium-rate, shared-cost, pager and satellite numbers are blocked. Set `SMS_COUNTRIES` to the
+          countries that you serve, or set rules on this page. Once a rule exists, numbers of no known plan
+          are blocked too.
         </Empty>
       </Card>
     )
