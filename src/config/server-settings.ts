@@ -234,7 +234,7 @@ export const alertSettings = declare('Alerts and events', {
   ALERT_EMAIL: {
     unset: 'unset: no alerts by e-mail',
     format: 'e-mail address',
-    meaning: 'The e-mail address that gets all alerts. The mail goes the way of all e-mail: see `SMTP_URL`.',
+    meaning: 'The e-mail address that gets all alerts, through the mail server of `SMTP_URL`.',
   },
   ALERT_WEBHOOK_URL: {
     unset: 'unset: no alerts by webhook',
@@ -279,7 +279,7 @@ export const metricsSettings = declare('Metrics', {
     ...port,
     unset: 'unset: no separate port',
     meaning:
-      'Serves `GET /metrics` on a port of its own, which must differ from `PORT`. `0` selects a free port. Without `METRICS_TOKEN`, it answers only IP addresses and names of an own network as `Host`.',
+      'Serves `GET /metrics` on a port of its own, which must differ from `PORT`. `0` selects a free port. Without `METRICS_TOKEN`, it answers only if `Host` is an IP address or a name that a public web site cannot have.',
   },
   METRICS_HOST: {
     default: '127.0.0.1',

@@ -228,9 +228,10 @@ export function policyFacts([
   attempts = [],
   clockSteps = [],
 ]: readonly Row[][]): PolicyFacts {
+  const reports = alerts.map(([at, text]): Reported => ({ at: Number(at), data: JSON.parse(String(text)) }))
   return {
     destinationRules: rules.map(destinationRuleOf),
-    budgets: budgets.map((row) => budgetOf(row, counters, alerts)),
+    budgets: budgets.map((row) => budgetOf(row, counters, reports)),
     attempts: minutesOfAttempts(
       attempts.map(([at, provider, detail, count]) => ({
         at: Number(at),
@@ -291,8 +292,8 @@ function destinationRuleOf(row: Row): DestinationRule {
   }
 }
 
-/** @param alerts about budgets, newest first */
-function budgetOf(row: Row, counters: readonly Row[], alerts: readonly Row[]): BudgetFacts {
+/** @param reports about budgets, newest first */
+function budgetOf(row: Row, counters: readonly Row[], reports: readonly Reported[]): BudgetFacts {
   const [scope, period, amount, currency, alertAt, stops, liftedUntil, countsFrom] = row
   const budget: Budget = {
     scope: String(scope),
@@ -307,9 +308,7 @@ function budgetOf(row: Row, counters: readonly Row[], alerts: readonly Row[]): B
   const { subject, name } = counterOf(budget)
   const counter = counters.find(([itsSubject, itsName]) => itsSubject === subject[0] && itsName === name)
   const [, , count, expiresAt] = counter ?? []
-  const reported = alerts
-    .map(([at, text]): Reported => ({ at: Number(at), data: JSON.parse(String(text)) }))
-    .find(({ data }) => data.scope === budget.scope)
+  const reported = reports.find(({ data }) => data.scope === budget.scope)
   const isReported = reported?.data.state !== 'ended' && Number(reported?.data.percent ?? 100) >= 100
   return {
     budget,
