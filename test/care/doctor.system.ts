@@ -150,7 +150,7 @@ describe.concurrent('otpost doctor', () => {
     }
     expect(new Set(logged.map(({ level }) => level))).toEqual(new Set([40]))
     const withToken = await examined({ ...env, OUTBOX_TOKEN: 'short' })
-    expect(withToken.of('OUTBOX_TOKEN').join()).toMatch(/shorter than 16 characters.*Clients with the token/)
+    expect(withToken.of('OUTBOX_TOKEN').join()).toMatch(/shorter than 16 bytes.*Clients with the token/)
     expect((await examined({ ...env, HOST: '127.0.0.1' })).of('OUTBOX_TOKEN')).toEqual([])
   })
 
