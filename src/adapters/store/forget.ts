@@ -5,7 +5,30 @@ import { auditRow } from './audit.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import type { RequestRow } from './event-rows.ts'
 import { type Orm, run, type Steps } from './statements.ts'
-import type { Erased, Forgotten } from './store.ts'
+
+export interface Erased {
+  readonly requests: number
+  readonly deliveries: number
+  readonly deliveryReports: number
+  readonly codesAndLimits: number
+  readonly verifiedNumbers: number
+  readonly reviewNumbers: number
+  /** Of asynchronous notifications. Queued ones are not sent. */
+  readonly jobs: number
+  readonly messages: number
+  readonly integrationRequests: number
+}
+
+export interface Forgotten {
+  readonly erased: Erased
+  /** Requests that may be of this person or of others with the same masked recipient. */
+  readonly possibleRequests: number
+  /**
+   * `gaps`: the files may contain data overwritten earlier; `log`: also the data erased now, since another
+   * process has the database open. `server`: the files belong to a database server.
+   */
+  readonly traces: 'nothing' | 'gaps' | 'log' | 'server'
+}
 
 /** A larger number would delay the requests of a running server. */
 export const batch = 200

@@ -4,6 +4,7 @@ import type { Actor } from '../../domain/operator/audit.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { EventLogStore } from './event-log.ts'
+import type { Forgotten } from './forget.ts'
 import type { createStatistics } from './statistics.ts'
 import type { createStores } from './stores.ts'
 
@@ -41,30 +42,6 @@ export interface SweepStep {
   readonly isRound: boolean
   /** Whether the next step should follow without a pause. */
   readonly isBusy: boolean
-}
-
-export interface Erased {
-  readonly requests: number
-  readonly deliveries: number
-  readonly deliveryReports: number
-  readonly codesAndLimits: number
-  readonly verifiedNumbers: number
-  readonly reviewNumbers: number
-  /** Of asynchronous notifications. Queued ones are not sent. */
-  readonly jobs: number
-  readonly messages: number
-  readonly integrationRequests: number
-}
-
-export interface Forgotten {
-  readonly erased: Erased
-  /** Requests that may be of this person or of others with the same masked recipient. */
-  readonly possibleRequests: number
-  /**
-   * `gaps`: the files may contain data overwritten earlier; `log`: also the data erased now, since another
-   * process has the database open. `server`: the files belong to a database server.
-   */
-  readonly traces: 'nothing' | 'gaps' | 'log' | 'server'
 }
 
 export interface OpenCircuit {
