@@ -276,7 +276,7 @@ describe.concurrent('otpost doctor', () => {
     ])
     expect(found.of('reports').sort()).toEqual([
       'warn: otpost rejected 2 delivery reports of no provider of this server in the last 24 hours: their URL is not one of this server. → Enter the URL that `otpost callbacks` prints at the provider. It changes with the secret key.',
-      'warn: otpost rejected 2 delivery reports of webhook in the last 24 hours: their signature, key or time is wrong. → Compare the secret at the provider with the settings, and PUBLIC_URL with the URL that the provider calls. Somebody else may have sent them.',
+      'warn: otpost rejected 2 delivery reports of webhook in the last 24 hours: their signature, key or time is wrong. → Compare the secret at the provider with the settings, and PUBLIC_URL with the URL that the provider calls. A third party may have sent them.',
     ])
   })
 

@@ -494,7 +494,11 @@ describe('the list of problems', () => {
   })
 
   test.each([
-    [-8, 2, ['The clock of this server was set back by 8 h, 2 h ago. Codes from before do not verify.']],
+    [
+      -8,
+      2,
+      ['The clock of this server was set back by 8 h, 2 h ago. Codes that were sent earlier do not verify.'],
+    ],
     [
       8,
       2,

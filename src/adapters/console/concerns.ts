@@ -212,8 +212,8 @@ export function concernsOf(model: OverviewModel): Concern[] {
 function clockWords({ at, byMs }: ClockStep, now: number): string {
   const step = `The clock of this server was set ${byMs < 0 ? 'back' : 'forward'} by ${duration(Math.abs(byMs))}, ${ago(at, now)}.`
   return byMs < 0
-    ? `${step} Codes from before do not verify. Times from before may be in the future. If the clock is correct now, do nothing: limits, blocks and retries end after their length at most. If not, synchronize it.`
-    : `${step} The machine may have been suspended. Codes, limits and blocks ended that much earlier. If the clock is correct now, do nothing. If not, synchronize it.`
+    ? `${step} Codes that were sent earlier do not verify. Stored times may be in the future. If the clock is correct now, do nothing: limits, blocks and retries last at most their own length. If not, synchronize the clock.`
+    : `${step} The machine may have been suspended. Codes, limits and blocks expired earlier by this time. If the clock is correct now, do nothing. If not, synchronize the clock.`
 }
 
 /** In UTC. Minutes of hours and days, or whole days. */

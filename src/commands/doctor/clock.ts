@@ -40,7 +40,7 @@ export function clockFindings(
       warn(
         'clock',
         `The latest request in the database is ${inSeconds(inFutureMs)} in the future. This clock is behind, or was ahead then.`,
-        `${remedy} Codes sent while the clock was ahead do not verify. If the clock is correct now, do nothing: limits, blocks and retries end after their length at most.`,
+        `${remedy} Codes sent while the clock was ahead do not verify. If the clock is correct now, do nothing: limits, blocks and retries last at most their own length.`,
       ),
     )
   }

@@ -39,7 +39,7 @@ export function rejectedReportsIn(counts: readonly ProviderCount[]): readonly Re
 const remedies: Readonly<Record<ReportRejection, string>> = {
   url: 'Enter the URL that `otpost callbacks` prints at the provider. It changes with the secret key.',
   signature:
-    'Compare the secret at the provider with the settings, and PUBLIC_URL with the URL that the provider calls. Somebody else may have sent them.',
+    'Compare the secret at the provider with the settings, and PUBLIC_URL with the URL that the provider calls. A third party may have sent them.',
   form: 'Compare the version and the format of the reports at the provider with docs/providers.',
 }
 
