@@ -278,7 +278,9 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
     return goTo('/login', sessionCookie('', 0))
   })
 
-app.listen({ port: Number(process.env.PORT ?? 3001), hostname: '127.0.0.1' }, ({ port }) => {
+// Elysia's default is true: two started servers would share the port, but not the sessions in memory.
+const listening = { port: Number(process.env.PORT ?? 3001), hostname: '127.0.0.1', reusePort: false }
+app.listen(listening, ({ port }) => {
   console.log(`http://localhost:${port}/login`)
 })
 

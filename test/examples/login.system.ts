@@ -80,6 +80,21 @@ const examples = [
   },
 ]
 
+test('a second Elysia server on the same port does not start', async () => {
+  const { path: cwd, remove } = await copyOf('elysia-login', ['elysia'])
+  ending.defer(remove)
+  const { PATH = '' } = process.env
+  const child = Bun.spawn([process.execPath, 'server.ts'], {
+    cwd,
+    env: { PATH, PORT: new URL(sites.elysia?.origin ?? '').port, ...environmentFor(otpost) },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  ending.defer(() => child.kill('SIGKILL'))
+  expect(await new Response(child.stderr).text()).toContain('EADDRINUSE')
+  expect(await child.exited).toBe(1)
+})
+
 /** A number for each test: limits and cooldowns are per phone. */
 let phones = 0
 const newPhone = () => `+1 202 555 ${String(1000 + phones++)}`
