@@ -81,7 +81,7 @@ otpost is running in demo mode. All messages go to its outbox.
   API description   ${base}/docs
   Console           ${base}/admin/link#${linkToken}
                     (works once, expires in ten minutes)
-  Commands          DATABASE_URL='file:${resolve(databaseFile)}' otpost app list
+  Commands          DATABASE_URL='file:${resolve(databaseFile)}' ${programName()} app list
 
 Send a code, read it from the outbox, and verify it:
 
@@ -94,4 +94,10 @@ Send a code, read it from the outbox, and verify it:
 Press Ctrl-C to stop.
 
 `
+}
+
+/** How the reader of the checkout or of the binary calls otpost. */
+function programName(): string {
+  if (Bun.isStandaloneExecutable) return 'otpost'
+  return process.env.npm_command === 'exec' ? `npx -y bun@${Bun.version} run otpost` : 'bun run otpost'
 }
