@@ -291,7 +291,7 @@ describe('otpost/testing', () => {
     expect(setting).toContain('SMS_PLAIN would have no effect')
     // At once, even with open standard input, and without the values of unknown settings.
     expect(port).toMatch(
-      /it ended with 1\n.*Port \d+ on 127\.0\.0\.1 is already in use\. Stop the program that listens there or choose another PORT\.$/,
+      /it ended with 1\n.*Port \d+ on 127\.0\.0\.1 is already in use\. Stop the program that listens there or choose another port with --port or PORT\.$/,
     )
   })
 

@@ -14,11 +14,12 @@ export function portError(
 ): unknown {
   const name = `${prefix}PORT`
   const label = prefix === '' ? 'Port' : name
+  const other = prefix === '' ? 'another port with --port or PORT' : `another ${name}`
   switch (error instanceof Error && 'code' in error && error.code) {
     case 'EADDRINUSE': {
       const ways = mayShare
-        ? `, choose another ${name}, or set REUSE_PORT=1 on both servers for a zero-downtime restart.`
-        : ` or choose another ${name}.`
+        ? `, choose ${other}, or set REUSE_PORT=1 on both servers for a zero-downtime restart.`
+        : ` or choose ${other}.`
       return new OperatorError(
         `${label} ${port} on ${host} is already in use. Stop the program that listens there${ways}`,
       )
