@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander'
 import { complain, exit } from './commands/common.ts'
 import { createProgram } from './commands/program.ts'
+import { unreadRemedy } from './config/setting-source.ts'
 import { ConfigError } from './config/settings.ts'
 import { InvalidInput } from './domain/operator/operator.ts'
 
@@ -26,7 +27,9 @@ try {
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.ok : exit.usage
   if (error instanceof ConfigError) {
-    complain(['Invalid settings:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'))
+    const remedy = unreadRemedy(process.env)
+    const lines = [...error.problems, ...(remedy === undefined ? [] : [remedy])]
+    complain(['Invalid settings:', ...lines.map((line) => `  ${line}`)].join('\n'))
     return exit.config
   }
   complain(error instanceof Error ? error.message : String(error))

@@ -1,9 +1,11 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { parseEnvFile, readUsualEnvFile } from '../src/config/env-file.ts'
-import { sourceOf, sourceWords, withVariable } from '../src/config/setting-source.ts'
+import { missingDatabase } from '../src/commands/common.ts'
+import { misspelledFindings } from '../src/commands/doctor/settings.ts'
+import { parseEnvFile, readEnvFile, readUsualEnvFile } from '../src/config/env-file.ts'
+import { sourceOf, sourceWords, unreadRemedy, withVariable } from '../src/config/setting-source.ts'
 import { temporaryFolder } from './support/folder.ts'
 
 // `--env-file` parses a file as systemd parses an EnvironmentFile, by systemd.exec(5).
@@ -111,4 +113,41 @@ test('without --env-file, OTPOST_ENV_FILE takes precedence over the usual file, 
     `OTPOST_ENV_FILE ${gone} cannot be read (ENOENT)`,
   )
   folder.remove()
+})
+
+test('a usual file that this user can not read is named in what to do', () => {
+  const folder = temporaryFolder()
+  const usual = join(folder.path, 'usual.env')
+  const env: Record<string, string | undefined> = {}
+  readUsualEnvFile(env, usual)
+  expect(unreadRemedy(env)).toBeUndefined()
+  // Unlike a mode, also root can not read a link to itself.
+  symlinkSync(usual, usual)
+  readUsualEnvFile(env, usual)
+  expect(env).toEqual({})
+  expect(unreadRemedy(env)).toBe(
+    `This user cannot read ${usual}. To use the settings of the server, run the command as its user, such as with \`sudo -u otpost\`.`,
+  )
+  const config = { database: { kind: 'sqlite', file: '/none/otpost.db', name: '/none/otpost.db' } } as const
+  expect(missingDatabase(env, config).remedy).toStartWith(`This user cannot read ${usual}.`)
+  env.DATABASE_URL = 'file:/none/otpost.db'
+  expect(missingDatabase(env, config).remedy).toStartWith("Use the server's settings")
+})
+
+test('doctor names a setting of a file whose name is misspelled', () => {
+  const folder = temporaryFolder()
+  const file = join(folder.path, 'settings.env')
+  writeFileSync(
+    file,
+    'GAURD=deny\nPHONE_LIMIT_PER_HUOR=3\nSMS_COUNTRYS=IN\nHOME=/\nHTTPS_PROXY=http://127.0.0.1:1\nPORT=3000\nTZ=UTC\n',
+  )
+  const env: Record<string, string | undefined> = { SMTP_URLS: 'not of a file' }
+  readEnvFile(file, env)
+  expect(misspelledFindings(env).map((finding) => [finding.level, finding.message])).toEqual(
+    ['GAURD', 'PHONE_LIMIT_PER_HUOR', 'SMS_COUNTRYS'].map((name) => [
+      'warn',
+      `${name} in ${file} is not a setting of otpost, and has no effect.`,
+    ]),
+  )
+  expect(misspelledFindings(env)[0]).toMatchObject({ remedy: expect.stringContaining('If you mean GUARD,') })
 })

@@ -5,7 +5,7 @@ import { markerOfLost } from '../adapters/sqlite/marker.ts'
 import { NoDatabase } from '../adapters/store/store.ts'
 import type { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
-import { sourceOf, sourceWords } from '../config/setting-source.ts'
+import { sourceOf, sourceWords, unreadRemedy } from '../config/setting-source.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Contacts } from '../domain/contact.ts'
@@ -79,9 +79,12 @@ export function missingDatabase(
   env: Env,
   { database }: Pick<StoreConfig, 'database'>,
 ): { readonly message: string; readonly remedy: string } {
-  const from = `DATABASE_URL: ${sourceWords(sourceOf(env, 'DATABASE_URL'))}.`
-  const remedy =
-    "Use the server's settings: name its file with --env-file or OTPOST_ENV_FILE, or set DATABASE_URL (demo: file:data/demo.db). To create a database, run `otpost migrate` or `otpost serve`."
+  const source = sourceOf(env, 'DATABASE_URL')
+  const from = `DATABASE_URL: ${sourceWords(source)}.`
+  const unread = source.source === 'default' ? unreadRemedy(env) : undefined
+  const use =
+    "Use the server's settings: name its file with --env-file or OTPOST_ENV_FILE, or set DATABASE_URL (demo: file:data/demo.db)."
+  const remedy = `${unread ?? use} To create a database, run \`otpost migrate\` or \`otpost serve\`.`
   if (database.kind === 'postgres') {
     return { message: `The database ${database.name} has no tables of otpost. ${from}`, remedy }
   }

@@ -1,9 +1,10 @@
+import { isAbsolute } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { portError } from '../adapters/http/port-error.ts'
 import type { ClusterFacts } from '../adapters/store/condition.ts'
 import type { App, Overrides } from '../app.ts'
 import type { Config } from '../config/config.ts'
-import { withVariable } from '../config/setting-source.ts'
+import { sourceOf, unreadRemedy, withVariable } from '../config/setting-source.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import { version } from '../version.ts'
 import { complain, type Env, exit, print, withContext } from './common.ts'
@@ -39,14 +40,23 @@ export function serveCommands(program: Command, env: Env): void {
       ).choices(['citus']),
     )
     .action((options: { distribute?: 'citus' }) =>
-      options.distribute
-        ? migrateAndDistribute(env)
-        : withContext(
-            env,
-            async (_, config) => print(`The schema of ${config.database.name} is up to date.`),
-            { mustExist: false },
-          ),
+      options.distribute ? migrateAndDistribute(env) : migrate(env),
     )
+}
+
+async function migrate(env: Env): Promise<void> {
+  const [{ readStoreConfig }, { isMissing }] = await Promise.all([
+    import('../config/store.ts'),
+    import('../adapters/sqlite/marker.ts'),
+  ])
+  const { database } = readStoreConfig(env)
+  const isNew = database.kind === 'sqlite' && isMissing(database.file)
+  await withContext(env, async () => {}, { mustExist: false })
+  if (!isNew) return print(`The schema of ${database.name} is up to date.`)
+  const place = isAbsolute(database.file) ? '' : ` in ${process.cwd()}`
+  print(`Created the database ${database.name}${place}.`)
+  const remedy = sourceOf(env, 'DATABASE_URL').source === 'default' ? unreadRemedy(env) : undefined
+  if (remedy) complain(`DATABASE_URL has its default. ${remedy}`)
 }
 
 export interface PortOptions {

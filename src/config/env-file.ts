@@ -1,6 +1,6 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs'
 import { serverSettings } from './server-settings.ts'
-import { noteFile } from './setting-source.ts'
+import { noteFile, noteUnread } from './setting-source.ts'
 import { ConfigError, Settings } from './settings.ts'
 
 type MutableEnv = Record<string, string | undefined>
@@ -24,15 +24,20 @@ export function readEnvFile(file: string, env: MutableEnv): void {
 export function readUsualEnvFile(env: MutableEnv, usual = usualEnvFile): void {
   const named = new Settings(env).optional(serverSettings.OTPOST_ENV_FILE)?.trim()
   if (named !== undefined) addSettings(env, named, textOf(named, 'OTPOST_ENV_FILE'))
-  else if (isReadable(usual)) addSettings(env, usual, textOf(usual, 'the file'))
+  else {
+    const access = accessTo(usual)
+    if (access === 'yes') addSettings(env, usual, textOf(usual, 'the file'))
+    if (access === 'denied') noteUnread(env, usual)
+  }
 }
 
-function isReadable(file: string): boolean {
+function accessTo(file: string): 'yes' | 'denied' | 'no file' {
   try {
     accessSync(file, constants.R_OK)
-    return statSync(file).isFile()
-  } catch {
-    return false
+    return statSync(file).isFile() ? 'yes' : 'no file'
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    return ['ENOENT', 'ENOTDIR'].includes(code) ? 'no file' : 'denied'
   }
 }
 

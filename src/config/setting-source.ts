@@ -11,6 +11,26 @@ export function noteFile(env: object, name: string, file: string): void {
   files.set(env, known.set(name, file))
 }
 
+/** The variables that came from a file, with that file. */
+export function variablesOfFiles(env: object): ReadonlyMap<string, string> {
+  return files.get(env) ?? new Map()
+}
+
+/** By environment: the usual file, if it exists and this user cannot read it. */
+const unread = new WeakMap<object, string>()
+
+export function noteUnread(env: object, file: string): void {
+  unread.set(env, file)
+}
+
+/** What to do if the settings of the server are in a file that this user cannot read. */
+export function unreadRemedy(env: object): string | undefined {
+  const file = unread.get(env)
+  return file === undefined
+    ? undefined
+    : `This user cannot read ${file}. To use the settings of the server, run the command as its user, such as with \`sudo -u otpost\`.`
+}
+
 /** The environment with this value of a variable. The others keep their source. */
 export function withVariable(
   env: Readonly<Record<string, string | undefined>>,

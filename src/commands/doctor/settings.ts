@@ -1,5 +1,9 @@
+import { allSettings } from '../../config/all-settings.ts'
 import type { Config } from '../../config/config.ts'
-import { type Finding, fail, found, ok } from './finding.ts'
+import { variablesOfFiles } from '../../config/setting-source.ts'
+import type { Env } from '../common.ts'
+import { type Finding, fail, found, ok, warn } from './finding.ts'
+import { nearest } from './near-name.ts'
 
 /** @param problems each begins with the name of the variable */
 export function settingsFindings(problems: readonly string[]): readonly Finding[] {
@@ -11,6 +15,22 @@ export function settingsFindings(problems: readonly string[]): readonly Finding[
       problem,
       `Correct ${name} in the environment of the server. docs/settings.md lists all settings.`,
     )
+  })
+}
+
+/** A file may also have variables of other programs, such as HTTPS_PROXY. */
+export function misspelledFindings(env: Env): readonly Finding[] {
+  const names = allSettings.map(({ name }) => name)
+  return [...variablesOfFiles(env)].flatMap(([name, file]) => {
+    const near = names.includes(name) ? undefined : nearest(name, names)
+    if (near === undefined) return []
+    return [
+      warn(
+        'settings',
+        `${name} in ${file} is not a setting of otpost, and has no effect.`,
+        `If you mean ${near}, correct the name. docs/settings.md lists all settings.`,
+      ),
+    ]
   })
 }
 
