@@ -8,10 +8,7 @@ import money from './0005_money.sql' with { type: 'text' }
 import applications from './0006_applications.sql' with { type: 'text' }
 import texts from './0007_texts.sql' with { type: 'text' }
 import operators from './0008_operators.sql' with { type: 'text' }
-import clockAndSecrets from './0009_clock_and_secrets.sql' with { type: 'text' }
-import queueTurns from './0010_queue_turns.sql' with { type: 'text' }
-import priceGenerations from './0011_price_generations.sql' with { type: 'text' }
-import unknownFields from './0012_unknown_fields.sql' with { type: 'text' }
+import queueAndPrices from './0009_queue_and_prices.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -25,8 +22,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0006_applications': applications,
   '0007_texts': texts,
   '0008_operators': operators,
-  '0009_clock_and_secrets': clockAndSecrets,
-  '0010_queue_turns': queueTurns,
-  '0011_price_generations': priceGenerations,
-  '0012_unknown_fields': unknownFields,
+  '0009_queue_and_prices': queueAndPrices,
 })

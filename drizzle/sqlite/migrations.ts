@@ -12,10 +12,7 @@ import money from './0009_money.sql' with { type: 'text' }
 import applications from './0010_applications.sql' with { type: 'text' }
 import texts from './0011_texts.sql' with { type: 'text' }
 import operators from './0012_operators.sql' with { type: 'text' }
-import clockAndSecrets from './0013_clock_and_secrets.sql' with { type: 'text' }
-import queueTurns from './0014_queue_turns.sql' with { type: 'text' }
-import priceGenerations from './0015_price_generations.sql' with { type: 'text' }
-import unknownFields from './0016_unknown_fields.sql' with { type: 'text' }
+import queueAndPrices from './0013_queue_and_prices.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -33,8 +30,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0010_applications': applications,
   '0011_texts': texts,
   '0012_operators': operators,
-  '0013_clock_and_secrets': clockAndSecrets,
-  '0014_queue_turns': queueTurns,
-  '0015_price_generations': priceGenerations,
-  '0016_unknown_fields': unknownFields,
+  '0013_queue_and_prices': queueAndPrices,
 })

@@ -1,1 +1,0 @@
-ALTER TABLE "requests" ADD COLUMN "unknown_fields" text;
