@@ -68,7 +68,7 @@ export class HttpRequests {
   private proxyRequestId(peer: string | undefined, { headers }: Request): string | undefined {
     if (this.trustedProxies.length === 0) return undefined
     const id = headers.get('x-request-id') ?? ''
-    return /^[\w-]{1,64}$/.test(id) && isTrustedProxy(peer, this.trustedProxies) ? id : undefined
+    return requestIdOfProxy.test(id) && isTrustedProxy(peer, this.trustedProxies) ? id : undefined
   }
 
   private ipOf(peer: string | undefined): string {
@@ -117,6 +117,9 @@ export class HttpRequests {
     return (request as Tracked)[tracked] ?? this.begin(request, undefined)
   }
 }
+
+/** A UUID or 32 hexadecimal digits, as proxies generate them: a proxy may pass on the header of a stranger. */
+const requestIdOfProxy = /^[\da-f]{8}(-?[\da-f]{4}){3}-?[\da-f]{12}$/i
 
 export function pathOf(url: string): string {
   // Bun sets only the path if Host is missing or invalid.
