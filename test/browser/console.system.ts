@@ -1207,7 +1207,7 @@ trace(
       { path: '/admin/apps/webhook?app=globex-app', has: 'message.delivered' },
       { path: '/admin/deliveries', has: 'plain route' },
       { path: '/admin/deliveries?country=LU', has: 'Nothing found' },
-      { path: '/admin/calls', has: 'cooldown_active' },
+      { path: '/admin/calls', has: '429 rate-limited' },
       { path: '/admin/test?provider=webhook', has: 'Phone number or e-mail address' },
       { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },

@@ -372,7 +372,11 @@ describe('a request without messages is not found', () => {
     await app.eventsOf(sent)
     // A process beside the server, as the command is: the server's own connection could not go on.
     const command = await createTestApp(app.database.env)
-    await command.app.context.forget([{ channel: 'SMS', identity: '12025550143' }], tester)
+    const { countRecipient, forget } = command.app.context
+    const recipients = [{ channel: 'SMS', identity: '12025550143' }] as const
+    const counted = await countRecipient(recipients)
+    expect(counted.erased).toMatchObject({ requests: 1, deliveries: 1 })
+    expect(await forget(recipients, tester)).toMatchObject(counted)
     await command.close()
     await notFound(sent.body.requestId)
   })

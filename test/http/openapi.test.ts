@@ -515,10 +515,7 @@ async function atWork(app: TestApp): Promise<void> {
     const request = { appId: 'shop', apiKey: 'key-of-the-shop', ...fields }
     const headers = { 'content-type': json, 'idempotency-key': key }
     const answer = await app.request('POST', path, { headers, body: JSON.stringify(request) })
-    return {
-      status: answer.status,
-      is: (expected: string) => keep(`POST ${path}`, answer, expected, request),
-    }
+    return { is: (expected: string) => keep(`POST ${path}`, answer, expected, request) }
   }
   for (const [path, body, other] of [
     ['/otp/send', { brandId: 'acme', phone }, { brandId: 'acme', phone, reference: 'other' }],
@@ -529,11 +526,13 @@ async function atWork(app: TestApp): Promise<void> {
     ],
     ['/notify', { ...mail, template: 'Hello' }, { ...mail, template: 'Good day' }],
   ] as const) {
-    // On PostgreSQL, either of them can be the first.
-    const both = await Promise.all([withKey(path, body), withKey(path, body)])
-    const [first, second] = both.toSorted((one, other) => one.status - other.status)
-    first?.is('200')
-    second?.is('409 idempotency_in_progress')
+    const delivery = heldDelivery(app)
+    const first = withKey(path, body)
+    await delivery.begun
+    const second = await withKey(path, body)
+    second.is('409 idempotency_in_progress')
+    delivery.end()
+    ;(await first).is('200')
     const again = await withKey(path, body)
     again.is('200')
     const reused = await withKey(path, other)
@@ -629,6 +628,22 @@ async function atWork(app: TestApp): Promise<void> {
     ['/outbox/messages?limit=501', '400 validation_error'],
     ['/metrics', '404 not_found'],
   ])
+}
+
+/** The next message waits until it is released; begun: it has reached the outbox. */
+function heldDelivery({ app: { context } }: TestApp) {
+  const begun = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const { add } = context.outbox
+  Object.assign(context.outbox, {
+    add: async (...message: Parameters<typeof add>) => {
+      Object.assign(context.outbox, { add })
+      begun.resolve()
+      await released.promise
+      return add(...message)
+    },
+  })
+  return { begun: begun.promise, end: released.resolve }
 }
 
 async function limited(app: TestApp): Promise<void> {

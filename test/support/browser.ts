@@ -87,7 +87,7 @@ export async function startDemo() {
     async consoleLink(): Promise<string> {
       const command = Bun.spawn(programLine(['admin', 'link']), {
         cwd: folder.path,
-        env: programEnv({ DATABASE_URL: 'file:data/demo.db', PUBLIC_URL: page.origin }),
+        env: programEnv({ DATABASE_URL: 'file:data/demo.db', PORT: port }),
         stdout: 'pipe',
         stderr: 'pipe',
       })
