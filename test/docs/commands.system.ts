@@ -1,11 +1,11 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Command } from 'commander'
 import packageJson from '../../package.json'
-import { otpost } from '../support/server.ts'
+import { createProgram } from '../../src/commands/program.ts'
 import { pageAt, pages, problemsOf, root, samplesIn } from './pages.ts'
-import { commandTree, problemOfCall } from './program.ts'
+import { problemOfCall } from './program.ts'
 import { commandsIn, type ShellCommand } from './shell.ts'
 
 // Other tests use the same two cores.
@@ -20,14 +20,7 @@ function visibleIn(command: Command): Command[] {
 }
 
 describe('commands', () => {
-  let program: Command
-  beforeAll(async () => {
-    const { stdout } = await otpost(['--help'])
-    program = await commandTree(stdout)
-    const listed = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w[\w-]*)/gm)]
-    const names = listed.map(([, name = '']) => name).filter((name) => name !== 'help')
-    expect(new Set(visibleIn(program).map((command) => command.name()))).toEqual(new Set(names))
-  })
+  const program = createProgram({})
 
   /** Returns the problem of a script's command. Undefined for a correct command, or one of another program. */
   function problemOf({ assigned, words: [name = '', ...args] }: ShellCommand): string | undefined {

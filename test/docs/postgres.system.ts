@@ -54,6 +54,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
   const settingsOf = (url: string) => ({
     DATABASE_URL: url,
     SECRET_KEY: 'of the test and 32 bytes long or more',
+    APP_CREDENTIALS: '',
     // Slowness of a busy machine must not matter, and no cooldown may end before its check.
     DATABASE_CONNECT_TIMEOUT_MS: '30000',
     DATABASE_STATEMENT_TIMEOUT_MS: '30000',
@@ -80,7 +81,8 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
     const folder = temporaryFolder()
     ending.defer(folder.remove)
     const file = `file:${folder.path}/otpost.db`
-    await otpost(['brand', 'put', 'moved', '--name', 'Moved'], { ...asNode, DATABASE_URL: file })
+    for (const args of [['migrate'], ['brand', 'put', 'moved', '--name', 'Moved']])
+      expect(await otpost(args, { ...asNode, DATABASE_URL: file })).toMatchObject({ code: 0 })
     const move = ['move', '--from', file, '--keep']
     expect(await otpost(move, asNode)).toMatchObject({
       code: 1,
@@ -91,19 +93,21 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
     // Everything that a node and its commands do, except what the page leaves to the owner.
     expect(await otpost(['brand', 'put', 'acme', '--name', 'Acme'], asNode)).toMatchObject({ code: 0 })
     expect(await otpost(['migrate'], asNode)).toMatchObject({ code: 0 })
-    expect(await otpost(['app', 'issue', 'globex'], asNode)).toMatchObject({ code: 0 })
+    const issued = await otpost(['app', 'issue', 'globex'], asNode)
+    expect(issued).toMatchObject({ code: 0 })
+    const app = { appId: 'globex', apiKey: issued.stdout.trim() }
     const [used, unused] = [freshPhone(), freshPhone()]
     const first = await startServer(asNode)
-    const sent = await first.post('/otp/send', { phone: used })
+    const sent = await first.post('/otp/send', { ...app, phone: used })
     expect(sent.status).toBe(200)
-    expect((await first.post('/otp/send', { phone: unused })).status).toBe(200)
+    expect((await first.post('/otp/send', { ...app, phone: unused })).status).toBe(200)
     const codes = new Map<string, string>()
     for (const phone of [used, unused]) {
       const { body } = await first.get(`/outbox/messages?to=${phone}&wait=10`)
       codes.set(phone, /\d{6}/.exec(body.messages[0].text)?.[0] ?? expect.unreachable())
     }
     const verify = (server: typeof first, phone: string) =>
-      server.post('/otp/verify', { phone, otp: codes.get(phone) ?? '' })
+      server.post('/otp/verify', { ...app, phone, otp: codes.get(phone) ?? '' })
     expect((await verify(first, used)).status).toBe(200)
     await first.stop()
     const doctorsWord = async (settings: Readonly<Record<string, string>>) => {
@@ -126,7 +130,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
     await runAll(owning, afterRestore)
     const second = await startServer(asNode)
     expect((await verify(second, unused)).status).toBe(404)
-    expect(await second.post('/otp/send', { phone: unused })).toMatchObject({
+    expect(await second.post('/otp/send', { ...app, phone: unused })).toMatchObject({
       status: 429,
       body: { error: 'cooldown_active' },
     })

@@ -1,25 +1,8 @@
-import { join } from 'node:path'
-import { Command, type Option } from 'commander'
+import type { Command, Option } from 'commander'
 import { providerNames } from '../../src/adapters/sms/index.ts'
 import { readConfig } from '../../src/config/config.ts'
-import { root } from './pages.ts'
 
-// The program's commands with their options, and its settings.
-
-/** The commands as src/main.ts registers them. The program's own options come from `--help`. */
-export async function commandTree(helpOfProgram: string): Promise<Command> {
-  const program = new Command('otpost')
-  for (const [, flags = ''] of helpOfProgram.matchAll(/^ {2}(-[^ ].*?) {2,}/gm)) {
-    if (!flags.includes('--help')) program.option(flags)
-  }
-  for (const file of new Bun.Glob('*.ts').scanSync({ cwd: join(root, 'src/commands') })) {
-    const module: Record<string, unknown> = await import(join(root, 'src/commands', file))
-    for (const [name, register] of Object.entries(module)) {
-      if (name.endsWith('Commands') && typeof register === 'function') register(program, {})
-    }
-  }
-  return program
-}
+// Calls of the program, and its settings.
 
 /**
  * Returns the problem of a call of the program. Undefined for a correct call.
