@@ -117,7 +117,8 @@ describe.skipIf(binary === undefined)(
       writeFileSync(join(cwd, '.env.production'), 'PORT=nowhere\nAPP_CREDENTIALS=none\n')
       writeFileSync(join(cwd, 'tsconfig.json'), '{ "compilerOptions": ')
       writeFileSync(join(cwd, 'package.json'), '{ "name": ')
-      expect(await run(['app', 'list'], cwd)).toMatchObject({ code: 0, stderr: '' })
+      for (const args of [['migrate'], ['app', 'list']])
+        expect(await run(args, cwd)).toMatchObject({ code: 0, stderr: '' })
       expect(readdirSync(cwd)).not.toContain('seen')
       // Unless an option names the file.
       expect(await run(['app', 'list', '--env-file', '.env'], cwd)).toMatchObject({
@@ -165,14 +166,31 @@ describe.skipIf(binary === undefined)(
       const server = await start(['serve'], cwd, { PORT: '0', NODE_ENV: 'development' })
       const database = new Database(join(cwd, 'data/otpost.db'))
       database.run('PRAGMA busy_timeout = 30000')
-      database.run('DROP TABLE brands')
+      // The database thread must have opened the file before.
+      expect((await fetch(new URL('/health', server.url))).status).toBe(200)
+      database.run('DROP TABLE codes_and_limits')
       database.close()
-      const answer = await fetch(new URL('/platform/brands', server.url))
-      expect([answer.status, Object.keys((await answer.json()) as object).sort()]).toEqual([
+      const answer = await fetch(new URL('/integrations/requests', server.url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          companyName: 'Bikes',
+          contactName: 'Pat',
+          contactEmail: 'pat@example.com',
+          brandName: 'Bikes',
+        }),
+      })
+      const body = (await answer.json()) as { requestId: string }
+      expect([answer.status, Object.keys(body).sort()]).toEqual([
         500,
         ['error', 'message', 'requestId', 'success'],
       ])
-      expect((await server.stop()).said).toMatch(/at \w+ \(src\/adapters\/sqlite\/database\.ts:\d+:\d+\)/)
+      const lines = (await server.stop()).said.trimEnd().split('\n')
+      const logged = lines.map((line) => JSON.parse(line)).find(({ err }) => err !== undefined)
+      expect(logged).toMatchObject({
+        requestId: body.requestId,
+        err: { stack: expect.stringMatching(/at \w+ \(src\/adapters\/sqlite\/otp-store\.ts:\d+:\d+\)/) },
+      })
     })
 
     test('it prints its version, its commit and its Bun version', async () => {
@@ -186,9 +204,9 @@ describe.skipIf(binary === undefined)(
     })
 
     test('an unusable temporary folder is reported, with what to do', async () => {
-      const { code, stderr } = await run(['app', 'list'], newFolder('tmp'), {
-        TMPDIR: join(folder.path, 'none'),
-      })
+      const cwd = newFolder('tmp')
+      expect((await run(['migrate'], cwd)).code).toBe(0)
+      const { code, stderr } = await run(['app', 'list'], cwd, { TMPDIR: join(folder.path, 'none') })
       expect(code).toBe(1)
       expect(stderr).toContain('Set TMPDIR')
     })

@@ -1,5 +1,5 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { openTestDatabase } from './support/database.ts'
+import { migratedTestDatabase } from './support/database.ts'
 import { probed } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
@@ -16,7 +16,7 @@ afterAll(() => {
 
 /** A server with brand `acme` on a database of its own; both end with the scene. */
 async function serving(env: Readonly<Record<string, string>>) {
-  const database = await openTestDatabase()
+  const database = await migratedTestDatabase()
   const { code } = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database.env)
   expect(code).toBe(0)
   const server = await startServer({ ...database.env, SMS_PLAIN: 'discard', ...env })

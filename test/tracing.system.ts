@@ -2,7 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { codeIn, credentials, otherThan } from './support/app.ts'
 import { type CollectedSpan, startCollector } from './support/collector.ts'
-import { openTestDatabase } from './support/database.ts'
+import { migratedTestDatabase } from './support/database.ts'
 import { sourceLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
@@ -25,7 +25,7 @@ const stopMarginMs = 30_000
 /** A database with brand `acme`, a gateway and a collector of traces; all end with the scene. */
 async function scene(collector = startCollector()) {
   const ending = new AsyncDisposableStack()
-  const database = await openTestDatabase()
+  const database = await migratedTestDatabase()
   ending.defer(() => database.remove())
   ending.defer(() => collector.stop())
   const receiver = startReceiver()

@@ -294,7 +294,7 @@ fact ActiveState
 /usr/local/bin/otpost health
 process=/proc/$(systemctl show otpost --property=MainPID --value)
 grep -E '^(Seccomp|NoNewPrivs|CapEff|CapBnd):' $process/status | tr '\\t' ' '
-stat --format='%U %a %n' /var/lib/otpost /var/lib/otpost/otpost.db /var/lib/otpost/otpost.db.key
+stat --format='%U %a %n' /var/lib/otpost /var/lib/otpost/otpost.db{,.created,.key}
 systemctl stop otpost
 fact Result
 sed -i 's/^PORT=.*/PORT=none/' /etc/otpost/otpost.env
