@@ -231,8 +231,12 @@ async function settle(
       const message = { id: ports.secrets.newEventId(at), at, requestId: context.requestId, position: null }
       effects.push({ kind: 'event', event: attemptsFailed(message, context.attempts) })
     }
-    await store.abandonSend(record, [...grants.filter(isUnused), ...unspent], provider, at, effects)
-    await countFurther(ports, limits, possiblySent.length)
+    try {
+      // Before the cooldown ends: the next send then meets all counts.
+      await countFurther(ports, limits, possiblySent.length)
+    } finally {
+      await store.abandonSend(record, [...grants.filter(isUnused), ...unspent], provider, at, effects)
+    }
     throw new Failure('sms_failed')
   }
   try {
