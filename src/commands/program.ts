@@ -71,12 +71,12 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   careCommands(program, env)
   moveCommands(program, env)
   completionCommands(program)
-  helpCommand(program)
+  helpCommands(program)
   return program
 }
 
 /** Unlike commander's own, also for a command of a group: `help brand put`. */
-function helpCommand(program: Command): void {
+export function helpCommands(program: Command): void {
   program
     .command('help')
     .description('print the help of a command')
