@@ -3,7 +3,7 @@ import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { missingDatabase } from '../src/commands/common.ts'
-import { misspelledFindings } from '../src/commands/doctor/settings.ts'
+import { settingsFileFindings } from '../src/commands/doctor/settings.ts'
 import { parseEnvFile, readEnvFile, readUsualEnvFile } from '../src/config/env-file.ts'
 import { sourceOf, sourceWords, unreadRemedy, withVariable } from '../src/config/setting-source.ts'
 import { temporaryFolder } from './support/folder.ts'
@@ -128,6 +128,9 @@ test('a usual file that this user can not read is named in what to do', () => {
   expect(unreadRemedy(env)).toBe(
     `This user cannot read ${usual}. To use the settings of the server, run the command as its user, such as with \`sudo -u otpost\`.`,
   )
+  expect(settingsFileFindings(env)).toMatchObject([
+    { level: 'warn', message: `This user cannot read ${usual}, so otpost ignores it.` },
+  ])
   const config = { database: { kind: 'sqlite', file: '/none/otpost.db', name: '/none/otpost.db' } } as const
   expect(missingDatabase(env, config).remedy).toStartWith(`This user cannot read ${usual}.`)
   env.DATABASE_URL = 'file:/none/otpost.db'
@@ -143,11 +146,13 @@ test('doctor names a setting of a file whose name is misspelled', () => {
   )
   const env: Record<string, string | undefined> = { SMTP_URLS: 'not of a file' }
   readEnvFile(file, env)
-  expect(misspelledFindings(env).map((finding) => [finding.level, finding.message])).toEqual(
+  expect(settingsFileFindings(env).map((finding) => [finding.level, finding.message])).toEqual(
     ['GAURD', 'PHONE_LIMIT_PER_HUOR', 'SMS_COUNTRYS'].map((name) => [
       'warn',
       `${name} in ${file} is not a setting of otpost, and has no effect.`,
     ]),
   )
-  expect(misspelledFindings(env)[0]).toMatchObject({ remedy: expect.stringContaining('If you mean GUARD,') })
+  expect(settingsFileFindings(env)[0]).toMatchObject({
+    remedy: expect.stringContaining('If you mean GUARD,'),
+  })
 })

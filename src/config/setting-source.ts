@@ -23,12 +23,17 @@ export function noteUnread(env: object, file: string): void {
   unread.set(env, file)
 }
 
+export const useOfServersUser =
+  'To use the settings of the server, run the command as its user, such as with `sudo -u otpost`.'
+
+export function unreadFile(env: object): string | undefined {
+  return unread.get(env)
+}
+
 /** What to do if the settings of the server are in a file that this user cannot read. */
 export function unreadRemedy(env: object): string | undefined {
   const file = unread.get(env)
-  return file === undefined
-    ? undefined
-    : `This user cannot read ${file}. To use the settings of the server, run the command as its user, such as with \`sudo -u otpost\`.`
+  return file === undefined ? undefined : `This user cannot read ${file}. ${useOfServersUser}`
 }
 
 /** The environment with this value of a variable. The others keep their source. */

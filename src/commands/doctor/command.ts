@@ -22,7 +22,13 @@ import { providerFindings, untestedFindings } from './providers.ts'
 import { queueFindings } from './queue.ts'
 import { rejectionFindings, reportFindings } from './rejections.ts'
 import { reviewNumberFindings } from './review-numbers.ts'
-import { guardFindings, hasAddress, hostFindings, misspelledFindings, settingsFindings } from './settings.ts'
+import {
+  guardFindings,
+  hasAddress,
+  hostFindings,
+  settingsFileFindings,
+  settingsFindings,
+} from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
 export async function runDoctor(
@@ -41,7 +47,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     config = readConfig(env)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const found = [...settingsFindings(error.problems), ...misspelledFindings(env)]
+    const found = [...settingsFindings(error.problems), ...settingsFileFindings(env)]
     // The database settings may still be valid.
     const context = storeConfigOf(env)
     if (!context) return found
@@ -61,7 +67,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   return [
     ...missingFindings(env, config, isMissing),
     ...settingsFindings([]),
-    ...misspelledFindings(env),
+    ...settingsFileFindings(env),
     ...settingWarnings(config, env.NODE_ENV || undefined).map(({ setting, problem, remedy }) =>
       warn(setting, problem, remedy),
     ),

@@ -1,6 +1,6 @@
 import { allSettings } from '../../config/all-settings.ts'
 import type { Config } from '../../config/config.ts'
-import { variablesOfFiles } from '../../config/setting-source.ts'
+import { unreadFile, useOfServersUser, variablesOfFiles } from '../../config/setting-source.ts'
 import type { Env } from '../common.ts'
 import { type Finding, fail, found, ok, warn } from './finding.ts'
 import { nearest } from './near-name.ts'
@@ -18,8 +18,20 @@ export function settingsFindings(problems: readonly string[]): readonly Finding[
   })
 }
 
+/** About the file of the settings. */
+export function settingsFileFindings(env: Env): readonly Finding[] {
+  const unread = unreadFile(env)
+  return [
+    ...found(
+      unread !== undefined &&
+        warn('settings', `This user cannot read ${unread}, so otpost ignores it.`, useOfServersUser),
+    ),
+    ...misspelledFindings(env),
+  ]
+}
+
 /** A file may also have variables of other programs, such as HTTPS_PROXY. */
-export function misspelledFindings(env: Env): readonly Finding[] {
+function misspelledFindings(env: Env): readonly Finding[] {
   const names = allSettings.map(({ name }) => name)
   return [...variablesOfFiles(env)].flatMap(([name, file]) => {
     const near = names.includes(name) ? undefined : nearest(name, names)
