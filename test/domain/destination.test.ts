@@ -195,7 +195,7 @@ describe('the problem of a blocked number', () => {
       '`to[3]` is a premium-rate number, which this server does not send SMS to.',
     )
     expect(problem('* allow', '9991234567', unknown)).toBe(
-      '`to[3]` is a number of no known numbering plan, which this server does not send SMS to.',
+      '`to[3]` is a number of no known numbering plan, which this server does not send SMS to. Begin the number with + and the country code.',
     )
     expect(problem('+4474 block', '447400123456', gb)).toBe(
       '`to[3]` is in a number range that this server does not send SMS to.',

@@ -151,8 +151,10 @@ export function destinationProblem(
   { country, kind }: Destination,
   { rule, reason }: DestinationDecision,
 ): string {
-  if (reason === 'kind')
-    return `\`${field}\` is ${kindInWords(kind)}, which this server does not send SMS to.`
+  if (reason === 'kind') {
+    const remedy = kind === 'unknown' ? ' Begin the number with + and the country code.' : ''
+    return `\`${field}\` is ${kindInWords(kind)}, which this server does not send SMS to.${remedy}`
+  }
   if (rule && isPrefix(rule.rule)) {
     return `\`${field}\` is in a number range that this server does not send SMS to.`
   }
