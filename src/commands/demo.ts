@@ -8,6 +8,7 @@ import { type Context, openContext } from '../context.ts'
 import { notifyTemplateKeys } from '../domain/messages/templates.ts'
 import { issueApp, putBrand, rotateApp } from '../domain/operator/operator.ts'
 import { makeLink } from '../domain/operator/sessions.ts'
+import type { Env } from './common.ts'
 
 const folder = 'data'
 const databaseFile = join(folder, 'demo.db')
@@ -65,12 +66,12 @@ async function demoKey({ apps, acting }: Context): Promise<string> {
 }
 
 /** Prints how to use the demo once the server listens. */
-export async function showDemo({ context }: App, listen: () => URL, demo: Demo): Promise<void> {
+export async function showDemo({ context }: App, listen: () => URL, demo: Demo, env: Env): Promise<void> {
   const url = listen()
-  process.stdout.write(welcome(url, await makeLink(context, operator), demo))
+  process.stdout.write(welcome(url, await makeLink(context, operator), demo, programName(env)))
 }
 
-function welcome(url: URL, linkToken: string, demo: Demo): string {
+function welcome(url: URL, linkToken: string, demo: Demo, program: string): string {
   const base = url.origin
   const credentials = `"appId":"${demo.appId}","apiKey":"${demo.apiKey}","brandId":"${demo.brandId}"`
   const post = (path: string) => `curl -s ${base}${path} -H 'content-type: application/json' -d`
@@ -81,7 +82,7 @@ otpost is running in demo mode. All messages go to its outbox.
   API description   ${base}/docs
   Console           ${base}/admin/link#${linkToken}
                     (works once, expires in ten minutes)
-  Commands          DATABASE_URL='file:${resolve(databaseFile)}' ${programName()} app list
+  Commands          DATABASE_URL='file:${resolve(databaseFile)}' ${program} app list
 
 Send a code, read it from the outbox, and verify it:
 
@@ -97,7 +98,8 @@ Press Ctrl-C to stop.
 }
 
 /** How the reader of the checkout or of the binary calls otpost. */
-function programName(): string {
+function programName(env: Env): string {
   if (Bun.isStandaloneExecutable) return 'otpost'
-  return process.env.npm_command === 'exec' ? `npx -y bun@${Bun.version} run otpost` : 'bun run otpost'
+  const isNpx = env.npm_config_user_agent?.startsWith('npm/') ?? false
+  return isNpx ? `npx -y bun@${Bun.version} run otpost` : 'bun run otpost'
 }

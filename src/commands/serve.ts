@@ -28,7 +28,7 @@ export function serveCommands(program: Command, env: Env): void {
       const { readConfig, demoEnv, prepareDemo, showDemo } = await parts()
       const config = readConfig(demoEnv(withPort(env, options)))
       const demo = await prepareDemo(config)
-      await serve(config, { demo, prepare: (app, listen) => showDemo(app, listen, demo) })
+      await serve(config, { demo, prepare: (app, listen) => showDemo(app, listen, demo, env) })
     })
   program
     .command('migrate')
