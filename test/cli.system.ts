@@ -1,6 +1,15 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createHash, randomUUID } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { readConfig } from '../src/config/config.ts'
@@ -285,6 +294,19 @@ test('migrate creates the database, and changes nothing the second time', async 
   await ok('migrate')
   expect(await schema()).toEqual(made)
 })
+
+test.skipIf(store !== 'sqlite' || process.getuid?.() !== 0)(
+  'migrate as root names the user of the folder, who cannot use the new database',
+  async () => {
+    const other = temporaryFolder()
+    chownSync(other.path, 12345, 12345)
+    const file = join(other.path, 'otpost.db')
+    const migrated = await otpost(['migrate'], { DATABASE_URL: `file:${file}` })
+    expect(migrated).toMatchObject({ code: 0, stdout: `Created the database ${file}.\n` })
+    expect(migrated.stderr).toContain(`run \`chown -R 12345 ${other.path}\`.`)
+    expect((await otpost(['migrate'], { DATABASE_URL: `file:${file}` })).stderr).toBe('')
+  },
+)
 
 describe.concurrent('a command that may not create a database (design D51)', () => {
   /** One of each group, with arguments that are valid. */

@@ -1,4 +1,5 @@
-import { isAbsolute } from 'node:path'
+import { statSync } from 'node:fs'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { portError } from '../adapters/http/port-error.ts'
 import type { ClusterFacts } from '../adapters/store/condition.ts'
@@ -57,6 +58,19 @@ async function migrate(env: Env): Promise<void> {
   print(`Created the database ${database.name}${place}.`)
   const remedy = sourceOf(env, 'DATABASE_URL').source === 'default' ? unreadRemedy(env) : undefined
   if (remedy) complain(`DATABASE_URL has its default. ${remedy}`)
+  const foreign = foreignFolder(database.file)
+  if (foreign) {
+    complain(
+      `The folder belongs to user ${foreign.uid}, but the database to the user of this command. If user ${foreign.uid} runs the server, run \`chown -R ${foreign.uid} ${foreign.path}\`.`,
+    )
+  }
+}
+
+/** The folder of a new database, if it belongs to another user, such as when root runs the command. */
+function foreignFolder(file: string): { readonly path: string; readonly uid: number } | undefined {
+  const path = dirname(resolve(file))
+  const { uid } = statSync(path)
+  return uid === statSync(file).uid ? undefined : { path, uid }
 }
 
 export interface PortOptions {
