@@ -496,6 +496,8 @@ describe.concurrent('the event log', () => {
       [2, '--since', 'deliveries', '--since', '5'],
       [2, '--limit', 'deliveries', '--limit', '0'],
       [2, '--until', 'deliveries', '--until', '5'],
+      [2, '--country', 'deliveries', '--country', 'zz'],
+      [2, '--country', 'requests', '--country', 'GBR'],
       [2, 'temporary-failure', 'deliveries', '--status', 'lost'],
       [1, 'DELIVERY_LOG_DAYS', 'explain', '019b796d-d600-7256-a391-52604e6fc76b'],
     ]

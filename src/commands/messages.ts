@@ -154,11 +154,11 @@ function recipientIn(contacts: Contacts, to: string | undefined): Recipient | un
   throw new InvalidInput(`--to ${contacts.faultOf(to)}`)
 }
 
-function logFilter(
+async function logFilter(
   options: LogOptions,
   { subjectsOf, now }: Pick<Context, 'subjectsOf' | 'now'>,
   contacts: Contacts,
-): LogFilter {
+): Promise<LogFilter> {
   const { provider, app, brand, channel, country, since, until } = options
   const recipient = recipientIn(contacts, options.to)
   return {
@@ -167,10 +167,17 @@ function logFilter(
     app,
     brand: brand?.trim().toLowerCase(),
     channel,
-    country: country?.toUpperCase(),
+    country: country === undefined ? undefined : await countryIn(country),
     since: since === undefined ? undefined : instant(since, now()),
     until: until === undefined ? undefined : instant(until, now(), '--until'),
   }
+}
+
+async function countryIn(text: string): Promise<string> {
+  const { isRegion } = await import('../adapters/phone/e164.ts')
+  const country = text.trim().toUpperCase()
+  if (isRegion(country)) return country
+  throw new InvalidInput('--country must be an ISO 3166-1 country code of two letters, such as GB.')
 }
 
 /** The latest rows, oldest first. One search reads a limited part of the log. */
@@ -192,7 +199,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
   await withContext(env, async (context, { contacts, database }) => {
     const { template, lang, error: errorClass } = options
     const filter: DeliveryFilter = {
-      ...logFilter(options, context, contacts),
+      ...(await logFilter(options, context, contacts)),
       requestId: options.request === undefined ? undefined : requestId(options.request),
       statuses: options.status && statusesIn(options.status),
       template,
@@ -229,7 +236,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
 async function printCalls(env: Env, options: CallOptions): Promise<void> {
   await withContext(env, async (context, { contacts, database }) => {
     const { call, result } = options
-    const filter: CallFilter = { ...logFilter(options, context, contacts), call, result }
+    const filter: CallFilter = { ...(await logFilter(options, context, contacts)), call, result }
     const rows = await latest(options.limit, (page) => context.eventLog.findCalls(filter, page))
     if (rows.length === 0 && !options.json) {
       complain(`No requests match in ${database.name}.`)
