@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { complain, exit } from './commands/common.ts'
 import { createProgram } from './commands/program.ts'
-import { unreadRemedy } from './config/setting-source.ts'
+import { placesOfSettings } from './config/setting-source.ts'
 import { ConfigError } from './config/settings.ts'
 import { InvalidInput } from './domain/operator/operator.ts'
 
@@ -27,8 +27,7 @@ try {
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.ok : exit.usage
   if (error instanceof ConfigError) {
-    const remedy = unreadRemedy(process.env)
-    const lines = [...error.problems, ...(remedy === undefined ? [] : [remedy])]
+    const lines = [...error.problems, ...placesOfSettings(process.env)]
     complain(['Invalid settings:', ...lines.map((line) => `  ${line}`)].join('\n'))
     return exit.config
   }

@@ -205,6 +205,10 @@ describe.concurrent('--env-file', () => {
     expect(complaint(missing)).toContain('ENOENT')
     const secret = 'not to be printed'
     const path = written('wrong.env', `PORT=3000\n${secret}\nSECRET_KEY="${secret}\nHOST=::1\n`)
+    const invalid = written('invalid.env', 'PORT=30O0\n')
+    expect((await otpost(['settings', '--env-file', invalid])).stderr).toEndWith(
+      `  These settings come from the environment and ${invalid}.\n`,
+    )
     const wrong = await otpost(['app', 'list', '--env-file', path])
     expect(wrong.code).toBe(78)
     expect(complaint(wrong)).toContain('line 2 of')

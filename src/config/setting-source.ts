@@ -36,6 +36,15 @@ export function unreadRemedy(env: object): string | undefined {
   return file === undefined ? undefined : `This user cannot read ${file}. ${useOfServersUser}`
 }
 
+/** Where to correct settings that are wrong. Empty: the environment. */
+export function placesOfSettings(env: object): readonly string[] {
+  const read = [...new Set(variablesOfFiles(env).values())].map(
+    (file) => `These settings come from the environment and ${file}.`,
+  )
+  const remedy = unreadRemedy(env)
+  return remedy === undefined ? read : [...read, remedy]
+}
+
 /** The environment with this value of a variable. The others keep their source. */
 export function withVariable(
   env: Readonly<Record<string, string | undefined>>,
