@@ -64,7 +64,11 @@ export class PostgresGround implements Ground {
     const random = new Random(seed ^ 0x9057)
     const servers = random.pick([1, 2, 2, 4] as const)
     const isExact = servers === 1 || random.chance(0.4)
-    return { ...baseProfile(random), storage: 'postgres', servers, isExact }
+    const profile = { ...baseProfile(random), storage: 'postgres', servers, isExact } as const
+    if (!isExact) return profile
+    // So small that no unit is leased: a renewal is a transaction beside those of the calls, in any order.
+    const globalPerMinute = Math.min(profile.limits.globalPerMinute, 100)
+    return { ...profile, limits: { ...profile.limits, globalPerMinute } }
   }
 
   beginning(): number {
