@@ -291,9 +291,16 @@ test('the expiry cleanup does not rest while many rows are expired', async () =>
   const sweep = createSweep(opened, 'node')
   const left = async () =>
     Number((await queryOnce(database.url, 'SELECT count(*) FROM codes_and_limits'))[0]?.count)
-  let [busy, calls] = [true, 0]
-  while (busy && calls++ < 100) busy = (await sweep(1000, keepAll)).isBusy
-  expect(await left()).toBeLessThan(1000)
+  const steps: { readonly deleted: number; readonly isBusy: boolean }[] = []
+  for (let before = await left(); before > 0; ) {
+    const { isBusy } = await sweep(1000, keepAll)
+    const after = await left()
+    steps.push({ deleted: before - after, isBusy })
+    before = after
+  }
+  // On a slow machine the parts of a step are smaller. Then it may rest.
+  expect(steps.filter(({ deleted, isBusy }) => isBusy !== deleted > 250)).toEqual([])
+  expect(steps.some(({ isBusy }) => isBusy)).toBe(true)
   await opened.close()
 }, 60_000)
 
