@@ -487,8 +487,10 @@ export class Guard {
     this.syncedAt = now
     try {
       await this.saveBuckets(now)
-      this.applyBlocks(await store.prefixes(), now)
+      const entries = await store.prefixes()
+      this.applyBlocks(entries, now)
       await this.saveBlocks()
+      await this.renewOperatorPrefixes(entries, now)
       await this.readHistory(now)
       const isFirst = this.bucketsReadAt === undefined
       const since = isFirst ? now - 2 * dayMs : Math.min(now, this.bucketsReadAt ?? now) - clockDifferenceMs
@@ -573,6 +575,20 @@ export class Guard {
       block.isSaved = false
     }
     this.blocks = blocks
+  }
+
+  /** An operator's entry from before the clock was set back begins again, so that it keeps its length. */
+  private async renewOperatorPrefixes(entries: readonly GuardPrefix[], now: EpochMs): Promise<void> {
+    const renewed = entries
+      .filter(({ by, createdAt }) => by === 'operator' && isFromBeforeStep(createdAt, now))
+      .map((entry) => ({ ...entry, createdAt: now, expiresAt: now + entry.expiresAt - entry.createdAt }))
+    if (renewed.length > 0) await this.ports.store.saveBlocks(renewed)
+    // Another process may have renewed an entry that this one has read before.
+    for (const entry of [...entries, ...renewed]) {
+      const known = this.operatorPrefixes.get(entry.prefix)
+      if (entry.by === 'operator' && known && isFromBeforeStep(known.createdAt, now))
+        this.operatorPrefixes.set(entry.prefix, entry)
+    }
   }
 
   private async readHistory(now: EpochMs): Promise<void> {

@@ -8,7 +8,7 @@ export interface GuardStore {
   saveBuckets(rows: readonly BucketRow[]): Promise<void>
   /** Rows of other nodes with `updatedAt` of at least `since`, except of the kind `flagged`. */
   bucketsSince(since: EpochMs, exceptNode: string): Promise<readonly BucketRow[]>
-  /** Inserts or replaces blocks by the guard. An operator's entry that has not ended stays. */
+  /** Inserts or replaces entries by prefix and `by`: an operator's entry and the guard's block of a prefix are two. */
   saveBlocks(blocks: readonly GuardPrefix[]): Promise<void>
   /** Entries that have not ended. The guard reads its own; `Guard.applyOperatorPrefixes` takes operators'. */
   prefixes(): Promise<readonly GuardPrefix[]>

@@ -484,6 +484,28 @@ test('a block lasts 12 hours after the clock was set back, also without a reques
   }
 })
 
+test("an operator's block keeps its length after the clock was set back, for each process", async () => {
+  const one = new TestGuard()
+  const { clock, store } = one
+  const two = new TestGuard(clock, store, { node: 'two' })
+  const entry = {
+    prefix: '44740012',
+    by: 'operator',
+    action: 'block',
+    createdAt: clock.now,
+    expiresAt: clock.now + 12 * hourMs,
+  } as const
+  await store.saveBlocks([entry])
+  for (const { guard } of [one, two]) guard.applyOperatorPrefixes([entry])
+  clock.now -= dayMs
+  for (const { guard } of [one, two]) await guard.sync()
+  clock.now += 12 * hourMs - 1
+  const send = { digits: '447400120001' }
+  expect([one.verdict(send), two.verdict(send)]).toEqual(['blocked-prefix', 'blocked-prefix'])
+  clock.now += 1
+  expect([one.verdict(send), two.verdict(send)]).toEqual(['passes', 'passes'])
+})
+
 test('processes exchange their buckets also after the clock was set back', async () => {
   const one = new TestGuard()
   const two = new TestGuard(one.clock, one.store, { node: 'two' })
