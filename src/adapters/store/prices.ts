@@ -167,7 +167,17 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
         const last = page.at(-1)
         if (!last) break
         await pause(restMs)
-        await write(orm.delete(prices).where(and(isOf(pair), lte(prefix, last.prefix))))
+        const isNamed = await serialTransaction(function* (inside) {
+          const isList = and(
+            eq(priceLists.provider, pair.provider),
+            eq(priceLists.generation, pair.generation),
+          )
+          // An import that began earlier may have switched to it meanwhile.
+          if ((yield* run(inside.select().from(priceLists).where(isList))).length > 0) return true
+          yield* run(inside.delete(prices).where(and(isOf(pair), lte(prefix, last.prefix))))
+          return false
+        })
+        if (isNamed) break
       }
     }
   }
