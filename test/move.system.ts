@@ -704,6 +704,8 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
     }
     case 'events':
       return { ...row, id: `key-${index}`, requestId: id }
+    case 'operators':
+      return { ...row, id: `key-${index}`, email: `${index}${row.email}` }
     default:
       return { ...row, [Object.keys(row)[0] ?? '']: `key-${index}` }
   }
