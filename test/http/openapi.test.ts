@@ -62,6 +62,15 @@ const eventStatuses: Readonly<Record<EventType, readonly StoredEvent['status'][]
   'otp.locked': [null],
 }
 
+const postPaths = [
+  '/otp/send',
+  '/otp/resend',
+  '/otp/verify',
+  '/notify',
+  '/messages/status',
+  '/integrations/requests',
+]
+
 let document: Document
 let ajv: Ajv2020
 const httpRequests: HttpRequest[] = []
@@ -231,9 +240,7 @@ const notProvoked = [
   'POST /otp/verify 409 idempotency_in_progress',
   // No proxy, and the tour's requests are few.
   ...['/integrations/catalog', '/platform/brands'].map((path) => `GET ${path} 503 unavailable`),
-  ...['/otp/send', '/otp/resend', '/otp/verify', '/notify', '/messages/status', '/integrations/requests'].map(
-    (path) => `POST ${path} 503 unavailable`,
-  ),
+  ...postPaths.map((path) => `POST ${path} 503 unavailable`),
 ].sort()
 
 test('the tour causes each described response, except those that no request can cause', () => {
@@ -272,6 +279,7 @@ describe('a request example', () => {
       loginIdEnabled: true,
       notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED', 'OUT_FOR_DELIVERY'],
     })
+    await app.brand('plain', { displayName: 'Plain' })
   })
   afterAll(() => app.close())
 
@@ -306,14 +314,7 @@ describe('a request example', () => {
     return [...bodies, ...bodies.filter(({ async }) => async).map((body) => ({ ...body, async: false }))]
   }
 
-  const posts = [
-    '/otp/send',
-    '/otp/resend',
-    '/otp/verify',
-    '/notify',
-    '/messages/status',
-    '/integrations/requests',
-  ].map((path) => `POST ${path}`)
+  const posts = postPaths.map((path) => `POST ${path}`)
 
   test('is accepted unchanged', async () => {
     const bodies = posts.flatMap((operation) =>
@@ -333,6 +334,8 @@ describe('a request example', () => {
     const mail = { ...caller, channel: 'EMAIL', to: ['pat@shop.test'], subject: 'Hello', html: '<p>Hello' }
     const rows: readonly (readonly [operation: string, body: Json])[] = [
       ['/otp/send', { ...caller, phone, loginId: 5 }],
+      // A brand that does not use it.
+      ['/otp/send', { ...caller, brandId: 'plain', phone, loginId: 5 }],
       ['/otp/send', { ...caller, phone, lang: [[1]] }],
       ['/otp/send', { ...caller, channel: 'EMAIL', email: 'a..b@shop.test' }],
       ['/notify', { ...sms, variables: 'x' }],
@@ -593,15 +596,7 @@ async function atWork(app: TestApp): Promise<void> {
     ['/messages/status', { messageRequestId: crypto.randomUUID() }, '404 not_found'],
   ])
 
-  const paths = [
-    '/otp/send',
-    '/otp/resend',
-    '/otp/verify',
-    '/notify',
-    '/messages/status',
-    '/integrations/requests',
-  ]
-  for (const path of paths) {
+  for (const path of postPaths) {
     keep(`POST ${path}`, await app.postRaw(path, '{'), '400 validation_error')
     keep(`POST ${path}`, await app.postRaw(path, tooLarge), '413 validation_error')
   }
