@@ -55,15 +55,16 @@ export async function expectKeyboard(page: Page, what: string): Promise<void> {
       const isSeen = outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1 && width > 0 && right > 0 && bottom > 0
       stops.set(target, isSeen)
     })
-    globalThis.usable = [...document.querySelectorAll('a[href], button, input, textarea, select, summary')].filter(
+    // Asked again after the keys: a window that has just changed its width may still show what it hides a moment later.
+    globalThis.usable = () => [...document.querySelectorAll('a[href], button, input, textarea, select, summary')].filter(
       (node) => node.checkVisibility({ visibilityProperty: true }) && !node.matches(':disabled') && node.tabIndex >= 0,
     )
-    return usable.length
+    return usable().length
   })()`)
   // A slow page may move the focus once more while it loads.
   for (let rounds = 0; rounds < 3; rounds++) {
     for (let pressed = 0; pressed < count + 3; pressed++) await page.keyboard.press('Tab')
-    if (await page.evaluate<boolean>('usable.every((node) => stops.has(node))')) break
+    if (await page.evaluate<boolean>('usable().every((node) => stops.has(node))')) break
   }
   const { first, lost, unseen } = await page.evaluate<{
     first: string
@@ -73,7 +74,7 @@ export async function expectKeyboard(page: Page, what: string): Promise<void> {
     const told = (nodes) => nodes.map((node) => node.outerHTML.slice(0, 160))
     return {
       first: [...stops.keys()][0]?.textContent ?? '',
-      lost: told(usable.filter((node) => !stops.has(node))),
+      lost: told(usable().filter((node) => !stops.has(node))),
       unseen: told([...stops].flatMap(([node, isSeen]) => (isSeen ? [] : [node]))),
     }
   })()`)
