@@ -3,7 +3,7 @@ import { type SecretKeys, secretsFrom } from './adapters/crypto/secret-file.ts'
 import { keyFingerprints, newSecretKey } from './adapters/crypto/secrets.ts'
 import type { KeyFingerprints, OpenStore } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
-import type { Log } from './domain/ports.ts'
+import type { Log } from './domain/ground/ports.ts'
 
 // Records are found only by the key that they were stored under, so databases note key fingerprints.
 

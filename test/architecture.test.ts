@@ -307,7 +307,7 @@ test('tests start the program through test/support/program.ts', async () => {
 
 test('every source file is in one of the documented folders', () => {
   const places =
-    /^src\/(?:(?:main|app|context|process-owner|secret-key|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/(?:(?:otp|messages|events|health|operator|brands|destinations|guard|money|integration)\/)?[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices|alerts|events)\/.+\.tsx?)$/
+    /^src\/(?:(?:main|app|context|process-owner|secret-key|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/(?:ground|guard|request|limits|delivery|texts|money|policy|otp|notify|log|integration|health|operator|accounts)\/[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices|alerts|events)\/.+\.tsx?)$/
   expect(
     sources.map(({ path }) => path).filter((path) => !places.test(path)),
     'src has the process, the composition root and its context; settings are in src/config, rules in src/domain by subject, everything outside in a folder of src/adapters.',

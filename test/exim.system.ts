@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createSmtpMailer } from '../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../src/adapters/email/smtp-settings.ts'
 import { Settings } from '../src/config/settings.ts'
-import type { Mail, Mailer, Outcome } from '../src/domain/messages/providers.ts'
+import type { Mail, Mailer, Outcome } from '../src/domain/ground/providers.ts'
 import { temporaryFolder } from './support/app.ts'
 import { missingForExim, run, startExim, verifyDkim } from './support/exim.ts'
 

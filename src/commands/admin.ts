@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { type Command, Option } from 'commander'
-import type { Contacts } from '../domain/contact.ts'
 import {
   type AccountPorts,
   invitationMs,
@@ -10,12 +9,13 @@ import {
   resetOperator,
   roleIn,
   setRole,
-} from '../domain/operator/account-changes.ts'
-import { isSetUp, roles } from '../domain/operator/accounts.ts'
-import { type AuditFilters, actorName, auditGroups, withReasons } from '../domain/operator/audit.ts'
+} from '../domain/accounts/account-changes.ts'
+import { isSetUp, roles } from '../domain/accounts/accounts.ts'
+import { endAllSessions, linkMs, makeLink } from '../domain/accounts/sessions.ts'
+import { type AuditFilters, actorName, auditGroups, withReasons } from '../domain/ground/audit.ts'
+import type { Contacts } from '../domain/ground/contact.ts'
+import { hourMs } from '../domain/ground/time.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
-import { endAllSessions, linkMs, makeLink } from '../domain/operator/sessions.ts'
-import { hourMs } from '../domain/time.ts'
 import {
   commandActor,
   complain,

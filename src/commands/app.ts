@@ -1,6 +1,14 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
-import { eventTypes, type Webhook } from '../domain/events/webhook-events.ts'
+import { dayMs } from '../domain/ground/time.ts'
+import { eventTypes, type Webhook } from '../domain/ground/webhook-events.ts'
+import {
+  type AppOperation,
+  type AppScope,
+  appOperations,
+  operationsOf,
+  unscoped,
+} from '../domain/limits/scope.ts'
 import { dryRunOf } from '../domain/operator/dry-run.ts'
 import type { AppKey, ChangePorts, IssuedApp, ScopeChange } from '../domain/operator/operator.ts'
 import {
@@ -12,15 +20,7 @@ import {
   scopeSentence,
   setApp,
 } from '../domain/operator/operator.ts'
-import {
-  type AppOperation,
-  type AppScope,
-  appOperations,
-  operationsOf,
-  unscoped,
-} from '../domain/operator/scope.ts'
 import { removeWebhook, setWebhook, shownUrl } from '../domain/operator/webhooks.ts'
-import { dayMs } from '../domain/time.ts'
 import {
   type ConfirmOptions,
   commandActor,

@@ -1,12 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
-import {
-  type Brand,
-  brandStatuses,
-  registrationOf,
-  type TemplateRegistration,
-} from '../domain/brands/brand.ts'
-import { registrationKeyOf } from '../domain/messages/brand-texts.ts'
-import { canonicalTag } from '../domain/messages/languages.ts'
+import { canonicalTag } from '../domain/ground/languages.ts'
 import {
   type BrandChange,
   brandStatus,
@@ -15,6 +8,13 @@ import {
   registerTemplate,
   setBrandStatus,
 } from '../domain/operator/operator.ts'
+import {
+  type Brand,
+  brandStatuses,
+  registrationOf,
+  type TemplateRegistration,
+} from '../domain/texts/brand.ts'
+import { registrationKeyOf } from '../domain/texts/brand-texts.ts'
 import { commandActor, type Env, list, print, printTable, several, withContext, yesNo } from './common.ts'
 
 export function brandCommands(program: Command, env: Env): void {

@@ -8,12 +8,12 @@ import type { Config } from '../config/config.ts'
 import { sourceOf, sourceWords, unreadRemedy } from '../config/setting-source.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
-import type { Contacts } from '../domain/contact.ts'
-import { isRequestId } from '../domain/events/request-context.ts'
+import type { Actor } from '../domain/ground/audit.ts'
+import type { Contacts } from '../domain/ground/contact.ts'
+import { parseDuration } from '../domain/ground/time.ts'
 import type { CountryCodes } from '../domain/guard/counts.ts'
-import type { Actor } from '../domain/operator/audit.ts'
 import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
-import { parseDuration } from '../domain/time.ts'
+import { isRequestId } from '../domain/request/request-context.ts'
 
 /** 78 is EX_CONFIG of sysexits.h. */
 export const exitStatuses = {

@@ -3,7 +3,7 @@ import type { DraftOwner } from '../adapters/sqlite/draft.ts'
 import type { Restored } from '../adapters/sqlite/restore.ts'
 import type { Erased, Forgotten } from '../adapters/store/forget.ts'
 import type { StoreConfig } from '../config/store.ts'
-import { earlierRecipient, mask } from '../domain/contact.ts'
+import { earlierRecipient, mask } from '../domain/ground/contact.ts'
 import { InvalidInput } from '../domain/operator/operator.ts'
 import {
   type ConfirmOptions,

@@ -5,7 +5,7 @@ import {
   type DestinationRule,
   destinationActions,
   kindInWords,
-} from '../domain/destinations/destination.ts'
+} from '../domain/delivery/destination.ts'
 import {
   checkDestination,
   decisionWords,

@@ -12,7 +12,7 @@ import {
   removeGuardPrefix,
   setGuardPrefix,
 } from '../domain/operator/guard.ts'
-import type { PolicyPorts } from '../domain/operator/policy.ts'
+import type { PolicyPorts } from '../domain/policy/policy-store.ts'
 import {
   type ConfirmOptions,
   codesTo,

@@ -1,8 +1,10 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
-import type { Contacts, Recipient } from '../domain/contact.ts'
-import { type Call, type Delivery, type RequestTrace, statusOf, whyOf } from '../domain/events/event-log.ts'
-import { explain, resultOf } from '../domain/events/explain.ts'
+import { providerPath } from '../domain/delivery/delivery-reports.ts'
+import type { Contacts, Recipient } from '../domain/ground/contact.ts'
+import { canonicalTag } from '../domain/ground/languages.ts'
+import { type Call, type Delivery, type RequestTrace, statusOf, whyOf } from '../domain/log/event-log.ts'
+import { explain, resultOf } from '../domain/log/explain.ts'
 import {
   type CallFilter,
   callResults,
@@ -18,9 +20,7 @@ import {
   statusesIn,
   statusKeys,
   wordOf,
-} from '../domain/events/log-search.ts'
-import { providerPath } from '../domain/messages/delivery-reports.ts'
-import { canonicalTag } from '../domain/messages/languages.ts'
+} from '../domain/log/log-search.ts'
 import { authoredRules } from '../domain/operator/destinations.ts'
 import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { ListedJob } from '../domain/messages/queue.ts'
+import type { ListedJob } from '../domain/notify/queue.ts'
 import { cancelJobs, listJobs, mostListedJobs, retryJobs } from '../domain/operator/queue.ts'
 import {
   commandActor,

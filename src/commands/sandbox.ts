@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { brandProblems, nameKey } from '../domain/brands/brand.ts'
-import { notifyTemplateKeys } from '../domain/messages/templates.ts'
 import { freshBrand, issueApp, putBrand } from '../domain/operator/operator.ts'
 import { setWebhook } from '../domain/operator/webhooks.ts'
+import { brandProblems, nameKey } from '../domain/texts/brand.ts'
+import { notifyTemplateKeys } from '../domain/texts/templates.ts'
 import { type Env, list, print, several } from './common.ts'
 import { type PortOptions, portOption, serve, withPort } from './serve.ts'
 

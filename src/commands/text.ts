@@ -1,9 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { codeSettings } from '../config/server-settings.ts'
 import { Settings } from '../config/settings.ts'
-import { characters } from '../domain/body.ts'
-import type { Brands } from '../domain/brands/brand.ts'
-import type { BrandText, DeclaredVariable } from '../domain/messages/brand-texts.ts'
+import { characters } from '../domain/ground/body.ts'
+import { canonicalTag } from '../domain/ground/languages.ts'
+import type { SmsContent } from '../domain/notify/notify-message.ts'
+import { InvalidInput, OperatorError, requiredBrand } from '../domain/operator/operator.ts'
+import { readVariable, removeText, setText } from '../domain/operator/texts.ts'
+import type { Brands } from '../domain/texts/brand.ts'
+import type { BrandText, DeclaredVariable } from '../domain/texts/brand-texts.ts'
 import {
   compareRegistered,
   type DltBrand,
@@ -15,12 +19,8 @@ import {
   dltTexts,
   exportText,
   lintText,
-} from '../domain/messages/dlt.ts'
-import { canonicalTag } from '../domain/messages/languages.ts'
-import type { SmsContent } from '../domain/messages/notify-message.ts'
-import type { PreviewSettings } from '../domain/messages/preview.ts'
-import { InvalidInput, OperatorError, requiredBrand } from '../domain/operator/operator.ts'
-import { readVariable, removeText, setText } from '../domain/operator/texts.ts'
+} from '../domain/texts/dlt.ts'
+import type { PreviewSettings } from '../domain/texts/preview.ts'
 import {
   commandActor,
   complain,

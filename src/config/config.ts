@@ -8,10 +8,10 @@ import type { LogLevel } from '../adapters/log/logger.ts'
 import type { OutboxAccess } from '../adapters/outbox/access.ts'
 import { type ProviderTools, providerNamed, providerNames } from '../adapters/sms/index.ts'
 import { type TracingSettings, tracingSettings } from '../adapters/tracing/settings.ts'
+import { routesOf, type SmsMode } from '../domain/delivery/delivery.ts'
+import type { SmsProvider, SmsRoute } from '../domain/ground/providers.ts'
 import type { GuardMode } from '../domain/guard/guard.ts'
-import { routesOf, type SmsMode } from '../domain/messages/delivery.ts'
-import type { SmsProvider, SmsRoute } from '../domain/messages/providers.ts'
-import type { LimitSettings } from '../domain/otp/limits.ts'
+import type { LimitSettings } from '../domain/limits/limits.ts'
 import { readSmsCountries } from './destinations.ts'
 import {
   alertSettings,

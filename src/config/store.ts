@@ -5,9 +5,9 @@ import { type Network, network } from '../adapters/http/client-ip.ts'
 import { e164In, isRegion } from '../adapters/phone/e164.ts'
 import type { DatabaseTarget } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
-import { type Contacts, contactsOf } from '../domain/contact.ts'
-import type { HostKindOf } from '../domain/events/webhook-url.ts'
-import { maxApiKeyLength } from '../domain/otp/credentials.ts'
+import { type Contacts, contactsOf } from '../domain/ground/contact.ts'
+import type { HostKindOf } from '../domain/integration/webhook-url.ts'
+import { maxApiKeyLength } from '../domain/limits/credentials.ts'
 import {
   alertSettings,
   codeSettings,

@@ -1,6 +1,6 @@
 import { isWeakPasswordHash } from '../adapters/crypto/console-secrets.ts'
-import { isAppId } from '../domain/otp/credentials.ts'
-import type { Outbox } from '../domain/ports.ts'
+import type { Outbox } from '../domain/ground/ports.ts'
+import { isAppId } from '../domain/limits/credentials.ts'
 import type { Config } from './config.ts'
 import { isLoopback } from './settings.ts'
 

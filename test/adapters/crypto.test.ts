@@ -12,7 +12,7 @@ import {
 import { passwordProblem } from '../../src/adapters/crypto/new-password.ts'
 import { secretKeysIn, secretsFrom } from '../../src/adapters/crypto/secret-file.ts'
 import { createSecrets, newSecretKey, sha256 } from '../../src/adapters/crypto/secrets.ts'
-import type { CodeOwner } from '../../src/domain/ports.ts'
+import type { CodeOwner } from '../../src/domain/ground/ports.ts'
 import { temporaryFolder } from '../support/app.ts'
 
 const consoleSecrets = createConsoleSecrets(newSecretKey())

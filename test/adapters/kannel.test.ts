@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { kannel } from '../../src/adapters/sms/kannel.ts'
 import { failure } from '../../src/adapters/sms/provider.ts'
 import { Settings } from '../../src/config/settings.ts'
-import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import type { CallbackRequest, Outcome, Sms } from '../../src/domain/ground/providers.ts'
 import {
   anySms,
   patienceMs,

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { leaseSize } from '../../src/adapters/postgres/claim-leases.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import type { Step } from '../../src/adapters/postgres/steps.ts'
-import type { LimitCount, StoredClaim } from '../../src/domain/otp/limits.ts'
+import type { LimitCount, StoredClaim } from '../../src/domain/limits/limits.ts'
 import type { State } from '../../src/domain/otp/state.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
 

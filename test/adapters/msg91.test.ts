@@ -8,7 +8,7 @@ import type {
   Outcome,
   Sms,
   SmsRoute,
-} from '../../src/domain/messages/providers.ts'
+} from '../../src/domain/ground/providers.ts'
 import { anySms, patienceMs, providerTools, startProviderDouble } from '../support/provider-server.ts'
 
 const authKey = '123456AbCdEfGh7890'

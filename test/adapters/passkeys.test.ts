@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 import fc from 'fast-check'
 import { createPasskeys, relyingParties, relyingParty } from '../../src/adapters/crypto/passkeys.ts'
-import { notSetUp } from '../../src/domain/operator/account-changes.ts'
-import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
+import { notSetUp } from '../../src/domain/accounts/account-changes.ts'
+import type { Account, Passkey } from '../../src/domain/accounts/accounts.ts'
 import { type AuthenticatorOptions, createAuthenticator } from '../support/authenticator.ts'
 
 const rp = { id: 'otp.example.com', origin: 'https://otp.example.com' }

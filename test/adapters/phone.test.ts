@@ -11,8 +11,8 @@ import examples from 'libphonenumber-js/mobile/examples'
 import { countryOfPrefix, destinationOf, isE164 } from '../../src/adapters/phone/destination.ts'
 import { e164In, isRegion } from '../../src/adapters/phone/e164.ts'
 import { formatPhone } from '../../src/adapters/phone/format.ts'
-import { contactsOf, phone } from '../../src/domain/contact.ts'
-import type { NumberKind } from '../../src/domain/destinations/destination.ts'
+import type { NumberKind } from '../../src/domain/delivery/destination.ts'
+import { contactsOf, phone } from '../../src/domain/ground/contact.ts'
 import { Random } from '../simulation/random.ts'
 
 type Region = Parameters<typeof e164In>[0]

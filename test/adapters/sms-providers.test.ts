@@ -8,7 +8,7 @@ import { twilio } from '../../src/adapters/sms/twilio.ts'
 import { vonage } from '../../src/adapters/sms/vonage.ts'
 import { webhook } from '../../src/adapters/sms/webhook.ts'
 import { Settings } from '../../src/config/settings.ts'
-import type { Outcome, Sms, SmsRoute } from '../../src/domain/messages/providers.ts'
+import type { Outcome, Sms, SmsRoute } from '../../src/domain/ground/providers.ts'
 import {
   anySms,
   passingMs,

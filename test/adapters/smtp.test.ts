@@ -6,8 +6,8 @@ import { toAsciiDomain } from '../../src/adapters/email/domain.ts'
 import { createSmtpMailer } from '../../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../../src/adapters/email/smtp-settings.ts'
 import { Settings } from '../../src/config/settings.ts'
-import { email } from '../../src/domain/contact.ts'
-import type { Mail, Mailer, Outcome } from '../../src/domain/messages/providers.ts'
+import { email } from '../../src/domain/ground/contact.ts'
+import type { Mail, Mailer, Outcome } from '../../src/domain/ground/providers.ts'
 import { temporaryFolder } from '../support/app.ts'
 import {
   type Refusal,

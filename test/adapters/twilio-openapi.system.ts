@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { ProviderTools } from '../../src/adapters/sms/provider.ts'
 import { twilio } from '../../src/adapters/sms/twilio.ts'
 import { Settings } from '../../src/config/settings.ts'
-import type { Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import type { Outcome, Sms } from '../../src/domain/ground/providers.ts'
 import { startPrism } from '../support/prism.ts'
 
 // Checks the adapter against Twilio's own OpenAPI document and Prism, a mock server that rejects what the

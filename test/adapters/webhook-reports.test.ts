@@ -3,8 +3,8 @@ import { Webhook } from 'standardwebhooks'
 import { webhook } from '../../src/adapters/sms/webhook.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { Settings } from '../../src/config/settings.ts'
-import { Failure } from '../../src/domain/failures.ts'
-import type { CallbackRequest, DeliveryReport, SmsRoute } from '../../src/domain/messages/providers.ts'
+import { Failure } from '../../src/domain/ground/failures.ts'
+import type { CallbackRequest, DeliveryReport, SmsRoute } from '../../src/domain/ground/providers.ts'
 import { sqliteStores } from '../support/operator.ts'
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text).toString('base64')}`

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { roles } from '../../src/domain/operator/accounts.ts'
+import { roles } from '../../src/domain/accounts/accounts.ts'
 import { addAccount, codeOf } from '../support/accounts.ts'
 import {
   addAuthenticator,

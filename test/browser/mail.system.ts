@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
-import { BrandTexts } from '../../src/domain/messages/brand-texts.ts'
-import { otpMail, renderMail } from '../../src/domain/messages/emails.ts'
 import { type BrandChange, freshBrand } from '../../src/domain/operator/operator.ts'
+import { BrandTexts } from '../../src/domain/texts/brand-texts.ts'
+import { otpMail, renderMail } from '../../src/domain/texts/emails.ts'
 import { browserPath, launchBrowser, withoutBrowser } from '../support/browser.ts'
 
 // Mails as a client shows them that keeps the style sheet, and as one that drops it.

@@ -5,8 +5,8 @@ import type { Browser, Page } from 'playwright-core'
 import { consoleFiles } from '../../src/adapters/console/assets.ts'
 import { createPasskeys, relyingParties } from '../../src/adapters/crypto/passkeys.ts'
 import { pagePolicy, staticRoutes } from '../../src/adapters/pages/static.ts'
-import { notSetUp } from '../../src/domain/operator/account-changes.ts'
-import type { Account, Passkey } from '../../src/domain/operator/accounts.ts'
+import { notSetUp } from '../../src/domain/accounts/account-changes.ts'
+import type { Account, Passkey } from '../../src/domain/accounts/accounts.ts'
 import {
   addAuthenticator,
   browserPath,

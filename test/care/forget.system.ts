@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, rmSync } from 'node:fs'
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
-import { mask, type Recipient } from '../../src/domain/contact.ts'
+import { mask, type Recipient } from '../../src/domain/ground/contact.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
 import { openTestDatabase, sqliteOnly, store } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'

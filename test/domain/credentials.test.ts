@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { newRequestContext } from '../../src/domain/events/request-context.ts'
-import { Failure } from '../../src/domain/failures.ts'
-import { authenticate, CredentialRejections } from '../../src/domain/otp/credentials.ts'
-import { decide, type LimitCount, type StoredClaim } from '../../src/domain/otp/limits.ts'
+import { Failure } from '../../src/domain/ground/failures.ts'
+import { authenticate, CredentialRejections } from '../../src/domain/limits/credentials.ts'
+import { decide, type LimitCount, type StoredClaim } from '../../src/domain/limits/limits.ts'
+import { newRequestContext } from '../../src/domain/request/request-context.ts'
 
 /** One store for any number of servers; `asked` counts its calls. */
 function scene() {

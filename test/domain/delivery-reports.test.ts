@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
-import { statusOf } from '../../src/domain/events/event-log.ts'
 import {
   attemptKey,
   attemptPath,
@@ -8,16 +7,17 @@ import {
   type MessageReport,
   providerPath,
   takeReports,
-} from '../../src/domain/messages/delivery-reports.ts'
+} from '../../src/domain/delivery/delivery-reports.ts'
 import type {
   CallbackRequest,
   DeliveryReport,
   DeliveryReportReader,
   Outcome,
   SmsProvider,
-} from '../../src/domain/messages/providers.ts'
+} from '../../src/domain/ground/providers.ts'
+import { statusOf } from '../../src/domain/log/event-log.ts'
 import { priceListOf } from '../../src/domain/money/relative-prices.ts'
-import { Policy } from '../../src/domain/policy.ts'
+import { Policy } from '../../src/domain/policy/policy.ts'
 
 const [present, former] = ['the-present-secret-of-32-bytes-or-more', 'the-former-secret-of-32-bytes-or-more']
 const requestId = '019b796d-d600-7256-a391-52604e6fc76b'

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { RequestContext } from '../../src/domain/events/request-context.ts'
-import { Breakers } from '../../src/domain/messages/breaker.ts'
+import { Breakers } from '../../src/domain/delivery/breaker.ts'
 import {
   type Charging,
   type DeliveryPorts,
@@ -11,7 +10,7 @@ import {
   routesOf,
   type SmsMode,
   smsSteps,
-} from '../../src/domain/messages/delivery.ts'
+} from '../../src/domain/delivery/delivery.ts'
 import type {
   Mail,
   Outcome,
@@ -19,7 +18,8 @@ import type {
   SmsMessage,
   SmsProvider,
   SmsRoute,
-} from '../../src/domain/messages/providers.ts'
+} from '../../src/domain/ground/providers.ts'
+import type { RequestContext } from '../../src/domain/request/request-context.ts'
 import { deliveryBasics, newContext } from '../support/calls.ts'
 
 const accepted: Outcome = { kind: 'accepted', providerMessageId: 'V1' }

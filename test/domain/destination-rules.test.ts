@@ -3,7 +3,7 @@ import { getCountries, getCountryCallingCode } from 'libphonenumber-js/max'
 import examples from 'libphonenumber-js/mobile/examples'
 import { destinationOf } from '../../src/adapters/phone/destination.ts'
 import { isRegion } from '../../src/adapters/phone/e164.ts'
-import { mobileCountryOf } from '../../src/domain/destinations/destination.ts'
+import { mobileCountryOf } from '../../src/domain/delivery/destination.ts'
 import {
   listedRules,
   type RequestedDestination,

@@ -12,7 +12,7 @@ import {
   destinationProblem,
   kindInWords,
   parseRule,
-} from '../../src/domain/destinations/destination.ts'
+} from '../../src/domain/delivery/destination.ts'
 
 function ruleOf(text: string): DestinationRule {
   const [rule = '', action, brandSlug = null] = text.split(' ')

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { newDistribution, observe } from '../../src/domain/events/distribution.ts'
+import { newDistribution, observe } from '../../src/domain/log/distribution.ts'
 
 test('a value is counted in the first bucket whose bound it does not exceed', () => {
   const distribution = newDistribution([1, 2, 4])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
-import { BrandTexts, type DeclaredVariable, noTexts } from '../../src/domain/messages/brand-texts.ts'
+import { BrandTexts, type DeclaredVariable, noTexts } from '../../src/domain/texts/brand-texts.ts'
 import {
   compareRegistered,
   type DltBrand,
@@ -13,9 +13,9 @@ import {
   dltTexts,
   exportText,
   lintText,
-} from '../../src/domain/messages/dlt.ts'
-import { otpLanguages, registeredOtpText } from '../../src/domain/messages/otp-texts.ts'
-import { renderOtp, templateKeys } from '../../src/domain/messages/templates.ts'
+} from '../../src/domain/texts/dlt.ts'
+import { otpLanguages, registeredOtpText } from '../../src/domain/texts/otp-texts.ts'
+import { renderOtp, templateKeys } from '../../src/domain/texts/templates.ts'
 
 const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }
 const registration = { id: '1107000000000000001', ids: {}, senderId: 'ACMEIN', maxLength: null }

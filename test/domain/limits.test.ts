@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { newRequestContext } from '../../src/domain/events/request-context.ts'
-import { Failure } from '../../src/domain/failures.ts'
-import { unscoped } from '../../src/domain/operator/scope.ts'
-import { granted, retryAfterSeconds } from '../../src/domain/otp/claims.ts'
+import { Failure } from '../../src/domain/ground/failures.ts'
+import { clockToleranceMs } from '../../src/domain/ground/ports.ts'
+import { granted, retryAfterSeconds } from '../../src/domain/limits/claims.ts'
 import {
   type Claim,
   cooldownOf,
@@ -16,8 +15,9 @@ import {
   type LimitSettings,
   type Subject,
   sendLimits,
-} from '../../src/domain/otp/limits.ts'
-import { clockToleranceMs } from '../../src/domain/ports.ts'
+} from '../../src/domain/limits/limits.ts'
+import { unscoped } from '../../src/domain/limits/scope.ts'
+import { newRequestContext } from '../../src/domain/request/request-context.ts'
 
 const now = 1_000_000
 const someone: Subject = ['someone']

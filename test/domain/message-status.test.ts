@@ -3,7 +3,7 @@ import {
   type MessageAttempt,
   type MessageFacts,
   messageStatus,
-} from '../../src/domain/messages/message-status.ts'
+} from '../../src/domain/delivery/message-status.ts'
 
 // Each attempt takes 5 ms, and ends at 105, 205 and so on; reports follow at 1105, 1205 and so on.
 

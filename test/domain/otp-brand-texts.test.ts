@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type BrandText, BrandTexts } from '../../src/domain/messages/brand-texts.ts'
-import { readLang } from '../../src/domain/messages/languages.ts'
-import { otpLanguages, otpTextOf, registeredOtpText } from '../../src/domain/messages/otp-texts.ts'
-import { otpKeyOf, renderOtp } from '../../src/domain/messages/templates.ts'
+import { readLang } from '../../src/domain/ground/languages.ts'
+import { type BrandText, BrandTexts } from '../../src/domain/texts/brand-texts.ts'
+import { otpLanguages, otpTextOf, registeredOtpText } from '../../src/domain/texts/otp-texts.ts'
+import { otpKeyOf, renderOtp } from '../../src/domain/texts/templates.ts'
 
 const text = '{{otp}}'
 

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
-import { noTexts } from '../../src/domain/messages/brand-texts.ts'
-import { otpMail } from '../../src/domain/messages/emails.ts'
-import { preferredTags, readLang } from '../../src/domain/messages/languages.ts'
-import { otpLanguageOf, otpLanguages, otpTextOf } from '../../src/domain/messages/otp-texts.ts'
-import { boundText, type OtpValues, otpKeyOf, renderOtp } from '../../src/domain/messages/templates.ts'
+import { preferredTags, readLang } from '../../src/domain/ground/languages.ts'
 import { freshBrand } from '../../src/domain/operator/operator.ts'
+import { noTexts } from '../../src/domain/texts/brand-texts.ts'
+import { otpMail } from '../../src/domain/texts/emails.ts'
+import { otpLanguageOf, otpLanguages, otpTextOf } from '../../src/domain/texts/otp-texts.ts'
+import { boundText, type OtpValues, otpKeyOf, renderOtp } from '../../src/domain/texts/templates.ts'
 
 /** Of each language its script, and whether its SMS are GSM-7 (design D47). */
 const languages: Readonly<Record<string, readonly [script: string, 'GSM-7' | 'UCS-2']>> = {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
+import { dltWords } from '../../src/domain/delivery/dlt-codes.ts'
+import { dayMs, hourMs } from '../../src/domain/ground/time.ts'
 import {
   isRising,
   type RejectionCount,
   rejectionWords,
   risingRejections,
-} from '../../src/domain/events/rejections.ts'
-import { dltWords } from '../../src/domain/messages/dlt-codes.ts'
-import { dayMs, hourMs } from '../../src/domain/time.ts'
+} from '../../src/domain/log/rejections.ts'
 
 describe('a rate of rejections', () => {
   test.each<[before: [rejected: number, sent: number], day: [rejected: number, sent: number], boolean]>([

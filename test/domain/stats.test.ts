@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { ActiveLimits } from '../../src/domain/events/active-limits.ts'
-import type { SavedRequest } from '../../src/domain/events/event-log.ts'
-import type { Attempt } from '../../src/domain/events/request-context.ts'
-import { type Figures, type Period, periods, type Statistics } from '../../src/domain/events/statistics.ts'
+import { ActiveLimits } from '../../src/domain/log/active-limits.ts'
+import type { SavedRequest } from '../../src/domain/log/event-log.ts'
+import { type Figures, type Period, periods, type Statistics } from '../../src/domain/log/statistics.ts'
 import {
   attemptStat,
   type Counted,
@@ -12,7 +11,8 @@ import {
   requestStats,
   StatisticsSum,
   type StatKey,
-} from '../../src/domain/events/stats.ts'
+} from '../../src/domain/log/stats.ts'
+import type { Attempt } from '../../src/domain/request/request-context.ts'
 import { newContext } from '../support/calls.ts'
 
 const now = Date.UTC(2026, 10, 21, 13, 37, 12, 345)

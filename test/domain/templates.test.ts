@@ -2,8 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { domainToASCII } from 'node:url'
 import tlds from 'tlds'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
-import { Failure } from '../../src/domain/failures.ts'
-import { english } from '../../src/domain/messages/otp-texts.ts'
+import { Failure } from '../../src/domain/ground/failures.ts'
+import { hasUrl, scriptFault } from '../../src/domain/ground/words.ts'
+import { english } from '../../src/domain/texts/otp-texts.ts'
 import {
   notifyTemplateKeys,
   render,
@@ -11,8 +12,7 @@ import {
   type Template,
   templateOf,
   templateVariables,
-} from '../../src/domain/messages/templates.ts'
-import { hasUrl, scriptFault } from '../../src/domain/messages/words.ts'
+} from '../../src/domain/texts/templates.ts'
 
 function template(key: string): Template {
   const found = templateOf(key)

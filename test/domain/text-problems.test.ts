@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
-import type { DeclaredVariable } from '../../src/domain/messages/brand-texts.ts'
-import {
-  declarationProblems,
-  type TextFields,
-  textProblems,
-} from '../../src/domain/messages/text-problems.ts'
 import { readVariable } from '../../src/domain/operator/texts.ts'
+import type { DeclaredVariable } from '../../src/domain/texts/brand-texts.ts'
+import { declarationProblems, type TextFields, textProblems } from '../../src/domain/texts/text-problems.ts'
 
 function sms(text: string, templateKey = 'LOGIN_OTP'): TextFields {
   return { templateKey, channel: 'SMS', subject: null, text, html: null }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Turns } from '../../src/domain/messages/turns.ts'
+import { Turns } from '../../src/domain/delivery/turns.ts'
 
 const gateway = { name: 'gateway' }
 const mailServer = { name: 'smtp', mostCalls: 4 }

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
-import { characters } from '../../src/domain/body.ts'
+import { characters } from '../../src/domain/ground/body.ts'
 import {
   type BrandText,
   BrandTexts,
   type DeclaredVariable,
   type VariableType,
   variableTypes,
-} from '../../src/domain/messages/brand-texts.ts'
-import { filledText, notifyTemplateOf } from '../../src/domain/messages/notify-texts.ts'
-import { otpLanguages } from '../../src/domain/messages/otp-texts.ts'
-import { templateVariables } from '../../src/domain/messages/templates.ts'
-import { formatted, readValue, ruleOf, sampleOf } from '../../src/domain/messages/variables.ts'
+} from '../../src/domain/texts/brand-texts.ts'
+import { filledText, notifyTemplateOf } from '../../src/domain/texts/notify-texts.ts'
+import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { templateVariables } from '../../src/domain/texts/templates.ts'
+import { formatted, readValue, ruleOf, sampleOf } from '../../src/domain/texts/variables.ts'
 
 const read = (type: VariableType, max: number, given: unknown) =>
   readValue(ruleOf({ name: 'x', type, max }), given, isTopLevelDomain)

@@ -1,15 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
-import { noTexts } from '../../src/domain/messages/brand-texts.ts'
-import { otpTextOf } from '../../src/domain/messages/otp-texts.ts'
-import {
-  boundText,
-  notifyTemplates,
-  otpKeyOf,
-  render,
-  renderOtp,
-} from '../../src/domain/messages/templates.ts'
+import { noTexts } from '../../src/domain/texts/brand-texts.ts'
+import { otpTextOf } from '../../src/domain/texts/otp-texts.ts'
+import { boundText, notifyTemplates, otpKeyOf, render, renderOtp } from '../../src/domain/texts/templates.ts'
 
 const code = '012345'
 const domain = 'shop.example'

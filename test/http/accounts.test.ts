@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { pathsWithAccess } from '../../src/adapters/console/form-access.ts'
-import { makeLink } from '../../src/domain/operator/sessions.ts'
+import { makeLink } from '../../src/domain/accounts/sessions.ts'
 import { addAccount, codeOf, enterAs, hidden, nextStep, optionsIn } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { createAuthenticator } from '../support/authenticator.ts'

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
+import { makeLink } from '../../src/domain/accounts/sessions.ts'
+import { unscoped } from '../../src/domain/limits/scope.ts'
 import {
   approveRequest,
   issueApp,
@@ -7,8 +9,6 @@ import {
   registerTemplate,
   setApp,
 } from '../../src/domain/operator/operator.ts'
-import { unscoped } from '../../src/domain/operator/scope.ts'
-import { makeLink } from '../../src/domain/operator/sessions.ts'
 import { setText } from '../../src/domain/operator/texts.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type FailureKind, failureMessages } from '../../src/domain/failures.ts'
+import { type FailureKind, failureMessages } from '../../src/domain/ground/failures.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { appKeys, freshApp, manyApps } from '../support/apps.ts'
 import { startReceiver } from '../support/receiver.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import type { Brand } from '../../src/domain/brands/brand.ts'
 import { type NewText, readVariable, setText } from '../../src/domain/operator/texts.ts'
+import type { Brand } from '../../src/domain/texts/brand.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { accepted, policyOf, temporary, testProvider } from '../support/policy.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Attempt } from '../../src/domain/events/request-context.ts'
+import type { Attempt } from '../../src/domain/request/request-context.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { failed, overWebhook, taken, testRouting } from '../support/gateway.ts'
 import {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { requestLog } from '../../src/adapters/log/request-log.ts'
-import { newRequestContext } from '../../src/domain/events/request-context.ts'
+import { newRequestContext } from '../../src/domain/request/request-context.ts'
 import { createTestApp, credentials, type TestApp, temporaryFolder } from '../support/app.ts'
 import { sqliteOnly, store } from '../support/database.ts'
 import {

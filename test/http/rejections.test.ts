@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { providerPath } from '../../src/domain/messages/delivery-reports.ts'
+import { providerPath } from '../../src/domain/delivery/delivery-reports.ts'
 import { type Answer, createTestApp } from '../support/app.ts'
 import { passwordHash, Visitor } from '../support/console.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
-import { explain } from '../../src/domain/events/explain.ts'
+import { explain } from '../../src/domain/log/explain.ts'
 import {
   addReviewNumber,
   maxReviewNumbers,

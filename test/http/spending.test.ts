@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Outcome } from '../../src/domain/messages/providers.ts'
+import type { Outcome } from '../../src/domain/ground/providers.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { accepted, policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'

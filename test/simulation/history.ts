@@ -1,7 +1,7 @@
-import type { FailureKind } from '../../src/domain/failures.ts'
-import type { SmsMode } from '../../src/domain/messages/delivery.ts'
-import type { Outcome, SmsRoute } from '../../src/domain/messages/providers.ts'
-import type { LimitSettings } from '../../src/domain/otp/limits.ts'
+import type { SmsMode } from '../../src/domain/delivery/delivery.ts'
+import type { FailureKind } from '../../src/domain/ground/failures.ts'
+import type { Outcome, SmsRoute } from '../../src/domain/ground/providers.ts'
+import type { LimitSettings } from '../../src/domain/limits/limits.ts'
 
 // The record of one history, seen from outside the domain: requests and responses of clients, messages to
 // providers and their outcomes, and the step of each port call. Nothing here depends on how a code or a limit

@@ -1,4 +1,4 @@
-import { routesOf } from '../../src/domain/messages/delivery.ts'
+import { routesOf } from '../../src/domain/delivery/delivery.ts'
 import {
   brands,
   type Handover,

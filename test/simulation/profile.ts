@@ -1,4 +1,4 @@
-import type { LimitSettings } from '../../src/domain/otp/limits.ts'
+import type { LimitSettings } from '../../src/domain/limits/limits.ts'
 import { type BrandSlug, brands, type Person, type Profile, people } from './history.ts'
 import type { Random } from './random.ts'
 

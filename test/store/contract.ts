@@ -1,11 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import type { Brand, BrandWithTexts } from '../../src/domain/brands/brand.ts'
+import { notSetUp } from '../../src/domain/accounts/account-changes.ts'
+import type { Account } from '../../src/domain/accounts/accounts.ts'
+import type { ConsoleSession, ConsoleStore } from '../../src/domain/accounts/sessions.ts'
+import type { AuditEntry, AuditReader } from '../../src/domain/ground/audit.ts'
+import {
+  type Apps,
+  clockToleranceMs,
+  type Outbox,
+  type OutboxMessage,
+} from '../../src/domain/ground/ports.ts'
+import type { Clock } from '../../src/domain/ground/time.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/integration/integration.ts'
-import { BrandTexts } from '../../src/domain/messages/brand-texts.ts'
-import { notSetUp } from '../../src/domain/operator/account-changes.ts'
-import type { Account } from '../../src/domain/operator/accounts.ts'
-import type { AuditEntry, AuditReader } from '../../src/domain/operator/audit.ts'
+import { grantsOf } from '../../src/domain/limits/claims.ts'
+import type { Claim, Grant, Subject } from '../../src/domain/limits/limits.ts'
+import { type AppScope, unscoped } from '../../src/domain/limits/scope.ts'
 import {
   type AppStore,
   type BrandStore,
@@ -14,16 +23,12 @@ import {
   type OperatorStore,
   putBrand,
 } from '../../src/domain/operator/operator.ts'
-import type { PolicyStore } from '../../src/domain/operator/policy.ts'
-import { type AppScope, unscoped } from '../../src/domain/operator/scope.ts'
-import type { ConsoleSession, ConsoleStore } from '../../src/domain/operator/sessions.ts'
 import { removeText, setText } from '../../src/domain/operator/texts.ts'
-import { grantsOf } from '../../src/domain/otp/claims.ts'
-import type { Claim, Grant, Subject } from '../../src/domain/otp/limits.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'
-import type { ReadPolicy } from '../../src/domain/policy.ts'
-import { type Apps, clockToleranceMs, type Outbox, type OutboxMessage } from '../../src/domain/ports.ts'
-import type { Clock } from '../../src/domain/time.ts'
+import type { ReadPolicy } from '../../src/domain/policy/policy.ts'
+import type { PolicyStore } from '../../src/domain/policy/policy-store.ts'
+import type { Brand, BrandWithTexts } from '../../src/domain/texts/brand.ts'
+import { BrandTexts } from '../../src/domain/texts/brand-texts.ts'
 import { storeBrand, tester } from '../support/operator.ts'
 
 // Contract tests of the store ports, for every adapter. An adapter's test file provides a factory and runs

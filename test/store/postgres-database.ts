@@ -2,7 +2,7 @@ import { type Database, openDatabase } from '../../src/adapters/postgres/databas
 import { storeDatabase } from '../../src/adapters/postgres/stores.ts'
 import { readPostgresUrl } from '../../src/adapters/postgres/url.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
-import type { Clock } from '../../src/domain/time.ts'
+import type { Clock } from '../../src/domain/ground/time.ts'
 import { emptyTables, freshDatabase } from '../support/postgres.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { shareCircuits } from '../../src/adapters/store/shared-circuits.ts'
 import type { OpenCircuits } from '../../src/adapters/store/store.ts'
-import { Breakers } from '../../src/domain/messages/breaker.ts'
+import { Breakers } from '../../src/domain/delivery/breaker.ts'
 
 test('what was read before an own change was stored does not open the circuit again', async () => {
   const breakers = new Breakers(() => 0)

@@ -3,7 +3,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
-import type { Claim } from '../../src/domain/otp/limits.ts'
+import type { Claim } from '../../src/domain/limits/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { testOtpStore } from './contract.ts'
 

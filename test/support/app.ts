@@ -1,9 +1,9 @@
 import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
-import type { Brand } from '../../src/domain/brands/brand.ts'
-import type { SmsProvider, SmsRoute } from '../../src/domain/messages/providers.ts'
+import type { OutboxEntry } from '../../src/domain/ground/ports.ts'
+import type { SmsProvider, SmsRoute } from '../../src/domain/ground/providers.ts'
 import { freshBrand } from '../../src/domain/operator/operator.ts'
-import type { OutboxEntry } from '../../src/domain/ports.ts'
+import type { Brand } from '../../src/domain/texts/brand.ts'
 import { migratedTestDatabase, type TestDatabase } from './database.ts'
 import { storeBrand } from './operator.ts'
 

@@ -1,10 +1,10 @@
-import type { EventLog } from '../../src/domain/events/event-log.ts'
-import { newRequestContext, type RequestContext } from '../../src/domain/events/request-context.ts'
+import { Breakers } from '../../src/domain/delivery/breaker.ts'
+import type { DeliveryPorts } from '../../src/domain/delivery/delivery.ts'
+import { Turns } from '../../src/domain/delivery/turns.ts'
+import type { Clock } from '../../src/domain/ground/time.ts'
 import { Guard } from '../../src/domain/guard/guard.ts'
-import { Breakers } from '../../src/domain/messages/breaker.ts'
-import type { DeliveryPorts } from '../../src/domain/messages/delivery.ts'
-import { Turns } from '../../src/domain/messages/turns.ts'
-import type { Clock } from '../../src/domain/time.ts'
+import type { EventLog } from '../../src/domain/log/event-log.ts'
+import { newRequestContext, type RequestContext } from '../../src/domain/request/request-context.ts'
 
 /** A request that has just come. */
 export function newContext(properties: Partial<RequestContext> = {}): RequestContext {

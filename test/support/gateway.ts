@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
-import type { Brand } from '../../src/domain/brands/brand.ts'
+import type { Brand } from '../../src/domain/texts/brand.ts'
 import { createTestApp, type TestApp } from './app.ts'
 import { startReceiver } from './receiver.ts'
 import { expectRow } from './rows.ts'

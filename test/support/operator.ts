@@ -1,9 +1,9 @@
 import type { Database } from '../../src/adapters/sqlite/database.ts'
 import { createWrite, storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
-import type { Brand } from '../../src/domain/brands/brand.ts'
-import type { Actor } from '../../src/domain/operator/audit.ts'
+import type { Actor } from '../../src/domain/ground/audit.ts'
 import type { OperatorStore } from '../../src/domain/operator/operator.ts'
+import type { Brand } from '../../src/domain/texts/brand.ts'
 
 /** Who changes things in tests. */
 export const tester: Actor = { by: 'command', name: 'tester' }

@@ -1,13 +1,7 @@
 import type { Context } from '../../src/context.ts'
-import { type Channel, mask, type Recipient } from '../../src/domain/contact.ts'
-import { createEventLog } from '../../src/domain/events/event-log-writer.ts'
-import {
-  type Attempt,
-  type LimitStatus,
-  newRequestContext,
-  type RequestContext,
-} from '../../src/domain/events/request-context.ts'
-import type { MessageReport } from '../../src/domain/messages/delivery-reports.ts'
+import type { MessageReport } from '../../src/domain/delivery/delivery-reports.ts'
+import { type Channel, mask, type Recipient } from '../../src/domain/ground/contact.ts'
+import { createEventLog } from '../../src/domain/log/event-log-writer.ts'
 import {
   approveRequest,
   issueApp,
@@ -17,6 +11,12 @@ import {
   rotateApp,
   setBrandStatus,
 } from '../../src/domain/operator/operator.ts'
+import {
+  type Attempt,
+  type LimitStatus,
+  newRequestContext,
+  type RequestContext,
+} from '../../src/domain/request/request-context.ts'
 import { tester } from './operator.ts'
 
 /** A past for pages and reports: the records that a service of some brands and providers would have in its event log. */

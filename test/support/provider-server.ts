@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import type { ProviderTools } from '../../src/adapters/sms/provider.ts'
-import type { Sms } from '../../src/domain/messages/providers.ts'
+import type { Sms } from '../../src/domain/ground/providers.ts'
 
 /** Longer than any answer on this machine takes; a test that waits so long has failed. */
 export const patienceMs = 10_000

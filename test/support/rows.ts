@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { type FailureReason, failureReasons } from '../../src/domain/failures.ts'
+import { type FailureReason, failureReasons } from '../../src/domain/ground/failures.ts'
 import { type Answer, createTestApp, type TestApp } from './app.ts'
 
 /** One line of a table of the contract: a body, and what it is answered with. */

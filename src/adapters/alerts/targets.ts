@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
-import { renderMail } from '../../domain/messages/emails.ts'
-import type { Mailer, Outcome } from '../../domain/messages/providers.ts'
-import type { Alert } from '../../domain/money/alert.ts'
+import type { Alert } from '../../domain/ground/alert.ts'
+import type { Mailer, Outcome } from '../../domain/ground/providers.ts'
+import type { Clock } from '../../domain/ground/time.ts'
 import {
   type AlertTarget,
   alertData,
   alertRows,
   alertTimeoutMs,
   meaningOf,
-} from '../../domain/money/alerts.ts'
-import type { Clock } from '../../domain/time.ts'
+} from '../../domain/health/alerts.ts'
+import { renderMail } from '../../domain/texts/emails.ts'
 import { signedHeaders } from '../crypto/standard-webhooks.ts'
 
 export function alertMail(mailer: Mailer, to: string): AlertTarget {

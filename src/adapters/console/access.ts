@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type ConsolePorts, type CurrentSession, currentSession } from '../../domain/operator/sessions.ts'
+import { type ConsolePorts, type CurrentSession, currentSession } from '../../domain/accounts/sessions.ts'
 import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
 import type { Flash } from './models.ts'
 

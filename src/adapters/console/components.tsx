@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { type ComponentChildren, type ComponentProps, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { hasRole, type Role } from '../../domain/operator/accounts.ts'
+import { hasRole, type Role } from '../../domain/accounts/accounts.ts'
 import {
   Brandmark,
   Button,

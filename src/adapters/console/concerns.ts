@@ -1,8 +1,14 @@
-import type { ClockStep } from '../../domain/clock-watch.ts'
-import { countryName } from '../../domain/destinations/destination.ts'
-import { type CallFilter, type DeliveryFilter, errorClasses } from '../../domain/events/log-search.ts'
-import { rejectionWords } from '../../domain/events/rejections.ts'
-import { lateWords } from '../../domain/events/report-problems.ts'
+import { countryName } from '../../domain/delivery/destination.ts'
+import type { AlertChannel } from '../../domain/ground/alert.ts'
+import type { ClockStep } from '../../domain/ground/clock-watch.ts'
+import { dayMs, hourMs, minuteMs } from '../../domain/ground/time.ts'
+import { unknownCountry } from '../../domain/guard/bucket.ts'
+import { type PumpingState, pumpingState } from '../../domain/guard/pumping.ts'
+import { diskCondition, isExhausted, leastFreeBytes } from '../../domain/health/conditions.ts'
+import type { LimitName } from '../../domain/limits/limits.ts'
+import { type CallFilter, type DeliveryFilter, errorClasses } from '../../domain/log/log-search.ts'
+import { rejectionWords } from '../../domain/log/rejections.ts'
+import { lateWords } from '../../domain/log/report-problems.ts'
 import {
   isTrouble,
   type LastHour,
@@ -13,23 +19,17 @@ import {
   type Stretch,
   type Tries,
   worstStretch,
-} from '../../domain/events/statistics.ts'
-import { unknownCountry } from '../../domain/guard/bucket.ts'
-import { type PumpingState, pumpingState } from '../../domain/guard/pumping.ts'
-import { diskCondition, isExhausted, leastFreeBytes } from '../../domain/health/conditions.ts'
-import { isLate } from '../../domain/messages/queue.ts'
-import type { AlertChannel } from '../../domain/money/alert.ts'
+} from '../../domain/log/statistics.ts'
 import { formatMicros } from '../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
+import { isLate } from '../../domain/notify/queue.ts'
 import type { GuardWarnings } from '../../domain/operator/guard.ts'
-import type { LimitName } from '../../domain/otp/limits.ts'
-import { dayMs, hourMs, minuteMs } from '../../domain/time.ts'
 import { ago, count, counted, duration, percent, utc } from '../pages/words.ts'
+import { rowsOf, spanOf } from './counts.tsx'
 import { channelNames, logUrl } from './log-query.ts'
 import type { OverviewModel } from './models.ts'
-import { rowsOf, spanOf } from './pages/counts.tsx'
-import { testPath } from './pages/test-send.tsx'
-import { webhookPath } from './pages/webhook.tsx'
+import { testPath } from './test-send/page.tsx'
+import { webhookPath } from './webhooks/page.tsx'
 
 export interface Concern {
   readonly tone: 'bad' | 'warn'

@@ -1,4 +1,3 @@
-import { Failure } from '../../domain/failures.ts'
 import {
   type Confirmation,
   confirm,
@@ -6,8 +5,9 @@ import {
   type LoginPorts,
   newChallenge,
   type Visitor,
-} from '../../domain/operator/sessions.ts'
-import type { Log } from '../../domain/ports.ts'
+} from '../../domain/accounts/sessions.ts'
+import { Failure } from '../../domain/ground/failures.ts'
+import type { Log } from '../../domain/ground/ports.ts'
 import { counted } from '../pages/words.ts'
 import type { Visit } from './access.ts'
 import type { ConfirmModel } from './models.ts'

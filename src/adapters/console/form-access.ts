@@ -1,5 +1,5 @@
-import { isOtpKey } from '../../domain/messages/otp-texts.ts'
-import type { Role } from '../../domain/operator/accounts.ts'
+import type { Role } from '../../domain/accounts/accounts.ts'
+import { isOtpKey } from '../../domain/texts/otp-texts.ts'
 
 /** Who may submit a form. */
 export interface FormAccess {

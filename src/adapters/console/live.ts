@@ -1,4 +1,4 @@
-import { type Clock, type EpochMs, minuteMs } from '../../domain/time.ts'
+import { type Clock, type EpochMs, minuteMs } from '../../domain/ground/time.ts'
 
 interface Stream {
   readonly session: string

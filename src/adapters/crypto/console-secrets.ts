@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { Failure, failureMessages } from '../../domain/failures.ts'
-import type { ConsoleSecrets } from '../../domain/operator/sessions.ts'
+import type { ConsoleSecrets } from '../../domain/accounts/sessions.ts'
+import { Failure, failureMessages } from '../../domain/ground/failures.ts'
 import { createSealing } from './sealing.ts'
 import { type Hmac, hmacWith, isSame, sha256, subkey } from './secrets.ts'
 import { newTotpSecret, totpStep, totpUri } from './totp.ts'

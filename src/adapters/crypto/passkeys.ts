@@ -7,8 +7,8 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server'
 import type { AttestationObject } from '@simplewebauthn/server/helpers'
-import type { Passkey } from '../../domain/operator/accounts.ts'
-import type { Passkeys } from '../../domain/operator/sessions.ts'
+import type { Passkey } from '../../domain/accounts/accounts.ts'
+import type { Passkeys } from '../../domain/accounts/sessions.ts'
 
 // Passkeys (WebAuthn). The authenticator verifies the person, so a passkey replaces password and second factor.
 

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { Sealing } from '../../domain/ports.ts'
+import type { Sealing } from '../../domain/ground/ports.ts'
 import { subkey } from './secrets.ts'
 
 const algorithm = 'aes-256-gcm'

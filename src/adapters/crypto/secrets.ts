@@ -1,6 +1,6 @@
 import { hkdfSync, randomBytes, randomInt, randomUUID, timingSafeEqual } from 'node:crypto'
-import type { Secrets } from '../../domain/ports.ts'
-import type { EpochMs } from '../../domain/time.ts'
+import type { Secrets } from '../../domain/ground/ports.ts'
+import type { EpochMs } from '../../domain/ground/time.ts'
 
 /** Keyed hashing with a subkey for each purpose (HKDF, RFC 5869). The first secret key is the present one. */
 export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {

@@ -1,4 +1,4 @@
-import { email } from '../../domain/contact.ts'
+import { email } from '../../domain/ground/contact.ts'
 import { toAsciiDomain } from './domain.ts'
 import type { MailAddress } from './smtp.ts'
 

@@ -1,5 +1,5 @@
-import type { Mailer } from '../../domain/messages/providers.ts'
-import type { Outbox } from '../../domain/ports.ts'
+import type { Outbox } from '../../domain/ground/ports.ts'
+import type { Mailer } from '../../domain/ground/providers.ts'
 
 export function createOutboxMailer(outbox: Outbox): Mailer {
   return {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { createTransport } from 'nodemailer'
-import { email } from '../../domain/contact.ts'
-import type { Mail, Mailer, Outcome } from '../../domain/messages/providers.ts'
+import { email } from '../../domain/ground/contact.ts'
+import type { Mail, Mailer, Outcome } from '../../domain/ground/providers.ts'
 import { toAsciiDomain } from './domain.ts'
 
 export interface SmtpSettings {

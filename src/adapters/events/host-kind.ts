@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import type { HostKindOf } from '../../domain/events/webhook-url.ts'
+import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
 
 /** Its base and the length of its prefix. */
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]

@@ -1,8 +1,13 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
-import type { SentEvent } from '../../domain/events/event-delivery.ts'
-import type { Webhook } from '../../domain/events/webhook-events.ts'
-import { type HostKindOf, hostOf, mayConnect, webhookUrlProblem } from '../../domain/events/webhook-url.ts'
+import type { Webhook } from '../../domain/ground/webhook-events.ts'
+import type { SentEvent } from '../../domain/integration/event-delivery.ts'
+import {
+  type HostKindOf,
+  hostOf,
+  mayConnect,
+  webhookUrlProblem,
+} from '../../domain/integration/webhook-url.ts'
 import { signedHeaders, webhookKey } from '../crypto/standard-webhooks.ts'
 import { openSocket, postOn } from './socket-post.ts'
 

@@ -1,5 +1,5 @@
-import { type Body, isObject } from '../../domain/body.ts'
-import { Failure, failureMessages } from '../../domain/failures.ts'
+import { type Body, isObject } from '../../domain/ground/body.ts'
+import { Failure, failureMessages } from '../../domain/ground/failures.ts'
 
 /** Design D4. */
 export const maxBodyBytes = 256 * 1024

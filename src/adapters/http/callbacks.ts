@@ -1,15 +1,15 @@
 import { Elysia } from 'elysia'
-import type { RequestContext } from '../../domain/events/request-context.ts'
-import type { FailureKind } from '../../domain/failures.ts'
 import {
   type CallbackPorts,
   type ReportRejection,
   reportReader,
   takeReports,
-} from '../../domain/messages/delivery-reports.ts'
-import type { CallbackRequest } from '../../domain/messages/providers.ts'
-import { onceAMinute } from '../../domain/once-a-minute.ts'
-import type { Log } from '../../domain/ports.ts'
+} from '../../domain/delivery/delivery-reports.ts'
+import type { FailureKind } from '../../domain/ground/failures.ts'
+import { onceAMinute } from '../../domain/ground/once-a-minute.ts'
+import type { Log } from '../../domain/ground/ports.ts'
+import type { CallbackRequest } from '../../domain/ground/providers.ts'
+import type { RequestContext } from '../../domain/request/request-context.ts'
 import { readBytes } from './body.ts'
 import { failureOf } from './errors.ts'
 import { type HttpRequests, pathOf } from './http-request.ts'

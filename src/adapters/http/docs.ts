@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import type { BrandWithTexts } from '../../domain/brands/brand.ts'
-import { enabledOwnTemplates } from '../../domain/messages/notify-texts.ts'
+import type { BrandWithTexts } from '../../domain/texts/brand.ts'
+import { enabledOwnTemplates } from '../../domain/texts/notify-texts.ts'
 import { fileAnswer, loadFile, pageFiles, type StaticFile, staticRoutes } from '../pages/static.ts'
 import docsCss from './docs/docs.css' with { type: 'text' }
 

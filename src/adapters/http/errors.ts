@@ -1,4 +1,9 @@
-import { Failure, type FailureKind, type FailureReason, type RecipientStatus } from '../../domain/failures.ts'
+import {
+  Failure,
+  type FailureKind,
+  type FailureReason,
+  type RecipientStatus,
+} from '../../domain/ground/failures.ts'
 
 const statuses: Readonly<Record<FailureKind, number>> = {
   validation_error: 400,

@@ -1,6 +1,6 @@
-import { newRequestContext, type RequestContext } from '../../domain/events/request-context.ts'
-import type { Failure } from '../../domain/failures.ts'
-import type { Clock } from '../../domain/time.ts'
+import type { Failure } from '../../domain/ground/failures.ts'
+import type { Clock } from '../../domain/ground/time.ts'
+import { newRequestContext, type RequestContext } from '../../domain/request/request-context.ts'
 import { newRequestId } from '../crypto/secrets.ts'
 import { clientIp, isTrustedProxy, type Network, untrustedNetwork } from './client-ip.ts'
 

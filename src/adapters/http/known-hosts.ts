@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { bareHost, isLoopback } from '../../config/settings.ts'
-import { Failure } from '../../domain/failures.ts'
+import { Failure } from '../../domain/ground/failures.ts'
 
 export type IsKnownHost = (host: string | undefined) => boolean
 

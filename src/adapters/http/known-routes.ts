@@ -1,4 +1,4 @@
-import { Failure, failureMessages } from '../../domain/failures.ts'
+import { Failure, failureMessages } from '../../domain/ground/failures.ts'
 import { pathOf } from './http-request.ts'
 
 interface KnownRoute {

@@ -1,14 +1,14 @@
-import { type EventType, eventTypes } from '../../domain/events/webhook-events.ts'
 import {
   Failure,
   type FailureDetails,
   type FailureKind,
   type FailureReason,
   failureMessages,
-} from '../../domain/failures.ts'
-import { notifySizes } from '../../domain/messages/notify.ts'
-import type { enabledOwnTemplates } from '../../domain/messages/notify-texts.ts'
-import { sampleOf } from '../../domain/messages/variables.ts'
+} from '../../domain/ground/failures.ts'
+import { type EventType, eventTypes } from '../../domain/ground/webhook-events.ts'
+import { notifySizes } from '../../domain/notify/notify.ts'
+import type { enabledOwnTemplates } from '../../domain/texts/notify-texts.ts'
+import { sampleOf } from '../../domain/texts/variables.ts'
 import { maxBodyBytes, maxCodeBodyBytes } from './body.ts'
 import type { Named, Parameter } from './docs/description.ts'
 import { errorAnswer } from './errors.ts'

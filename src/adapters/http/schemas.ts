@@ -1,12 +1,12 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { EventType } from '../../domain/events/webhook-events.ts'
-import { type FailureReason, failureReasons } from '../../domain/failures.ts'
+import { type FailureReason, failureReasons } from '../../domain/ground/failures.ts'
+import { messageStatuses } from '../../domain/ground/providers.ts'
+import type { EventType } from '../../domain/ground/webhook-events.ts'
 import { requestSizes } from '../../domain/integration/integration.ts'
-import { variableTypes } from '../../domain/messages/brand-texts.ts'
-import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
-import { messageStatuses } from '../../domain/messages/providers.ts'
-import { notifyTemplates, type Template } from '../../domain/messages/templates.ts'
-import type { VariableRule } from '../../domain/messages/variables.ts'
+import { mailFields, notifySizes, smsFields } from '../../domain/notify/notify.ts'
+import { variableTypes } from '../../domain/texts/brand-texts.ts'
+import { notifyTemplates, type Template } from '../../domain/texts/templates.ts'
+import type { VariableRule } from '../../domain/texts/variables.ts'
 
 // For the API description only. The domain validates requests, since the order of its checks is part of the contract.
 // Generators ignore `if`, `not` and `patternProperties`, so alternatives are unions of complete objects.

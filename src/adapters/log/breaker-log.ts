@@ -1,5 +1,5 @@
-import type { BreakerChange } from '../../domain/messages/breaker.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { BreakerChange } from '../../domain/delivery/breaker.ts'
+import type { Log } from '../../domain/ground/ports.ts'
 
 export function breakerLog(log: Log): (change: BreakerChange) => void {
   return ({ provider, state, ...details }) => {

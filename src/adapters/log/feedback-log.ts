@@ -1,7 +1,7 @@
-import type { FeedbackResult } from '../../domain/messages/conversion-feedback.ts'
-import { onceAMinute } from '../../domain/once-a-minute.ts'
-import type { Log } from '../../domain/ports.ts'
-import type { Stopwatch } from '../../domain/time.ts'
+import type { FeedbackResult } from '../../domain/delivery/conversion-feedback.ts'
+import { onceAMinute } from '../../domain/ground/once-a-minute.ts'
+import type { Log } from '../../domain/ground/ports.ts'
+import type { Stopwatch } from '../../domain/ground/time.ts'
 
 /** At most one line a minute for each provider, with the number of failures since the previous line. */
 export function feedbackLog(log: Log, stopwatch: Stopwatch): (result: FeedbackResult) => void {

@@ -1,6 +1,6 @@
-import type { Attempt } from '../../domain/events/request-context.ts'
-import type { RequestListener } from '../../domain/events/request-ended.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ground/ports.ts'
+import type { Attempt } from '../../domain/request/request-context.ts'
+import type { RequestListener } from '../../domain/request/request-ended.ts'
 
 const refusals: ReadonlySet<number> = new Set([401, 403, 429])
 

@@ -1,5 +1,5 @@
 import { Histogram, type Registry } from 'prom-client'
-import type { Distribution } from '../../domain/events/distribution.ts'
+import type { Distribution } from '../../domain/log/distribution.ts'
 
 /** For values counted in another thread, or at almost no cost per observation. */
 export class DistributionHistogram extends Histogram {

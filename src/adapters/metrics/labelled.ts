@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
-import { type Distribution, newDistribution, observe } from '../../domain/events/distribution.ts'
+import { type Distribution, newDistribution, observe } from '../../domain/log/distribution.ts'
 import { DistributionHistogram } from './distribution-histogram.ts'
 
 // Counted without prom-client until a scrape, since it sorts and hashes the labels of each observation.

@@ -1,10 +1,10 @@
-import type { Distribution } from '../../domain/events/distribution.ts'
-import type { RequestContext } from '../../domain/events/request-context.ts'
-import type { RequestListener } from '../../domain/events/request-ended.ts'
-import type { Breakers } from '../../domain/messages/breaker.ts'
-import type { FeedbackResult } from '../../domain/messages/conversion-feedback.ts'
-import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
-import type { Mailer, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
+import type { Breakers } from '../../domain/delivery/breaker.ts'
+import type { FeedbackResult } from '../../domain/delivery/conversion-feedback.ts'
+import type { DeliveryReportState } from '../../domain/delivery/delivery-reports.ts'
+import type { Mailer, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
+import type { Distribution } from '../../domain/log/distribution.ts'
+import type { RequestContext } from '../../domain/request/request-context.ts'
+import type { RequestListener } from '../../domain/request/request-ended.ts'
 
 export interface MetricSources {
   readonly build: { readonly version: string; readonly bun: string; readonly database: string }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Failure } from '../../domain/failures.ts'
+import { Failure } from '../../domain/ground/failures.ts'
 import { showsToken } from '../pages/bearer.ts'
 import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
 

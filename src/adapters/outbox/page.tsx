@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Channel } from '../../domain/contact.ts'
-import type { OutboxEntry } from '../../domain/ports.ts'
+import type { Channel } from '../../domain/ground/contact.ts'
+import type { OutboxEntry } from '../../domain/ground/ports.ts'
 import {
   Brandmark,
   CopyButton,

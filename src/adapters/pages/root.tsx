@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import type { ContextOf } from '../../domain/events/request-context.ts'
+import type { ContextOf } from '../../domain/request/request-context.ts'
 import { singlePage } from './components.tsx'
 import { headersOf, pageFiles, pagePolicy, staticRoutes } from './static.ts'
 

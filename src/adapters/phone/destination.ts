@@ -1,6 +1,6 @@
 import { AsYouType } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
-import type { Destination, NumberKind } from '../../domain/destinations/destination.ts'
+import type { Destination, NumberKind } from '../../domain/delivery/destination.ts'
 
 // libphonenumber's numbering plans, compiled once per calling code: its parser takes some 15 µs a number.
 

@@ -5,7 +5,7 @@ import parsePhoneNumber, {
   type PhoneNumber,
 } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
-import type { ReadE164 } from '../../domain/contact.ts'
+import type { ReadE164 } from '../../domain/ground/contact.ts'
 import { isE164 } from './destination.ts'
 
 export function isRegion(code: string): code is CountryCode {

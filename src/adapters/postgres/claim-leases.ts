@@ -1,6 +1,6 @@
-import type { Grant, LimitCount, StoredClaim } from '../../domain/otp/limits.ts'
-import { clockToleranceMs } from '../../domain/ports.ts'
-import type { EpochMs } from '../../domain/time.ts'
+import { clockToleranceMs } from '../../domain/ground/ports.ts'
+import type { EpochMs } from '../../domain/ground/time.ts'
+import type { Grant, LimitCount, StoredClaim } from '../../domain/limits/limits.ts'
 
 // A lease is a part of a limit's window that this node took from the database in advance. The count in the
 // database includes the units of all leases, so the nodes together never pass the limit. The unused units of a

@@ -1,7 +1,7 @@
 import { eq, getTableColumns, is, Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
-import type { Counted } from '../../domain/events/stats.ts'
-import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
+import type { MessageReport } from '../../domain/delivery/delivery-reports.ts'
+import type { Counted } from '../../domain/log/stats.ts'
 import {
   bestReports,
   outranks,

@@ -1,5 +1,5 @@
+import type { Grant, LimitCount, LimitDecision, StoredClaim } from '../../domain/limits/limits.ts'
 import { type BudgetCounters, counterOf } from '../../domain/money/budgets.ts'
-import type { Grant, LimitCount, LimitDecision, StoredClaim } from '../../domain/otp/limits.ts'
 import { otpSteps } from '../../domain/otp/state.ts'
 import { ClaimLeases, isLeasable } from './claim-leases.ts'
 import type { Database } from './database.ts'

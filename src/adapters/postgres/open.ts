@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import type { Log } from '../../domain/ports.ts'
-import type { Clock } from '../../domain/time.ts'
+import type { Log } from '../../domain/ground/ports.ts'
+import type { Clock } from '../../domain/ground/time.ts'
 import { isHashOf } from '../crypto/secrets.ts'
 import { forgetRecipient } from '../store/forget.ts'
 import type { OpenStore, Storage } from '../store/store.ts'

@@ -1,4 +1,4 @@
-import type { LimitDecision } from '../../domain/otp/limits.ts'
+import type { LimitDecision } from '../../domain/limits/limits.ts'
 import { otpSteps, type State, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore, Verdict } from '../../domain/otp/store.ts'
 import type { Database } from './database.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import type { Subject } from '../../domain/otp/limits.ts'
+import type { Subject } from '../../domain/limits/limits.ts'
 import { effectStatements } from '../store/effects.ts'
 import { type RecordChanges, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
 import type { Orm } from '../store/statements.ts'

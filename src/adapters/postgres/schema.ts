@@ -13,10 +13,10 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core'
-import type { TemplateRegistration } from '../../domain/brands/brand.ts'
-import type { StatKey } from '../../domain/events/stats.ts'
-import type { EventType, PreviousSecret } from '../../domain/events/webhook-events.ts'
-import type { AuditAction } from '../../domain/operator/audit.ts'
+import type { AuditAction } from '../../domain/ground/audit.ts'
+import type { EventType, PreviousSecret } from '../../domain/ground/webhook-events.ts'
+import type { StatKey } from '../../domain/log/stats.ts'
+import type { TemplateRegistration } from '../../domain/texts/brand.ts'
 import { asJson } from './text.ts'
 
 // See the SQLite schema. The first key column of codes_and_limits, requests and attempts distributes their

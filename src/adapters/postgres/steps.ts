@@ -1,4 +1,4 @@
-import type { Subject } from '../../domain/otp/limits.ts'
+import type { Subject } from '../../domain/limits/limits.ts'
 import type { State } from '../../domain/otp/state.ts'
 import { DatabaseUnavailable, type Pool } from './pool.ts'
 import { ofOneKey, ofSeveralKeys } from './record-statements.ts'

@@ -1,5 +1,5 @@
 import { lte, type SQL, sql } from 'drizzle-orm'
-import { statSteps } from '../../domain/events/stats.ts'
+import { statSteps } from '../../domain/log/stats.ts'
 import { deletion, expiredDeletions } from '../store/expiry-cleanup.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
 import { verifiedRetentionMs } from '../store/verified-numbers.ts'

@@ -1,7 +1,7 @@
 import { AwsV4Signer } from 'aws4fetch'
 import { declare } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
-import type { Clock } from '../../domain/time.ts'
+import type { Clock } from '../../domain/ground/time.ts'
 import { type HttpResult, post } from './http.ts'
 
 export const awsSettings = declare('AWS', {

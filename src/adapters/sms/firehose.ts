@@ -1,10 +1,6 @@
 import { gunzipSync } from 'node:zlib'
-import { Failure, invalid } from '../../domain/failures.ts'
-import type {
-  CallbackRequest,
-  DeliveryReport,
-  DeliveryReportReader,
-} from '../../domain/messages/providers.ts'
+import { Failure, invalid } from '../../domain/ground/failures.ts'
+import type { CallbackRequest, DeliveryReport, DeliveryReportReader } from '../../domain/ground/providers.ts'
 import { isSame } from './reading.ts'
 
 const maxUnpackedBytes = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../domain/messages/providers.ts'
+import type { Outcome } from '../../domain/ground/providers.ts'
 import type { Meaning } from './provider.ts'
 
 export type HttpResult =

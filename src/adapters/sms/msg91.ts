@@ -1,6 +1,6 @@
 import { declare } from '../../config/setting.ts'
-import { invalid } from '../../domain/failures.ts'
-import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
+import { invalid } from '../../domain/ground/failures.ts'
+import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, reportJson } from './reading.ts'

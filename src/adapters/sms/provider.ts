@@ -1,8 +1,8 @@
 import type { Setting } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
-import type { Outcome, RejectionScope, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
-import type { Outbox } from '../../domain/ports.ts'
-import type { Clock } from '../../domain/time.ts'
+import type { Outbox } from '../../domain/ground/ports.ts'
+import type { Outcome, RejectionScope, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
+import type { Clock } from '../../domain/ground/time.ts'
 
 export interface ProviderTools {
   readonly now: Clock

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { invalid } from '../../domain/failures.ts'
+import { invalid } from '../../domain/ground/failures.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 

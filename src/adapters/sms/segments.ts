@@ -1,5 +1,5 @@
 import { SegmentedMessage } from 'sms-segments-calculator'
-import type { Segments } from '../../domain/messages/providers.ts'
+import type { Segments } from '../../domain/ground/providers.ts'
 
 /** GSM 03.38; each character is one septet. */
 const basicAlphabet = /^[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà]*$/

@@ -1,6 +1,6 @@
 import { declare } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
-import type { DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
+import type { DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { awsSettings, readAccount, signedPost } from './aws.ts'
 import { firehoseReader } from './firehose.ts'
 import { meaningOfStatus } from './http.ts'

@@ -1,6 +1,6 @@
 import { declare } from '../../config/setting.ts'
-import { Failure, invalid } from '../../domain/failures.ts'
-import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/messages/providers.ts'
+import { Failure, invalid } from '../../domain/ground/failures.ts'
+import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/ground/providers.ts'
 import { signedHeaders, webhookSignature } from '../crypto/standard-webhooks.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type SmsProviderSpec } from './provider.ts'

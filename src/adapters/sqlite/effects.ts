@@ -1,4 +1,4 @@
-import type { Effect } from '../../domain/effects.ts'
+import type { Effect } from '../../domain/limits/effects.ts'
 import { effectStatements } from '../store/effects.ts'
 import type { Orm } from '../store/statements.ts'
 import type { Database } from './database.ts'

@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
+import type { MessageReport } from '../../domain/delivery/delivery-reports.ts'
 import {
   bestReports,
   outranks,

@@ -1,8 +1,8 @@
 import { realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
+import type { Clock } from '../../domain/ground/time.ts'
 import { OperatorError } from '../../domain/operator/operator.ts'
-import type { Clock } from '../../domain/time.ts'
 import {
   columnsByTable,
   comparedKeys,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Recipient } from '../../domain/contact.ts'
-import type { Actor } from '../../domain/operator/audit.ts'
+import type { Actor } from '../../domain/ground/audit.ts'
+import type { Recipient } from '../../domain/ground/contact.ts'
 import type { StoreDatabase } from '../store/database.ts'
 import { batch, type Forgotten, forgetRecipient } from '../store/forget.ts'
 import type { Database } from './database.ts'

@@ -1,4 +1,4 @@
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ground/ports.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { type Database, openDatabase } from './database.ts'

@@ -1,6 +1,6 @@
 import type Driver from 'better-sqlite3'
 import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
-import type { Subject } from '../../domain/otp/limits.ts'
+import type { Subject } from '../../domain/limits/limits.ts'
 import { otpSteps, type Steps, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 import { type RecordRow, Records } from '../store/records.ts'

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { check, index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import type { TemplateRegistration } from '../../domain/brands/brand.ts'
-import type { StatKey } from '../../domain/events/stats.ts'
-import type { EventType, PreviousSecret } from '../../domain/events/webhook-events.ts'
-import type { AuditAction } from '../../domain/operator/audit.ts'
+import type { AuditAction } from '../../domain/ground/audit.ts'
+import type { EventType, PreviousSecret } from '../../domain/ground/webhook-events.ts'
+import type { StatKey } from '../../domain/log/stats.ts'
+import type { TemplateRegistration } from '../../domain/texts/brand.ts'
 
 // Instants are epoch milliseconds. `subject` is a keyed hash. Only the outbox has readable recipients.
 

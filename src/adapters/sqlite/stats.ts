@@ -1,5 +1,5 @@
 import { and, eq, getTableColumns, lt, sql } from 'drizzle-orm'
-import { type Counted, statSteps } from '../../domain/events/stats.ts'
+import { type Counted, statSteps } from '../../domain/log/stats.ts'
 import { statRows } from '../store/stat-buffer.ts'
 import type { Database } from './database.ts'
 import { preparedUpsert } from './prepared.ts'

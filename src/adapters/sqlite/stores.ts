@@ -1,7 +1,7 @@
 import type Driver from 'better-sqlite3'
 import { inArray, sql } from 'drizzle-orm'
 import { ExecuteResultSync } from 'drizzle-orm/sqlite-core'
-import type { Clock } from '../../domain/time.ts'
+import type { Clock } from '../../domain/ground/time.ts'
 import type { Changes, StoreDatabase } from '../store/database.ts'
 import { type Orm, run, type Statement, type Steps } from '../store/statements.ts'
 import type { Database } from './database.ts'

@@ -1,5 +1,5 @@
 import Driver from 'better-sqlite3'
-import { newDistribution, observe } from '../../domain/events/distribution.ts'
+import { newDistribution, observe } from '../../domain/log/distribution.ts'
 import type { WriterStats } from '../store/store.ts'
 
 /** A transaction can't wait for a promise. */

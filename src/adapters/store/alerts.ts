@@ -1,7 +1,7 @@
 import { and, asc, count, desc, eq, gt, gte, inArray, lte, or } from 'drizzle-orm'
-import type { Alert, AlertChannel } from '../../domain/money/alert.ts'
-import { type AlertStore, leaseMs, requestIntervalMs, retryDelaysMs } from '../../domain/money/alerts.ts'
-import { clockToleranceMs } from '../../domain/ports.ts'
+import type { Alert, AlertChannel } from '../../domain/ground/alert.ts'
+import { clockToleranceMs } from '../../domain/ground/ports.ts'
+import { type AlertStore, leaseMs, requestIntervalMs, retryDelaysMs } from '../../domain/health/alerts.ts'
 import type { AlertDeliveryRow, StoreDatabase, Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 

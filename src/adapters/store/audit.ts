@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, gte, inArray, like, lt, notInArray } from 'drizzle-orm'
-import { type AuditEntry, type AuditReader, signInActions } from '../../domain/operator/audit.ts'
+import { type AuditEntry, type AuditReader, signInActions } from '../../domain/ground/audit.ts'
 import type { AuditRow, StoreDatabase } from './database.ts'
 
 export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): AuditReader {

@@ -1,7 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
-import { type BrandWithTexts, nameKey } from '../../domain/brands/brand.ts'
-import { BrandTexts, noTexts } from '../../domain/messages/brand-texts.ts'
 import type { BrandStore, Decision } from '../../domain/operator/operator.ts'
+import { type BrandWithTexts, nameKey } from '../../domain/texts/brand.ts'
+import { BrandTexts, noTexts } from '../../domain/texts/brand-texts.ts'
 import {
   type BrandRow,
   cached,

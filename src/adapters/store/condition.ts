@@ -1,20 +1,20 @@
 import type { Migration } from '../../../drizzle/migration.ts'
-import type { ClockStep } from '../../domain/clock-watch.ts'
-import { type DestinationRule, destinationActions } from '../../domain/destinations/destination.ts'
-import type { RejectionCount } from '../../domain/events/rejections.ts'
-import { wayName } from '../../domain/events/stats.ts'
+import { type Role, roles } from '../../domain/accounts/accounts.ts'
+import { type DestinationRule, destinationActions } from '../../domain/delivery/destination.ts'
+import type { ClockStep } from '../../domain/ground/clock-watch.ts'
 import {
   attemptsWindowMs,
   type MinuteOfAttempts,
   minutesOfAttempts,
   type Reported,
 } from '../../domain/health/conditions.ts'
-import { variableTypes } from '../../domain/messages/brand-texts.ts'
-import type { DltBrand } from '../../domain/messages/dlt.ts'
+import type { RejectionCount } from '../../domain/log/rejections.ts'
+import { wayName } from '../../domain/log/stats.ts'
 import { type Budget, budgetPeriods, counterOf } from '../../domain/money/budgets.ts'
-import { type Role, roles } from '../../domain/operator/accounts.ts'
 import { smsRouteNames } from '../../domain/operator/destinations.ts'
-import type { ReviewNumber } from '../../domain/otp/review-number.ts'
+import type { ReviewNumber } from '../../domain/policy/review-number.ts'
+import { variableTypes } from '../../domain/texts/brand-texts.ts'
+import type { DltBrand } from '../../domain/texts/dlt.ts'
 import { textsOf } from './brands.ts'
 import { timeOfId } from './event-rows.ts'
 

@@ -1,12 +1,12 @@
-import { longestReason } from '../../domain/events/message-events.ts'
-import { type Counted, reportStat } from '../../domain/events/stats.ts'
-import type { NewEvent } from '../../domain/events/webhook-events.ts'
 import {
   type DeliveryReportState,
   type MessageReport,
   type ReportChange,
   reportRanks,
-} from '../../domain/messages/delivery-reports.ts'
+} from '../../domain/delivery/delivery-reports.ts'
+import { longestReason } from '../../domain/delivery/message-events.ts'
+import type { NewEvent } from '../../domain/ground/webhook-events.ts'
+import { type Counted, reportStat } from '../../domain/log/stats.ts'
 import { StatBuffer } from './stat-buffer.ts'
 
 /** Sorted by key, the order in which all servers lock them. */

@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm'
-import type { Effect } from '../../domain/effects.ts'
-import type { NewEvent } from '../../domain/events/webhook-events.ts'
+import type { NewEvent } from '../../domain/ground/webhook-events.ts'
+import type { Effect } from '../../domain/limits/effects.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import { givenRows, type Orm, replacing, type Statement } from './statements.ts'

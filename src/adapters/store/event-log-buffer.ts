@@ -1,5 +1,5 @@
-import type { SavedRequest, SaveRequest } from '../../domain/events/event-log.ts'
-import type { StatKey } from '../../domain/events/stats.ts'
+import type { SavedRequest, SaveRequest } from '../../domain/log/event-log.ts'
+import type { StatKey } from '../../domain/log/stats.ts'
 import type { EventLogStore } from './event-log.ts'
 import { type EventLogEntry, eventLogEntry } from './event-rows.ts'
 import { StatBuffer } from './stat-buffer.ts'

@@ -1,9 +1,9 @@
-import type { Delivery, RequestTrace, SavedRequest } from '../../domain/events/event-log.ts'
-import type { Attempt, LimitStatus, Operation } from '../../domain/events/request-context.ts'
-import { isFlag, isReview } from '../../domain/events/request-context.ts'
-import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
-import { limitNames } from '../../domain/otp/limits.ts'
-import type { EpochMs } from '../../domain/time.ts'
+import type { DeliveryReportState } from '../../domain/delivery/delivery-reports.ts'
+import type { EpochMs } from '../../domain/ground/time.ts'
+import { limitNames } from '../../domain/limits/limits.ts'
+import type { Delivery, RequestTrace, SavedRequest } from '../../domain/log/event-log.ts'
+import type { Attempt, LimitStatus, Operation } from '../../domain/request/request-context.ts'
+import { isFlag, isReview } from '../../domain/request/request-context.ts'
 
 // `requests` also has each first attempt. The delivery log is the union of both tables.
 

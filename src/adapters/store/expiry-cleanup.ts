@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
-import { erasedAt } from '../../domain/messages/queue.ts'
-import { longestLifetimeMs } from '../../domain/messages/queue-body.ts'
-import type { Log } from '../../domain/ports.ts'
-import { dayMs, hourMs } from '../../domain/time.ts'
+import type { Log } from '../../domain/ground/ports.ts'
+import { dayMs, hourMs } from '../../domain/ground/time.ts'
+import { erasedAt } from '../../domain/notify/queue.ts'
+import { longestLifetimeMs } from '../../domain/notify/queue-body.ts'
 import { firstIdOf } from './event-rows.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 

@@ -1,6 +1,6 @@
 import { and, type Column, count, gt, inArray, isNull, lte, type SQL, sql, type Table } from 'drizzle-orm'
-import { mask, type Recipient } from '../../domain/contact.ts'
-import type { Actor } from '../../domain/operator/audit.ts'
+import type { Actor } from '../../domain/ground/audit.ts'
+import { mask, type Recipient } from '../../domain/ground/contact.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import type { RequestRow } from './event-rows.ts'

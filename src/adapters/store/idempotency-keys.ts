@@ -1,5 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { type IdempotencyKeys, keyLimitName } from '../../domain/idempotency.ts'
+import { type IdempotencyKeys, keyLimitName } from '../../domain/limits/idempotency-store.ts'
 import type { StoreDatabase } from './database.ts'
 import { run } from './statements.ts'
 

@@ -1,6 +1,6 @@
 import { count, desc, eq, max, ne } from 'drizzle-orm'
+import { requestAlert, requestKind } from '../../domain/health/alerts.ts'
 import type { IntegrationRequests } from '../../domain/integration/integration.ts'
-import { requestAlert, requestKind } from '../../domain/money/alerts.ts'
 import type { IntegrationRequestStore } from '../../domain/operator/operator.ts'
 import { addAlert } from './alerts.ts'
 import type { StoreDatabase } from './database.ts'

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
 import { and, asc, eq, isNull, sql } from 'drizzle-orm'
+import type { Apps } from '../../domain/ground/ports.ts'
+import type { Clock } from '../../domain/ground/time.ts'
+import { isAppId, maxApiKeyLength } from '../../domain/limits/credentials.ts'
 import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/operator.ts'
-import { isAppId, maxApiKeyLength } from '../../domain/otp/credentials.ts'
-import type { Apps } from '../../domain/ports.ts'
-import type { Clock } from '../../domain/time.ts'
 import { cached, type KeyRow, type StoreDatabase } from './database.ts'
 
 export interface KeyStore extends AppStore {

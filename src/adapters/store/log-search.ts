@@ -25,7 +25,7 @@ import {
   type LogFilter,
   type PageOfLog,
   type Place,
-} from '../../domain/events/log-search.ts'
+} from '../../domain/log/log-search.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import { firstIdOf, timeOfId } from './event-rows.ts'
 

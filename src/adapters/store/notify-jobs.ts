@@ -1,4 +1,5 @@
 import { and, asc, count, eq, gt, inArray, isNotNull, lte, min, or, sql } from 'drizzle-orm'
+import { queueCounter } from '../../domain/limits/limits.ts'
 import {
   attemptsOfLostTry,
   type DueJob,
@@ -7,8 +8,7 @@ import {
   type NotifyJob,
   type NotifyJobStore,
   type NotifyOrder,
-} from '../../domain/messages/queue.ts'
-import { queueCounter } from '../../domain/otp/limits.ts'
+} from '../../domain/notify/queue.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import { eventInsert } from './effects.ts'

@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, inArray, isNull } from 'drizzle-orm'
-import { actorName, requestMailActions } from '../../domain/operator/audit.ts'
+import { actorName, requestMailActions } from '../../domain/ground/audit.ts'
 import type { OperatorStore } from '../../domain/operator/operator.ts'
 import { auditRow } from './audit.ts'
 import { readBrand, saveBrand } from './brands.ts'

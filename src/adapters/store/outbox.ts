@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { and, asc, desc, eq, gt } from 'drizzle-orm'
-import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
+import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ground/ports.ts'
 import type { MessageRow, StoreDatabase } from './database.ts'
 
 /** Messages may come from other processes, so a waiting reader polls. */

@@ -1,5 +1,5 @@
-import type { Effect } from '../../domain/effects.ts'
-import type { LimitCount, Subject } from '../../domain/otp/limits.ts'
+import type { Effect } from '../../domain/limits/effects.ts'
+import type { LimitCount, Subject } from '../../domain/limits/limits.ts'
 import type { Code, State } from '../../domain/otp/state.ts'
 
 /** A limit has a count, a code has the other columns. Instants are epoch milliseconds. */

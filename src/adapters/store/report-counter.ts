@@ -1,10 +1,10 @@
-import { lateStat, rejectedStat, type StatKey } from '../../domain/events/stats.ts'
 import {
   type DeliveredMessage,
   type ReportChange,
   type ReportedMessage,
   requestIdOfKey,
-} from '../../domain/messages/delivery-reports.ts'
+} from '../../domain/delivery/delivery-reports.ts'
+import { lateStat, rejectedStat, type StatKey } from '../../domain/log/stats.ts'
 
 /** How long reports wait to be counted together. A crash can lose these counts. */
 const gatherMs = 5000

@@ -3,9 +3,9 @@ import {
   type DeliveredMessage,
   type ReportedMessage,
   requestIdOfKey,
-} from '../../domain/messages/delivery-reports.ts'
-import { clockToleranceMs } from '../../domain/ports.ts'
-import { minuteMs } from '../../domain/time.ts'
+} from '../../domain/delivery/delivery-reports.ts'
+import { clockToleranceMs } from '../../domain/ground/ports.ts'
+import { minuteMs } from '../../domain/ground/time.ts'
 import type { StoreDatabase } from './database.ts'
 import { type AttemptRow, firstIdOf } from './event-rows.ts'
 

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, lte, sql } from 'drizzle-orm'
-import type { Account, AccountRow, Passkey } from '../../domain/operator/accounts.ts'
-import type { ConsoleStore } from '../../domain/operator/sessions.ts'
+import type { Account, AccountRow, Passkey } from '../../domain/accounts/accounts.ts'
+import type { ConsoleStore } from '../../domain/accounts/sessions.ts'
 import { auditRow } from './audit.ts'
 import { cached, type RecoveryCodeRow, type StoreDatabase, type Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'

@@ -1,5 +1,5 @@
-import type { Breakers } from '../../domain/messages/breaker.ts'
-import type { Clock } from '../../domain/time.ts'
+import type { Breakers } from '../../domain/delivery/breaker.ts'
+import type { Clock } from '../../domain/ground/time.ts'
 import type { OpenCircuits } from './store.ts'
 
 /** Best effort: a server that misses a change detects the failure itself. */

@@ -1,4 +1,4 @@
-import { type Counted, type StatKey, statSteps } from '../../domain/events/stats.ts'
+import { type Counted, type StatKey, statSteps } from '../../domain/log/stats.ts'
 
 /** Equal events of a minute share a row. */
 export class StatBuffer {

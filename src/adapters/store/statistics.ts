@@ -1,6 +1,10 @@
 import { and, eq, gte, inArray, like, lt, max, ne, or, sql } from 'drizzle-orm'
-import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/events/rejections.ts'
-import type { LastFailures, LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
+import { dayMs, minuteMs } from '../../domain/ground/time.ts'
+import type { CountryHistory } from '../../domain/guard/bucket.ts'
+import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
+import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
+import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
+import type { LastFailures, LastHour, Period, Statistics } from '../../domain/log/statistics.ts'
 import {
   type Counted,
   guardCountOf,
@@ -12,12 +16,8 @@ import {
   spendOf,
   stepsOf,
   wayName,
-} from '../../domain/events/stats.ts'
-import type { CountryHistory } from '../../domain/guard/bucket.ts'
-import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
-import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
+} from '../../domain/log/stats.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
-import { dayMs, minuteMs } from '../../domain/time.ts'
 import type { StoreDatabase } from './database.ts'
 
 const historyDays = 14

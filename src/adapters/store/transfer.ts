@@ -1,5 +1,5 @@
 import { type Column, getTableColumns, getTableName, is, Table } from 'drizzle-orm'
-import type { Clock } from '../../domain/time.ts'
+import type { Clock } from '../../domain/ground/time.ts'
 
 export const movedTables = [
   'brands',

@@ -1,4 +1,4 @@
-import { dayMs } from '../../domain/time.ts'
+import { dayMs } from '../../domain/ground/time.ts'
 import type { EventLogEntry, VerifiedNumber } from './event-rows.ts'
 
 /** Design D41: these numbers always pass the guard. */

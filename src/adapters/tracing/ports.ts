@@ -1,7 +1,7 @@
-import type { IdempotencyKeys } from '../../domain/idempotency.ts'
+import type { DeliveryReportStore } from '../../domain/delivery/delivery-reports.ts'
+import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
 import type { IntegrationRequests } from '../../domain/integration/integration.ts'
-import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
-import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
+import type { IdempotencyKeys } from '../../domain/limits/idempotency-store.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 
 export interface Step {

@@ -23,9 +23,9 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import type { RequestContext } from '../../domain/events/request-context.ts'
-import type { RequestEnded } from '../../domain/events/request-ended.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ground/ports.ts'
+import type { RequestContext } from '../../domain/request/request-context.ts'
+import type { RequestEnded } from '../../domain/request/request-ended.ts'
 import { type Step, type StepResult, type TracedPorts, traced } from './ports.ts'
 import type { Sampling, TracingSettings } from './settings.ts'
 

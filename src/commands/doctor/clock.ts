@@ -1,5 +1,5 @@
-import type { ClockStep } from '../../domain/clock-watch.ts'
-import { dayMs } from '../../domain/time.ts'
+import type { ClockStep } from '../../domain/ground/clock-watch.ts'
+import { dayMs } from '../../domain/ground/time.ts'
 import { type Finding, fail, inSeconds, ok, warn } from './finding.ts'
 
 export interface ClockSample {

@@ -1,5 +1,5 @@
 import type { DestinationConfig } from '../../config/destinations.ts'
-import { type DestinationRule, mobileCountryOf } from '../../domain/destinations/destination.ts'
+import { type DestinationRule, mobileCountryOf } from '../../domain/delivery/destination.ts'
 import { ruleName, ruleProblems } from '../../domain/operator/destinations.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 

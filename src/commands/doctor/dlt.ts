@@ -1,6 +1,6 @@
 import { segmentsOf } from '../../adapters/sms/segments.ts'
 import { isTopLevelDomain } from '../../adapters/sms/top-level-domains.ts'
-import { type DltBrand, type DltRule, lintText, registeredTexts } from '../../domain/messages/dlt.ts'
+import { type DltBrand, type DltRule, lintText, registeredTexts } from '../../domain/texts/dlt.ts'
 import { type Finding, warn } from './finding.ts'
 
 const required: readonly DltRule[] = ['entity-id', 'template-id']

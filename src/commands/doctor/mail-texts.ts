@@ -1,6 +1,6 @@
 import { textBeforeCode } from '../../adapters/email/code-in-html.ts'
 import type { PolicyFacts } from '../../adapters/store/condition.ts'
-import { isCodeInText } from '../../domain/messages/text-problems.ts'
+import { isCodeInText } from '../../domain/texts/text-problems.ts'
 import { type Finding, warn } from './finding.ts'
 
 /** Texts that an earlier version stored (design D47). */

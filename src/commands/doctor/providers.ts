@@ -1,11 +1,11 @@
 import { developmentOnly } from '../../adapters/sms/index.ts'
 import type { PolicyFacts } from '../../adapters/store/condition.ts'
 import type { DestinationConfig } from '../../config/destinations.ts'
-import { rejectionSteps } from '../../domain/events/rejections.ts'
-import { isTrouble } from '../../domain/events/statistics.ts'
-import { wayName } from '../../domain/events/stats.ts'
+import { hourMs } from '../../domain/ground/time.ts'
 import { attemptsWindowMs, providerVerdicts } from '../../domain/health/conditions.ts'
-import { hourMs } from '../../domain/time.ts'
+import { rejectionSteps } from '../../domain/log/rejections.ts'
+import { isTrouble } from '../../domain/log/statistics.ts'
+import { wayName } from '../../domain/log/stats.ts'
 import { type Finding, fail, warn } from './finding.ts'
 
 export function providerFindings(

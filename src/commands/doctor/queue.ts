@@ -1,5 +1,5 @@
-import { isLate } from '../../domain/messages/queue.ts'
-import { minuteMs } from '../../domain/time.ts'
+import { minuteMs } from '../../domain/ground/time.ts'
+import { isLate } from '../../domain/notify/queue.ts'
 import { type Finding, warn } from './finding.ts'
 
 /** Design D46. @param oldestJobAt of the queue; null: no job is waiting */

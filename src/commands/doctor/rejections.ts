@@ -1,8 +1,8 @@
 import type { PolicyFacts } from '../../adapters/store/condition.ts'
-import { rejectionSteps, rejectionWords, risingRejections } from '../../domain/events/rejections.ts'
-import { lateWords, rejectedReportsIn, rejectedReportWords } from '../../domain/events/report-problems.ts'
-import { lateCodesIn } from '../../domain/events/stats.ts'
-import { hourMs } from '../../domain/time.ts'
+import { hourMs } from '../../domain/ground/time.ts'
+import { rejectionSteps, rejectionWords, risingRejections } from '../../domain/log/rejections.ts'
+import { lateWords, rejectedReportsIn, rejectedReportWords } from '../../domain/log/report-problems.ts'
+import { lateCodesIn } from '../../domain/log/stats.ts'
 import { type Finding, warn } from './finding.ts'
 
 export function rejectionFindings(counts: PolicyFacts['rejections'], now: number): readonly Finding[] {

@@ -1,5 +1,5 @@
 import { untilWords } from '../../domain/operator/review-numbers.ts'
-import { activeReviewNumbers, type ReviewNumber } from '../../domain/otp/review-number.ts'
+import { activeReviewNumbers, type ReviewNumber } from '../../domain/policy/review-number.ts'
 import { type Finding, found, warn } from './finding.ts'
 
 /** @param all the stored ones */

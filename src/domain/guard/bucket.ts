@@ -1,5 +1,5 @@
-import { isFromBeforeStep } from '../ports.ts'
-import { dayMs, type EpochMs, hourMs } from '../time.ts'
+import { isFromBeforeStep } from '../ground/ports.ts'
+import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
 
 /** Design D41: the time in which a full bucket leaks empty. */
 export const bucketPeriodsMs = {

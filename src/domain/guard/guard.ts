@@ -1,6 +1,6 @@
-import type { GuardPrefix } from '../operator/policy.ts'
-import { isFromBeforeStep, type Log } from '../ports.ts'
-import { type Clock, dayMs, type EpochMs, hourMs } from '../time.ts'
+import { isFromBeforeStep, type Log } from '../ground/ports.ts'
+import { type Clock, dayMs, type EpochMs, hourMs } from '../ground/time.ts'
+import type { GuardPrefix } from '../policy/policy-store.ts'
 import {
   addRow,
   addSuspect,

@@ -1,5 +1,5 @@
-import type { GuardPrefix } from '../operator/policy.ts'
-import { type EpochMs, minuteMs } from '../time.ts'
+import { type EpochMs, minuteMs } from '../ground/time.ts'
+import type { GuardPrefix } from '../policy/policy-store.ts'
 import { type BucketRow, unverifiedAt } from './bucket.ts'
 import type { CountryCodes, GuardCount, GuardTotals } from './counts.ts'
 import type { GuardMode } from './guard.ts'

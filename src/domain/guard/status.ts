@@ -1,5 +1,5 @@
-import type { GuardPrefix } from '../operator/policy.ts'
-import type { EpochMs } from '../time.ts'
+import type { EpochMs } from '../ground/time.ts'
+import type { GuardPrefix } from '../policy/policy-store.ts'
 import {
   type Bucket,
   type BucketKind,

@@ -1,8 +1,8 @@
-import { type Alert, budgetKind } from '../money/alert.ts'
-import type { AlertStore, AlertTarget } from '../money/alerts.ts'
+import { type Alert, budgetKind } from '../ground/alert.ts'
+import type { Log } from '../ground/ports.ts'
+import { type Clock, type EpochMs, minuteMs } from '../ground/time.ts'
 import type { BudgetStatus } from '../money/budgets.ts'
-import type { Log } from '../ports.ts'
-import { type Clock, type EpochMs, minuteMs } from '../time.ts'
+import type { AlertStore, AlertTarget } from './alerts.ts'
 import {
   budgetAbout,
   budgetCondition,

@@ -1,8 +1,8 @@
-import type { StatKey } from '../events/stats.ts'
-import { failuresToOpen } from '../messages/breaker.ts'
+import { failuresToOpen } from '../delivery/breaker.ts'
+import { type EpochMs, minuteMs } from '../ground/time.ts'
+import type { StatKey } from '../log/stats.ts'
 import { formatMicros } from '../money/amounts.ts'
 import type { BudgetStatus } from '../money/budgets.ts'
-import { type EpochMs, minuteMs } from '../time.ts'
 
 // Problems that last: what they are, and their words for doctor, the overview and alerts.
 

@@ -1,5 +1,5 @@
-import type { Claim } from '../otp/limits.ts'
-import { type EpochMs, hourMs, periodOf } from '../time.ts'
+import { type EpochMs, hourMs, periodOf } from '../ground/time.ts'
+import type { Claim } from '../limits/limits.ts'
 import type { Micros } from './amounts.ts'
 
 export const budgetPeriods = ['day', 'month'] as const

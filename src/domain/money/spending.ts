@@ -1,5 +1,5 @@
-import type { Spend } from '../events/stats.ts'
-import { dayMs, type EpochMs, periodOf } from '../time.ts'
+import { dayMs, type EpochMs, periodOf } from '../ground/time.ts'
+import type { Spend } from '../log/stats.ts'
 import type { Micros } from './amounts.ts'
 
 export interface DaySpend extends Spend {

@@ -1,4 +1,4 @@
-import type { Brands } from '../brands/brand.ts'
+import type { SmsMode } from '../delivery/delivery.ts'
 import {
   countryGroup,
   countryRules,
@@ -11,12 +11,12 @@ import {
   destinationActions,
   mobileCountryOf,
   parseRule,
-} from '../destinations/destination.ts'
-import type { SmsMode } from '../messages/delivery.ts'
-import type { SmsRoute } from '../messages/providers.ts'
-import type { AuditAction, AuditReader, AuditRecord } from './audit.ts'
+} from '../delivery/destination.ts'
+import type { AuditAction, AuditReader, AuditRecord } from '../ground/audit.ts'
+import type { SmsRoute } from '../ground/providers.ts'
+import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
+import type { Brands } from '../texts/brand.ts'
 import { differences, existingBrand, InvalidInput, OperatorError } from './operator.ts'
-import type { PolicyChange, PolicyPorts } from './policy.ts'
 
 export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
 

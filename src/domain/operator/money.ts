@@ -1,13 +1,13 @@
-import { nameKey } from '../brands/brand.ts'
+import type { Actor, AuditEntry } from '../ground/audit.ts'
 import { formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { type Budget, budgetPeriods } from '../money/budgets.ts'
 import { type CheckedPrices, importProblems } from '../money/price-import.ts'
 import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
-import type { Actor, AuditEntry } from './audit.ts'
+import type { PolicyChange } from '../policy/policy-store.ts'
+import { nameKey } from '../texts/brand.ts'
 import { oneOf, type RulePorts } from './destinations.ts'
 import { type AppStore, durationIn, existingBrand, InvalidInput, OperatorError } from './operator.ts'
-import type { PolicyChange } from './policy.ts'
 
 export interface PriceStore {
   rows(): Promise<readonly PriceRow[]>

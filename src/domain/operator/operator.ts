@@ -1,4 +1,11 @@
-import { textProblem } from '../body.ts'
+import type { Actor, AuditEntry, AuditRecord } from '../ground/audit.ts'
+import { textProblem } from '../ground/body.ts'
+import { canonicalTag } from '../ground/languages.ts'
+import type { ApiKey, Secrets } from '../ground/ports.ts'
+import { type Clock, dayMs, type EpochMs, parseDuration } from '../ground/time.ts'
+import type { IntegrationRequestRecord } from '../integration/integration.ts'
+import { isAppId } from '../limits/credentials.ts'
+import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from '../limits/scope.ts'
 import {
   type Brand,
   type BrandList,
@@ -13,15 +20,8 @@ import {
   registrationKeyProblems,
   registrationOf,
   type TemplateRegistration,
-} from '../brands/brand.ts'
-import type { IntegrationRequestRecord } from '../integration/integration.ts'
-import { type BrandText, type DeclaredVariable, noTexts, type TextTarget } from '../messages/brand-texts.ts'
-import { canonicalTag } from '../messages/languages.ts'
-import { isAppId } from '../otp/credentials.ts'
-import type { ApiKey, Secrets } from '../ports.ts'
-import { type Clock, dayMs, type EpochMs, parseDuration } from '../time.ts'
-import type { Actor, AuditEntry, AuditRecord } from './audit.ts'
-import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from './scope.ts'
+} from '../texts/brand.ts'
+import { type BrandText, type DeclaredVariable, noTexts, type TextTarget } from '../texts/brand-texts.ts'
 
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'

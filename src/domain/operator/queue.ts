@@ -1,9 +1,9 @@
-import { messageFailed } from '../events/message-events.ts'
-import type { ListedJob, NotifyJobStore, OperatorChange } from '../messages/queue.ts'
-import { defaultLifetimeMs } from '../messages/queue-body.ts'
-import type { Secrets } from '../ports.ts'
+import { messageFailed } from '../delivery/message-events.ts'
+import type { Secrets } from '../ground/ports.ts'
+import type { ListedJob, NotifyJobStore, OperatorChange } from '../notify/queue.ts'
+import { defaultLifetimeMs } from '../notify/queue-body.ts'
+import type { PolicyPorts } from '../policy/policy-store.ts'
 import { OperatorError } from './operator.ts'
-import type { PolicyPorts } from './policy.ts'
 
 // What operators do with asynchronous notifications (design D46).
 

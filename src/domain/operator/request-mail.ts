@@ -1,11 +1,11 @@
-import { textProblem } from '../body.ts'
+import { longestDeliveryMs } from '../delivery/delivery.ts'
+import { type AuditReader, type AuditRecord, requestMailActions } from '../ground/audit.ts'
+import { textProblem } from '../ground/body.ts'
+import type { Secrets } from '../ground/ports.ts'
+import type { Mailer } from '../ground/providers.ts'
+import { minuteMs } from '../ground/time.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
-import { longestDeliveryMs } from '../messages/delivery.ts'
-import { renderMail } from '../messages/emails.ts'
-import type { Mailer } from '../messages/providers.ts'
-import type { Secrets } from '../ports.ts'
-import { minuteMs } from '../time.ts'
-import { type AuditReader, type AuditRecord, requestMailActions } from './audit.ts'
+import { renderMail } from '../texts/emails.ts'
 import { type ChangePorts, noRequest, OperatorError, requestIdOf } from './operator.ts'
 
 /** To the contact of an integration request. Plain text with placeholders. */

@@ -1,11 +1,11 @@
-import type { Brands } from '../brands/brand.ts'
-import { type Contacts, mask, type Recipient } from '../contact.ts'
-import { reviewNumberAlert } from '../money/alert.ts'
-import { activeReviewNumbers, type ReviewNumber } from '../otp/review-number.ts'
-import type { Secrets } from '../ports.ts'
-import { dayMs } from '../time.ts'
+import { reviewNumberAlert } from '../ground/alert.ts'
+import { type Contacts, mask, type Recipient } from '../ground/contact.ts'
+import type { Secrets } from '../ground/ports.ts'
+import { dayMs } from '../ground/time.ts'
+import type { PolicyPorts } from '../policy/policy-store.ts'
+import { activeReviewNumbers, type ReviewNumber } from '../policy/review-number.ts'
+import type { Brands } from '../texts/brand.ts'
 import { existingBrand, InvalidInput, OperatorError } from './operator.ts'
-import type { PolicyPorts } from './policy.ts'
 
 export const maxReviewNumbers = 10
 export const maxReviewDays = 90

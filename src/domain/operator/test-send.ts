@@ -1,17 +1,15 @@
-import { judged } from '../body.ts'
-import type { Brands, BrandWithTexts } from '../brands/brand.ts'
-import { type Channel, type Contacts, mask, type Recipient } from '../contact.ts'
-import type { DestinationPorts } from '../destinations/decide.ts'
-import {
-  newRequestContext,
-  noteRecipient,
-  type RequestContext,
-  testAppId,
-} from '../events/request-context.ts'
-import type { RequestEnded } from '../events/request-ended.ts'
-import { Failure } from '../failures.ts'
-import { type DeliveryPorts, deliverMail, type SmsMode, type Step, smsSteps } from '../messages/delivery.ts'
-import { renderMail } from '../messages/emails.ts'
+import type { DestinationPorts } from '../delivery/decide.ts'
+import { type DeliveryPorts, deliverMail, type SmsMode, type Step, smsSteps } from '../delivery/delivery.ts'
+import type { Actor } from '../ground/audit.ts'
+import { judged } from '../ground/body.ts'
+import { type Channel, type Contacts, mask, type Recipient } from '../ground/contact.ts'
+import { Failure } from '../ground/failures.ts'
+import type { Secrets } from '../ground/ports.ts'
+import type { Outcome } from '../ground/providers.ts'
+import { claim } from '../limits/claims.ts'
+import { globalLimit, type LimitSettings } from '../limits/limits.ts'
+import { providerHealth } from '../log/provider-health.ts'
+import { Charge } from '../money/charge.ts'
 import {
   giveBackUnspent,
   isScrubbed,
@@ -21,18 +19,20 @@ import {
   sendSms,
   smsParts,
   smsWay,
-} from '../messages/notify-message.ts'
-import type { PreviewSettings } from '../messages/preview.ts'
-import { providerHealth } from '../messages/provider-health.ts'
-import type { Outcome } from '../messages/providers.ts'
-import { sampleMail, sampleSms } from '../messages/sample-message.ts'
-import { Charge } from '../money/charge.ts'
-import { claim } from '../otp/claims.ts'
-import { globalLimit, type LimitSettings } from '../otp/limits.ts'
+} from '../notify/notify-message.ts'
 import type { OtpStore } from '../otp/store.ts'
-import type { ReadPolicy } from '../policy.ts'
-import type { Secrets } from '../ports.ts'
-import type { Actor } from './audit.ts'
+import type { ReadPolicy } from '../policy/policy.ts'
+import {
+  newRequestContext,
+  noteRecipient,
+  type RequestContext,
+  testAppId,
+} from '../request/request-context.ts'
+import type { RequestEnded } from '../request/request-ended.ts'
+import type { Brands, BrandWithTexts } from '../texts/brand.ts'
+import { renderMail } from '../texts/emails.ts'
+import type { PreviewSettings } from '../texts/preview.ts'
+import { sampleMail, sampleSms } from '../texts/sample-message.ts'
 import { freshBrand, InvalidInput, OperatorError, type OperatorStore, requiredBrand } from './operator.ts'
 import { tagOf } from './texts.ts'
 

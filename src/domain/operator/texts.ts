@@ -1,4 +1,5 @@
-import { type BrandWithTexts, nameKey, ownTemplateKeys } from '../brands/brand.ts'
+import { canonicalTag } from '../ground/languages.ts'
+import { type BrandWithTexts, nameKey, ownTemplateKeys } from '../texts/brand.ts'
 import {
   type BrandText,
   type DeclaredVariable,
@@ -7,15 +8,9 @@ import {
   type TextTarget,
   type VariableType,
   variableTypes,
-} from '../messages/brand-texts.ts'
-import { canonicalTag } from '../messages/languages.ts'
-import { templateOf } from '../messages/templates.ts'
-import {
-  declarationProblems,
-  type TextBeforeCode,
-  textLimits,
-  textProblems,
-} from '../messages/text-problems.ts'
+} from '../texts/brand-texts.ts'
+import { templateOf } from '../texts/templates.ts'
+import { declarationProblems, type TextBeforeCode, textLimits, textProblems } from '../texts/text-problems.ts'
 import { type ChangePorts, differences, InvalidInput, noBrand, OperatorError, refuse } from './operator.ts'
 
 /** A text as operators name it. */

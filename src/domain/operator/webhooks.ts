@@ -1,21 +1,21 @@
-import type { EventDeliveryPorts } from '../events/event-delivery.ts'
-import type { EventReader } from '../events/event-store.ts'
+import type { Actor } from '../ground/audit.ts'
+import type { Secrets } from '../ground/ports.ts'
+import { type Clock, dayMs, type EpochMs } from '../ground/time.ts'
 import {
   type EventType,
   eventTypes,
   firstDueAt,
   type PreviousSecret,
   type Webhook,
-} from '../events/webhook-events.ts'
-import { type HostKindOf, webhookUrlProblem } from '../events/webhook-url.ts'
-import type { Alerts } from '../money/alerts.ts'
-import type { Secrets } from '../ports.ts'
-import { type Clock, dayMs, type EpochMs } from '../time.ts'
-import type { Actor } from './audit.ts'
+} from '../ground/webhook-events.ts'
+import type { Alerts } from '../health/alerts.ts'
+import type { EventDeliveryPorts } from '../integration/event-delivery.ts'
+import type { EventReader } from '../integration/event-store.ts'
+import { type HostKindOf, webhookUrlProblem } from '../integration/webhook-url.ts'
+import type { PolicyPorts, PolicyStore } from '../policy/policy-store.ts'
 import { oneOf } from './destinations.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
 import { InvalidInput, OperatorError } from './operator.ts'
-import type { PolicyPorts, PolicyStore } from './policy.ts'
 
 export interface WebhookPorts extends PolicyPorts {
   readonly apps: MoneyPorts['apps']

@@ -1,20 +1,5 @@
-import { type Body, isGiven, judged, readReference } from '../body.ts'
-import {
-  approvedBrand,
-  type BrandList,
-  type Brands,
-  type BrandWithTexts,
-  isNameOfOther,
-  registrationOf,
-} from '../brands/brand.ts'
-import { type Channel, type Contacts, mailboxOf, parseChannel, type Recipient } from '../contact.ts'
-import { type DecidedDestination, type DestinationPorts, decideDestination } from '../destinations/decide.ts'
-import type { Effect } from '../effects.ts'
-import { attemptsFailed } from '../events/message-events.ts'
-import { mayBeSent, noteFlag, noteRecipient, type RequestContext } from '../events/request-context.ts'
-import { Failure, invalidField } from '../failures.ts'
-import type { Guard, GuardPass } from '../guard/guard.ts'
-import type { ConversionFeedback } from '../messages/conversion-feedback.ts'
+import type { ConversionFeedback } from '../delivery/conversion-feedback.ts'
+import { type DecidedDestination, type DestinationPorts, decideDestination } from '../delivery/decide.ts'
 import {
   type DeliveryPorts,
   deliverMail,
@@ -27,26 +12,26 @@ import {
   type SmsMode,
   smsSteps,
   withoutProvider,
-} from '../messages/delivery.ts'
-import { messageId } from '../messages/delivery-reports.ts'
-import { otpMail } from '../messages/emails.ts'
-import { readLang } from '../messages/languages.ts'
-import { plainOtp, refuseLongLoginId, registeredOtp } from '../messages/otp-sms.ts'
-import type { Mail, Outcome, SmsMessage } from '../messages/providers.ts'
-import { type OtpValues, otpKeyOf } from '../messages/templates.ts'
-import type { TextBeforeCode } from '../messages/text-problems.ts'
-import { optionalWords } from '../messages/words.ts'
-import { Charge } from '../money/charge.ts'
-import type { Policy, ReadPolicy } from '../policy.ts'
-import type { Secrets } from '../ports.ts'
-import { claim, granted, guardRefusal, isSame, stored, uncounted } from './claims.ts'
-import { authenticate, type CredentialPorts, permitted } from './credentials.ts'
+} from '../delivery/delivery.ts'
+import { messageId } from '../delivery/delivery-reports.ts'
+import { attemptsFailed } from '../delivery/message-events.ts'
+import { type Body, isGiven, judged, readReference } from '../ground/body.ts'
+import { type Channel, type Contacts, mailboxOf, parseChannel, type Recipient } from '../ground/contact.ts'
+import { Failure, invalidField } from '../ground/failures.ts'
+import { readLang } from '../ground/languages.ts'
+import type { Secrets } from '../ground/ports.ts'
+import type { Mail, Outcome, SmsMessage } from '../ground/providers.ts'
+import { optionalWords } from '../ground/words.ts'
+import type { Guard, GuardPass } from '../guard/guard.ts'
+import { claim, granted, guardRefusal, isSame, stored, uncounted } from '../limits/claims.ts'
+import { authenticate, type CredentialPorts, permitted } from '../limits/credentials.ts'
+import type { Effect } from '../limits/effects.ts'
 import {
   claimWithKey,
   type IdempotencyKey,
   type IdempotencyPorts,
   idempotencyKeyOf,
-} from './idempotency-key.ts'
+} from '../limits/idempotency-key.ts'
 import {
   type Claim,
   cooldownOf,
@@ -56,8 +41,23 @@ import {
   type LimitSettings,
   type Subject,
   sendLimits,
-} from './limits.ts'
-import { type ReviewNumber, reviewUseEntry } from './review-number.ts'
+} from '../limits/limits.ts'
+import { Charge } from '../money/charge.ts'
+import type { Policy, ReadPolicy } from '../policy/policy.ts'
+import { type ReviewNumber, reviewUseEntry } from '../policy/review-number.ts'
+import { mayBeSent, noteFlag, noteRecipient, type RequestContext } from '../request/request-context.ts'
+import {
+  approvedBrand,
+  type BrandList,
+  type Brands,
+  type BrandWithTexts,
+  isNameOfOther,
+  registrationOf,
+} from '../texts/brand.ts'
+import { otpMail } from '../texts/emails.ts'
+import { plainOtp, refuseLongLoginId, registeredOtp } from '../texts/otp-sms.ts'
+import { type OtpValues, otpKeyOf } from '../texts/templates.ts'
+import type { TextBeforeCode } from '../texts/text-problems.ts'
 import type { NewCode, OtpStore } from './store.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, DestinationPorts, IdempotencyPorts {

@@ -1,7 +1,7 @@
-import type { Effect } from '../effects.ts'
-import type { EventType } from '../events/webhook-events.ts'
-import { isFromBeforeStep } from '../ports.ts'
-import type { EpochMs } from '../time.ts'
+import { isFromBeforeStep } from '../ground/ports.ts'
+import type { EpochMs } from '../ground/time.ts'
+import type { EventType } from '../ground/webhook-events.ts'
+import type { Effect } from '../limits/effects.ts'
 import {
   decide,
   type Grant,
@@ -9,8 +9,8 @@ import {
   type LimitDecision,
   type StoredClaim,
   type Subject,
-} from './limits.ts'
-import { reviewUseEntry } from './review-number.ts'
+} from '../limits/limits.ts'
+import { reviewUseEntry } from '../policy/review-number.ts'
 import {
   type CodeRef,
   type GuessAttempt,

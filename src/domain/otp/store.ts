@@ -1,6 +1,6 @@
-import type { Effect } from '../effects.ts'
-import type { Grant, Granted, LimitDecision, Refusal, StoredClaim, Subject } from './limits.ts'
-import type { ReviewUse } from './review-number.ts'
+import type { Effect } from '../limits/effects.ts'
+import type { Grant, Granted, LimitDecision, Refusal, StoredClaim, Subject } from '../limits/limits.ts'
+import type { ReviewUse } from '../policy/review-number.ts'
 
 /** Wrong guesses until a code is locked (spec 3.1, design D1). */
 export const maxAttempts = 3

@@ -1,7 +1,7 @@
 import type { BucketRow, CountryHistory } from '../../../src/domain/guard/bucket.ts'
 import { Guard, type GuardedSend, type GuardMode } from '../../../src/domain/guard/guard.ts'
 import type { GuardStore } from '../../../src/domain/guard/store.ts'
-import type { GuardPrefix } from '../../../src/domain/operator/policy.ts'
+import type { GuardPrefix } from '../../../src/domain/policy/policy-store.ts'
 
 export const minuteMs = 60_000
 export const hourMs = 60 * minuteMs

@@ -1,0 +1,87 @@
+/** @jsxImportSource preact */
+import { clientSnippet } from '../../pages/client-snippet.ts'
+import { curl, LinkButton, Snippet } from '../../pages/components.tsx'
+import { Card, consolePage } from '../components.tsx'
+import type { KeyModel, PageContext } from '../models.ts'
+import { RequestMailCard } from '../requests/page.tsx'
+
+/** The only page with a whole API key. */
+export function keyPage(
+  pageContext: PageContext,
+  { appId, apiKey, brandSlug, brandId: known, hasOther, origin, mail }: KeyModel,
+): string {
+  const brandId = known ?? 'BRAND'
+  const send = curl(`${origin}/otp/send`, { appId, apiKey, brandId, phone: '+1 202 555 0143' })
+  return consolePage(
+    pageContext,
+    { title: `API key for ${appId}`, section: 'apps' },
+    <>
+      <section class="key" aria-labelledby="key-title">
+        <h2 id="key-title">New API key</h2>
+        <p class="key-value">
+          <code>{apiKey}</code>
+        </p>
+        <p class="key-warning">
+          <strong>This key is shown only once.</strong> otpost stores only its hash. Copy the key to a secret
+          store now. If you lose it, create another key.
+        </p>
+        <p class="buttons">
+          <button type="button" class="button primary" data-copy={apiKey}>
+            Copy key
+          </button>
+          <LinkButton href="/admin/apps">Done: go to Apps</LinkButton>
+        </p>
+      </section>
+      {mail && (
+        <RequestMailCard model={mail}>
+          <p>
+            <strong>Copy the API key first.</strong> Sending the e-mail leaves this page.
+          </p>
+        </RequestMailCard>
+      )}
+      {brandSlug !== null && (
+        <Card title="Next steps">
+          <ol class="steps">
+            <li>
+              Send the app ID <code>{appId}</code>, the key and the program below to the integrator over a
+              secure channel.
+            </li>
+            <li>
+              Check the brand <a href={`/admin/brands/${encodeURIComponent(brandSlug)}`}>{brandSlug}</a>: its
+              templates, domain and message previews.
+            </li>
+          </ol>
+        </Card>
+      )}
+      {hasOther && (
+        <Card title="Rotation">
+          <ol class="steps">
+            <li>Both keys of {appId} are valid now.</li>
+            <li>Deploy the new key.</li>
+            <li>
+              <a href="/admin/apps">Apps</a> shows when each key was last used. When the previous key is no
+              longer used, revoke it.
+            </li>
+          </ol>
+        </Card>
+      )}
+      <Card
+        title="Try it"
+        hint={
+          known === null
+            ? 'Replace BRAND with the slug of an active brand, and the phone number with your own.'
+            : 'Replace the phone number with your own. This call may send a real message.'
+        }
+      >
+        <Snippet title="curl" text={send} />
+        <p class="hint">The command contains the key, and your shell may store it in its history.</p>
+        <Snippet title="TypeScript" text={clientSnippet({ url: origin, appId, brandId })} />
+        <p class="hint">
+          The program reads the key from <code>OTPOST_API_KEY</code>. In the source of otpost,{' '}
+          <code>bun run build:package</code> builds its package. <a href="/docs">The API documentation</a>{' '}
+          describes all calls.
+        </p>
+      </Card>
+    </>,
+  )
+}

@@ -1,0 +1,343 @@
+/** @jsxImportSource preact */
+import { type Brand, type BrandStatus, ownTemplateKeys } from '../../../domain/texts/brand.ts'
+import type { Preview } from '../../../domain/texts/preview.ts'
+import { notifyTemplateKeys, partsOf } from '../../../domain/texts/templates.ts'
+import { Badge, Choice, Empty, Field, FieldGroup, LinkButton, Snippet } from '../../pages/components.tsx'
+import { Card, consolePage, Form, FormLink, Problems, Table } from '../components.tsx'
+import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from '../messages.tsx'
+import type { BrandModel, PageContext } from '../models.ts'
+import { BrandStatusBadge } from '../parts.tsx'
+import { testPath } from '../test-send/page.tsx'
+import { textPath, textsPath } from '../texts/page.tsx'
+
+export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): string {
+  return consolePage(
+    pageContext,
+    {
+      title: 'Brands',
+      section: 'brands',
+      actions: (
+        <>
+          <LinkButton href="/admin/review-numbers">Review numbers</LinkButton>
+          <FormLink href="/admin/brands/new" kind="primary">
+            New brand
+          </FormLink>
+        </>
+      ),
+    },
+    <Card>
+      <Table
+        caption="Brands"
+        columns={['Brand', 'Status', 'Notify templates', 'SMS route', 'Login ID in codes', 'Domain']}
+        rows={brands.map((brand) => [
+          <a class="entry" href={pathOf(brand)}>
+            <bdi class="entry-name breaks">{brand.displayName}</bdi>
+            <code>{brand.slug}</code>
+          </a>,
+          <BrandStatusBadge status={brand.status} />,
+          brand.notifyTemplates.length === 0 ? (
+            <span class="hint">none</span>
+          ) : (
+            <ul class="chips">
+              {brand.notifyTemplates.map((key) => (
+                <li key={key}>
+                  <code>{key}</code>
+                </li>
+              ))}
+            </ul>
+          ),
+          brand.dltEnabled ? 'registered template' : 'plain',
+          brand.loginIdEnabled ? 'yes' : 'no',
+          brand.domain === null ? <span class="hint">none</span> : <bdi class="breaks">{brand.domain}</bdi>,
+        ])}
+        empty={
+          <Empty title="No brands">
+            <p>Apps send SMS for a brand. Create the first brand:</p>
+            <p>
+              <FormLink href="/admin/brands/new" kind="primary">
+                New brand
+              </FormLink>
+            </p>
+            <p>Or run this command on the server:</p>
+            <Snippet
+              title="Create a brand"
+              text="otpost brand put acme --name 'Acme' --notify ORDER_PLACED"
+            />
+          </Empty>
+        }
+      />
+    </Card>,
+  )
+}
+
+export function brandPage(pageContext: PageContext, model: BrandModel): string {
+  const { brand, form, problems, previews } = model
+  const [first] = previews
+  const title = brand?.displayName ?? 'New brand'
+  return consolePage(
+    pageContext,
+    {
+      title,
+      section: 'brands',
+      parent: { title: 'Brands', href: '/admin/brands' },
+      actions: brand && (
+        <>
+          <BrandStatusBadge status={brand.status} />
+          <LinkButton href={textsPath(brand)}>Texts</LinkButton>
+          <FormLink href={testPath({ brand: brand.slug })}>Send a test</FormLink>
+        </>
+      ),
+      scripts: ['preview.js'],
+    },
+    <>
+      <Problems list={problems} />
+      <div class="columns wide-first loose">
+        <Card title="Properties">
+          <Properties model={model} />
+        </Card>
+        <div class="stack beside">
+          {brand === null ? (
+            <Card
+              title="After you create it"
+              hint="The brand is active immediately. Apps send its slug as `brandId`. The previews below show its messages."
+            />
+          ) : (
+            <Status brand={brand} nextStatuses={model.nextStatuses} />
+          )}
+          {first && (
+            <Card title="Preview" hint="A code SMS with the values in this form, saved or not.">
+              <div class="tryout" data-preview={first.templateKey} data-follows-brand>
+                <fieldset class="values" hidden>
+                  {first.variables.map(({ name, value }) => (
+                    <input key={name} type="hidden" name={`var.${name}`} value={value} />
+                  ))}
+                </fieldset>
+                <PreviewSlot>
+                  <PreviewMessage preview={first} />
+                </PreviewSlot>
+              </div>
+            </Card>
+          )}
+        </div>
+      </div>
+      {previews.length > 0 && (
+        <section class="stack" aria-labelledby="templates-title">
+          <header class="over">
+            <h2 id="templates-title">Messages</h2>
+            <p class="hint">
+              Previews with the values in the form above, saved or not. Change a value to update a preview.
+              {form.dltEnabled && form.domain !== '' && (
+                <> On the registered-template route, codes do not end with the WebOTP line.</>
+              )}
+            </p>
+          </header>
+          {previews.map((preview) => (
+            <Template key={preview.templateKey} model={model} preview={preview} />
+          ))}
+        </section>
+      )}
+    </>,
+  )
+}
+
+function Properties({ model }: { model: BrandModel }) {
+  const { brand, form, was } = model
+  return (
+    <Form
+      action={brand ? pathOf(brand) : '/admin/brands'}
+      id="brand"
+      previewAt="/admin/preview"
+      hidden={brand ? { was, slug: brand.slug } : {}}
+      submit={brand ? 'Save' : 'Create brand'}
+    >
+      {brand === null ? (
+        <Field
+          label="Slug"
+          name="slug"
+          value={form.slug}
+          required
+          isCode
+          maxLength={63}
+          hint="Apps send it as `brandId`. Allowed: a-z, 0-9 and -. You cannot change it later."
+        />
+      ) : (
+        <p class="hint">
+          Apps send <code>{brand.slug}</code> as <code>brandId</code>.
+        </p>
+      )}
+      <Field
+        label="Name"
+        name="displayName"
+        value={form.displayName}
+        required
+        maxLength={40}
+        placeholder={exampleName}
+        hint="Shown in messages. At most 40 characters."
+      />
+      <Field
+        label="Domain"
+        name="domain"
+        value={form.domain}
+        isCode
+        placeholder="shop.example.com"
+        hint="The domain of the brand’s website. If set, plain SMS end with a WebOTP line, and browsers can fill in the code."
+      />
+      <Field
+        label="Android app hash"
+        name="androidHash"
+        value={form.androidHash}
+        isCode
+        maxLength={11}
+        placeholder="FA+9qCX9VSu"
+        hint="11 characters with which the brand’s Android app finds the code SMS (SMS Retriever)."
+      />
+      <Field
+        label="Language"
+        name="lang"
+        value={form.lang}
+        isCode
+        maxLength={64}
+        placeholder="en"
+        hint="Of messages whose request has no `lang`: a BCP 47 tag, such as hi or pt-BR."
+      />
+      <FieldGroup legend="Notify templates">
+        {[...notifyTemplateKeys, ...(brand ? ownTemplateKeys(brand) : [])].map((key) => (
+          <Choice
+            key={key}
+            id={`notify-${key}`}
+            label={<code>{key}</code>}
+            name="notifyTemplates"
+            value={key}
+            checked={form.notifyTemplates.includes(key)}
+          />
+        ))}
+      </FieldGroup>
+      <FieldGroup legend="Codes">
+        <Choice
+          label="Include the login ID"
+          name="loginIdEnabled"
+          checked={form.loginIdEnabled}
+          hint="If a request has `loginId`, the message names that login."
+        />
+      </FieldGroup>
+      <details class="fold" open={form.logoUrl !== '' || form.color !== ''}>
+        <summary>
+          E-mails <span class="hint">logo and color</span>
+        </summary>
+        <div class="folded">
+          <Field
+            label="Logo"
+            name="logoUrl"
+            value={form.logoUrl}
+            isCode
+            maxLength={500}
+            hint="An https URL. The image is at the top of e-mails."
+          />
+          <Field label="Color" name="color" value={form.color} isCode maxLength={7} placeholder="#0b57d0" />
+        </div>
+      </details>
+      <details class="fold" open={form.dltEnabled || form.entityId !== '' || form.dltAllowList !== ''}>
+        <summary>
+          Registered templates <span class="hint">for DLT in India and for providers’ own template IDs</span>
+        </summary>
+        <div class="folded">
+          <Choice
+            label="Use the registered-template route"
+            name="dltEnabled"
+            checked={form.dltEnabled}
+            hint="Requires `OTP_SMS_MODE` template or hybrid. Enter the template IDs with each message below."
+          />
+          <Field
+            label="Entity ID"
+            name="entityId"
+            value={form.entityId}
+            isCode
+            maxLength={64}
+            hint="The brand’s principal entity ID in DLT."
+          />
+          <Field
+            label="Registered URLs and phone numbers"
+            name="dltAllowList"
+            value={form.dltAllowList}
+            rows={3}
+            isCode
+            hint="One per line. Registered texts may contain only these (DLT allow-list)."
+          />
+        </div>
+      </details>
+    </Form>
+  )
+}
+
+/** Of a brand without a name, also in previews. */
+export const exampleName = 'Example Shop'
+
+const statusMeanings: Readonly<Record<BrandStatus, string>> = {
+  pending: 'Not approved yet. Requests for this brand are rejected with brand_not_approved.',
+  active: 'Apps can send messages for this brand.',
+  suspended:
+    'Requests for this brand are rejected with brand_suspended. Codes that were already sent cannot be verified.',
+}
+
+const transitionWords: Readonly<Record<BrandStatus, string>> = {
+  pending: 'Set back to pending',
+  active: 'Activate',
+  suspended: 'Suspend',
+}
+
+function Status({ brand, nextStatuses }: { brand: Brand; nextStatuses: BrandModel['nextStatuses'] }) {
+  return (
+    <Card title="Status">
+      <p>
+        <BrandStatusBadge status={brand.status} /> <span class="hint">{statusMeanings[brand.status]}</span>
+      </p>
+      {nextStatuses.map((status) => (
+        <Form
+          key={status}
+          action={`${pathOf(brand)}/status`}
+          hidden={{ status }}
+          submit={transitionWords[status]}
+          {...(status === 'suspended' && {
+            kind: 'danger',
+            confirm: `Suspend ${brand.displayName}? All requests for it are rejected immediately.`,
+          })}
+        />
+      ))}
+    </Card>
+  )
+}
+
+function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
+  const { brand, form } = model
+  const { templateKey, audience, variables } = preview
+  const isEnabled = form.notifyTemplates.includes(templateKey)
+  const state = audience === 'otp' ? 'code' : isEnabled ? 'enabled' : 'not enabled'
+  const wording = partsOf(preview.template).map((part, index) =>
+    index % 2 === 0 ? part : <var key={`${index} ${part}`}>{part}</var>,
+  )
+  return (
+    <Card
+      class="template"
+      title={<code>{templateKey}</code>}
+      hint={wording}
+      actions={
+        <>
+          <Badge tone={state === 'enabled' ? 'good' : 'quiet'}>{state}</Badge>
+          {brand && (
+            <LinkButton small href={textPath(brand, { templateKey, channel: 'SMS', lang: brand.lang })}>
+              Text<span class="sr-only"> of {templateKey}</span>
+            </LinkButton>
+          )}
+        </>
+      }
+    >
+      <div class="tryout" data-preview={templateKey}>
+        <SampleValues of={templateKey} variables={variables} />
+        <PreviewSlot>
+          <PreviewMessage preview={preview} />
+        </PreviewSlot>
+      </div>
+      {brand !== null && <Registration brand={brand} of={templateKey} providers={model.providers} />}
+    </Card>
+  )
+}

@@ -1,0 +1,358 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { countryName, countryWords } from '../../../domain/delivery/destination.ts'
+import { type Delivery, type RequestTrace, statusOf } from '../../../domain/log/event-log.ts'
+import { deliveryStatuses } from '../../../domain/log/log-search.ts'
+import { attemptsPerJob } from '../../../domain/notify/queue.ts'
+import { guardDecision, isBlocked, type LimitStatus } from '../../../domain/request/request-context.ts'
+import {
+  Badge,
+  CopyButton,
+  ExactTime,
+  Facts,
+  Icon,
+  type IconName,
+  LinkButton,
+  rich,
+  Snippet,
+  Time,
+  type Tone,
+} from '../../pages/components.tsx'
+import { elapsed } from '../../pages/words.ts'
+import { Card, consolePage, Drawing } from '../components.tsx'
+import { channelNames } from '../log-query.ts'
+import type { PageContext, TraceModel } from '../models.ts'
+import { callPaths, DeliveryBadge, requestsTo, shortId, withPlus } from '../parts.tsx'
+
+const mostPrefixes = 5
+
+export function tracePage(
+  pageContext: PageContext,
+  { trace, deliveries, lines, blockers, blockedPrefixes }: TraceModel,
+): string {
+  const { opening, sections } = parseTrace(lines)
+  const checks = sections.get('Checks') ?? []
+  const delivery = sections.get('Delivery')
+  const queue = sections.get('Queue')
+  const advice = sections.get('What to do') ?? []
+  const span = spanOf(trace, deliveries)
+  const brandAdvice = advice.some(isBrandCommand)
+    ? (brandAdviceBy[trace.end?.error ?? ''] ?? 'Enter the template ID on the brand’s page.')
+    : undefined
+  const brandPath = `/admin/brands${trace.brand ? `/${encodeURIComponent(trace.brand)}` : ''}`
+  // The title has the first line.
+  const [, asked, ...answered] = opening
+  return consolePage(
+    pageContext,
+    {
+      title: `Request ${shortId(trace.requestId)}`,
+      section: 'deliveries',
+      parent: { title: 'Deliveries', href: '/admin/deliveries' },
+      actions: <Verdict trace={trace} />,
+    },
+    <div class="columns wide-first loose">
+      <Card title="Timeline">
+        <ol class="timeline">
+          <Event mark={asking} title="Request" lines={[asked ?? '']} />
+          <Event mark={checks.some(isRefusal) ? failure : success} title="Checks">
+            <Checks lines={checks} limits={trace.limits} />
+          </Event>
+          {queue && <Event mark={nothing} title="Queue" lines={queue} />}
+          {delivery && deliveries.length === 0 && <Event mark={nothing} title="Delivery" lines={delivery} />}
+          {deliveries.map((row, index) => (
+            <Event
+              key={row.attempt}
+              mark={markOf(row)}
+              title={
+                <>
+                  Attempt {row.attempt % attemptsPerJob} <span class="hint">{row.provider}</span>{' '}
+                  <DeliveryBadge row={row} />
+                  {row.providerMessageId && (
+                    <CopyButton text={row.providerMessageId} label="Copy message ID" />
+                  )}
+                </>
+              }
+              lines={[(delivery?.[index] ?? '').replace(/^\d+\. /, '')]}
+            >
+              <Waterfall row={row} span={span} />
+            </Event>
+          ))}
+          <Event
+            mark={trace.end === null ? nothing : trace.end.error === null ? success : failure}
+            title={trace.end === null ? 'No response' : 'Response'}
+            lines={answered}
+          />
+        </ol>
+      </Card>
+      <div class="stack">
+        {advice.length > 0 && (
+          <section class="advice" aria-labelledby="advice-title">
+            <h2 id="advice-title">What to do</h2>
+            {brandAdvice && (
+              <>
+                <p>{brandAdvice}</p>
+                <p class="buttons">
+                  <LinkButton href={brandPath} small>
+                    {trace.brand ? `Open brand ${trace.brand}` : 'Open brands'}
+                  </LinkButton>
+                </p>
+              </>
+            )}
+            {advice.map((line) => (
+              <p key={line} class={/`otpost (?:brand|destination|guard) /.test(line) ? 'hint' : undefined}>
+                <TraceText text={line} />
+              </p>
+            ))}
+            {guardDecision(trace, trace.end?.error) && (
+              <>
+                {trace.country !== null && blockedPrefixes.length > 0 && (
+                  <p>
+                    Blocked now in {countryName(trace.country)}:{' '}
+                    {blockedPrefixes.slice(0, mostPrefixes).join(', ')}
+                    {blockedPrefixes.length > mostPrefixes && ' and others'}.
+                  </p>
+                )}
+                <p class="buttons">
+                  <LinkButton href="/admin/guard#prefix" small>
+                    Allow or block a prefix
+                  </LinkButton>
+                </p>
+              </>
+            )}
+            {isBlocked(trace, trace.end?.error) && (
+              <p class="buttons">
+                <LinkButton
+                  href={`/admin/destinations${blockers.length > 0 ? `#rule-${blockers[0]}` : ''}`}
+                  small
+                >
+                  {blockers.length > 0 ? 'Open the rule' : 'Open destinations'}
+                </LinkButton>
+              </p>
+            )}
+          </section>
+        )}
+        <Card title="Details">
+          <Facts
+            entries={{
+              'Request ID': <code>{trace.requestId}</code>,
+              Received: <Time at={trace.at} />,
+              Call: <code>{callPaths[trace.operation]}</code>,
+              App: <bdi>{trace.app}</bdi>,
+              Brand: trace.brand && (
+                <a href={`/admin/brands/${encodeURIComponent(trace.brand)}`}>{trace.brand}</a>
+              ),
+              Channel: trace.channel && channelNames[trace.channel],
+              Recipient:
+                trace.recipient && trace.recipientSubject ? (
+                  <a href={requestsTo({ recipientSubject: trace.recipientSubject })}>
+                    {withPlus(trace.recipient)}
+                  </a>
+                ) : (
+                  trace.recipient && withPlus(trace.recipient)
+                ),
+              Recipients: trace.recipients,
+              Country: trace.country && countryWords(trace.country),
+              Reference: trace.reference && <bdi class="breaks">{trace.reference}</bdi>,
+              Duration: trace.end === null ? 'unknown' : elapsed(trace.end.durationMs),
+            }}
+          />
+        </Card>
+        <Card
+          title="Request trace as text"
+          hint="Without API key, code and full recipient. Times are in UTC."
+        >
+          <p class="buttons">
+            <CopyButton text={lines.join('\n')} label="Copy trace" />
+          </p>
+          <p class="hint">The same text on the server:</p>
+          <Snippet title="Command" text={`otpost explain ${trace.requestId}`} />
+        </Card>
+      </div>
+    </div>,
+  )
+}
+
+/** Splits the lines of `explain` by headings. */
+function parseTrace(lines: readonly string[]) {
+  const opening: string[] = []
+  const sections = new Map<string, string[]>()
+  let current = opening
+  let isHeading = false
+  for (const line of lines) {
+    if (line === '') isHeading = true
+    else if (isHeading) {
+      current = []
+      sections.set(line, current)
+      isHeading = false
+    } else current.push(line.trim())
+  }
+  return { opening, sections }
+}
+
+function Verdict({ trace: { end } }: { trace: RequestTrace }) {
+  if (end === null) return <Badge tone="warn">no response</Badge>
+  return end.error === null ? (
+    <Badge tone="good">{end.status} success</Badge>
+  ) : (
+    <Badge tone="bad">
+      {end.status} {end.error}
+    </Badge>
+  )
+}
+
+interface MarkProps {
+  readonly tone: Tone
+  readonly icon: IconName
+}
+
+const asking: MarkProps = { tone: 'quiet', icon: 'paper-plane' }
+const success: MarkProps = { tone: 'good', icon: 'check' }
+const failure: MarkProps = { tone: 'bad', icon: 'alert' }
+const nothing: MarkProps = { tone: 'quiet', icon: 'next' }
+
+interface EventProps {
+  readonly mark: MarkProps
+  readonly title: ComponentChildren
+  readonly lines?: readonly string[]
+  readonly children?: ComponentChildren
+}
+
+function Event({ mark: { tone, icon }, title, lines = [], children }: EventProps) {
+  return (
+    <li class="event">
+      <span class={`mark ${tone}`} aria-hidden="true">
+        <Icon name={icon} />
+      </span>
+      <div>
+        <h3>{title}</h3>
+        {lines.map((line) => (
+          <p key={line}>
+            <TraceText text={line} />
+          </p>
+        ))}
+        {children}
+      </div>
+    </li>
+  )
+}
+
+const deliveryIcons: Partial<Record<Tone, IconName>> = { good: 'check', sent: 'paper-plane', quiet: 'next' }
+
+function markOf(row: Delivery): MarkProps {
+  const { tone } = deliveryStatuses[statusOf(row)]
+  return { tone, icon: deliveryIcons[tone] ?? 'alert' }
+}
+
+const checkPrefix = /^(passed|recorded|REJECTED) +/
+
+const passed = { name: 'passed', word: 'Passed' }
+const checkResults: Readonly<Record<string, typeof passed>> = {
+  passed,
+  recorded: { name: 'recorded', word: 'Recorded' },
+  REJECTED: { name: 'refused', word: 'Rejected' },
+}
+
+function isRefusal(line: string): boolean {
+  return checkPrefix.exec(line)?.[1] === 'REJECTED'
+}
+
+/** A line of `explain`, with times in the viewer's time zone and a plus sign before phone numbers. */
+function TraceText({ text }: { text: string }) {
+  const parts = text
+    .replace(/(?<![+\w*])\d{2}\*+\d{2}(?![\w*])/g, withPlus)
+    .split(/(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)/)
+  return (
+    <>
+      {parts.map((part, index) =>
+        index % 2 === 0 ? (
+          rich(part)
+        ) : (
+          <ExactTime key={`${index} ${part}`} at={Date.parse(part.replace(' ', 'T').replace(' UTC', 'Z'))} />
+        ),
+      )}
+    </>
+  )
+}
+
+function isBrandCommand(line: string): boolean {
+  return line.includes('otpost brand ')
+}
+
+const brandAdviceBy: Readonly<Record<string, string>> = {
+  brand_not_approved: 'Create the brand, or activate it on its page.',
+  brand_suspended: 'To allow requests for the brand again, activate it on its page.',
+  template_not_allowed: 'To allow the template, enable it on the brand’s page.',
+}
+
+function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly LimitStatus[] }) {
+  let seen = 0
+  return (
+    <ul class="checks">
+      {lines.map((line) => {
+        const limitStatus = limits[seen]
+        const isOfLimit = limitStatus !== undefined && tellsOf(line, limitStatus)
+        if (isOfLimit) seen++
+        const { name, word } = checkResults[checkPrefix.exec(line)?.[1] ?? 'passed'] ?? passed
+        return (
+          <li key={line} class={name}>
+            <Icon name={name === 'passed' ? 'check' : 'alert'} />
+            <span>
+              <span class={name === 'passed' ? 'sr-only' : undefined}>{word}: </span>
+              <TraceText text={line.replace(checkPrefix, '')} />
+            </span>
+            {isOfLimit && <Gauge limitStatus={limitStatus} />}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+function tellsOf(line: string, { limit, max, budget }: LimitStatus): boolean {
+  if (budget) return line.includes(` budget ${budget.scope}:`)
+  return limit === 'cooldown'
+    ? /\bcooldown\b/.test(line)
+    : new RegExp(`(?:of|all|below) ${max}(?:\\D|$)`).test(line)
+}
+
+function Gauge({ limitStatus: { limit, max, used, refused, budget } }: { limitStatus: LimitStatus }) {
+  const known = refused ? max : used
+  if (limit === 'cooldown' || budget || known === null) return null
+  return (
+    <span class={refused ? 'gauge refused' : known >= max ? 'gauge full' : 'gauge'}>
+      <Drawing viewBox="0 0 100 6">
+        <rect class="gauge-room" width="100" height="6" />
+        <rect class="gauge-used" width={Math.min(100, (known / Math.max(1, max)) * 100)} height="6" />
+      </Drawing>
+      <span>
+        {known} of {max}
+      </span>
+    </span>
+  )
+}
+
+interface Span {
+  readonly from: number
+  readonly ms: number
+}
+
+function spanOf({ at, end }: RequestTrace, deliveries: readonly Delivery[]): Span {
+  const ends = deliveries.map((row) => row.at + row.durationMs)
+  const until = Math.max(at + (end?.durationMs ?? 0), ...ends)
+  return { from: at, ms: Math.max(1, until - at) }
+}
+
+function Waterfall({ row, span }: { row: Delivery; span: Span }) {
+  if (row.outcome === 'skipped') return null
+  const x = Math.max(0, Math.min(99, ((row.at - span.from) / span.ms) * 100))
+  const width = Math.max(1, Math.min(100 - x, (row.durationMs / span.ms) * 100))
+  return (
+    <span class="waterfall">
+      <Drawing viewBox="0 0 100 6">
+        <rect class="gauge-room" width="100" height="6" />
+        <rect class={`waterfall-bar ${markOf(row).tone}`} x={x} width={width} height="6" />
+      </Drawing>
+      <span>{elapsed(row.durationMs)}</span>
+    </span>
+  )
+}

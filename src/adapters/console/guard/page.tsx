@@ -1,0 +1,445 @@
+/** @jsxImportSource preact */
+import { countryName } from '../../../domain/delivery/destination.ts'
+import { hourMs } from '../../../domain/ground/time.ts'
+import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
+import type { GuardTotals } from '../../../domain/guard/counts.ts'
+import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
+import {
+  type PumpingState,
+  type PumpingStatus,
+  pumpingRate,
+  pumpingState,
+} from '../../../domain/guard/pumping.ts'
+import type { BucketStatus, PrefixStatus } from '../../../domain/guard/status.ts'
+import type { RequestTrace } from '../../../domain/log/event-log.ts'
+import { guardDecision } from '../../../domain/request/request-context.ts'
+import {
+  Badge,
+  Button,
+  ExactTime,
+  Facts,
+  Field,
+  LinkButton,
+  Select,
+  Time,
+  type Tone,
+} from '../../pages/components.tsx'
+import { count, counted, percent } from '../../pages/words.ts'
+import { Card, consolePage, Form, LiveBar, Problem, Table } from '../components.tsx'
+import { logUrl } from '../log-query.ts'
+import type { GuardModel, PageContext } from '../models.ts'
+import { SetBy, withPlus } from '../parts.tsx'
+
+const mostPrefixes = 200
+const mostCountries = 30
+const mostPumped = 5
+
+const modeWords: Readonly<Record<GuardMode, string>> = {
+  off: 'Codes are sent without a check. To see what the guard would deny, set `GUARD=record`.',
+  record: 'Codes that the guard would deny are sent and recorded. To deny them, set `GUARD=deny`.',
+  deny: 'Codes that the guard denies are not sent. The server answers 429 `rate_limited`.',
+}
+
+const pumpingHints: Readonly<Record<GuardMode, string>> = {
+  off: modeWords.off,
+  record:
+    'This may be SMS pumping. With `GUARD=record`, only a block of their prefix or country stops these codes. It takes effect immediately.',
+  deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies also those below, except to numbers that verified a code in the last 180 days.',
+}
+
+const reasons: Readonly<Record<GuardReason, string>> = {
+  prefix: 'Prefix: unverified codes in an hour',
+  'blocked-prefix': 'Blocked prefix',
+  'ip-hour': 'IP address: unverified codes in an hour',
+  'ip-day': 'IP address: unverified codes in a day',
+  'ip-countries': 'IP address: countries',
+  'country-hour': 'Country: unverified codes in an hour',
+  'country-day': 'Country: unverified codes in a day',
+}
+
+const kinds: Readonly<Record<BucketKind, string>> = {
+  ...reasons,
+  'ip-country': reasons['ip-countries'],
+  flagged: reasons.prefix,
+}
+
+export function guardPage(pageContext: PageContext, model: GuardModel): string {
+  const { mode, blocked, allowed, buckets, countries, lastHour, last24Hours } = model.status
+  return consolePage(
+    pageContext,
+    { title: 'Guard', section: 'guard', actions: <LiveBar /> },
+    <>
+      <div class="columns wide-first loose">
+        <div class="stack" data-live="guard-prefixes" data-now={pageContext.now}>
+          {model.status.pumping.length > 0 && (
+            <Card title="Too many unverified codes in the last hour" hint={pumpingHints[mode]}>
+              {model.status.pumping.slice(0, mostPumped).map((status) => (
+                <Pumping key={status.country} status={status} model={model} now={pageContext.now} />
+              ))}
+            </Card>
+          )}
+          <Card title="Blocked prefixes" hint={blockedHint(mode, blocked)}>
+            <Prefixes caption="Blocked prefixes" entries={blocked} model={model} />
+          </Card>
+          {allowed.length > 0 && (
+            <Card title="Allowed prefixes" hint="The guard does not check and count codes to these numbers.">
+              <Prefixes caption="Allowed prefixes" entries={allowed} model={model} />
+            </Card>
+          )}
+        </div>
+        <div class="stack">
+          <div data-live="guard-mode">
+            <Card title="Mode" hint={modeWords[mode]}>
+              <Facts
+                entries={{
+                  GUARD: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
+                  'Last hour': totalsWords(lastHour),
+                  'Last 24 hours': totalsWords(last24Hours),
+                }}
+              />
+            </Card>
+          </div>
+          <EntryForm model={model} />
+        </div>
+      </div>
+      <div class="stack" data-live="guard-codes">
+        <Card title="Codes by SMS in the last 24 hours" hint="Most unverified codes first.">
+          <Table
+            caption="Codes by country"
+            figures
+            columns={[
+              'Country',
+              ...['Sent', 'Verified', 'Conversion', 'Denied', 'Recorded'].map((title) => ({
+                title,
+                align: 'end' as const,
+              })),
+            ]}
+            rows={countries
+              .slice(0, mostCountries)
+              .map(({ country, sent, verified, conversion, denied, recorded }) => [
+                placeOf(country),
+                count(sent),
+                count(verified),
+                percent(conversion && Math.min(1, conversion)),
+                count(denied),
+                count(recorded),
+              ])}
+            empty="No codes were sent by SMS."
+          />
+        </Card>
+        <Card title="Latest requests" hint="Those that the guard denied or recorded.">
+          <Table
+            caption="Latest denied and recorded requests"
+            columns={['Request', 'Recipient', 'Reason', 'Result']}
+            rows={model.requests.map(requestCells)}
+            keys={model.requests.map(({ requestId }) => requestId)}
+            empty="None."
+          />
+        </Card>
+        <Card>
+          <details>
+            <summary>Fullest buckets</summary>
+            <p class="hint">
+              How many unverified codes the guard has accepted lately, and how many it accepts. Codes that
+              were denied or recorded fill no bucket, so during an attack a level can be low.
+            </p>
+            <Table
+              caption="Fullest buckets"
+              figures
+              columns={['Bucket', { title: 'Level', align: 'end' }, { title: 'Threshold', align: 'end' }]}
+              rows={buckets.map((bucket) => [
+                <span key="bucket" class="two-lines">
+                  <bdi class="breaks">{keyOf(bucket, model)}</bdi>
+                  <small>{kinds[bucket.kind]}</small>
+                </span>,
+                count(bucket.level),
+                count(bucket.threshold),
+              ])}
+              empty="All are empty."
+            />
+          </details>
+        </Card>
+      </div>
+    </>,
+  )
+}
+
+function blockedHint(mode: GuardMode, blocked: readonly PrefixStatus[]): string {
+  if (mode === 'off') return 'They have no effect, because GUARD is off.'
+  const denied =
+    'Numbers that begin with these digits get no codes. A number that verified a code in the last 180 days still does.'
+  if (mode === 'deny' || blocked.every(({ by }) => by === 'operator')) return denied
+  return 'Only prefixes blocked by an operator get no codes. Codes to those of the guard are sent and recorded.'
+}
+
+interface PumpingProps {
+  readonly status: PumpingStatus
+  readonly model: GuardModel
+  readonly now: number
+}
+
+/** A country, and what an operator can do about it. */
+function Pumping({ status, model, now }: PumpingProps) {
+  const { country, sent, verified, denied, recorded, prefixes, apps } = status
+  const place = placeOf(country)
+  const [tone, state] = states[pumpingState(status, model.status.mode)]
+  const rate = pumpingRate(status, now)
+  const isKnown = country !== unknownCountry
+  const rows = { country: isKnown ? country : undefined, since: now - hourMs }
+  return (
+    <section aria-label={place} class="stack" data-key={country}>
+      <header class="title">
+        <div>
+          <h3>
+            {place} <Badge tone={tone}>{state}</Badge>
+          </h3>
+          <p>
+            {counted(sent, 'code')} sent, {verified === 0 ? 'none' : count(verified)} verified. The guard
+            recorded {count(recorded)} and denied {count(denied)}
+            {rate > 0 && `, now about ${count(rate)} a minute`}.
+          </p>
+        </div>
+        <div class="actions">
+          <LinkButton href={logUrl('deliveries', { ...rows, channel: 'SMS' })} small>
+            Deliveries<span class="sr-only"> to {place}</span>
+          </LinkButton>
+          {denied > 0 && (
+            <LinkButton href={logUrl('calls', { ...rows, result: 'limited' })} small>
+              Denied calls<span class="sr-only"> to {place}</span>
+            </LinkButton>
+          )}
+          {isKnown && (
+            <Form
+              action="/admin/destinations/edit"
+              anchor="field-rule"
+              hidden={{ rule: country, action: 'block' }}
+            >
+              <Button small>
+                Block the country…<span class="sr-only"> {place}</span>
+              </Button>
+            </Form>
+          )}
+        </div>
+      </header>
+      <Table
+        caption={`Prefixes of ${place}`}
+        columns={[
+          'Prefix',
+          { title: 'Share', align: 'end' },
+          { title: 'Actions', align: 'end', isQuiet: true },
+        ]}
+        rows={prefixes.map(({ prefix, share, isBlocked }) => {
+          const shown = `${model.formatPrefix(prefix.slice(1))}…`
+          return [
+            <bdi key="prefix" class="masked">
+              {shown}
+            </bdi>,
+            percent(share),
+            <div key="actions" class="actions">
+              {isBlocked ? (
+                <Badge tone="good">blocked</Badge>
+              ) : (
+                <Form
+                  action="/admin/guard"
+                  confirm={`Block codes to ${shown} for 12 h? Numbers that verified a code in the last 180 days still get codes.`}
+                  hidden={{ prefix, action: 'block', duration: '12h' }}
+                >
+                  <Button kind="danger" small>
+                    Block for 12 h<span class="sr-only"> {prefix}</span>
+                  </Button>
+                </Form>
+              )}
+            </div>,
+          ]
+        })}
+        keys={prefixes.map(({ prefix }) => prefix)}
+        empty="The numbers have no common prefix."
+      />
+      <Table
+        caption={`Apps that request codes to ${place}`}
+        columns={[
+          'App',
+          'Brand',
+          { title: 'Codes', align: 'end' },
+          { title: 'Actions', align: 'end', isQuiet: true },
+        ]}
+        rows={apps.slice(0, mostPumped).map(({ app, brand, codes }) => [
+          <bdi key="app" class="breaks">
+            {app}
+          </bdi>,
+          <bdi key="brand" class="breaks">
+            {brand}
+          </bdi>,
+          count(codes),
+          <div key="actions" class="actions">
+            <LinkButton href={`/admin/apps/scope?${new URLSearchParams({ app })}`} small>
+              Limit the app<span class="sr-only"> {app}</span>
+            </LinkButton>
+          </div>,
+        ])}
+        keys={apps.slice(0, mostPumped).map(({ app, brand }) => `${app} ${brand}`)}
+        empty=""
+      />
+    </section>
+  )
+}
+
+const states: Readonly<Record<PumpingState, readonly [Tone, string]>> = {
+  sent: ['bad', 'still sent'],
+  blocked: ['good', 'blocked'],
+  denied: ['good', 'denied'],
+  unblocked: ['bad', 'denied until a moment ago, not blocked now'],
+  none: ['good', 'none in the last 2 minutes'],
+}
+
+interface PrefixesProps {
+  readonly caption: string
+  readonly entries: readonly PrefixStatus[]
+  readonly model: GuardModel
+}
+
+function Prefixes({ caption, entries, model }: PrefixesProps) {
+  const latest = entries.toSorted((one, other) => other.since.localeCompare(one.since))
+  return (
+    <>
+      <Table
+        caption={caption}
+        columns={['Prefix', 'Since', 'Until', { title: 'Actions', align: 'end', isQuiet: true }]}
+        rows={latest.slice(0, mostPrefixes).map((entry) => prefixCells(entry, caption, model))}
+        keys={latest.slice(0, mostPrefixes).map(({ prefix }) => prefix)}
+        empty="None."
+      />
+      {latest.length > mostPrefixes && (
+        <p class="hint">
+          The latest {mostPrefixes} of {count(latest.length)}.
+        </p>
+      )}
+    </>
+  )
+}
+
+function prefixCells(
+  { prefix, country, by, unverified, since, until }: PrefixStatus,
+  caption: string,
+  model: GuardModel,
+) {
+  const shown = model.formatPrefix(prefix.slice(1))
+  const set = by === 'operator' && model.changes.find(({ target }) => target === prefix)
+  const numbers = `${shown}…`
+  const isBlocked = caption === 'Blocked prefixes'
+  return [
+    <span key="prefix" class="two-lines">
+      <bdi class="masked">{by === 'guard' ? `${shown} ····` : shown}</bdi>
+      <small>
+        {country === null ? '' : `${countryName(country)}, `}
+        {by === 'guard' ? 'by the guard' : 'by an operator'}
+        {unverified === null ? '' : `, ${counted(unverified, 'unverified code')}`}
+      </small>
+    </span>,
+    set ? <SetBy key="since" {...set} /> : <ExactTime key="since" at={Date.parse(since)} toMinute />,
+    <ExactTime key="until" at={Date.parse(until)} toMinute />,
+    <div key="actions" class="actions">
+      {isBlocked && (
+        <Form
+          action="/admin/guard"
+          confirm={`Allow codes to ${numbers} for 24 h? The guard does not check them.`}
+          hidden={{ prefix, action: 'allow', duration: '24h' }}
+        >
+          <Button small>
+            Allow for 24 h<span class="sr-only"> {prefix}</span>
+          </Button>
+        </Form>
+      )}
+      {by === 'operator' && (
+        <Form
+          action="/admin/guard/remove"
+          confirm={
+            isBlocked
+              ? `Remove the block? Codes to ${numbers} are sent again${model.status.mode === 'deny' ? ', unless the guard denies them' : ''}.`
+              : `Remove the entry? The guard checks codes to ${numbers} again.`
+          }
+          hidden={{ prefix }}
+        >
+          <Button kind={isBlocked ? 'danger' : 'plain'} small>
+            Remove<span class="sr-only"> {prefix}</span>
+          </Button>
+        </Form>
+      )}
+    </div>,
+  ]
+}
+
+function requestCells(trace: RequestTrace) {
+  const { requestId, at, recipient, country, end } = trace
+  const decision = guardDecision(trace, end?.error)
+  return [
+    <a key="request" href={`/admin/deliveries/${requestId}`}>
+      <Time at={at} />
+    </a>,
+    <span key="recipient" class="two-lines">
+      <bdi class="masked">{recipient === null ? '–' : withPlus(recipient)}</bdi>
+      {country !== null && <small>{countryName(country)}</small>}
+    </span>,
+    decision ? reasons[decision.bucket] : 'A limit',
+    decision?.verdict === 'recorded' ? (
+      <Badge key="verdict" tone="warn">
+        recorded
+      </Badge>
+    ) : (
+      <Badge key="verdict" tone="bad">
+        denied
+      </Badge>
+    ),
+  ]
+}
+
+function EntryForm({ model: { form, problem } }: { model: GuardModel }) {
+  return (
+    <Card
+      id="prefix"
+      title="Allow or block a prefix"
+      hint="Replaces the entry of an operator for the same prefix."
+    >
+      <Problem text={problem} />
+      <Form action="/admin/guard" submit="Save">
+        <Field
+          label="Prefix"
+          name="prefix"
+          required
+          isCode
+          value={form.prefix}
+          placeholder="+3712000"
+          hint="The first 1 to 15 digits of the numbers, with the country code."
+        />
+        <Select
+          label="Action"
+          name="action"
+          value={form.action}
+          options={{ block: 'block: deny codes', allow: 'allow: send codes' }}
+          hint="An operator’s block denies codes also with `GUARD=record`."
+        />
+        <Field
+          label="For"
+          name="duration"
+          isCode
+          value={form.duration}
+          placeholder="24h"
+          hint="Such as `30m`, `12h` or `7d`, at most `366d`. Empty: 12 h for block, 24 h for allow."
+        />
+      </Form>
+    </Card>
+  )
+}
+
+function keyOf({ kind, key }: BucketStatus, { formatPrefix }: GuardModel): string {
+  if (kind === 'prefix') return `${formatPrefix(key.slice(1))} ····`
+  return kind === 'country-hour' || kind === 'country-day' ? placeOf(key) : `${key.slice(0, 12)}…`
+}
+
+function placeOf(country: string): string {
+  return country === unknownCountry ? 'No country' : countryName(country)
+}
+
+function totalsWords({ denied, recorded }: GuardTotals): string {
+  return `${count(denied)} denied, ${count(recorded)} recorded`
+}

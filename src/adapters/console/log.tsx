@@ -1,0 +1,516 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { countryWords } from '../../domain/delivery/destination.ts'
+import { dayMs, hourMs, minuteMs, periodOf } from '../../domain/ground/time.ts'
+import { type Call, type Delivery, statusOf, whyOf } from '../../domain/log/event-log.ts'
+import { resultOf } from '../../domain/log/explain.ts'
+import {
+  callResults,
+  deliveryStatuses,
+  errorClasses,
+  type LogCount,
+  type LogFilters,
+  type LogList,
+  mostCounted,
+  statusKeys,
+  wordOf,
+} from '../../domain/log/log-search.ts'
+import {
+  Badge,
+  Button,
+  Empty,
+  ExactTime,
+  Field,
+  LinkButton,
+  rich,
+  Select,
+  Snippet,
+  UtcNote,
+} from '../pages/components.tsx'
+import { count, counted, elapsed } from '../pages/words.ts'
+import { Card, consolePage, LiveBar, Notice, Pager, Table } from './components.tsx'
+import { callNames, channelNames, filtersInForce, logUrl, mostExported, timeText } from './log-query.ts'
+import type { LogModel, PageContext } from './models.ts'
+import {
+  callPaths,
+  DeliveryBadge,
+  Instant,
+  requestsTo,
+  StatusBadge,
+  segmentsInWords,
+  shortId,
+  withPlus,
+} from './parts.tsx'
+
+export function deliveriesPage(pageContext: PageContext, model: LogModel<Delivery>): string {
+  return logPage(
+    pageContext,
+    'deliveries',
+    model,
+    <Table
+      caption="Deliveries, latest first"
+      columns={[
+        'Time (UTC)',
+        { title: 'Request', isHeader: true },
+        'App',
+        'Brand',
+        'To',
+        'Provider',
+        'Template',
+        'Status',
+        { title: 'Duration', align: 'end' },
+      ]}
+      rows={model.found.rows.map(deliveryCells)}
+      keys={model.found.rows.map(({ requestId, attempt }) => `${requestId}.${attempt}`)}
+      empty={<NoRows list="deliveries" model={model} />}
+    />,
+  )
+}
+
+export function callsPage(pageContext: PageContext, model: LogModel<Call>): string {
+  return logPage(
+    pageContext,
+    'calls',
+    model,
+    <Table
+      caption="API calls, latest first"
+      columns={[
+        'Time (UTC)',
+        { title: 'Request', isHeader: true },
+        'App',
+        'Brand',
+        'To',
+        'Call',
+        'Attempts',
+        'Result',
+        { title: 'Duration', align: 'end' },
+      ]}
+      rows={model.found.rows.map(callCells)}
+      keys={model.found.rows.map(({ requestId }) => requestId)}
+      empty={<NoRows list="calls" model={model} />}
+    />,
+  )
+}
+
+const lists: Readonly<Record<LogList, string>> = { deliveries: 'Messages', calls: 'API calls' }
+
+function logPage(
+  pageContext: PageContext,
+  list: LogList,
+  model: LogModel<unknown>,
+  table: ComponentChildren,
+): string {
+  const { filters, unknown, total, isLater, found, searchedTo } = model
+  const { rows, next } = found
+  const inForce = filtersInForce(list, filters, model.masked)
+  return consolePage(
+    pageContext,
+    {
+      title: 'Deliveries',
+      section: 'deliveries',
+      actions: (
+        <>
+          <LiveBar />
+          <nav class="switch" aria-label="Rows">
+            {(['deliveries', 'calls'] as const).map((each) => (
+              <a key={each} href={logUrl(each, filters)} aria-current={each === list ? 'true' : undefined}>
+                {lists[each]}
+              </a>
+            ))}
+          </nav>
+        </>
+      ),
+    },
+    <Card class="log">
+      <h2 class="sr-only">{lists[list]}</h2>
+      {unknown.length > 0 && (
+        <Notice tone="warn">
+          {unknown.length === 1 ? 'This filter is unknown' : 'These filters are unknown'}, so the list does
+          not use {unknown.length === 1 ? 'it' : 'them'}: <bdi>{unknown.join(', ')}</bdi>
+        </Notice>
+      )}
+      <Filters list={list} model={model} now={pageContext.now} />
+      {inForce.length > 0 && (
+        <p class="found">
+          {inForce.map(({ name, value, without }) => (
+            <a key={name} class="in-force" href={logUrl(list, without)}>
+              {name} <strong>{withPlus(value)}</strong>
+              <span class="sr-only">(remove filter)</span>
+              <span aria-hidden="true">×</span>
+            </a>
+          ))}
+          <LinkButton href={`/admin/${list}`} small>
+            Show all
+          </LinkButton>
+        </p>
+      )}
+      <div class="live" data-live="log" data-now={pageContext.now}>
+        {total && <Total list={list} filters={filters} total={total} />}
+        {table}
+        {searchedTo !== null && (
+          <p class="hint">
+            {rows.length === 0 ? 'Nothing found' : 'Searched'} back to <ExactTime at={searchedTo} />. Older
+            rows may match.
+            {list === 'calls' && filters.recipientSubjects && (
+              <>
+                {' '}
+                <a href={logUrl('deliveries', filters)}>Messages to the recipient</a> are found at any age.
+              </>
+            )}
+          </p>
+        )}
+        <Pager
+          first={isLater ? logUrl(list, filters) : null}
+          next={next === null ? null : logUrl(list, filters, next)}
+          nextTitle={searchedTo === null ? 'Older' : 'Search further back'}
+        />
+        {rows.length > 0 && (
+          <p class="hint">
+            <a href={logUrl(list, filters, null, '.csv')}>Download as CSV</a>: all rows of these filters, the
+            latest {count(mostExported)} at most. Recipients are masked.
+          </p>
+        )}
+      </div>
+    </Card>,
+  )
+}
+
+interface TotalProps {
+  readonly list: LogList
+  readonly filters: LogFilters
+  readonly total: LogCount
+}
+
+/** How much the filters find, and which requests failed for that. */
+function Total({ list, filters, total: { rows, requests, recipients, isMore } }: TotalProps) {
+  if (rows === 0) return null
+  const several = rows < mostCounted ? 'At least ' : 'More than '
+  const what = list === 'calls' ? '' : `${counted(rows, 'attempt')} of `
+  const { provider, statuses, recipientSubjects } = filters
+  return (
+    <p class="total">
+      <strong>
+        {isMore && several}
+        {what}
+        {counted(requests, 'request')}
+        {recipientSubjects ? '' : ` to ${counted(recipients, 'recipient')}`}
+      </strong>
+      {list === 'deliveries' && recipientSubjects && (
+        <span class="hint">
+          Without requests that were rejected. <a href={logUrl('calls', filters)}>All requests</a>
+        </span>
+      )}
+      {list === 'deliveries' && !recipientSubjects && (provider ?? statuses) && (
+        <span class="hint">
+          Requests{provider && ` with ${provider}`} that all providers failed:{' '}
+          <a href={logUrl('calls', { ...filters, call: 'code', result: 'failed' })}>codes</a>,{' '}
+          <a href={logUrl('calls', { ...filters, call: 'notify', result: 'failed' })}>notifications</a>
+        </span>
+      )}
+    </p>
+  )
+}
+
+const times = { 'Last hour': hourMs, 'Last 24 hours': dayMs, 'Last 7 days': 7 * dayMs }
+
+interface FiltersProps {
+  readonly list: LogList
+  readonly model: LogModel<unknown>
+  readonly now: number
+}
+
+function Filters({ list, model: { filters, known }, now }: FiltersProps) {
+  const { recipientSubjects, requestId, statuses = [], since, until } = filters
+  const any = { '': 'any' }
+  const today = periodOf('day', now).start
+  const named = (values: readonly string[]) => Object.fromEntries(values.map((value) => [value, value]))
+  const namesOf = (values: Readonly<Record<string, { readonly name: string }>>) =>
+    Object.fromEntries(Object.entries(values).map(([value, { name }]) => [value, name]))
+  const countries = known.country
+    .map((code): [string, string] => [code, countryWords(code)])
+    .sort(([, one], [, other]) => one.localeCompare(other))
+  return (
+    <form method="get" action={`/admin/${list}`} class="form filters" autocomplete="off">
+      {recipientSubjects && <input type="hidden" name="recipient" value={recipientSubjects.join('.')} />}
+      {list === 'deliveries' && requestId && <input type="hidden" name="request" value={requestId} />}
+      <details class="fold">
+        <summary>Filter</summary>
+        <div class="folded">
+          {list === 'deliveries' && (
+            <fieldset class="statuses">
+              <legend>Status</legend>
+              {statusKeys.map((status) => (
+                <label key={status}>
+                  <input
+                    type="checkbox"
+                    name="status"
+                    value={wordOf(status)}
+                    checked={statuses.includes(status)}
+                  />
+                  <span>
+                    <StatusBadge status={status} /> <small>{deliveryStatuses[status].meaning}</small>
+                  </span>
+                </label>
+              ))}
+            </fieldset>
+          )}
+          <div class="fields">
+            <Select
+              label="Provider"
+              name="provider"
+              value={filters.provider ?? ''}
+              options={{ ...any, ...named(known.provider) }}
+            />
+            {list === 'deliveries' ? (
+              <>
+                <Select
+                  label="Cause of a failure"
+                  name="error"
+                  value={filters.errorClass ?? ''}
+                  options={{ ...any, ...errorClasses }}
+                />
+                <Field
+                  label="Template"
+                  name="template"
+                  value={filters.template ?? ''}
+                  known={known.template}
+                />
+                <Field
+                  label="Language of the text"
+                  name="lang"
+                  value={filters.lang ?? ''}
+                  known={known.lang}
+                />
+              </>
+            ) : (
+              <>
+                <Select
+                  label="Call"
+                  name="call"
+                  value={filters.call ?? ''}
+                  options={{ ...any, ...callNames }}
+                />
+                <Select
+                  label="Result"
+                  name="result"
+                  value={filters.result ?? ''}
+                  options={{ ...any, ...namesOf(callResults) }}
+                />
+              </>
+            )}
+            <Select
+              label="App"
+              name="app"
+              value={filters.app ?? ''}
+              options={{ ...any, ...named(known.app), ...named(filters.app ? [filters.app] : []) }}
+            />
+            <Select
+              label="Brand"
+              name="brand"
+              value={filters.brand ?? ''}
+              options={{ ...any, ...named(known.brand), ...named(filters.brand ? [filters.brand] : []) }}
+            />
+            <Select
+              label="Channel"
+              name="channel"
+              value={filters.channel ?? ''}
+              options={{ ...any, ...channelNames }}
+            />
+            <Select
+              label="Country"
+              name="country"
+              value={filters.country ?? ''}
+              options={{ ...any, ...Object.fromEntries(countries) }}
+            />
+          </div>
+          <div class="times">
+            <Field
+              label={
+                <>
+                  From<UtcNote> (UTC)</UtcNote>
+                </>
+              }
+              name="from"
+              isTime
+              value={since === undefined ? '' : timeText(since)}
+            />
+            <Field
+              label={
+                <>
+                  Until<UtcNote> (UTC)</UtcNote>
+                </>
+              }
+              name="until"
+              isTime
+              value={until === undefined ? '' : timeText(until)}
+            />
+          </div>
+          <p class="buttons">
+            <Button kind="primary">Apply</Button>
+          </p>
+        </div>
+      </details>
+      <p class="buttons">
+        <LinkButton href={logUrl(list, { ...filters, since: today - dayMs, until: today })} small>
+          Yesterday (UTC)
+        </LinkButton>
+        {Object.entries(times).map(([title, ms]) => (
+          <LinkButton key={title} href={logUrl(list, lastOf(filters, now, ms))} small>
+            {title}
+          </LinkButton>
+        ))}
+      </p>
+    </form>
+  )
+}
+
+function lastOf(filters: LogFilters, now: number, ms: number): LogFilters {
+  return { ...filters, since: Math.floor((now - ms) / minuteMs) * minuteMs, until: undefined }
+}
+
+function deliveryCells(row: Delivery) {
+  const why = whyOf(row)
+  return [
+    <Instant at={row.at} />,
+    <RequestLink requestId={row.requestId}>
+      {row.attempt > 1 && <span class="hint">{` #${row.attempt}`}</span>}
+    </RequestLink>,
+    <bdi class="breaks">{row.app}</bdi>,
+    <BrandName brand={row.brand} />,
+    <span class="two-lines">
+      <a class="masked" href={requestsTo(row)}>
+        {withPlus(row.recipient)}
+      </a>
+      {row.country !== null && <small>{countryWords(row.country)}</small>}
+    </span>,
+    <span class="two-lines">
+      <span>{row.provider}</span>
+      <small>{row.route === null ? channelNames[row.channel] : `${row.route} route`}</small>
+    </span>,
+    <span class="two-lines">
+      <span>{row.template === null ? withoutTemplate[row.channel] : <code>{row.template}</code>}</span>
+      {(row.lang ?? row.segments) && (
+        <small>{[row.lang, row.segments && segmentsInWords(row.segments)].filter(Boolean).join(' · ')}</small>
+      )}
+    </span>,
+    <span class="two-lines">
+      <DeliveryBadge row={row} />
+      {why !== '' && (
+        <small class="why">
+          <bdi>{why}</bdi>
+        </small>
+      )}
+    </span>,
+    <span class="nowrap">{elapsed(row.durationMs)}</span>,
+  ]
+}
+
+function callCells(row: Call) {
+  const { requestId, at, app, brand, operation, recipient, recipientSubject, recipients, country, end } = row
+  const { result, why } = resultOf(row)
+  return [
+    <Instant at={at} />,
+    <RequestLink requestId={requestId} />,
+    <bdi class="breaks">{app}</bdi>,
+    <BrandName brand={brand} />,
+    recipient === null || recipientSubject === null ? (
+      <span class="hint">{recipients === null ? '–' : `${recipients} recipients`}</span>
+    ) : (
+      <span class="two-lines">
+        <a class="masked" href={requestsTo({ recipientSubject })}>
+          {withPlus(recipient)}
+        </a>
+        {country !== null && <small>{countryWords(country)}</small>}
+      </span>
+    ),
+    <code>{callPaths[operation].replace('POST ', '')}</code>,
+    <Attempts row={row} />,
+    <span class="two-lines">
+      <Badge tone={end === null ? 'warn' : end.error === null ? 'good' : 'bad'}>
+        {end === null ? result : `${end.status} ${result}`}
+      </Badge>
+      {why !== '' && (end?.error == null || row.deliveries.length === 0) && (
+        <small class="why">{rich(why)}</small>
+      )}
+    </span>,
+    <span class="nowrap">{end === null ? '–' : elapsed(end.durationMs)}</span>,
+  ]
+}
+
+/** What the providers did. */
+function Attempts({ row: { deliveries } }: { row: Call }) {
+  if (deliveries.length === 0) return <span class="hint">–</span>
+  return (
+    <span class="attempts">
+      {deliveries.slice(0, mostAttempts).map((delivery) => {
+        const { name, tone, meaning } = deliveryStatuses[statusOf(delivery)]
+        const why = whyOf(delivery)
+        return (
+          <span key={delivery.attempt} class="two-lines" title={meaning}>
+            <Badge tone={tone}>{delivery.provider}</Badge>
+            <small class="why">
+              <bdi>{why === '' ? name : `${name} (${why})`}</bdi>
+            </small>
+          </span>
+        )
+      })}
+      {deliveries.length > mostAttempts && <small>{`and ${deliveries.length - mostAttempts} more`}</small>}
+    </span>
+  )
+}
+
+const mostAttempts = 4
+
+function RequestLink({ requestId, children }: { requestId: string; children?: ComponentChildren }) {
+  return (
+    <a class="trace-link" href={`/admin/deliveries/${encodeURIComponent(requestId)}`} title={requestId}>
+      <code>{shortId(requestId)}</code>
+      {children}
+    </a>
+  )
+}
+
+function BrandName({ brand }: { brand: string | null }) {
+  return brand === null ? <span class="hint">–</span> : <bdi class="breaks">{brand}</bdi>
+}
+
+function NoRows({
+  list,
+  model: { filters, isLater, found },
+}: Omit<FiltersProps, 'model' | 'now'> & { model: LogModel<unknown> }) {
+  if (found.next !== null) return null
+  if (isLater) return <Empty title="Nothing older" />
+  const { requestId } = filters
+  if (filtersInForce(list, filters, null).length > 0) {
+    return (
+      <Empty title="Nothing found">
+        <p>
+          otpost deletes rows after <code>DELIVERY_LOG_DAYS</code> days.
+        </p>
+        {list === 'calls' ? null : requestId === undefined ? (
+          <p>
+            A rejected request has no deliveries. <a href={logUrl('calls', filters)}>Search the API calls</a>
+          </p>
+        ) : (
+          <p>
+            <LinkButton href={`/admin/deliveries/${encodeURIComponent(requestId)}`}>Open trace</LinkButton>
+          </p>
+        )}
+      </Empty>
+    )
+  }
+  return (
+    <Empty title={list === 'calls' ? 'No API calls yet' : 'No deliveries yet'}>
+      <p>
+        {list === 'calls'
+          ? 'This page lists every call of an app with valid credentials.'
+          : 'This page lists every attempt to send a message.'}{' '}
+        <a href="/docs">The API documentation</a> describes the calls that send. This command prints the
+        attempts on the server:
+      </p>
+      <Snippet title="Deliveries of the last day" text="otpost deliveries --since 1d" />
+    </Empty>
+  )
+}
+
+const withoutTemplate = { SMS: 'free text', EMAIL: '–' } as const

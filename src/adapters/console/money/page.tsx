@@ -1,0 +1,312 @@
+/** @jsxImportSource preact */
+import { countryWords } from '../../../domain/delivery/destination.ts'
+import { dayMs, periodOf } from '../../../domain/ground/time.ts'
+import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
+import { type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
+import {
+  type DaySpend,
+  type SpendingPeriod,
+  spendBy,
+  spendingPeriods,
+} from '../../../domain/money/spending.ts'
+import {
+  Badge,
+  Button,
+  Choice,
+  Empty,
+  ExactTime,
+  Field,
+  rich,
+  Select,
+  Time,
+} from '../../pages/components.tsx'
+import { percent } from '../../pages/words.ts'
+import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
+import type { MoneyModel, PageContext } from '../models.ts'
+
+const periodNames: Readonly<Record<SpendingPeriod, string>> = {
+  today: 'Today',
+  '7-days': '7 days',
+  '30-days': '30 days',
+  'this-month': 'This month',
+  'last-month': 'Last month',
+}
+
+export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
+  const { spending } = model
+  return consolePage(
+    pageContext,
+    {
+      title: 'Money',
+      section: 'money',
+      actions: (
+        <nav class="switch" aria-label="Period">
+          {spendingPeriods.map((period) => (
+            <a
+              key={period}
+              href={`/admin/money?period=${period}`}
+              aria-current={period === model.period ? 'true' : undefined}
+            >
+              {periodNames[period]}
+            </a>
+          ))}
+        </nav>
+      ),
+    },
+    <div class="columns wide-first loose">
+      <div class="stack">
+        <Total model={model} />
+        <Spending title="By country" spending={spending} nameOf={countryOf} />
+        <Budgets budgets={model.budgets} now={pageContext.now} />
+        <Spending title="By brand" spending={spending} nameOf={({ brand }) => brand || 'no brand'} />
+        <Spending title="By app" spending={spending} nameOf={({ app }) => app} />
+        <Days spending={spending} />
+      </div>
+      <div class="stack">
+        <BudgetFormCard model={model} />
+        <Prices model={model} />
+        <Alerts model={model} />
+      </div>
+    </div>,
+  )
+}
+
+function countryOf({ country }: DaySpend): string {
+  return country === null ? 'No country' : countryWords(country)
+}
+
+function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }) {
+  if (budgets.length === 0) {
+    return (
+      <Card title="Budgets">
+        <Empty title="The cost of SMS is not limited">
+          Set a budget for the server with the form on this page, or run `otpost budget set server --per day
+          --amount 50` on the server.
+        </Empty>
+      </Card>
+    )
+  }
+  return (
+    <Card
+      class="budgets"
+      title="Budgets"
+      hint="An exhausted budget rejects SMS until its period ends, in UTC. The forecast is the amount at the end of the period if spending goes on as now."
+    >
+      <Table
+        caption="Budgets"
+        columns={[
+          'Scope',
+          { title: 'Spent', align: 'end' },
+          { title: 'Remaining', align: 'end' },
+          { title: 'Forecast', align: 'end' },
+          { title: 'Actions', align: 'end', isQuiet: true },
+        ]}
+        rows={budgets.map((status) => budgetCells(status, now))}
+        empty=""
+      />
+    </Card>
+  )
+}
+
+function budgetCells(status: BudgetStatus, now: number) {
+  const { budget, spentMicros, remainingMicros, forecastMicros, resetsAt, isStopping } = status
+  const { scope, amountMicros, currency, period, liftedUntil, countsFrom } = budget
+  return [
+    <span class="two-lines">
+      <code>{scope}</code>
+      <small>
+        {formatMicros(amountMicros, currency)} per {period}
+      </small>
+      <small>
+        resets <Time at={resetsAt} />
+      </small>
+      {countsFrom > periodOf(period, now).start && (
+        <small>
+          counts from <ExactTime at={countsFrom} toMinute />, when it was set
+        </small>
+      )}
+      {!budget.stops && <small>only alerts</small>}
+      {budget.stops && !isStopping && liftedUntil !== null && (
+        <small>
+          lifted until <ExactTime at={liftedUntil} toMinute />
+        </small>
+      )}
+    </span>,
+    <span class="two-lines">
+      <span class="nowrap">{rounded(spentMicros, currency)}</span>
+      <small>{percent(percentSpent(budget, spentMicros) / 100)}</small>
+    </span>,
+    remainingMicros === 0 ? (
+      <Badge tone={isStopping ? 'bad' : 'warn'}>exhausted</Badge>
+    ) : (
+      <span class="nowrap">{rounded(remainingMicros, currency)}</span>
+    ),
+    forecastMicros === null ? '–' : <span class="nowrap">{rounded(forecastMicros, currency)}</span>,
+    <div class="actions">
+      <FormLink small href={`/admin/money?scope=${encodeURIComponent(scope)}#field-scope`}>
+        Edit<span class="sr-only"> {scope}</span>
+      </FormLink>
+      {budget.stops && (
+        <Form
+          action="/admin/money/lift"
+          confirm={isStopping ? `Lift ${scope} for 12 hours? It rejects no SMS in that time.` : undefined}
+          hidden={{ scope, duration: isStopping ? '12h' : '0m' }}
+        >
+          <Button small>
+            {isStopping ? 'Lift for 12 h' : 'End the lift'}
+            <span class="sr-only"> {scope}</span>
+          </Button>
+        </Form>
+      )}
+      <Form
+        action="/admin/money/remove"
+        confirm={`Remove the budget ${scope}? It limits no cost any more.`}
+        hidden={{ scope }}
+      >
+        <Button kind="danger" small>
+          Remove<span class="sr-only"> {scope}</span>
+        </Button>
+      </Form>
+    </div>,
+  ]
+}
+
+/** With two decimals, in one line. */
+function rounded(micros: Micros, currency: string): string {
+  return formatMicros(Math.round(micros / 1e4) * 1e4, currency).replace(' ', '\u00a0')
+}
+
+function Total({ model: { spending, span } }: { model: MoneyModel }) {
+  const totals = spendBy(spending, () => '')
+  const [from, last] = [span.from, span.until - dayMs].map((at) => new Date(at).toISOString().slice(0, 10))
+  return (
+    <Card title="Cost of SMS" hint={`${from === last ? from : `${from} to ${last}`}, in UTC.`}>
+      <p class="sum">
+        {totals.length === 0
+          ? 'Nothing'
+          : totals.map(({ micros, currency }) => rounded(micros, currency)).join(' and ')}
+      </p>
+    </Card>
+  )
+}
+
+const mostRows = 20
+
+interface SpendingProps extends Pick<MoneyModel, 'spending'> {
+  readonly title: string
+  readonly nameOf: (row: DaySpend) => string
+}
+
+function Spending({ title, spending, nameOf }: SpendingProps) {
+  const shares = spendBy(spending, nameOf)
+  const totals = new Map(spendBy(spending, () => '').map(({ currency, micros }) => [currency, micros]))
+  return (
+    <Card
+      title={title}
+      hint={shares.length > mostRows ? `The ${mostRows} with the greatest cost.` : undefined}
+    >
+      <Table
+        caption={`Cost of SMS ${title.toLowerCase()}`}
+        figures
+        columns={[
+          title.slice('By '.length).replace(/^./, (first) => first.toUpperCase()),
+          { title: 'Cost', align: 'end' },
+          { title: 'Share', align: 'end' },
+        ]}
+        rows={shares
+          .slice(0, mostRows)
+          .map(({ name, currency, micros }) => [
+            <bdi class="breaks">{name}</bdi>,
+            rounded(micros, currency),
+            percent(micros / Math.max(1, totals.get(currency) ?? 0)),
+          ])}
+        empty="No SMS."
+      />
+    </Card>
+  )
+}
+
+function Days({ spending }: Pick<MoneyModel, 'spending'>) {
+  const days = spendBy(spending, ({ at }) => new Date(at).toISOString().slice(0, 10))
+  return (
+    <Card title="By day" hint="In UTC. Days without SMS are left out.">
+      <Table
+        caption="Cost of SMS by day"
+        figures
+        columns={['Day', { title: 'Cost', align: 'end' }]}
+        rows={[...days]
+          .sort((one, other) => (one.name < other.name ? 1 : -1))
+          .map(({ name, currency, micros }) => [name, rounded(micros, currency)])}
+        empty="No SMS."
+      />
+    </Card>
+  )
+}
+
+function BudgetFormCard({ model: { form, problem, currency } }: { model: MoneyModel }) {
+  return (
+    <Card
+      title="Set a budget"
+      hint="Replaces the budget of the same scope. With the same period it keeps what was spent."
+    >
+      <Problem text={problem} />
+      <Form action="/admin/money" submit="Save budget">
+        <Field
+          label="Scope"
+          name="scope"
+          required
+          isCode
+          value={form.scope}
+          hint="`server`, `brand:SLUG`, `app:APPID` or `country:CC`."
+        />
+        <Select
+          label="Period"
+          name="period"
+          value={form.period}
+          options={{ day: 'day, in UTC', month: 'calendar month, in UTC' }}
+        />
+        <Field label={`Amount in ${currency}`} name="amount" required isCode value={form.amount} />
+        <Field
+          label="Alerts"
+          name="alertAt"
+          isCode
+          value={form.alertAt}
+          hint="Percentages of the amount, separated by commas. Empty for none."
+        />
+        <Choice
+          label="Reject SMS when it is exhausted"
+          name="stops"
+          checked={form.stops}
+          hint="Otherwise it only counts and sends alerts."
+        />
+      </Form>
+    </Card>
+  )
+}
+
+function Prices({ model: { currency, isBuiltIn } }: { model: MoneyModel }) {
+  return (
+    <Card title="Prices">
+      <p class="hint">
+        {rich(
+          isBuiltIn
+            ? 'No prices are imported. Costs are in units of the built-in prices: one unit is the price of an SMS to the cheapest countries. To import the prices of your providers, run `otpost price import FILE` on the server.'
+            : `Prices are imported in ${currency}. To replace them, run \`otpost price import FILE\` on the server. \`otpost price check NUMBER\` prints the price of an SMS.`,
+        )}
+      </p>
+    </Card>
+  )
+}
+
+function Alerts({ model: { alerts } }: { model: MoneyModel }) {
+  return (
+    <Card title="Latest alerts" hint="Sent to `ALERT_EMAIL` and `ALERT_WEBHOOK_URL`, if they are set.">
+      <Table
+        caption="Latest alerts"
+        columns={['Alert', 'Time']}
+        rows={alerts.map(({ at, title }) => [title, <Time at={at} />])}
+        empty="None."
+      />
+    </Card>
+  )
+}

@@ -1,0 +1,140 @@
+/** @jsxImportSource preact */
+import { type Account, isSetUp, roles } from '../../../domain/accounts/accounts.ts'
+import { Badge, Button, Empty, LinkButton, Time } from '../../pages/components.tsx'
+import { counted } from '../../pages/words.ts'
+import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import type { InvitationModel, OperatorsModel, PageContext } from '../models.ts'
+
+export function operatorsPage(
+  pageContext: PageContext,
+  { accounts, email, role, problem }: OperatorsModel,
+): string {
+  return consolePage(
+    pageContext,
+    { title: 'Operators', section: 'operators' },
+    <>
+      <Card
+        class="accounts"
+        title="Accounts"
+        hint="A viewer reads. An operator also changes everything except accounts. An owner also changes accounts."
+      >
+        <Table
+          caption="Accounts of operators"
+          columns={[
+            'E-mail address',
+            'Role',
+            'Signs in with',
+            'Last sign-in',
+            { title: 'Actions', align: 'end', isQuiet: true },
+          ]}
+          rows={accounts.map((account) => accountCells(account, account.email === pageContext.person.email))}
+          empty={
+            <Empty title="No accounts yet">
+              Invite yourself as the first owner. `ADMIN_PASSWORD_HASH` signs in only until an owner has set
+              up an account.
+            </Empty>
+          }
+        />
+      </Card>
+      <Card
+        title="Invite an operator"
+        hint="The next page shows a link, once. With it the person chooses a passkey, or a password and an authenticator app."
+      >
+        <Problem text={problem} />
+        <Form action="/admin/operators" submit="Invite">
+          <div class="field">
+            <label for="invite-email">E-mail address</label>
+            <input id="invite-email" name="email" type="email" maxLength={254} required value={email} />
+          </div>
+          <div class="field">
+            <label for="invite-role">Role</label>
+            <RoleSelect id="invite-role" role={accounts.length === 0 ? 'owner' : role} />
+          </div>
+        </Form>
+      </Card>
+    </>,
+  )
+}
+
+function RoleSelect({ id, role }: { id: string; role: string }) {
+  return (
+    <select id={id} name="role">
+      {roles.map((each) => (
+        <option key={each} value={each} selected={each === role}>
+          {each}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+function accountCells(account: Account, isOwn: boolean) {
+  const { email, role, passwordHash, totpSecret, passkeys, signedInAt } = account
+  const hidden = { email }
+  const ways = [
+    passwordHash !== null && totpSecret !== null && 'password and app',
+    passkeys.length > 0 && counted(passkeys.length, 'passkey'),
+  ].filter(Boolean)
+  const isActive = isSetUp(account)
+  const id = `role-${account.id}`
+  return [
+    <span class="with-badge">
+      <span>{email}</span> {isOwn ? <Badge tone="good">you</Badge> : null}
+    </span>,
+    <Form action="/admin/operators/role" hidden={hidden} class="inline">
+      <label class="sr-only" for={id}>
+        Role of {email}
+      </label>
+      <RoleSelect id={id} role={role} />
+      <Button kind="plain" small>
+        Save<span class="sr-only"> the role of {email}</span>
+      </Button>
+    </Form>,
+    isActive ? ways.join(', ') : <Badge tone="warn">invited</Badge>,
+    isActive && signedInAt !== null ? <Time at={signedInAt} /> : <span class="hint">never</span>,
+    <div class="actions">
+      <Form
+        action="/admin/operators/reset"
+        hidden={hidden}
+        confirm={`Remove the password, the app and the passkeys of ${email}? You get a link with which the person sets them up again.`}
+      >
+        <Button kind="plain" small>
+          {isActive ? 'Reset sign-in' : 'New link'}
+          <span class="sr-only"> of {email}</span>
+        </Button>
+      </Form>
+      <Form action="/admin/operators/remove" hidden={hidden} confirm={`Remove the account of ${email}?`}>
+        <Button kind="danger" small>
+          Remove<span class="sr-only"> {email}</span>
+        </Button>
+      </Form>
+    </div>,
+  ]
+}
+
+export function invitationPage(pageContext: PageContext, { email, link }: InvitationModel): string {
+  return consolePage(
+    pageContext,
+    {
+      title: 'Invitation',
+      section: 'operators',
+      parent: { title: 'Operators', href: '/admin/operators' },
+    },
+    <section class="key" aria-labelledby="link-title">
+      <h2 id="link-title">Link for {email}</h2>
+      <p class="key-value long">
+        <code>{link}</code>
+      </p>
+      <p class="key-warning">
+        <strong>This link is shown only once.</strong> It signs the person in once, within 72 hours, to set up
+        the account. Send it over a channel that only this person reads.
+      </p>
+      <p class="buttons">
+        <button type="button" class="button primary" data-copy={link}>
+          Copy link
+        </button>
+        <LinkButton href="/admin/operators">Done: go to Operators</LinkButton>
+      </p>
+    </section>,
+  )
+}

@@ -1,0 +1,663 @@
+/** @jsxImportSource preact */
+import { type ComponentChildren, Fragment } from 'preact'
+import { hourMs } from '../../../domain/ground/time.ts'
+import { type DeliveryFilter, errorClasses } from '../../../domain/log/log-search.ts'
+import {
+  type ActiveLimit,
+  conversion,
+  type Figures,
+  isTrouble,
+  type Period,
+  type Point,
+  type ProviderHealth,
+  type Share,
+  type Statistics,
+} from '../../../domain/log/statistics.ts'
+import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
+import { count, counted, duration, percent, utc } from '../../pages/words.ts'
+import { Card, consolePage, Drawing, FormLink, LiveBar, Table } from '../components.tsx'
+import { concernsOf, isIdle, limitNames, periodWords } from '../concerns.ts'
+import { Count, spanOf } from '../counts.tsx'
+import type { OverviewModel, PageContext } from '../models.ts'
+import { withPlus } from '../parts.tsx'
+import { testPath } from '../test-send/page.tsx'
+
+const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
+
+/** The length of a chart's step. Days are UTC days in every time zone. */
+const stepHints: Readonly<Record<Period, ComponentChildren>> = {
+  hour: (
+    <>
+      Per minute<UtcNote>, in UTC</UtcNote>
+    </>
+  ),
+  day: (
+    <>
+      Per hour<UtcNote>, in UTC</UtcNote>
+    </>
+  ),
+  month: 'Per day, in UTC',
+}
+
+export function overviewPage(pageContext: PageContext, model: OverviewModel): string {
+  const { period } = model.statistics
+  return consolePage(
+    pageContext,
+    {
+      title: 'Overview',
+      section: 'overview',
+      actions: (
+        <>
+          <LiveBar />
+          <nav class="switch" aria-label="Period">
+            {(['hour', 'day', 'month'] as const).map((each) => (
+              <a
+                key={each}
+                href={`/admin?period=${each}`}
+                aria-current={each === period ? 'true' : undefined}
+              >
+                <span class="sr-only">Last </span>
+                {periodNames[each]}
+              </a>
+            ))}
+          </nav>
+        </>
+      ),
+      scripts: ['charts.js'],
+      styles: ['uplot.css'],
+    },
+    <OverviewLive now={pageContext.now} model={model} />,
+  )
+}
+
+/** The part that console.js updates. */
+function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
+  const { statistics, limited, providers } = model
+  const span = spanOf(statistics)
+  const lastHour = spanOf({ from: now - hourMs, until: now })
+  return (
+    <div class="live" data-live="overview" data-now={now}>
+      <Verdict model={model} />
+      <Headlines statistics={statistics} />
+      <div class="columns wide-first">
+        <Chart
+          id="codes"
+          title="Codes"
+          statistics={statistics}
+          lines={[
+            ['Sent', 'area', 'sends', ({ sends }) => sends],
+            ['Verified', 'gold', 'verified', ({ verified }) => verified],
+            ['Failed', 'bad', 'sendsFailed', ({ sendsFailed }) => sendsFailed],
+          ]}
+        />
+        <Chart
+          id="messages"
+          title="Messages"
+          statistics={statistics}
+          lines={[
+            ['Accepted', 'area', 'accepted', ({ accepted }) => accepted],
+            ['Delivered', 'gold', 'delivered', ({ delivered }) => delivered],
+            ['Failed', 'bad', 'failedOrUnknown', ({ failed, unknown }) => failed + unknown],
+          ]}
+        />
+      </div>
+      <div class="columns wide-first">
+        <Providers providers={providers} lastHour={lastHour} />
+        <ActiveLimits limited={limited} lastHour={lastHour} />
+      </div>
+      <div class="columns">
+        <VerifyTime statistics={statistics} />
+        <Failures statistics={statistics} />
+      </div>
+      <Breakdown
+        title="By brand"
+        hint="Rejected: because of the brand. Blocked: because of the destination."
+        first="Brand"
+        shares={statistics.byBrand}
+        columns={ofRequests}
+        where={(brand) => ({ ...span, brand })}
+      />
+      <Breakdown
+        title="By channel"
+        first="Channel"
+        shares={statistics.byChannel}
+        titleOf={(name) => (name === 'EMAIL' ? 'E-mail' : name)}
+        columns={ofRequests}
+        where={(name) => ({ ...span, channel: name === 'SMS' ? 'SMS' : 'EMAIL' })}
+      />
+      <Breakdown
+        title="By provider"
+        hint="A code counts for the provider that accepted it. Whether messages were delivered is from delivery reports."
+        first="Provider"
+        shares={statistics.byProvider}
+        columns={ofProviders}
+        where={(provider) => ({ ...span, provider })}
+      />
+    </div>
+  )
+}
+
+function Verdict({ model }: { model: OverviewModel }) {
+  const concerns = concernsOf(model)
+  const { totals, period } = model.statistics
+  if (concerns.length > 0) {
+    const isBad = concerns.some(({ tone }) => tone === 'bad')
+    return (
+      <section class={`verdict ${isBad ? 'bad' : 'warn'}`} aria-labelledby="verdict">
+        <Icon name="alert" />
+        <div>
+          <h2 id="verdict">{isBad ? 'Problems' : 'Warnings'}</h2>
+          <ul>
+            {concerns.map(({ tone, text, pages }) => (
+              <li key={text} class={tone}>
+                {rich(text)}
+                {pages.map(({ title, href }) => (
+                  <Fragment key={href}>
+                    {' '}
+                    <a href={href}>{title}</a>
+                  </Fragment>
+                ))}
+              </li>
+            ))}
+          </ul>
+        </div>
+      </section>
+    )
+  }
+  const happened =
+    totals.sends === 0
+      ? `No codes were sent ${periodWords[period]}.`
+      : `${counted(totals.sends, 'code')} sent ${periodWords[period]}, ${percent(conversion(totals))} verified.`
+  return (
+    <section class="verdict good" aria-labelledby="verdict">
+      <Icon name="check" />
+      <div>
+        <h2 id="verdict">No problems</h2>
+        <p>{happened}</p>
+        <p class="hint">{checkedWords(model)}</p>
+      </div>
+    </section>
+  )
+}
+
+/** What `concernsOf` looked at. */
+function checkedWords({ statistics, providers, budgets, webhooks, guard }: OverviewModel): string {
+  const inPeriod = `codes, notifications, attempts at providers and delivery reports ${periodWords[statistics.period]}`
+  const guarded = guard.mode === 'off' ? [] : ['the SMS pumping guard']
+  const now = [
+    counted(providers.length, 'provider'),
+    counted(budgets.length, 'budget'),
+    counted(webhooks.length, 'webhook'),
+    'alerts',
+    ...guarded,
+    'the queue',
+    'review numbers',
+  ]
+  return `Checked: ${inPeriod}; now: ${now.join(', ')} and the database.`
+}
+
+function Headlines({ statistics }: { statistics: Statistics }) {
+  const { totals, points } = statistics
+  const { sends, sendsFailed, notified, notifyFailed, delivered, undelivered } = totals
+  const failed = sendsFailed + notifyFailed
+  const failedAttempts = totals.failed + totals.unknown
+  const where = spanOf(statistics)
+  const stats: readonly (readonly [
+    string,
+    ComponentChildren,
+    ComponentChildren,
+    (point: Point) => number,
+  ])[] = [
+    [
+      'Codes sent',
+      <Count value={sends} of="sends" where={where} />,
+      <>
+        and <Count value={notified} unit="notification" of="notified" where={where} />
+      </>,
+      (point) => point.sends,
+    ],
+    [
+      'Verified',
+      <Count value={totals.verified} of="verified" where={where} />,
+      <Count value={totals.wrongCodes} unit="wrong code" of="wrongCodes" where={where} />,
+      (point) => point.verified,
+    ],
+    ['Conversion', percent(conversion(totals)), 'of the sent codes', (point) => conversion(point) ?? 0],
+    [
+      'Failed',
+      <Count value={failed} of="notSent" where={where} />,
+      <>
+        <Count value={sendsFailed} unit="code" of="sendsFailed" where={where} />,{' '}
+        <Count value={notifyFailed} unit="notification" of="notifyFailed" where={where} />
+      </>,
+      (point) => point.sendsFailed + point.notifyFailed,
+    ],
+    [
+      'Rate-limited',
+      <Count value={totals.limited} of="limited" where={where} />,
+      'requests over a limit',
+      (point) => point.limited,
+    ],
+    [
+      'Accepted',
+      <Count value={totals.accepted} of="accepted" where={where} />,
+      failedAttempts === 0 ? (
+        'by providers'
+      ) : (
+        <>
+          by providers; <Count value={failedAttempts} of="failedOrUnknown" where={where} /> failed or unknown
+        </>
+      ),
+      (point) => point.accepted,
+    ],
+    [
+      'Delivered',
+      <Count value={delivered} of="delivered" where={where} />,
+      delivered + undelivered === 0 ? (
+        'no delivery reports'
+      ) : (
+        <>
+          <Count value={undelivered} of="undelivered" where={where} /> not delivered
+        </>
+      ),
+      (point) => point.delivered,
+    ],
+  ]
+  const isBad = isTrouble(failed, failed + sends + notified)
+  return (
+    <dl class="stats">
+      {stats.map(([label, value, hint, of]) => (
+        <div key={label} class={label === 'Failed' && isBad ? 'stat bad' : 'stat'}>
+          <dt>{label}</dt>
+          <dd>
+            <span class="figure">{value}</span>
+            <span class="hint">{hint}</span>
+            <Sparkline values={points.map(of)} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Sparkline({ values }: { values: readonly number[] }) {
+  const most = Math.max(0, ...values)
+  const last = Math.max(1, values.length - 1)
+  const line = values.map((value, step) => {
+    const x = (100 * step) / last
+    const y = most === 0 ? 20 : 20 - (18 * value) / most
+    return `${x.toFixed(1)},${y.toFixed(1)}`
+  })
+  return (
+    <Drawing class="sparkline" viewBox="0 0 100 21">
+      {most === 0 ? null : <polygon points={`0,21 ${line.join(' ')} 100,21`} />}
+      <polyline points={line.length < 2 ? '0,20 100,20' : line.join(' ')} />
+    </Drawing>
+  )
+}
+
+type Line = readonly [
+  label: string,
+  kind: 'area' | 'gold' | 'bad',
+  figure: Parameters<typeof Count>[0]['of'],
+  of: (point: Point) => number,
+]
+
+interface ChartProps {
+  readonly id: string
+  readonly title: string
+  readonly statistics: Statistics
+  readonly lines: readonly Line[]
+}
+
+/** charts.js draws it. The table has the same figures. */
+function Chart({ id, title, statistics, lines }: ChartProps) {
+  const { period, points, stepMs } = statistics
+  const data = {
+    period,
+    stepSeconds: stepMs / 1000,
+    at: points.map(({ at }) => at / 1000),
+    lines: lines.map(([label, kind, , of]) => ({ label, kind, values: points.map(of) })),
+  }
+  return (
+    <Card title={title} hint={stepHints[period]}>
+      <figure id={`chart-${id}`} data-chart={JSON.stringify(data)}>
+        <figcaption class="sr-only">
+          {title} {periodWords[period]}. The table below has the same figures.
+        </figcaption>
+        <ul class="legend">
+          {lines.map(([label, kind, , of]) => (
+            <li key={label} class={kind}>
+              {label}{' '}
+              <span class="num" data-legend>
+                {count(points.reduce((sum, point) => sum + of(point), 0))}
+              </span>
+            </li>
+          ))}
+          <li class="at" data-legend-at aria-hidden="true" />
+        </ul>
+        <div class="plot" data-plot aria-hidden="true" />
+      </figure>
+      <details id={`table-${id}`}>
+        <summary>Show as a table</summary>
+        <div class="scroll">
+          <table>
+            <caption class="sr-only">
+              {title} {periodWords[period]}
+            </caption>
+            <thead>
+              <tr>
+                <th scope="col">From{period === 'month' ? ' (UTC)' : <UtcNote> (UTC)</UtcNote>}</th>
+                {lines.map(([label]) => (
+                  <th key={label} scope="col" class="end">
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {points.toReversed().map((point) => (
+                <tr key={point.at}>
+                  <th scope="row" class="num">
+                    {period === 'month' ? utc(point.at).slice(0, 10) : <ExactTime at={point.at} toMinute />}
+                  </th>
+                  {lines.map(([label, , figure, of]) => (
+                    <td key={label} class="end">
+                      <Count
+                        value={of(point)}
+                        of={figure}
+                        where={{ since: point.at, until: point.at + stepMs }}
+                      />
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </Card>
+  )
+}
+
+interface ProvidersProps {
+  readonly providers: readonly ProviderHealth[]
+  readonly lastHour: DeliveryFilter
+}
+
+function Providers({ providers, lastHour }: ProvidersProps) {
+  return (
+    <Card title="Providers" hint="Circuits now, and attempts in the last hour.">
+      <Table
+        caption="Providers now, with the attempts in the last hour"
+        columns={[
+          'Provider',
+          'Sends',
+          'State',
+          { title: 'Accepted', align: 'end' },
+          { title: 'Failed', align: 'end' },
+          { title: 'Unknown', align: 'end' },
+          { title: 'Test', isQuiet: true },
+        ]}
+        rows={providers.map((provider) => {
+          const { name, channel } = provider
+          const where = { ...lastHour, provider: name, channel }
+          return [
+            name,
+            sends(provider),
+            <ProviderState {...provider} />,
+            <Count value={provider.lastHour.accepted} of="accepted" where={where} />,
+            <Failing figure="failed" of={provider.lastHour} where={where} />,
+            <Failing figure="unknown" of={provider.lastHour} where={where} />,
+            <FormLink small href={testPath({ provider: name })}>
+              Send a test<span class="sr-only"> through {name}</span>
+            </FormLink>,
+          ]
+        })}
+        figures
+        empty="No provider is configured."
+      />
+    </Card>
+  )
+}
+
+function sends({ channel, routes }: ProviderHealth): string {
+  if (channel === 'EMAIL') return 'e-mail'
+  return `SMS, ${routes.join(' and ')}`
+}
+
+function ProviderState(provider: ProviderHealth) {
+  const { state, failuresInARow, openMs } = provider
+  const inARow = failuresInARow === 0 ? null : `${counted(failuresInARow, 'failure')} in a row`
+  const words = {
+    closed: [failuresInARow === 0 ? 'good' : 'warn', 'circuit closed', inARow],
+    open: ['bad', `circuit open for ${duration(openMs)}`, inARow],
+    'half-open': ['warn', 'circuit half-open', isIdle(provider) ? inARow : 'the next message tests it'],
+  } as const satisfies Record<ProviderHealth['state'], readonly [Tone, string, string | null]>
+  const [tone, word, detail] = words[state]
+  return (
+    <span class="with-badge">
+      <Badge tone={tone}>{word}</Badge> {detail === null ? null : <span class="hint">{detail}</span>}
+    </span>
+  )
+}
+
+interface ActiveLimitsProps {
+  readonly limited: readonly ActiveLimit[]
+  readonly lastHour: DeliveryFilter
+}
+
+function ActiveLimits({ limited, lastHour }: ActiveLimitsProps) {
+  return (
+    <Card title="Active rate limits" hint="Limits that reject requests now.">
+      {limited.length === 0 ? (
+        <p class="none">No active rate limits.</p>
+      ) : (
+        <ul class="limited">
+          {limited.map(({ limit, app, brand, recipient, budget, refusals, endsAt }) => (
+            <li key={JSON.stringify([limit, app, brand, recipient, budget, endsAt])}>
+              <p class="what">{limitNames[limit]}</p>
+              <p class="hint">
+                {[
+                  budget ?? null,
+                  recipient === null ? null : withPlus(recipient),
+                  app === null ? null : `app ${app}`,
+                  brand === null ? null : `brand ${brand}`,
+                ]
+                  .filter((part) => part !== null)
+                  .join(' · ') || 'an IP address'}
+              </p>
+              <p class="hint">
+                {app === null ? (
+                  counted(refusals, 'request')
+                ) : (
+                  <Count
+                    value={refusals}
+                    unit="request"
+                    of="limited"
+                    where={{ ...lastHour, app, brand: brand ?? undefined }}
+                  />
+                )}{' '}
+                rejected · resets <Time at={endsAt} />
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+function VerifyTime({ statistics }: { statistics: Statistics }) {
+  const times = statistics.verifyTimes
+  const { bins, medianSeconds, p90Seconds } = times
+  const longest = Math.max(...bins.map(({ upToSeconds }) => upToSeconds ?? 0))
+  // A quantile is known to its bin only. Null: beyond all bins.
+  const within = (bound: number | null) => (bound === null ? `> ${seconds(longest)}` : `≤ ${seconds(bound)}`)
+  const most = Math.max(0, ...bins.map((bin) => bin.count))
+  return (
+    <Card title="Time to verify" hint="From the send to the successful verification.">
+      {times.count === 0 ? (
+        <p class="none">No codes were verified.</p>
+      ) : (
+        <>
+          <dl class="quantiles">
+            {Object.entries({
+              Median: within(medianSeconds),
+              p90: within(p90Seconds),
+              Codes: <Count value={times.count} of="verified" where={spanOf(statistics)} />,
+            }).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+          <table class="bins">
+            <caption class="sr-only">Verified codes by time</caption>
+            <thead class="sr-only">
+              <tr>
+                <th scope="col">Within</th>
+                <th scope="col">Share</th>
+                <th scope="col">Codes</th>
+              </tr>
+            </thead>
+            <tbody>
+              {bins.map((bin) => (
+                <tr key={bin.upToSeconds}>
+                  <th scope="row">{within(bin.upToSeconds)}</th>
+                  <td class="share">
+                    <Bar share={bin.count / most} />
+                    <span class="sr-only">{percent(bin.count / times.count)}</span>
+                  </td>
+                  <td class="end">{count(bin.count)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+    </Card>
+  )
+}
+
+function seconds(value: number): string {
+  return value < 60 || value % 60 !== 0 ? `${value} s` : `${value / 60} min`
+}
+
+function Bar({ share, tone }: { share: number; tone?: 'bad' }) {
+  return (
+    <Drawing class={tone ? `bar ${tone}` : 'bar'} viewBox="0 0 100 1">
+      <rect width={(100 * share).toFixed(2)} height="1" />
+    </Drawing>
+  )
+}
+
+function Failures({ statistics }: { statistics: Statistics }) {
+  const { failures, period } = statistics
+  const most = Math.max(0, ...failures.map((failure) => failure.count))
+  return (
+    <Card title="Failed attempts" hint="By provider and cause.">
+      <Table
+        caption={`Failed attempts ${periodWords[period]}`}
+        columns={[
+          'Provider',
+          'Cause',
+          { title: 'Share', isQuiet: true },
+          { title: 'Attempts', align: 'end' },
+        ]}
+        rows={failures.map(({ provider, errorClass, count: attempts }) => [
+          provider,
+          errorClasses[errorClass ?? 'unknown'],
+          <Bar share={attempts / most} tone="bad" />,
+          <Count
+            value={attempts}
+            of="failedOrUnknown"
+            where={{ ...spanOf(statistics), provider, errorClass: errorClass ?? undefined }}
+          />,
+        ])}
+        empty="No failed attempts."
+      />
+    </Card>
+  )
+}
+
+type Column = readonly [title: string, of: (share: Share, where: DeliveryFilter) => ComponentChildren]
+
+function column(title: string, figure: keyof Figures & Parameters<typeof Count>[0]['of']): Column {
+  return [title, (share, where) => <Count value={share[figure]} of={figure} where={where} />]
+}
+
+const conversionColumn: Column = ['Conversion', (share) => percent(conversion(share))]
+const attemptColumns: readonly Column[] = [
+  column('Accepted', 'accepted'),
+  ['Failed attempts', (share, where) => <Failing figure="failed" of={share} where={where} />],
+  ['Unknown', (share, where) => <Failing figure="unknown" of={share} where={where} />],
+]
+const ofRequests: readonly Column[] = [
+  column('Codes sent', 'sends'),
+  column('Verified', 'verified'),
+  conversionColumn,
+  [
+    'Failed',
+    (share, where) => <Count value={share.sendsFailed + share.notifyFailed} of="notSent" where={where} />,
+  ],
+  column('Notifications', 'notified'),
+  column('Rate-limited', 'limited'),
+  column('Rejected', 'refused'),
+  column('Blocked', 'blocked'),
+  ...attemptColumns,
+]
+const ofProviders: readonly Column[] = [
+  // The event log has no provider of a whole request.
+  ['Codes sent', ({ sends }) => count(sends)],
+  ['Verified', ({ verified }) => count(verified)],
+  conversionColumn,
+  ...attemptColumns,
+  column('Delivered', 'delivered'),
+  column('Not delivered', 'undelivered'),
+]
+
+interface BreakdownProps {
+  readonly title: string
+  readonly hint?: string | undefined
+  readonly first: string
+  readonly shares: readonly Share[]
+  /** Of the name of a share. */
+  readonly titleOf?: (name: string) => string
+  readonly columns: readonly Column[]
+  readonly where: (name: string) => DeliveryFilter
+}
+
+const mostShares = 30
+
+function Breakdown({ title, hint, first, shares, titleOf = (name) => name, columns, where }: BreakdownProps) {
+  const shown = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
+  return (
+    <Card title={title} hint={shown}>
+      <Table
+        caption={title}
+        columns={[{ title: first }, ...columns.map(([title]) => ({ title, align: 'end' as const }))]}
+        rows={shares
+          .slice(0, mostShares)
+          .map((share) => [titleOf(share.name), ...columns.map(([, of]) => of(share, where(share.name)))])}
+        keys={shares.map(({ name }) => name)}
+        figures
+        empty="Nothing was sent."
+      />
+    </Card>
+  )
+}
+
+interface FailingProps {
+  readonly figure: 'failed' | 'unknown'
+  readonly of: Pick<Figures, 'accepted' | 'failed' | 'unknown'>
+  readonly where: DeliveryFilter
+}
+
+function Failing({ figure, of, where }: FailingProps) {
+  const all = of.accepted + of.failed + of.unknown
+  const isBad = of[figure] > 0 && isTrouble(of.failed + of.unknown, all)
+  const tone = of[figure] === 0 ? 'hint' : isBad ? 'trouble' : undefined
+  return <Count value={of[figure]} of={figure} where={where} class={tone} />
+}

@@ -1,0 +1,117 @@
+/** @jsxImportSource preact */
+import type { JobState, ListedJob } from '../../../domain/notify/queue.ts'
+import { mostListedJobs } from '../../../domain/operator/queue.ts'
+import { Badge, Button, Time, type Tone } from '../../pages/components.tsx'
+import { count } from '../../pages/words.ts'
+import { Card, consolePage, Form, Table } from '../components.tsx'
+import type { PageContext } from '../models.ts'
+import { withPlus } from '../parts.tsx'
+
+export interface QueueModel {
+  readonly jobs: readonly ListedJob[]
+  /** Only jobs of this app. */
+  readonly appId: string | undefined
+}
+
+const tones: Readonly<Record<JobState, Tone>> = {
+  queued: 'quiet',
+  sending: 'quiet',
+  accepted: 'good',
+  failed: 'bad',
+  unknown: 'warn',
+  cancelled: 'quiet',
+}
+
+export function queuePage(pageContext: PageContext, { jobs, appId }: QueueModel): string {
+  const requests = [...Map.groupBy(jobs, ({ requestId }) => requestId).values()]
+  return consolePage(
+    pageContext,
+    { title: 'Queue', section: 'queue' },
+    <Card
+      title={appId === undefined ? 'Asynchronous notifications' : `Asynchronous notifications of ${appId}`}
+      hint="Jobs that are queued, in flight, or can be retried. Oldest request first. The message of a failed job is kept for 24 hours."
+    >
+      <Table
+        caption="Jobs by request"
+        columns={[
+          'Request',
+          'Recipients',
+          'Next try',
+          'Expires',
+          'Reason',
+          { title: 'Actions', align: 'end', isQuiet: true },
+        ]}
+        rows={requests.map(requestCells)}
+        empty="No jobs."
+      />
+      {jobs.length === mostListedJobs && <p class="hint">The first {count(mostListedJobs)} jobs.</p>}
+    </Card>,
+  )
+}
+
+function requestCells(jobs: readonly ListedJob[]) {
+  const [first] = jobs
+  if (!first) return []
+  const { requestId, appId, createdAt, expiresAt } = first
+  const next = jobs.filter(({ state }) => state === 'queued').map(({ dueAt }) => dueAt)
+  const reasons = new Set(jobs.flatMap(({ reason }) => reason ?? []))
+  return [
+    <span key="request" class="two-lines">
+      <a href={`/admin/deliveries/${requestId}`}>
+        <Time at={createdAt} />
+      </a>
+      <small>
+        <a href={`/admin/queue?${new URLSearchParams({ app: appId })}`}>{appId}</a>
+      </small>
+    </span>,
+    <span key="recipients" class="two-lines">
+      <bdi class="masked">
+        {withPlus(first.masked)}
+        {jobs.length > 1 && ` and ${count(jobs.length - 1)} more`}
+      </bdi>
+      <small>
+        {[...Map.groupBy(jobs, ({ state }) => state)].map(([state, some]) => (
+          <Badge key={state} tone={tones[state]}>
+            {state} {jobs.length > 1 && count(some.length)}
+          </Badge>
+        ))}
+      </small>
+    </span>,
+    next.length === 0 ? '–' : <Time key="next" at={Math.min(...next)} />,
+    <Time key="expires" at={expiresAt} />,
+    reasons.size === 0 ? '–' : [...reasons].join(', '),
+    <Actions key="actions" jobs={jobs} requestId={requestId} />,
+  ]
+}
+
+function Actions({ jobs, requestId }: { jobs: readonly ListedJob[]; requestId: string }) {
+  const has = (wanted: JobState) => jobs.some(({ state }) => state === wanted)
+  const name = <span class="sr-only"> {requestId}</span>
+  return (
+    <div class="actions">
+      {has('queued') && (
+        <Form
+          action="/admin/queue/cancel"
+          hidden={{ requestId }}
+          confirm="Cancel the queued jobs of this request? Their messages are not sent."
+        >
+          <Button small>Cancel{name}</Button>
+        </Form>
+      )}
+      {has('failed') && (
+        <Form action="/admin/queue/retry" hidden={{ requestId }}>
+          <Button small>Retry{name}</Button>
+        </Form>
+      )}
+      {has('unknown') && (
+        <Form
+          action="/admin/queue/retry"
+          hidden={{ requestId, unknown: 'yes' }}
+          confirm="Retry jobs with an unknown result too? Their recipients may get the message twice."
+        >
+          <Button small>Retry unknown{name}</Button>
+        </Form>
+      )}
+    </div>
+  )
+}

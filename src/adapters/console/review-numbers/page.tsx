@@ -1,0 +1,117 @@
+/** @jsxImportSource preact */
+import { maxReviewDays, maxReviewNumbers, untilWords } from '../../../domain/operator/review-numbers.ts'
+import type { ReviewNumber } from '../../../domain/policy/review-number.ts'
+import { Button, Field, Select, Time } from '../../pages/components.tsx'
+import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import type { PageContext, ReviewNumbersModel } from '../models.ts'
+import { withPlus } from '../parts.tsx'
+
+export function reviewNumbersPage(pageContext: PageContext, model: ReviewNumbersModel): string {
+  const { numbers, code } = model
+  return consolePage(
+    pageContext,
+    {
+      title: 'Review numbers',
+      section: null,
+      parent: { title: 'Brands', href: '/admin/brands' },
+    },
+    <>
+      {code && <NewCode {...code} />}
+      <div class="columns wide-first loose">
+        <Card
+          title="Review numbers"
+          hint="Codes to these numbers are not sent: a fixed code verifies. All limits apply."
+        >
+          <Table
+            caption="Review numbers"
+            columns={[
+              'Phone number',
+              'Brand',
+              'Last day (UTC)',
+              'Created',
+              { title: 'Actions', align: 'end', isQuiet: true },
+            ]}
+            rows={numbers.map(numberCells)}
+            empty="None."
+          />
+        </Card>
+        <AddForm model={model} />
+      </div>
+    </>,
+  )
+}
+
+function NewCode({ code, number }: NonNullable<ReviewNumbersModel['code']>) {
+  return (
+    <section class="key" aria-labelledby="code-title">
+      <h2 id="code-title">
+        Fixed code for {withPlus(number.masked)} and brand {number.brandSlug}
+      </h2>
+      <p class="key-value">
+        <code>{code}</code>
+      </p>
+      <p class="key-warning">
+        <strong>This code is shown only once.</strong> otpost stores only its keyed hash. If you lose it,
+        remove the review number and add it again.
+      </p>
+    </section>
+  )
+}
+
+function numberCells(number: ReviewNumber) {
+  const { subject, brandSlug, masked, createdAt } = number
+  const name = `${withPlus(masked)} of ${brandSlug}`
+  return [
+    <bdi key="phone" class="masked">
+      {withPlus(masked)}
+    </bdi>,
+    <bdi key="brand" class="breaks">
+      {brandSlug}
+    </bdi>,
+    untilWords(number),
+    <Time key="created" at={createdAt} />,
+    <Form
+      key="remove"
+      action="/admin/review-numbers/remove"
+      confirm={`Remove the review number ${name}? Its fixed code ends, and codes are sent by SMS.`}
+      hidden={{ subject, brand: brandSlug }}
+    >
+      <Button kind="danger" small>
+        Remove<span class="sr-only"> {name}</span>
+      </Button>
+    </Form>,
+  ]
+}
+
+function AddForm({ model: { brands, form, problem } }: { model: ReviewNumbersModel }) {
+  return (
+    <Card title="Add a review number" hint={`At most ${maxReviewNumbers} numbers exist at a time.`}>
+      <Problem text={problem} />
+      <Form action="/admin/review-numbers" submit="Add">
+        <Field
+          label="Phone number"
+          name="phone"
+          required
+          isCode
+          value={form.phone}
+          placeholder="+1 202 555 0143"
+        />
+        <Select
+          label="Brand"
+          name="brand"
+          value={form.brand}
+          options={Object.fromEntries(brands.map((slug) => [slug, slug]))}
+        />
+        <Field
+          label="Last day"
+          name="until"
+          required
+          isCode
+          value={form.until}
+          placeholder="2026-11-21"
+          hint={`In UTC, at most ${maxReviewDays} days from today.`}
+        />
+      </Form>
+    </Card>
+  )
+}

@@ -1,0 +1,183 @@
+/** @jsxImportSource preact */
+import {
+  eventTypes,
+  type StoredEvent,
+  type Webhook,
+  whileOff,
+} from '../../../domain/ground/webhook-events.ts'
+import { shownUrl } from '../../../domain/operator/webhooks.ts'
+import { Badge, Button, Choice, Facts, Field, FieldGroup, LinkButton, Time } from '../../pages/components.tsx'
+import { count } from '../../pages/words.ts'
+import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import type { PageContext, WebhookModel, WebhookSecretModel } from '../models.ts'
+
+export function webhookPath(appId: string): string {
+  return `/admin/apps/webhook?app=${encodeURIComponent(appId)}`
+}
+
+export function webhookPage(pageContext: PageContext, model: WebhookModel): string {
+  const { appId, webhook, form, events, problem } = model
+  return consolePage(
+    pageContext,
+    { title: `Webhook of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
+    <div class="columns wide-first loose">
+      <div class="stack">
+        <Card title="Last deliveries" hint="Events of this app, latest first.">
+          <Table
+            caption="Last deliveries"
+            columns={['Event', 'Status', 'Time', { title: 'Action', align: 'end', isQuiet: true }]}
+            rows={events.map((event) => eventCells(appId, event))}
+            empty="No events."
+          />
+        </Card>
+      </div>
+      <div class="stack">
+        {webhook && (
+          <Card
+            title="Webhook"
+            actions={
+              <>
+                {webhook.disabledAt === null && (
+                  <Form action="/admin/apps/webhook/test" hidden={{ appId }}>
+                    <Button small>Send test event</Button>
+                  </Form>
+                )}
+                <Form
+                  action="/admin/apps/webhook/off"
+                  confirm={`End the webhook of ${appId}? Events that wait are deleted.`}
+                  hidden={{ appId }}
+                >
+                  <Button kind="danger" small>
+                    End
+                  </Button>
+                </Form>
+              </>
+            }
+          >
+            <Facts
+              entries={{
+                URL: <code class="breaks">{shownUrl(webhook.url)}</code>,
+                Events: webhook.eventTypes.join(', ') || 'all',
+                State: <WebhookState webhook={webhook} />,
+              }}
+            />
+            {webhook.disabledAt !== null && (
+              <p class="hint">
+                An event failed at its last try, or the receiver answered 410. To switch the webhook on, save
+                it again.
+              </p>
+            )}
+          </Card>
+        )}
+        <Card
+          title={webhook ? 'Change the webhook' : 'Set a webhook'}
+          hint="The next page shows a new secret once. A previous secret signs events too for 24 hours."
+        >
+          <Problem text={problem} />
+          <Form action="/admin/apps/webhook" hidden={{ appId }} submit="Save">
+            <Field
+              label="URL"
+              name="url"
+              required
+              isCode
+              value={form.url}
+              hint="https, and a host with a public IP address. Without `NODE_ENV=production` also http to a loopback address."
+            />
+            <FieldGroup legend="Events">
+              {eventTypes.map((type) => (
+                <Choice
+                  key={type}
+                  id={`event-${type}`}
+                  label={<code>{type}</code>}
+                  name="events"
+                  value={type}
+                  checked={form.eventTypes.includes(type)}
+                />
+              ))}
+            </FieldGroup>
+          </Form>
+        </Card>
+      </div>
+    </div>,
+  )
+}
+
+export function WebhookState({ webhook: { disabledAt } }: { webhook: Webhook }) {
+  if (disabledAt === null) return <Badge tone="good">on</Badge>
+  return (
+    <span>
+      <Badge tone="bad">switched off</Badge> <Time at={disabledAt} />
+    </span>
+  )
+}
+
+function eventCells(appId: string, event: StoredEvent) {
+  const { id, at, type, state, requestId, recipient } = event
+  return [
+    <span class="two-lines">
+      {requestId === null ? (
+        <code>{type}</code>
+      ) : (
+        <a href={`/admin/deliveries/${encodeURIComponent(requestId)}`}>
+          <code>{type}</code>
+        </a>
+      )}
+      {recipient !== null && <small class="masked">{recipient}</small>}
+    </span>,
+    <EventStatus event={event} />,
+    <Time at={at} />,
+    state !== 'delivered' && state !== 'failed' ? null : (
+      <Form action="/admin/apps/webhook/resend" hidden={{ appId, id }}>
+        <Button small>Send again</Button>
+      </Form>
+    ),
+  ]
+}
+
+function EventStatus({ event: { state, tries, dueAt, httpStatus, error, endedAt } }: { event: StoredEvent }) {
+  const answer = [httpStatus !== null && `HTTP ${httpStatus}`, error, tries > 1 && `${count(tries)} tries`]
+  return (
+    <span class="two-lines">
+      {state === 'delivered' ? (
+        <Badge tone="good">delivered</Badge>
+      ) : state === 'failed' ? (
+        <Badge tone="bad">failed</Badge>
+      ) : (
+        <Badge tone="quiet">waiting</Badge>
+      )}
+      <small>
+        {answer.filter(Boolean).join(', ')}
+        {endedAt === null && tries > 0 && dueAt < whileOff && (
+          <>
+            . Next try <Time at={dueAt} />
+          </>
+        )}
+      </small>
+    </span>
+  )
+}
+
+/** The only page with the secret of a webhook. */
+export function webhookSecretPage(pageContext: PageContext, { appId, secret }: WebhookSecretModel): string {
+  const parent = { title: `Webhook of ${appId}`, href: webhookPath(appId) }
+  return consolePage(
+    pageContext,
+    { title: `Webhook secret of ${appId}`, section: 'apps', parent },
+    <section class="key" aria-labelledby="key-title">
+      <h2 id="key-title">New webhook secret</h2>
+      <p class="key-value">
+        <code>{secret}</code>
+      </p>
+      <p class="key-warning">
+        <strong>This secret is shown only once.</strong> The receiver of the events verifies their signature
+        with it. If you lose it, save the webhook again to create another one.
+      </p>
+      <p class="buttons">
+        <button type="button" class="button primary" data-copy={secret}>
+          Copy secret
+        </button>
+        <LinkButton href={parent.href}>Done: go to the webhook</LinkButton>
+      </p>
+    </section>,
+  )
+}

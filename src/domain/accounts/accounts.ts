@@ -1,0 +1,53 @@
+import type { EpochMs } from '../ground/time.ts'
+
+/** Each may do what the roles before it may. */
+export const roles = ['viewer', 'operator', 'owner'] as const
+
+/** A viewer reads. An operator also changes everything except accounts, which only owners change. */
+export type Role = (typeof roles)[number]
+
+export interface Passkey {
+  /** In base64url. */
+  readonly credentialId: string
+  readonly operatorId: string
+  readonly name: string
+  /** COSE, in base64url. */
+  readonly publicKey: string
+  readonly signCount: number
+  /** Comma-separated. */
+  readonly transports: string
+  readonly createdAt: EpochMs
+  /** A challenge that is not newer cannot be used. 0: not used yet. */
+  readonly usedAt: EpochMs
+}
+
+export interface AccountRow {
+  readonly id: string
+  readonly email: string
+  readonly role: Role
+  readonly passwordHash: string | null
+  /** Encrypted with the secret key. */
+  readonly totpSecret: string | null
+  /** RFC 6238: the time step of the last accepted code. */
+  readonly totpStep: number
+  readonly createdAt: EpochMs
+  readonly signedInAt: EpochMs | null
+  /** Since the last sign-in. */
+  readonly failedSignIns: number
+}
+
+/** Of one person. */
+export interface Account extends AccountRow {
+  readonly passkeys: readonly Passkey[]
+  /** SHA-256 of each unused one. */
+  readonly recoveryCodes: readonly string[]
+}
+
+/** Whether it can sign in: with a passkey, or with a password and an authenticator app. */
+export function isSetUp({ passkeys, passwordHash, totpSecret }: Account): boolean {
+  return passkeys.length > 0 || (passwordHash !== null && totpSecret !== null)
+}
+
+export function hasRole(role: Role, required: Role): boolean {
+  return roles.indexOf(role) >= roles.indexOf(required)
+}

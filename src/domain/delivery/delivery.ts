@@ -1,0 +1,398 @@
+import { maskEmail, maskPhone } from '../ground/contact.ts'
+import type {
+  Mail,
+  Mailer,
+  Outcome,
+  Segments,
+  Sms,
+  SmsMessage,
+  SmsProvider,
+  SmsRoute,
+} from '../ground/providers.ts'
+import type { Clock, Stopwatch } from '../ground/time.ts'
+import type { EventLog } from '../log/event-log.ts'
+import { type Attempt, type Cost, mayBeSent, type RequestContext } from '../request/request-context.ts'
+import { type Breakers, isFailing } from './breaker.ts'
+import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
+import type { DestinationRule } from './destination.ts'
+import { type Called, callerOf, type Turns } from './turns.ts'
+
+/** Which route registered templates take (design D14). */
+export type SmsMode = 'plain' | 'template' | 'hybrid'
+
+export interface DeliveryPorts {
+  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
+  readonly mailer: Mailer
+  readonly breakers: Breakers
+  readonly turns: Turns
+  readonly eventLog: EventLog
+  readonly now: Clock
+  readonly stopwatch: Stopwatch
+  /** Per provider call (design D26). */
+  readonly providerTimeoutMs: number
+  readonly segmentsOf: (text: string) => Segments
+  /** Null: this server has no public URL. */
+  readonly callbackUrl: (provider: string, requestId: string, attempt: number) => string | null
+}
+
+/** The routes of a registered template, in order (design D14). */
+export function routesOf(mode: SmsMode, dltEnabled: boolean): readonly SmsRoute[] {
+  if (mode === 'plain' || !dltEnabled) return ['plain']
+  return mode === 'template' ? ['template'] : ['template', 'plain']
+}
+
+/** Over all routes of a message (design D26). */
+export function longestDeliveryMs(providerTimeoutMs: number): number {
+  return 2 * providerTimeoutMs
+}
+
+export interface Routing {
+  readonly routes: readonly SmsRoute[]
+  /** Names of providers. Empty: all of each route (design D40). */
+  readonly providers: readonly string[]
+}
+
+/** A way to send a message. */
+export interface Step {
+  readonly route: SmsRoute
+  readonly provider: SmsProvider
+  readonly segments: Segments
+}
+
+interface AttemptedStep {
+  readonly route: SmsRoute | null
+  readonly provider: { readonly name: string }
+  readonly segments: Segments | null
+}
+
+/** In the event log, of a message without steps. */
+const noStep: AttemptedStep = { route: null, provider: { name: 'none' }, segments: null }
+
+/**
+ * The routes of a message to a destination, whose rule may choose one (design D14, D40). Only India has registered texts, so that
+ * other countries get the plain route.
+ * @param to E.164 digits
+ */
+export function routingOf(
+  { smsMode, isTemplate, dltEnabled }: { smsMode: SmsMode; isTemplate: boolean; dltEnabled: boolean },
+  to: string,
+  rule: Pick<DestinationRule, 'route' | 'providers'> | null,
+): Routing {
+  const { route = null, providers = [] } = rule ?? {}
+  if (!isTemplate || smsMode === 'plain' || route === 'plain') return { routes: ['plain'], providers }
+  return {
+    routes: route === null ? routesOf(smsMode, dltEnabled && to.startsWith('91')) : [route],
+    providers,
+  }
+}
+
+/** Whether carriers compare the message with a registered text (India's DLT). */
+export function isScrubbed(
+  { routes }: Routing,
+  { dltEnabled }: { readonly dltEnabled: boolean },
+  country: string | null,
+): boolean {
+  return dltEnabled && country === 'IN' && routes.includes('template')
+}
+
+/** In the order of the settings. */
+export function smsSteps(
+  { smsRoutes, segmentsOf }: Pick<DeliveryPorts, 'smsRoutes' | 'segmentsOf'>,
+  { text, template }: { readonly text: string; readonly template: { readonly text: string } | null },
+  { routes, providers }: Routing,
+): readonly Step[] {
+  return routes.flatMap((route) => {
+    const segments = segmentsOf(route === 'template' && template ? template.text : text)
+    return smsRoutes[route]
+      .filter(({ name }) => providers.length === 0 || providers.includes(name))
+      .map((provider) => ({ route, provider, segments }))
+  })
+}
+
+/** Why a message has no steps, for the log. */
+export function withoutProvider(rule: DestinationRule | null): Error {
+  if (!rule) return new Error('No SMS provider is configured.')
+  const { rule: destination, brandSlug, providers } = rule
+  const name = brandSlug === null ? destination : `${destination} for brand ${brandSlug}`
+  return new Error(
+    `The destination rule ${name} names only providers that its route does not have: ${providers.join(', ')}. Change the rule with \`otpost destination set\`, or add the providers to SMS_PLAIN or SMS_TEMPLATE.`,
+  )
+}
+
+/** The order in which a delivery tries the steps, unless circuits open or close meanwhile. */
+export function orderedSteps<Each extends Step>(
+  { breakers }: Pick<DeliveryPorts, 'breakers'>,
+  steps: readonly Each[],
+  avoid: string | null,
+): readonly Each[] {
+  const later =
+    avoid !== null && steps.some(({ provider }) => provider.name === avoid)
+      ? [...new Set(steps.map(({ route }) => route))].flatMap((route) =>
+          stablePartition(
+            steps.filter((step) => step.route === route),
+            ({ provider }) => provider.name === avoid,
+          ),
+        )
+      : steps
+  return stablePartition(later, ({ provider }) => breakers.isOpen(provider.name))
+}
+
+/** What a delivery costs. */
+export interface Charging {
+  /** Whether the budgets allow another attempt, after one that may have been sent. Never rejects. */
+  mayContinue(step: Step): Promise<boolean>
+  /** Called for each attempt that may have been sent. */
+  spend(step: Step): Cost
+}
+
+/**
+ * Design D14 and D26: one step after the other, until a provider accepts the message or rejects the recipient. A step also follows
+ * `unknown`: the recipient may get the same message twice, instead of none. Open circuits come last. The routes that are left share
+ * the time that is left. A step is skipped if that is too little for a response.
+ */
+export async function deliverSms(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  message: SmsMessage,
+  steps: readonly Step[],
+  { avoid = null, charging }: { readonly avoid?: string | null; readonly charging: Charging },
+): Promise<Outcome> {
+  const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
+  const isOpen = ({ provider }: Step) => ports.breakers.isOpen(provider.name)
+  const open = new Set(steps.filter(isOpen))
+  let waiting = orderedSteps(ports, steps, avoid)
+  let mayHaveArrived = false
+  let last: Outcome = { kind: 'retryable', reason: 'no provider' }
+  if (steps.length === 0) saveSkipped(ports, context, message, noStep, 'no provider')
+  for (let step = waiting[0]; step; step = waiting[0]) {
+    waiting = waiting.slice(1)
+    const { provider } = step
+    const routesLeft = new Set([step, ...waiting].map((each) => each.route)).size
+    const timeoutMs = Math.min(ports.providerTimeoutMs, (deadline - ports.stopwatch()) / routesLeft)
+    if (timeoutMs < ports.providerTimeoutMs * leastShare) {
+      saveSkipped(ports, context, message, step, 'no time left')
+      continue
+    }
+    if (mayHaveArrived && !(await charging.mayContinue(step))) {
+      saveSkipped(ports, context, message, step, 'budget exhausted')
+      continue
+    }
+    last = await tryProvider(ports, context, message, step, { timeoutMs, charging })
+    if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
+    if (last.kind === 'unknown') mayHaveArrived = true
+    // A failing provider is likely to fail on the next route too.
+    if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
+  }
+  for (const step of waiting) {
+    if (open.has(step)) saveSkipped(ports, context, message, step, 'keeps failing')
+  }
+  return last
+}
+
+const leastShare = 0.25
+
+function stablePartition<T>(all: readonly T[], isLast: (each: T) => boolean): readonly T[] {
+  return all.some(isLast) ? [...all.filter((each) => !isLast(each)), ...all.filter(isLast)] : all
+}
+
+async function tryProvider(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  message: SmsMessage,
+  step: Step,
+  { timeoutMs, charging }: { readonly timeoutMs: number; readonly charging: Charging },
+): Promise<Outcome> {
+  const attempt = ++context.attemptsBegun
+  const { route, provider } = step
+  const { name, deliveryReports } = provider
+  const url = deliveryReports ? ports.callbackUrl(name, message.requestId, attempt) : null
+  const namedBy = url === null ? undefined : deliveryReports?.namedBy
+  const callbackUrl = namedBy === 'attempt' ? url : null
+  const sms = smsFor(name, message, route, callbackUrl)
+  const end = ports.breakers.begin(name)
+  const about = { called: provider, to: message.to, timeoutMs }
+  const { outcome, result } = await call(ports, context, about, (leftMs) => provider.send(sms, leftMs))
+  end(outcome)
+  const { providerMessageId } = result
+  const reportKey = callbackUrl
+    ? attemptKey(message.requestId, attempt)
+    : namedBy === 'providerMessageId' && providerMessageId !== null
+      ? providerReportKey(name, providerMessageId)
+      : null
+  const cost = mayBeSent(result) ? charging.spend(step) : null
+  saveSmsAttempt(ports, context, message, step, { attempt, reportKey, result, cost })
+  return outcome
+}
+
+function saveSkipped(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  message: SmsMessage,
+  step: AttemptedStep,
+  reason: 'keeps failing' | 'no time left' | 'budget exhausted' | 'no provider',
+): void {
+  const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
+  const result = { ...about, at: ports.now(), durationMs: 0 }
+  const attempt = ++context.attemptsBegun
+  saveSmsAttempt(ports, context, message, step, { attempt, reportKey: null, result, cost: null })
+}
+
+function saveSmsAttempt(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  { template, lang, to, country, position, subject }: SmsMessage,
+  { route, provider, segments }: AttemptedStep,
+  {
+    attempt,
+    reportKey,
+    result,
+    cost,
+  }: Pick<Attempt, 'attempt' | 'reportKey'> & { readonly cost: Cost | null; readonly result: CallResult },
+): void {
+  saveAttempt(ports, context, {
+    attempt,
+    at: result.at,
+    channel: 'SMS',
+    route,
+    provider: provider.name,
+    template: template?.key ?? null,
+    lang: (route === 'template' && template ? template.lang : lang) ?? null,
+    recipient: context.recipient ?? maskPhone(to),
+    position,
+    recipientSubject: subject,
+    segments,
+    country,
+    cost,
+    outcome: result.outcome,
+    errorClass: result.errorClass,
+    reason: result.reason,
+    providerMessageId: result.providerMessageId,
+    reportKey,
+    durationMs: result.durationMs,
+    error: result.error,
+  })
+}
+
+function saveAttempt({ eventLog }: DeliveryPorts, context: RequestContext, attempt: Attempt): void {
+  context.attempts.push(attempt)
+  eventLog.note(context)
+}
+
+function smsFor(
+  provider: string,
+  {
+    id,
+    requestId,
+    brandSlug,
+    brandName,
+    to,
+    text,
+    template,
+    senderId,
+    validitySeconds,
+    expectsFeedback,
+  }: SmsMessage,
+  route: SmsRoute,
+  callbackUrl: string | null,
+): Sms {
+  const registered = route === 'template' && template ? registeredFor(provider, template) : undefined
+  return {
+    id,
+    requestId,
+    brandSlug,
+    brandName,
+    to,
+    validitySeconds,
+    expectsFeedback,
+    route,
+    text: registered?.text ?? text,
+    template: registered?.template ?? null,
+    // A registered template has its registered sender.
+    senderId: registered?.senderId ?? senderId,
+    callbackUrl,
+  }
+}
+
+function registeredFor(
+  provider: string,
+  { key, text, variables, values, registration }: NonNullable<SmsMessage['template']>,
+): Pick<Sms, 'text' | 'template' | 'senderId'> {
+  const { ids, entityId, senderId } = registration
+  const id = (Object.hasOwn(ids, provider) ? ids[provider] : registration.id) ?? null
+  return { text, template: { key, variables, values, id, entityId }, senderId }
+}
+
+export async function deliverMail(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  mail: Mail,
+): Promise<Outcome> {
+  const { mailer, providerTimeoutMs } = ports
+  const attempt = ++context.attemptsBegun
+  const about = { called: mailer, to: mail.to, timeoutMs: providerTimeoutMs }
+  const { outcome, result } = await call(ports, context, about, (leftMs) =>
+    mailer.send(mail, attempt, leftMs),
+  )
+  const { template, lang, position, recipientSubject } = mail
+  saveAttempt(ports, context, {
+    attempt,
+    channel: 'EMAIL',
+    route: null,
+    provider: mailer.name,
+    template,
+    lang: lang ?? null,
+    recipient: maskEmail(mail.to),
+    position,
+    recipientSubject,
+    segments: null,
+    country: null,
+    cost: null,
+    reportKey: null,
+    ...result,
+  })
+  return outcome
+}
+
+type CallResult = Pick<
+  Attempt,
+  'outcome' | 'errorClass' | 'reason' | 'providerMessageId' | 'at' | 'durationMs' | 'error'
+>
+
+const noTurn: Outcome = { kind: 'retryable', reason: 'too many calls under way', notCalled: true }
+
+/** Waits at most half of the time-out for its turn. A provider that throws may have sent the message. */
+async function call(
+  { now, stopwatch, turns }: DeliveryPorts,
+  context: RequestContext,
+  { called, to, timeoutMs }: { readonly called: Called; readonly to: string; readonly timeoutMs: number },
+  send: (leftMs: number) => Promise<Outcome>,
+): Promise<{ outcome: Outcome; result: CallResult }> {
+  const [at, startedAt] = [now(), stopwatch()]
+  const caller = callerOf(context)
+  let outcome = noTurn
+  let error: unknown
+  const turn = turns.enter(called, caller, timeoutMs / 2)
+  if (turn === true || (await turn)) {
+    try {
+      outcome = await send(turn === true ? timeoutMs : timeoutMs - (stopwatch() - startedAt))
+    } catch (thrown) {
+      outcome = { kind: 'unknown', reason: 'provider fault' }
+      error = thrown
+    } finally {
+      turns.leave(called, caller)
+    }
+  }
+  const { kind } = outcome
+  const id = 'providerMessageId' in outcome ? outcome.providerMessageId : undefined
+  const result = {
+    outcome: kind,
+    errorClass: kind === 'accepted' ? null : kind === 'rejected' ? outcome.scope : kind,
+    reason: kind === 'accepted' ? null : outcome.reason,
+    // Some IDs contain the recipient.
+    providerMessageId: id !== undefined && isProviderMessageId(id) && !id.includes(to) ? id : null,
+    at,
+    durationMs: Math.round(stopwatch() - startedAt),
+    error,
+  }
+  return { outcome, result }
+}

@@ -1,0 +1,205 @@
+import type { SmsRoute } from '../ground/providers.ts'
+
+/** `unknown`: the digits are a number of no known numbering plan. */
+export type NumberKind = 'ordinary' | 'premium-rate' | 'shared-cost' | 'pager' | 'satellite' | 'unknown'
+
+export interface Destination {
+  /** ISO 3166-1 alpha-2. Null: a number of no country, such as +800 and satellite numbers, or of no known plan. */
+  readonly country: string | null
+  readonly kind: NumberKind
+}
+
+/** `digits` as `Recipient.identity` has them. */
+export type DestinationOf = (digits: string) => Destination
+
+export const destinationActions = ['allow', 'monitor', 'block'] as const
+export type DestinationAction = (typeof destinationActions)[number]
+
+/** Design D40: where SMS may go, and how messages to that destination go. */
+export interface DestinationRule {
+  /** A country (`GB`), an E.164 prefix (`+4479`) or `*`, as `parseRule` returns it. */
+  readonly rule: string
+  /** Null: all brands. */
+  readonly brandSlug: string | null
+  readonly action: DestinationAction
+  /** Names of providers. Empty: all. */
+  readonly providers: readonly string[]
+  readonly sender: string | null
+  readonly route: SmsRoute | null
+}
+
+export interface DestinationDecision {
+  readonly action: DestinationAction
+  /** Null: no rule matches, or the kind of number is blocked. */
+  readonly rule: DestinationRule | null
+  /** `kind`: blocked because of its kind, and no prefix rule matches. `default`: no rule matches. */
+  readonly reason: 'rule' | 'kind' | 'default'
+}
+
+type Decisions = Map<string | null, DestinationDecision>
+
+const unmatched: DestinationDecision = { action: 'allow', rule: null, reason: 'default' }
+const blockedKind: DestinationDecision = { action: 'block', rule: null, reason: 'kind' }
+
+/** Of rules with the same `rule` and brand, the last one replaces the others. */
+export class DestinationRules {
+  readonly #decisions = new Map<string, Decisions>()
+  readonly #prefixLengths: readonly number[]
+
+  constructor(rules: readonly DestinationRule[]) {
+    const lengths = new Set<number>()
+    for (const rule of rules) {
+      const decisions = this.#decisions.get(rule.rule) ?? new Map()
+      decisions.set(rule.brandSlug, { action: rule.action, rule, reason: 'rule' })
+      this.#decisions.set(rule.rule, decisions)
+      if (isPrefix(rule.rule)) lengths.add(rule.rule.length)
+    }
+    this.#prefixLengths = [...lengths].sort((a, b) => b - a)
+  }
+
+  /** Design D40. The longest prefix, then the country, then `*`; of two equally specific rules the brand's. */
+  decide(digits: string, { country, kind }: Destination, brandSlug: string | null): DestinationDecision {
+    // A number of no known plan may be of a country whose plan has changed.
+    if (this.#decisions.size === 0) return kind === 'ordinary' || kind === 'unknown' ? unmatched : blockedKind
+    if (this.#prefixLengths.length > 0) {
+      const number = `+${digits}`
+      for (const length of this.#prefixLengths) {
+        const found = number.length >= length && this.#find(number.slice(0, length), brandSlug)
+        if (found) return found
+      }
+    }
+    if (kind !== 'ordinary') return blockedKind
+    return (country && this.#find(country, brandSlug)) || this.#find('*', brandSlug) || unmatched
+  }
+
+  /** Whether a rule for the country itself allows it, also if a prefix rule decides about a number of it. */
+  allowsCountry(country: string, brandSlug: string | null): boolean {
+    return this.#find(country, brandSlug)?.action === 'allow'
+  }
+
+  /** The rules that may block a number of which only some digits are known: the others are `*`. */
+  mayBlock(masked: string, country: string | null, brandSlug: string | null): DestinationRule[] {
+    const isKnown = (digit: string, index: number) => masked[index] === '*' || masked[index] === digit
+    const prefixes = [...this.#decisions.keys()].filter(
+      (rule) => isPrefix(rule) && [...rule.slice(1)].every(isKnown),
+    )
+    const ofCountry = (country && this.#find(country, brandSlug)) || this.#find('*', brandSlug)
+    return [...prefixes.map((rule) => this.#find(rule, brandSlug)), ofCountry].flatMap((decision) =>
+      decision?.action === 'block' ? (decision.rule ?? []) : [],
+    )
+  }
+
+  #find(rule: string, brandSlug: string | null): DestinationDecision | undefined {
+    const decisions = this.#decisions.get(rule)
+    return decisions?.get(brandSlug) ?? decisions?.get(null)
+  }
+}
+
+function isPrefix(rule: string): boolean {
+  return rule.startsWith('+')
+}
+
+/** SMS_COUNTRIES (design D40). Before the stored rules in `DestinationRules`, so that these replace them. */
+export function countryRules(countries: readonly string[]): DestinationRule[] {
+  const all = { brandSlug: null, providers: [], sender: null, route: null }
+  const allowed = countries.map((rule) => ({ ...all, rule, action: 'allow' as const }))
+  return countries.length === 0 ? [] : [...allowed, { ...all, rule: '*', action: 'block' }]
+}
+
+/** The rule in its stored form, or what is wrong with it, as a sentence. */
+export function parseRule(
+  text: string,
+  isCountry: (code: string) => boolean,
+): { readonly rule: string } | { readonly problem: string } {
+  const rule = text.trim().toUpperCase()
+  if (rule === '*' || /^\+[1-9][0-9]{0,14}$/.test(rule) || isCountry(rule)) return { rule }
+  const forms = 'a country code such as GB, "+" with 1 to 15 digits such as +4479 (no leading 0), or *'
+  return {
+    problem: /^[A-Z]{2}$/.test(rule)
+      ? `${rule} is not an ISO 3166-1 country code with telephone numbers. A rule is ${forms}.`
+      : `A rule is ${forms}.`,
+  }
+}
+
+/**
+ * `--group`: a country with the territories whose mobile numbers are in its numbering plan but have their own country
+ * code, such as Guernsey's +44 7911 1.
+ */
+export function countryGroup(country: string): readonly string[] {
+  return country === 'GB' ? ['GB', 'GG', 'JE', 'IM'] : [country]
+}
+
+/** The country code of a territory's mobile numbers, if it is another country's. */
+export function mobileCountryOf(territory: string): string | undefined {
+  return sharedPlans.get(territory)
+}
+
+const sharedPlans: ReadonlyMap<string, string> = new Map([
+  ['AX', 'FI'],
+  ['BL', 'GP'],
+  ['CC', 'AU'],
+  ['CX', 'AU'],
+  ['EH', 'MA'],
+  ['MF', 'GP'],
+  ['SJ', 'NO'],
+  ['VA', 'IT'],
+])
+
+/** Why a number is blocked, without its digits, as a sentence that begins with the name of its field. */
+export function destinationProblem(
+  field: string,
+  { country, kind }: Destination,
+  { rule, reason }: DestinationDecision,
+): string {
+  if (reason === 'kind') {
+    const remedy = kind === 'unknown' ? ' Begin the number with + and the country code.' : ''
+    return `\`${field}\` is ${kindInWords(kind)}, which this server does not send SMS to.${remedy}`
+  }
+  if (rule && isPrefix(rule.rule)) {
+    return `\`${field}\` is in a number range that this server does not send SMS to.`
+  }
+  if (!country) return `\`${field}\` is a number of no country, which this server does not send SMS to.`
+  return `\`${field}\` is in a country that this server does not send SMS to: ${countryName(country)}.`
+}
+
+/** Of a request that `destinationProblem` rejected. */
+export interface BlockedRequest {
+  readonly brand: string | null
+  /** Masked. Null: several. */
+  readonly recipient: string | null
+  readonly country: string | null
+  readonly message: string
+}
+
+/** The rules that reject such a request now. Several: one of them does, but the log does not have the whole number. */
+export function blockersOf<Rule extends DestinationRule>(
+  { brand, recipient, country, message }: BlockedRequest,
+  rules: readonly Rule[],
+): readonly Rule[] {
+  const [, field = ''] = /^`([^`]*)`/.exec(message) ?? []
+  const masked = recipient ?? '*'.repeat(15)
+  const blockers = new DestinationRules(rules).mayBlock(masked, country, brand).filter((rule) => {
+    const decision = { action: 'block', rule, reason: 'rule' } as const
+    return destinationProblem(field, { country, kind: 'ordinary' }, decision) === message
+  })
+  return rules.filter((rule) => blockers.includes(rule))
+}
+
+/** With its article, such as `a premium-rate number`. */
+export function kindInWords(kind: NumberKind): string {
+  if (kind === 'unknown') return 'a number of no known numbering plan'
+  return `${kind === 'ordinary' ? 'an' : 'a'} ${kind} number`
+}
+
+/** Such as `Latvia (LV)`. */
+export function countryWords(country: string | null): string {
+  return country === null ? 'no country' : `${countryName(country)} (${country})`
+}
+
+let countryNames: Intl.DisplayNames | undefined
+
+/** In English. @param country ISO 3166-1 alpha-2 */
+export function countryName(country: string): string {
+  countryNames ??= new Intl.DisplayNames('en', { type: 'region' })
+  return countryNames.of(country) ?? country
+}

@@ -1,0 +1,86 @@
+import type { Actor } from '../ground/audit.ts'
+import type { EpochMs } from '../ground/time.ts'
+import type { NewEvent, StoredEvent } from '../ground/webhook-events.ts'
+import type { Delivery, RequestTrace } from '../log/event-log.ts'
+
+/** What the event log has of the message of an event. */
+export interface EventMessage extends Pick<RequestTrace, 'requestId' | 'app' | 'brand' | 'reference'> {
+  readonly channel: NonNullable<RequestTrace['channel']>
+  readonly position: number | null
+  /** Masked. */
+  readonly recipient: string
+  /** The attempts at this recipient, with their delivery reports. */
+  readonly attempts: readonly Pick<Delivery, 'outcome' | 'report' | 'reportKey'>[]
+}
+
+export interface ResolvedEvent
+  extends Pick<EventMessage, 'requestId' | 'app' | 'brand' | 'channel' | 'reference'> {
+  readonly id: string
+  readonly type: NewEvent['type']
+  readonly position: number | null
+  readonly recipient: string
+  readonly dueAt: EpochMs
+}
+
+export interface Resolution {
+  readonly resolved: readonly ResolvedEvent[]
+  /** IDs. */
+  readonly dropped: readonly string[]
+  /** Their messages are not in the event log yet. */
+  readonly later: readonly Pick<StoredEvent, 'id' | 'dueAt'>[]
+}
+
+export type TryResult = Pick<StoredEvent, 'httpStatus' | 'error'>
+
+/** The table `events` (design D45). Any process may take any step; one of them resolves an event or takes a try. */
+export interface EventStore {
+  /** State `new` and due, oldest first. */
+  unresolved(now: EpochMs, limit: number): Promise<readonly NewEvent[]>
+  /** By the ID of the event. Without those that the event log does not have. */
+  messagesOf(events: readonly NewEvent[], now: EpochMs): Promise<ReadonlyMap<string, EventMessage>>
+  /** One transaction. Deletes an event whose message already has one of its type. */
+  resolve(resolution: Resolution): Promise<void>
+  /**
+   * Due events, oldest first, with their tries counted: a lease that ends after `leaseMs`. Without an event whose message has an
+   * earlier event that is not delivered or given up, or that is of the same type.
+   * @param turns how many to take at most, by app
+   * @param most how many to take at most, in all
+   */
+  take(
+    turns: ReadonlyMap<string, number>,
+    most: number,
+    now: EpochMs,
+    leaseMs: number,
+  ): Promise<readonly StoredEvent[]>
+  /** Does nothing if another process took the event after its lease. */
+  retryAt(event: StoredEvent, dueAt: EpochMs, result: TryResult): Promise<void>
+  end(event: StoredEvent, state: 'delivered' | 'failed', endedAt: EpochMs, result: TryResult): Promise<void>
+  /** Makes events due that wait longer than they should, since the clock was set back. */
+  recover(now: EpochMs): Promise<void>
+  /** The numbers of events that wait, by app. */
+  waiting(): Promise<ReadonlyMap<string, number>>
+}
+
+export interface FailingEvents {
+  readonly events: number
+  /** One of the errors. */
+  readonly error: string
+}
+
+/** For operators. */
+export interface EventReader {
+  /** By app, the events whose latest try failed and that will be tried again. */
+  failing(now: EpochMs): Promise<ReadonlyMap<string, FailingEvents>>
+  /** Events of an app, newest first. */
+  latest(appId: string, limit: number): Promise<readonly StoredEvent[]>
+  /** Makes an event due now, with all its tries, and adds an audit entry. False: the app has no event with this ID. */
+  sendAgain(
+    event: { readonly appId: string; readonly id: string },
+    by: { readonly actor: Actor; readonly now: EpochMs },
+  ): Promise<boolean>
+  /** Stores an event that waits, and adds an audit entry. */
+  add(
+    event: StoredEvent & { readonly appId: string },
+    by: { readonly actor: Actor; readonly now: EpochMs },
+  ): Promise<void>
+}

@@ -1,0 +1,475 @@
+import { blockersOf } from '../delivery/destination.ts'
+import { dltWords } from '../delivery/dlt-codes.ts'
+import type { FailureKind } from '../ground/failures.ts'
+import type { RejectionScope } from '../ground/providers.ts'
+import type { GuardReason } from '../guard/guard.ts'
+import type { LimitName } from '../limits/limits.ts'
+import { formatMicros } from '../money/amounts.ts'
+import { attemptsPerJob, type ListedJob } from '../notify/queue.ts'
+import type { AuthoredRule } from '../operator/destinations.ts'
+import {
+  type Flag,
+  guardDecision,
+  isBlocked,
+  type LimitStatus,
+  type Operation,
+  type RequestEnd,
+  testAppId,
+} from '../request/request-context.ts'
+import { type Call, type Delivery, type RequestTrace, statusOf, whyOf } from './event-log.ts'
+import { deliveryStatuses } from './log-search.ts'
+
+/**
+ * @param jobs of an asynchronous notification
+ * @param rules the destination rules in force
+ */
+export function explain(
+  trace: RequestTrace,
+  deliveries: readonly Delivery[],
+  jobs: readonly ListedJob[] = [],
+  rules: readonly AuthoredRule[] = [],
+): readonly string[] {
+  return [
+    ...opening(trace),
+    '',
+    'Checks',
+    ...checks(trace).map((line) => `  ${line}`),
+    ...jobSection(jobs),
+    ...deliverySection(trace, deliveries),
+    ...adviceSection(trace, deliveries, rules),
+  ]
+}
+
+function opening(trace: RequestTrace): string[] {
+  const { requestId, at, operation, app, brand, channel, recipient, recipients, country, reference, end } =
+    trace
+  const by = channel === 'EMAIL' ? ' by e-mail' : channel === 'SMS' ? ' by SMS' : ''
+  const what: Readonly<Record<Operation, string>> = {
+    send: `a code${by}`,
+    resend: `another code${by}`,
+    verify: 'verification of a code',
+    notify: `a notification${by}`,
+  }
+  const forRecipient =
+    recipient !== null
+      ? ` ${operation === 'verify' ? 'for' : 'to'} ${recipient}${inCountry(country)}`
+      : recipients !== null
+        ? ` to ${recipients} recipients`
+        : ''
+  const forBrand = brand === null ? '' : `, brand ${brand}`
+  const named = reference === null ? '' : `, reference ${reference}`
+  return [
+    `Request ${requestId}`,
+    app === testAppId
+      ? `On ${time(at)} an operator sent a test message${by}${forRecipient}${forBrand}.`
+      : `On ${time(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${paths[operation]}).`,
+    ...(trace.unknownFields.length === 0
+      ? []
+      : [
+          `otpost ignored fields of the body that ${paths[operation]} does not have: ${trace.unknownFields.join(', ')}.`,
+        ]),
+    end === null
+      ? 'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.'
+      : `Answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,
+  ]
+}
+
+function inCountry(country: string | null): string {
+  return country === null ? '' : ` (${country})`
+}
+
+const paths: Readonly<Record<Operation, string>> = {
+  send: 'POST /otp/send',
+  resend: 'POST /otp/resend',
+  verify: 'POST /otp/verify',
+  notify: 'POST /notify',
+}
+
+type Stage = 'app' | 'brand' | 'key' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
+
+const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: string]>> = {
+  brand_id_required: ['brand', 'the request has no brandId'],
+  brand_not_approved: ['brand', 'the brand is unknown or pending, or the app may not use it'],
+  brand_suspended: ['brand', 'the brand is suspended'],
+  template_not_allowed: ['brand', 'the template is not enabled for the brand'],
+  idempotency_in_progress: ['key', 'a request with the same Idempotency-Key was in progress'],
+  idempotency_key_reused: ['key', 'the key was used with another request body'],
+  cooldown_active: ['limits'],
+  rate_limited: ['limits'],
+  validation_error: ['fields'],
+  invalid_channel: ['fields', 'the channel is neither SMS nor EMAIL'],
+  unsupported_business: ['fields', 'businessName is not the brand of brandId'],
+  invalid_template: ['fields', 'the template does not exist'],
+  otp_template_not_supported: ['fields', 'an OTP template was used on /notify'],
+  missing_variable: ['fields', 'a variable of the template is missing'],
+  invalid_input: ['fields', 'the code is not a string'],
+  invalid_contact: ['fields', 'the phone number or e-mail address is invalid'],
+  invalid_app_id: ['fields', 'the appId is invalid'],
+  invalid_otp_format: ['fields', 'the code does not have six digits'],
+  mismatch: ['code', 'the code was wrong'],
+  not_found: ['code', 'there was no active code: never sent, expired, used, or replaced'],
+  message_not_found: ['inside'],
+  max_attempts: ['code', 'the code is locked after three wrong attempts'],
+  sms_failed: ['delivery'],
+  notification_failed: ['delivery'],
+  internal_error: ['inside'],
+  unauthorized: ['inside'],
+  forbidden: ['app', 'the app may not use this operation'],
+  route_not_found: ['inside'],
+  method_not_allowed: ['inside'],
+  body_too_large: ['inside'],
+  unavailable: ['inside'],
+}
+
+function kindOf(error: string): FailureKind {
+  return Object.hasOwn(refusals, error) ? (error as FailureKind) : 'internal_error'
+}
+
+function checks(trace: RequestTrace): string[] {
+  const { operation, app, brand, channel, limits, flags, end } = trace
+  const isDenied = guardDecision(trace, end?.error)?.verdict === 'denied'
+  const kind = end?.error ? kindOf(end.error) : undefined
+  const [failed, meaning] = kind ? refusals[kind] : []
+  const isTest = app === testAppId
+  const lines = isTest ? [] : [`passed    credentials of app ${app}`]
+  const refused = (why: string) => [...lines, `REJECTED  ${why}`]
+  const why = end?.message ?? meaning ?? end?.error ?? ''
+
+  if (failed === 'app' || (failed === 'brand' && kind !== 'template_not_allowed')) return refused(why)
+  if (brand !== null && !isTest) lines.push(`passed    brand ${brand} is active`)
+  else if (channel === 'EMAIL' && !isTest) lines.push('passed    e-mail needs no brand')
+  if (failed === 'brand') return refused(why)
+  if (failed === 'key') return refused(`Idempotency-Key: ${why}`)
+  if (flags.includes('replayed')) return [...lines, replayed(end)]
+  lines.push(...limits.map(limitStatus))
+  if (failed === 'limits' && !isDenied) return lines
+  if (failed === 'fields')
+    return refused(`${isBlocked(trace, trace.end?.error) ? 'destination' : 'fields'}: ${why}`)
+  if (failed === 'inside') return refused('unexpected error; the server log has the cause')
+  lines.push(
+    'passed    fields',
+    ...flags.flatMap((flag) => (flag === 'replayed' ? [] : flagLine(flag, isDenied))),
+  )
+  if (isDenied) return lines
+  if (failed === 'code') return refused(why)
+  if (operation === 'verify' && end !== null) lines.push('passed    the code was correct and is consumed')
+  return lines
+}
+
+/** The message of a replay is the ID of the first request. */
+function replayed(end: RequestEnd | null): string {
+  return `replayed  the Idempotency-Key is that of request ${end?.message}, whose answer was sent again; no limit counted it`
+}
+
+const allowPrefix =
+  '`otpost guard status` shows the number range. If its numbers are genuine, run `otpost guard allow PREFIX`.'
+const allowCountry =
+  'If codes to the country are genuine, allow it with SMS_COUNTRIES or `otpost destination set COUNTRY allow`.'
+const checkClientIp =
+  'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.'
+
+function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): string {
+  if (flag === 'review') {
+    return 'recorded  review number: the code is the fixed code of the number, which no provider sends'
+  }
+  if (flag === 'destination') {
+    return 'recorded  destination: with block instead of monitor, its rule would reject the request'
+  }
+  const why = guardWords[flag]
+  return isDenied
+    ? `REJECTED  SMS pumping guard: ${why}`
+    : `recorded  SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
+}
+
+const guardWords: Readonly<Record<GuardReason, string>> = {
+  prefix: 'too many unverified codes to the number range',
+  'blocked-prefix': 'the number range is blocked',
+  'ip-hour': 'too many unverified codes in an hour for the IP address of the end user',
+  'ip-day': 'too many unverified codes in a day for the IP address of the end user',
+  'ip-countries': 'codes to too many countries for the IP address of the end user',
+  'country-hour': 'too many unverified codes to the country in an hour',
+  'country-day': 'too many unverified codes to the country in a day',
+}
+
+/** If the code was genuine. */
+const guardAdvice: Readonly<Record<GuardReason, string>> = {
+  prefix: allowPrefix,
+  'blocked-prefix': allowPrefix,
+  'ip-hour': checkClientIp,
+  'ip-day': checkClientIp,
+  'ip-countries': checkClientIp,
+  'country-hour': allowCountry,
+  'country-day': allowCountry,
+}
+
+const limitWords: Readonly<Record<LimitName, string>> = {
+  cooldown: 'SMS cooldown of this brand and phone',
+  'phone-minute': 'SMS codes per minute for this phone',
+  'recipient-hour': 'codes per hour for this recipient',
+  failures: 'wrong codes per day for this recipient',
+  'app-minute': 'requests per minute for this app',
+  'status-minute': 'status requests per minute for this app',
+  credentials: 'requests with wrong credentials per minute for this IP address',
+  'integration-requests': 'integration requests per hour for this IP address',
+  'console-logins': 'console sign-in attempts',
+  budget: 'budget for SMS',
+  queue: 'waiting asynchronous notifications of this app',
+}
+
+function limitStatus({ limit, max, used, endsAt, refused, budget }: LimitStatus): string {
+  const words = limitWords[limit]
+  if (limit === 'cooldown') {
+    const until = endsAt === null ? '' : ` until ${time(endsAt)}`
+    return refused ? `REJECTED  ${words}: active${until}` : `passed    ${words}: not active`
+  }
+  const reset = endsAt === null ? '' : `, resets at ${time(endsAt)}`
+  if (budget) {
+    const amount = formatMicros(max, budget.currency)
+    if (refused) return `REJECTED  budget ${budget.scope}: too little is left of ${amount}${reset}`
+    const spent = used === null ? 'not counted' : `${formatMicros(used, budget.currency)} spent`
+    const most = max === Number.MAX_SAFE_INTEGER ? ' (it rejects no messages)' : ` of ${amount}`
+    return `passed    budget ${budget.scope}: ${spent}${most}${reset}`
+  }
+  if (refused) return `REJECTED  ${words}: ${max} of ${max} used${reset}`
+  return used === null ? `passed    ${words}: below ${max}` : `passed    ${words}: ${used} of ${max}${reset}`
+}
+
+export interface CallResult {
+  /** In a few words. */
+  readonly result: string
+  /** The limit, the guard's reason, the provider's or the message of the error. Empty: the result says it. */
+  readonly why: string
+}
+
+/** How a call ended, for lists of calls: the command's and the console's. */
+export function resultOf(call: Call): CallResult {
+  const { operation, flags, limits, end, deliveries } = call
+  if (end === null) return { result: 'no response', why: '' }
+  const { status, error, message } = end
+  if (flags.includes('replayed'))
+    return { result: 'replayed', why: `the answer of request ${message} was sent again` }
+  const decision = guardDecision(call, error)
+  if (error === null) {
+    const result = operation === 'verify' ? 'verified' : status === 202 ? 'queued' : 'sent'
+    const notes = [
+      decision && `recorded by the SMS pumping guard: ${guardWords[decision.bucket]}`,
+      flags.includes('destination') && 'recorded by a destination rule with `monitor`',
+      flags.includes('review') && 'review number',
+    ]
+    return { result, why: notes.filter(Boolean).join('; ') }
+  }
+  if (decision?.verdict === 'denied') return { result: 'guard denied', why: guardWords[decision.bucket] }
+  if (isBlocked(call, error)) return { result: 'blocked destination', why: message ?? '' }
+  if (error === 'rate_limited' || error === 'cooldown_active') {
+    const limit = limits.find(({ refused }) => refused)
+    if (limit?.budget) return { result: 'budget exhausted', why: `budget ${limit.budget.scope}` }
+    return { result: 'rate-limited', why: limit ? limitWords[limit.limit] : (message ?? '') }
+  }
+  const last = deliveries.findLast(({ outcome }) => outcome !== 'accepted')
+  const [, meaning = ''] = refusals[kindOf(error)]
+  return { result: error, why: last ? `${last.provider}: ${whyOf(last)}` : (message ?? meaning) }
+}
+
+function jobSection(jobs: readonly ListedJob[]): string[] {
+  if (jobs.length === 0) return []
+  return ['', 'Queue', ...jobs.map((job) => `  recipient ${job.position}: ${jobWords(job)}`)]
+}
+
+function jobWords({ state, masked, tries, dueAt, expiresAt, updatedAt, reason }: ListedJob): string {
+  const why = reason === null ? '' : ` (${reason})`
+  const tried = tries === 1 ? '1 try' : `${tries} tries`
+  switch (state) {
+    case 'queued':
+      return `${masked} queued after ${tried}${why}, next try at ${time(dueAt)}, expires at ${time(expiresAt)}`
+    case 'sending':
+      return `${masked} in flight since ${time(updatedAt)}, ${tried}`
+    case 'unknown':
+      return `${masked} unknown since ${time(updatedAt)}, ${tried}${why}; the message may or may not have been sent`
+    default:
+      return `${masked} ${state} at ${time(updatedAt)}, ${tried}${why}`
+  }
+}
+
+function deliverySection({ operation, end }: RequestTrace, deliveries: readonly Delivery[]): string[] {
+  if (operation === 'verify') return []
+  if (deliveries.length > 0) return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row)}`)]
+  const nothing = end === null ? 'no attempt is recorded' : 'no provider was called'
+  return ['', 'Delivery', `  ${nothing}`]
+}
+
+function attempt(row: Delivery): string {
+  const to = row.position === null ? '' : ` to ${row.recipient}${inCountry(row.country)}`
+  const way = row.route === null ? '' : ` on the ${row.route} route`
+  const position = row.position === null ? '' : `recipient ${row.position}`
+  const form = [row.template, row.segments && segmentsInWords(row.segments), position]
+    .filter(Boolean)
+    .join(', ')
+  // That of a job is the number within its recipient.
+  return `${row.attempt % attemptsPerJob}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
+}
+
+function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
+  return `${count} ${encoding} segment${count === 1 ? '' : 's'}`
+}
+
+function result(row: Delivery): string {
+  const { outcome, errorClass, reason, providerMessageId, durationMs } = row
+  const { name } = deliveryStatuses[outcome]
+  const after = `after ${seconds(durationMs)}`
+  switch (outcome) {
+    case 'accepted':
+      return `${name} ${after}${providerMessageId === null ? '' : `, id ${providerMessageId}`}`
+    case 'rejected':
+      return `${name} ${after} because of ${scopes[errorClass as RejectionScope]} (${reason})`
+    case 'retryable':
+      return `${name} ${after} (${reason})`
+    case 'unknown':
+      return `${reason === 'time-out' ? `timed out ${after}` : `unknown result ${after} (${reason})`}; the message may or may not have been sent`
+    case 'skipped':
+      return `${name}: ${whyOf(row)}`
+  }
+}
+
+const scopes: Readonly<Record<RejectionScope, string>> = {
+  recipient: 'the recipient',
+  content: 'the message or its destination',
+  account: 'the provider account',
+}
+
+function reported({ outcome, report, reportKey }: Delivery): string {
+  if (outcome !== 'accepted' && outcome !== 'unknown') return ''
+  if (report?.status === 'delivered')
+    return `; ${deliveryStatuses.delivered.name} (delivery report of ${time(report.at)})`
+  if (report?.status === 'failed') {
+    const words = report.reason === null ? undefined : dltWords(report.reason)
+    const why = report.reason === null ? '' : `: ${report.reason}${words === undefined ? '' : `, ${words}`}`
+    return `; NOT delivered (delivery report of ${time(report.at)}${why})`
+  }
+  if (report) return `; pending (delivery report of ${time(report.at)})`
+  return reportKey === null ? '' : '; no delivery report yet'
+}
+
+export function blockingRules(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly AuthoredRule[] {
+  return isBlocked(trace, trace.end?.error)
+    ? blockersOf({ ...trace, message: trace.end?.message ?? '' }, rules)
+    : []
+}
+
+function blockedAdvice(trace: RequestTrace, rules: readonly AuthoredRule[]): string[] {
+  if (!isBlocked(trace, trace.end?.error)) return []
+  const [first, ...others] = blockingRules(trace, rules)
+  if (!first) {
+    return [
+      'No rule that matches the number is known. `otpost destination check NUMBER` prints what the rules decide now. To send to the number, run `otpost destination set PREFIX allow`.',
+    ]
+  }
+  const named = [first, ...others].map(ruleInForce)
+  return [
+    others.length === 0
+      ? `The rule that applies now is ${named.join()}.`
+      : `One of these rules applies now: ${named.join('; ')}.`,
+    first.rule === '*' || first.source === 'SMS_COUNTRIES'
+      ? `To send to the country, run \`otpost destination set ${trace.country ?? 'COUNTRY'} allow\`.`
+      : `To send to all its numbers, run \`otpost destination remove ${first.rule}${first.brandSlug === null ? '' : ` --brand ${first.brandSlug}`}\`. To send to some of them, allow a longer prefix with \`otpost destination set PREFIX allow\`.`,
+  ]
+}
+
+function ruleInForce({ rule, action, brandSlug, source, set }: AuthoredRule): string {
+  const brand = brandSlug === null ? 'all brands' : `brand ${brandSlug}`
+  const origin =
+    source === 'SMS_COUNTRIES'
+      ? ', from SMS_COUNTRIES'
+      : set
+        ? `, set by ${set.actor.name} on ${time(set.at)}`
+        : ''
+  return `\`${rule} ${action}\` of ${brand}${origin}`
+}
+
+function adviceSection(
+  trace: RequestTrace,
+  deliveries: readonly Delivery[],
+  rules: readonly AuthoredRule[],
+): string[] {
+  const { end, channel, limits } = trace
+  const decision = guardDecision(trace, end?.error)
+  const lines = new Set<string | undefined>(deliveries.map(adviceOnAttempt))
+  if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
+    lines.add(
+      'The code is revoked: if a message arrives later, its code does not verify. The person must request a new code. The attempt counts against the minute and hour limits of the recipient.',
+    )
+  }
+  const providers = new Set(deliveries.map(({ provider }) => provider))
+  const isDown = deliveries.some(({ outcome }) => outcome === 'retryable' || outcome === 'unknown')
+  if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
+    lines.add('With a second provider in SMS_PLAIN or SMS_TEMPLATE, otpost would have tried it next.')
+  }
+  if (decision?.verdict === 'recorded') {
+    lines.add('The guard recorded the request because of GUARD=record. To deny such codes, set GUARD=deny.')
+  }
+  const spent = limits.find(({ refused }) => refused)?.budget?.scope
+  const budgetAdvice =
+    spent &&
+    `To send more before the budget resets, lift it with \`otpost budget lift ${spent} --for 12h\`, or set a larger amount with \`otpost budget set\`.`
+  const ofError = end?.error && decision?.verdict !== 'denied' ? advice[kindOf(end.error)] : undefined
+  const ofGuard = decision && guardAdvice[decision.bucket]
+  const all = [...blockedAdvice(trace, rules), budgetAdvice ?? ofError, ofGuard, ...lines].filter(
+    (line) => line !== undefined,
+  )
+  return all.length === 0 ? [] : ['', 'What to do', ...all.map((line) => `  ${line}`)]
+}
+
+const advice: Readonly<Partial<Record<FailureKind, string>>> = {
+  forbidden: 'To allow both operations, run `otpost app set APPID --allow otp --allow notify`.',
+  brand_not_approved:
+    'Create the brand with `otpost brand put SLUG --name NAME`, or activate it with `otpost brand status SLUG active`. To let the app use it, run `otpost app set APPID --brand SLUG` with every brand of the app.',
+  brand_suspended: 'To activate the brand, run `otpost brand status SLUG active`.',
+  template_not_allowed:
+    'To enable the template, run `otpost brand put SLUG --notify KEY,KEY` with every template of the brand.',
+  idempotency_in_progress:
+    'The client must repeat the request with the same key after the seconds in Retry-After.',
+  idempotency_key_reused: 'The client must create a new key for each new request.',
+  max_attempts: 'The client must request a new code with POST /otp/resend.',
+  cooldown_active: 'The client can try again after the seconds in Retry-After.',
+  rate_limited:
+    'The client must wait for the seconds in Retry-After and send fewer requests. The limits are settings.',
+}
+
+function adviceOnAttempt(row: Delivery): string | undefined {
+  const { provider, reason, errorClass } = row
+  if (errorClass === 'account') {
+    return `${provider} rejects the account (${reason}). Check its credentials, credit and permissions.`
+  }
+  if (errorClass === 'content') {
+    return reason === 'no template id'
+      ? `${provider} requires the id of the registered template. Run \`otpost brand template ${row.brand ?? 'BRAND'} ${row.template ?? 'KEY'} --id ${provider}=ID\`.`
+      : `${provider} rejected the message (${reason}). Check the sender id, the template id, the text, and whether the destination is allowed.`
+  }
+  if (errorClass === 'recipient') {
+    const [what, kind] = row.channel === 'SMS' ? ['phone number', 'SMS'] : ['e-mail address', 'e-mail']
+    return `The ${what} cannot receive ${kind} (${reason}). Ask the person for another.`
+  }
+  switch (statusOf(row)) {
+    case 'unknown':
+      return reason === 'time-out'
+        ? `${provider} did not answer in time. Check the status of the provider, and PROVIDER_TIMEOUT_MS.`
+        : `The result at ${provider} is unknown (${reason}). Check the log of the provider for that time.`
+    case 'retryable':
+      return reason === 'too many calls under way'
+        ? `Too many requests to ${provider} were in progress. Check whether the provider is slow.`
+        : `${provider} had a ${deliveryStatuses.retryable.name} (${reason}). Check the status of the provider.`
+    case 'failed':
+      return `${provider} accepted the message, but it was not delivered. ${
+        row.providerMessageId === null
+          ? 'Check the log of the provider for that time'
+          : 'Ask the provider, with the id above'
+      }.`
+  }
+}
+
+function time(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+function seconds(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,170 @@
+import type { Actor, AuditEntry } from '../ground/audit.ts'
+import type { Channel } from '../ground/contact.ts'
+import { dayMs, type EpochMs, minuteMs } from '../ground/time.ts'
+import type { NewEvent } from '../ground/webhook-events.ts'
+import type { Claim } from '../limits/limits.ts'
+
+/** What the jobs of an asynchronous notification send (design D46). */
+export interface NotifyOrder {
+  readonly requestId: string
+  readonly appId: string
+  /** Null: an e-mail without a brand. */
+  readonly brandSlug: string | null
+  readonly channel: Channel
+  readonly reference: string | null
+  /** Encrypted: text, template and variables of an SMS, or subject, text and HTML of a mail, as JSON. */
+  readonly content: string
+  readonly createdAt: EpochMs
+  /** No try begins later. */
+  readonly expiresAt: EpochMs
+}
+
+export type JobState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown' | 'cancelled'
+
+/** One recipient of an asynchronous notification. */
+export interface NotifyJob {
+  readonly requestId: string
+  /** Empty: a job of an earlier version. */
+  readonly appId: string
+  /** Of the recipient in `to`, from 1. */
+  readonly position: number
+  readonly state: JobState
+  /** Encrypted. Null once the job was accepted or cancelled, and 24 hours after it failed. */
+  readonly recipient: string | null
+  readonly recipientHash: string
+  readonly masked: string
+  readonly tries: number
+  /** Attempts at providers so far. */
+  readonly attempts: number
+  /**
+   * `queued`: of the next try. `sending`: when the lease of its owner ends. Any other state: when the cleanup deletes
+   * recipient and content; `erasedAt` once it did.
+   */
+  readonly dueAt: EpochMs
+  /** The process that sends it. */
+  readonly owner: string | null
+  readonly updatedAt: EpochMs
+  readonly reason: string | null
+}
+
+/** How long recipient and content of a failed or unknown job are kept for `otpost queue retry`. */
+export const keptAfterEndMs = dayMs
+
+/** `dueAt` of a job without recipient and content. */
+export const erasedAt = Date.UTC(9999, 0, 1)
+
+/** Attempt numbers of a recipient, so that the jobs of a request do not share numbers. */
+export const attemptsPerJob = 10_000
+
+/** A crash may leave attempts of a try in the event log that its job does not count. */
+export const attemptsOfLostTry = 50
+
+/** Of an app (design D46). */
+export const mostWaitingJobs = 20_000
+
+/** What /notify needs of the queue. */
+export interface JobQueue {
+  /** The claim of this many further jobs of an app. */
+  claimOf(appId: string, jobs: number): Promise<Claim>
+  /** Jobs of the app are due. Never throws. */
+  wake(appId: string): void
+}
+
+/** Jobs of an app. */
+export interface JobCounts {
+  /** Ever, also those that ended. */
+  readonly accepted: number
+  /** Queued or in flight, at that time or later. */
+  readonly waiting: number
+}
+
+export interface DueJob {
+  readonly order: NotifyOrder
+  readonly job: NotifyJob & { readonly recipient: string; readonly owner: string }
+}
+
+export type JobChange = Pick<
+  NotifyJob,
+  'state' | 'recipient' | 'tries' | 'attempts' | 'dueAt' | 'updatedAt' | 'reason'
+>
+
+export type ListedJob = Omit<NotifyJob, 'appId' | 'recipient' | 'recipientHash' | 'owner'> &
+  Pick<NotifyOrder, 'appId' | 'brandSlug' | 'channel' | 'reference' | 'createdAt' | 'expiresAt'> & {
+    /** Whether it can be sent again. */
+    readonly hasContent: boolean
+  }
+
+export interface QueueStatus {
+  /** Queued or in flight. */
+  readonly waiting: number
+  /** When the oldest of them was accepted. Null: none. */
+  readonly oldestAt: EpochMs | null
+}
+
+/** Without a backlog or failures, each job is sent within seconds. */
+export function isLate(oldestAt: EpochMs | null, now: EpochMs): oldestAt is EpochMs {
+  return oldestAt !== null && now - oldestAt >= minuteMs
+}
+
+/** What an operator changes in a job of a request. */
+export interface OperatorChange extends Pick<NotifyJob, 'position'> {
+  readonly change: Partial<NotifyJob>
+  readonly event?: NewEvent | undefined
+}
+
+export interface JobsDecision {
+  readonly changes: readonly OperatorChange[]
+  /** Of the order. Undefined: as before. */
+  readonly expiresAt?: EpochMs | undefined
+  readonly action: AuditEntry['action']
+}
+
+export type JobInFlight = Pick<NotifyJob, 'requestId' | 'position' | 'owner' | 'dueAt'>
+
+export interface NotifyJobStore {
+  status(): Promise<QueueStatus>
+  /** Jobs that failed or are unknown, and can be sent again. */
+  failed(): Promise<number>
+  counts(appId: string): Promise<JobCounts>
+  /** Apps with due jobs. */
+  dueApps(now: EpochMs): Promise<readonly string[]>
+  /**
+   * Marks due jobs as `sending` by `owner`, and counts a try of each. No other process gets them. The apps take turns in this
+   * order, each with its oldest job.
+   */
+  take(by: {
+    readonly apps: readonly string[]
+    readonly owner: string
+    readonly now: EpochMs
+    readonly leaseMs: number
+    readonly limit: number
+  }): Promise<readonly DueJob[]>
+  /** Ends a try. False: the job is not in flight by this owner any more. Then nothing is written. */
+  end(
+    job: Pick<DueJob['job'], 'requestId' | 'position' | 'owner'>,
+    change: JobChange,
+    event: NewEvent | undefined,
+  ): Promise<boolean>
+  /**
+   * Ends tries whose owner ended or lost its lease. Returns how many jobs became `unknown`.
+   * @param latestDueAt queued jobs that are due later become due now: the clock was set back
+   */
+  recover(
+    stateOf: (job: JobInFlight) => 'queued' | 'unknown' | 'sending',
+    { now, latestDueAt }: { readonly now: EpochMs; readonly latestDueAt: EpochMs },
+    eventOf: (job: JobInFlight) => NewEvent | undefined,
+  ): Promise<number>
+  /** By position. */
+  ofRequest(requestId: string): Promise<readonly ListedJob[]>
+  /** Not accepted and not erased, oldest request first. */
+  list(query: { readonly appId?: string | undefined; readonly limit: number }): Promise<readonly ListedJob[]>
+  /**
+   * Atomic. Changes the jobs that nothing else changed meanwhile, and returns how many. `decide` must be synchronous and may
+   * run twice; if it throws, nothing is stored.
+   */
+  change(
+    requestId: string,
+    by: { readonly actor: Actor; readonly now: number },
+    decide: (jobs: readonly ListedJob[]) => JobsDecision,
+  ): Promise<number>
+}

@@ -1,0 +1,47 @@
+import type { Sealing } from '../ground/ports.ts'
+import type { DueJob, NotifyJob, NotifyOrder } from './queue.ts'
+
+// Content and recipient of a stored job are encrypted under the secret key, each for its row (design D46).
+
+interface StoredNotification {
+  readonly order: NotifyOrder
+  readonly jobs: readonly NotifyJob[]
+}
+
+export function sealedNotification(
+  sealing: Sealing,
+  { order, jobs }: StoredNotification,
+): StoredNotification {
+  return {
+    order: { ...order, content: sealing.seal(order.content, ownerOfContent(order)) },
+    jobs: jobs.map((job) => ({
+      ...job,
+      recipient: job.recipient === null ? null : sealing.seal(job.recipient, ownerOfRecipient(job)),
+    })),
+  }
+}
+
+/** Undefined: no secret key of this server opens it, or it was copied from another row. */
+export function openedJob(
+  sealing: Sealing,
+  { order, job }: DueJob,
+): { readonly content: string; readonly recipient: string } | undefined {
+  const opened = (text: string, owner: string) =>
+    isOfEarlierVersion(text) ? text : sealing.unseal(text, owner)?.text
+  const content = opened(order.content, ownerOfContent(order))
+  const recipient = opened(job.recipient, ownerOfRecipient(job))
+  return content === undefined || recipient === undefined ? undefined : { content, recipient }
+}
+
+function ownerOfContent({ requestId }: Pick<NotifyOrder, 'requestId'>): string {
+  return `notify_orders ${requestId}`
+}
+
+function ownerOfRecipient({ requestId, position }: Pick<NotifyJob, 'requestId' | 'position'>): string {
+  return `notify_jobs ${requestId} ${position}`
+}
+
+/** Earlier versions stored JSON, digits or an e-mail address. Encrypted text is none of these. */
+function isOfEarlierVersion(text: string): boolean {
+  return /^\{|^\d+$|@/.test(text)
+}

@@ -1,0 +1,63 @@
+import type { DestinationRule } from '../delivery/destination.ts'
+import type { Alert } from '../ground/alert.ts'
+import type { Actor, AuditEntry } from '../ground/audit.ts'
+import type { Clock, EpochMs } from '../ground/time.ts'
+import type { Webhook } from '../ground/webhook-events.ts'
+import type { AppScope } from '../limits/scope.ts'
+import type { Budget } from '../money/budgets.ts'
+import type { ReviewNumber } from './review-number.ts'
+
+/** What operators set for all requests. A running server sees a change at its next request. */
+export interface PolicyRows {
+  readonly scopes: readonly AppScope[]
+  readonly rules: readonly DestinationRule[]
+  /** Expired ones included. `rows` returns the operators' only. */
+  readonly prefixes: readonly GuardPrefix[]
+  readonly budgets: readonly Budget[]
+  readonly webhooks: readonly Webhook[]
+  /** Expired ones included. */
+  readonly reviewNumbers: readonly ReviewNumber[]
+}
+
+/** Allows or blocks the numbers that begin with `prefix`, until `expiresAt` (design D41). */
+export interface GuardPrefix {
+  /** Digits without `+`. */
+  readonly prefix: string
+  readonly by: 'guard' | 'operator'
+  readonly action: 'allow' | 'block'
+  readonly createdAt: EpochMs
+  /** Exclusive. */
+  readonly expiresAt: EpochMs
+}
+
+export interface PolicyChange {
+  readonly saveRules?: readonly DestinationRule[]
+  readonly removeRules?: readonly Pick<DestinationRule, 'rule' | 'brandSlug'>[]
+  readonly savePrefixes?: readonly GuardPrefix[]
+  readonly removePrefixes?: readonly Pick<GuardPrefix, 'prefix' | 'by'>[]
+  readonly saveBudgets?: readonly Budget[]
+  readonly removeBudgets?: readonly Pick<Budget, 'scope'>[]
+  readonly saveWebhooks?: readonly Webhook[]
+  readonly removeWebhooks?: readonly Pick<Webhook, 'appId'>[]
+  readonly saveReviewNumbers?: readonly ReviewNumber[]
+  readonly removeReviewNumbers?: readonly Pick<ReviewNumber, 'subject' | 'brandSlug'>[]
+  /** About the change. A running server delivers and logs it. */
+  readonly alert?: Alert
+  /** Null: nothing changes. */
+  readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'> | null
+}
+
+export interface PolicyStore {
+  rows(): Promise<PolicyRows>
+  /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
+  change<Change extends PolicyChange>(
+    by: { readonly actor: Actor; readonly now: number },
+    decide: (current: Omit<PolicyRows, 'scopes'>) => Change,
+  ): Promise<Change>
+}
+
+export interface PolicyPorts {
+  readonly policy: PolicyStore
+  readonly now: Clock
+  readonly actor: Actor
+}

@@ -1,0 +1,67 @@
+import { countryRules, DestinationRules } from '../delivery/destination.ts'
+import type { Webhook } from '../ground/webhook-events.ts'
+import { type AppScope, unscoped } from '../limits/scope.ts'
+import type { Budget } from '../money/budgets.ts'
+import type { PriceList } from '../money/prices.ts'
+import { relativePrices } from '../money/relative-prices.ts'
+import type { GuardPrefix, PolicyRows } from './policy-store.ts'
+import { activeReviewNumbers, type ReviewNumber } from './review-number.ts'
+
+/** Of the present revision. A call at each request sees every change. */
+export type ReadPolicy = () => Policy | Promise<Policy>
+
+/** What operators have set, compiled for requests. Immutable. */
+export class Policy {
+  readonly destinations: DestinationRules
+  readonly prefixes: readonly GuardPrefix[]
+  readonly budgets: readonly Budget[]
+  /** Design D45; also those that are switched off. */
+  readonly webhooks: ReadonlyMap<string, Webhook>
+  /** Design D48; by `reviewKey`, expired ones included. */
+  private readonly reviewNumbers: ReadonlyMap<string, ReviewNumber>
+  private readonly budgetsByScope: ReadonlyMap<string, Budget>
+  private readonly scopes: ReadonlyMap<string, AppScope>
+
+  /** @param smsCountries SMS_COUNTRIES; stored rules take precedence */
+  constructor(
+    { scopes, rules, prefixes, budgets, webhooks, reviewNumbers }: PolicyRows,
+    readonly prices: PriceList,
+    smsCountries: readonly string[],
+  ) {
+    this.destinations = new DestinationRules([...countryRules(smsCountries), ...rules])
+    this.prefixes = prefixes
+    this.budgets = budgets
+    this.budgetsByScope = new Map(budgets.map((budget) => [budget.scope, budget]))
+    this.webhooks = new Map(webhooks.map((webhook) => [webhook.appId, webhook]))
+    this.reviewNumbers = new Map(reviewNumbers.map((each) => [reviewKey(each.subject, each.brandSlug), each]))
+    this.scopes = new Map(scopes.map((scope) => [scope.appId, scope]))
+  }
+
+  readonly budgetOf = (scope: string): Budget | undefined => this.budgetsByScope.get(scope)
+
+  /** @param subjects the hashed identifiers of a phone number, under each secret key */
+  reviewNumberOf(subjects: readonly string[], brandSlug: string, now: number): ReviewNumber | undefined {
+    if (this.reviewNumbers.size === 0) return undefined
+    for (const subject of subjects) {
+      const number = this.reviewNumbers.get(reviewKey(subject, brandSlug))
+      if (number && number.expiresAt > now) return number
+    }
+    return undefined
+  }
+
+  activeReviewNumbers(now: number): readonly ReviewNumber[] {
+    return activeReviewNumbers([...this.reviewNumbers.values()], now)
+  }
+
+  scopeOf(appId: string): AppScope {
+    return this.scopes.get(appId) ?? unscoped(appId)
+  }
+
+  /** Budgets of before the first import count in units. */
+  readonly pricesIn = (currency: string): PriceList =>
+    currency === this.prices.currency ? this.prices : relativePrices
+}
+
+function reviewKey(subject: string, brandSlug: string): string {
+  return `${subject} ${brandSlug}`
+}

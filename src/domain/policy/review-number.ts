@@ -1,0 +1,44 @@
+import type { EpochMs } from '../ground/time.ts'
+import type { Effect } from '../limits/effects.ts'
+
+/** A phone number whose codes of one brand are one fixed code that is not sent, for reviewers of app stores (design D48). */
+export interface ReviewNumber {
+  /** The hashed identifier under the secret key of the time of creation. */
+  readonly subject: string
+  readonly brandSlug: string
+  /** The HMAC of the fixed code under the same secret key. */
+  readonly keyedCode: string
+  readonly masked: string
+  readonly createdAt: EpochMs
+  /** Exclusive. */
+  readonly expiresAt: EpochMs
+}
+
+export function activeReviewNumbers<Number extends Pick<ReviewNumber, 'expiresAt'>>(
+  all: readonly Number[],
+  now: number,
+): readonly Number[] {
+  return all.filter(({ expiresAt }) => expiresAt > now)
+}
+
+/** A request that sent or verified the fixed code. */
+export interface ReviewUse {
+  readonly operation: 'send' | 'resend' | 'verify'
+  readonly app: string
+  readonly requestId: string
+  readonly brandSlug: string
+}
+
+/** The audit entry of each use. */
+export function reviewUseEntry({ operation, app, requestId, brandSlug }: ReviewUse, at: EpochMs): Effect {
+  return {
+    kind: 'audit',
+    entry: {
+      at,
+      actor: { by: 'command', name: 'serve' },
+      action: 'review-number.used',
+      target: brandSlug,
+      details: { operation, app, request: requestId },
+    },
+  }
+}

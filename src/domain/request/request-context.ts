@@ -1,0 +1,183 @@
+import { type Channel, mask, type Recipient } from '../ground/contact.ts'
+import type { Outcome, RejectionScope, Segments, SmsRoute } from '../ground/providers.ts'
+import type { EpochMs } from '../ground/time.ts'
+import { type GuardReason, guardReasons } from '../guard/guard.ts'
+import type { BudgetName, LimitName } from '../limits/limits.ts'
+import type { VerifiedCode } from '../otp/store.ts'
+
+/** The app of test messages by operators. It has a colon, so it is no app's and no brand's. */
+export const testAppId = 'otpost:test'
+
+export type Operation = 'send' | 'resend' | 'verify' | 'notify'
+
+/** For the log line and the request trace: no API key, code, full recipient or text. */
+export interface RequestContext {
+  readonly requestId: string
+  readonly at: EpochMs
+  readonly clientIp: string
+  /** A try of a job of an asynchronous notification. Only its attempts are saved. */
+  isJob?: boolean
+  traceId?: string
+  /** The X-Request-Id of a trusted proxy. The answer has it if the proxy gets none from this server. */
+  proxyRequestId?: string
+  operation?: Operation
+  app?: string
+  brand?: string
+  channel?: Channel
+  recipient?: string
+  recipientSubject?: string
+  recipients?: number
+  /** Of several recipients: each, masked, with its number in `to` from 1. */
+  addressees?: readonly { readonly position: number; readonly masked: string }[]
+  /** Of the only recipient. */
+  country?: string
+  /** The caller's. */
+  reference?: string | undefined
+  /** The value of the Idempotency-Key header. */
+  idempotencyKey?: string
+  /** The ID of the request whose answer this one gets again (design D43). */
+  replayOf?: string
+  /** A replay; or why the request was rejected, or would have been if the guard or a rule did more than record. */
+  flags?: readonly Flag[]
+  /** Names of fields of the body that the endpoint does not have, as `unknownFieldsOf` returns them. */
+  unknownFields?: readonly string[] | undefined
+  /** The code that a verify consumed. */
+  verified?: VerifiedCode
+  fault?: unknown
+  readonly limits: LimitStatus[]
+  attemptsBegun: number
+  readonly attempts: Attempt[]
+  /** How many of them the event log has written or lost. */
+  savedAttempts: number
+  /** Undefined: in progress, or not saved. */
+  end?: RequestEnd
+}
+
+/**
+ * `destination`: blocked, or of a rule with `monitor` (design D40). `replayed`: the only flag of a repeated request (design D43).
+ * `review`: the code was that of a review number, and no provider was called (design D48).
+ * The others are the guard's (design D41).
+ */
+export type Flag = OtherFlag | GuardReason
+
+type OtherFlag = 'destination' | 'replayed' | 'review'
+
+/** Not of the guard. */
+export const otherFlags: readonly OtherFlag[] = ['destination', 'replayed', 'review']
+
+const flags: readonly string[] = [...otherFlags, ...guardReasons]
+
+function isOfGuard(flag: Flag): flag is GuardReason {
+  return !otherFlags.some((other) => other === flag)
+}
+
+export function isFlag(text: string): text is Flag {
+  return flags.includes(text)
+}
+
+export interface RequestEnd {
+  readonly status: number
+  readonly error: string | null
+  readonly message: string | null
+  readonly durationMs: number
+}
+
+export type ContextOf = (request: Request) => RequestContext
+
+export function isRequestId(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
+}
+
+export function newRequestContext(
+  request: Pick<RequestContext, 'requestId' | 'at' | 'clientIp'>,
+): RequestContext {
+  return { ...request, limits: [], attemptsBegun: 0, attempts: [], savedAttempts: 0 }
+}
+
+export function noteRecipient(context: RequestContext, recipient: Recipient): void {
+  context.channel = recipient.channel
+  context.recipient = mask(recipient)
+}
+
+export function isReview({ flags }: Pick<RequestContext, 'flags'>): boolean {
+  return flags?.includes('review') ?? false
+}
+
+/** By a destination rule, or because of the kind of number. */
+export function isBlocked(
+  { flags }: { readonly flags?: readonly Flag[] | undefined },
+  error: string | null | undefined,
+): boolean {
+  return (flags?.includes('destination') ?? false) && error === 'validation_error'
+}
+
+export function noteFlag(context: RequestContext, flag: Flag): void {
+  if (!context.flags?.includes(flag)) context.flags = [...(context.flags ?? []), flag]
+}
+
+/** What the guard did with a code (design D41). */
+export interface GuardDecision {
+  readonly bucket: GuardReason
+  /** `recorded`: sent, since the guard only records. */
+  readonly verdict: 'denied' | 'recorded'
+}
+
+/** Undefined: nothing, or a limit rejected the request. */
+export function guardDecision(
+  { flags = [], limits }: { readonly flags?: readonly Flag[]; readonly limits: readonly LimitStatus[] },
+  error: string | null | undefined,
+): GuardDecision | undefined {
+  const bucket = flags.find(isOfGuard)
+  if (bucket === undefined || limits.some(({ refused }) => refused)) return undefined
+  return { bucket, verdict: error === 'rate_limited' ? 'denied' : 'recorded' }
+}
+
+export interface LimitStatus {
+  readonly limit: LimitName
+  readonly max: number
+  /** Counted requests including this one. Null: unknown, but below `max`. */
+  readonly used: number | null
+  readonly endsAt: EpochMs | null
+  readonly refused: boolean
+  /** `max` and `used` are then millionths of the currency. */
+  readonly budget?: BudgetName | undefined
+}
+
+export interface Cost {
+  /** Millionths of the currency. */
+  readonly micros: number
+  readonly currency: string
+}
+
+export interface Attempt {
+  readonly attempt: number
+  readonly at: EpochMs
+  readonly channel: Channel
+  readonly route: SmsRoute | null
+  readonly provider: string
+  readonly template: string | null
+  /** Of the text, as BCP 47. Null: text of the caller. */
+  readonly lang: string | null
+  readonly recipient: string
+  /** The recipient's number within the request, from 1. Null: the only recipient. */
+  readonly position: number | null
+  readonly recipientSubject: string
+  readonly segments: Segments | null
+  /** ISO 3166-1. Null: e-mail, or a number of no country. */
+  readonly country: string | null
+  /** Null: certainly not sent, or e-mail. */
+  readonly cost: Cost | null
+  /** `skipped`: not called, because the circuit was open, too little time was left, a budget was exhausted, or there is none. */
+  readonly outcome: Outcome['kind'] | 'skipped'
+  readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null
+  readonly reason: string | null
+  readonly providerMessageId: string | null
+  /** The key of its delivery reports. Null: none is expected. */
+  readonly reportKey: string | null
+  readonly durationMs: number
+  readonly error?: unknown
+}
+
+export function mayBeSent({ outcome }: Pick<Attempt, 'outcome'>): boolean {
+  return outcome === 'accepted' || outcome === 'unknown'
+}

@@ -1,0 +1,141 @@
+import type { Channel } from '../ground/contact.ts'
+import { preferredTags } from '../ground/languages.ts'
+import type { EpochMs } from '../ground/time.ts'
+
+export const variableTypes = ['text', 'number', 'date', 'datetime', 'url'] as const
+export type VariableType = (typeof variableTypes)[number]
+
+/** A variable of a brand's own template (design D47). */
+export interface DeclaredVariable {
+  readonly name: string
+  readonly type: VariableType
+  /** The greatest length of the rendered value; of a number, the greatest value. */
+  readonly max: number
+}
+
+/** Of one template and channel, in one language. */
+export interface TextTarget {
+  readonly templateKey: string
+  readonly channel: Channel
+  /** BCP 47, in canonical form. */
+  readonly lang: string
+}
+
+/** A text that an operator has stored for a brand (design D47). */
+export interface BrandText extends TextTarget {
+  /** Of an e-mail. Null: an SMS. */
+  readonly subject: string | null
+  readonly text: string
+  /** Of an e-mail. Null: made from `text`. */
+  readonly html: string | null
+  /** From 1; a change adds 1. */
+  readonly version: number
+  readonly updatedAt: EpochMs
+}
+
+/** By template key, in order. */
+export type DeclaredVariables = ReadonlyMap<string, readonly DeclaredVariable[]>
+
+/** What operators have stored of a brand's texts. Immutable. */
+export class BrandTexts {
+  private readonly byTarget: ReadonlyMap<string, BrandText>
+
+  /** @param all in the order in which they are listed */
+  constructor(
+    readonly all: readonly BrandText[],
+    readonly variables: DeclaredVariables,
+  ) {
+    this.byTarget = new Map(all.map((text) => [keyOf(text), text]))
+  }
+
+  get(target: TextTarget): BrandText | undefined {
+    return this.byTarget.size === 0 ? undefined : this.byTarget.get(keyOf(target))
+  }
+}
+
+export const noTexts = new BrandTexts([], new Map())
+
+export function isSameTarget(a: TextTarget, b: TextTarget): boolean {
+  return keyOf(a) === keyOf(b)
+}
+
+function keyOf({ templateKey, channel, lang }: TextTarget): string {
+  return `${templateKey} ${channel} ${lang}`
+}
+
+export interface TextsOfBrand {
+  readonly lang: string
+  readonly texts: BrandTexts
+}
+
+export interface RegisteredTexts extends TextsOfBrand {
+  /** By `registrationKeyOf`. */
+  readonly registrations: Readonly<Record<string, unknown>>
+}
+
+export type ChosenText<BuiltIn> =
+  | { readonly lang: string; readonly own: BrandText; readonly builtIn: undefined }
+  | { readonly lang: string; readonly own: undefined; readonly builtIn: BuiltIn }
+
+/**
+ * The text of a message (design D47): for each preferred language the brand's, else the built-in one.
+ * @param lang of the request, as `readLang` returns it
+ * @returns undefined: there is none in a preferred language
+ */
+export function chosenText<BuiltIn>(
+  brand: TextsOfBrand,
+  template: Omit<TextTarget, 'lang'>,
+  lang: string | undefined,
+  builtInOf: (tag: string) => BuiltIn | undefined,
+): ChosenText<BuiltIn> | undefined {
+  for (const tag of preferredTags(lang, brand.lang)) {
+    const text = textIn(brand, template, tag, builtInOf)
+    if (text) return text
+  }
+  return undefined
+}
+
+function textIn<BuiltIn>(
+  { texts }: TextsOfBrand,
+  { templateKey, channel }: Omit<TextTarget, 'lang'>,
+  lang: string,
+  builtInOf: (tag: string) => BuiltIn | undefined,
+): ChosenText<BuiltIn> | undefined {
+  const own = texts.get({ templateKey, channel, lang })
+  if (own) return { lang, own, builtIn: undefined }
+  const builtIn = builtInOf(lang)
+  return builtIn === undefined ? undefined : { lang, own: undefined, builtIn }
+}
+
+/** `KEY`, or `KEY:lang` for the text in one language. */
+export function registrationKeyOf(templateKey: string, lang: string | undefined): string {
+  return lang === undefined ? templateKey : `${templateKey}:${lang}`
+}
+
+/** @param registrationKey as `registrationKeyOf` returns it */
+export function registeredTarget(registrationKey: string) {
+  const [templateKey = '', lang] = registrationKey.split(/:(.*)/s)
+  return { templateKey, lang }
+}
+
+/**
+ * The text of an SMS on the registered-template route, and the key of its registration. Carriers compare the text with
+ * the registered one, so a language other than the brand's counts only if it has a registration.
+ */
+export function registeredText<BuiltIn>(
+  brand: RegisteredTexts,
+  templateKey: string,
+  lang: string | undefined,
+  builtInOf: (tag: string) => BuiltIn | undefined,
+): { readonly registrationKey: string; readonly text: ChosenText<BuiltIn> | undefined } {
+  const template = { templateKey, channel: 'SMS' } as const
+  for (const tag of preferredTags(lang, brand.lang)) {
+    const registrationKey = registrationKeyOf(templateKey, tag)
+    if (Object.hasOwn(brand.registrations, registrationKey)) {
+      const text = textIn(brand, template, tag, builtInOf)
+      if (text) return { registrationKey, text }
+    }
+    if (tag === brand.lang) break
+  }
+  return { registrationKey: templateKey, text: chosenText(brand, template, undefined, builtInOf) }
+}

@@ -1,0 +1,85 @@
+import type { MailContent } from '../notify/notify-message.ts'
+import type { BrandWithTexts } from './brand.ts'
+import { BrandTexts, type DeclaredVariable, isSameTarget, type TextTarget } from './brand-texts.ts'
+import { type DltFinding, lintText } from './dlt.ts'
+import { notifyTemplateOf } from './notify-texts.ts'
+import { isOtpKey, otpLanguageOf } from './otp-texts.ts'
+import { type Preview, type PreviewSettings, previewOf } from './preview.ts'
+import { sampleMail } from './sample-message.ts'
+import { templateOf, wholeMinutes } from './templates.ts'
+import { declarationProblems, textProblems } from './text-problems.ts'
+
+/** Empty: none. */
+export type TextParts = Readonly<Record<'subject' | 'text' | 'html', string>>
+
+/** A text that is being written. */
+export interface Draft extends TextTarget, TextParts {
+  /** Of a brand's own template. */
+  readonly variables: readonly DeclaredVariable[]
+}
+
+export interface DraftPreview {
+  /** Why the draft cannot be stored. */
+  readonly problems: readonly string[]
+  /** Null: it has problems, or is an e-mail. */
+  readonly sms: Preview | null
+  /** Null: it has problems, or is an SMS. */
+  readonly mail: MailContent | null
+  /** Null: the brand does not use the registered-template route, or there is no message. */
+  readonly findings: readonly DltFinding[] | null
+}
+
+/** The built-in text as a brand's text may have it: with `{{minutes}}`. Null: the template is the brand's own. */
+export function builtInParts(
+  { templateKey, channel, lang }: TextTarget,
+  { otpTtlSeconds }: Pick<PreviewSettings, 'otpTtlSeconds'>,
+): TextParts | null {
+  const template = templateOf(templateKey)
+  if (!template) return null
+  if (!isOtpKey(templateKey)) return { subject: '', text: template.text, html: '' }
+  const { lifetime, sms, mail } = otpLanguageOf(lang)
+  const minutes = wholeMinutes(otpTtlSeconds)
+  const inMinutes = lifetime(Number(minutes) * 60).replace(minutes, '{{minutes}}')
+  const [subject, text] =
+    channel === 'EMAIL'
+      ? [mail.subject, [mail.intro, '{{otp}}', mail.expiry, mail.unrequested].join('\n\n')]
+      : ['', sms[templateKey]]
+  return { subject, text: text.replaceAll('{{lifetime}}', inMinutes), html: '' }
+}
+
+/** The brand with the draft stored. */
+function withDraft(brand: BrandWithTexts, { variables, subject, html, ...draft }: Draft): BrandWithTexts {
+  const text = { ...draft, subject: subject || null, html: html || null, version: 1, updatedAt: 0 }
+  const others = brand.texts.all.filter((each) => !isSameTarget(each, draft))
+  const declared = new Map([...brand.texts.variables, [draft.templateKey, variables]])
+  return { ...brand, texts: new BrandTexts([text, ...others], declared) }
+}
+
+/** @param given sample values by name */
+export function draftPreview(
+  brand: BrandWithTexts,
+  draft: Draft,
+  given: Readonly<Record<string, string>>,
+  settings: PreviewSettings,
+): DraftPreview {
+  const { templateKey, subject, text, html, channel, variables, lang } = draft
+  if (text.trim() === '') return { problems: ['The text is empty.'], sms: null, mail: null, findings: null }
+  const problems = [
+    ...(variables.length > 0 ? declarationProblems(templateKey, variables) : []),
+    ...textProblems(
+      { ...draft, subject: subject || null, html: html || null },
+      variables,
+      settings.textBeforeCode,
+    ),
+  ]
+  const shown = withDraft(brand, draft)
+  const isValid = problems.length === 0
+  const mail =
+    isValid && channel === 'EMAIL' ? sampleMail(shown, { templateKey, lang, values: {} }, settings) : null
+  const template = notifyTemplateOf(shown, templateKey) ?? templateOf(templateKey)
+  const isSms = isValid && channel === 'SMS' && template
+  // In the brand's language, since the template may have a variable `lang`.
+  const sms = isSms ? previewOf({ ...shown, lang }, template, given, settings) : null
+  const findings = sms && brand.dltEnabled ? lintText({ ...draft, brand: shown }, settings) : null
+  return { problems, sms, mail, findings }
+}

@@ -1,0 +1,246 @@
+import { type Body, isGiven, textFault } from '../ground/body.ts'
+import { Failure, invalid, invalidField } from '../ground/failures.ts'
+import type { MailContent } from '../notify/notify-message.ts'
+import type { BrandWithTexts } from './brand.ts'
+import { type BrandText, noTexts } from './brand-texts.ts'
+import {
+  codeBox,
+  dataRow,
+  dataTable,
+  escapeHtml,
+  layout,
+  type MailLook,
+  paragraph,
+  smallPrint,
+} from './mail-layout.ts'
+import { english, type OtpKey, type OtpLanguage, type OtpText, otpTextOf } from './otp-texts.ts'
+import { filled, firstSentence, otpKeyOf, splitText, wholeMinutes } from './templates.ts'
+import { isCodeInText, type TextBeforeCode } from './text-problems.ts'
+
+/** What a code's mail depends on. */
+export type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>
+
+/**
+ * The mail of a code: the brand's text, else the built-in one (design D47).
+ * @param otp `businessName` undefined: the brand's name
+ * @param lang of the request, as `readLang` returns it
+ */
+export function otpMail(
+  brand: MailBrand,
+  otp: {
+    readonly code: string
+    readonly businessName: string | undefined
+    readonly lifetimeSeconds: number
+    /** Undefined: the template is LOGIN_OTP. */
+    readonly loginId?: string | undefined
+  },
+  lang: string | undefined,
+  textBeforeCode: TextBeforeCode,
+): MailContent {
+  const { code, businessName = brand.displayName, lifetimeSeconds, loginId } = otp
+  const key = otpKeyOf(loginId)
+  const mail = otpMailOf(brand, key, lang, textBeforeCode)
+  const values: Record<string, string> = {
+    otp: code,
+    businessName,
+    minutes: wholeMinutes(lifetimeSeconds),
+    lifetime: mail.lifetime(lifetimeSeconds),
+  }
+  if (loginId !== undefined) values.loginId = loginId
+  const subject = filled(key, mail.subject, values)
+  const text = filled(key, mail.text, values)
+  values.businessName = escapeHtml(businessName)
+  if (loginId !== undefined) values.loginId = escapeHtml(loginId)
+  return { subject, text, html: filled(key, mail.html, values), lang: mail.lang }
+}
+
+/** The parts as `splitText` returns them. */
+interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly string[]>> {
+  readonly lang: string
+  /** In words. */
+  readonly lifetime: (seconds: number) => string
+}
+
+/** By brand, template and language of the text. A brand that changes is a new object. */
+const otpMails = new WeakMap<MailBrand, Map<string, OtpMail>>()
+
+function otpMailOf(
+  brand: MailBrand,
+  key: OtpKey,
+  requested: string | undefined,
+  textBeforeCode: TextBeforeCode,
+): OtpMail {
+  const chosen = otpTextOf(brand, key, requested, 'EMAIL')
+  const mails = otpMails.getOrInsertComputed(brand, () => new Map<string, OtpMail>())
+  return mails.getOrInsertComputed(`${key} ${chosen.lang}`, () =>
+    newOtpMail(brand, key, chosen, textBeforeCode),
+  )
+}
+
+function newOtpMail(brand: MailBrand, key: OtpKey, chosen: OtpText, textBeforeCode: TextBeforeCode): OtpMail {
+  const storedHtml = chosen.own?.html ?? null
+  // A text that an earlier version stored may have the code in a URL (design D47).
+  const isUnsafe = storedHtml !== null && !isCodeInText(storedHtml, textBeforeCode)
+  const {
+    lang,
+    own,
+    builtIn = english,
+  } = isUnsafe ? otpTextOf({ lang: brand.lang, texts: noTexts }, key, chosen.lang, 'EMAIL') : chosen
+  const { subject, text, html } = own
+    ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
+    : builtInMail(brand, key, builtIn)
+  const { lifetime } = builtIn
+  return { lang, lifetime, subject: splitText(subject), text: splitText(text), html: splitText(html) }
+}
+
+/** A name such as "Acme Inc." keeps its own direction in a right-to-left mail. */
+const name = '<bdi>{{businessName}}</bdi>'
+
+function withNames(text: string): string {
+  return escapeHtml(text).replaceAll(/\{\{(?:businessName|loginId)\}\}/g, '<bdi>$&</bdi>')
+}
+
+/** With a loginId, the first sentence of the SMS, around the code. */
+function introOf(key: OtpKey, { sms, mail }: OtpLanguage): readonly string[] {
+  if (key === 'LOGIN_OTP') return [mail.intro, '{{otp}}']
+  const parts = firstSentence(sms[key]).split(/(\{\{otp\}\})/)
+  return parts.map((part) => part.trim()).filter((part) => /\p{L}/u.test(part))
+}
+
+function builtInMail(look: MailLook, key: OtpKey, language: OtpLanguage): MailContent {
+  const { tag, mail } = language
+  const { subject, expiry, unrequested } = mail
+  const intro = introOf(key, language)
+  const html = layout(look, tag, {
+    title: escapeHtml(subject),
+    preheader: escapeHtml(expiry),
+    heading: { html: name, withLogo: false },
+    content: [
+      ...intro.map((part) => (part === '{{otp}}' ? codeBox(look.color, part) : paragraph(withNames(part)))),
+      paragraph(escapeHtml(expiry)),
+      smallPrint(withNames(unrequested)),
+    ].join('\n'),
+  })
+  const lines = intro.map((part) => (part === '{{otp}}' ? `    ${part}` : part))
+  return { subject, html, text: `${[...lines, expiry, unrequested].join('\n\n')}\n` }
+}
+
+/** The code alone in its paragraph becomes the box. */
+function ownHtml(look: MailLook, { subject, text, lang }: BrandText): string {
+  const content = paragraphsOf(text.trim()).map((each) =>
+    each.trim() === '{{otp}}'
+      ? codeBox(look.color, '{{otp}}')
+      : paragraph(withLineBreaks(withNames(each)).replace('{{otp}}', '<b dir="ltr">{{otp}}</b>')),
+  )
+  return layout(look, lang, {
+    title: escapeHtml(subject ?? ''),
+    preheader: '',
+    heading: { html: name, withLogo: false },
+    content: content.join('\n'),
+  })
+}
+
+function paragraphsOf(text: string): string[] {
+  return text.split(/\r?\n(?:[ \t]*\r?\n)+/)
+}
+
+function withLineBreaks(html: string): string {
+  return html.replace(/\r?\n/g, '<br>')
+}
+
+/**
+ * Spec 4.4 rule 9, design D11. Checks the size while rendering: a small request can become a huge mail.
+ * @param lang of the caller's words
+ */
+export function renderMail(
+  subject: string,
+  template: string,
+  data: Body,
+  {
+    look,
+    lang = english.tag,
+  }: { readonly look?: MailLook | undefined; readonly lang?: string | undefined } = {},
+): Omit<MailContent, 'subject'> {
+  const used = new Map<string, string>()
+  const addWords = sizeLimit()
+  addWords(template)
+  const filledIn = template.replace(/\{\{([^{}\r\n]{1,80})\}\}/g, (_, placeholder: string) => {
+    const name = placeholder.trim()
+    if (!Object.hasOwn(data, name) || !isGiven(data[name])) {
+      throw new Failure(
+        'missing_variable',
+        `Missing required variable: ${name}. \`data\` needs a value for {{${name}}}.`,
+      )
+    }
+    const words = used.get(name) ?? inWords(data[name])
+    used.set(name, words)
+    return addWords(words)
+  })
+  const add = sizeLimit()
+  const paragraphs = paragraphsOf(filledIn)
+    .map((part) => add(paragraph(withLineBreaks(escapeHtml(part)))))
+    .join('\n')
+  const row = dataRow(lang)
+  const rows: string[] = []
+  const lines: string[] = []
+  for (const [name, value] of Object.entries(data)) {
+    if (used.has(name) || !isGiven(value)) continue
+    const words = inWords(value)
+    rows.push(add(row(name, words)))
+    lines.push(`${name}: ${words}`)
+  }
+  const title = escapeHtml(subject)
+  const html = layout(look, lang, {
+    title,
+    preheader: '',
+    heading: { html: title, withLogo: true },
+    content: rows.length === 0 ? paragraphs : `${paragraphs}\n${dataTable(rows)}`,
+  })
+  const text = `${[subject, filledIn, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
+  const fault = textFault(text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
+  if (fault !== undefined) throw invalidField('data', fault)
+  if (bytes(text) > mailRoom(html)) throw tooLarge()
+  return { html, text }
+}
+
+/** Both parts in UTF-8 (design D30). */
+const maxMailBytes = 256 * 1024
+
+export function mailRoom(html: string): number {
+  const room = maxMailBytes - bytes(html)
+  if (room < 0) throw tooLarge()
+  return room
+}
+
+/** Adds up sizes; throws at the limit. The UTF-16 length is a quick lower bound of the bytes. */
+function sizeLimit(): (part: string) => string {
+  let size = 0
+  return (part) => {
+    size += part.length
+    if (size > maxMailBytes) throw tooLarge()
+    return part
+  }
+}
+
+function tooLarge(): Failure {
+  return invalid(`The rendered e-mail must have at most ${maxMailBytes / 1024} KiB.`)
+}
+
+function bytes(text: string): number {
+  return new TextEncoder().encode(text).length
+}
+
+function inWords(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object') return String(value)
+  if (isDeeper(value, maxDepth)) throw invalidField('data', `must be nested at most ${maxDepth} levels deep.`)
+  return JSON.stringify(value)
+}
+
+/** Deeper JSON can be parsed but not serialized. */
+const maxDepth = 100
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
+}
