@@ -300,8 +300,6 @@ test('tests start the program through test/support/program.ts', async () => {
     'test/docs/commands.system.ts',
     'test/docs/sessions.system.ts',
     'test/support/program.ts',
-    // Run by hand, with the version that creates the database.
-    'test/upgrade/make.ts',
   ])
 })
 

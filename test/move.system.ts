@@ -18,7 +18,6 @@ import { freshDatabase, queryOnce, withoutPostgres } from './support/postgres.ts
 import { programEnv, programLine } from './support/program.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 import { startTcpProxy } from './support/tcp-proxy.ts'
-import { copyFixture, fixtures } from './upgrade/fixtures.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
@@ -497,23 +496,6 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect(await run(`file:${here.file}`, 'file:other.db')).toContain('otpost backup')
       expect(await run(here.url, here.url)).toContain('pg_dump')
       expect(await run('data/otpost.db', here.url)).toContain('--from must be file: and a path')
-    })
-
-    test.each(fixtures)('moves a file of schema $schema', async (facts) => {
-      await using here = await scene()
-      await furnish(here.file)
-      rmSync(here.file)
-      copyFixture(facts, here.file)
-      const target = targetOf(here.url)
-      await move(here.file, target, { secretKeys: [facts.secretKey], keep: false, now: () => facts.madeAt })
-      const env = { DATABASE_URL: here.url, SECRET_KEY: facts.secretKey }
-      const { stdout } = await otpost(['brand', 'list', '--json'], env)
-      for (const brand of facts.brands)
-        expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining(brand))
-      const context = await openContext(readStoreConfig(env))
-      expect(await context.apps.accepts(facts.app.appId, facts.app.apiKey)).toBe(true)
-      expect(await context.apps.accepts(facts.revokedApp.appId, facts.revokedApp.apiKey)).toBe(false)
-      await context.close()
     })
 
     test.each([

@@ -34,8 +34,6 @@ describe('a tag', () => {
     tag: 'v1.2.3',
     version: '1.2.3',
     changelog: '# Changelog\n\n## 1.2.3 - 2026-11-30\n\n- Something.\n\n## 1.2.2 - 2026-11-01\n\n- Else.\n',
-    schema: '0003_operator',
-    storedSchemas: ['0002_journal', '0003_operator'],
   }
 
   test('may be released if all versions agree', () => {
@@ -68,11 +66,6 @@ describe('a tag', () => {
       'leaves text under a heading of no version',
       { changelog: `## Unreleased\n\n- Else.\n\n${right.changelog}` },
       'a heading that is not a version',
-    ],
-    [
-      'leaves no database for later upgrades',
-      { storedSchemas: ['0002_journal'] },
-      'no database of the schema 0003_operator',
     ],
   ])('that %s may not be', (_, wrong, says) => {
     expect(problemsOf({ ...right, ...wrong })).toEqual([expect.stringContaining(says)])

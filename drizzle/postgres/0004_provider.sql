@@ -1,1 +1,0 @@
-ALTER TABLE "codes_and_limits" ADD COLUMN "provider" text;

@@ -1,3 +1,0 @@
-CREATE TABLE `secret_marks` (
-	`mark` text PRIMARY KEY NOT NULL
-) STRICT, WITHOUT ROWID;
