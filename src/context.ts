@@ -9,9 +9,9 @@ import type { OpenStore, RetainAfter, Storage } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
 import type { Actor } from './domain/ground/audit.ts'
 import { mailboxOf, type Recipient } from './domain/ground/contact.ts'
+import { OperatorError } from './domain/ground/operator-error.ts'
 import type { Log } from './domain/ground/ports.ts'
 import { dayMs } from './domain/ground/time.ts'
-import { OperatorError } from './domain/operator/operator.ts'
 import { keysFor } from './secret-key.ts'
 
 export interface ContextOverrides {

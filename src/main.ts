@@ -3,7 +3,7 @@ import { complain, exit } from './commands/common.ts'
 import { createProgram } from './commands/program.ts'
 import { placesOfSettings } from './config/setting-source.ts'
 import { ConfigError } from './config/settings.ts'
-import { InvalidInput } from './domain/operator/operator.ts'
+import { InvalidInput } from './domain/ground/operator-error.ts'
 
 // Only the operator may read the database, its log and the secret key.
 process.umask(0o077)

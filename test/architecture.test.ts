@@ -84,6 +84,14 @@ function codeWhere(pattern: RegExp, allowed: (file: SourceFile, found: string) =
 const isCommand = (path: string) => path.startsWith('src/commands/')
 const isDomain = ({ path }: SourceFile) => path.startsWith('src/domain/')
 
+/** The rooms of src/domain, the lowest first. */
+const rooms = (
+  /```text\n([^`]*)```/.exec(readFileSync(join(root, 'docs/architecture.md'), 'utf8'))?.[1] ?? ''
+)
+  .split('\n')
+  .flatMap((line) => /^[a-z]+/.exec(line)?.[0] ?? [])
+  .reverse()
+
 test('importsOf finds every form of import', () => {
   const code = `
     import a from './a.ts'
@@ -116,6 +124,16 @@ describe('imports', () => {
       importsWhere((file, imported) => isDomain(file) && !imported.startsWith('src/domain/')),
       'The domain must not depend on an adapter: src/domain imports no package, no node: module and no adapter, not even a type. Declare a port in src/domain and implement it in an adapter.',
     ).toEqual([])
+  })
+
+  test('of a room go down the ladder', () => {
+    const roomOf = (path: string) => rooms.indexOf(/^src\/domain\/([^/]+)\//.exec(path)?.[1] ?? '')
+    expect(
+      importsWhere((file, imported) => isDomain(file) && roomOf(imported) > roomOf(file.path)),
+      'docs/architecture.md has the order of the rooms of src/domain. Move what both need to the lower room.',
+    ).toEqual([])
+    expect(new Set(sources.filter(isDomain).map(({ path }) => path.split('/')[2]))).toEqual(new Set(rooms))
+    expect(rooms.length).toBeLessThanOrEqual(15)
   })
 
   test('of an adapter are its own files, the domain, and the shared adapters', () => {
@@ -305,7 +323,7 @@ test('tests start the program through test/support/program.ts', async () => {
 
 test('every source file is in one of the documented folders', () => {
   const places =
-    /^src\/(?:(?:main|app|context|process-owner|secret-key|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/(?:ground|guard|request|limits|delivery|texts|money|policy|otp|notify|log|integration|health|operator|accounts)\/[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices|alerts|events)\/.+\.tsx?)$/
+    /^src\/(?:(?:main|app|context|process-owner|secret-key|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/[^/]+\/[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices|alerts|events)\/.+\.tsx?)$/
   expect(
     sources.map(({ path }) => path).filter((path) => !places.test(path)),
     'src has the process, the composition root and its context; settings are in src/config, rules in src/domain by subject, everything outside in a folder of src/adapters.',

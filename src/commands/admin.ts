@@ -14,8 +14,8 @@ import { isSetUp, roles } from '../domain/accounts/accounts.ts'
 import { endAllSessions, linkMs, makeLink } from '../domain/accounts/sessions.ts'
 import { type AuditFilters, actorName, auditGroups, withReasons } from '../domain/ground/audit.ts'
 import type { Contacts } from '../domain/ground/contact.ts'
+import { OperatorError } from '../domain/ground/operator-error.ts'
 import { hourMs } from '../domain/ground/time.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
 import {
   commandActor,
   complain,

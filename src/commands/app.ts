@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
+import { InvalidInput } from '../domain/ground/operator-error.ts'
 import { dayMs } from '../domain/ground/time.ts'
 import { eventTypes, type Webhook } from '../domain/ground/webhook-events.ts'
 import {
@@ -12,7 +13,6 @@ import {
 import { dryRunOf } from '../domain/operator/dry-run.ts'
 import type { AppKey, ChangePorts, IssuedApp, ScopeChange } from '../domain/operator/operator.ts'
 import {
-  InvalidInput,
   issueApp,
   revokeApp,
   revokeKey,

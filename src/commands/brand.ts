@@ -1,9 +1,9 @@
 import { Argument, type Command, Option } from 'commander'
 import { canonicalTag } from '../domain/ground/languages.ts'
+import { InvalidInput } from '../domain/ground/operator-error.ts'
 import {
   type BrandChange,
   brandStatus,
-  InvalidInput,
   putBrand,
   registerTemplate,
   setBrandStatus,

@@ -10,9 +10,9 @@ import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
 import type { Contacts } from '../domain/ground/contact.ts'
+import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { parseDuration } from '../domain/ground/time.ts'
 import type { CountryCodes } from '../domain/guard/counts.ts'
-import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
 import { isRequestId } from '../domain/request/request-context.ts'
 
 /** 78 is EX_CONFIG of sysexits.h. */

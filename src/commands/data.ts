@@ -4,7 +4,7 @@ import type { Restored } from '../adapters/sqlite/restore.ts'
 import type { Erased, Forgotten } from '../adapters/store/forget.ts'
 import type { StoreConfig } from '../config/store.ts'
 import { earlierRecipient, mask } from '../domain/ground/contact.ts'
-import { InvalidInput } from '../domain/operator/operator.ts'
+import { InvalidInput } from '../domain/ground/operator-error.ts'
 import {
   type ConfirmOptions,
   commandActor,

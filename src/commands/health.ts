@@ -2,7 +2,7 @@ import { get } from 'node:http'
 import type { Command } from 'commander'
 import { serverSettings } from '../config/server-settings.ts'
 import { Settings } from '../config/settings.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
+import { OperatorError } from '../domain/ground/operator-error.ts'
 import { type Env, print, wholeNumber } from './common.ts'
 
 interface HealthOptions {

@@ -1,9 +1,11 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
+import type { Delivery } from '../domain/delivery/delivery-reports.ts'
 import { providerPath } from '../domain/delivery/delivery-reports.ts'
 import type { Contacts, Recipient } from '../domain/ground/contact.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
-import { type Call, type Delivery, type RequestTrace, statusOf, whyOf } from '../domain/log/event-log.ts'
+import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
+import { type Call, statusOf, whyOf } from '../domain/log/event-log.ts'
 import { explain, resultOf } from '../domain/log/explain.ts'
 import {
   type CallFilter,
@@ -22,7 +24,7 @@ import {
   wordOf,
 } from '../domain/log/log-search.ts'
 import { authoredRules } from '../domain/operator/destinations.ts'
-import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
+import type { RequestTrace } from '../domain/request/request-trace.ts'
 import {
   complain,
   type Env,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { OperatorError } from '../domain/ground/operator-error.ts'
 import { formatMicros } from '../domain/money/amounts.ts'
 import { type BudgetStatus, budgetPeriods, budgetStatuses } from '../domain/money/budgets.ts'
 import {
@@ -12,7 +13,7 @@ import {
   setBudget,
   storePrices,
 } from '../domain/operator/money.ts'
-import { durationIn, OperatorError } from '../domain/operator/operator.ts'
+import { durationIn } from '../domain/operator/operator.ts'
 import {
   complain,
   type Env,

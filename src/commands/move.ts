@@ -4,8 +4,8 @@ import type { PostgresTarget } from '../adapters/postgres/pool.ts'
 import type { Transferred } from '../adapters/store/transfer.ts'
 import { ConfigError } from '../config/settings.ts'
 import type { DatabaseConfig } from '../config/store.ts'
+import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import type { Clock } from '../domain/ground/time.ts'
-import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
 import { type Env, print, printTable } from './common.ts'
 
 export function moveCommands(program: Command, env: Env): void {

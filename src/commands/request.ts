@@ -1,14 +1,9 @@
 import type { Command } from 'commander'
 import type { App } from '../app.ts'
 import type { Context } from '../context.ts'
+import { OperatorError } from '../domain/ground/operator-error.ts'
 import type { IntegrationRequestRecord } from '../domain/integration/integration.ts'
-import {
-  approveRequest,
-  noRequest,
-  OperatorError,
-  rejectRequest,
-  requestIdOf,
-} from '../domain/operator/operator.ts'
+import { approveRequest, noRequest, rejectRequest, requestIdOf } from '../domain/operator/operator.ts'
 import {
   checkRequestMail,
   defaultMails,

@@ -6,7 +6,7 @@ import type { ClusterFacts } from '../adapters/store/condition.ts'
 import type { App, Overrides } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { sourceOf, unreadRemedy, withVariable } from '../config/setting-source.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
+import { OperatorError } from '../domain/ground/operator-error.ts'
 import { version } from '../version.ts'
 import { complain, type Env, exit, print, withContext } from './common.ts'
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { InvalidInput, OperatorError } from '../domain/operator/operator.ts'
+import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import type { TestSend } from '../domain/operator/test-send.ts'
 import { commandActor, type Env, listOfPairs, print, several, withApp } from './common.ts'
 

@@ -3,8 +3,8 @@ import { codeSettings } from '../config/server-settings.ts'
 import { Settings } from '../config/settings.ts'
 import { characters } from '../domain/ground/body.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
-import type { SmsContent } from '../domain/notify/notify-message.ts'
-import { InvalidInput, OperatorError, requiredBrand } from '../domain/operator/operator.ts'
+import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
+import { requiredBrand } from '../domain/operator/operator.ts'
 import { readVariable, removeText, setText } from '../domain/operator/texts.ts'
 import type { Brands } from '../domain/texts/brand.ts'
 import type { BrandText, DeclaredVariable } from '../domain/texts/brand-texts.ts'
@@ -20,6 +20,7 @@ import {
   exportText,
   lintText,
 } from '../domain/texts/dlt.ts'
+import type { SmsContent } from '../domain/texts/message-content.ts'
 import type { PreviewSettings } from '../domain/texts/preview.ts'
 import {
   commandActor,

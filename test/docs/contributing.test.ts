@@ -63,21 +63,8 @@ test('docs/architecture.md names every module and every table', () => {
   const modules = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/adapters'), onlyFiles: false })]
   const isNamed = (each: string) => spans.includes(each) || spans.includes(`src/adapters/${each}`)
   expect(modules.filter((each) => !isNamed(each))).toEqual([])
-  const subjects = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/domain'), onlyFiles: false })]
-  expect(subjects.filter((each) => !each.endsWith('.ts') && !spans.includes(each))).toEqual([])
   const tables = [...Object.values(sqliteSchema), ...Object.values(postgresSchema)].filter((each) =>
     is(each, Table),
   )
   expect(tables.map((table) => getTableName(table)).filter((name) => !spans.includes(name))).toEqual([])
-})
-
-test.each(['docs/modules.svg', 'docs/send-files.svg'])('files and modules that %s names exist', (path) => {
-  const drawing = readFileSync(join(root, path), 'utf8')
-  const words = [...drawing.matchAll(/>([^<]+)</g)].flatMap(([, text = '']) => text.split(/[^\w./*-]+/))
-  const files = [...sources.keys()]
-  const isThere = (word: string) => files.some((file) => file.endsWith(`/${word}`))
-  expect(words.filter((word) => /^[\w./-]+\.ts$/.test(word) && !isThere(word))).toEqual([])
-  if (path !== 'docs/modules.svg') return
-  const modules = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/adapters'), onlyFiles: false })]
-  expect(modules.filter((each) => !words.includes(each) && !words.includes(`${each}:`))).toEqual([])
 })

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
+import type { Delivery } from '../../src/domain/delivery/delivery-reports.ts'
+import type { AuthoredRule } from '../../src/domain/delivery/destination.ts'
 import { type FailureKind, failureMessages } from '../../src/domain/ground/failures.ts'
-import type { LimitName } from '../../src/domain/limits/limits.ts'
-import type { Delivery, RequestTrace } from '../../src/domain/log/event-log.ts'
 import { explain } from '../../src/domain/log/explain.ts'
 import type { ListedJob } from '../../src/domain/notify/queue.ts'
-import type { AuthoredRule } from '../../src/domain/operator/destinations.ts'
+import type { LimitName } from '../../src/domain/request/limit-names.ts'
 import type { LimitStatus } from '../../src/domain/request/request-context.ts'
+import type { RequestTrace } from '../../src/domain/request/request-trace.ts'
 
 const at = Date.UTC(2026, 0, 31, 23, 59, 58, 700)
 const requestId = '019b796d-d600-7256-a391-52604e6fc76b'

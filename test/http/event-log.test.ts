@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
-import type { LimitName } from '../../src/domain/limits/limits.ts'
 import { explain } from '../../src/domain/log/explain.ts'
+import type { LimitName } from '../../src/domain/request/limit-names.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'

@@ -8,7 +8,7 @@ import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { databaseWork } from '../../src/adapters/sqlite/work.ts'
 import { type EventLogEntry, firstIdOf } from '../../src/adapters/store/event-rows.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
-import type { Delivery } from '../../src/domain/log/event-log.ts'
+import type { Delivery } from '../../src/domain/delivery/delivery-reports.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { keepAll } from '../support/operator.ts'
 

@@ -3,8 +3,8 @@ import type { DeliveryPorts } from '../../src/domain/delivery/delivery.ts'
 import { Turns } from '../../src/domain/delivery/turns.ts'
 import type { Clock } from '../../src/domain/ground/time.ts'
 import { Guard } from '../../src/domain/guard/guard.ts'
-import type { EventLog } from '../../src/domain/log/event-log.ts'
 import { newRequestContext, type RequestContext } from '../../src/domain/request/request-context.ts'
+import type { EventLog } from '../../src/domain/request/request-trace.ts'
 
 /** A request that has just come. */
 export function newContext(properties: Partial<RequestContext> = {}): RequestContext {

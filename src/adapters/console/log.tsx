@@ -1,8 +1,9 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
+import type { Delivery } from '../../domain/delivery/delivery-reports.ts'
 import { countryWords } from '../../domain/delivery/destination.ts'
 import { dayMs, hourMs, minuteMs, periodOf } from '../../domain/ground/time.ts'
-import { type Call, type Delivery, statusOf, whyOf } from '../../domain/log/event-log.ts'
+import { type Call, statusOf, whyOf } from '../../domain/log/event-log.ts'
 import { resultOf } from '../../domain/log/explain.ts'
 import {
   callResults,

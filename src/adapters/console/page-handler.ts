@@ -7,6 +7,7 @@ import type { Actor, AuditReader } from '../../domain/ground/audit.ts'
 import type { ClockStep } from '../../domain/ground/clock-watch.ts'
 import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure } from '../../domain/ground/failures.ts'
+import { OperatorError } from '../../domain/ground/operator-error.ts'
 import type { Log, Secrets } from '../../domain/ground/ports.ts'
 import type { CountryCodes } from '../../domain/guard/counts.ts'
 import type { GuardMode } from '../../domain/guard/guard.ts'
@@ -29,13 +30,12 @@ import type { DaySpend } from '../../domain/money/spending.ts'
 import type { NotifyJobStore } from '../../domain/notify/queue.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
-import {
-  type AppStore,
-  type BrandStore,
-  type IntegrationRequestStore,
-  OperatorError,
-  type OperatorPorts,
-  type OperatorStore,
+import type {
+  AppStore,
+  BrandStore,
+  IntegrationRequestStore,
+  OperatorPorts,
+  OperatorStore,
 } from '../../domain/operator/operator.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
 import type { ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'

@@ -1,8 +1,10 @@
 /** @jsxImportSource preact */
 import { useContext } from 'preact/hooks'
+import type { Delivery } from '../../domain/delivery/delivery-reports.ts'
 import type { AuditFilters, AuditRecord } from '../../domain/ground/audit.ts'
-import { type Delivery, type RequestTrace, statusOf } from '../../domain/log/event-log.ts'
+import { statusOf } from '../../domain/log/event-log.ts'
 import { type DeliveryStatus, deliveryStatuses } from '../../domain/log/log-search.ts'
+import type { RequestTrace } from '../../domain/request/request-trace.ts'
 import type { BrandStatus } from '../../domain/texts/brand.ts'
 import { Badge, ExactTime, Now, type Tone } from '../pages/components.tsx'
 import { counted, utc } from '../pages/words.ts'

@@ -1,5 +1,5 @@
 import { ConfigError } from '../../config/settings.ts'
-import { OperatorError } from '../../domain/operator/operator.ts'
+import { OperatorError } from '../../domain/ground/operator-error.ts'
 
 /**
  * An error of listening, in words for the operator; any other error is returned as it is.

@@ -30,6 +30,7 @@ export interface HttpPorts
   readonly store: OtpStore
   readonly secrets: Secrets
   readonly brands: SendOtpPorts['brands']
+  readonly policy: SendOtpPorts['policy']
   readonly checkDatabase: () => Promise<void>
 }
 

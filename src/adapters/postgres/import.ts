@@ -1,4 +1,4 @@
-import { OperatorError } from '../../domain/operator/operator.ts'
+import { OperatorError } from '../../domain/ground/operator-error.ts'
 import {
   type ComparedTable,
   columnsByTable,

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import Driver from 'better-sqlite3'
-import { OperatorError } from '../../domain/operator/operator.ts'
+import { OperatorError } from '../../domain/ground/operator-error.ts'
 import { DatabaseError } from './database.ts'
 import { type DraftOwner, damageIn, draftBeside, refuseOwnFile } from './draft.ts'
 import { fileAt } from './file-at.ts'

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type Driver from 'better-sqlite3'
-import { OperatorError } from '../../domain/operator/operator.ts'
+import { OperatorError } from '../../domain/ground/operator-error.ts'
 import { fileAt } from './file-at.ts'
 import { columnsOf } from './migrate.ts'
 

@@ -1,8 +1,8 @@
 import { realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
+import { OperatorError } from '../../domain/ground/operator-error.ts'
 import type { Clock } from '../../domain/ground/time.ts'
-import { OperatorError } from '../../domain/operator/operator.ts'
 import {
   columnsByTable,
   comparedKeys,

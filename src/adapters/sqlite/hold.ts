@@ -1,5 +1,5 @@
 import Driver from 'better-sqlite3'
-import { OperatorError } from '../../domain/operator/operator.ts'
+import { OperatorError } from '../../domain/ground/operator-error.ts'
 
 /** Also writes the log to the file. Throws OperatorError if another process has the database open. */
 export function holdAlone(file: string): Driver.Database {

@@ -13,12 +13,12 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm'
-import type { MessageReport, ReportChange } from '../../domain/delivery/delivery-reports.ts'
-import type { Call, Delivery, DeliveryQuery, EventLogReader } from '../../domain/log/event-log.ts'
+import type { Delivery, MessageReport, ReportChange } from '../../domain/delivery/delivery-reports.ts'
+import type { NotifyOrder } from '../../domain/ground/notify-job.ts'
+import type { Call, DeliveryQuery, EventLogReader } from '../../domain/log/event-log.ts'
 import { type CallFilter, mostCounted, type PageOfLog, type Place } from '../../domain/log/log-search.ts'
 import type { Counted } from '../../domain/log/stats.ts'
 import type { ReadMessages, RecipientJob } from '../../domain/notify/message-query.ts'
-import type { NotifyOrder } from '../../domain/notify/queue.ts'
 import { otherFlags } from '../../domain/request/request-context.ts'
 import type { StoreDatabase } from './database.ts'
 import {

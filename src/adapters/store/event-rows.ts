@@ -1,9 +1,10 @@
-import type { DeliveryReportState } from '../../domain/delivery/delivery-reports.ts'
+import type { Delivery, DeliveryReportState } from '../../domain/delivery/delivery-reports.ts'
 import type { EpochMs } from '../../domain/ground/time.ts'
-import { limitNames } from '../../domain/limits/limits.ts'
-import type { Delivery, RequestTrace, SavedRequest } from '../../domain/log/event-log.ts'
+import type { SavedRequest } from '../../domain/log/event-log.ts'
+import { limitNames } from '../../domain/request/limit-names.ts'
 import type { Attempt, LimitStatus, Operation } from '../../domain/request/request-context.ts'
 import { isFlag, isReview } from '../../domain/request/request-context.ts'
+import type { RequestTrace } from '../../domain/request/request-trace.ts'
 
 // `requests` also has each first attempt. The delivery log is the union of both tables.
 

@@ -16,12 +16,12 @@ import {
   sql,
 } from 'drizzle-orm'
 import { requestIdOfKey } from '../../domain/delivery/delivery-reports.ts'
+import type { NotifyJob } from '../../domain/ground/notify-job.ts'
 import { clockToleranceMs } from '../../domain/ground/ports.ts'
 import { dayMs, minuteMs } from '../../domain/ground/time.ts'
 import { type NewEvent, type StoredEvent, whileOff } from '../../domain/ground/webhook-events.ts'
 import { resolveWithinMs } from '../../domain/integration/event-delivery.ts'
 import type { EventMessage, EventReader, EventStore } from '../../domain/integration/event-store.ts'
-import type { NotifyJob } from '../../domain/notify/queue.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import { type AttemptRow, deliveryOf, firstAttemptOf, type RequestRow } from './event-rows.ts'

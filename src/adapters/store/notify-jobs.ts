@@ -1,13 +1,12 @@
 import { and, asc, count, eq, gt, inArray, isNotNull, lte, min, or, sql } from 'drizzle-orm'
+import type { NotifyJob, NotifyOrder } from '../../domain/ground/notify-job.ts'
 import { queueCounter } from '../../domain/limits/limits.ts'
 import {
   attemptsOfLostTry,
   type DueJob,
   keptAfterEndMs,
   type ListedJob,
-  type NotifyJob,
   type NotifyJobStore,
-  type NotifyOrder,
 } from '../../domain/notify/queue.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'

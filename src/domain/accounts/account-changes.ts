@@ -1,7 +1,7 @@
 import type { Actor, AuditAction, AuditEntry } from '../ground/audit.ts'
 import type { Contacts } from '../ground/contact.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
-import { InvalidInput, OperatorError } from '../operator/operator.ts'
 import { type Account, isSetUp, type Role, roles } from './accounts.ts'
 import {
   type ConsoleDecision,

@@ -1,8 +1,12 @@
 import type { Recipient } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
-import type { Policy } from '../policy/policy.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
-import { type DestinationOf, type DestinationRule, destinationProblem } from './destination.ts'
+import {
+  type DestinationOf,
+  type DestinationRule,
+  type DestinationRules,
+  destinationProblem,
+} from './destination.ts'
 
 export interface DestinationPorts {
   readonly destinationOf: DestinationOf
@@ -22,7 +26,11 @@ export function decideDestination(
   { destinationOf }: DestinationPorts,
   context: RequestContext,
   { identity }: Recipient,
-  { field, brand, policy }: { field: string; brand: { readonly slug: string }; policy: Policy },
+  {
+    field,
+    brand,
+    policy,
+  }: { field: string; brand: { readonly slug: string }; policy: { readonly destinations: DestinationRules } },
 ): DecidedDestination {
   const destination = destinationOf(identity)
   const { country } = destination

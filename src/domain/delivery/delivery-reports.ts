@@ -7,7 +7,6 @@ import type {
   SmsProvider,
 } from '../ground/providers.ts'
 import type { Clock, EpochMs, Stopwatch } from '../ground/time.ts'
-import type { ReadPolicy } from '../policy/policy.ts'
 import type { Attempt } from '../request/request-context.ts'
 
 export interface DeliveryReportState extends Pick<DeliveryReport, 'status' | 'reason'> {
@@ -80,11 +79,16 @@ export const reportRanks: Readonly<Record<DeliveryReportState['status'], number>
 /** Why a delivery report is rejected. `url`: of another provider, or with a wrong token. */
 export type ReportRejection = 'url' | 'signature' | 'form'
 
+interface WebhooksOfApps {
+  readonly webhooks: ReadonlyMap<string, unknown>
+}
+
 export interface CallbackPorts {
   readonly providers: readonly SmsProvider[]
   readonly secrets: Pick<Secrets, 'isCallbackToken'>
   readonly deliveryReports: DeliveryReportStore
-  readonly policy: ReadPolicy
+  /** The webhooks of apps. */
+  readonly policy: () => WebhooksOfApps | Promise<WebhooksOfApps>
   readonly now: Clock
   readonly stopwatch: Stopwatch
   readonly reportReceived?: ((provider: string, status: DeliveryReportState['status']) => void) | undefined
@@ -168,4 +172,11 @@ export function reportReader(
 /** Other content of a provider's response does not belong in the log. */
 export function isProviderMessageId(text: string): boolean {
   return /^[!-~]{1,200}$/.test(text)
+}
+
+export interface Delivery extends Omit<Attempt, 'error' | 'cost'> {
+  readonly requestId: string
+  readonly app: string
+  readonly brand: string | null
+  readonly report: DeliveryReportState | null
 }

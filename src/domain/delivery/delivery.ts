@@ -10,8 +10,8 @@ import type {
   SmsRoute,
 } from '../ground/providers.ts'
 import type { Clock, Stopwatch } from '../ground/time.ts'
-import type { EventLog } from '../log/event-log.ts'
 import { type Attempt, type Cost, mayBeSent, type RequestContext } from '../request/request-context.ts'
+import type { EventLog } from '../request/request-trace.ts'
 import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
 import type { DestinationRule } from './destination.ts'

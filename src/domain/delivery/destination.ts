@@ -1,3 +1,4 @@
+import type { AuditRecord } from '../ground/audit.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 
 /** `unknown`: the digits are a number of no known numbering plan. */
@@ -202,4 +203,13 @@ let countryNames: Intl.DisplayNames | undefined
 export function countryName(country: string): string {
   countryNames ??= new Intl.DisplayNames('en', { type: 'region' })
   return countryNames.of(country) ?? country
+}
+
+export interface AuthoredRule extends ListedRule {
+  /** Null: of SMS_COUNTRIES, or not among the latest changes of the audit log. */
+  readonly set: Pick<AuditRecord, 'id' | 'at' | 'actor'> | null
+}
+
+export interface ListedRule extends DestinationRule {
+  readonly source: 'stored' | 'SMS_COUNTRIES'
 }

@@ -1,8 +1,8 @@
+import type { NotifyJob } from '../ground/notify-job.ts'
 import type { MessageStatus } from '../ground/providers.ts'
 import type { EpochMs } from '../ground/time.ts'
-import type { Delivery } from '../log/event-log.ts'
-import type { NotifyJob } from '../notify/queue.ts'
 import { type Attempt, mayBeSent } from '../request/request-context.ts'
+import type { Delivery } from './delivery-reports.ts'
 
 export interface MessageFacts {
   /** At providers, in order. `report`: the latest delivery report. */

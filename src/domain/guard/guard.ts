@@ -1,6 +1,5 @@
 import { isFromBeforeStep, type Log } from '../ground/ports.ts'
 import { type Clock, dayMs, type EpochMs, hourMs } from '../ground/time.ts'
-import type { GuardPrefix } from '../policy/policy-store.ts'
 import {
   addRow,
   addSuspect,
@@ -30,7 +29,7 @@ import {
   unknownCountry,
   type VerifiedCounts,
 } from './bucket.ts'
-import type { GuardStore } from './store.ts'
+import type { GuardPrefix, GuardStore } from './store.ts'
 
 export type GuardMode = 'off' | 'record' | 'deny'
 

@@ -1,8 +1,8 @@
 import { type EpochMs, minuteMs } from '../ground/time.ts'
-import type { GuardPrefix } from '../policy/policy-store.ts'
 import { type BucketRow, unverifiedAt } from './bucket.ts'
 import type { CountryCodes, GuardCount, GuardTotals } from './counts.ts'
 import type { GuardMode } from './guard.ts'
+import type { GuardPrefix } from './store.ts'
 
 /** A country to which codes were recorded, or denied for a bucket of a country or IP address, in the last hour. */
 export interface PumpingStatus extends CountryCodes, GuardTotals {

@@ -1,5 +1,4 @@
 import type { EpochMs } from '../ground/time.ts'
-import type { GuardPrefix } from '../policy/policy-store.ts'
 import {
   type Bucket,
   type BucketKind,
@@ -14,7 +13,7 @@ import {
 import type { CountryCodes, GuardCount, GuardPeriod, GuardTotals } from './counts.ts'
 import type { GuardMode } from './guard.ts'
 import type { PumpingStatus } from './pumping.ts'
-import type { GuardStore } from './store.ts'
+import type { GuardPrefix, GuardStore } from './store.ts'
 
 /** What `guard status --json` prints. Times are ISO 8601. */
 export interface GuardStatus {

@@ -1,5 +1,4 @@
 import type { EpochMs } from '../ground/time.ts'
-import type { GuardPrefix } from '../policy/policy-store.ts'
 import type { BucketRow, CountryHistory } from './bucket.ts'
 
 /** What the guards of all processes share (design D41). Rows of buckets are useless after two days. */
@@ -16,4 +15,15 @@ export interface GuardStore {
   isVerified(subjects: readonly string[]): Promise<boolean>
   /** Countries with a verified code in the last 14 days; `unknownCountry` for numbers without a country. */
   verifiedHistory(): Promise<readonly CountryHistory[]>
+}
+
+/** Allows or blocks the numbers that begin with `prefix`, until `expiresAt` (design D41). */
+export interface GuardPrefix {
+  /** Digits without `+`. */
+  readonly prefix: string
+  readonly by: 'guard' | 'operator'
+  readonly action: 'allow' | 'block'
+  readonly createdAt: EpochMs
+  /** Exclusive. */
+  readonly expiresAt: EpochMs
 }

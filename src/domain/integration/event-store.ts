@@ -1,7 +1,8 @@
+import type { Delivery } from '../delivery/delivery-reports.ts'
 import type { Actor } from '../ground/audit.ts'
 import type { EpochMs } from '../ground/time.ts'
 import type { NewEvent, StoredEvent } from '../ground/webhook-events.ts'
-import type { Delivery, RequestTrace } from '../log/event-log.ts'
+import type { RequestTrace } from '../request/request-trace.ts'
 
 /** What the event log has of the message of an event. */
 export interface EventMessage extends Pick<RequestTrace, 'requestId' | 'app' | 'brand' | 'reference'> {

@@ -1,8 +1,8 @@
 import { Failure } from '../ground/failures.ts'
 import type { Clock } from '../ground/time.ts'
 import type { GuardReason, GuardVerdict } from '../guard/guard.ts'
-import type { OtpStore } from '../otp/store.ts'
 import type { RequestContext } from '../request/request-context.ts'
+import type { ClaimStore } from './claim-store.ts'
 import type { Effect } from './effects.ts'
 import { claimWithKey, type IdempotencyKey } from './idempotency-key.ts'
 import {
@@ -22,7 +22,7 @@ import {
  * @param effects are written with the claims
  */
 export async function claim(
-  ports: { readonly store: Pick<OtpStore, 'admit'>; readonly now: Clock },
+  ports: { readonly store: Pick<ClaimStore, 'admit'>; readonly now: Clock },
   context: RequestContext,
   claims: readonly Claim[],
   key?: IdempotencyKey<object>,

@@ -2,16 +2,15 @@ import type { Body } from '../ground/body.ts'
 import { Failure } from '../ground/failures.ts'
 import type { Apps, Secrets } from '../ground/ports.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
-import type { OtpStore } from '../otp/store.ts'
-import type { Policy } from '../policy/policy.ts'
 import type { RequestContext } from '../request/request-context.ts'
+import type { ClaimStore } from './claim-store.ts'
 import { granted, stored } from './claims.ts'
 import { type Claim, credentialFailures, wideNetworkOf, widened } from './limits.ts'
 import { type AppOperation, type AppScope, operationsOf } from './scope.ts'
 
 export interface CredentialPorts {
   readonly apps: Apps
-  readonly store: Pick<OtpStore, 'admit'>
+  readonly store: Pick<ClaimStore, 'admit'>
   readonly secrets: Pick<Secrets, 'subjects'>
   readonly now: Clock
   readonly rejections: CredentialRejections
@@ -137,7 +136,11 @@ function countIn(window: Window, context: RequestContext, now: EpochMs): void {
  * What the app may do (design D38).
  * @throws Failure `forbidden` if the operation is not one of the app's
  */
-export function permitted(policy: Policy, appId: string, operation: AppOperation): AppScope {
+export function permitted(
+  policy: { scopeOf(appId: string): AppScope },
+  appId: string,
+  operation: AppOperation,
+): AppScope {
   const app = policy.scopeOf(appId)
   if (operationsOf(app).includes(operation)) return app
   const what = operation === 'otp' ? 'send and verify codes' : 'send notifications'

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../ground/audit.ts'
+import type { NotifyJob, NotifyOrder } from '../ground/notify-job.ts'
 import type { EpochMs } from '../ground/time.ts'
 import type { NewEvent } from '../ground/webhook-events.ts'
-import type { NotifyJob, NotifyOrder } from '../notify/queue.ts'
 import type { NewKey } from './idempotency-store.ts'
 
 /** Rows that a step of `OtpStore` writes in its transaction, if the step succeeds. */

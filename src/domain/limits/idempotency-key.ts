@@ -2,14 +2,14 @@ import { type Body, isObject } from '../ground/body.ts'
 import { Failure, type FailureKind, invalid } from '../ground/failures.ts'
 import type { Secrets } from '../ground/ports.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
-import type { GuessKey, KeptVerdict, OtpStore, Verdict } from '../otp/store.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
+import type { ClaimStore } from './claim-store.ts'
 import type { Effect } from './effects.ts'
 import { type IdempotencyKeys, keyLimitName, type NewKey, type StoredKey } from './idempotency-store.ts'
-import type { Grant, LimitDecision, StoredClaim, Subject } from './limits.ts'
+import type { Grant, LimitDecision, Refusal, StoredClaim, Subject } from './limits.ts'
 
 export interface IdempotencyPorts {
-  readonly store: Pick<OtpStore, 'giveBack'>
+  readonly store: Pick<ClaimStore, 'giveBack'>
   readonly secrets: Pick<Secrets, 'subjects'>
   readonly now: Clock
   readonly idempotencyKeys: IdempotencyKeys
@@ -38,7 +38,7 @@ export interface KeptAnswer<Result> {
   readonly expiresAt: EpochMs
 }
 
-/** A step of `OtpStore` that takes claims. */
+/** A step of `ClaimStore` that takes claims. */
 type ClaimStep<Decision> = (claims: readonly StoredClaim[], effects?: readonly Effect[]) => Promise<Decision>
 
 /** Undefined: the request has no Idempotency-Key. */
@@ -143,11 +143,11 @@ export class IdempotencyKey<Result extends object> {
    * @returns the answer of another request with the key, if that was first
    * @throws Failure that answer if it is a failure, or `idempotency_key_reused`
    */
-  async guess(
+  async guess<Verdict extends { readonly kind: string }>(
     claims: readonly StoredClaim[],
     answers: Readonly<Record<KeptVerdict, StatusAndValue>>,
-    step: (claims: readonly StoredClaim[], key: GuessKey) => Promise<Verdict>,
-  ): Promise<Verdict | KeptAnswer<Result>> {
+    step: (claims: readonly StoredClaim[], key: GuessKey) => Promise<Verdict | RefusedVerdict>,
+  ): Promise<Verdict | RefusedVerdict | KeptAnswer<Result>> {
     const { own, key } = this.begin()
     const storing = (answer: StatusAndValue): Effect[] => [
       { kind: 'key', key },
@@ -155,7 +155,7 @@ export class IdempotencyKey<Result extends object> {
     ]
     const stored = { verified: storing(answers.verified), mismatch: storing(answers.mismatch) }
     const verdict = await step([{ ...own, counted: false }, ...claims], { claim: own, answers: stored })
-    if (verdict.kind !== 'refused') return verdict
+    if (!isRefused(verdict)) return verdict
     const { refusedBy } = verdict.refusal
     if (refusedBy > 0) return { ...verdict, refusal: { ...verdict.refusal, refusedBy: refusedBy - 1 } }
     const row = await this.ports.idempotencyKeys.find(own.subject)
@@ -260,4 +260,24 @@ function canonical(value: unknown, level = 0): string {
     .sort()
     .filter((name) => level > 0 || !uncompared.includes(name))
   return `{${fields.map((name) => `${JSON.stringify(name)}:${canonical(value[name], level + 1)}`).join()}}`
+}
+
+/** The Idempotency-Key of a guess (design D43). */
+export interface GuessKey {
+  /** Of one. It is also the first of the attempt's claims, not counted, and is counted with an answer that is kept. */
+  readonly claim: StoredClaim
+  /** Store the key and its answer. Another verdict leaves the key free. */
+  readonly answers: Readonly<Record<KeptVerdict, readonly Effect[]>>
+}
+
+export type KeptVerdict = 'verified' | 'mismatch'
+
+/** A limit rejects the guess. */
+export interface RefusedVerdict {
+  readonly kind: 'refused'
+  readonly refusal: Refusal
+}
+
+function isRefused(verdict: { readonly kind: string }): verdict is RefusedVerdict {
+  return verdict.kind === 'refused'
 }

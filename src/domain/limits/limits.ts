@@ -2,23 +2,8 @@ import type { Channel } from '../ground/contact.ts'
 import { type FailureKind, type FailureReason, failureMessages } from '../ground/failures.ts'
 import { clockToleranceMs, type Secrets } from '../ground/ports.ts'
 import { type CalendarPeriod, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
+import type { BudgetName, LimitName } from '../request/limit-names.ts'
 import type { AppScope } from './scope.ts'
-
-export const limitNames = [
-  'app-minute',
-  'status-minute',
-  'cooldown',
-  'phone-minute',
-  'recipient-hour',
-  'failures',
-  'credentials',
-  'integration-requests',
-  'console-logins',
-  'budget',
-  'queue',
-] as const
-
-export type LimitName = (typeof limitNames)[number]
 
 /** Of the rejections of each limit (design D50). Undefined: the error says it, or only the console has the limit. */
 const reasons: Readonly<Record<LimitName, FailureReason | undefined>> = {
@@ -63,13 +48,6 @@ export interface Claim extends StoredClaim {
   readonly failure: FailureKind
   /** Follows `max` in the message, such as `per minute for this phone`. Empty: the message omits `max`. */
   readonly scope: string
-}
-
-/** Of a claim of money, whose units are millionths of the currency (design D42). */
-export interface BudgetName {
-  readonly scope: string
-  /** ISO 4217, or `units`. */
-  readonly currency: string
 }
 
 /** Of a claim of jobs that wait. Its window does not end, so that jobs that ended count in `max` and in the count. */

@@ -1,6 +1,7 @@
 import { guardDecision, type RequestContext, type RequestEnd } from '../request/request-context.ts'
 import type { RequestEnded, RequestListener } from '../request/request-ended.ts'
-import type { EventLog, SavedRequest, SaveRequest } from './event-log.ts'
+import type { EventLog } from '../request/request-trace.ts'
+import type { SavedRequest, SaveRequest } from './event-log.ts'
 import { attemptStat, countryStatOf, guardStat, requestStats, type StatKey, spendStat } from './stats.ts'
 
 function isSaved(context: RequestContext): context is SavedRequest {

@@ -1,14 +1,7 @@
-import type { DeliveryReportState } from '../delivery/delivery-reports.ts'
-import type { Channel } from '../ground/contact.ts'
+import type { Delivery } from '../delivery/delivery-reports.ts'
 import type { EpochMs } from '../ground/time.ts'
-import type {
-  Attempt,
-  Flag,
-  LimitStatus,
-  Operation,
-  RequestContext,
-  RequestEnd,
-} from '../request/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { RequestTrace } from '../request/request-trace.ts'
 import type {
   CallFilter,
   DeliveryFilter,
@@ -20,37 +13,6 @@ import type {
   PageOfLog,
 } from './log-search.ts'
 
-/** No API key, code, full recipient or text. */
-export interface RequestTrace {
-  readonly requestId: string
-  readonly at: EpochMs
-  readonly operation: Operation
-  readonly app: string
-  readonly brand: string | null
-  readonly channel: Channel | null
-  /** Masked. Null: no recipient, or several. */
-  readonly recipient: string | null
-  readonly recipients: number | null
-  readonly recipientSubject: string | null
-  /** ISO 3166-1. Null: no phone number, several recipients, or a number of no country. */
-  readonly country: string | null
-  /** The caller's. */
-  readonly reference: string | null
-  readonly flags: readonly Flag[]
-  /** Of the body, as `unknownFieldsOf` returns them. */
-  readonly unknownFields: readonly string[]
-  readonly limits: readonly LimitStatus[]
-  /** Null: in progress, or the process ended first. */
-  readonly end: RequestEnd | null
-}
-
-export interface Delivery extends Omit<Attempt, 'error' | 'cost'> {
-  readonly requestId: string
-  readonly app: string
-  readonly brand: string | null
-  readonly report: DeliveryReportState | null
-}
-
 /** With its attempts, oldest first. */
 export interface Call extends RequestTrace {
   readonly deliveries: readonly Delivery[]
@@ -61,14 +23,6 @@ export interface DeliveryQuery extends DeliveryFilter, PageOfLog {}
 export interface NamedRequest extends Pick<RequestTrace, 'requestId' | 'app' | 'at'> {
   /** False: it has the provider message ID. */
   readonly isReference: boolean
-}
-
-/** Asynchronous. Never throws: errors are logged. */
-export interface EventLog {
-  /** Saves the request before and after each attempt, since an attempt may take long. */
-  note(context: RequestContext): void
-  /** Resolves when all notes so far are stored or lost. */
-  flush(): Promise<void>
 }
 
 export interface EventLogReader {

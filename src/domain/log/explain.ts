@@ -1,12 +1,13 @@
+import type { Delivery } from '../delivery/delivery-reports.ts'
+import type { AuthoredRule } from '../delivery/destination.ts'
 import { blockersOf } from '../delivery/destination.ts'
 import { dltWords } from '../delivery/dlt-codes.ts'
 import type { FailureKind } from '../ground/failures.ts'
 import type { RejectionScope } from '../ground/providers.ts'
 import type { GuardReason } from '../guard/guard.ts'
-import type { LimitName } from '../limits/limits.ts'
 import { formatMicros } from '../money/amounts.ts'
 import { attemptsPerJob, type ListedJob } from '../notify/queue.ts'
-import type { AuthoredRule } from '../operator/destinations.ts'
+import type { LimitName } from '../request/limit-names.ts'
 import {
   type Flag,
   guardDecision,
@@ -16,7 +17,8 @@ import {
   type RequestEnd,
   testAppId,
 } from '../request/request-context.ts'
-import { type Call, type Delivery, type RequestTrace, statusOf, whyOf } from './event-log.ts'
+import type { RequestTrace } from '../request/request-trace.ts'
+import { type Call, statusOf, whyOf } from './event-log.ts'
 import { deliveryStatuses } from './log-search.ts'
 
 /**

@@ -2,7 +2,7 @@ import type { BreakerState } from '../delivery/breaker.ts'
 import type { Channel } from '../ground/contact.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 import type { EpochMs } from '../ground/time.ts'
-import type { LimitName } from '../limits/limits.ts'
+import type { LimitName } from '../request/limit-names.ts'
 import type { Attempt } from '../request/request-context.ts'
 
 export const periods = ['hour', 'day', 'month'] as const

@@ -8,6 +8,7 @@ import type { Channel } from '../ground/contact.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
 import { unknownCountry } from '../guard/bucket.ts'
 import type { GuardCount } from '../guard/counts.ts'
+import type { Spend } from '../money/spending.ts'
 import {
   type Attempt,
   guardDecision,
@@ -190,16 +191,6 @@ export function guardCountOf({
     ...string[],
   ]
   return { bucket, verdict, country, app: app.join(' '), brand, count }
-}
-
-export interface Spend {
-  /** ISO 4217, or `units`. */
-  readonly currency: string
-  /** ISO 3166-1, or null. */
-  readonly country: string | null
-  readonly app: string
-  readonly brand: string
-  readonly provider: string
 }
 
 /** Its count is the price in millionths of the currency. */

@@ -1,9 +1,8 @@
 import type { Charging } from '../delivery/delivery.ts'
 import type { Clock } from '../ground/time.ts'
+import type { ClaimStore } from '../limits/claim-store.ts'
 import { grantsOf, isSame, stored } from '../limits/claims.ts'
 import type { Claim, Grant } from '../limits/limits.ts'
-import type { OtpStore } from '../otp/store.ts'
-import type { Policy } from '../policy/policy.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { type Budget, budgetClaim } from './budgets.ts'
 import type { PriceList } from './prices.ts'
@@ -21,8 +20,17 @@ export interface PricedMessage {
 }
 
 export interface ChargePorts {
-  readonly store: Pick<OtpStore, 'admit'>
+  readonly store: Pick<ClaimStore, 'admit'>
   readonly now: Clock
+}
+
+/** Prices and budgets, as operators have set them. */
+export interface Tariff {
+  readonly budgets: readonly Budget[]
+  readonly prices: PriceList
+  budgetOf(scope: string): Budget | undefined
+  /** Budgets of before the first import count in units. */
+  pricesIn(currency: string): PriceList
 }
 
 /** What was claimed of a budget with one claim, and what was spent of that. */
@@ -51,7 +59,7 @@ export class Charge {
     | undefined
 
   constructor(
-    private readonly policy: Pick<Policy, 'budgets' | 'budgetOf' | 'prices' | 'pricesIn'>,
+    private readonly policy: Tariff,
     private readonly about: { readonly app: string; readonly brand: string },
     private readonly context: RequestContext,
     private readonly ports: ChargePorts,

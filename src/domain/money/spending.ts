@@ -1,5 +1,4 @@
 import { dayMs, type EpochMs, periodOf } from '../ground/time.ts'
-import type { Spend } from '../log/stats.ts'
 import type { Micros } from './amounts.ts'
 
 export interface DaySpend extends Spend {
@@ -46,4 +45,14 @@ export function spendBy(rows: readonly DaySpend[], nameOf: (row: DaySpend) => st
     sums.set(key, { name, currency, micros: (sums.get(key)?.micros ?? 0) + row.micros })
   }
   return [...sums.values()].sort((one, other) => other.micros - one.micros)
+}
+
+export interface Spend {
+  /** ISO 4217, or `units`. */
+  readonly currency: string
+  /** ISO 3166-1, or null. */
+  readonly country: string | null
+  readonly app: string
+  readonly brand: string
+  readonly provider: string
 }

@@ -1,3 +1,4 @@
+import type { Delivery } from '../delivery/delivery-reports.ts'
 import {
   type MessageAttempt,
   messageStatus,
@@ -7,15 +8,15 @@ import {
 import type { Body } from '../ground/body.ts'
 import type { Channel } from '../ground/contact.ts'
 import { Failure, invalidField } from '../ground/failures.ts'
+import type { NotifyJob } from '../ground/notify-job.ts'
 import { clockToleranceMs } from '../ground/ports.ts'
 import type { MessageStatus } from '../ground/providers.ts'
 import { claim } from '../limits/claims.ts'
 import { authenticate, type CredentialPorts } from '../limits/credentials.ts'
 import { statusLimit } from '../limits/limits.ts'
-import type { Delivery, RequestTrace } from '../log/event-log.ts'
 import { isRequestId, type Operation, type RequestContext } from '../request/request-context.ts'
+import type { RequestTrace } from '../request/request-trace.ts'
 import { longestNotifyMs } from './notify.ts'
-import type { NotifyJob } from './queue.ts'
 
 /** What is stored of the messages of a request. */
 export interface RequestMessages {

@@ -11,7 +11,7 @@ import {
   withoutProvider,
 } from '../delivery/delivery.ts'
 import type { Recipient } from '../ground/contact.ts'
-import type { Mail, Outcome, SmsMessage } from '../ground/providers.ts'
+import type { Outcome, SmsMessage } from '../ground/providers.ts'
 import type { Clock } from '../ground/time.ts'
 import type { Grant } from '../limits/limits.ts'
 import type { PricedMessage } from '../money/charge.ts'
@@ -19,22 +19,9 @@ import type { OtpStore } from '../otp/store.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { type Brand, registrationOf } from '../texts/brand.ts'
+import type { MailContent, SmsContent } from '../texts/message-content.ts'
 
 // How one message of /notify is sent. A request and the jobs of an asynchronous notification share it.
-
-export interface SmsContent {
-  readonly text: string
-  readonly lang?: SmsMessage['lang']
-  /** Null: text of the caller. */
-  readonly template:
-    | (Omit<NonNullable<SmsMessage['template']>, 'registration'> & {
-        /** Absent in jobs of earlier versions: `key`. */
-        readonly registrationKey?: string
-      })
-    | null
-}
-
-export type MailContent = Pick<Mail, 'subject' | 'html' | 'text' | 'lang'>
 
 /** How an SMS goes to a recipient. */
 export interface SmsWay {

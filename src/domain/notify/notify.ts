@@ -31,18 +31,10 @@ import {
   ownTemplateKeys,
 } from '../texts/brand.ts'
 import { mailRoom, renderMail } from '../texts/emails.ts'
+import type { MailContent, SmsContent } from '../texts/message-content.ts'
 import { longestSms, notifySms, notifyTemplateOf } from '../texts/notify-texts.ts'
 import { notifyTemplateKeys, type Template, templateOf, templateVariables } from '../texts/templates.ts'
-import {
-  giveBackUnspent,
-  isScrubbed,
-  type MailContent,
-  type SmsContent,
-  sendMail,
-  sendSms,
-  smsParts,
-  smsWay,
-} from './notify-message.ts'
+import { giveBackUnspent, isScrubbed, sendMail, sendSms, smsParts, smsWay } from './notify-message.ts'
 import type { JobQueue } from './queue.ts'
 import { readExpiry } from './queue-body.ts'
 import { sealedNotification } from './sealed-jobs.ts'

@@ -9,21 +9,14 @@ import { type EpochMs, minuteMs, type Stopwatch } from '../ground/time.ts'
 import type { NewEvent } from '../ground/webhook-events.ts'
 import { claim } from '../limits/claims.ts'
 import { type Claim, waitingJobs } from '../limits/limits.ts'
-import type { EventLog } from '../log/event-log.ts'
 import { Charge } from '../money/charge.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
 import { newRequestContext, type RequestContext } from '../request/request-context.ts'
+import type { EventLog } from '../request/request-trace.ts'
 import type { Brand, Brands } from '../texts/brand.ts'
-import {
-  giveBackUnspent,
-  type MailContent,
-  type SmsContent,
-  sendMail,
-  sendSms,
-  smsParts,
-  smsWay,
-} from './notify-message.ts'
+import type { MailContent, SmsContent } from '../texts/message-content.ts'
+import { giveBackUnspent, sendMail, sendSms, smsParts, smsWay } from './notify-message.ts'
 import {
   attemptsPerJob,
   type DueJob,

@@ -1,5 +1,6 @@
+import type { NotifyJob, NotifyOrder } from '../ground/notify-job.ts'
 import type { Sealing } from '../ground/ports.ts'
-import type { DueJob, NotifyJob, NotifyOrder } from './queue.ts'
+import type { DueJob } from './queue.ts'
 
 // Content and recipient of a stored job are encrypted under the secret key, each for its row (design D46).
 

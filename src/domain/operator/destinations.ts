@@ -1,5 +1,6 @@
 import type { SmsMode } from '../delivery/delivery.ts'
 import {
+  type AuthoredRule,
   countryGroup,
   countryRules,
   type Destination,
@@ -9,14 +10,16 @@ import {
   type DestinationRule,
   DestinationRules,
   destinationActions,
+  type ListedRule,
   mobileCountryOf,
   parseRule,
 } from '../delivery/destination.ts'
 import type { AuditAction, AuditReader, AuditRecord } from '../ground/audit.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import type { Brands } from '../texts/brand.ts'
-import { differences, existingBrand, InvalidInput, OperatorError } from './operator.ts'
+import { differences, existingBrand } from './operator.ts'
 
 export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
 
@@ -256,10 +259,6 @@ function missingRule({ keys, brandSlug }: RuleTarget): string {
   return `There is no rule ${keys.join(', ')} ${forBrand}. \`otpost destination list\` lists the rules. Rules of SMS_COUNTRIES change in that setting.`
 }
 
-export interface ListedRule extends DestinationRule {
-  readonly source: 'stored' | 'SMS_COUNTRIES'
-}
-
 /** The rules in force: those of SMS_COUNTRIES that no stored rule replaces, then the stored ones. */
 export function listedRules(
   smsCountries: readonly string[],
@@ -273,11 +272,6 @@ export function listedRules(
       .map((rule) => ({ ...rule, source: 'SMS_COUNTRIES' as const })),
     ...stored.map((rule) => ({ ...rule, source: 'stored' as const })),
   ]
-}
-
-export interface AuthoredRule extends ListedRule {
-  /** Null: of SMS_COUNTRIES, or not among the latest changes of the audit log. */
-  readonly set: Pick<AuditRecord, 'id' | 'at' | 'actor'> | null
 }
 
 export const latestChanges = 1000

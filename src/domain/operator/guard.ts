@@ -1,11 +1,13 @@
 import { countryRules } from '../delivery/destination.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
 import type { GuardCount } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { type PumpingStatus, pumpingStatuses } from '../guard/pumping.ts'
 import { effectivePrefixes, type GuardReader, type GuardStatus, guardStatus } from '../guard/status.ts'
-import type { GuardPrefix, PolicyPorts } from '../policy/policy-store.ts'
-import { durationIn, InvalidInput, OperatorError } from './operator.ts'
+import type { GuardPrefix } from '../guard/store.ts'
+import type { PolicyPorts } from '../policy/policy-store.ts'
+import { durationIn } from './operator.ts'
 
 export type PrefixAction = GuardPrefix['action']
 

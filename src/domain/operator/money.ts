@@ -1,4 +1,5 @@
 import type { Actor, AuditEntry } from '../ground/audit.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { type Budget, budgetPeriods } from '../money/budgets.ts'
 import { type CheckedPrices, importProblems } from '../money/price-import.ts'
@@ -7,7 +8,7 @@ import { priceListOf } from '../money/relative-prices.ts'
 import type { PolicyChange } from '../policy/policy-store.ts'
 import { nameKey } from '../texts/brand.ts'
 import { oneOf, type RulePorts } from './destinations.ts'
-import { type AppStore, durationIn, existingBrand, InvalidInput, OperatorError } from './operator.ts'
+import { type AppStore, durationIn, existingBrand } from './operator.ts'
 
 export interface PriceStore {
   rows(): Promise<readonly PriceRow[]>

@@ -1,6 +1,7 @@
 import type { Actor, AuditEntry, AuditRecord } from '../ground/audit.ts'
 import { textProblem } from '../ground/body.ts'
 import { canonicalTag } from '../ground/languages.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { ApiKey, Secrets } from '../ground/ports.ts'
 import { type Clock, dayMs, type EpochMs, parseDuration } from '../ground/time.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
@@ -22,13 +23,6 @@ import {
   type TemplateRegistration,
 } from '../texts/brand.ts'
 import { type BrandText, type DeclaredVariable, noTexts, type TextTarget } from '../texts/brand-texts.ts'
-
-export class OperatorError extends Error {
-  override readonly name = 'OperatorError'
-}
-
-/** A value or a combination of values is wrong, independent of what is stored. */
-export class InvalidInput extends OperatorError {}
 
 export type BrandStore = Brands & BrandList
 

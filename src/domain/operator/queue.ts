@@ -1,9 +1,9 @@
 import { messageFailed } from '../delivery/message-events.ts'
+import { OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import type { ListedJob, NotifyJobStore, OperatorChange } from '../notify/queue.ts'
 import { defaultLifetimeMs } from '../notify/queue-body.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
-import { OperatorError } from './operator.ts'
 
 // What operators do with asynchronous notifications (design D46).
 

@@ -1,12 +1,13 @@
 import { longestDeliveryMs } from '../delivery/delivery.ts'
 import { type AuditReader, type AuditRecord, requestMailActions } from '../ground/audit.ts'
 import { textProblem } from '../ground/body.ts'
+import { OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import type { Mailer } from '../ground/providers.ts'
 import { minuteMs } from '../ground/time.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { renderMail } from '../texts/emails.ts'
-import { type ChangePorts, noRequest, OperatorError, requestIdOf } from './operator.ts'
+import { type ChangePorts, noRequest, requestIdOf } from './operator.ts'
 
 /** To the contact of an integration request. Plain text with placeholders. */
 export interface RequestMail {

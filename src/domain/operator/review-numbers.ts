@@ -1,11 +1,12 @@
 import { reviewNumberAlert } from '../ground/alert.ts'
 import { type Contacts, mask, type Recipient } from '../ground/contact.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { dayMs } from '../ground/time.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { activeReviewNumbers, type ReviewNumber } from '../policy/review-number.ts'
 import type { Brands } from '../texts/brand.ts'
-import { existingBrand, InvalidInput, OperatorError } from './operator.ts'
+import { existingBrand } from './operator.ts'
 
 export const maxReviewNumbers = 10
 export const maxReviewDays = 90

@@ -4,6 +4,7 @@ import type { Actor } from '../ground/audit.ts'
 import { judged } from '../ground/body.ts'
 import { type Channel, type Contacts, mask, type Recipient } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import type { Outcome } from '../ground/providers.ts'
 import { claim } from '../limits/claims.ts'
@@ -13,8 +14,6 @@ import { Charge } from '../money/charge.ts'
 import {
   giveBackUnspent,
   isScrubbed,
-  type MailContent,
-  type SmsContent,
   type SmsWay,
   sendSms,
   smsParts,
@@ -31,9 +30,10 @@ import {
 import type { RequestEnded } from '../request/request-ended.ts'
 import type { Brands, BrandWithTexts } from '../texts/brand.ts'
 import { renderMail } from '../texts/emails.ts'
+import type { MailContent, SmsContent } from '../texts/message-content.ts'
 import type { PreviewSettings } from '../texts/preview.ts'
 import { sampleMail, sampleSms } from '../texts/sample-message.ts'
-import { freshBrand, InvalidInput, OperatorError, type OperatorStore, requiredBrand } from './operator.ts'
+import { freshBrand, type OperatorStore, requiredBrand } from './operator.ts'
 import { tagOf } from './texts.ts'
 
 /** A text as a request with these values would send it. */

@@ -1,4 +1,5 @@
 import { canonicalTag } from '../ground/languages.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { type BrandWithTexts, nameKey, ownTemplateKeys } from '../texts/brand.ts'
 import {
   type BrandText,
@@ -11,7 +12,7 @@ import {
 } from '../texts/brand-texts.ts'
 import { templateOf } from '../texts/templates.ts'
 import { declarationProblems, type TextBeforeCode, textLimits, textProblems } from '../texts/text-problems.ts'
-import { type ChangePorts, differences, InvalidInput, noBrand, OperatorError, refuse } from './operator.ts'
+import { type ChangePorts, differences, noBrand, refuse } from './operator.ts'
 
 /** A text as operators name it. */
 export interface TextRequest extends Pick<TextTarget, 'channel'> {

@@ -1,4 +1,5 @@
 import type { Actor } from '../ground/audit.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { type Clock, dayMs, type EpochMs } from '../ground/time.ts'
 import {
@@ -15,7 +16,6 @@ import { type HostKindOf, webhookUrlProblem } from '../integration/webhook-url.t
 import type { PolicyPorts, PolicyStore } from '../policy/policy-store.ts'
 import { oneOf } from './destinations.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
-import { InvalidInput, OperatorError } from './operator.ts'
 
 export interface WebhookPorts extends PolicyPorts {
   readonly apps: MoneyPorts['apps']

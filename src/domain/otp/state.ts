@@ -2,6 +2,7 @@ import { isFromBeforeStep } from '../ground/ports.ts'
 import type { EpochMs } from '../ground/time.ts'
 import type { EventType } from '../ground/webhook-events.ts'
 import type { Effect } from '../limits/effects.ts'
+import type { KeptVerdict } from '../limits/idempotency-key.ts'
 import {
   decide,
   type Grant,
@@ -14,7 +15,6 @@ import { reviewUseEntry } from '../policy/review-number.ts'
 import {
   type CodeRef,
   type GuessAttempt,
-  type KeptVerdict,
   maxAttempts,
   type NewCode,
   type OtpStore,

@@ -1,6 +1,9 @@
+import type { ClaimStore } from '../limits/claim-store.ts'
 import type { Effect } from '../limits/effects.ts'
-import type { Grant, Granted, LimitDecision, Refusal, StoredClaim, Subject } from '../limits/limits.ts'
+import type { GuessKey, RefusedVerdict } from '../limits/idempotency-key.ts'
+import type { Grant, Granted, Refusal, StoredClaim, Subject } from '../limits/limits.ts'
 import type { ReviewUse } from '../policy/review-number.ts'
+import type { VerifiedCode } from '../request/request-context.ts'
 
 /** Wrong guesses until a code is locked (spec 3.1, design D1). */
 export const maxAttempts = 3
@@ -25,30 +28,12 @@ export type SendDecision =
     })
   | Refusal
 
-export interface VerifiedCode {
-  /** Null: the fixed code of a review number. */
-  readonly provider: string | null
-  /** Known only for a provider that gets conversion feedback. */
-  readonly providerMessageId: string | null
-  readonly ageMs: number
-}
-
 export type Verdict =
   | ({ readonly kind: 'verified' } & VerifiedCode)
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'locked'; readonly resetsInMs: number }
   | { readonly kind: 'absent' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-
-/** The Idempotency-Key of a guess (design D43). */
-export interface GuessKey {
-  /** Of one. It is also the first of the attempt's claims, not counted, and is counted with an answer that is kept. */
-  readonly claim: StoredClaim
-  /** Store the key and its answer. Another verdict leaves the key free. */
-  readonly answers: Readonly<Record<KeptVerdict, readonly Effect[]>>
-}
-
-export type KeptVerdict = 'verified' | 'mismatch'
+  | RefusedVerdict
 
 export interface GuessAttempt {
   readonly claims: readonly StoredClaim[]
@@ -65,14 +50,8 @@ export interface GuessAttempt {
   readonly reviewUse?: ReviewUse
 }
 
-/**
- * Each method is one atomic step, durable when it resolves. See `state.ts`.
- * A rejected step did not happen or, if the connection was lost at the commit, happened completely.
- * `effects` are written in the same transaction, but not if a limit rejects the request.
- * `now` is in epoch milliseconds; a store for several machines uses its own clock.
- */
-export interface OtpStore {
-  admit(claims: readonly StoredClaim[], now: number, effects?: readonly Effect[]): Promise<LimitDecision>
+/** The steps on codes, atomic and durable as those of `ClaimStore`. Their rules are in `state.ts`. */
+export interface OtpStore extends ClaimStore {
   /** Takes all claims and replaces the code, or does neither. */
   beginSend(
     claims: readonly StoredClaim[],
@@ -84,8 +63,6 @@ export interface OtpStore {
   setProvider(code: CodeRef, provider: string, providerMessageId: string | null, now: number): Promise<void>
   /** Sets a grant's window to expire in `durationMs`. Never shortens the window of a later grant. */
   reschedule(grant: Grant, durationMs: number, now: number): Promise<void>
-  /** Decrements the counts, unless their windows have ended. */
-  giveBack(grants: readonly Grant[], now: number, effects?: readonly Effect[]): Promise<void>
   /**
    * Gives the grants back, and revokes this code unless it was replaced.
    * @param lastProvider for the next send's `lastProvider`

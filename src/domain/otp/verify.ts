@@ -7,12 +7,13 @@ import { minuteMs } from '../ground/time.ts'
 import type { Guard } from '../guard/guard.ts'
 import { claim, noteLimits, refused, retryAfterSeconds, stored } from '../limits/claims.ts'
 import { authenticate, type CredentialPorts, isAppId, permitted } from '../limits/credentials.ts'
+import type { GuessKey } from '../limits/idempotency-key.ts'
 import { type IdempotencyPorts, idempotencyKeyOf } from '../limits/idempotency-key.ts'
 import { failureBudget, globalLimit, type LimitSettings, type StoredClaim } from '../limits/limits.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
 import { noteFlag, noteRecipient, type RequestContext } from '../request/request-context.ts'
 import { approvedBrand, type Brands } from '../texts/brand.ts'
-import type { GuessKey, OtpStore } from './store.ts'
+import type { OtpStore } from './store.ts'
 
 export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts {
   readonly brands: Brands

@@ -1,8 +1,9 @@
 import type { DestinationRule } from '../delivery/destination.ts'
 import type { Alert } from '../ground/alert.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
-import type { Clock, EpochMs } from '../ground/time.ts'
+import type { Clock } from '../ground/time.ts'
 import type { Webhook } from '../ground/webhook-events.ts'
+import type { GuardPrefix } from '../guard/store.ts'
 import type { AppScope } from '../limits/scope.ts'
 import type { Budget } from '../money/budgets.ts'
 import type { ReviewNumber } from './review-number.ts'
@@ -17,17 +18,6 @@ export interface PolicyRows {
   readonly webhooks: readonly Webhook[]
   /** Expired ones included. */
   readonly reviewNumbers: readonly ReviewNumber[]
-}
-
-/** Allows or blocks the numbers that begin with `prefix`, until `expiresAt` (design D41). */
-export interface GuardPrefix {
-  /** Digits without `+`. */
-  readonly prefix: string
-  readonly by: 'guard' | 'operator'
-  readonly action: 'allow' | 'block'
-  readonly createdAt: EpochMs
-  /** Exclusive. */
-  readonly expiresAt: EpochMs
 }
 
 export interface PolicyChange {

@@ -1,17 +1,19 @@
 import { countryRules, DestinationRules } from '../delivery/destination.ts'
 import type { Webhook } from '../ground/webhook-events.ts'
+import type { GuardPrefix } from '../guard/store.ts'
 import { type AppScope, unscoped } from '../limits/scope.ts'
 import type { Budget } from '../money/budgets.ts'
+import type { Tariff } from '../money/charge.ts'
 import type { PriceList } from '../money/prices.ts'
 import { relativePrices } from '../money/relative-prices.ts'
-import type { GuardPrefix, PolicyRows } from './policy-store.ts'
+import type { PolicyRows } from './policy-store.ts'
 import { activeReviewNumbers, type ReviewNumber } from './review-number.ts'
 
 /** Of the present revision. A call at each request sees every change. */
 export type ReadPolicy = () => Policy | Promise<Policy>
 
 /** What operators have set, compiled for requests. Immutable. */
-export class Policy {
+export class Policy implements Tariff {
   readonly destinations: DestinationRules
   readonly prefixes: readonly GuardPrefix[]
   readonly budgets: readonly Budget[]
@@ -57,7 +59,6 @@ export class Policy {
     return this.scopes.get(appId) ?? unscoped(appId)
   }
 
-  /** Budgets of before the first import count in units. */
   readonly pricesIn = (currency: string): PriceList =>
     currency === this.prices.currency ? this.prices : relativePrices
 }

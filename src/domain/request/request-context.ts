@@ -2,8 +2,7 @@ import { type Channel, mask, type Recipient } from '../ground/contact.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../ground/providers.ts'
 import type { EpochMs } from '../ground/time.ts'
 import { type GuardReason, guardReasons } from '../guard/guard.ts'
-import type { BudgetName, LimitName } from '../limits/limits.ts'
-import type { VerifiedCode } from '../otp/store.ts'
+import type { BudgetName, LimitName } from './limit-names.ts'
 
 /** The app of test messages by operators. It has a colon, so it is no app's and no brand's. */
 export const testAppId = 'otpost:test'
@@ -180,4 +179,12 @@ export interface Attempt {
 
 export function mayBeSent({ outcome }: Pick<Attempt, 'outcome'>): boolean {
   return outcome === 'accepted' || outcome === 'unknown'
+}
+
+export interface VerifiedCode {
+  /** Null: the fixed code of a review number. */
+  readonly provider: string | null
+  /** Known only for a provider that gets conversion feedback. */
+  readonly providerMessageId: string | null
+  readonly ageMs: number
 }

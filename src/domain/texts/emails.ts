@@ -1,6 +1,5 @@
 import { type Body, isGiven, textFault } from '../ground/body.ts'
 import { Failure, invalid, invalidField } from '../ground/failures.ts'
-import type { MailContent } from '../notify/notify-message.ts'
 import type { BrandWithTexts } from './brand.ts'
 import { type BrandText, noTexts } from './brand-texts.ts'
 import {
@@ -13,6 +12,7 @@ import {
   paragraph,
   smallPrint,
 } from './mail-layout.ts'
+import type { MailContent } from './message-content.ts'
 import { english, type OtpKey, type OtpLanguage, type OtpText, otpTextOf } from './otp-texts.ts'
 import { filled, firstSentence, otpKeyOf, splitText, wholeMinutes } from './templates.ts'
 import { isCodeInText, type TextBeforeCode } from './text-problems.ts'

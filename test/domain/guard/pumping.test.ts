@@ -8,7 +8,7 @@ import {
   pumpingState,
   pumpingStatuses,
 } from '../../../src/domain/guard/pumping.ts'
-import type { GuardPrefix } from '../../../src/domain/policy/policy-store.ts'
+import type { GuardPrefix } from '../../../src/domain/guard/store.ts'
 import { dayMs, hourMs, minuteMs, ofPrefix, TestGuard } from './support.ts'
 
 const country = 'UZ'

@@ -1,7 +1,6 @@
 import type { BucketRow, CountryHistory } from '../../../src/domain/guard/bucket.ts'
 import { Guard, type GuardedSend, type GuardMode } from '../../../src/domain/guard/guard.ts'
-import type { GuardStore } from '../../../src/domain/guard/store.ts'
-import type { GuardPrefix } from '../../../src/domain/policy/policy-store.ts'
+import type { GuardPrefix, GuardStore } from '../../../src/domain/guard/store.ts'
 
 export const minuteMs = 60_000
 export const hourMs = 60 * minuteMs

@@ -1,7 +1,7 @@
 import { type OwnPorts, own } from '../../../domain/accounts/account-changes.ts'
 import { type Account, isSetUp } from '../../../domain/accounts/accounts.ts'
 import { isOwnPassword, newChallenge } from '../../../domain/accounts/sessions.ts'
-import { OperatorError } from '../../../domain/operator/operator.ts'
+import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import type { Visit } from '../access.ts'
 import { done, html } from '../answers.ts'
 import { tooManyAttempts } from '../confirmation.ts'

@@ -1,7 +1,7 @@
+import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import { type AppScope, appOperations, operationsOf, unscoped } from '../../../domain/limits/scope.ts'
 import {
   issueApp,
-  OperatorError,
   revokeApp,
   revokeKey,
   rotateApp,

@@ -1,8 +1,8 @@
+import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import {
   type BrandChange,
   brandStatus,
   freshBrand,
-  OperatorError,
   putBrand,
   registerTemplate,
   setBrandStatus,

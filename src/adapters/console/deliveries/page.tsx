@@ -1,10 +1,12 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
+import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { countryName, countryWords } from '../../../domain/delivery/destination.ts'
-import { type Delivery, type RequestTrace, statusOf } from '../../../domain/log/event-log.ts'
+import { statusOf } from '../../../domain/log/event-log.ts'
 import { deliveryStatuses } from '../../../domain/log/log-search.ts'
 import { attemptsPerJob } from '../../../domain/notify/queue.ts'
 import { guardDecision, isBlocked, type LimitStatus } from '../../../domain/request/request-context.ts'
+import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import {
   Badge,
   CopyButton,

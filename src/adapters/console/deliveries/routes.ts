@@ -1,5 +1,6 @@
+import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { effectivePrefixes } from '../../../domain/guard/status.ts'
-import { type Call, type Delivery, type RequestTrace, statusOf } from '../../../domain/log/event-log.ts'
+import { type Call, statusOf } from '../../../domain/log/event-log.ts'
 import { blockingRules, explain, resultOf } from '../../../domain/log/explain.ts'
 import {
   deliveryStatuses,
@@ -10,6 +11,7 @@ import {
 } from '../../../domain/log/log-search.ts'
 import { authoredRules } from '../../../domain/operator/destinations.ts'
 import { guardDecision } from '../../../domain/request/request-context.ts'
+import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import { otpLanguages } from '../../../domain/texts/otp-texts.ts'
 import { templateKeys } from '../../../domain/texts/templates.ts'
 import { csvDownload, html, seeOther } from '../answers.ts'

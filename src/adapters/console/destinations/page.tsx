@@ -1,3 +1,4 @@
+import type { AuthoredRule } from '../../../domain/delivery/destination.ts'
 /** @jsxImportSource preact */
 import {
   countryName,
@@ -6,12 +7,7 @@ import {
   kindInWords,
 } from '../../../domain/delivery/destination.ts'
 import { unknownCountry } from '../../../domain/guard/bucket.ts'
-import {
-  type AuthoredRule,
-  decisionWords,
-  ruleName,
-  ruleWords,
-} from '../../../domain/operator/destinations.ts'
+import { decisionWords, ruleName, ruleWords } from '../../../domain/operator/destinations.ts'
 import {
   Badge,
   Button,

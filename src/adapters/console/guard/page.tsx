@@ -11,8 +11,8 @@ import {
   pumpingState,
 } from '../../../domain/guard/pumping.ts'
 import type { BucketStatus, PrefixStatus } from '../../../domain/guard/status.ts'
-import type { RequestTrace } from '../../../domain/log/event-log.ts'
 import { guardDecision } from '../../../domain/request/request-context.ts'
+import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import {
   Badge,
   Button,

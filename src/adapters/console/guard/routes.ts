@@ -1,3 +1,4 @@
+import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import { latestChanges } from '../../../domain/operator/destinations.ts'
 import {
   defaultDurations,
@@ -5,7 +6,6 @@ import {
   removeGuardPrefix,
   setGuardPrefix,
 } from '../../../domain/operator/guard.ts'
-import { OperatorError } from '../../../domain/operator/operator.ts'
 import { utc } from '../../pages/words.ts'
 import { done, html } from '../answers.ts'
 import type { GuardForm, PageContext } from '../models.ts'

@@ -1,5 +1,6 @@
+import type { JobState } from '../../../domain/ground/notify-job.ts'
 /** @jsxImportSource preact */
-import type { JobState, ListedJob } from '../../../domain/notify/queue.ts'
+import type { ListedJob } from '../../../domain/notify/queue.ts'
 import { mostListedJobs } from '../../../domain/operator/queue.ts'
 import { Badge, Button, Time, type Tone } from '../../pages/components.tsx'
 import { count } from '../../pages/words.ts'

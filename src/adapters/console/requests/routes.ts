@@ -1,10 +1,6 @@
 import type { Actor } from '../../../domain/ground/audit.ts'
-import {
-  approveRequest,
-  OperatorError,
-  rejectRequest,
-  suggestedSlug,
-} from '../../../domain/operator/operator.ts'
+import { OperatorError } from '../../../domain/ground/operator-error.ts'
+import { approveRequest, rejectRequest, suggestedSlug } from '../../../domain/operator/operator.ts'
 import {
   checkRequestMail,
   defaultRequestMail,

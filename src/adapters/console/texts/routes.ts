@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
 import { type Channel, parseChannel } from '../../../domain/ground/contact.ts'
 import { canonicalTag } from '../../../domain/ground/languages.ts'
-import { OperatorError } from '../../../domain/operator/operator.ts'
+import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import { inWords, readVariable, removeText, setText } from '../../../domain/operator/texts.ts'
 import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/texts/brand.ts'
 import { type DeclaredVariable, isSameTarget, type TextTarget } from '../../../domain/texts/brand-texts.ts'

@@ -1,5 +1,5 @@
+import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import { eventTypes } from '../../../domain/ground/webhook-events.ts'
-import { OperatorError } from '../../../domain/operator/operator.ts'
 import {
   removeWebhook,
   sendEventAgain,
