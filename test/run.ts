@@ -23,7 +23,6 @@ const parts: Readonly<Record<string, RegExp>> = {
   crashes: /^test\/(?:durability|fuzz|model)\/|^test\/(?:crash|faults|stop|queue)\./,
   gateways: /^test\/adapters\/|^test\/(?:kannel|exim|providers)\./,
   postgres: /^test\/(?:postgres|store)\/|^test\/move\./,
-  api: /^test\/generators\//,
   deploy: /^test\/deploy\//,
   docs: /^test\/docs\//,
   binary: /^test\/(?:release|client)\/|^test\/compiled\./,
@@ -194,13 +193,6 @@ async function runSystemLane(): Promise<void> {
   const files = filesNamed('system').filter((file) => chosen.includes(partOf(file)))
   const onPostgres = chosen.includes('postgres') ? await filesOnPostgres() : []
 
-  for (const [part, folder] of Object.entries({
-    gateways: 'test/twilio-openapi',
-    api: 'test/generators',
-  })) {
-    if (chosen.includes(part))
-      await run([process.execPath, 'install', '--frozen-lockfile', '--silent', '--cwd', folder])
-  }
   let { OTPOST_BINARY: binary = '' } = process.env
   if (binary === '') {
     binary = 'dist/otpost'

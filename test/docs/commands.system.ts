@@ -1,23 +1,14 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { Command } from 'commander'
 import packageJson from '../../package.json'
 import { createProgram } from '../../src/commands/program.ts'
-import { pageAt, pages, problemsOf, root, samplesIn } from './pages.ts'
+import { pages, problemsOf, root, samplesIn } from './pages.ts'
 import { problemOfCall } from './program.ts'
 import { commandsIn, type ShellCommand } from './shell.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
-
-/** Without the hidden previous names of commands. */
-function visibleIn(command: Command): Command[] {
-  return command
-    .createHelp()
-    .visibleCommands(command)
-    .filter((each) => each.name() !== 'help')
-}
 
 describe('commands', () => {
   const program = createProgram({})
@@ -110,16 +101,5 @@ describe('commands', () => {
         .map(([span, problem]) => `${path}: ${span}: ${problem}`),
     )
     expect(problems).toEqual([])
-  })
-
-  test('of the program are all on the reference page', () => {
-    const { text } = pageAt('docs/commands.md')
-    const namesOf = (command: Command, before: string): string[] =>
-      visibleIn(command).flatMap((each) => {
-        const name = `${before} ${each.name()}`
-        return each.commands.length > 0 ? namesOf(each, name) : [name]
-      })
-    const missing = namesOf(program, 'otpost').filter((name) => !new RegExp(`^#+ ${name}$`, 'm').test(text))
-    expect(missing).toEqual([])
   })
 })

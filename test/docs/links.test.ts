@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isWeb, type Page, pageAt, pages, readPage, resolved, root, slugOf } from './pages.ts'
 
@@ -156,72 +156,10 @@ describe('the index', () => {
   })
 })
 
-test('README.md has at most 220 lines', () => {
-  expect(pageAt('README.md').text.trimEnd().split('\n').length).toBeLessThanOrEqual(220)
+test.each([...new Bun.Glob('docs/*.svg').scanSync({ cwd: root })])('files that %s names exist', (path) => {
+  const drawing = readFileSync(join(root, path), 'utf8')
+  const words = [...drawing.matchAll(/>([^<]+)</g)].flatMap(([, text = '']) => text.split(/[^\w./*-]+/))
+  const files = [...new Bun.Glob('{src,client}/**/*.{ts,tsx}').scanSync({ cwd: root })]
+  const isThere = (word: string) => files.some((file) => file.endsWith(`/${word}`))
+  expect(words.filter((word) => /^[\w./-]+\.ts$/.test(word) && !isThere(word))).toEqual([])
 })
-
-test('the first paragraph of every page of docs names its readers', () => {
-  const guides = pages.filter(({ path }) => /^docs\/(?:[^/]+|decisions\/(?:contract|README))\.md$/.test(path))
-  expect(guides.length).toBeGreaterThan(25)
-  const isIndex = (path: string) => path === 'docs/README.md'
-  const first = ({ text }: Page) => /^# .+\n+(?:<!--.*-->\n+)?([^\n][\s\S]*?)(?:\n\n|$)/.exec(text)?.[1] ?? ''
-  const isAddressed = (page: Page) => isIndex(page.path) || /\bfor\b/i.test(first(page))
-  expect(guides.filter((page) => !isAddressed(page)).map(({ path }) => path)).toEqual([])
-})
-
-test('every decision has context, decision and consequences', () => {
-  const decisions = pages.filter(({ path }) => /^docs\/decisions\/\d{4}-/.test(path))
-  expect(decisions.length).toBeGreaterThan(9)
-  for (const { path, text } of decisions) {
-    const number = Number(/\d{4}/.exec(path)?.[0])
-    expect(text).toStartWith(`# ${number}. `)
-    expect([...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title)).toEqual([
-      'Context',
-      'Decision',
-      'Consequences',
-    ])
-  }
-  expect(decisions.map(({ path }) => Number(/\d{4}/.exec(path)?.[0]))).toEqual(
-    decisions.map((_, at) => at + 1),
-  )
-})
-
-describe('drawings', () => {
-  const drawings = [...new Bun.Glob('docs/*.svg').scanSync({ cwd: root })]
-
-  test.each(drawings)('%s has a title, a description and a dark mode', (path) => {
-    expect(statSync(join(root, path)).size).toBeLessThan(50_000)
-    const drawing = readFileSync(join(root, path), 'utf8')
-    expect(unclosed(drawing)).toEqual([])
-    expect(drawing).toMatch(/<title id="title">[^<]+<\/title>/)
-    expect(drawing).toMatch(/<desc id="description">[^<]+<\/desc>/)
-    expect(drawing).toContain('prefers-color-scheme: dark')
-    // A picture must not load other files.
-    expect(drawing).not.toMatch(/https?:\/\/(?!www\.w3\.org\/2000\/svg)|<script|@import|<image/)
-  })
-
-  test('the states of a code are those of the table', () => {
-    const drawing = readFileSync(join(root, 'docs/state-machine.svg'), 'utf8')
-    const { text } = pageAt('docs/integration.md')
-    const table = text.slice(text.indexOf('| state '), text.indexOf('Wrong attempts and the lock'))
-    const answers = [...table.matchAll(/(\d{3}) `(\w+)`/g)].map(([, status, error]) => `${status} ${error}`)
-    expect(answers.length).toBeGreaterThan(4)
-    for (const answer of answers) expect(drawing).toContain(`>${answer}<`)
-    for (const state of ['no code', 'live', 'locked']) expect(drawing).toContain(`>${state}<`)
-  })
-})
-
-/** Unbalanced XML tags. A browser shows nothing of such a file. */
-function unclosed(xml: string): readonly string[] {
-  const open: string[] = []
-  const problems: string[] = []
-  const bare = xml.replace(/<!--[\s\S]*?-->|<style>[\s\S]*?<\/style>/g, '')
-  for (const [, end, name = '', , selfClosed] of bare.matchAll(
-    /<(\/?)([\w:]+)((?:[^>"]|"[^"]*")*?)(\/?)>/g,
-  )) {
-    if (end) {
-      if (open.pop() !== name) problems.push(`</${name}>`)
-    } else if (!selfClosed) open.push(name)
-  }
-  return [...problems, ...open]
-}

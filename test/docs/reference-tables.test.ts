@@ -2,15 +2,15 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf, errorAnswer } from '../../src/adapters/http/errors.ts'
+import { providerNames } from '../../src/adapters/sms/index.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { codeSettings, messageSettings } from '../../src/config/server-settings.ts'
 import { requestMailActions } from '../../src/domain/ground/audit.ts'
 import { Failure, type FailureKind, failureMessages } from '../../src/domain/ground/failures.ts'
-import { deliveryStatuses } from '../../src/domain/log/log-search.ts'
 import { limitNames } from '../../src/domain/request/limit-names.ts'
 import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
 import { renderOtp } from '../../src/domain/texts/templates.ts'
-import { pageAt, root } from './pages.ts'
+import { pageAt, pages, root } from './pages.ts'
 
 /** The rows of every table on a page, each with its cells. */
 function rowsOf(path: string): readonly (readonly string[])[] {
@@ -34,12 +34,6 @@ describe('docs/errors.md', () => {
   test('has no other code', () => {
     expect(documented).toHaveLength(Object.keys(failureMessages).length)
   })
-})
-
-test('docs/investigate.md has the statuses of deliveries, as the console and the commands show them', () => {
-  const documented = rowsOf('docs/investigate.md').filter(([, meaning = '']) => meaning.endsWith('.'))
-  const statuses = Object.values(deliveryStatuses).map(({ name, meaning }) => [`\`${name}\``, meaning])
-  expect(documented.slice(0, statuses.length)).toEqual(statuses)
 })
 
 describe('docs/limits.md', () => {
@@ -93,4 +87,31 @@ test('docs/events.md has every audit action and no other', () => {
   const table = text.slice(text.indexOf('\n## Audit log'))
   const listed = [...table.matchAll(/^\| `([a-z-]+\.[a-z-]+)`/gm)].map(([, action = '']) => action)
   expect(listed.sort()).toEqual([...actions, ...requestMailActions].sort())
+})
+
+describe('the pages of providers', () => {
+  const paths = pages.map(({ path }) => path).filter((path) => /^docs\/providers\/(?!README)/.test(path))
+
+  test('are there for each provider that delivers messages, and are listed', () => {
+    const developmentOnly = ['outbox', 'discard']
+    const expected = [...providerNames.filter((name) => !developmentOnly.includes(name)), 'smtp']
+    expect(paths.toSorted()).toEqual(expected.map((name) => `docs/providers/${name}.md`).toSorted())
+    const { targets } = pageAt('docs/providers/README.md')
+    expect(paths.filter((path) => !targets.includes(path.replace('docs/providers/', '')))).toEqual([])
+  })
+})
+
+describe('docs/operations.md', () => {
+  /** The names in the first column of the table in a section. */
+  function listedIn(section: string): readonly string[] {
+    const [, body = ''] = pageAt('docs/operations.md').text.split(`\n## ${section}\n`)
+    return [...(body.split('\n## ')[0] ?? '').matchAll(/^\| `([^`]+)`/gm)].map(([, name = '']) => name)
+  }
+
+  test('says what to do about each alert', () => {
+    const rules = readFileSync(join(root, 'deploy/prometheus/alerts.yml'), 'utf8')
+    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
+    expect(alerts.length).toBeGreaterThan(20)
+    expect(listedIn('Alerts').toSorted()).toEqual(alerts.toSorted())
+  })
 })

@@ -2,12 +2,11 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../package.json'
-import { openApi } from '../../src/adapters/http/openapi.ts'
 import { parsePrices } from '../../src/adapters/prices/csv.ts'
 import { providerNames } from '../../src/adapters/sms/index.ts'
 import { sandboxSettings } from '../../src/commands/sandbox.ts'
 import { temporaryFolder } from '../support/app.ts'
-import { pageAt, pages, problemsOf, root, type Sample, samplesIn } from './pages.ts'
+import { pages, problemsOf, root, type Sample, samplesIn } from './pages.ts'
 import { settingNames } from './program.ts'
 
 // Other tests use the same two cores.
@@ -130,12 +129,6 @@ describe('settings', () => {
     })
     expect([...new Set(unknown)]).toEqual([])
   })
-
-  test('that the program reads are all on the reference page', () => {
-    expect(known.size).toBeGreaterThan(70)
-    const { spans } = pageAt('docs/settings.md')
-    expect([...known].filter((name) => !spans.includes(name))).toEqual([])
-  })
 })
 
 /** The variables that programs in these folders name. */
@@ -147,19 +140,3 @@ function variablesOf(...folders: readonly string[]): readonly string[] {
     ])
     .map(([, name = '']) => name)
 }
-
-describe('the integration guide', () => {
-  const { spans } = pageAt('docs/integration.md')
-
-  test('names every error code of the API', () => {
-    const codes: readonly string[] = openApi('0.0.0', true).components.schemas.Error.properties.error.enum
-    expect(codes.length).toBeGreaterThan(20)
-    expect(codes.filter((code) => !spans.includes(code))).toEqual([])
-  })
-
-  test('names the error codes of the client', () => {
-    expect(['timeout', 'unreachable', 'unexpected_answer'].filter((code) => !spans.includes(code))).toEqual(
-      [],
-    )
-  })
-})
