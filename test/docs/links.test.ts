@@ -163,3 +163,15 @@ test.each([...new Bun.Glob('docs/*.svg').scanSync({ cwd: root })])('files that %
   const isThere = (word: string) => files.some((file) => file.endsWith(`/${word}`))
   expect(words.filter((word) => /^[\w./-]+\.ts$/.test(word) && !isThere(word))).toEqual([])
 })
+
+test('docs/decisions/rules.md has every rule that code cites', () => {
+  const rows = readFileSync(join(root, 'docs/decisions/rules.md'), 'utf8').matchAll(/^\| ([^|]+?) +\|/gm)
+  const rules = new Set([...rows].flatMap(([, first = '']) => first.split(', ')))
+  const cited = [...new Bun.Glob('{src,client,test}/**/*.{ts,tsx}').scanSync({ cwd: root })].flatMap((path) =>
+    [
+      ...readFileSync(join(root, path), 'utf8').matchAll(/\b(?:[Dd]esign (D\d+)|[Ss]pec (\d(?:\.\d)?)\b)/g),
+    ].map(([, design, spec]) => design ?? spec ?? ''),
+  )
+  expect(cited.length).toBeGreaterThan(100)
+  expect([...new Set(cited)].filter((each) => !rules.has(each))).toEqual([])
+})
