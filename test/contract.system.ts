@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
-import { putBrand } from '../src/domain/operator/operator.ts'
+import { putBrand } from '../src/domain/operator/brands.ts'
 import type { Brand } from '../src/domain/texts/brand.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
 import { tester } from './support/operator.ts'

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } fr
 import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
-import { putBrand } from '../src/domain/operator/operator.ts'
+import { putBrand } from '../src/domain/operator/brands.ts'
 import { codeIn, otherThan, temporaryFolder } from './support/app.ts'
 import { openTestDatabase, sqliteAlone, store } from './support/database.ts'
 import { tester } from './support/operator.ts'

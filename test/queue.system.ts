@@ -1,7 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
-import { putBrand } from '../src/domain/operator/operator.ts'
+import { putBrand } from '../src/domain/operator/brands.ts'
 import { migratedTestDatabase } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { held, startReceiver } from './support/receiver.ts'

@@ -2,7 +2,7 @@ import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import type { SmsProvider } from '../../src/domain/ground/providers.ts'
-import { putBrand } from '../../src/domain/operator/operator.ts'
+import { putBrand } from '../../src/domain/operator/brands.ts'
 import { brandId, credentials } from '../workloads.ts'
 import type { Visit } from './scenarios.ts'
 

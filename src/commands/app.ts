@@ -10,16 +10,10 @@ import {
   operationsOf,
   unscoped,
 } from '../domain/limits/scope.ts'
+import type { ScopeChange } from '../domain/operator/apps.ts'
+import { issueApp, revokeApp, revokeKey, rotateApp, scopeSentence, setApp } from '../domain/operator/apps.ts'
+import type { AppKey, ChangePorts, IssuedApp } from '../domain/operator/changes.ts'
 import { dryRunOf } from '../domain/operator/dry-run.ts'
-import type { AppKey, ChangePorts, IssuedApp, ScopeChange } from '../domain/operator/operator.ts'
-import {
-  issueApp,
-  revokeApp,
-  revokeKey,
-  rotateApp,
-  scopeSentence,
-  setApp,
-} from '../domain/operator/operator.ts'
 import { removeWebhook, setWebhook, shownUrl } from '../domain/operator/webhooks.ts'
 import {
   type ConfirmOptions,

@@ -7,7 +7,7 @@ import {
   putBrand,
   registerTemplate,
   setBrandStatus,
-} from '../domain/operator/operator.ts'
+} from '../domain/operator/brands.ts'
 import {
   type Brand,
   brandStatuses,

@@ -6,6 +6,7 @@ import {
   destinationActions,
   kindInWords,
 } from '../domain/delivery/destination.ts'
+import { existingBrand } from '../domain/operator/brands.ts'
 import {
   checkDestination,
   decisionWords,
@@ -19,7 +20,6 @@ import {
 } from '../domain/operator/destinations.ts'
 import { dryRunOf } from '../domain/operator/dry-run.ts'
 import { guardEntryOf, guardWords } from '../domain/operator/guard.ts'
-import { existingBrand } from '../domain/operator/operator.ts'
 import {
   codesTo,
   complain,

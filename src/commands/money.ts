@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { OperatorError } from '../domain/ground/operator-error.ts'
 import { formatMicros } from '../domain/money/amounts.ts'
 import { type BudgetStatus, budgetPeriods, budgetStatuses } from '../domain/money/budgets.ts'
+import { durationIn } from '../domain/operator/fields.ts'
 import {
   amountIn,
   checkPrice,
@@ -13,7 +14,6 @@ import {
   setBudget,
   storePrices,
 } from '../domain/operator/money.ts'
-import { durationIn } from '../domain/operator/operator.ts'
 import {
   complain,
   type Env,

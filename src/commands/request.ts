@@ -3,13 +3,13 @@ import type { App } from '../app.ts'
 import type { Context } from '../context.ts'
 import { OperatorError } from '../domain/ground/operator-error.ts'
 import type { IntegrationRequestRecord } from '../domain/integration/integration.ts'
-import { approveRequest, noRequest, rejectRequest, requestIdOf } from '../domain/operator/operator.ts'
 import {
   checkRequestMail,
   defaultMails,
   lastRequestMail,
   type RequestMail,
 } from '../domain/operator/request-mail.ts'
+import { approveRequest, noRequest, rejectRequest, requestIdOf } from '../domain/operator/requests.ts'
 import {
   commandActor,
   complain,

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { freshBrand, issueApp, putBrand } from '../domain/operator/operator.ts'
+import { issueApp } from '../domain/operator/apps.ts'
+import { freshBrand, putBrand } from '../domain/operator/brands.ts'
 import { setWebhook } from '../domain/operator/webhooks.ts'
 import { brandProblems, nameKey } from '../domain/texts/brand.ts'
 import { notifyTemplateKeys } from '../domain/texts/templates.ts'

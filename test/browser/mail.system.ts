@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
-import { type BrandChange, freshBrand } from '../../src/domain/operator/operator.ts'
+import { type BrandChange, freshBrand } from '../../src/domain/operator/brands.ts'
 import { BrandTexts } from '../../src/domain/texts/brand-texts.ts'
 import { otpMail, renderMail } from '../../src/domain/texts/emails.ts'
 import { browserPath, launchBrowser, withoutBrowser } from '../support/browser.ts'

@@ -8,7 +8,7 @@ import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-we
 import { clientSnippet } from '../../src/adapters/pages/client-snippet.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
-import { putBrand } from '../../src/domain/operator/operator.ts'
+import { putBrand } from '../../src/domain/operator/brands.ts'
 import { credentials, temporaryFolder } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { startServer, type TestServer } from '../support/server.ts'

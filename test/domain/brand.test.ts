@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Failure } from '../../src/domain/ground/failures.ts'
 import { type AppScope, unscoped } from '../../src/domain/limits/scope.ts'
-import { freshBrand } from '../../src/domain/operator/operator.ts'
+import { freshBrand } from '../../src/domain/operator/brands.ts'
 import {
   approvedBrand,
   type Brand,

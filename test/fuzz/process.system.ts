@@ -2,7 +2,8 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
-import { issueApp, putBrand } from '../../src/domain/operator/operator.ts'
+import { issueApp } from '../../src/domain/operator/apps.ts'
+import { putBrand } from '../../src/domain/operator/brands.ts'
 import { openTestDatabase } from '../support/database.ts'
 import {
   Draw,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { setApp } from '../../src/domain/operator/apps.ts'
 import { removeGuardPrefix, setGuardPrefix } from '../../src/domain/operator/guard.ts'
-import { setApp } from '../../src/domain/operator/operator.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { appKeys, freshApp, manyApps } from '../support/apps.ts'
 import { tester } from '../support/operator.ts'

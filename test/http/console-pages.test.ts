@@ -34,7 +34,7 @@ import type { IntegrationRequestRecord } from '../../src/domain/integration/inte
 import { unscoped } from '../../src/domain/limits/scope.ts'
 import { explain } from '../../src/domain/log/explain.ts'
 import { budgetStatus } from '../../src/domain/money/budgets.ts'
-import { freshBrand } from '../../src/domain/operator/operator.ts'
+import { freshBrand } from '../../src/domain/operator/brands.ts'
 import type { RequestTrace } from '../../src/domain/request/request-trace.ts'
 import type { BrandWithTexts } from '../../src/domain/texts/brand.ts'
 import { draftPreview } from '../../src/domain/texts/drafts.ts'

@@ -2,13 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
 import { makeLink } from '../../src/domain/accounts/sessions.ts'
 import { unscoped } from '../../src/domain/limits/scope.ts'
-import {
-  approveRequest,
-  issueApp,
-  putBrand,
-  registerTemplate,
-  setApp,
-} from '../../src/domain/operator/operator.ts'
+import { issueApp, setApp } from '../../src/domain/operator/apps.ts'
+import { putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
+import { approveRequest } from '../../src/domain/operator/requests.ts'
 import { setText } from '../../src/domain/operator/texts.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'

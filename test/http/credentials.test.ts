@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sha256 } from '../../src/adapters/crypto/secrets.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
-import { issueApp, revokeApp } from '../../src/domain/operator/operator.ts'
+import { issueApp, revokeApp } from '../../src/domain/operator/apps.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'

@@ -6,7 +6,7 @@ import { attemptKey, attemptPath, providerPath } from '../../src/domain/delivery
 import type { CallbackRequest } from '../../src/domain/ground/providers.ts'
 import { eventRetryDelaysMs, mostWaiting } from '../../src/domain/integration/event-delivery.ts'
 import type { FailingEvents } from '../../src/domain/integration/event-store.ts'
-import { issueApp } from '../../src/domain/operator/operator.ts'
+import { issueApp } from '../../src/domain/operator/apps.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
 import { sendEventAgain, sendTestEvent } from '../../src/domain/operator/webhooks.ts'
 import { version } from '../../src/version.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AppOperation } from '../../src/domain/limits/scope.ts'
 import { explain } from '../../src/domain/log/explain.ts'
-import { issueApp, type ScopeChange, setApp } from '../../src/domain/operator/operator.ts'
+import { issueApp, type ScopeChange, setApp } from '../../src/domain/operator/apps.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
 import { appKeys, freshApp, manyApps } from '../support/apps.ts'
 import { tester } from '../support/operator.ts'

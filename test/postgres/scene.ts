@@ -1,6 +1,6 @@
 import { readStoreConfig } from '../../src/config/store.ts'
 import { openContext } from '../../src/context.ts'
-import { putBrand } from '../../src/domain/operator/operator.ts'
+import { putBrand } from '../../src/domain/operator/brands.ts'
 import type { Answer } from '../support/app.ts'
 import { type Ask, contradictions, History, type Load, load, readBack } from '../support/history.ts'
 import { tester } from '../support/operator.ts'

@@ -1,7 +1,7 @@
 import { sha256 } from '../../src/adapters/crypto/secrets.ts'
 import { createApps, type KeyStore } from '../../src/adapters/store/keys.ts'
 import type { Storage } from '../../src/adapters/store/store.ts'
-import { putBrand } from '../../src/domain/operator/operator.ts'
+import { putBrand } from '../../src/domain/operator/brands.ts'
 import type { SendOtpPorts } from '../../src/domain/otp/send.ts'
 import { brands, type Profile } from './history.ts'
 import type { Random } from './random.ts'

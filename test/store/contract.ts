@@ -15,14 +15,13 @@ import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/i
 import { grantsOf } from '../../src/domain/limits/claims.ts'
 import type { Claim, Grant, Subject } from '../../src/domain/limits/limits.ts'
 import { type AppScope, unscoped } from '../../src/domain/limits/scope.ts'
-import {
-  type AppStore,
-  type BrandStore,
-  freshBrand,
-  type IntegrationRequestStore,
-  type OperatorStore,
-  putBrand,
-} from '../../src/domain/operator/operator.ts'
+import { freshBrand, putBrand } from '../../src/domain/operator/brands.ts'
+import type {
+  AppStore,
+  BrandStore,
+  IntegrationRequestStore,
+  OperatorStore,
+} from '../../src/domain/operator/changes.ts'
 import { removeText, setText } from '../../src/domain/operator/texts.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'
 import type { ReadPolicy } from '../../src/domain/policy/policy.ts'

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { readStoreConfig } from '../../src/config/store.ts'
 import { type Context, openContext } from '../../src/context.ts'
-import { putBrand } from '../../src/domain/operator/operator.ts'
+import { putBrand } from '../../src/domain/operator/brands.ts'
 import { password, passwordHash } from './console.ts'
 import { openTestDatabase } from './database.ts'
 import { tester } from './operator.ts'

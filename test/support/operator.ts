@@ -2,7 +2,7 @@ import type { Database } from '../../src/adapters/sqlite/database.ts'
 import { createWrite, storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import type { Actor } from '../../src/domain/ground/audit.ts'
-import type { OperatorStore } from '../../src/domain/operator/operator.ts'
+import type { OperatorStore } from '../../src/domain/operator/changes.ts'
 import type { Brand } from '../../src/domain/texts/brand.ts'
 
 /** Who changes things in tests. */

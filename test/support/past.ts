@@ -2,15 +2,9 @@ import type { Context } from '../../src/context.ts'
 import type { MessageReport } from '../../src/domain/delivery/delivery-reports.ts'
 import { type Channel, mask, type Recipient } from '../../src/domain/ground/contact.ts'
 import { createEventLog } from '../../src/domain/log/event-log-writer.ts'
-import {
-  approveRequest,
-  issueApp,
-  putBrand,
-  registerTemplate,
-  rejectRequest,
-  rotateApp,
-  setBrandStatus,
-} from '../../src/domain/operator/operator.ts'
+import { issueApp, rotateApp } from '../../src/domain/operator/apps.ts'
+import { putBrand, registerTemplate, setBrandStatus } from '../../src/domain/operator/brands.ts'
+import { approveRequest, rejectRequest } from '../../src/domain/operator/requests.ts'
 import {
   type Attempt,
   type LimitStatus,

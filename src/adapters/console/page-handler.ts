@@ -28,15 +28,15 @@ import type {
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { NotifyJobStore } from '../../domain/notify/queue.ts'
-import type { RouteSettings } from '../../domain/operator/destinations.ts'
-import type { PriceStore } from '../../domain/operator/money.ts'
 import type {
   AppStore,
   BrandStore,
   IntegrationRequestStore,
   OperatorPorts,
   OperatorStore,
-} from '../../domain/operator/operator.ts'
+} from '../../domain/operator/changes.ts'
+import type { RouteSettings } from '../../domain/operator/destinations.ts'
+import type { PriceStore } from '../../domain/operator/money.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
 import type { ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'

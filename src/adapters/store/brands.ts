@@ -1,5 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
-import type { BrandStore, Decision } from '../../domain/operator/operator.ts'
+import type { BrandStore, Decision } from '../../domain/operator/changes.ts'
 import { type BrandWithTexts, nameKey } from '../../domain/texts/brand.ts'
 import { BrandTexts, noTexts } from '../../domain/texts/brand-texts.ts'
 import {

@@ -1,7 +1,7 @@
 import { count, desc, eq, max, ne } from 'drizzle-orm'
 import { requestAlert, requestKind } from '../../domain/health/alerts.ts'
 import type { IntegrationRequests } from '../../domain/integration/integration.ts'
-import type { IntegrationRequestStore } from '../../domain/operator/operator.ts'
+import type { IntegrationRequestStore } from '../../domain/operator/changes.ts'
 import { addAlert } from './alerts.ts'
 import type { StoreDatabase } from './database.ts'
 import { run } from './statements.ts'

@@ -3,7 +3,7 @@ import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { Apps } from '../../domain/ground/ports.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import { isAppId, maxApiKeyLength } from '../../domain/limits/credentials.ts'
-import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/operator.ts'
+import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/changes.ts'
 import { cached, type KeyRow, type StoreDatabase } from './database.ts'
 
 export interface KeyStore extends AppStore {

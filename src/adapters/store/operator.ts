@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, inArray, isNull } from 'drizzle-orm'
 import { actorName, requestMailActions } from '../../domain/ground/audit.ts'
-import type { OperatorStore } from '../../domain/operator/operator.ts'
+import type { OperatorStore } from '../../domain/operator/changes.ts'
 import { auditRow } from './audit.ts'
 import { readBrand, saveBrand } from './brands.ts'
 import type { StoreDatabase } from './database.ts'

@@ -19,7 +19,8 @@ import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import type { Brands } from '../texts/brand.ts'
-import { differences, existingBrand } from './operator.ts'
+import { existingBrand } from './brands.ts'
+import { differences } from './changes.ts'
 
 export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
 

@@ -1,5 +1,5 @@
 import type { PolicyStore } from '../policy/policy-store.ts'
-import type { OperatorStore } from './operator.ts'
+import type { OperatorStore } from './changes.ts'
 
 /** Ports whose changes are decided as always, but not stored. */
 export function dryRunOf<Ports extends { readonly operator: OperatorStore; readonly policy: PolicyStore }>(

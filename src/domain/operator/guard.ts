@@ -7,7 +7,7 @@ import { type PumpingStatus, pumpingStatuses } from '../guard/pumping.ts'
 import { effectivePrefixes, type GuardReader, type GuardStatus, guardStatus } from '../guard/status.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
-import { durationIn } from './operator.ts'
+import { durationIn } from './fields.ts'
 
 export type PrefixAction = GuardPrefix['action']
 

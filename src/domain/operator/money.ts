@@ -7,8 +7,10 @@ import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
 import type { PolicyChange } from '../policy/policy-store.ts'
 import { nameKey } from '../texts/brand.ts'
+import { existingBrand } from './brands.ts'
+import type { AppStore } from './changes.ts'
 import { oneOf, type RulePorts } from './destinations.ts'
-import { type AppStore, durationIn, existingBrand } from './operator.ts'
+import { durationIn } from './fields.ts'
 
 export interface PriceStore {
   rows(): Promise<readonly PriceRow[]>

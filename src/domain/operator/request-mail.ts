@@ -7,7 +7,8 @@ import type { Mailer } from '../ground/providers.ts'
 import { minuteMs } from '../ground/time.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { renderMail } from '../texts/emails.ts'
-import { type ChangePorts, noRequest, requestIdOf } from './operator.ts'
+import type { ChangePorts } from './changes.ts'
+import { noRequest, requestIdOf } from './requests.ts'
 
 /** To the contact of an integration request. Plain text with placeholders. */
 export interface RequestMail {

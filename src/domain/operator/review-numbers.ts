@@ -6,7 +6,7 @@ import { dayMs } from '../ground/time.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { activeReviewNumbers, type ReviewNumber } from '../policy/review-number.ts'
 import type { Brands } from '../texts/brand.ts'
-import { existingBrand } from './operator.ts'
+import { existingBrand } from './brands.ts'
 
 export const maxReviewNumbers = 10
 export const maxReviewDays = 90

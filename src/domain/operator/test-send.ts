@@ -33,7 +33,8 @@ import { renderMail } from '../texts/emails.ts'
 import type { MailContent, SmsContent } from '../texts/message-content.ts'
 import type { PreviewSettings } from '../texts/preview.ts'
 import { sampleMail, sampleSms } from '../texts/sample-message.ts'
-import { freshBrand, type OperatorStore, requiredBrand } from './operator.ts'
+import { freshBrand, requiredBrand } from './brands.ts'
+import type { OperatorStore } from './changes.ts'
 import { tagOf } from './texts.ts'
 
 /** A text as a request with these values would send it. */

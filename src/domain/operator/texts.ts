@@ -12,7 +12,8 @@ import {
 } from '../texts/brand-texts.ts'
 import { templateOf } from '../texts/templates.ts'
 import { declarationProblems, type TextBeforeCode, textLimits, textProblems } from '../texts/text-problems.ts'
-import { type ChangePorts, differences, noBrand, refuse } from './operator.ts'
+import { noBrand } from './brands.ts'
+import { type ChangePorts, differences, refuse } from './changes.ts'
 
 /** A text as operators name it. */
 export interface TextRequest extends Pick<TextTarget, 'channel'> {

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { Webhook } from '../../../domain/ground/webhook-events.ts'
 import type { AppScope } from '../../../domain/limits/scope.ts'
-import type { IssuedApp } from '../../../domain/operator/operator.ts'
+import type { IssuedApp } from '../../../domain/operator/changes.ts'
 import {
   Badge,
   Button,

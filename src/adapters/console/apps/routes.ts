@@ -8,7 +8,7 @@ import {
   type ScopeChange,
   scopeSentence,
   setApp,
-} from '../../../domain/operator/operator.ts'
+} from '../../../domain/operator/apps.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext, ScopeForm, ScopeModel } from '../models.ts'
 import { field, orAgain, type PageHandler, shownIn } from '../page-handler.ts'

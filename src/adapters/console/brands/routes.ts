@@ -6,7 +6,7 @@ import {
   putBrand,
   registerTemplate,
   setBrandStatus,
-} from '../../../domain/operator/operator.ts'
+} from '../../../domain/operator/brands.ts'
 import {
   type Brand,
   type BrandStatus,

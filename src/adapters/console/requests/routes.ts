@@ -1,12 +1,12 @@
 import type { Actor } from '../../../domain/ground/audit.ts'
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
-import { approveRequest, rejectRequest, suggestedSlug } from '../../../domain/operator/operator.ts'
 import {
   checkRequestMail,
   defaultRequestMail,
   lastRequestMail,
   type RequestMail,
 } from '../../../domain/operator/request-mail.ts'
+import { approveRequest, rejectRequest, suggestedSlug } from '../../../domain/operator/requests.ts'
 import { done, html } from '../answers.ts'
 import type { ChosenMail, PageContext, RequestMailModel, RequestModel } from '../models.ts'
 import { field, orAgain, type PageHandler, pageLength } from '../page-handler.ts'
