@@ -23,6 +23,7 @@ const parts: Readonly<Record<string, RegExp>> = {
   crashes: /^test\/(?:durability|fuzz|model)\/|^test\/(?:crash|faults|stop|queue)\./,
   gateways: /^test\/adapters\/|^test\/(?:kannel|exim|providers)\./,
   postgres: /^test\/(?:postgres|store)\/|^test\/move\./,
+  api: /^test\/generators\//,
   deploy: /^test\/deploy\//,
   docs: /^test\/docs\//,
   binary: /^test\/(?:release|client)\/|^test\/compiled\./,
@@ -193,6 +194,8 @@ async function runSystemLane(): Promise<void> {
   const files = filesNamed('system').filter((file) => chosen.includes(partOf(file)))
   const onPostgres = chosen.includes('postgres') ? await filesOnPostgres() : []
 
+  if (chosen.includes('api'))
+    await run([process.execPath, 'install', '--frozen-lockfile', '--silent', '--cwd', 'test/generators'])
   let { OTPOST_BINARY: binary = '' } = process.env
   if (binary === '') {
     binary = 'dist/otpost'
