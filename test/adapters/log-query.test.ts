@@ -7,7 +7,7 @@ import {
   readLogQuery,
   timeText,
   unknownIn,
-} from '../../src/adapters/console/log-query.ts'
+} from '../../src/adapters/console/deliveries/query.ts'
 
 test('a CSV cell is never a formula, and quotes what separates cells', () => {
   expect(csvRow(['a', null, undefined, 12, -3, 'LOGIN_OTP'])).toBe('a,,,12,-3,LOGIN_OTP\r\n')

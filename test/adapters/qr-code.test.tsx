@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import jsQr from 'jsqr'
 import { renderToString } from 'preact-render-to-string'
-import { QrCode } from '../../src/adapters/console/qr-code.tsx'
+import { QrCode } from '../../src/adapters/console/account/qr-code.tsx'
 import { newTotpSecret, totpUri } from '../../src/adapters/crypto/totp.ts'
 
 const pixelsEach = 4

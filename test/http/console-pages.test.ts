@@ -1,27 +1,23 @@
 import { describe, expect, test } from 'bun:test'
-import { keyPage } from '../../src/adapters/console/apps/key.tsx'
-import { appScopePage, appsPage } from '../../src/adapters/console/apps/page.tsx'
-import { brandPage, brandsPage } from '../../src/adapters/console/brands/page.tsx'
+import { type KeyModel, keyPage } from '../../src/adapters/console/apps/key.tsx'
+import { type AppsModel, appScopePage, appsPage } from '../../src/adapters/console/apps/page.tsx'
+import { type BrandModel, brandPage, brandsPage } from '../../src/adapters/console/brands/page.tsx'
 import { formOf } from '../../src/adapters/console/brands/routes.ts'
-import { tracePage } from '../../src/adapters/console/deliveries/page.tsx'
+import { callsPage, deliveriesPage, type LogModel } from '../../src/adapters/console/deliveries/log.tsx'
+import { type TraceModel, tracePage } from '../../src/adapters/console/deliveries/page.tsx'
 import { destinationsPage } from '../../src/adapters/console/destinations/page.tsx'
 import { guardPage } from '../../src/adapters/console/guard/page.tsx'
-import { callsPage, deliveriesPage } from '../../src/adapters/console/log.tsx'
-import { previewFragment } from '../../src/adapters/console/messages.tsx'
-import type {
-  AppsModel,
-  BrandModel,
-  KeyModel,
-  LogModel,
-  PageContext,
-  RequestMailModel,
-  RequestModel,
-  RequestsModel,
-  TraceModel,
-} from '../../src/adapters/console/models.ts'
 import { moneyPage } from '../../src/adapters/console/money/page.tsx'
-import { requestPage, requestsPage } from '../../src/adapters/console/requests/page.tsx'
+import type { PageContext } from '../../src/adapters/console/page-context.ts'
+import {
+  type RequestMailModel,
+  type RequestModel,
+  type RequestsModel,
+  requestPage,
+  requestsPage,
+} from '../../src/adapters/console/requests/page.tsx'
 import { testPage } from '../../src/adapters/console/test-send/page.tsx'
+import { previewFragment } from '../../src/adapters/console/texts/messages.tsx'
 import { textPage, textsPage } from '../../src/adapters/console/texts/page.tsx'
 import { webhookPage, webhookSecretPage } from '../../src/adapters/console/webhooks/page.tsx'
 import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'

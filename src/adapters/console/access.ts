@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type ConsolePorts, type CurrentSession, currentSession } from '../../domain/accounts/sessions.ts'
 import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
-import type { Flash } from './models.ts'
+import type { Flash } from './page-context.ts'
 
 type CookieName = 'session' | 'flash' | 'device'
 

@@ -1,12 +1,15 @@
 /** @jsxImportSource preact */
+
 import { type ComponentChildren, type ComponentProps, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { hasRole, type Role } from '../../domain/accounts/accounts.ts'
+import type { AuditFilters, AuditRecord } from '../../domain/ground/audit.ts'
 import {
   Brandmark,
   Button,
   classes,
   document,
+  ExactTime,
   Icon,
   type IconName,
   LinkButton,
@@ -16,7 +19,7 @@ import {
 } from '../pages/components.tsx'
 import { counted } from '../pages/words.ts'
 import { accessTo } from './form-access.ts'
-import type { PageContext } from './models.ts'
+import type { PageContext } from './page-context.ts'
 
 type Section =
   | 'overview'
@@ -488,4 +491,35 @@ export function Pager({ first, newer = null, next, nextTitle = 'Older' }: PagerP
       {next && <LinkButton href={next}>{nextTitle}</LinkButton>}
     </nav>
   )
+}
+
+/** A masked recipient; phone numbers get a plus sign. */
+export function withPlus(masked: string): string {
+  return /^\d+\*+\d+$/.test(masked) ? `+${masked}` : masked
+}
+
+/** When an entry was set, and who set it, with a link to the audit log. */
+export function SetBy({ id, at, actor }: Pick<AuditRecord, 'id' | 'at' | 'actor'>) {
+  return (
+    <span class="two-lines">
+      <a href={`/admin/audit?before=${id + 1}`}>
+        <ExactTime at={at} toMinute />
+      </a>
+      <small>
+        <bdi class="breaks">{actor.name}</bdi>
+      </small>
+    </span>
+  )
+}
+
+/** @param place `before` or `after` an entry */
+export function auditUrl(filters: AuditFilters, place: Readonly<Record<string, number>> = {}): string {
+  const { group, actorName, target, withoutSignIns } = filters
+  const query = new URLSearchParams()
+  if (group !== undefined) query.set('group', group)
+  if (actorName !== undefined) query.set('by', actorName)
+  if (target !== undefined) query.set('target', target)
+  if (withoutSignIns) query.set('hide', 'sign-ins')
+  for (const [name, id] of Object.entries(place)) query.set(name, String(id))
+  return `/admin/audit${query.size === 0 ? '' : `?${query}`}`
 }

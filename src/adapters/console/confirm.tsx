@@ -1,7 +1,17 @@
 /** @jsxImportSource preact */
+
 import { Card, consolePage, Form, PasskeyForm, Problem } from './components.tsx'
-import type { ConfirmModel, PageContext } from './models.ts'
+import type { PageContext } from './page-context.ts'
 import { CodeForms, UserName } from './sessions/page.tsx'
+
+export interface ConfirmModel {
+  readonly action: string
+  readonly fields: readonly (readonly [name: string, value: string])[]
+  readonly by: 'code' | 'password' | 'link' | null
+  /** The options of the browser's call, in JSON. */
+  readonly passkey: string | null
+  readonly problem: string | null
+}
 
 /** Submits the rejected form again, with a proof that its person is still there. */
 export function confirmPage(

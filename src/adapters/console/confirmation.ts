@@ -10,7 +10,7 @@ import { Failure } from '../../domain/ground/failures.ts'
 import type { Log } from '../../domain/ground/ports.ts'
 import { counted } from '../pages/words.ts'
 import type { Visit } from './access.ts'
-import type { ConfirmModel } from './models.ts'
+import type { ConfirmModel } from './confirm.tsx'
 
 /** The fields of the page that asks for a confirmation. The other fields are those of the form that waits for it. */
 const prefix = 'confirm-'

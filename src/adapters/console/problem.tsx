@@ -1,7 +1,15 @@
 /** @jsxImportSource preact */
+
 import { LinkButton, rich } from '../pages/components.tsx'
 import { consolePage, signedOutPage } from './components.tsx'
-import type { PageContext, ProblemModel } from './models.ts'
+import type { PageContext } from './page-context.ts'
+
+export interface ProblemModel {
+  readonly status: number
+  readonly title: string
+  readonly text: string
+  readonly hasLogin?: boolean
+}
 
 export function problemPage(pageContext: PageContext | null, model: ProblemModel): string {
   const words = (

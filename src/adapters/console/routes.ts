@@ -1,20 +1,21 @@
 import type { ContextOf } from '../../domain/request/request-context.ts'
 import { accountRoutes } from './account/routes.ts'
 import { appRoutes } from './apps/routes.ts'
+import { auditRoutes } from './audit/routes.ts'
 import { brandRoutes } from './brands/routes.ts'
 import { deliveryRoutes } from './deliveries/routes.ts'
 import { destinationRoutes } from './destinations/routes.ts'
 import { guardRoutes } from './guard/routes.ts'
-import { liveRoutes } from './live-route.ts'
 import { moneyRoutes } from './money/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
+import { overviewRoutes } from './overview/routes.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from './page-handler.ts'
 import { queueRoutes } from './queue/routes.ts'
 import { requestRoutes } from './requests/routes.ts'
 import { reviewNumberRoutes } from './review-numbers/routes.ts'
 import { searchRoutes } from './search/routes.ts'
-import { serverRoutes } from './server-routes.ts'
 import { sessionRoutes } from './sessions/routes.ts'
+import { settingsRoutes } from './settings/routes.ts'
 import { testRoutes } from './test-send/routes.ts'
 import { textRoutes } from './texts/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -38,8 +39,9 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   guardRoutes(pageHandler)
   reviewNumberRoutes(pageHandler)
   searchRoutes(pageHandler)
-  serverRoutes(pageHandler)
-  liveRoutes(pageHandler)
+  overviewRoutes(pageHandler)
+  auditRoutes(pageHandler)
+  settingsRoutes(pageHandler)
   pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes
 }

@@ -1,11 +1,23 @@
 /** @jsxImportSource preact */
+
 import { type Account, isSetUp } from '../../../domain/accounts/accounts.ts'
 import { Button, Facts, LinkButton, Time } from '../../pages/components.tsx'
 import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, PasskeyForm, Problem, Table } from '../components.tsx'
-import type { AccountModel, OwnAccountModel, PageContext } from '../models.ts'
-import { QrCode } from '../qr-code.tsx'
+import type { PageContext } from '../page-context.ts'
 import { UserName } from '../sessions/page.tsx'
+import { QrCode } from './qr-code.tsx'
+
+export interface OwnAccountModel {
+  readonly account: Account
+  /** A new secret: encrypted, and as an app reads it. `isTried`: with a code that was rejected. */
+  readonly app: { readonly secret: string; readonly uri: string; readonly isTried: boolean }
+  /** The options of the browser's call, in JSON. */
+  readonly passkey: string
+  readonly problem: string | null
+}
+
+export type AccountModel = OwnAccountModel | { readonly account: null }
 
 export function accountPage(pageContext: PageContext, model: AccountModel): string {
   const title = pageContext.person.isSetUp ? 'Your account' : 'Set up your account'

@@ -1,9 +1,23 @@
 /** @jsxImportSource preact */
+
 import { clientSnippet } from '../../pages/client-snippet.ts'
 import { curl, LinkButton, Snippet } from '../../pages/components.tsx'
 import { Card, consolePage } from '../components.tsx'
-import type { KeyModel, PageContext } from '../models.ts'
-import { RequestMailCard } from '../requests/page.tsx'
+import type { PageContext } from '../page-context.ts'
+import { RequestMailCard, type RequestMailModel } from '../requests/page.tsx'
+
+export interface KeyModel {
+  readonly appId: string
+  readonly apiKey: string
+  /** Created with the key; null: none. */
+  readonly brandSlug: string | null
+  /** The only brand of the app. */
+  readonly brandId: string | null
+  readonly hasOther: boolean
+  readonly origin: string
+  /** An e-mail that was not sent. */
+  readonly mail: RequestMailModel | null
+}
 
 /** The only page with a whole API key. */
 export function keyPage(

@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
+
 import type { Webhook } from '../../../domain/ground/webhook-events.ts'
 import type { AppScope } from '../../../domain/limits/scope.ts'
 import type { IssuedApp } from '../../../domain/operator/changes.ts'
+import type { Brand } from '../../../domain/texts/brand.ts'
 import {
   Badge,
   Button,
@@ -15,10 +17,43 @@ import {
   Time,
 } from '../../pages/components.tsx'
 import { count } from '../../pages/words.ts'
-import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
-import type { AppScopeModel, AppsModel, PageContext, ScopeModel } from '../models.ts'
-import { auditUrl } from '../parts.tsx'
+import { auditUrl, Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
 import { WebhookState, webhookPath } from '../webhooks/page.tsx'
+
+export interface ScopeForm {
+  readonly anyBrand: boolean
+  readonly brands: readonly string[]
+  readonly operations: readonly string[]
+  /** Empty: GLOBAL_LIMIT_PER_MINUTE. */
+  readonly perMinute: string
+}
+
+export interface ScopeModel {
+  readonly form: ScopeForm
+  /** The form's initial values as JSON, which it sends back. */
+  readonly was: string
+  readonly brands: readonly Brand[]
+}
+
+export interface AppsModel {
+  readonly apps: readonly IssuedApp[]
+  readonly configured: readonly string[]
+  readonly scopeOf: (appId: string) => AppScope
+  readonly webhookOf: (appId: string) => Webhook | undefined
+  /** Who revoked all its keys. Undefined: not among the latest entries of the audit log. */
+  readonly revokerOf: (appId: string) => string | undefined
+  /** Of the form for a new app. */
+  readonly appId: string
+  readonly scope: ScopeModel
+  readonly problem: string | null
+}
+
+export interface AppScopeModel {
+  readonly appId: string
+  readonly scope: ScopeModel
+  readonly problem: string | null
+}
 
 type Key = IssuedApp['keys'][number]
 

@@ -10,9 +10,9 @@ import {
   setApp,
 } from '../../../domain/operator/apps.ts'
 import { done, html } from '../answers.ts'
-import type { PageContext, ScopeForm, ScopeModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
-import { appScopePage, appsPage } from './page.tsx'
+import { appScopePage, appsPage, type ScopeForm, type ScopeModel } from './page.tsx'
 
 const latestRevocations = 1000
 

@@ -1,10 +1,25 @@
 /** @jsxImportSource preact */
-import { type AuditAction, type AuditRecord, auditGroups } from '../../../domain/ground/audit.ts'
+
+import {
+  type AuditAction,
+  type AuditFilters,
+  type AuditRecord,
+  auditGroups,
+} from '../../../domain/ground/audit.ts'
 import { Button, Choice, Empty, ExactTime, Field, Select } from '../../pages/components.tsx'
 import { appHref } from '../apps/page.tsx'
-import { Card, consolePage, Pager, Table } from '../components.tsx'
-import type { AuditModel, PageContext } from '../models.ts'
-import { auditUrl } from '../parts.tsx'
+import { auditUrl, Card, consolePage, Pager, Table } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
+
+export interface AuditModel {
+  readonly filters: AuditFilters
+  /** E-mail addresses of accounts. */
+  readonly people: readonly string[]
+  readonly records: readonly AuditRecord[]
+  /** Ids. Null: there are no newer or older entries. */
+  readonly newer: number | null
+  readonly next: number | null
+}
 
 const actions: Readonly<Record<AuditAction, string>> = {
   'brand.created': 'Brand created',

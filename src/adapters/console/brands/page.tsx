@@ -1,14 +1,47 @@
 /** @jsxImportSource preact */
-import { type Brand, type BrandStatus, ownTemplateKeys } from '../../../domain/texts/brand.ts'
+
+import {
+  type Brand,
+  type BrandStatus,
+  type BrandWithTexts,
+  ownTemplateKeys,
+} from '../../../domain/texts/brand.ts'
 import type { Preview } from '../../../domain/texts/preview.ts'
 import { notifyTemplateKeys, partsOf } from '../../../domain/texts/templates.ts'
-import { Badge, Choice, Empty, Field, FieldGroup, LinkButton, Snippet } from '../../pages/components.tsx'
+import {
+  Badge,
+  Choice,
+  Empty,
+  Field,
+  FieldGroup,
+  LinkButton,
+  Snippet,
+  type Tone,
+} from '../../pages/components.tsx'
 import { Card, consolePage, Form, FormLink, Problems, Table } from '../components.tsx'
-import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from '../messages.tsx'
-import type { BrandModel, PageContext } from '../models.ts'
-import { BrandStatusBadge } from '../parts.tsx'
+import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
+import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from '../texts/messages.tsx'
 import { textPath, textsPath } from '../texts/page.tsx'
+
+export type BrandForm = Pick<
+  Brand,
+  'slug' | 'displayName' | 'notifyTemplates' | 'dltEnabled' | 'loginIdEnabled' | 'lang'
+> &
+  // `dltAllowList` has one entry per line.
+  Readonly<Record<'domain' | 'entityId' | 'androidHash' | 'logoUrl' | 'color' | 'dltAllowList', string>>
+
+export interface BrandModel {
+  /** Null: a new brand. */
+  readonly brand: BrandWithTexts | null
+  readonly form: BrandForm
+  /** The form's initial values as JSON, which it sends back. */
+  readonly was: string
+  readonly problems: readonly string[]
+  readonly nextStatuses: readonly BrandStatus[]
+  readonly previews: readonly Preview[]
+  readonly providers: readonly string[]
+}
 
 export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): string {
   return consolePage(
@@ -340,4 +373,10 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
       {brand !== null && <Registration brand={brand} of={templateKey} providers={model.providers} />}
     </Card>
   )
+}
+
+const brandTones: Readonly<Record<BrandStatus, Tone>> = { pending: 'warn', active: 'good', suspended: 'bad' }
+
+export function BrandStatusBadge({ status }: { status: BrandStatus }) {
+  return <Badge tone={brandTones[status]}>{status}</Badge>
 }

@@ -20,11 +20,11 @@ import { notifyTemplateOf } from '../../../domain/texts/notify-texts.ts'
 import { previewOf, previewsOf } from '../../../domain/texts/preview.ts'
 import { templateOf } from '../../../domain/texts/templates.ts'
 import { done, html } from '../answers.ts'
-import { pathOf, previewFragment } from '../messages.tsx'
-import type { BrandForm, PageContext } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, linesOf, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
+import { pathOf, previewFragment } from '../texts/messages.tsx'
 import { textPath } from '../texts/page.tsx'
-import { brandPage, brandsPage, exampleName } from './page.tsx'
+import { type BrandForm, brandPage, brandsPage, exampleName } from './page.tsx'
 
 export function brandRoutes({ get, post, ports, settings, missing }: PageHandler): void {
   get('/admin/brands', async (_, pageContext) => html(brandsPage(pageContext, await ports.brands.list())))

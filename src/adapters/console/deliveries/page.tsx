@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+
 import type { ComponentChildren } from 'preact'
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { countryName, countryWords } from '../../../domain/delivery/destination.ts'
@@ -21,10 +22,21 @@ import {
   type Tone,
 } from '../../pages/components.tsx'
 import { elapsed } from '../../pages/words.ts'
-import { Card, consolePage, Drawing } from '../components.tsx'
-import { channelNames } from '../log-query.ts'
-import type { PageContext, TraceModel } from '../models.ts'
-import { callPaths, DeliveryBadge, requestsTo, shortId, withPlus } from '../parts.tsx'
+import { Card, consolePage, Drawing, withPlus } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
+import { callPaths, DeliveryBadge, requestsTo, shortId } from './log.tsx'
+import { channelNames } from './query.ts'
+
+export interface TraceModel {
+  readonly trace: RequestTrace
+  readonly deliveries: readonly Delivery[]
+  /** The output of `otpost explain`. */
+  readonly lines: readonly string[]
+  /** Those that block such a number now, by their place on the page Destinations. */
+  readonly blockers: readonly number[]
+  /** Blocked now in the country of the number, with `+`. Empty also if the guard did not object. */
+  readonly blockedPrefixes: readonly string[]
+}
 
 const mostPrefixes = 5
 

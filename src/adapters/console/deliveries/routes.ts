@@ -15,19 +15,10 @@ import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import { otpLanguages } from '../../../domain/texts/otp-texts.ts'
 import { templateKeys } from '../../../domain/texts/templates.ts'
 import { csvDownload, html, seeOther } from '../answers.ts'
-import { callsPage, deliveriesPage } from '../log.tsx'
-import {
-  type Columns,
-  csvOf,
-  filtersInForce,
-  logUrl,
-  readLogQuery,
-  readPlace,
-  unknownIn,
-} from '../log-query.ts'
-import type { LogModel } from '../models.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
+import { callsPage, deliveriesPage, type LogModel } from './log.tsx'
 import { tracePage } from './page.tsx'
+import { type Columns, csvOf, filtersInForce, logUrl, readLogQuery, readPlace, unknownIn } from './query.ts'
 
 export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): void {
   const { eventLog } = ports

@@ -1,13 +1,19 @@
-import type { AuthoredRule } from '../../../domain/delivery/destination.ts'
 /** @jsxImportSource preact */
 import {
+  type AuthoredRule,
   countryName,
   countryWords,
   type DestinationAction,
   kindInWords,
 } from '../../../domain/delivery/destination.ts'
 import { unknownCountry } from '../../../domain/guard/bucket.ts'
-import { decisionWords, ruleName, ruleWords } from '../../../domain/operator/destinations.ts'
+import type { CountryCodes } from '../../../domain/guard/counts.ts'
+import {
+  type CheckedDestination,
+  decisionWords,
+  ruleName,
+  ruleWords,
+} from '../../../domain/operator/destinations.ts'
 import {
   Badge,
   Button,
@@ -20,9 +26,45 @@ import {
   type Tone,
 } from '../../pages/components.tsx'
 import { count, percent } from '../../pages/words.ts'
-import { Card, consolePage, Form, Notice, Problem, Table } from '../components.tsx'
-import type { DestinationsModel, PageContext } from '../models.ts'
-import { SetBy } from '../parts.tsx'
+import { Card, consolePage, Form, Notice, Problem, SetBy, Table } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
+
+export interface DestinationForm {
+  readonly rule: string
+  readonly action: string
+  /** A slug. Empty: all brands. */
+  readonly brand: string
+  readonly providers: readonly string[]
+  readonly sender: string
+  /** Empty: as OTP_SMS_MODE says. */
+  readonly route: string
+  readonly isGroup: boolean
+}
+
+export interface DestinationsModel {
+  readonly rules: readonly AuthoredRule[]
+  readonly countries: readonly CountryCodes[]
+  /** Slugs. */
+  readonly brands: readonly string[]
+  /** Names of the server's providers. */
+  readonly providers: readonly string[]
+  readonly hasTemplateRoute: boolean
+  readonly form: DestinationForm
+  readonly problems: readonly string[]
+  readonly check: {
+    /** As entered. */
+    readonly number: string
+    readonly brand: string
+    readonly result:
+      | (CheckedDestination & {
+          readonly formatted: string
+          /** What its entry for the number does. */
+          readonly guard: string | null
+        })
+      | null
+    readonly problem: string | null
+  }
+}
 
 const tones: Readonly<Record<DestinationAction, Tone>> = { allow: 'good', monitor: 'warn', block: 'bad' }
 

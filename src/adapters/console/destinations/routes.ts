@@ -8,9 +8,9 @@ import {
 } from '../../../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../../../domain/operator/guard.ts'
 import { done, html } from '../answers.ts'
-import type { DestinationForm, DestinationsModel, PageContext } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler, withoutCommands } from '../page-handler.ts'
-import { destinationsPage } from './page.tsx'
+import { type DestinationForm, type DestinationsModel, destinationsPage } from './page.tsx'
 
 export function destinationRoutes({ get, post, ports, settings }: PageHandler): void {
   const { isCountry, routes, smsCountries } = settings

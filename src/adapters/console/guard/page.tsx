@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import { countryName } from '../../../domain/delivery/destination.ts'
+import type { AuditRecord } from '../../../domain/ground/audit.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
 import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
 import type { GuardTotals } from '../../../domain/guard/counts.ts'
@@ -10,7 +12,7 @@ import {
   pumpingRate,
   pumpingState,
 } from '../../../domain/guard/pumping.ts'
-import type { BucketStatus, PrefixStatus } from '../../../domain/guard/status.ts'
+import type { BucketStatus, GuardStatus, PrefixStatus } from '../../../domain/guard/status.ts'
 import { guardDecision } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import {
@@ -25,10 +27,26 @@ import {
   type Tone,
 } from '../../pages/components.tsx'
 import { count, counted, percent } from '../../pages/words.ts'
-import { Card, consolePage, Form, LiveBar, Problem, Table } from '../components.tsx'
-import { logUrl } from '../log-query.ts'
-import type { GuardModel, PageContext } from '../models.ts'
-import { SetBy, withPlus } from '../parts.tsx'
+import { Card, consolePage, Form, LiveBar, Problem, SetBy, Table, withPlus } from '../components.tsx'
+import { logUrl } from '../deliveries/query.ts'
+import type { PageContext } from '../page-context.ts'
+
+export interface GuardModel {
+  readonly status: GuardStatus
+  /** Requests that were denied or recorded, newest first. */
+  readonly requests: readonly RequestTrace[]
+  /** Who allowed and blocked prefixes, newest first. */
+  readonly changes: readonly AuditRecord[]
+  readonly form: GuardForm
+  readonly problem: string | null
+  readonly formatPrefix: (digits: string) => string
+}
+
+export interface GuardForm {
+  readonly prefix: string
+  readonly action: string
+  readonly duration: string
+}
 
 const mostPrefixes = 200
 const mostCountries = 30

@@ -8,9 +8,9 @@ import {
 } from '../../../domain/operator/guard.ts'
 import { utc } from '../../pages/words.ts'
 import { done, html } from '../answers.ts'
-import type { GuardForm, PageContext } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
-import { guardPage } from './page.tsx'
+import { type GuardForm, guardPage } from './page.tsx'
 
 const mostRequests = 20
 

@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import { countryWords } from '../../../domain/delivery/destination.ts'
+import type { Alert } from '../../../domain/ground/alert.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
@@ -8,7 +10,9 @@ import {
   type SpendingPeriod,
   spendBy,
   spendingPeriods,
+  type spendingSpan,
 } from '../../../domain/money/spending.ts'
+import type { BudgetRequest } from '../../../domain/operator/money.ts'
 import {
   Badge,
   Button,
@@ -22,7 +26,22 @@ import {
 } from '../../pages/components.tsx'
 import { percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
-import type { MoneyModel, PageContext } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
+
+export interface MoneyModel {
+  readonly budgets: readonly BudgetStatus[]
+  /** Of the prices. */
+  readonly currency: string
+  readonly isBuiltIn: boolean
+  readonly period: SpendingPeriod
+  readonly span: ReturnType<typeof spendingSpan>
+  /** In that time. */
+  readonly spending: readonly DaySpend[]
+  /** Newest first. */
+  readonly alerts: readonly Alert[]
+  readonly form: BudgetRequest
+  readonly problem: string | null
+}
 
 const periodNames: Readonly<Record<SpendingPeriod, string>> = {
   today: 'Today',

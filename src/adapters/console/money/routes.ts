@@ -9,7 +9,7 @@ import {
   setBudget,
 } from '../../../domain/operator/money.ts'
 import { done, html } from '../answers.ts'
-import type { PageContext } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
 import { moneyPage } from './page.tsx'
 

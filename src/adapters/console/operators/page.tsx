@@ -1,9 +1,23 @@
 /** @jsxImportSource preact */
+
 import { type Account, isSetUp, roles } from '../../../domain/accounts/accounts.ts'
 import { Badge, Button, Empty, LinkButton, Time } from '../../pages/components.tsx'
 import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
-import type { InvitationModel, OperatorsModel, PageContext } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
+
+export interface OperatorsModel {
+  readonly accounts: readonly Account[]
+  readonly email: string
+  readonly role: string
+  readonly problem: string | null
+}
+
+export interface InvitationModel {
+  readonly email: string
+  /** Shown once. */
+  readonly link: string
+}
 
 export function operatorsPage(
   pageContext: PageContext,

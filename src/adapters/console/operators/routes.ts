@@ -7,7 +7,7 @@ import {
   setRole,
 } from '../../../domain/accounts/account-changes.ts'
 import { done, html } from '../answers.ts'
-import type { PageContext } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
 import { invitationPage, operatorsPage } from './page.tsx'
 

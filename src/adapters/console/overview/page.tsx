@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+
 import { type ComponentChildren, Fragment } from 'preact'
 import { hourMs } from '../../../domain/ground/time.ts'
 import { type DeliveryFilter, errorClasses } from '../../../domain/log/log-search.ts'
@@ -15,12 +16,11 @@ import {
 } from '../../../domain/log/statistics.ts'
 import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
-import { Card, consolePage, Drawing, FormLink, LiveBar, Table } from '../components.tsx'
-import { concernsOf, isIdle, limitNames, periodWords } from '../concerns.ts'
-import { Count, spanOf } from '../counts.tsx'
-import type { OverviewModel, PageContext } from '../models.ts'
-import { withPlus } from '../parts.tsx'
+import { Card, consolePage, Drawing, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
+import { concernsOf, isIdle, limitNames, type OverviewModel, periodWords } from './concerns.ts'
+import { Count, spanOf } from './counts.tsx'
 
 const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
 

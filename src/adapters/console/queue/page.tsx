@@ -1,12 +1,11 @@
-import type { JobState } from '../../../domain/ground/notify-job.ts'
 /** @jsxImportSource preact */
+import type { JobState } from '../../../domain/ground/notify-job.ts'
 import type { ListedJob } from '../../../domain/notify/queue.ts'
 import { mostListedJobs } from '../../../domain/operator/queue.ts'
 import { Badge, Button, Time, type Tone } from '../../pages/components.tsx'
 import { count } from '../../pages/words.ts'
-import { Card, consolePage, Form, Table } from '../components.tsx'
-import type { PageContext } from '../models.ts'
-import { withPlus } from '../parts.tsx'
+import { Card, consolePage, Form, Table, withPlus } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
 
 export interface QueueModel {
   readonly jobs: readonly ListedJob[]

@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import type { ComponentChildren } from 'preact'
+import type { AuditRecord } from '../../../domain/ground/audit.ts'
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
 import type { RequestMail } from '../../../domain/operator/request-mail.ts'
 import {
@@ -15,9 +17,41 @@ import {
   Time,
 } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Notice, Pager, Problem, Table } from '../components.tsx'
-import { channelNames } from '../log-query.ts'
-import type { ChosenMail, PageContext, RequestMailModel, RequestModel, RequestsModel } from '../models.ts'
-import { MailLink, WebLink } from '../parts.tsx'
+import { channelNames } from '../deliveries/query.ts'
+import type { PageContext } from '../page-context.ts'
+
+export interface RequestsModel {
+  readonly pending: readonly IntegrationRequestRecord[]
+  readonly decided: readonly IntegrationRequestRecord[]
+  readonly origin: string
+  readonly isLater: boolean
+  readonly next: number | null
+}
+
+export interface RequestModel {
+  readonly request: IntegrationRequestRecord
+  readonly appId: string
+  readonly brandSlug: string
+  readonly reason: string
+  /** Of each form. */
+  readonly mails: Readonly<Record<'approved' | 'rejected', ChosenMail>>
+  readonly mailerName: string
+  readonly problem: string | null
+  /** Null: the request is pending. */
+  readonly mail: RequestMailModel | null
+}
+
+export interface ChosenMail extends RequestMail {
+  readonly isChosen: boolean
+}
+
+/** Of a decided request. */
+export interface RequestMailModel extends RequestMail {
+  readonly request: IntegrationRequestRecord
+  readonly mailerName: string
+  readonly last: AuditRecord | null
+  readonly problem: string | null
+}
 
 export function requestsPage(
   pageContext: PageContext,
@@ -349,4 +383,24 @@ function requestLine(origin: string): string {
     brandName: 'Acme',
     useCase: 'Sign-in codes',
   })
+}
+
+/** A URL from a caller. Only http(s) becomes a link. */
+export function WebLink({ url }: { url: string }) {
+  if (!/^https?:\/\//i.test(url)) return <bdi>{url}</bdi>
+  return (
+    <a href={url} rel="noopener noreferrer nofollow">
+      <bdi>{url}</bdi>
+    </a>
+  )
+}
+
+/** Escapes `?` and `&`, which mail programs read as header fields. */
+export function MailLink({ address }: { address: string }) {
+  const href = `mailto:${encodeURIComponent(address).replace('%40', '@')}`
+  return (
+    <a href={href}>
+      <bdi>{address}</bdi>
+    </a>
+  )
 }

@@ -8,9 +8,15 @@ import {
 } from '../../../domain/operator/request-mail.ts'
 import { approveRequest, rejectRequest, suggestedSlug } from '../../../domain/operator/requests.ts'
 import { done, html } from '../answers.ts'
-import type { ChosenMail, PageContext, RequestMailModel, RequestModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler, pageLength } from '../page-handler.ts'
-import { requestPage, requestsPage } from './page.tsx'
+import {
+  type ChosenMail,
+  type RequestMailModel,
+  type RequestModel,
+  requestPage,
+  requestsPage,
+} from './page.tsx'
 
 export function requestRoutes({
   get,

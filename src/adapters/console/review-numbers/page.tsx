@@ -1,10 +1,27 @@
 /** @jsxImportSource preact */
+
 import { maxReviewDays, maxReviewNumbers, untilWords } from '../../../domain/operator/review-numbers.ts'
 import type { ReviewNumber } from '../../../domain/policy/review-number.ts'
 import { Button, Field, Select, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
-import type { PageContext, ReviewNumbersModel } from '../models.ts'
-import { withPlus } from '../parts.tsx'
+import { Card, consolePage, Form, Problem, Table, withPlus } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
+
+export interface ReviewNumberForm {
+  readonly phone: string
+  readonly brand: string
+  readonly until: string
+}
+
+export interface ReviewNumbersModel {
+  /** Active ones. */
+  readonly numbers: readonly ReviewNumber[]
+  /** Slugs. */
+  readonly brands: readonly string[]
+  readonly form: ReviewNumberForm
+  /** Of the number that was added. */
+  readonly code: { readonly code: string; readonly number: ReviewNumber } | null
+  readonly problem: string | null
+}
 
 export function reviewNumbersPage(pageContext: PageContext, model: ReviewNumbersModel): string {
   const { numbers, code } = model

@@ -1,9 +1,9 @@
 import { addReviewNumber, removeReviewNumberOf } from '../../../domain/operator/review-numbers.ts'
 import { activeReviewNumbers } from '../../../domain/policy/review-number.ts'
 import { done, html } from '../answers.ts'
-import type { PageContext, ReviewNumberForm, ReviewNumbersModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
-import { reviewNumbersPage } from './page.tsx'
+import { type ReviewNumberForm, type ReviewNumbersModel, reviewNumbersPage } from './page.tsx'
 
 export function reviewNumberRoutes({ get, post, ports, settings }: PageHandler): void {
   const { contacts } = settings

@@ -1,7 +1,22 @@
 /** @jsxImportSource preact */
+
 import { ExactTime } from '../../pages/components.tsx'
 import { Card, consolePage, Table } from '../components.tsx'
-import type { PageContext, SearchModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
+
+export interface SearchModel {
+  /** As entered. Empty: none. */
+  readonly query: string
+  readonly hits: readonly {
+    readonly title: string
+    readonly detail: string
+    readonly href: string
+    /** Of a request. */
+    readonly at?: number
+  }[]
+  /** Earlier requests were not searched by reference and message ID. Null: all were. */
+  readonly since: number | null
+}
 
 export function searchPage(pageContext: PageContext, { query, hits, since }: SearchModel): string {
   const unread = since !== null && (

@@ -1,11 +1,10 @@
 import { isRequestId } from '../../../domain/request/request-context.ts'
 import { html, seeOther } from '../answers.ts'
 import { appHref } from '../apps/page.tsx'
-import { logUrl } from '../log-query.ts'
-import type { SearchModel } from '../models.ts'
+import { withPlus } from '../components.tsx'
+import { logUrl } from '../deliveries/query.ts'
 import { field, type PageHandler } from '../page-handler.ts'
-import { withPlus } from '../parts.tsx'
-import { searchPage } from './page.tsx'
+import { type SearchModel, searchPage } from './page.tsx'
 
 type Hit = SearchModel['hits'][number]
 

@@ -2,7 +2,22 @@
 import type { ComponentChildren } from 'preact'
 import { rich } from '../../pages/components.tsx'
 import { PasskeyForm, Problem, signedOutPage } from '../components.tsx'
-import type { CodeModel, LoginModel } from '../models.ts'
+
+export interface LoginModel {
+  /** Whether someone can sign in with an e-mail address. */
+  readonly hasAccounts: boolean
+  readonly hasShared: boolean
+  /** The options of the browser's call, in JSON. */
+  readonly passkey: string | null
+  readonly email: string
+  readonly problem: string | null
+}
+
+export interface CodeModel {
+  /** The proof of the first step. */
+  readonly next: string
+  readonly problem: string | null
+}
 
 export function loginPage({ hasAccounts, hasShared, passkey, email, problem }: LoginModel): string {
   return signedOutPage(

@@ -1,9 +1,25 @@
 import type { SettingInForce } from '../../../config/settings.ts'
+import type { ConsoleSession } from '../../../domain/accounts/sessions.ts'
 /** @jsxImportSource preact */
 import { Badge, Button, Facts, Time } from '../../pages/components.tsx'
 import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, Table } from '../components.tsx'
-import type { PageContext, SessionRow, SettingsModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
+
+export interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
+  readonly id: string
+  /** The person's e-mail address. */
+  readonly person: string | null
+  readonly mayEnd: boolean
+  readonly isOwn: boolean
+}
+
+export interface SettingsModel {
+  readonly settings: readonly SettingInForce[]
+  readonly sessions: readonly SessionRow[]
+  readonly databaseName: string
+  readonly bun: string
+}
 
 export function settingsPage(pageContext: PageContext, model: SettingsModel): string {
   const given = model.settings.filter(({ source }) => source !== 'default')

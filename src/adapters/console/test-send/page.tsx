@@ -1,8 +1,18 @@
 /** @jsxImportSource preact */
+import type { ProviderHealth } from '../../../domain/log/statistics.ts'
+import type { Brand } from '../../../domain/texts/brand.ts'
 import { Field, Select } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Problem } from '../components.tsx'
-import { channelNames } from '../log-query.ts'
-import type { PageContext, TestModel } from '../models.ts'
+import { channelNames } from '../deliveries/query.ts'
+import type { PageContext } from '../page-context.ts'
+
+export interface TestModel {
+  readonly form: Readonly<Record<'to' | 'provider' | 'brand' | 'template' | 'lang', string>>
+  readonly providers: readonly Pick<ProviderHealth, 'name' | 'channel'>[]
+  readonly brands: readonly Pick<Brand, 'slug' | 'displayName'>[]
+  readonly templates: readonly string[]
+  readonly problem: string | null
+}
 
 export function testPath(preset: Partial<Omit<TestModel['form'], 'to'>>): string {
   return `/admin/test?${new URLSearchParams(preset)}`

@@ -2,9 +2,9 @@ import { testResult } from '../../../domain/operator/test-send.ts'
 import { ownTemplateKeys } from '../../../domain/texts/brand.ts'
 import { templateKeys } from '../../../domain/texts/templates.ts'
 import { html, seeOther } from '../answers.ts'
-import type { PageContext, TestModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
-import { testPage } from './page.tsx'
+import { type TestModel, testPage } from './page.tsx'
 
 const path = '/admin/test'
 

@@ -1,18 +1,61 @@
 /** @jsxImportSource preact */
+
 import { renderToString } from 'preact-render-to-string'
-import { type AuditRecord, actorName } from '../../../domain/ground/audit.ts'
+import { type Actor, type AuditRecord, actorName } from '../../../domain/ground/audit.ts'
+import type { Channel } from '../../../domain/ground/contact.ts'
 import { inWords } from '../../../domain/operator/texts.ts'
 import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/texts/brand.ts'
-import { registrationKeyOf, type TextTarget } from '../../../domain/texts/brand-texts.ts'
-import type { DraftPreview } from '../../../domain/texts/drafts.ts'
+import { type BrandText, registrationKeyOf, type TextTarget } from '../../../domain/texts/brand-texts.ts'
+import type { DraftPreview, TextParts } from '../../../domain/texts/drafts.ts'
 import { isOtpKey, otpLanguages } from '../../../domain/texts/otp-texts.ts'
 import { templateKeys } from '../../../domain/texts/templates.ts'
 import { Badge, Button, Field, FieldGroup, rich, Select, Time } from '../../pages/components.tsx'
 import { Changes } from '../audit/page.tsx'
 import { Card, consolePage, Form, FormLink, Notice, Problem, Problems, Table } from '../components.tsx'
-import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from '../messages.tsx'
-import type { PageContext, TextModel, TextRow, TextsModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
+import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
+
+/** A text that the brand sends. */
+export interface TextRow extends TextTarget {
+  readonly text: string
+  /** Null: built in. */
+  readonly own: BrandText | null
+  /** Who set it. Null: not among the latest audit entries. */
+  readonly actor: Actor | null
+}
+
+export interface TextsModel {
+  readonly brand: BrandWithTexts
+  readonly rows: readonly TextRow[]
+  /** Of a text in another language. `template` is a key and a channel. */
+  readonly form: { readonly template: string; readonly lang: string }
+  readonly problem: string | null
+}
+
+/** As the form has it. */
+export interface TextForm extends Omit<TextTarget, 'channel'>, TextParts {
+  readonly channel: Channel
+  /** `name:type:max`, one per line. */
+  readonly variables: string
+}
+
+export interface TextModel {
+  readonly brand: BrandWithTexts
+  /** The key and the language can be entered. */
+  readonly isNewTemplate: boolean
+  readonly form: TextForm
+  /** Null: none is stored. */
+  readonly own: BrandText | null
+  /** Null: the template is the brand's own. */
+  readonly builtIn: TextParts | null
+  readonly placeholders: readonly string[]
+  readonly preview: DraftPreview
+  /** Newest first. */
+  readonly history: readonly AuditRecord[]
+  readonly providers: readonly string[]
+  readonly problems: readonly string[]
+}
 
 export function textsPage(pageContext: PageContext, model: TextsModel): string {
   const { brand, rows, form, problem } = model

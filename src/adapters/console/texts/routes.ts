@@ -12,9 +12,19 @@ import { placeholdersFor } from '../../../domain/texts/text-problems.ts'
 import { headersOf, mailPolicy } from '../../pages/static.ts'
 import { done, html, seeOther } from '../answers.ts'
 import { sampleValues } from '../brands/routes.ts'
-import type { PageContext, TextForm, TextModel, TextRow, TextsModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, linesOf, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
-import { draftFragment, textPage, textPath, textsPage, textsPath } from './page.tsx'
+import {
+  draftFragment,
+  type TextForm,
+  type TextModel,
+  type TextRow,
+  type TextsModel,
+  textPage,
+  textPath,
+  textsPage,
+  textsPath,
+} from './page.tsx'
 
 const historyLength = 200
 const path = '/admin/brands/:slug/texts'

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+
 import {
   eventTypes,
   type StoredEvent,
@@ -9,7 +10,21 @@ import { shownUrl } from '../../../domain/operator/webhooks.ts'
 import { Badge, Button, Choice, Facts, Field, FieldGroup, LinkButton, Time } from '../../pages/components.tsx'
 import { count } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
-import type { PageContext, WebhookModel, WebhookSecretModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
+
+export interface WebhookModel {
+  readonly appId: string
+  readonly webhook: Webhook | null
+  readonly form: { readonly url: string; readonly eventTypes: readonly string[] }
+  /** Newest first. */
+  readonly events: readonly StoredEvent[]
+  readonly problem: string | null
+}
+
+export interface WebhookSecretModel {
+  readonly appId: string
+  readonly secret: string
+}
 
 export function webhookPath(appId: string): string {
   return `/admin/apps/webhook?app=${encodeURIComponent(appId)}`

@@ -7,9 +7,9 @@ import {
   setWebhook,
 } from '../../../domain/operator/webhooks.ts'
 import { done, html } from '../answers.ts'
-import type { PageContext, WebhookModel } from '../models.ts'
+import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
-import { webhookPage, webhookPath, webhookSecretPage } from './page.tsx'
+import { type WebhookModel, webhookPage, webhookPath, webhookSecretPage } from './page.tsx'
 
 const latestEvents = 20
 

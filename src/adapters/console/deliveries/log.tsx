@@ -1,21 +1,26 @@
 /** @jsxImportSource preact */
+
 import type { ComponentChildren } from 'preact'
-import type { Delivery } from '../../domain/delivery/delivery-reports.ts'
-import { countryWords } from '../../domain/delivery/destination.ts'
-import { dayMs, hourMs, minuteMs, periodOf } from '../../domain/ground/time.ts'
-import { type Call, statusOf, whyOf } from '../../domain/log/event-log.ts'
-import { resultOf } from '../../domain/log/explain.ts'
+import { useContext } from 'preact/hooks'
+import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
+import { countryWords } from '../../../domain/delivery/destination.ts'
+import { dayMs, hourMs, minuteMs, periodOf } from '../../../domain/ground/time.ts'
+import { type Call, statusOf, whyOf } from '../../../domain/log/event-log.ts'
+import { resultOf } from '../../../domain/log/explain.ts'
 import {
   callResults,
+  type DeliveryStatus,
   deliveryStatuses,
   errorClasses,
+  type Found,
   type LogCount,
   type LogFilters,
   type LogList,
   mostCounted,
   statusKeys,
   wordOf,
-} from '../../domain/log/log-search.ts'
+} from '../../../domain/log/log-search.ts'
+import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import {
   Badge,
   Button,
@@ -23,25 +28,34 @@ import {
   ExactTime,
   Field,
   LinkButton,
+  Now,
   rich,
   Select,
   Snippet,
   UtcNote,
-} from '../pages/components.tsx'
-import { count, counted, elapsed } from '../pages/words.ts'
-import { Card, consolePage, LiveBar, Notice, Pager, Table } from './components.tsx'
-import { callNames, channelNames, filtersInForce, logUrl, mostExported, timeText } from './log-query.ts'
-import type { LogModel, PageContext } from './models.ts'
-import {
-  callPaths,
-  DeliveryBadge,
-  Instant,
-  requestsTo,
-  StatusBadge,
-  segmentsInWords,
-  shortId,
-  withPlus,
-} from './parts.tsx'
+} from '../../pages/components.tsx'
+import { count, counted, elapsed, utc } from '../../pages/words.ts'
+import { Card, consolePage, LiveBar, Notice, Pager, Table, withPlus } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
+import { callNames, channelNames, filtersInForce, logUrl, mostExported, timeText } from './query.ts'
+
+export interface LogModel<Row> {
+  readonly filters: LogFilters
+  /** Parts of the URL that are no filters, such as `result=lost`. */
+  readonly unknown: readonly string[]
+  /** Of all pages. Null: there is no filter, or this is not the first page. */
+  readonly total: LogCount | null
+  /** The recipient that was searched for. */
+  readonly masked: string | null
+  readonly isLater: boolean
+  readonly found: Found<Row>
+  /** A search that ended before the page was full: the time that it reached. */
+  readonly searchedTo: number | null
+  /** The values that the filters offer. */
+  readonly known: Readonly<
+    Record<'provider' | 'app' | 'brand' | 'template' | 'lang' | 'country', readonly string[]>
+  >
+}
 
 export function deliveriesPage(pageContext: PageContext, model: LogModel<Delivery>): string {
   return logPage(
@@ -515,3 +529,54 @@ function NoRows({
 }
 
 const withoutTemplate = { SMS: 'free text', EMAIL: '–' } as const
+
+export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report'> }) {
+  const status = statusOf(row)
+  return (
+    <span title={deliveryStatuses[status].meaning}>
+      <StatusBadge status={status} />
+    </span>
+  )
+}
+
+export function StatusBadge({ status }: { status: DeliveryStatus }) {
+  const { tone, name } = deliveryStatuses[status]
+  return <Badge tone={tone}>{name}</Badge>
+}
+
+export const callPaths: Readonly<Record<RequestTrace['operation'], string>> = {
+  send: 'POST /otp/send',
+  resend: 'POST /otp/resend',
+  verify: 'POST /otp/verify',
+  notify: 'POST /notify',
+}
+
+/** Its end: request IDs start with their time. */
+export function shortId(requestId: string): string {
+  return `…${requestId.slice(-8)}`
+}
+
+/** All requests to the recipient. */
+export function requestsTo({ recipientSubject }: { readonly recipientSubject: string }): string {
+  return logUrl('calls', { recipientSubjects: [recipientSubject] })
+}
+
+export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
+  return `${counted(count, 'segment')} · ${encoding}`
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** The time to the second, with the date unless it is today. page.js shows it in the viewer's time zone. */
+export function Instant({ at }: { at: number }) {
+  const now = useContext(Now)
+  const date = new Date(at)
+  const iso = date.toISOString()
+  const isToday = iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10)
+  return (
+    <time class="instant" dateTime={iso} title={utc(at)} data-local="clock">
+      {isToday ? '' : <span class="hint">{`${date.getUTCDate()} ${months[date.getUTCMonth()]} `}</span>}
+      {iso.slice(11, 19)}
+    </time>
+  )
+}

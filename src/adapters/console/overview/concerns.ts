@@ -1,15 +1,20 @@
-import { countryName } from '../../domain/delivery/destination.ts'
-import type { AlertChannel } from '../../domain/ground/alert.ts'
-import type { ClockStep } from '../../domain/ground/clock-watch.ts'
-import { dayMs, hourMs, minuteMs } from '../../domain/ground/time.ts'
-import { unknownCountry } from '../../domain/guard/bucket.ts'
-import { type PumpingState, pumpingState } from '../../domain/guard/pumping.ts'
-import { diskCondition, isExhausted, leastFreeBytes } from '../../domain/health/conditions.ts'
-import { type CallFilter, type DeliveryFilter, errorClasses } from '../../domain/log/log-search.ts'
-import { rejectionWords } from '../../domain/log/rejections.ts'
-import { lateWords } from '../../domain/log/report-problems.ts'
+import { countryName } from '../../../domain/delivery/destination.ts'
+import type { AlertChannel } from '../../../domain/ground/alert.ts'
+import type { ClockStep } from '../../../domain/ground/clock-watch.ts'
+import { dayMs, hourMs, minuteMs } from '../../../domain/ground/time.ts'
+import type { Webhook } from '../../../domain/ground/webhook-events.ts'
+import { unknownCountry } from '../../../domain/guard/bucket.ts'
+import { type PumpingState, pumpingState } from '../../../domain/guard/pumping.ts'
+import type { FailingAlerts } from '../../../domain/health/alerts.ts'
+import { diskCondition, isExhausted, leastFreeBytes } from '../../../domain/health/conditions.ts'
+import type { FailingEvents } from '../../../domain/integration/event-store.ts'
+import { type CallFilter, type DeliveryFilter, errorClasses } from '../../../domain/log/log-search.ts'
+import { type RejectionRate, rejectionWords } from '../../../domain/log/rejections.ts'
+import { lateWords } from '../../../domain/log/report-problems.ts'
 import {
+  type ActiveLimit,
   isTrouble,
+  type LastFailures,
   type LastHour,
   type Period,
   type Point,
@@ -18,18 +23,45 @@ import {
   type Stretch,
   type Tries,
   worstStretch,
-} from '../../domain/log/statistics.ts'
-import { formatMicros } from '../../domain/money/amounts.ts'
-import { type BudgetStatus, percentSpent } from '../../domain/money/budgets.ts'
-import { isLate } from '../../domain/notify/queue.ts'
-import type { GuardWarnings } from '../../domain/operator/guard.ts'
-import type { LimitName } from '../../domain/request/limit-names.ts'
-import { ago, count, counted, duration, percent, utc } from '../pages/words.ts'
+} from '../../../domain/log/statistics.ts'
+import { formatMicros } from '../../../domain/money/amounts.ts'
+import { type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
+import { isLate, type QueueStatus } from '../../../domain/notify/queue.ts'
+import type { GuardWarnings } from '../../../domain/operator/guard.ts'
+import type { LimitName } from '../../../domain/request/limit-names.ts'
+import { ago, count, counted, duration, percent, utc } from '../../pages/words.ts'
+import { channelNames, logUrl } from '../deliveries/query.ts'
+import { testPath } from '../test-send/page.tsx'
+import { webhookPath } from '../webhooks/page.tsx'
 import { rowsOf, spanOf } from './counts.tsx'
-import { channelNames, logUrl } from './log-query.ts'
-import type { OverviewModel } from './models.ts'
-import { testPath } from './test-send/page.tsx'
-import { webhookPath } from './webhooks/page.tsx'
+
+export interface OverviewModel {
+  readonly store: {
+    readonly isUsable: boolean
+    /** Not in the event log and the figures. */
+    readonly lostRequests: number
+    /** Of the disk of the database. Undefined: the database has no files here. */
+    readonly freeBytes: number | undefined
+  }
+  readonly statistics: Statistics
+  /** What is not in it has had no failure for 10 minutes. */
+  readonly lastFailures: LastFailures
+  readonly limited: readonly ActiveLimit[]
+  readonly budgets: readonly BudgetStatus[]
+  readonly providers: readonly ProviderHealth[]
+  readonly guard: GuardWarnings
+  readonly rejections: readonly RejectionRate[]
+  readonly providerTimeoutMs: number
+  readonly queue: QueueStatus & { readonly failed: number }
+  readonly webhooks: readonly (Pick<Webhook, 'appId' | 'disabledAt'> & {
+    readonly failing: FailingEvents | undefined
+  })[]
+  readonly failingAlerts: readonly FailingAlerts[]
+  /** Active ones. */
+  readonly reviewNumbers: number
+  /** Undefined: none since the server started. */
+  readonly clockStep: ClockStep | undefined
+}
 
 export interface Concern {
   readonly tone: 'bad' | 'warn'

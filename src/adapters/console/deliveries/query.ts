@@ -1,6 +1,6 @@
-import { countryName } from '../../domain/delivery/destination.ts'
-import type { Channel } from '../../domain/ground/contact.ts'
-import { canonicalTag } from '../../domain/ground/languages.ts'
+import { countryName } from '../../../domain/delivery/destination.ts'
+import type { Channel } from '../../../domain/ground/contact.ts'
+import { canonicalTag } from '../../../domain/ground/languages.ts'
 import {
   callResults,
   calls,
@@ -13,8 +13,8 @@ import {
   type Place,
   statusesIn,
   wordOf,
-} from '../../domain/log/log-search.ts'
-import { isRequestId } from '../../domain/request/request-context.ts'
+} from '../../../domain/log/log-search.ts'
+import { isRequestId } from '../../../domain/request/request-context.ts'
 
 // The filters of the two lists, as the queries of their URLs have them: keyed hashes in place of recipients.
 

@@ -1,0 +1,52 @@
+import { type AuditFilters, type AuditGroup, auditGroups, withReasons } from '../../../domain/ground/audit.ts'
+import { html } from '../answers.ts'
+import { type PageHandler, pageLength } from '../page-handler.ts'
+import { auditPage } from './page.tsx'
+
+export function auditRoutes({ get, ports }: PageHandler): void {
+  get('/admin/audit', async ({ url }, pageContext) => {
+    const query = url.searchParams
+    const filters = auditFilters(query)
+    const page = async (place: { before?: number | undefined; after?: number | undefined }) =>
+      ports.audit.list({ ...filters, ...place, limit: pageLength + 1 })
+    const [before, after] = [idIn(query.get('before')), idIn(query.get('after'))]
+    const later = after === undefined ? [] : await page({ after })
+    const isBetween = later.length > pageLength
+    const found = isBetween ? later.slice(1) : await page({ before })
+    const shown = found.slice(0, pageLength)
+    const [first, last] = [shown.at(0)?.id, shown.at(-1)?.id]
+    const newest = first ?? (before === undefined ? undefined : before - 1)
+    const hasNewer =
+      newest !== undefined && (isBetween || (before !== undefined && (await isFollowed(filters, newest))))
+    const hasOlder = isBetween || found.length > pageLength
+    const accounts = await ports.sessions.accounts()
+    const model = {
+      filters,
+      people: accounts.map(({ email }) => email),
+      records: await withReasons(shown, ports.requests),
+      newer: hasNewer ? newest : null,
+      next: hasOlder ? (last ?? null) : null,
+    }
+    return html(auditPage(pageContext, model))
+  })
+
+  async function isFollowed(filters: AuditFilters, after: number): Promise<boolean> {
+    return (await ports.audit.list({ ...filters, after, limit: 1 })).length > 0
+  }
+}
+
+function auditFilters(query: URLSearchParams): AuditFilters {
+  const text = (name: string) => query.get(name)?.trim() || undefined
+  return {
+    group: groups.find((group) => group === query.get('group')),
+    actorName: text('by'),
+    target: text('target'),
+    withoutSignIns: query.get('hide') === 'sign-ins',
+  }
+}
+
+const groups = Object.keys(auditGroups).filter((name): name is AuditGroup => name in auditGroups)
+
+function idIn(text: string | null): number | undefined {
+  return text !== null && /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : undefined
+}
