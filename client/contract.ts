@@ -1,4 +1,4 @@
-// Written by `bun run contract` from the description of the interface, src/adapters/http/openapi.ts. Edit that.
+// Written by `bun run contract` from the declarations in src/adapters/http/endpoints. Edit those.
 
 /** Why a request was rate-limited or is invalid. A newer service may have others. */
 export type FailureReason =
@@ -830,25 +830,6 @@ export interface CatalogErrors {
   readonly unavailable: object
 }
 
-/** The active brands. */
-export interface Brands {
-  readonly success: true
-  readonly brands: readonly {
-    readonly brandId: string
-    readonly displayName: string
-  }[]
-  /** The id of this request, also in the header X-Request-Id and in the server log. */
-  readonly requestId: string
-}
-
-/** Why brands fails: each code of the service with the fields that come with it alone. */
-export interface BrandsErrors {
-  /** 500: An unexpected error occurred. */
-  readonly internal_error: object
-  /** 503: The proxy before the server got no answer. */
-  readonly unavailable: object
-}
-
 /** A request for access, with a contact and a brand. */
 export interface IntegrationRequest {
   /** 1 to 100 characters. */
@@ -900,6 +881,25 @@ export interface RequestAccessErrors {
    * 503: The server has no room for the request, or the proxy before it got no answer. The request may
    * have had its effect.
    */
+  readonly unavailable: object
+}
+
+/** The active brands. */
+export interface Brands {
+  readonly success: true
+  readonly brands: readonly {
+    readonly brandId: string
+    readonly displayName: string
+  }[]
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
+  readonly requestId: string
+}
+
+/** Why brands fails: each code of the service with the fields that come with it alone. */
+export interface BrandsErrors {
+  /** 500: An unexpected error occurred. */
+  readonly internal_error: object
+  /** 503: The proxy before the server got no answer. */
   readonly unavailable: object
 }
 
@@ -1021,16 +1021,16 @@ export const operations = {
     fields: { channels: 'object', templates: 'object', limits: 'object', requestId: 'string' },
     errors: ['internal_error', 'unavailable'],
   },
-  brands: {
-    verb: 'GET',
-    path: '/platform/brands',
-    fields: { brands: 'object', requestId: 'string' },
-    errors: ['internal_error', 'unavailable'],
-  },
   requestAccess: {
     verb: 'POST',
     path: '/integrations/requests',
     fields: { message: 'string', integrationRequestId: 'string', status: 'string', requestId: 'string' },
     errors: ['validation_error', 'rate_limited', 'internal_error', 'unavailable'],
+  },
+  brands: {
+    verb: 'GET',
+    path: '/platform/brands',
+    fields: { brands: 'object', requestId: 'string' },
+    errors: ['internal_error', 'unavailable'],
   },
 } as const

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import packageJson from '../package.json'
+import { endpoints } from '../src/adapters/http/endpoints/index.ts'
 import { openApi } from '../src/adapters/http/openapi.ts'
 
 // Writes client/contract.ts, the types of `otpost/client`, from the API description. Rejects forms of schema
@@ -7,17 +8,6 @@ import { openApi } from '../src/adapters/http/openapi.ts'
 // fields that the client adds would be required.
 
 const root = join(import.meta.dir, '..')
-
-const methods = {
-  send: '/otp/send',
-  resend: '/otp/resend',
-  verify: '/otp/verify',
-  notify: '/notify',
-  messageStatus: '/messages/status',
-  catalog: '/integrations/catalog',
-  brands: '/platform/brands',
-  requestAccess: '/integrations/requests',
-} as const
 
 /** Fields that the client adds to each request. */
 const addedByClient = ['appId', 'apiKey', 'brandId']
@@ -84,7 +74,8 @@ export async function contract(description: Description = currentDescription()):
     `${comment('Why a request was rate-limited or is invalid. A newer service may have others.')}export type FailureReason = ${reasons.join(' | ')}`,
   )
   const table: string[] = []
-  for (const [method, path] of Object.entries(methods)) {
+  for (const { path, client: method } of endpoints) {
+    if (method === undefined) continue
     const { get, post } = paths[path] ?? {}
     const operation = post ?? get
     if (operation === undefined) throw new Error(`the description has no ${path}`)
@@ -101,7 +92,7 @@ export async function contract(description: Description = currentDescription()):
     )
   }
   const text = [
-    '// Written by `bun run contract` from the description of the interface, src/adapters/http/openapi.ts. Edit that.',
+    '// Written by `bun run contract` from the declarations in src/adapters/http/endpoints. Edit those.',
     ...types.values(),
     `/** Of this package. */\nexport const version = '${packageJson.version}'`,
     `${comment('What the client knows of each operation as it runs: its HTTP method and path, the fields that its success has, and its codes.')}export const operations = { ${table.join(', ')} } as const`,

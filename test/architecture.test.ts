@@ -203,7 +203,7 @@ describe('imports', () => {
     ['@zxcvbn-ts/core', 'src/adapters/crypto'],
     ['@zxcvbn-ts/language-common', 'src/adapters/crypto'],
     ['sms-segments-calculator', 'src/adapters/sms'],
-    ['preact', 'src/adapters/console src/adapters/http/docs src/adapters/outbox src/adapters/pages'],
+    ['preact', 'src/adapters/console src/adapters/http src/adapters/outbox src/adapters/pages'],
     ['preact-render-to-string', 'src/adapters/console src/adapters/outbox src/adapters/pages'],
     ['uplot', 'src/adapters/console'],
     ['pino', 'src/adapters/log'],

@@ -1,3 +1,4 @@
+import type { Static, TSchema } from '@sinclair/typebox'
 import {
   createClient,
   type Failure,
@@ -35,7 +36,23 @@ import type {
   TextSmsRequest,
   VerifyErrors,
 } from '../../client/contract.ts'
-import type { Described } from '../../src/adapters/http/schemas.ts'
+import type { brands } from '../../src/adapters/http/endpoints/brands.ts'
+import type { catalog } from '../../src/adapters/http/endpoints/catalog.ts'
+import type {
+  integrationReceived,
+  integrationRequest,
+} from '../../src/adapters/http/endpoints/integration-request.ts'
+import type { messageStatus, messageStatusRequest } from '../../src/adapters/http/endpoints/message-status.ts'
+import type {
+  htmlEmailRequest,
+  notificationAccepted,
+  notified,
+  templateEmailRequest,
+  templateSmsRequest,
+  textSmsRequest,
+} from '../../src/adapters/http/endpoints/notify.ts'
+import type { otpSendRequest, otpSent } from '../../src/adapters/http/endpoints/otp-send.ts'
+import type { otpVerified, otpVerifyRequest } from '../../src/adapters/http/endpoints/otp-verify.ts'
 import type { FailureKind, FailureReason as ServiceReason } from '../../src/domain/ground/failures.ts'
 
 // Nothing here runs; the compiler checks it. A line stops compiling when the client and the service differ, or when the
@@ -56,7 +73,7 @@ type Fields<Request> = Request extends unknown
     }[keyof Request]
   : never
 
-type DescribedFields<Name extends keyof Described> = Exclude<Fields<Described[Name]>, 'appId' | 'apiKey'>
+type DescribedFields<Schema extends TSchema> = Exclude<Fields<Static<Schema>>, 'appId' | 'apiKey'>
 
 /** A request with the fields that the client adds. */
 type Sent<Request> = Request extends unknown
@@ -68,38 +85,38 @@ type Frozen<T> = { readonly [Name in keyof T]: T[Name] extends object ? Frozen<T
 
 export type _Answers = Claims<
   [
-    Same<OtpSent, Described['OtpSent']>,
-    Same<OtpVerified, Described['OtpVerified']>,
-    Same<Omit<Notified, 'templateKey'>, Omit<Described['Notified'], 'templateKey'>>,
-    Same<keyof OtpSent, keyof Described['OtpSent']>,
-    Same<keyof OtpVerified, keyof Described['OtpVerified']>,
-    Same<keyof Notified, keyof Described['Notified']>,
-    Same<NotificationAccepted, Described['NotificationAccepted']>,
-    MessageStatus extends Frozen<Described['MessageStatus']> ? true : false,
-    Same<keyof MessageStatus, keyof Described['MessageStatus']>,
-    Catalog extends Frozen<Described['Catalog']> ? true : false,
-    Same<keyof Catalog, keyof Described['Catalog']>,
-    Brands extends Frozen<Described['Brands']> ? true : false,
-    Same<keyof Brands, keyof Described['Brands']>,
-    Same<IntegrationReceived, Described['IntegrationReceived']>,
+    Same<OtpSent, Static<typeof otpSent>>,
+    Same<OtpVerified, Static<typeof otpVerified>>,
+    Same<Omit<Notified, 'templateKey'>, Omit<Static<typeof notified>, 'templateKey'>>,
+    Same<keyof OtpSent, keyof Static<typeof otpSent>>,
+    Same<keyof OtpVerified, keyof Static<typeof otpVerified>>,
+    Same<keyof Notified, keyof Static<typeof notified>>,
+    Same<NotificationAccepted, Static<typeof notificationAccepted>>,
+    MessageStatus extends Frozen<Static<typeof messageStatus>> ? true : false,
+    Same<keyof MessageStatus, keyof Static<typeof messageStatus>>,
+    Catalog extends Frozen<Static<typeof catalog>> ? true : false,
+    Same<keyof Catalog, keyof Static<typeof catalog>>,
+    Brands extends Frozen<Static<typeof brands>> ? true : false,
+    Same<keyof Brands, keyof Static<typeof brands>>,
+    Same<IntegrationReceived, Static<typeof integrationReceived>>,
   ]
 >
 
 export type _Requests = Claims<
   [
-    Same<Fields<OtpSendRequest>, DescribedFields<'OtpSendRequest'>>,
-    Same<Fields<OtpVerifyRequest>, DescribedFields<'OtpVerifyRequest'>>,
-    Same<Fields<MessageStatusRequest>, DescribedFields<'MessageStatusRequest'>>,
-    Same<Fields<TextSmsRequest>, DescribedFields<'TextSmsRequest'>>,
-    Same<Fields<TemplateSmsRequest>, DescribedFields<'TemplateSmsRequest'>>,
-    Same<Fields<HtmlEmailRequest>, DescribedFields<'HtmlEmailRequest'>>,
-    Same<Fields<TemplateEmailRequest>, DescribedFields<'TemplateEmailRequest'>>,
-    Same<Fields<IntegrationRequest>, DescribedFields<'IntegrationRequest'>>,
-    Sent<OtpSendRequest> extends Frozen<Described['OtpSendRequest']> ? true : false,
-    Sent<OtpVerifyRequest> extends Frozen<Described['OtpVerifyRequest']> ? true : false,
-    Sent<TextSmsRequest> extends Frozen<Described['TextSmsRequest']> ? true : false,
-    Sent<HtmlEmailRequest> extends Frozen<Described['HtmlEmailRequest']> ? true : false,
-    Sent<TemplateEmailRequest> extends Frozen<Described['TemplateEmailRequest']> ? true : false,
+    Same<Fields<OtpSendRequest>, DescribedFields<typeof otpSendRequest>>,
+    Same<Fields<OtpVerifyRequest>, DescribedFields<typeof otpVerifyRequest>>,
+    Same<Fields<MessageStatusRequest>, DescribedFields<typeof messageStatusRequest>>,
+    Same<Fields<TextSmsRequest>, DescribedFields<typeof textSmsRequest>>,
+    Same<Fields<TemplateSmsRequest>, DescribedFields<ReturnType<typeof templateSmsRequest>>>,
+    Same<Fields<HtmlEmailRequest>, DescribedFields<typeof htmlEmailRequest>>,
+    Same<Fields<TemplateEmailRequest>, DescribedFields<typeof templateEmailRequest>>,
+    Same<Fields<IntegrationRequest>, DescribedFields<typeof integrationRequest>>,
+    Sent<OtpSendRequest> extends Frozen<Static<typeof otpSendRequest>> ? true : false,
+    Sent<OtpVerifyRequest> extends Frozen<Static<typeof otpVerifyRequest>> ? true : false,
+    Sent<TextSmsRequest> extends Frozen<Static<typeof textSmsRequest>> ? true : false,
+    Sent<HtmlEmailRequest> extends Frozen<Static<typeof htmlEmailRequest>> ? true : false,
+    Sent<TemplateEmailRequest> extends Frozen<Static<typeof templateEmailRequest>> ? true : false,
   ]
 >
 

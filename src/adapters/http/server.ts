@@ -1,38 +1,19 @@
 import { type AnyElysia, Elysia } from 'elysia'
-import type { CallbackPorts } from '../../domain/delivery/delivery-reports.ts'
 import { type Body, unknownFieldsOf } from '../../domain/ground/body.ts'
 import { Failure } from '../../domain/ground/failures.ts'
-import type { Log, Secrets } from '../../domain/ground/ports.ts'
-import { catalog, type IntegrationPorts, requestIntegration } from '../../domain/integration/integration.ts'
-import { type MessageQueryPorts, queryMessages } from '../../domain/notify/message-query.ts'
-import { type NotifyPorts, notify } from '../../domain/notify/notify.ts'
-import { type SendOtpPorts, sendOtp } from '../../domain/otp/send.ts'
-import type { OtpStore } from '../../domain/otp/store.ts'
-import { type VerifyOtpPorts, verifyOtp } from '../../domain/otp/verify.ts'
+import type { Log } from '../../domain/ground/ports.ts'
 import type { RequestContext } from '../../domain/request/request-context.ts'
 import type { RequestListener } from '../../domain/request/request-ended.ts'
-import { maxBodyBytes, maxCodeBodyBytes, readBody, readForm } from './body.ts'
+import { readBody, readForm } from './body.ts'
 import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
+import type { Endpoint, HttpPorts, ServerState } from './endpoint.ts'
+import { endpoints } from './endpoints/index.ts'
 import { answerHeaders, codeOf, type ErrorAnswer, errorAnswer, failureOf } from './errors.ts'
 import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
 import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
-import { fieldsOf, type SchemaName } from './schemas.ts'
-
-export interface HttpPorts
-  extends SendOtpPorts,
-    VerifyOtpPorts,
-    NotifyPorts,
-    MessageQueryPorts,
-    IntegrationPorts,
-    CallbackPorts {
-  readonly store: OtpStore
-  readonly secrets: Secrets
-  readonly brands: SendOtpPorts['brands']
-  readonly policy: SendOtpPorts['policy']
-  readonly checkDatabase: () => Promise<void>
-}
+import { fieldsOf } from './schema.ts'
 
 export interface HttpSettings {
   readonly version: string
@@ -63,105 +44,30 @@ export interface RequestTracing {
   traced(context: RequestContext, ports: HttpPorts): HttpPorts
 }
 
-/** Returns the body of the answer without its `requestId`. Sets `context.status` if it is not 200. */
-type Handler = (ports: HttpPorts, context: HttpRequest) => Promise<object> | object
-
-type UseCase = (ports: HttpPorts, context: HttpRequest, body: Body) => Promise<object>
-
 /**
- * The HTTP API (spec 4, design 5). A route calls one use case of the domain with the ports, the context of the request and
- * its body. Every answered request ends in one `RequestEnded` for all listeners.
+ * The HTTP API (spec 4, design 5): mounts the endpoints, and has what happens before and after each. Every answered
+ * request ends in one `RequestEnded` for all listeners.
  */
 export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   const { version, publicUrl, log, httpRequests, listeners, tracing, added, isStopping, isKnownHost } =
     settings
   const callbacks = publicUrl === undefined ? undefined : new Callbacks(ports, publicUrl, log)
+  const server: ServerState = { version, log, isStopping, endAnswered }
   let answered: HttpRequest[] = []
 
-  const app = new Elysia({ strictPath: true, normalize: false })
-    .onRequest(({ request }) => {
-      const peer = app.server?.requestIP(request)?.address
-      const context = httpRequests.begin(request, peer)
-      tracing?.begin(request, context)
-      if (peer !== undefined && known.isRewritten(request)) throw new Failure('route_not_found')
-      if (isGuarded(request) && !isKnownHost(hostOf(request))) throw new Failure('route_not_found')
-      refuseSecondHost(request)
-    })
+  const app = new Elysia({ strictPath: true, normalize: false }).onRequest(({ request }) => {
+    const peer = app.server?.requestIP(request)?.address
+    const context = httpRequests.begin(request, peer)
+    tracing?.begin(request, context)
+    if (peer !== undefined && known.isRewritten(request)) throw new Failure('route_not_found')
+    if (isGuarded(request) && !isKnownHost(hostOf(request))) throw new Failure('route_not_found')
+    refuseSecondHost(request)
+  })
 
-    // These routes are before the hooks of pages, since hooks take longer than most rejected requests.
-    .post(
-      ...call('/otp/send', 'OtpSendRequest', async (ports, context, body) => {
-        const { expiresIn } = await sendOtp(ports, context, body, { isResend: false })
-        return { message: 'OTP sent successfully', expiresIn }
-      }),
-    )
-    .post(
-      ...call('/otp/resend', 'OtpSendRequest', async (ports, context, body) => {
-        const { expiresIn } = await sendOtp(ports, context, body, { isResend: true })
-        return { message: 'OTP resent successfully', expiresIn }
-      }),
-    )
-    .post(
-      ...call('/otp/verify', 'OtpVerifyRequest', async (ports, context, body) => {
-        await verifyOtp(ports, context, body)
-        return { message: 'OTP verified successfully' }
-      }),
-    )
-    .post(
-      ...call('/notify', 'NotifyRequest', async (ports, context, body) => {
-        const notified = await notify(ports, context, body)
-        if ('recipients' in notified) {
-          context.status = 202
-          return { message: 'Notification accepted', ...notified }
-        }
-        return { message: 'Notification sent successfully', ...notified }
-      }),
-    )
-    .post(
-      ...call('/messages/status', 'MessageStatusRequest', async (ports, context, body) => {
-        // The event log then has every request whose answer the caller may have.
-        endAnswered()
-        return { message: 'Message status retrieved', ...(await queryMessages(ports, context, body)) }
-      }),
-    )
-    .post(
-      ...call('/integrations/requests', 'IntegrationRequest', async (ports, context, body) => {
-        const integrationRequestId = await requestIntegration(ports, context, body)
-        context.status = 201
-        return { message: 'Integration request received', integrationRequestId, status: 'pending' }
-      }),
-    )
-    .get(
-      ...route('/integrations/catalog', async ({ limits, otpTtlSeconds, brands }) => ({
-        success: true,
-        ...catalog(limits, otpTtlSeconds, await brands.list()),
-      })),
-    )
-    .get(
-      ...route('/platform/brands', async ({ brands }) => {
-        const active = (await brands.list()).filter(({ status }) => status === 'active')
-        return {
-          success: true,
-          brands: active.map(({ slug, displayName }) => ({ brandId: slug, displayName })),
-        }
-      }),
-    )
-    .get(
-      ...route('/health', async (ports, context) => {
-        const database = (await isDatabaseUp(ports)) ? 'ok' : 'unavailable'
-        if (database !== 'ok') context.status = 503
-        return { status: database, version, checks: { database } }
-      }),
-    )
-    .get(...route('/health/live', () => ({ status: 'ok' })))
-    .get(
-      ...route('/health/ready', async (ports, context) => {
-        const status = isStopping() ? 'draining' : (await isDatabaseUp(ports)) ? 'ready' : 'unavailable'
-        if (status !== 'ready') context.status = 503
-        return { status }
-      }),
-    )
+  // Their routes are before the hooks of pages, since hooks take longer than most rejected requests.
+  for (const endpoint of endpoints) mount(endpoint)
 
+  app
     .onParse({ as: 'global' }, ({ request }) => {
       const context = httpRequests.of(request)
       const path = pathOf(request.url)
@@ -194,27 +100,24 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   app.config.serve = { routes: known.wrongMethods((request) => app.fetch(request)) }
   return app
 
-  function call<Path extends string>(path: Path, schema: SchemaName, useCase: UseCase) {
-    const fields = fieldsOf(schema)
-    const most = isUnder(path, '/otp') ? maxCodeBodyBytes : maxBodyBytes
-    return route(path, async (ports, context) => {
+  function mount({ method, path, maxBytes, body, answer }: Endpoint): void {
+    const known = body && new Set(fieldsOf(body.schema))
+    const read = async (context: HttpRequest): Promise<Body> => {
+      if (!known) return {}
       const key = context.request.headers.get('idempotency-key')
       if (key !== null) context.idempotencyKey = key
-      const body = await received(context, readBody(context.request, most))
-      context.unknownFields = unknownFieldsOf(body, fields)
-      return { success: true, ...(await useCase(ports, context, body)) }
-    })
-  }
-
-  function route<Path extends string>(path: Path, handle: Handler) {
-    const answer = async ({ request }: { readonly request: Request }): Promise<Response> => {
+      const given = await received(context, readBody(context.request, maxBytes))
+      context.unknownFields = unknownFieldsOf(given, known)
+      return given
+    }
+    const handle = async ({ request }: { readonly request: Request }): Promise<Response> => {
       const context = httpRequests.of(request)
       context.route = path
       let response: Response
       try {
-        const body = await handle(portsOf(context), context)
+        const fields = await answer({ ports: portsOf(context), context, body: await read(context), server })
         const { status, requestId, replayOf = requestId } = context
-        response = Response.json({ ...body, requestId: replayOf }, { status, headers: headersOf(context) })
+        response = Response.json({ ...fields, requestId: replayOf }, { status, headers: headersOf(context) })
       } catch (error) {
         const { status, headers, envelope } = failed(context, error)
         response = Response.json(envelope, { status, headers: { ...headersOf(context), ...headers } })
@@ -224,7 +127,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       return response
     }
     // The framework's own reading of bodies first turns them into streams.
-    return [path, answer, { parse: 'none' }] as const
+    app.route(method, path, handle, { parse: 'none' })
   }
 
   /** Resolves to what `reading` does, once the request is in progress. */
@@ -275,16 +178,6 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   function isGuarded({ url }: Request): boolean {
     const path = pathOf(url)
     return added.some(({ under }) => under !== undefined && isUnder(path, under))
-  }
-
-  async function isDatabaseUp({ checkDatabase }: HttpPorts): Promise<boolean> {
-    try {
-      await checkDatabase()
-      return true
-    } catch (error) {
-      log.error({ err: error }, 'the database cannot be used')
-      return false
-    }
   }
 }
 

@@ -1,12 +1,13 @@
 import { Elysia } from 'elysia'
-import { Failure, failureMessages } from '../../domain/ground/failures.ts'
-import type { Log } from '../../domain/ground/ports.ts'
-import type { Clock } from '../../domain/ground/time.ts'
-import { challenge, showsToken } from '../pages/bearer.ts'
-import { answerHeaders, errorAnswer } from './errors.ts'
-import { HttpRequests, pathOf } from './http-request.ts'
-import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
-import { portError } from './port-error.ts'
+import { Failure, failureMessages } from '../../../domain/ground/failures.ts'
+import type { Log } from '../../../domain/ground/ports.ts'
+import type { Clock } from '../../../domain/ground/time.ts'
+import { challenge, showsToken } from '../../pages/bearer.ts'
+import { anyCall, type Operation } from '../endpoint.ts'
+import { answerHeaders, errorAnswer } from '../errors.ts'
+import { HttpRequests, pathOf } from '../http-request.ts'
+import { hostOf, type IsKnownHost, refuseSecondHost } from '../known-hosts.ts'
+import { portError } from '../port-error.ts'
 
 export interface MetricsPorts {
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>
@@ -15,6 +16,29 @@ export interface MetricsPorts {
 }
 
 const path = '/metrics'
+
+export const getMetrics: Operation = {
+  method: 'GET',
+  path,
+  tag: 'Operation',
+  id: 'getMetrics',
+  summary: 'Metrics in the Prometheus text format',
+  description:
+    'Served on this port if METRICS_TOKEN is set. With METRICS_PORT, that port serves the same metrics, and requires the token only if METRICS_TOKEN is set.',
+  security: [{ metricsToken: [] }],
+  answers: {
+    200: {
+      text: 'text/plain',
+      description: 'The metrics.',
+      example: '# HELP otpost_build_info The running version.\n',
+    },
+  },
+  failures: {
+    unauthorized: 'The request does not have METRICS_TOKEN as Authorization: Bearer.',
+    route_not_found: 'METRICS_TOKEN is not set, so this port serves no metrics.',
+    ...anyCall,
+  },
+}
 
 export function metricsRoutes(metrics: MetricsPorts) {
   return new Elysia({ strictPath: true, normalize: false }).get(path, ({ request, set }) => {

@@ -1,13 +1,55 @@
 /** @jsxImportSource preact */
+import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { ContextOf } from '../../domain/request/request-context.ts'
-import { singlePage } from './components.tsx'
-import { headersOf, pageFiles, pagePolicy, staticRoutes } from './static.ts'
+import type { ContextOf } from '../../../domain/request/request-context.ts'
+import { singlePage } from '../../pages/components.tsx'
+import { headersOf, pageFiles, pagePolicy, staticRoutes } from '../../pages/static.ts'
+import { anyCall, type Operation, success } from '../endpoint.ts'
+import { succeeded } from '../schema.ts'
+
+const path = Type.String({ description: 'A path of this server.' })
+const root = succeeded(
+  'Root',
+  {
+    service: Type.Literal('otpost'),
+    version: Type.String({ description: 'The version of the service.' }),
+    links: Type.Object({
+      docs: path,
+      openapi: path,
+      health: path,
+      outbox: Type.Optional({ ...path, description: 'Present if this server has an outbox.' }),
+      admin: Type.Optional({ ...path, description: 'Present if the console is enabled.' }),
+    }),
+  },
+  'The version and the links of this server.',
+)
+
+export const getRoot: Operation = {
+  method: 'GET',
+  path: '/',
+  tag: 'Operation',
+  id: 'getRoot',
+  summary: 'Version and links',
+  description: 'Returns an HTML page with the same links to a browser (`Accept: text/html`).',
+  answers: {
+    200: success(root, {
+      service: 'otpost',
+      version: '0.1.0',
+      links: {
+        docs: '/docs',
+        openapi: '/openapi.json',
+        health: '/health',
+        outbox: '/outbox',
+        admin: '/admin',
+      },
+    }),
+  },
+  failures: anyCall,
+}
 
 export interface RootPorts {
   readonly version: string
   readonly hasOutbox: boolean
-  /** Whether the console has a password. Without one, visitors get no link to it. */
   /** Whether anyone can sign in to it. */
   readonly hasConsole: () => Promise<boolean>
 }

@@ -1,0 +1,119 @@
+import { Type } from '@sinclair/typebox'
+import { catalog as catalogOf } from '../../../domain/integration/integration.ts'
+import { notifySizes } from '../../../domain/notify/notify.ts'
+import { variableTypes } from '../../../domain/texts/brand-texts.ts'
+import { anyGet, get, success } from '../endpoint.ts'
+import { channel } from '../fields.ts'
+import { oneOf, succeeded } from '../schema.ts'
+
+const limit = (description: string, minimum = 1) => Type.Integer({ minimum, description })
+
+export const catalog = succeeded(
+  'Catalog',
+  {
+    channels: Type.Array(channel, { uniqueItems: true }),
+    templates: Type.Array(
+      Type.Object({
+        key: Type.String({ description: 'The templateKey.' }),
+        channel: Type.Literal('SMS'),
+        brandId: Type.Optional(
+          Type.String({ description: 'The brand that has this template. Absent: the template is built in.' }),
+        ),
+        variables: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            required: Type.Boolean(),
+            type: oneOf(variableTypes, {
+              description:
+                'A number is a JSON number or its digits as a string. All other values are strings.',
+            }),
+            description: Type.String({ description: 'The rule for a value, as text.' }),
+            minLength: Type.Optional(Type.Integer({ minimum: 0 })),
+            maxLength: Type.Optional(Type.Integer({ minimum: 1 })),
+            pattern: Type.Optional(Type.String({ format: 'regex' })),
+            max: Type.Optional(
+              Type.Integer({
+                minimum: 1,
+                description:
+                  "Only of a brand's own template: the greatest length of the value in the text; of a number, the greatest value.",
+              }),
+            ),
+          }),
+        ),
+      }),
+      {
+        description:
+          'The built-in templates of /notify, which the operator enables for each brand, and the enabled templates of the active brands.',
+      },
+    ),
+    limits: Type.Object(
+      {
+        globalPerMinute: limit('Requests per minute for one application.'),
+        phonePerMinute: limit('SMS codes per minute for one phone.'),
+        phonePerHour: limit('SMS codes per hour for one phone.'),
+        smsCooldownSeconds: limit('Seconds between two SMS codes for one brand and phone.', 0),
+        emailPerHour: limit('Codes by e-mail per hour for one mailbox; 0 means no limit.', 0),
+        otpTtlSeconds: limit('Seconds until a code expires.'),
+        otpMaxAttempts: limit('Wrong attempts that lock a code.'),
+        otpLength: limit('Digits of a code.'),
+        notifyRecipients: limit('Maximum number of elements in to.'),
+        messageCharacters: limit('Maximum length of message.'),
+        subjectCharacters: limit('Maximum length of subject.'),
+        htmlCharacters: limit('Maximum length of html.'),
+        templateCharacters: limit('Maximum length of an e-mail template.'),
+      },
+      { description: 'The limits that this server enforces.' },
+    ),
+  },
+  'The channels, templates and limits.',
+)
+
+export const getCatalog = get({
+  path: '/integrations/catalog',
+  tag: 'Onboarding',
+  id: 'getCatalog',
+  client: 'catalog',
+  summary: 'Channels, templates and limits',
+  description: 'The channels, the variables of each template, and the limits of this server.',
+  answers: {
+    200: success(catalog, {
+      channels: ['SMS', 'EMAIL'],
+      templates: [
+        {
+          key: 'OUT_FOR_DELIVERY',
+          channel: 'SMS',
+          variables: [
+            {
+              name: 'customerName',
+              type: 'text',
+              description: '1 to 40 characters, no control characters, no URL',
+              minLength: 1,
+              maxLength: 40,
+              required: true,
+            },
+          ],
+        },
+      ],
+      limits: {
+        globalPerMinute: 10,
+        phonePerMinute: 3,
+        phonePerHour: 10,
+        smsCooldownSeconds: 30,
+        emailPerHour: 30,
+        otpTtlSeconds: 300,
+        otpMaxAttempts: 3,
+        otpLength: 6,
+        notifyRecipients: notifySizes.to,
+        messageCharacters: notifySizes.message,
+        subjectCharacters: notifySizes.subject,
+        htmlCharacters: notifySizes.html,
+        templateCharacters: notifySizes.template,
+      },
+    }),
+  },
+  failures: anyGet,
+  answer: async ({ ports: { limits, otpTtlSeconds, brands } }) => ({
+    success: true,
+    ...catalogOf(limits, otpTtlSeconds, await brands.list()),
+  }),
+})
