@@ -70,11 +70,11 @@ export interface Exception {
 export const exceptions: readonly Exception[] = [
   { path: '', pattern: /\bjournal[ _-]mode\b/, why: 'a setting of SQLite' },
   { path: 'test/', pattern: /--link-journal\b/, why: 'an option of systemd' },
-  { path: 'test/', pattern: /\/receipts\//, why: 'a URL of the contract' },
-  { path: 'deploy/', pattern: /\/receipts\b|\breceipts\|/, why: 'a URL of the contract' },
+  { path: 'test/', pattern: /\/callbacks\//, why: 'a URL of the contract' },
+  { path: 'deploy/', pattern: /\/callbacks\b|\breceipts\|/, why: 'a URL of the contract' },
   {
     path: 'src/adapters/crypto/secrets.ts',
-    pattern: /otpost receipt v1/,
+    pattern: /otpost callback v1/,
     why: 'the HKDF label of stored tokens',
   },
   { path: 'src/adapters/', pattern: /'retryable'/, why: 'a value of database columns' },

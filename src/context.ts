@@ -55,11 +55,9 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     return secrets.subjects(channel, identity)
   }
 
-  function everySubjectOf(recipients: readonly Recipient[]): readonly string[] {
-    const mailboxes = recipients.flatMap((recipient) =>
-      recipient.channel === 'EMAIL' ? secrets.subjects('mailbox', mailboxOf(recipient)) : [],
-    )
-    return [...recipients.flatMap(subjectsOf), ...mailboxes]
+  function everySubjectOf(recipient: Recipient): readonly string[] {
+    const mailbox = recipient.channel === 'EMAIL' ? secrets.subjects('mailbox', mailboxOf(recipient)) : []
+    return [...subjectsOf(recipient), ...mailbox]
   }
 
   return {
@@ -107,11 +105,10 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     requireSecret,
     noteSecret: keys.note,
     subjectsOf,
-    forget: (recipients: readonly Recipient[], actor: Actor) =>
-      storage.forget(recipients, everySubjectOf(recipients), { now: now(), actor }),
+    forget: (recipient: Recipient, actor: Actor) =>
+      storage.forget(recipient, everySubjectOf(recipient), { now: now(), actor }),
     /** What `forget` would erase. */
-    countRecipient: (recipients: readonly Recipient[]) =>
-      storage.countRecipient(recipients, everySubjectOf(recipients)),
+    countRecipient: (recipient: Recipient) => storage.countRecipient(recipient, everySubjectOf(recipient)),
     outbox: storage.outbox,
     eventLog,
     openCircuits: storage.openCircuits,

@@ -34,7 +34,7 @@ export function keysFor(config: StoreConfig, store: OpenStore, opening: Opening)
 export function requireKnownKey(own: readonly string[], noted: readonly string[]): void {
   if (noted.every((fingerprint) => own.includes(fingerprint))) return
   throw new Error(
-    'SECRET_KEY does not list the secret key of the server that started last on this database, so its codes and limits would not be found. Set SECRET_KEY to the value of that server. To replace the key, first set SECRET_KEY=OLD,NEW on all servers, then NEW,OLD. If that key is lost, stop all servers, run DELETE FROM secret_marks, and start them again.',
+    'SECRET_KEY does not list the secret key of the server that started last on this database, so its codes and limits would not be found. Set SECRET_KEY to the value of that server. To replace the key, first set SECRET_KEY=OLD,NEW on all servers, then NEW,OLD. If that key is lost, stop all servers, run DELETE FROM key_fingerprints, and start them again.',
   )
 }
 

@@ -482,10 +482,10 @@ describe.concurrent('the event log', () => {
         outcome: 'accepted',
         errorClass: null,
         reason: null,
-        vendorId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        providerMessageId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         durationMs: expect.any(Number),
         status: 'accepted',
-        receipt: null,
+        report: null,
       },
     ])
   })
@@ -549,7 +549,7 @@ describe.concurrent('the event log', () => {
     ])
     const lines = text.trimEnd().split('\n')
     expect(lines).toEqual([
-      expect.stringMatching(/^webhook: https:\/\/otp\.example\/receipts\/webhook\/[\w-]{16,}$/),
+      expect.stringMatching(/^webhook: https:\/\/otp\.example\/callbacks\/webhook\/[\w-]{16,}$/),
       expect.stringMatching(/^kannel: /),
       expect.stringMatching(/^outbox: /),
     ])

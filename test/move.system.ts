@@ -465,7 +465,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         [{ SECRET_KEY: `the-newest-secret-of-32-bytes-or-more,${secretKey}` }],
         [{ SECRET_KEY: 'another-secret-of-32-bytes-or-more' }, '--force'],
       ] as const) {
-        await here.query('TRUNCATE brands, app_keys, audit, secret_marks')
+        await here.query('TRUNCATE brands, app_keys, audit, key_fingerprints')
         expect((await otpost([...args, ...more], { ...to, ...settings })).code).toBe(0)
       }
     })

@@ -216,7 +216,7 @@ async function report(
   { forged = false, url = message.callbackUrl ?? callbackUrls.get(message.double) ?? '' } = {},
 ): Promise<Answer> {
   const { url: called, ...init } = providerSpecs.report(message, url, status, forged)
-  expect(called).toStartWith(`${publicUrl}/receipts/${message.double}/`)
+  expect(called).toStartWith(`${publicUrl}/callbacks/${message.double}/`)
   return noted('receipt', await to.request(init.method, called.slice(publicUrl.length), init))
 }
 
@@ -249,12 +249,12 @@ test('the command prints the URL of each provider with one status callback URL',
   const lines = reportLines.replace(/[\w-]{16}$/gm, 'TOKEN').split('\n')
   expect(lines.sort()).toEqual([
     '',
-    `aws-sms: ${publicUrl}/receipts/aws-sms/TOKEN`,
-    `msg91: ${publicUrl}/receipts/msg91/TOKEN`,
-    `sns: ${publicUrl}/receipts/sns/TOKEN`,
+    `aws-sms: ${publicUrl}/callbacks/aws-sms/TOKEN`,
+    `msg91: ${publicUrl}/callbacks/msg91/TOKEN`,
+    `sns: ${publicUrl}/callbacks/sns/TOKEN`,
     'twilio: nothing to enter, each message has its own URL',
     'vonage: nothing to enter, each message has its own URL',
-    `webhook: ${publicUrl}/receipts/webhook/TOKEN`,
+    `webhook: ${publicUrl}/callbacks/webhook/TOKEN`,
   ])
 })
 
@@ -442,14 +442,14 @@ describe('the stored data', () => {
       status: report ?? 'accepted',
       errorClass: null,
       reason: null,
-      vendorId: id,
-      receipt: report && { status: report, reason, at: expect.any(String) },
+      providerMessageId: id,
+      report: report && { status: report, reason, at: expect.any(String) },
     })
   }
 
   function rejected(provider: ProviderName, errorClass: 'content' | 'recipient', reason: string | undefined) {
     const status = 'rejected'
-    return expect.objectContaining({ provider, outcome: status, status, errorClass, reason, receipt: null })
+    return expect.objectContaining({ provider, outcome: status, status, errorClass, reason, report: null })
   }
 
   const refused = (double: ProviderName, route: Asked['route']) =>
@@ -524,7 +524,7 @@ describe('the stored data', () => {
         route: 'template',
         outcome: 'unknown',
         reason: 'time-out',
-        vendorId: null,
+        providerMessageId: null,
         status: 'delivered',
       }),
       taken(kept('time-out').carrier, 'failed'),

@@ -88,12 +88,12 @@ CREATE TABLE "brands" (
 	"login_id_enabled" boolean NOT NULL,
 	"domain" text,
 	"entity_id" text,
-	"registrations" jsonb DEFAULT '{}'::jsonb NOT NULL,
-	"lang" text DEFAULT 'en' NOT NULL,
+	"registrations" jsonb NOT NULL,
+	"lang" text NOT NULL,
 	"android_hash" text,
 	"logo_url" text,
 	"color" text,
-	"dlt_allow_list" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"dlt_allow_list" jsonb NOT NULL,
 	CONSTRAINT "brands_status" CHECK ("brands"."status" IN ('pending', 'active', 'suspended')),
 	CONSTRAINT "brands_notify_templates" CHECK (jsonb_typeof("brands"."notify_templates") = 'array')
 );
@@ -142,9 +142,9 @@ CREATE TABLE "console_sessions" (
 	"expires_at" bigint NOT NULL,
 	"by" text NOT NULL,
 	"operator_id" text COLLATE "C",
-	"confirmed_at" bigint DEFAULT 0 NOT NULL,
-	"client_ip" text DEFAULT '' NOT NULL,
-	"device" text DEFAULT '' NOT NULL
+	"confirmed_at" bigint NOT NULL,
+	"client_ip" text NOT NULL,
+	"device" text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "delivery_reports" (
@@ -183,7 +183,7 @@ CREATE TABLE "events" (
 	"channel" text,
 	"recipient" text,
 	"reference" text,
-	"tries" integer DEFAULT 0 NOT NULL,
+	"tries" integer NOT NULL,
 	"due_at" bigint NOT NULL,
 	"tried_at" bigint,
 	"http_status" integer,
@@ -246,9 +246,8 @@ CREATE TABLE "integration_requests" (
 	CONSTRAINT "integration_requests_channels" CHECK (jsonb_typeof("integration_requests"."channels") = 'array')
 );
 --> statement-breakpoint
-CREATE TABLE "secret_marks" (
-	"mark" text COLLATE "C" PRIMARY KEY NOT NULL,
-	"since" bigint NOT NULL
+CREATE TABLE "key_fingerprints" (
+	"fingerprint" text COLLATE "C" PRIMARY KEY NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "leases" (
@@ -259,14 +258,14 @@ CREATE TABLE "leases" (
 --> statement-breakpoint
 CREATE TABLE "notify_jobs" (
 	"request_id" text COLLATE "C" NOT NULL,
-	"app_id" text DEFAULT '' NOT NULL,
+	"app_id" text NOT NULL,
 	"position" integer NOT NULL,
 	"state" text NOT NULL,
 	"recipient" text,
 	"recipient_hash" text NOT NULL,
 	"masked" text NOT NULL,
-	"tries" integer DEFAULT 0 NOT NULL,
-	"attempts" integer DEFAULT 0 NOT NULL,
+	"tries" integer NOT NULL,
+	"attempts" integer NOT NULL,
 	"due_at" bigint NOT NULL,
 	"owner" text,
 	"updated_at" bigint NOT NULL,
@@ -286,11 +285,11 @@ CREATE TABLE "notify_orders" (
 	"expires_at" bigint NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "resting_providers" (
+CREATE TABLE "open_circuits" (
 	"provider" text PRIMARY KEY NOT NULL,
 	"failures" integer NOT NULL,
-	"rest_ms" integer NOT NULL,
-	"rests_until" bigint NOT NULL
+	"open_ms" integer NOT NULL,
+	"open_until" bigint NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "operators" (
@@ -299,10 +298,10 @@ CREATE TABLE "operators" (
 	"role" text NOT NULL,
 	"password_hash" text,
 	"totp_secret" text,
-	"totp_step" bigint DEFAULT 0 NOT NULL,
+	"totp_step" bigint NOT NULL,
 	"created_at" bigint NOT NULL,
 	"signed_in_at" bigint,
-	"failed_sign_ins" integer DEFAULT 0 NOT NULL,
+	"failed_sign_ins" integer NOT NULL,
 	CONSTRAINT "operators_email_unique" UNIQUE("email"),
 	CONSTRAINT "operators_role" CHECK ("operators"."role" IN ('viewer', 'operator', 'owner'))
 );
@@ -334,7 +333,7 @@ CREATE TABLE "passkeys" (
 	"sign_count" bigint NOT NULL,
 	"transports" text NOT NULL,
 	"created_at" bigint NOT NULL,
-	"used_at" bigint DEFAULT 0 NOT NULL
+	"used_at" bigint NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "price_lists" (
@@ -458,7 +457,7 @@ CREATE TABLE "webhooks" (
 	"app_id" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"url" text NOT NULL,
 	"secret" text NOT NULL,
-	"previous_secrets" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"previous_secrets" jsonb NOT NULL,
 	"event_types" jsonb NOT NULL,
 	"created_at" bigint NOT NULL,
 	"disabled_at" bigint,

@@ -90,12 +90,12 @@ CREATE TABLE `brands` (
 	`login_id_enabled` integer NOT NULL,
 	`domain` text,
 	`entity_id` text,
-	`registrations` text DEFAULT '{}' NOT NULL,
-	`lang` text DEFAULT 'en' NOT NULL,
+	`registrations` text NOT NULL,
+	`lang` text NOT NULL,
 	`android_hash` text,
 	`logo_url` text,
 	`color` text,
-	`dlt_allow_list` text DEFAULT '[]' NOT NULL,
+	`dlt_allow_list` text NOT NULL,
 	CONSTRAINT "brands_status" CHECK("brands"."status" IN ('pending', 'active', 'suspended')),
 	CONSTRAINT "brands_flags" CHECK("brands"."dlt_enabled" IN (0, 1) AND "brands"."login_id_enabled" IN (0, 1)),
 	CONSTRAINT "brands_notify_templates" CHECK(json_type("brands"."notify_templates") = 'array')
@@ -147,9 +147,9 @@ CREATE TABLE `console_sessions` (
 	`expires_at` integer NOT NULL,
 	`by` text NOT NULL,
 	`operator_id` text,
-	`confirmed_at` integer DEFAULT 0 NOT NULL,
-	`client_ip` text DEFAULT '' NOT NULL,
-	`device` text DEFAULT '' NOT NULL
+	`confirmed_at` integer NOT NULL,
+	`client_ip` text NOT NULL,
+	`device` text NOT NULL
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `delivery_reports` (
@@ -189,7 +189,7 @@ CREATE TABLE `events` (
 	`channel` text,
 	`recipient` text,
 	`reference` text,
-	`tries` integer DEFAULT 0 NOT NULL,
+	`tries` integer NOT NULL,
 	`due_at` integer NOT NULL,
 	`tried_at` integer,
 	`http_status` integer,
@@ -257,20 +257,20 @@ CREATE TABLE `integration_requests` (
 	CONSTRAINT "integration_requests_channels" CHECK(json_type("integration_requests"."channels") = 'array')
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `secret_marks` (
-	`mark` text PRIMARY KEY NOT NULL
+CREATE TABLE `key_fingerprints` (
+	`fingerprint` text PRIMARY KEY NOT NULL
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `notify_jobs` (
 	`request_id` text NOT NULL,
-	`app_id` text DEFAULT '' NOT NULL,
+	`app_id` text NOT NULL,
 	`position` integer NOT NULL,
 	`state` text NOT NULL,
 	`recipient` text,
 	`recipient_hash` text NOT NULL,
 	`masked` text NOT NULL,
-	`tries` integer DEFAULT 0 NOT NULL,
-	`attempts` integer DEFAULT 0 NOT NULL,
+	`tries` integer NOT NULL,
+	`attempts` integer NOT NULL,
 	`due_at` integer NOT NULL,
 	`owner` text,
 	`updated_at` integer NOT NULL,
@@ -299,10 +299,10 @@ CREATE TABLE `operators` (
 	`role` text NOT NULL,
 	`password_hash` text,
 	`totp_secret` text,
-	`totp_step` integer DEFAULT 0 NOT NULL,
+	`totp_step` integer NOT NULL,
 	`created_at` integer NOT NULL,
 	`signed_in_at` integer,
-	`failed_sign_ins` integer DEFAULT 0 NOT NULL,
+	`failed_sign_ins` integer NOT NULL,
 	CONSTRAINT "operators_role" CHECK("operators"."role" IN ('viewer', 'operator', 'owner'))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
@@ -336,7 +336,7 @@ CREATE TABLE `passkeys` (
 	`sign_count` integer NOT NULL,
 	`transports` text NOT NULL,
 	`created_at` integer NOT NULL,
-	`used_at` integer DEFAULT 0 NOT NULL
+	`used_at` integer NOT NULL
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `price_lists` (
@@ -467,7 +467,7 @@ CREATE TABLE `webhooks` (
 	`app_id` text PRIMARY KEY NOT NULL,
 	`url` text NOT NULL,
 	`secret` text NOT NULL,
-	`previous_secrets` text DEFAULT '[]' NOT NULL,
+	`previous_secrets` text NOT NULL,
 	`event_types` text NOT NULL,
 	`created_at` integer NOT NULL,
 	`disabled_at` integer,

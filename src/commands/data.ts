@@ -3,7 +3,7 @@ import type { DraftOwner } from '../adapters/sqlite/draft.ts'
 import type { Restored } from '../adapters/sqlite/restore.ts'
 import type { Erased, Forgotten } from '../adapters/store/forget.ts'
 import type { StoreConfig } from '../config/store.ts'
-import { earlierRecipient, mask } from '../domain/ground/contact.ts'
+import { mask } from '../domain/ground/contact.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
 import {
   type ConfirmOptions,
@@ -196,18 +196,17 @@ async function forgetPerson(
   const config = await storeConfig(env)
   const recipient = config.contacts.phone(text) ?? config.contacts.email(text)
   if (!recipient) throw new InvalidInput(`The recipient ${config.contacts.faultOf(text)}`)
-  const recipients = [recipient, earlierRecipient(recipient, text)]
   await yieldToServers()
   await withContext(env, async (context) => {
     if (dryRun) {
-      const { erased, possibleRequests } = await context.countRecipient(recipients)
+      const { erased, possibleRequests } = await context.countRecipient(recipient)
       for (const line of [`Would erase: ${erasedWords(erased)}.`, ...aboutPossible(possibleRequests)])
         print(line)
       print(nothingChanged)
       return
     }
     await confirm(`This erases all data of ${mask(recipient)}, and cannot be undone.`, { yes })
-    for (const line of aboutForgotten(await context.forget(recipients, await commandActor(env)))) print(line)
+    for (const line of aboutForgotten(await context.forget(recipient, await commandActor(env)))) print(line)
     const { identity } = recipient
     const accounts = await context.sessions.accounts()
     if (accounts.some(({ email }) => email === identity)) {
@@ -234,7 +233,7 @@ function erasedWords(erased: Erased): string {
 function aboutPossible(requests: number): readonly string[] {
   if (requests === 0) return []
   return [
-    `Not erased: ${counted(requests, 'request')} with the same masked recipient and no stored identity (a /notify that sent nothing, or a request from an earlier version). They expire after DELIVERY_LOG_DAYS.`,
+    `Not erased: ${counted(requests, 'request')} with the same masked recipient and no stored identity (a /notify that sent nothing). They expire after DELIVERY_LOG_DAYS.`,
   ]
 }
 

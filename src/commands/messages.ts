@@ -229,7 +229,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       ['TEMPLATE', (row) => row.template ?? '-'],
       ['SEGMENTS', (row) => (row.segments === null ? '-' : `${row.segments} ${row.encoding}`)],
       ['STATUS', (row) => deliveryStatuses[row.status].name],
-      ['WHY', (row) => whyOf({ ...row, report: row.receipt }) || '-'],
+      ['WHY', (row) => whyOf({ ...row, report: row.report }) || '-'],
       ['MS', (row) => String(row.durationMs)],
     ])
   })
@@ -298,15 +298,14 @@ async function printCallbackUrls(env: Env): Promise<void> {
 }
 
 function deliveryRow(delivery: Delivery) {
-  const { recipientSubject: _, segments, report, reportKey: __, providerMessageId, at, ...row } = delivery
+  const { recipientSubject: _, segments, report, reportKey: __, at, ...row } = delivery
   return {
     at: isoTime(at),
     ...row,
-    vendorId: providerMessageId,
     segments: segments?.count ?? null,
     encoding: segments?.encoding ?? null,
     status: statusOf({ ...row, report }),
-    receipt: report && { ...report, at: isoTime(report.at) },
+    report: report && { ...report, at: isoTime(report.at) },
   }
 }
 

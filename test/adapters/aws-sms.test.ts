@@ -142,7 +142,7 @@ describe('a delivery report', () => {
   function read(events: readonly object[], key?: string): readonly DeliveryReport[] | undefined {
     const records = events.map((event) => ({ data: Buffer.from(JSON.stringify(event)).toString('base64') }))
     return providerOf({ AWS_SMS_FIREHOSE_ACCESS_KEY: 'key of Firehose' }).deliveryReports?.read({
-      url: 'https://otp.example/receipts/aws-sms/dGhlIHRva2Vu',
+      url: 'https://otp.example/callbacks/aws-sms/dGhlIHRva2Vu',
       fields: {},
       headers: key === undefined ? {} : { 'x-amz-firehose-access-key': key },
       body: Buffer.from(JSON.stringify({ requestId: 'request', timestamp: now, records })),

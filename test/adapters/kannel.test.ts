@@ -115,11 +115,11 @@ describe('the request', () => {
   })
 
   test("requests all delivery reports at the attempt's callback URL, with its percent signs doubled", async () => {
-    await send({ callbackUrl: 'https://otp.example/a%20b/receipts/kannel/x.1.token' })
+    await send({ callbackUrl: 'https://otp.example/a%20b/callbacks/kannel/x.1.token' })
     expect(kannelHeaders()).toMatchObject({
       'dlr-mask': '31',
       'dlr-url':
-        'https://otp.example/a%%20b/receipts/kannel/x.1.token?type=%d&answer=%k&error=%#smpp#dlr_err#',
+        'https://otp.example/a%%20b/callbacks/kannel/x.1.token?type=%d&answer=%k&error=%#smpp#dlr_err#',
     })
   })
 
@@ -232,7 +232,7 @@ describe('the response', () => {
 
 describe('a delivery report', () => {
   const read = (query: string) => {
-    const url = `https://otp.example/receipts/kannel/x.1.token?${query}`
+    const url = `https://otp.example/callbacks/kannel/x.1.token?${query}`
     const call: CallbackRequest = {
       url,
       fields: Object.fromEntries(new URL(url).searchParams),

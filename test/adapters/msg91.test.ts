@@ -244,7 +244,7 @@ describe('delivery reports', () => {
   }
 
   const call = (given: Partial<CallbackRequest>): CallbackRequest => ({
-    url: 'https://otp.example/receipts/msg91/token',
+    url: 'https://otp.example/callbacks/msg91/token',
     fields: {},
     headers: {},
     body: new Uint8Array(),

@@ -282,7 +282,7 @@ function delivery(...records: (string | Uint8Array)[]) {
 
 function callOf(body: unknown, headers: Record<string, string> = {}): CallbackRequest {
   return {
-    url: 'https://otp.example/receipts/sns/dGhlIHRva2Vu',
+    url: 'https://otp.example/callbacks/sns/dGhlIHRva2Vu',
     fields: {},
     headers: { 'content-type': 'application/json', 'x-amz-firehose-request-id': requestId, ...headers },
     body:

@@ -103,7 +103,7 @@ describe('the request', () => {
   })
 
   test('has the validity period and the status callback URL', async () => {
-    const callbackUrl = 'https://otp.example/receipts/twilio/d2a0b3f6.1.Xy_z-0'
+    const callbackUrl = 'https://otp.example/callbacks/twilio/d2a0b3f6.1.Xy_z-0'
     await send({ validitySeconds: 300, callbackUrl })
     expect(onlyCall().fields).toEqual([
       ['To', '+12025550143'],
@@ -228,7 +228,7 @@ describe('conversion feedback', () => {
 })
 
 describe('a delivery report', () => {
-  const url = 'https://otp.example/receipts/twilio/d2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77.1.Xy_z-0'
+  const url = 'https://otp.example/callbacks/twilio/d2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77.1.Xy_z-0'
 
   /** The text that Twilio signs, spelled out as in "Webhooks Security". */
   function signatureOf(form: Record<string, string>, address = url, key = token): string {
@@ -344,7 +344,7 @@ describe('a delivery report', () => {
     ['the URL of another attempt', callOf(given, { 'x-twilio-signature': good }, url.replace('.1.', '.2.'))],
     ['an added query', callOf(given, { 'x-twilio-signature': good }, `${url}?a=1`)],
     ['another scheme', callOf(given, { 'x-twilio-signature': good }, url.replace('https', 'http'))],
-    ['another port', callOf(given, { 'x-twilio-signature': signatureOf(given, url.replace('/r', ':80/r')) })],
+    ['another port', callOf(given, { 'x-twilio-signature': signatureOf(given, url.replace('/c', ':80/c')) })],
     ['its fields in the query', { ...callOf(given, { 'x-twilio-signature': good }), body: new Uint8Array() }],
   ])('with %s is forbidden', (_, call) => {
     expect(failureOf(() => read(callOf(given, { 'x-twilio-signature': good })))).toBeUndefined()

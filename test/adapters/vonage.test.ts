@@ -141,7 +141,7 @@ describe('the request', () => {
   })
 
   test('has the callback URL for the delivery report', async () => {
-    const callbackUrl = 'https://otp.example/receipts/vonage/d2a0.1.dGhlIHRva2Vu'
+    const callbackUrl = 'https://otp.example/callbacks/vonage/d2a0.1.dGhlIHRva2Vu'
     await send({ callbackUrl })
     expect(onlyCall().form.callback).toBe(callbackUrl)
   })
@@ -191,7 +191,7 @@ function read(changes: Record<string, string> = {}, env: Record<string, string> 
 
 function readCall(call: Partial<CallbackRequest>, env: Record<string, string> = {}) {
   const { deliveryReports } = providerOf(env)
-  const url = 'https://otp.example/receipts/vonage/d2a0.1.dGhlIHRva2Vu'
+  const url = 'https://otp.example/callbacks/vonage/d2a0.1.dGhlIHRva2Vu'
   const news = deliveryReports?.read({ url, fields: {}, headers: {}, body: new Uint8Array(), ...call })
   told.push(news)
   return news

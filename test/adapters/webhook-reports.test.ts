@@ -34,7 +34,7 @@ function signed(body: unknown, { by = secret, after = 0, id = 'msg_1' }: Signing
   const raw = typeof body === 'string' ? body : JSON.stringify(body)
   const at = new Date(now + after * 1000)
   return {
-    url: 'https://otp.example/receipts/webhook/token',
+    url: 'https://otp.example/callbacks/webhook/token',
     fields: {},
     headers: {
       'content-type': 'application/json',

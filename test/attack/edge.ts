@@ -174,7 +174,7 @@ export const edgeAttacks: readonly Attack[] = [
       KANNEL_FROM: 'Otpost',
     },
     async (target, check) => {
-      for (let count = 0; count < 200; count++) await target.get('/receipts/kannel/forged?type=1')
+      for (let count = 0; count < 200; count++) await target.get('/callbacks/kannel/forged?type=1')
       await target.stop()
       const { length } = target.lines.filter((line) => line.includes('a delivery report was rejected'))
       check(length >= 1 && length <= 3, `${length} warnings`)

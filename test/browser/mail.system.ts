@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
 import { type BrandChange, freshBrand } from '../../src/domain/operator/brands.ts'
 import { BrandTexts } from '../../src/domain/texts/brand-texts.ts'
 import { otpMail, renderMail } from '../../src/domain/texts/emails.ts'
@@ -40,8 +39,7 @@ const wideLogo =
 const longName = { displayName: 'W'.repeat(40) }
 
 const code = { code: '493027', businessName: undefined, lifetimeSeconds: 300 }
-const codeMail = (look: BrandChange, lang: string) =>
-  otpMail(brandWith(look), code, lang, textBeforeCode).html
+const codeMail = (look: BrandChange, lang: string) => otpMail(brandWith(look), code, lang).html
 const notification = (look: BrandChange, lang?: string) => {
   const data = { orderId: 'A-1042', address: 'x'.repeat(120), [`of ${'y'.repeat(60)}`]: 'z' }
   return renderMail('Your order has shipped', 'Hello', data, { look: brandWith(look), lang }).html

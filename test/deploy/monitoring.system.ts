@@ -246,8 +246,8 @@ describe('the reader of expressions', () => {
   test.each([
     ['sum(rate(otpost_http_request_total[5m]))', 'no metric otpost_http_request_total'],
     ['otpost_http_requests_total{code="200"}', 'otpost_http_requests_total has no label code'],
-    ['otpost_limited_total{limit="phone"}', 'otpost_limited_total has no limit="phone"'],
-    ['sum by (sender) (otpost_receipts_total)', 'no label sender to group by'],
+    ['otpost_rate_limited_total{limit="phone"}', 'otpost_rate_limited_total has no limit="phone"'],
+    ['sum by (sender) (otpost_delivery_reports_total)', 'no label sender to group by'],
   ])('finds the slip in %s', (expression, problem) => {
     expect(problemsOf(readPromql(expression))).toEqual([problem])
   })

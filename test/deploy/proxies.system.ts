@@ -313,7 +313,7 @@ for (const [each, isInstalled] of installed) {
       const limits = {
         '/otp/send': maxCodeBodyBytes,
         '/notify': maxBodyBytes,
-        '/receipts/x': maxCallbackBytes,
+        '/callbacks/x': maxCallbackBytes,
       }
       for (const [path, limit] of Object.entries(limits)) {
         const announced = { 'content-length': String(limit + 1) }
@@ -322,7 +322,7 @@ for (const [each, isInstalled] of installed) {
         await logged(proxy(), answer)
         const body = 'x'.repeat(limit)
         const { status } = await ask(proxy(), path, { method: 'POST', body })
-        expect({ path, status }).toEqual({ path, status: path === '/receipts/x' ? 404 : 400 })
+        expect({ path, status }).toEqual({ path, status: path === '/callbacks/x' ? 404 : 400 })
       }
     })
 
@@ -334,7 +334,7 @@ for (const [each, isInstalled] of installed) {
       expect(named.length).toBeGreaterThan(8)
       const asked = [
         ...named.map(([path, operations]) => [path, 'post' in operations ? 'POST' : 'GET'] as const),
-        ...['/docs', '/docs/page.js', '/docs/page.css', '/receipts/webhook/none'].map(
+        ...['/docs', '/docs/page.js', '/docs/page.css', '/callbacks/webhook/none'].map(
           (path) => [path, 'GET'] as const,
         ),
       ]
@@ -405,7 +405,7 @@ test.skipIf(!nginx)(
   () => {
     const { tlsPort, log } = proxies.get('nginx') ?? expect.unreachable()
     expect(log()).toContain(' POST /otp/send 200 ')
-    expect(log()).toContain(' GET /receipts/... ')
+    expect(log()).toContain(' GET /callbacks/... ')
     expect(log()).toContain(' GET /outbox/messages 404 ')
     expect(log()).not.toMatch(/12025550143|none|of-the-test/)
     expect(log()).not.toContain('?to')

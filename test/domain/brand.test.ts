@@ -171,7 +171,6 @@ describe('a brand given by an operator', () => {
     { displayName: 'Pay \u0411\u0430\u043d\u043a' },
     { notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED', 'OUT_FOR_DELIVERY'] },
     { domain: 'shop.example.com' },
-    { registrations: { LOGIN_OTP: JSON.parse('{"id":"1107","ids":{},"senderId":null}') } },
     { registrations: { LOGIN_OTP: registered, 'LOGIN_OTP:pt-BR': { ...registered, maxLength: 30 } } },
   ]
   test.each(accepted.map(labelled))('%s is valid', (_, properties) => {

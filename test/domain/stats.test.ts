@@ -131,7 +131,7 @@ describe('a period', () => {
   })
 
   const statKey = fc.record({
-    kind: fc.constantFrom('send', 'resend', 'verify', 'notify', 'attempt', 'receipt', 'verify-time' as const),
+    kind: fc.constantFrom('send', 'resend', 'verify', 'notify', 'attempt', 'report', 'verify-time' as const),
     channel: fc.constantFrom('SMS', 'EMAIL', '' as const),
     brand: fc.constantFrom('acme', 'globex', ''),
     provider: fc.constantFrom('twilio', 'smtp', ''),

@@ -105,7 +105,7 @@ afterEach(() => app.close())
 
 test('without PUBLIC_URL the callback path returns 404', async () => {
   await start({ ...overWebhook, PUBLIC_URL: '' })
-  const path = '/receipts/webhook/AAAAAAAAAAAAAAAAAAAAAA'
+  const path = '/callbacks/webhook/AAAAAAAAAAAAAAAAAAAAAA'
   for (const method of ['GET', 'POST', 'PUT']) expectError(await app.request(method, path), 404, 'not_found')
 })
 
@@ -193,7 +193,7 @@ test('a Twilio signature is checked against the public URL with its query, not t
   })
   const sent = await send()
   const called = `${callbacks[0]}?bodySHA=1`
-  expect(called).toStartWith(`${publicUrl}/receipts/twilio/`)
+  expect(called).toStartWith(`${publicUrl}/callbacks/twilio/`)
   const path = called.slice(publicUrl.length)
   const report = (signed: string) => ({
     headers: {
@@ -216,7 +216,7 @@ test('rejected reports log at most a line a minute for each provider, with their
     { ...overWebhook, SMS_PLAIN: 'webhook,kannel' },
     { stopwatch: () => milliseconds },
   )
-  const forge = (provider: string) => app.request('POST', `/receipts/${provider}/forged`, { body: '{}' })
+  const forge = (provider: string) => app.request('POST', `/callbacks/${provider}/forged`, { body: '{}' })
   const logged = () => app.lines.filter((line) => 'rejected' in line)
   for (let count = 0; count < 50; count++) await forge('webhook')
   await forge('kannel')
@@ -273,14 +273,14 @@ describe('a callback', () => {
       right.replace('.2.', '.1.'),
       right.replace('/kannel/', '/webhook/'),
       right.replace('?', 'A?'),
-      right.replace(token, ofWebhook.slice('/receipts/webhook/'.length)),
+      right.replace(token, ofWebhook.slice('/callbacks/webhook/'.length)),
       ofWebhook.replace('/webhook/', '/kannel/'),
       ofWebhook.replace('/webhook/', '/outbox/'),
       `${ofWebhook}A`,
       `${ofWebhook}/`,
       `${ofWebhook}/x`,
-      '/receipts/webhook/%ff',
-      '/receipts/%ff/%ff',
+      '/callbacks/webhook/%ff',
+      '/callbacks/%ff/%ff',
     ]
     for (const path of wrong) {
       expectError(await app.get(path), 404, 'not_found')
@@ -368,7 +368,7 @@ describe('invalid callback input', () => {
     )
     const path = fc.oneof(
       fc.constantFrom(right, ofWebhook, right.split('?')[0] ?? ''),
-      fc.tuple(word, word).map(([provider, token]) => `/receipts/${provider}/${token}`),
+      fc.tuple(word, word).map(([provider, token]) => `/callbacks/${provider}/${token}`),
     )
     const query = fc.oneof(
       fc.constant(''),
@@ -400,7 +400,7 @@ describe('invalid callback input', () => {
             ...(isPost ? { body: Buffer.from(bytes) } : {}),
             headers: contentType === '' ? {} : { 'content-type': contentType },
           })
-          // `/receipts/../..` resolves to GET /, which has its own response.
+          // `/callbacks/../..` resolves to GET /, which has its own response.
           if (new URL(url, 'http://localhost').pathname === '/') expect(answer.status).toBeLessThan(500)
           else if (answer.status === 200) expectTaken(answer)
           else expectNoFault(answer)

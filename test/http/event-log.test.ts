@@ -656,7 +656,7 @@ test('a number that verified a code is known to the guard, also under a previous
   const rotated = createSecrets('the-present-secret-of-32-bytes-or-more', previousKey).subjects('SMS', phone)
   expect(rotated).toHaveLength(2)
   expect(await context.guardStore.isVerified(rotated)).toBe(true)
-  const { erased } = await context.forget([recipients[0]], tester)
+  const { erased } = await context.forget(recipients[0], tester)
   expect(erased.verifiedNumbers).toBe(1)
   expect(await known()).toEqual([false, false, false])
   await app.close()

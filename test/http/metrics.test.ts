@@ -133,7 +133,7 @@ describe('the metrics', () => {
       [3, 0, 0, 1],
     )
     // A request without a valid recipient has no channel.
-    expect(verified('none', 'refused')).toBe(2)
+    expect(verified('none', 'rejected')).toBe(2)
   })
 
   test('count deliveries by channel, route, provider and outcome, with durations and segments', async () => {
@@ -184,11 +184,11 @@ describe('the metrics', () => {
     expectError(await app.post('/otp/send', { channel: 'EMAIL', email }), 429, 'rate_limited')
     for (let call = 0; call < 5; call++) await app.post('/otp/verify', { phone, otp: '123456' })
     const told = await scrape()
-    const limited = (limit: string) => told.value('otpost_limited_total', { limit })
+    const limited = (limit: string) => told.value('otpost_rate_limited_total', { limit })
     expect(limited('cooldown')).toBe(1)
     expect(limited('recipient-hour')).toBe(1)
     expect(limited('phone-minute')).toBe(0)
-    const refused = told.value('otpost_verifications_total', { channel: 'SMS', outcome: 'limited' })
+    const refused = told.value('otpost_verifications_total', { channel: 'SMS', outcome: 'rate-limited' })
     expect(refused).toBeGreaterThan(0)
     expect(limited('app-minute')).toBe(refused)
   })
@@ -253,12 +253,13 @@ describe('the metrics', () => {
         .replaceAll(/%#[^#]*#/g, '')
       expect((await app.get(path)).status).toBe(200)
     }
-    await app.get('/receipts/kannel/made.up?type=1')
+    await app.get('/callbacks/kannel/made.up?type=1')
     const told = await scrape()
-    const received = (status: string) => told.value('otpost_receipts_total', { provider: 'kannel', status })
+    const received = (status: string) =>
+      told.value('otpost_delivery_reports_total', { provider: 'kannel', status })
     expect(['pending', 'delivered', 'failed'].map(received)).toEqual([1, 2, 0])
     expect(
-      told.value('otpost_http_requests_total', { route: '/receipts/:provider/:token', status: '200' }),
+      told.value('otpost_http_requests_total', { route: '/callbacks/:provider/:token', status: '200' }),
     ).toBe(3)
   })
 
@@ -289,7 +290,7 @@ describe('the circuit breakers', () => {
     const state = async () => {
       const told = await scrape()
       const of = (provider: string) =>
-        ['works', 'rests', 'probed'].map((each) =>
+        ['closed', 'open', 'half-open'].map((each) =>
           told.value('otpost_provider_breaker_state', { provider, state: each }),
         )
       return {
@@ -353,8 +354,8 @@ describe('the store', () => {
     expect(after.value('otpost_database_bytes', { file: 'wal' })).toBeGreaterThan(0)
     expect(after.value('otpost_database_disk_free_bytes')).toBeGreaterThan(0)
     expect(after.value('otpost_store_queue_length')).toBe(0)
-    expect(after.value('otpost_journal_waiting')).toBe(0)
-    expect(after.value('otpost_journal_lost_requests_total')).toBe(0)
+    expect(after.value('otpost_event_log_waiting')).toBe(0)
+    expect(after.value('otpost_event_log_lost_requests_total')).toBe(0)
     expect(after.value('otpost_store_lost_transactions_total')).toBe(0)
   })
 

@@ -231,21 +231,6 @@ describe('a job', () => {
     expect(await statesOf(other)).toEqual(['accepted'])
   })
 
-  test('that an earlier version stored readable is sent', async () => {
-    await start()
-    gateway.answer(() => temporary)
-    const to = freshPhone()
-    const sms = await notifyLater({ to: [to] })
-    await jobsOf(sms)
-    const content = JSON.stringify({ text: 'From before', template: null })
-    await app.database.query(`UPDATE notify_orders SET content = '${content}'`)
-    await app.database.query(`UPDATE notify_jobs SET recipient = '${to}'`)
-    gateway.answer(() => accepted)
-    app.advance(5)
-    expect(await jobsOf(sms)).toMatchObject([{ state: 'accepted' }])
-    expect(gateway.sent.at(-1)).toMatchObject({ to, text: 'From before' })
-  })
-
   test('of a mail is sent', async () => {
     await start()
     const answer = await app.post('/notify', { ...html, async: true })
@@ -544,7 +529,7 @@ describe('an operator', () => {
     await jobsOf(own)
     // Beside the server, as the command.
     const command = await another()
-    const { erased } = await command.context.forget([{ channel: 'SMS', identity: gone }], tester)
+    const { erased } = await command.context.forget({ channel: 'SMS', identity: gone }, tester)
     await command.close()
     expect(erased.jobs).toBe(2)
     expect(

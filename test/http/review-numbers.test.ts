@@ -290,7 +290,7 @@ describe('operators', () => {
     if (!recipient) throw new Error('no phone number')
     // Beside the server, as the command.
     const command = await openContext(readConfig(app.database.env), { now: () => app.clock.now })
-    const { erased } = await command.forget([recipient], tester)
+    const { erased } = await command.forget(recipient, tester)
     await command.close()
     expect(erased.reviewNumbers).toBe(1)
     expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])

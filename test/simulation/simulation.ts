@@ -391,7 +391,6 @@ class Simulation {
       ),
       store: this.intercepted('store', server.store, (what, run) => this.call(server, operation, what, run)),
       rejections: new CredentialRejections(),
-      textBeforeCode: () => '',
       secrets: {
         ...secrets,
         newCode: () => {

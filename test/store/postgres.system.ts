@@ -18,7 +18,7 @@ import type { OutboxMessage } from '../../src/domain/ground/ports.ts'
 import type { Claim, LimitDecision } from '../../src/domain/limits/limits.ts'
 import type { NewCode } from '../../src/domain/otp/store.ts'
 import { useOnPostgres } from '../../src/secret-key.ts'
-import { keepAll, tester } from '../support/operator.ts'
+import { keepAll, nobody, tester } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, givenDatabase, queryOnce } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
 import { testMoneyAtOnce, testMoneyStores } from './money-contract.ts'
@@ -50,7 +50,7 @@ testMoneyStores('PostgreSQL', async (now) => {
     otps: createOtpStore(opened, isHashOf),
     sweep: createSweep(opened, 'node'),
     forget: async (subjects) =>
-      (await forgetRecipient(shared, [], subjects, { now: 0, actor: tester })).erased,
+      (await forgetRecipient(shared, nobody, subjects, { now: 0, actor: tester })).erased,
     close: () => opened.close(),
   }
 })
@@ -116,7 +116,7 @@ describe('the secret key of a database', () => {
 
   test('can be replaced after its fingerprint was deleted', async () => {
     await begins('lost')
-    await opened.pool.rows('DELETE FROM secret_marks', [])
+    await opened.pool.rows('DELETE FROM key_fingerprints', [])
     expect(await lets(['new'], ['lost'], ['new'])).toEqual(['new', 'new'])
   })
 
@@ -149,7 +149,7 @@ describe('the secret key of a database', () => {
     for (let round = 0; round < 20; round++) {
       const begun = await Promise.all(['a', 'b', 'c', 'd'].map((mark) => begins(mark)))
       expect(begun.filter(Boolean)).toHaveLength(1)
-      expect(await opened.pool.rows('DELETE FROM secret_marks RETURNING mark', [])).toHaveLength(1)
+      expect(await opened.pool.rows('DELETE FROM key_fingerprints RETURNING fingerprint', [])).toHaveLength(1)
     }
   })
 

@@ -10,7 +10,7 @@ import { type EventLogEntry, firstIdOf } from '../../src/adapters/store/event-ro
 import { createStores } from '../../src/adapters/store/stores.ts'
 import type { Delivery } from '../../src/domain/delivery/delivery-reports.ts'
 import { temporaryFolder } from '../support/app.ts'
-import { keepAll } from '../support/operator.ts'
+import { keepAll, nobody } from '../support/operator.ts'
 
 const start = Date.UTC(2026, 0, 1, 12)
 const [ann, bob, eve] = ['hash-of-ann', 'hash-of-bob', 'hash-of-eve']
@@ -163,7 +163,7 @@ describe('the index of the event log by recipient', () => {
     }
     await save(entry(now, [ann]))
     expect([runs(), count(sql`recipient_hash = ${ann}`)]).toEqual([3, 450])
-    const { erased } = await forget(database, shared, [], [ann], {
+    const { erased } = await forget(database, shared, nobody, [ann], {
       now,
       actor: { by: 'command', name: 'operator' },
     })

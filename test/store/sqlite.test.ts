@@ -21,7 +21,7 @@ import { createStores } from '../../src/adapters/store/stores.ts'
 import { movedTables } from '../../src/adapters/store/transfer.ts'
 import type { Claim } from '../../src/domain/limits/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
-import { keepAll, sqliteStores, tester } from '../support/operator.ts'
+import { keepAll, nobody, sqliteStores, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
 import { testMoneyAtOnce, testMoneyStores } from './money-contract.ts'
@@ -46,7 +46,7 @@ testMoneyStores('SQLite', async (now) => {
     otps: work,
     ...work,
     forget: async (subjects) =>
-      (await forget(database, shared, [], subjects, { now: 0, actor: tester })).erased,
+      (await forget(database, shared, nobody, subjects, { now: 0, actor: tester })).erased,
     close: () => database.close(),
   }
 })
@@ -91,6 +91,7 @@ describe('SQLite', () => {
       'guard_prefixes',
       'idempotency_keys',
       'integration_requests',
+      'key_fingerprints',
       'notify_jobs',
       'notify_orders',
       'operators',
@@ -103,7 +104,6 @@ describe('SQLite', () => {
       'requests',
       'review_numbers',
       'revision',
-      'secret_marks',
       'stats',
       'text_variables',
       'texts',
@@ -233,7 +233,7 @@ describe('SQLite', () => {
     })
 
     test('`otpost move` copies every table except those of one server or one store', () => {
-      const others = ['guard_buckets', 'recipient_index', 'revision', 'secret_marks']
+      const others = ['guard_buckets', 'key_fingerprints', 'recipient_index', 'revision']
       expect([...movedTables, ...others].sort()).toEqual(tables)
     })
 
@@ -282,6 +282,9 @@ describe('SQLite', () => {
         notify_templates: "'[]'",
         dlt_enabled: '0',
         login_id_enabled: '1',
+        registrations: "'{}'",
+        lang: "'en'",
+        dlt_allow_list: "'[]'",
       },
       app_keys: { app_id: "'a'", key_sha256: hash, last_four: "'abcd'", created_at: '1' },
       audit: { at: '1', by: "'command'", name: "'a'", action: "'a'", target: "'a'", details: "'{}'" },
@@ -763,7 +766,8 @@ describe('SQLite', () => {
       }
       for (const endsAt of [now, now + 1]) {
         run(
-          `INSERT INTO console_sessions (token_sha256, started_at, last_seen_at, expires_at, by) VALUES ('${endsAt}', 1, 1, ${endsAt}, 'link')`,
+          `INSERT INTO console_sessions (token_sha256, started_at, last_seen_at, expires_at, by, confirmed_at, client_ip, device)
+            VALUES ('${endsAt}', 1, 1, ${endsAt}, 'link', 1, '', '')`,
         )
         run(`INSERT INTO console_links (token_sha256, expires_at) VALUES ('${endsAt}', ${endsAt})`)
       }

@@ -5,9 +5,9 @@ import type { EpochMs } from '../../domain/ground/time.ts'
 /** Keyed hashing with a subkey for each purpose (HKDF, RFC 5869). The first secret key is the present one. */
 export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {
   const hmacs = (purpose: string) => mapped(secretKeys, (secretKey) => hmacWith(subkey(secretKey, purpose)))
-  const codeHmacs = hmacs('otpost code v2')
+  const codeHmacs = hmacs('otpost code v1')
   const subjectHmacs = hmacs('otpost subject v1')
-  const reportHmacs = hmacs('otpost receipt v1')
+  const reportHmacs = hmacs('otpost callback v1')
   return {
     newId: () => randomUUID(),
     newRequestId,
@@ -89,7 +89,7 @@ function callbackToken(hmac: Hmac, about: string): string {
 }
 
 export function keyFingerprints(secretKeys: readonly [string, ...string[]]): [string, ...string[]] {
-  return mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost mark v1').toString('base64url'))
+  return mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost fingerprint v1').toString('base64url'))
 }
 
 export function newSecretKey(): string {

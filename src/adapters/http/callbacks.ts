@@ -14,7 +14,7 @@ import { readBytes } from './body.ts'
 import { failureOf } from './errors.ts'
 import { type HttpRequests, pathOf } from './http-request.ts'
 
-const prefix = '/receipts/'
+const prefix = '/callbacks/'
 
 /** Some providers report many messages at once, and do not retry a rejected request. */
 export const maxCallbackBytes = 2 * 1024 * 1024

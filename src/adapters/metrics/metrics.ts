@@ -14,13 +14,8 @@ import type { MetricSources, Metrics, Scrape } from './ports.ts'
 import { registerResources } from './resources.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-const verdicts = ['verified', 'mismatch', 'locked', 'absent', 'limited', 'refused', 'failed'] as const
-/** Label values, which dashboards and alerts use. */
-const breakerLabels: Readonly<Record<BreakerState['state'], string>> = {
-  closed: 'works',
-  open: 'rests',
-  'half-open': 'probed',
-}
+const verdicts = ['verified', 'mismatch', 'locked', 'absent', 'rate-limited', 'rejected', 'failed'] as const
+const circuitStates: readonly BreakerState['state'][] = ['closed', 'open', 'half-open']
 const reportStatuses: readonly DeliveryReportState['status'][] = ['delivered', 'failed', 'pending']
 const feedbackOutcomes: readonly FeedbackResult['outcome'][] = [
   'accepted',
@@ -106,7 +101,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     'provider',
   )
   const deliveryReports = counter(
-    'otpost_receipts_total',
+    'otpost_delivery_reports_total',
     'Delivery reports received, by status.',
     'provider',
     'status',
@@ -134,7 +129,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     'country',
     'action',
   )
-  const limited = counter('otpost_limited_total', 'Requests rejected by a limit.', 'limit')
+  const limited = counter('otpost_rate_limited_total', 'Requests rejected by a limit.', 'limit')
   const guarded = counter(
     'otpost_guard_total',
     'Codes that the SMS pumping guard denied, or recorded with GUARD=record, by bucket.',
@@ -183,7 +178,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   const providers = new Set(inUse.map(({ name }) => name))
   const breaker = gauge(
     'otpost_provider_breaker_state',
-    '1 for the circuit state of an SMS provider, else 0. The states are works (closed), rests (open) and probed (half-open).',
+    '1 for the circuit state of an SMS provider, else 0. The states are closed, open and half-open.',
     'provider',
     'state',
   )
@@ -211,9 +206,9 @@ export function createMetrics(sources: MetricSources): Metrics {
     'otpost_store_lost_transactions_total',
     'Transactions that failed, and locks that timed out.',
   )
-  const eventLogWaiting = gauge('otpost_journal_waiting', 'Event log entries that wait to be written.')
+  const eventLogWaiting = gauge('otpost_event_log_waiting', 'Event log entries that wait to be written.')
   const eventLogLost = total(
-    'otpost_journal_lost_requests_total',
+    'otpost_event_log_lost_requests_total',
     'Requests whose event log entries could not be written.',
   )
   const databaseBytes = gauge(
@@ -388,8 +383,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     const known = new Map(breakers.states().map((state) => [state.provider, state]))
     for (const provider of providers) {
       const { state = 'closed', failuresInARow: failures = 0 } = known.get(provider) ?? {}
-      for (const [each, label] of Object.entries(breakerLabels))
-        breaker.set({ provider, state: label }, each === state ? 1 : 0)
+      for (const each of circuitStates) breaker.set({ provider, state: each }, each === state ? 1 : 0)
       failuresInARow.set({ provider }, failures)
     }
   }
@@ -400,6 +394,6 @@ function verdictOf({ error, status }: RequestEnded): (typeof verdicts)[number] {
   if (error === 'mismatch') return 'mismatch'
   if (error === 'max_attempts') return 'locked'
   if (error === 'not_found') return 'absent'
-  if (error === 'rate_limited') return 'limited'
-  return status >= 500 ? 'failed' : 'refused'
+  if (error === 'rate_limited') return 'rate-limited'
+  return status >= 500 ? 'failed' : 'rejected'
 }

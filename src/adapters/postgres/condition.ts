@@ -39,7 +39,7 @@ async function factsOf(pool: Pool) {
         current_setting('max_connections')::int, (SELECT count(*)::int FROM pg_stat_activity),
         floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
         to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('requests') IS NOT NULL,
-        to_regclass('secret_marks') IS NOT NULL, to_regclass('stats') IS NOT NULL,
+        to_regclass('key_fingerprints') IS NOT NULL, to_regclass('stats') IS NOT NULL,
         to_regclass('pg_dist_node') IS NOT NULL`,
     [],
   )
@@ -53,7 +53,7 @@ async function factsOf(pool: Pool) {
   )
   const lastId =
     isWhole && row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
-  const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
+  const fingerprints = row[11] === true ? await pool.rows('SELECT fingerprint FROM key_fingerprints', []) : []
   const ignoredAt = isWhole && row[12] === true ? (await pool.rows(ignoredForwardedQuery, []))[0]?.[0] : null
   const schema = await schemaOf(pool, row[9] === true)
   return {
@@ -71,7 +71,7 @@ async function factsOf(pool: Pool) {
     connections: Number(row[7]),
     clock: { at: Number(row[8]), localAt },
     schema,
-    keyFingerprints: fingerprints.map(([mark]) => String(mark)),
+    keyFingerprints: fingerprints.map(([fingerprint]) => String(fingerprint)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
     ignoredForwardedAt: ignoredAt == null ? null : Number(ignoredAt),
     policy:

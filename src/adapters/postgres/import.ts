@@ -78,11 +78,7 @@ export async function importAll(
   noteKeys: NoteKeys | undefined,
   beforeCommit: () => void,
 ): Promise<readonly Transferred[]> {
-  const { pool, now, close } = await openDatabase(
-    { ...target, idleInTransactionTimeoutMs },
-    undefined,
-    () => {},
-  )
+  const { pool, close } = await openDatabase({ ...target, idleInTransactionTimeoutMs }, undefined, () => {})
   let copied: readonly Transferred[] | undefined
   try {
     await requireEmpty(pool)
@@ -92,7 +88,7 @@ export async function importAll(
       async (connection) => {
         copied = undefined
         await holdEmpty(connection)
-        if (noteKeys) await replaceFingerprints(connection, [noteKeys.present], now(), noteKeys.check)
+        if (noteKeys) await replaceFingerprints(connection, [noteKeys.present], noteKeys.check)
         const report = await copyAll(connection, source, expected)
         await compare(connection, source, report, expected)
         beforeCommit()

@@ -4,22 +4,16 @@ import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
 import { keyFingerprints } from './schema.ts'
 
-export function createKeyFingerprints({
-  orm,
-  pool,
-  now,
-}: Pick<Database, 'orm' | 'pool' | 'now'>): KeyFingerprints {
+export function createKeyFingerprints({ orm, pool }: Pick<Database, 'orm' | 'pool'>): KeyFingerprints {
   return {
     noted: () => noted(orm),
-    replace: (own, check) =>
-      pool.transaction((connection) => replaceFingerprints(connection, own, now(), check)),
+    replace: (own, check) => pool.transaction((connection) => replaceFingerprints(connection, own, check)),
   }
 }
 
 export async function replaceFingerprints(
   connection: Queryable,
   own: readonly string[],
-  now: number,
   check?: (noted: readonly string[]) => void,
 ): Promise<void> {
   const inside = ormOn(connection)
@@ -27,10 +21,10 @@ export async function replaceFingerprints(
   await raiseRevision(inside)
   check?.(await noted(inside))
   await inside.delete(keyFingerprints)
-  await inside.insert(keyFingerprints).values(own.map((mark) => ({ mark, since: now })))
+  await inside.insert(keyFingerprints).values(own.map((fingerprint) => ({ fingerprint })))
 }
 
 async function noted(orm: Orm): Promise<readonly string[]> {
   const rows = await orm.select().from(keyFingerprints)
-  return rows.map(({ mark }) => mark)
+  return rows.map(({ fingerprint }) => fingerprint)
 }

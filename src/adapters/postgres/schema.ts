@@ -65,9 +65,8 @@ export const revision = pgTable('revision', {
   number: bigint({ mode: 'number' }).notNull(),
 })
 
-export const keyFingerprints = pgTable('secret_marks', {
-  mark: key('mark').primaryKey(),
-  since: instant('since').notNull(),
+export const keyFingerprints = pgTable('key_fingerprints', {
+  fingerprint: key('fingerprint').primaryKey(),
 })
 
 /** Locks for work that one node at a time does. */
@@ -77,11 +76,11 @@ export const leases = pgTable('leases', {
   endsAt: instant('ends_at').notNull(),
 })
 
-export const openCircuitRows = pgTable('resting_providers', {
+export const openCircuitRows = pgTable('open_circuits', {
   provider: text().primaryKey(),
   failures: integer().notNull(),
-  openMs: integer('rest_ms').notNull(),
-  openUntil: instant('rests_until').notNull(),
+  openMs: integer('open_ms').notNull(),
+  openUntil: instant('open_until').notNull(),
 })
 
 export const brands = pgTable(
@@ -96,16 +95,16 @@ export const brands = pgTable(
     loginIdEnabled: boolean('login_id_enabled').notNull(),
     domain: text(),
     entityId: text('entity_id'),
-    registrations: jsonb().$type<Readonly<Record<string, TemplateRegistration>>>().notNull().default({}),
+    registrations: jsonb().$type<Readonly<Record<string, TemplateRegistration>>>().notNull(),
     /** BCP 47, of its texts without a language. */
-    lang: text().notNull().default('en'),
+    lang: text().notNull(),
     /** Of its Android app, 11 characters. */
     androidHash: text('android_hash'),
     logoUrl: text('logo_url'),
     /** `#rrggbb` */
     color: text(),
     /** URLs and phone numbers that its registered texts may contain. */
-    dltAllowList: jsonb('dlt_allow_list').$type<readonly string[]>().notNull().default([]),
+    dltAllowList: jsonb('dlt_allow_list').$type<readonly string[]>().notNull(),
   },
   (table) => [
     index('brands_by_name').on(table.nameKey),
@@ -320,7 +319,7 @@ export const webhooks = pgTable(
     /** `whsec_…`, which signs. */
     secret: text().notNull(),
     /** They sign too, each until its time. */
-    previousSecrets: jsonb('previous_secrets').$type<readonly PreviousSecret[]>().notNull().default([]),
+    previousSecrets: jsonb('previous_secrets').$type<readonly PreviousSecret[]>().notNull(),
     /** Empty: all. */
     eventTypes: jsonb('event_types').$type<readonly EventType[]>().notNull(),
     createdAt: instant('created_at').notNull(),
@@ -356,7 +355,7 @@ export const events = pgTable(
     /** Masked. */
     recipient: text(),
     reference: text(),
-    tries: integer().notNull().default(0),
+    tries: integer().notNull(),
     /** Of the next try; while a try is in progress, when its lease ends. */
     dueAt: instant('due_at').notNull(),
     /** When the latest try began. Later than now: the clock was set back. */
@@ -414,8 +413,7 @@ export const notifyJobs = pgTable(
   'notify_jobs',
   {
     requestId: key('request_id').notNull(),
-    /** Empty: a job of an earlier version. */
-    appId: text('app_id').notNull().default(''),
+    appId: text('app_id').notNull(),
     /** Of the recipient in `to`, from 1. */
     position: integer().notNull(),
     state: text({ enum: ['queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled'] }).notNull(),
@@ -423,9 +421,9 @@ export const notifyJobs = pgTable(
     recipient: text(),
     recipientHash: text('recipient_hash').notNull(),
     masked: text().notNull(),
-    tries: integer().notNull().default(0),
+    tries: integer().notNull(),
     /** Attempts at providers so far. */
-    attempts: integer().notNull().default(0),
+    attempts: integer().notNull(),
     dueAt: instant('due_at').notNull(),
     /** The process that sends it. */
     owner: text(),
@@ -616,9 +614,9 @@ export const consoleSessions = pgTable('console_sessions', {
   expiresAt: instant('expires_at').notNull(),
   by: text({ enum: ['password', 'link', 'passkey'] }).notNull(),
   operatorId: key('operator_id'),
-  confirmedAt: instant('confirmed_at').notNull().default(0),
-  clientIp: text('client_ip').notNull().default(''),
-  device: text().notNull().default(''),
+  confirmedAt: instant('confirmed_at').notNull(),
+  clientIp: text('client_ip').notNull(),
+  device: text().notNull(),
 })
 
 export const operators = pgTable(
@@ -629,10 +627,10 @@ export const operators = pgTable(
     role: text({ enum: ['viewer', 'operator', 'owner'] }).notNull(),
     passwordHash: text('password_hash'),
     totpSecret: text('totp_secret'),
-    totpStep: bigint('totp_step', { mode: 'number' }).notNull().default(0),
+    totpStep: bigint('totp_step', { mode: 'number' }).notNull(),
     createdAt: instant('created_at').notNull(),
     signedInAt: instant('signed_in_at'),
-    failedSignIns: integer('failed_sign_ins').notNull().default(0),
+    failedSignIns: integer('failed_sign_ins').notNull(),
   },
   (table) => [check('operators_role', sql`${table.role} IN ('viewer', 'operator', 'owner')`)],
 )
@@ -645,7 +643,7 @@ export const passkeys = pgTable('passkeys', {
   signCount: bigint('sign_count', { mode: 'number' }).notNull(),
   transports: text().notNull(),
   createdAt: instant('created_at').notNull(),
-  usedAt: instant('used_at').notNull().default(0),
+  usedAt: instant('used_at').notNull(),
 })
 
 export const recoveryCodes = pgTable(

@@ -44,8 +44,8 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
       damage: [...missing.map((column) => `it lacks ${column}`), ...damage],
       schema,
       logBytes,
-      keyFingerprints: tables.includes('secret_marks')
-        ? driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()
+      keyFingerprints: tables.includes('key_fingerprints')
+        ? driver.prepare<[], string>('SELECT fingerprint FROM key_fingerprints').pluck().all()
         : [],
       lastRequestAt: last ? timeOfId(last) : null,
       ignoredForwardedAt: tables.includes('stats')

@@ -82,9 +82,9 @@ export function fingerprintsIn(file: string): readonly string[] {
   try {
     driver = new Driver(file, { fileMustExist: true })
     driver.pragma('query_only = ON')
-    return driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()
+    return driver.prepare<[], string>('SELECT fingerprint FROM key_fingerprints').pluck().all()
   } catch {
-    // From an older version, or unusable, which opening it reports.
+    // Unusable, which opening it reports.
     return []
   } finally {
     driver?.close()

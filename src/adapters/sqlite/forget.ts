@@ -14,12 +14,12 @@ const readersTimeoutMs = 3000
 export async function forget(
   database: Database,
   stores: StoreDatabase,
-  recipients: readonly Recipient[],
+  recipient: Recipient,
   subjects: readonly string[],
   by: { readonly now: number; readonly actor: Actor },
 ): Promise<Forgotten> {
   database.driver.pragma('secure_delete = ON')
-  const forgotten = await forgetRecipient(stores, recipients, subjects, by)
+  const forgotten = await forgetRecipient(stores, recipient, subjects, by)
   await eraseFromIndex(database, subjects, batch)
   return { ...forgotten, traces: await eraseTraces(database) }
 }

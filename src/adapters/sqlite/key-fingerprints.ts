@@ -8,7 +8,7 @@ export function createKeyFingerprints({ orm, writer }: Pick<Database, 'orm' | 'w
       .select()
       .from(keyFingerprints)
       .all()
-      .map(({ mark }) => mark)
+      .map(({ fingerprint }) => fingerprint)
   return {
     noted: async () => noted(),
     replace: (own, check) =>
@@ -17,7 +17,7 @@ export function createKeyFingerprints({ orm, writer }: Pick<Database, 'orm' | 'w
         orm.delete(keyFingerprints).run()
         orm
           .insert(keyFingerprints)
-          .values(own.map((mark) => ({ mark })))
+          .values(own.map((fingerprint) => ({ fingerprint })))
           .run()
       }),
   }

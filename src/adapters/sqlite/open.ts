@@ -33,7 +33,7 @@ export function openSqlite(
     ...stores,
     eventLog: { ...stores.eventLog, saveEntries, saveReports },
     sweep: work.sweep,
-    forget: (recipients, subjects, by) => forget(database, shared, recipients, subjects, by),
+    forget: (recipient, subjects, by) => forget(database, shared, recipient, subjects, by),
     check: work.checkDatabase,
     openCircuits: undefined,
     stats: {

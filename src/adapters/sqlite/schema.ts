@@ -49,19 +49,16 @@ export const brands = sqliteTable(
     loginIdEnabled: integer('login_id_enabled', { mode: 'boolean' }).notNull(),
     domain: text(),
     entityId: text('entity_id'),
-    registrations: text({ mode: 'json' })
-      .$type<Readonly<Record<string, TemplateRegistration>>>()
-      .notNull()
-      .default({}),
+    registrations: text({ mode: 'json' }).$type<Readonly<Record<string, TemplateRegistration>>>().notNull(),
     /** BCP 47, of its texts without a language. */
-    lang: text().notNull().default('en'),
+    lang: text().notNull(),
     /** Of its Android app, 11 characters. */
     androidHash: text('android_hash'),
     logoUrl: text('logo_url'),
     /** `#rrggbb` */
     color: text(),
     /** URLs and phone numbers that its registered texts may contain. */
-    dltAllowList: text('dlt_allow_list', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
+    dltAllowList: text('dlt_allow_list', { mode: 'json' }).$type<readonly string[]>().notNull(),
   },
   (table) => [
     index('brands_by_name').on(table.nameKey),
@@ -310,10 +307,7 @@ export const webhooks = sqliteTable(
     /** `whsec_…`, which signs. */
     secret: text().notNull(),
     /** They sign too, each until its time. */
-    previousSecrets: text('previous_secrets', { mode: 'json' })
-      .$type<readonly PreviousSecret[]>()
-      .notNull()
-      .default([]),
+    previousSecrets: text('previous_secrets', { mode: 'json' }).$type<readonly PreviousSecret[]>().notNull(),
     /** Empty: all. */
     eventTypes: text('event_types', { mode: 'json' }).$type<readonly EventType[]>().notNull(),
     createdAt: integer('created_at').notNull(),
@@ -349,7 +343,7 @@ export const events = sqliteTable(
     /** Masked. */
     recipient: text(),
     reference: text(),
-    tries: integer().notNull().default(0),
+    tries: integer().notNull(),
     /** Of the next try; while a try is in progress, when its lease ends. */
     dueAt: integer('due_at').notNull(),
     /** When the latest try began. Later than now: the clock was set back. */
@@ -407,8 +401,7 @@ export const notifyJobs = sqliteTable(
   'notify_jobs',
   {
     requestId: text('request_id').notNull(),
-    /** Empty: a job of an earlier version. */
-    appId: text('app_id').notNull().default(''),
+    appId: text('app_id').notNull(),
     /** Of the recipient in `to`, from 1. */
     position: integer().notNull(),
     state: text({ enum: ['queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled'] }).notNull(),
@@ -416,9 +409,9 @@ export const notifyJobs = sqliteTable(
     recipient: text(),
     recipientHash: text('recipient_hash').notNull(),
     masked: text().notNull(),
-    tries: integer().notNull().default(0),
+    tries: integer().notNull(),
     /** Attempts at providers so far. */
-    attempts: integer().notNull().default(0),
+    attempts: integer().notNull(),
     dueAt: integer('due_at').notNull(),
     /** The process that sends it. */
     owner: text(),
@@ -620,10 +613,10 @@ export const consoleSessions = sqliteTable('console_sessions', {
   /** Null: `otpost admin link`, or the shared password. */
   operatorId: text('operator_id'),
   /** Of the last password, code, passkey or link. */
-  confirmedAt: integer('confirmed_at').notNull().default(0),
-  clientIp: text('client_ip').notNull().default(''),
+  confirmedAt: integer('confirmed_at').notNull(),
+  clientIp: text('client_ip').notNull(),
   /** Such as `Firefox on Linux`. */
-  device: text().notNull().default(''),
+  device: text().notNull(),
 })
 
 export const operators = sqliteTable(
@@ -636,11 +629,11 @@ export const operators = sqliteTable(
     /** Encrypted with the secret key. */
     totpSecret: text('totp_secret'),
     /** RFC 6238: the time step of the last accepted code. */
-    totpStep: integer('totp_step').notNull().default(0),
+    totpStep: integer('totp_step').notNull(),
     createdAt: integer('created_at').notNull(),
     signedInAt: integer('signed_in_at'),
     /** Since the last sign-in. */
-    failedSignIns: integer('failed_sign_ins').notNull().default(0),
+    failedSignIns: integer('failed_sign_ins').notNull(),
   },
   (table) => [check('operators_role', sql`${table.role} IN ('viewer', 'operator', 'owner')`)],
 )
@@ -655,7 +648,7 @@ export const passkeys = sqliteTable('passkeys', {
   transports: text().notNull(),
   createdAt: integer('created_at').notNull(),
   /** A challenge that is not newer cannot be used. */
-  usedAt: integer('used_at').notNull().default(0),
+  usedAt: integer('used_at').notNull(),
 })
 
 export const recoveryCodes = sqliteTable(
@@ -664,8 +657,8 @@ export const recoveryCodes = sqliteTable(
   (table) => [primaryKey({ columns: [table.operatorId, table.codeSha256] })],
 )
 
-export const keyFingerprints = sqliteTable('secret_marks', {
-  mark: text().primaryKey().notNull(),
+export const keyFingerprints = sqliteTable('key_fingerprints', {
+  fingerprint: text().primaryKey().notNull(),
 })
 
 export const consoleLinks = sqliteTable('console_links', {

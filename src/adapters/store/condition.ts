@@ -55,7 +55,6 @@ export interface PolicyFacts {
   readonly accepted: readonly string[]
   readonly accounts: readonly AccountFacts[]
   /** The e-mail texts of codes with HTML of their own. */
-  readonly mailTexts: readonly Readonly<Record<'brandSlug' | 'templateKey' | 'lang' | 'html', string>>[]
   /** Of the clocks of servers in the last days, oldest first. `at`: the beginning of the hour. */
   readonly clockSteps: readonly ClockStep[]
 }
@@ -194,7 +193,6 @@ export const policyQueries = [
       OR EXISTS (SELECT 1 FROM passkeys p WHERE p.operator_id = operators.id) AS set_up,
     totp_secret, (SELECT max(expires_at) FROM console_links l WHERE l.operator_id = operators.id) AS until
   FROM operators ORDER BY email`,
-  "SELECT brand_slug, template_key, lang, html FROM texts WHERE channel = 'EMAIL' AND html IS NOT NULL ORDER BY brand_slug, template_key, lang",
   // The counters of budgets are between these subjects.
   "SELECT subject, name, count, expires_at FROM codes_and_limits WHERE subject >= 'budget:' AND subject < 'budget;'",
   `SELECT at, text FROM alerts WHERE kind IN ('budget.exhausted', 'budget.threshold')
@@ -222,7 +220,6 @@ export function policyFacts([
   variables = [],
   accepted = [],
   accounts = [],
-  mailTexts = [],
   counters = [],
   alerts = [],
   attempts = [],
@@ -260,12 +257,6 @@ export function policyFacts([
     clockSteps: clockSteps.map(([at, direction, seconds]) => ({
       at: Number(at),
       byMs: Number(seconds) * (direction === 'back' ? -1000 : 1000),
-    })),
-    mailTexts: mailTexts.map(([brandSlug, templateKey, lang, html]) => ({
-      brandSlug: String(brandSlug),
-      templateKey: String(templateKey),
-      lang: String(lang),
-      html: String(html),
     })),
     rejections: rejections.map(([stepMs, at, kind, brand, provider, detail, count]) => ({
       stepMs: Number(stepMs),

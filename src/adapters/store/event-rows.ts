@@ -167,7 +167,7 @@ function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
   }
 }
 
-/** Window ends relative to the request, which takes fewer digits. Earlier versions wrote epoch times. */
+/** Window ends relative to the request, which takes fewer digits. */
 function limitsText({ at, limits }: Pick<SavedRequest, 'at' | 'limits'>): string {
   let text = ''
   for (const { limit, max, used, endsAt, refused, budget } of limits) {
@@ -181,26 +181,17 @@ function limitsText({ at, limits }: Pick<SavedRequest, 'at' | 'limits'>): string
 }
 
 const limitPattern =
-  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: in (?<endsInMs>-?\d+)| until (?<endsAt>\d+))?(?<refused> refused)?(?: of (?<scope>\S+) (?<currency>\w+))?(?:, |$)/g
+  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: in (?<endsInMs>-?\d+))?(?<refused> refused)?(?: of (?<scope>\S+) (?<currency>\w+))?(?:, |$)/g
 
 function limitIn(
   at: EpochMs,
-  {
-    limit,
-    used,
-    max,
-    endsInMs,
-    endsAt = endsInMs && String(at + Number(endsInMs)),
-    refused,
-    scope,
-    currency,
-  }: Readonly<Record<string, string | undefined>>,
+  { limit, used, max, endsInMs, refused, scope, currency }: Readonly<Record<string, string | undefined>>,
 ): LimitStatus {
   const status = {
     limit: limitNames.find((name) => name === limit) ?? 'app-minute',
     max: Number(max),
     used: used === '?' ? null : Number(used),
-    endsAt: endsAt === undefined ? null : Number(endsAt),
+    endsAt: endsInMs === undefined ? null : at + Number(endsInMs),
     refused: refused !== undefined,
   }
   return scope === undefined || currency === undefined ? status : { ...status, budget: { scope, currency } }

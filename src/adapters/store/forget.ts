@@ -1,4 +1,4 @@
-import { and, type Column, count, gt, inArray, isNull, lte, type SQL, sql, type Table } from 'drizzle-orm'
+import { and, type Column, count, eq, gt, inArray, isNull, lte, type SQL, sql, type Table } from 'drizzle-orm'
 import type { Actor } from '../../domain/ground/audit.ts'
 import { mask, type Recipient } from '../../domain/ground/contact.ts'
 import { auditRow } from './audit.ts'
@@ -37,23 +37,27 @@ const scanBatch = 5000
 
 export async function forgetRecipient(
   database: StoreDatabase,
-  recipients: readonly Recipient[],
+  recipient: Recipient,
   subjects: readonly string[],
   { now, actor }: { readonly now: number; readonly actor: Actor },
 ): Promise<Omit<Forgotten, 'traces'>> {
-  const { audit, codesAndLimits, outbox, verifiedNumbers } = database.tables
-  const identities = recipients.map(({ identity }) => identity)
+  const { audit, codesAndLimits, integrationRequests, outbox, verifiedNumbers } = database.tables
   const ofSubjects = (table: Table & { readonly subject: Column }) =>
     deleteWhere(database, table, table.subject, inArray(table.subject, [...subjects]))
-  const { possibleRequests, ...events } = await eraseEvents(database, recipients, subjects)
+  const { possibleRequests, ...events } = await eraseEvents(database, recipient, subjects)
   const erased: Erased = {
     ...events,
     codesAndLimits: await ofSubjects(codesAndLimits),
     verifiedNumbers: await ofSubjects(verifiedNumbers),
     reviewNumbers: await eraseReviewNumbers(database, subjects),
-    jobs: await eraseJobs(database, recipients, subjects),
-    messages: await deleteWhere(database, outbox, outbox.id, inArray(outbox.identity, identities)),
-    integrationRequests: await eraseIntegrationRequests(database, identities),
+    jobs: await eraseJobs(database, recipient, subjects),
+    messages: await deleteWhere(database, outbox, outbox.id, eq(outbox.identity, recipient.identity)),
+    integrationRequests: await deleteWhere(
+      database,
+      integrationRequests,
+      integrationRequests.id,
+      eq(integrationRequests.contactEmail, recipient.identity),
+    ),
   }
   const entry = auditRow({
     at: now,
@@ -75,13 +79,9 @@ export function createRecipientCounter({ orm, tables }: Pick<StoreDatabase, 'orm
     const [counted] = await orm.select({ rows: count() }).from(table).where(isWanted)
     return counted?.rows ?? 0
   }
-  return async (
-    recipients: readonly Recipient[],
-    subjects: readonly string[],
-  ): Promise<Omit<Forgotten, 'traces'>> => {
+  return async (recipient: Recipient, subjects: readonly string[]): Promise<Omit<Forgotten, 'traces'>> => {
     const hashes = [...subjects]
-    const identities = recipients.map(({ identity }) => identity)
-    const [first, further, contacts] = await Promise.all([
+    const [first, further] = await Promise.all([
       orm
         .select({ recipients: requests.recipients, outcome, reportKey })
         .from(requests)
@@ -90,7 +90,6 @@ export function createRecipientCounter({ orm, tables }: Pick<StoreDatabase, 'orm
         .select({ reportKey: attempts.reportKey })
         .from(attempts)
         .where(inArray(attempts.recipientHash, hashes)),
-      orm.select({ contactEmail: integrationRequests.contactEmail }).from(integrationRequests),
     ])
     const sent = first.filter((row) => row.outcome !== null)
     const keys = [...sent, ...further].map((row) => row.reportKey).filter((key) => key !== null)
@@ -103,23 +102,22 @@ export function createRecipientCounter({ orm, tables }: Pick<StoreDatabase, 'orm
         verifiedNumbers: await rows(verifiedNumbers, inArray(verifiedNumbers.subject, hashes)),
         reviewNumbers: await rows(reviewNumbers, inArray(reviewNumbers.subject, hashes)),
         jobs: await rows(notifyJobs, inArray(notifyJobs.recipientHash, hashes)),
-        messages: await rows(outbox, inArray(outbox.identity, identities)),
-        integrationRequests: contacts.filter((row) => identities.includes(row.contactEmail.toLowerCase()))
-          .length,
+        messages: await rows(outbox, eq(outbox.identity, recipient.identity)),
+        integrationRequests: await rows(
+          integrationRequests,
+          eq(integrationRequests.contactEmail, recipient.identity),
+        ),
       },
-      possibleRequests: await rows(requests, isPossibly(tables, recipients)),
+      possibleRequests: await rows(requests, isPossibly(tables, recipient)),
     }
   }
 }
 
 /** Requests that may be of this person, or of others with the same masked recipient. */
-function isPossibly(
-  { requests }: Pick<Tables, 'requests'>,
-  recipients: readonly Recipient[],
-): SQL | undefined {
+function isPossibly({ requests }: Pick<Tables, 'requests'>, recipient: Recipient): SQL | undefined {
   return and(
     isNull(requests.recipientHash),
-    inArray(requests.recipient, recipients.map(mask)),
+    eq(requests.recipient, mask(recipient)),
     isNull(requests.outcome),
   )
 }
@@ -133,12 +131,12 @@ type ErasedEvents = Pick<Erased, 'requests' | 'deliveries' | 'deliveryReports'>
  */
 async function eraseEvents(
   { orm, tables, transaction }: StoreDatabase,
-  recipients: readonly Recipient[],
+  recipient: Recipient,
   hashes: readonly string[],
 ): Promise<ErasedEvents & { readonly possibleRequests: number }> {
   const { requests, attempts, deliveryReports } = tables
-  const masked = recipients.map(mask)
-  const isPossible = isPossibly(tables, recipients)
+  const masked = mask(recipient)
+  const isPossible = isPossibly(tables, recipient)
   const erased = { requests: 0, deliveries: 0, deliveryReports: 0, possibleRequests: 0 }
   for (let after = ''; ; ) {
     const [last] = await orm
@@ -230,16 +228,16 @@ function eraseWebhookEvents(
   orm: Orm,
   { events }: Pick<Tables, 'events'>,
   requestIds: readonly string[],
-  masked: readonly string[],
+  masked: string,
 ): Steps<unknown> {
-  const isOwn = and(inArray(events.requestId, [...requestIds]), inArray(events.recipient, [...masked]))
+  const isOwn = and(inArray(events.requestId, [...requestIds]), eq(events.recipient, masked))
   return run(orm.delete(events).where(isOwn))
 }
 
 /** With the content of orders that have no other recipient. */
 async function eraseJobs(
   { tables, transaction }: StoreDatabase,
-  recipients: readonly Recipient[],
+  recipient: Recipient,
   hashes: readonly string[],
 ): Promise<number> {
   const { notifyJobs: jobs, notifyOrders: orders } = tables
@@ -255,7 +253,7 @@ async function eraseJobs(
           .where(and(inArray(requestId, ids), isOwn))
           .returning({ requestId }),
       )
-      yield* eraseWebhookEvents(orm, tables, ids, recipients.map(mask))
+      yield* eraseWebhookEvents(orm, tables, ids, mask(recipient))
       const isOther = sql`SELECT 1 FROM ${jobs} WHERE ${requestId} = ${orders.requestId} AND ${jobs.recipient} IS NOT NULL`
       yield* run(
         orm
@@ -281,19 +279,6 @@ async function eraseReviewNumbers(
   return serialTransaction(function* (inside) {
     return (yield* run(inside.delete(reviewNumbers).where(isOwn).returning({ subject }))).length
   })
-}
-
-async function eraseIntegrationRequests(
-  database: StoreDatabase,
-  identities: readonly string[],
-): Promise<number> {
-  const { integrationRequests } = database.tables
-  const { id, contactEmail } = integrationRequests
-  const all = await database.orm.select({ id, contactEmail }).from(integrationRequests)
-  // Earlier versions stored e-mail addresses as written.
-  const own = all.filter((request) => identities.includes(request.contactEmail.toLowerCase()))
-  const ids = own.map((request) => request.id)
-  return deleteWhere(database, integrationRequests, id, inArray(id, ids))
 }
 
 async function deleteWhere(

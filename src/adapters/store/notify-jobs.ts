@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, isNotNull, lte, min, or, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gt, inArray, isNotNull, lte, min, or } from 'drizzle-orm'
 import type { NotifyJob, NotifyOrder } from '../../domain/ground/notify-job.ts'
 import { queueCounter } from '../../domain/limits/limits.ts'
 import {
@@ -139,10 +139,7 @@ export function createNotifyJobStore({
       return order ? rows.map((job) => listed(job, order)) : []
     },
     list: async ({ appId, limit }) => {
-      const ofApp =
-        appId === undefined
-          ? undefined
-          : sql`EXISTS (SELECT 1 FROM ${orders} WHERE ${orders.requestId} = ${jobs.requestId} AND ${eq(orders.appId, appId)})`
+      const ofApp = appId === undefined ? undefined : eq(jobs.appId, appId)
       const rows = await orm
         .select()
         .from(jobs)

@@ -15,9 +15,9 @@ export interface Storage extends ReturnType<typeof createStores> {
   readonly eventLog: EventLogStore
   readonly statistics: ReturnType<typeof createStatistics>
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
-  /** Repeatable. `recipients`: each identity that the person's records may have; `subjects`: their hashes under every secret key. */
+  /** Repeatable. `subjects`: hashes of the recipient under every secret key. */
   forget(
-    recipients: readonly Recipient[],
+    recipient: Recipient,
     subjects: readonly string[],
     by: { readonly now: number; readonly actor: Actor },
   ): Promise<Forgotten>

@@ -15,7 +15,6 @@ import { destinationFindings } from './destinations.ts'
 import { dltFindings } from './dlt.ts'
 import { fileFindings } from './files.ts'
 import { type Finding, fail, warn } from './finding.ts'
-import { mailTextFindings } from './mail-texts.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
 import { providerFindings, untestedFindings } from './providers.ts'
@@ -98,7 +97,6 @@ function policyFindings(
     ...budgetFindings(policy.budgets, alerts, Date.now()),
     ...reviewNumberFindings(policy.reviewNumbers, Date.now()),
     ...dltFindings(policy.dltBrands, otpTtlSeconds),
-    ...mailTextFindings(policy.mailTexts),
     ...queueFindings(policy.oldestJobAt, Date.now()),
     ...providerFindings(policy, Date.now()),
     ...untestedFindings(policy.accepted, destinations.routes, smtp !== undefined),

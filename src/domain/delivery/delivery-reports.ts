@@ -103,7 +103,7 @@ export function attemptPath(
   attempt: number,
 ): string {
   const key = attemptKey(requestId, attempt)
-  return `/receipts/${provider}/${key}.${secrets.callbackToken(`${provider} ${key}`)}`
+  return `/callbacks/${provider}/${key}.${secrets.callbackToken(`${provider} ${key}`)}`
 }
 
 /** Null: this server has no public URL. */
@@ -117,12 +117,12 @@ export function callbackUrls(
 
 export function attemptPathLength(provider: string): number {
   const [idLength, tokenLength] = [32, 16]
-  return `/receipts/${provider}/`.length + idLength + '.zzzz.'.length + tokenLength
+  return `/callbacks/${provider}/`.length + idLength + '.zzzz.'.length + tokenLength
 }
 
 /** For all messages of a provider; entered in the provider's console. */
 export function providerPath(secrets: Pick<Secrets, 'callbackToken'>, provider: string): string {
-  return `/receipts/${provider}/${secrets.callbackToken(provider)}`
+  return `/callbacks/${provider}/${secrets.callbackToken(provider)}`
 }
 
 /**

@@ -126,12 +126,6 @@ function domainOf(host: string, toAscii: ToAsciiDomain): string {
 
 const isInternational = /^(?:[a-z0-9.-]|(?!\p{C})[^\p{ASCII}])+$/iu
 
-/** How earlier versions normalized a recipient. Some stored records still have this identity. */
-export function earlierRecipient({ channel }: Recipient, text: string): Recipient {
-  const identity = channel === 'SMS' ? text.replace(/[^0-9]/g, '') : lowerCase(text.trim())
-  return { channel, identity }
-}
-
 /** Design D6. */
 export function mailboxOf({ identity }: Recipient): string {
   return identity.replace(/\+[^@]*/, '')

@@ -21,7 +21,6 @@ export type JobState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown' 
 /** One recipient of an asynchronous notification. */
 export interface NotifyJob {
   readonly requestId: string
-  /** Empty: a job of an earlier version. */
   readonly appId: string
   /** Of the recipient in `to`, from 1. */
   readonly position: number

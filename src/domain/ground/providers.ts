@@ -9,13 +9,13 @@ export interface SmsMessage {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** Of `text`. Absent: text of the caller, or a job of an earlier version. */
+  /** Of `text`. Absent: text of the caller. */
   readonly lang?: string | undefined
   readonly template: {
     readonly key: string
     readonly text: string
-    /** Of the registered text. Absent in jobs of earlier versions. */
-    readonly lang?: string
+    /** Of the registered text. */
+    readonly lang: string
     /** As the caller sent them. */
     readonly variables: Readonly<Record<string, string>>
     /** By variable, as in the text. Absent: `variables`. */

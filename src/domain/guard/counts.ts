@@ -18,7 +18,6 @@ export interface GuardCount {
   readonly verdict: keyof GuardTotals
   /** ISO 3166-1, or `unknownCountry`. */
   readonly country: string
-  /** Empty: of an earlier version. */
   readonly app: string
   readonly brand: string
   readonly count: number

@@ -136,8 +136,6 @@ export function isBlockedByOperator({ prefixes }: Pick<PumpingStatus, 'prefixes'
 function appsOf(counts: readonly GuardCount[]): PumpingApp[] {
   const apps = new Map<string, PumpingApp>()
   for (const { app, brand, count } of counts) {
-    // Counted by an earlier version.
-    if (app === '') continue
     const key = `${app} ${brand}`
     apps.set(key, { app, brand, codes: (apps.get(key)?.codes ?? 0) + count })
   }

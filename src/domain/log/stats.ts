@@ -38,7 +38,7 @@ import {
 type StatKind =
   | Operation
   | 'attempt'
-  | 'receipt'
+  | 'report'
   | 'rejected'
   | 'late'
   | 'report-rejected'
@@ -111,7 +111,7 @@ export function attemptStat(
 
 export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
   if (status === 'pending') return undefined
-  return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }
+  return { kind: 'report', channel: 'SMS', brand: '', provider, detail: status }
 }
 
 /** Of an SMS whose delivery report says that it failed. */
@@ -234,8 +234,8 @@ const figureNames: ReadonlyMap<string, keyof Figures> = new Map([
   ['attempt unknown', 'unknown'],
   ['attempt rejected', 'failed'],
   ['attempt retryable', 'failed'],
-  ['receipt delivered', 'delivered'],
-  ['receipt failed', 'undelivered'],
+  ['report delivered', 'delivered'],
+  ['report failed', 'undelivered'],
 ])
 const brandErrors: ReadonlySet<string> = new Set(callResults.brand.errors)
 const limitErrors: ReadonlySet<string> = new Set(callResults.limited.errors)

@@ -75,7 +75,7 @@ export function smsParts(requestId: string, brand: Brand, { text, lang, template
     lang,
     template: template && {
       ...template,
-      registration: registrationOf(brand, template.registrationKey ?? template.key),
+      registration: registrationOf(brand, template.registrationKey),
     },
     validitySeconds: null,
     expectsFeedback: false,

@@ -27,10 +27,8 @@ export function openedJob(
   sealing: Sealing,
   { order, job }: DueJob,
 ): { readonly content: string; readonly recipient: string } | undefined {
-  const opened = (text: string, owner: string) =>
-    isOfEarlierVersion(text) ? text : sealing.unseal(text, owner)?.text
-  const content = opened(order.content, ownerOfContent(order))
-  const recipient = opened(job.recipient, ownerOfRecipient(job))
+  const content = sealing.unseal(order.content, ownerOfContent(order))?.text
+  const recipient = sealing.unseal(job.recipient, ownerOfRecipient(job))?.text
   return content === undefined || recipient === undefined ? undefined : { content, recipient }
 }
 
@@ -40,9 +38,4 @@ function ownerOfContent({ requestId }: Pick<NotifyOrder, 'requestId'>): string {
 
 function ownerOfRecipient({ requestId, position }: Pick<NotifyJob, 'requestId' | 'position'>): string {
   return `notify_jobs ${requestId} ${position}`
-}
-
-/** Earlier versions stored JSON, digits or an e-mail address. Encrypted text is none of these. */
-function isOfEarlierVersion(text: string): boolean {
-  return /^\{|^\d+$|@/.test(text)
 }

@@ -57,7 +57,6 @@ import {
 import { otpMail } from '../texts/emails.ts'
 import { plainOtp, refuseLongLoginId, registeredOtp } from '../texts/otp-sms.ts'
 import { type OtpValues, otpKeyOf } from '../texts/templates.ts'
-import type { TextBeforeCode } from '../texts/text-problems.ts'
 import type { NewCode, OtpStore } from './store.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, DestinationPorts, IdempotencyPorts {
@@ -68,7 +67,6 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts, Destinatio
   readonly otpTtlSeconds: number
   readonly smsMode: SmsMode
   readonly contacts: Contacts
-  readonly textBeforeCode: TextBeforeCode
   /** Undefined: turned off. */
   readonly conversionFeedback: Pick<ConversionFeedback, 'accepts'> | undefined
   readonly policy: ReadPolicy
@@ -467,7 +465,7 @@ function codeMail(
   code: string,
 ): Mail {
   const about = { code, businessName, lifetimeSeconds: ports.otpTtlSeconds, loginId }
-  const mail = otpMail(brand, about, lang, ports.textBeforeCode)
+  const mail = otpMail(brand, about, lang)
   return {
     requestId,
     brandSlug: brand.slug,
@@ -507,7 +505,7 @@ function codeSms(
     lang: plain.lang,
     template: routes.includes('template')
       ? registeredSms(brand, { code, businessName: brand.displayName, lifetimeSeconds, loginId }, lang)
-      : { key, text, variables, registration: registrationOf(brand, key) },
+      : { key, text, lang: plain.lang, variables, registration: registrationOf(brand, key) },
     validitySeconds: lifetimeSeconds,
     expectsFeedback: ports.conversionFeedback !== undefined,
   }

@@ -51,8 +51,7 @@ export function registrationOf(
 ): Registration {
   const own = Object.hasOwn(registrations, templateKey) ? registrations[templateKey] : undefined
   if (!own) return { id: null, ids: {}, senderId: null, maxLength: null, entityId }
-  const { id, ids, senderId, maxLength = null } = own
-  return { id, ids, senderId, maxLength, entityId }
+  return { ...own, entityId }
 }
 
 type Found = BrandWithTexts | undefined
@@ -259,8 +258,7 @@ export function registrationKeyProblems(registrationKey: string, own: readonly s
 
 function registrationProblems(
   registrationKey: string,
-  // A registration that was stored before it had `maxLength` is without it.
-  { id, ids, senderId, maxLength = null }: TemplateRegistration,
+  { id, ids, senderId, maxLength }: TemplateRegistration,
   own: readonly string[],
 ): string[] {
   const problems = registrationKeyProblems(registrationKey, own)

@@ -1,7 +1,7 @@
 import { type Body, isGiven, textFault } from '../ground/body.ts'
 import { Failure, invalid, invalidField } from '../ground/failures.ts'
 import type { BrandWithTexts } from './brand.ts'
-import { type BrandText, noTexts } from './brand-texts.ts'
+import type { BrandText } from './brand-texts.ts'
 import {
   codeBox,
   dataRow,
@@ -15,7 +15,6 @@ import {
 import type { MailContent } from './message-content.ts'
 import { english, type OtpKey, type OtpLanguage, type OtpText, otpTextOf } from './otp-texts.ts'
 import { filled, firstSentence, otpKeyOf, splitText, wholeMinutes } from './templates.ts'
-import { isCodeInText, type TextBeforeCode } from './text-problems.ts'
 
 /** What a code's mail depends on. */
 export type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>
@@ -35,11 +34,10 @@ export function otpMail(
     readonly loginId?: string | undefined
   },
   lang: string | undefined,
-  textBeforeCode: TextBeforeCode,
 ): MailContent {
   const { code, businessName = brand.displayName, lifetimeSeconds, loginId } = otp
   const key = otpKeyOf(loginId)
-  const mail = otpMailOf(brand, key, lang, textBeforeCode)
+  const mail = otpMailOf(brand, key, lang)
   const values: Record<string, string> = {
     otp: code,
     businessName,
@@ -64,28 +62,13 @@ interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly 
 /** By brand, template and language of the text. A brand that changes is a new object. */
 const otpMails = new WeakMap<MailBrand, Map<string, OtpMail>>()
 
-function otpMailOf(
-  brand: MailBrand,
-  key: OtpKey,
-  requested: string | undefined,
-  textBeforeCode: TextBeforeCode,
-): OtpMail {
+function otpMailOf(brand: MailBrand, key: OtpKey, requested: string | undefined): OtpMail {
   const chosen = otpTextOf(brand, key, requested, 'EMAIL')
   const mails = otpMails.getOrInsertComputed(brand, () => new Map<string, OtpMail>())
-  return mails.getOrInsertComputed(`${key} ${chosen.lang}`, () =>
-    newOtpMail(brand, key, chosen, textBeforeCode),
-  )
+  return mails.getOrInsertComputed(`${key} ${chosen.lang}`, () => newOtpMail(brand, key, chosen))
 }
 
-function newOtpMail(brand: MailBrand, key: OtpKey, chosen: OtpText, textBeforeCode: TextBeforeCode): OtpMail {
-  const storedHtml = chosen.own?.html ?? null
-  // A text that an earlier version stored may have the code in a URL (design D47).
-  const isUnsafe = storedHtml !== null && !isCodeInText(storedHtml, textBeforeCode)
-  const {
-    lang,
-    own,
-    builtIn = english,
-  } = isUnsafe ? otpTextOf({ lang: brand.lang, texts: noTexts }, key, chosen.lang, 'EMAIL') : chosen
+function newOtpMail(brand: MailBrand, key: OtpKey, { lang, own, builtIn = english }: OtpText): OtpMail {
   const { subject, text, html } = own
     ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
     : builtInMail(brand, key, builtIn)

@@ -8,8 +8,7 @@ export interface SmsContent {
   /** Null: text of the caller. */
   readonly template:
     | (Omit<NonNullable<SmsMessage['template']>, 'registration'> & {
-        /** Absent in jobs of earlier versions: `key`. */
-        readonly registrationKey?: string
+        readonly registrationKey: string
       })
     | null
 }

@@ -61,15 +61,12 @@ export function sampleSms(
 export function sampleMail(
   brand: BrandWithTexts,
   { templateKey, lang, values }: SampleRequest,
-  {
-    otpTtlSeconds: lifetimeSeconds,
-    textBeforeCode,
-  }: Pick<PreviewSettings, 'otpTtlSeconds' | 'textBeforeCode'>,
+  { otpTtlSeconds: lifetimeSeconds }: Pick<PreviewSettings, 'otpTtlSeconds'>,
 ): MailContent {
   if (!isOtpKey(templateKey)) throw invalid(`Only ${otpKeysInWords} have e-mail texts.`)
   const loginId = loginIdOf(templateKey, values)
   const otp = { code: sampleCode, businessName: undefined, lifetimeSeconds, loginId }
-  return otpMail(brand, otp, lang, textBeforeCode)
+  return otpMail(brand, otp, lang)
 }
 
 function loginIdOf(templateKey: string, values: SampleRequest['values']): string | undefined {
