@@ -111,6 +111,42 @@ test('callback paths of the previous secret key are still accepted', async () =>
   expect(kept.map(({ key }) => key)).toEqual([attemptKey(requestId, 1), 'all:V1'])
 })
 
+describe('an unknown callback path is not found', () => {
+  const { secrets } = world()
+  const ofAttempt = attemptPath(secrets, 'each', requestId, 1)
+  const ofProvider = providerPath(secrets, 'all')
+  const last = (path: string) => path.split('/').at(-1) ?? ''
+  const paths: readonly (readonly [string, string])[] = [
+    ['an invented path', '/receipts/all/AAAAAAAAAAAAAAAAAAAAAA'],
+    ['no token', '/receipts/all/'],
+    ['a part of the token', ofProvider.slice(0, -1)],
+    ['the token and more', `${ofProvider}A`],
+    ['a token with one character changed', ofProvider.slice(0, -1) + (ofProvider.endsWith('A') ? 'B' : 'A')],
+    [
+      'a token of an unknown secret key',
+      providerPath(createSecrets('another-secret-of-32-bytes-or-more..'), 'all'),
+    ],
+    ['the token of another provider', `/receipts/all/${last(providerPath(secrets, 'mute'))}`],
+    ['a provider without delivery reports', providerPath(secrets, 'mute')],
+    ['an unknown provider', providerPath(secrets, 'nobody')],
+    ['the token of another attempt', ofAttempt.replace('.1.', '.2.')],
+    ['the token of another request', ofAttempt.replace('019b', '019c')],
+    ['the path of an attempt without a token', `/receipts/each/${attemptKey(requestId, 1)}`],
+    ['the path of an attempt with an empty token', `/receipts/each/${attemptKey(requestId, 1)}.`],
+    [
+      'the path of an attempt of another provider',
+      attemptPath(secrets, 'mute', requestId, 1).replace('mute', 'each'),
+    ],
+    ['a token of the provider if each attempt has its own', providerPath(secrets, 'each')],
+    ['a token of an attempt if the provider has one', attemptPath(secrets, 'all', requestId, 1)],
+  ]
+  test.each([...paths])('%s', async (_, path) => {
+    const { take, kept } = world()
+    expect(await take(path).catch((failure: unknown) => failure)).toMatchObject({ kind: 'route_not_found' })
+    expect(kept).toEqual([])
+  })
+})
+
 describe('the status of a message', () => {
   const outcomes: readonly (readonly [Outcome['kind'] | 'skipped', boolean])[] = [
     ['accepted', true],

@@ -6,6 +6,7 @@ import { maxCallbackBytes } from '../../src/adapters/http/callbacks.ts'
 import { providerPath } from '../../src/domain/delivery/delivery-reports.ts'
 import { statusOf } from '../../src/domain/log/event-log.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
+import { openTestDatabase } from '../support/database.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { expectError, expectNoFault, freshPhone } from '../support/rows.ts'
 
@@ -129,6 +130,29 @@ test("a delivery report to the attempt's callback path marks the message as deli
   expect([await limitStatus(app, sent), await limitStatus(app, other)]).toEqual(['delivered', 'failed'])
 })
 
+test('delivery reports give the same final status in every order and when repeated', async () => {
+  await start(overKannel)
+  const [delivered, failed, pending] = [1, 2, 8] as const
+  const orders = [
+    [delivered, failed, pending],
+    [delivered, pending, failed],
+    [failed, delivered, pending],
+    [failed, pending, delivered],
+    [pending, delivered, failed],
+    [pending, failed, delivered],
+    [failed, pending],
+    [pending, failed],
+    [pending],
+  ]
+  const sent: Answer[] = []
+  for (const order of orders) {
+    sent.push(await send())
+    for (const type of [...order, ...order]) expectTaken(await app.get(gateway.path(type)))
+  }
+  const stands = await Promise.all(sent.map((answer) => limitStatus(app, answer)))
+  expect(stands).toEqual([...Array(6).fill('delivered'), 'failed', 'failed', 'accepted'])
+})
+
 test("a delivery report that arrives before the provider's response is still matched to the message", async () => {
   await start(overWebhook)
   const reply = held()
@@ -228,6 +252,27 @@ test('rejected reports log at most a line a minute for each provider, with their
   milliseconds += 60_000
   await forge('webhook')
   expect(logged().slice(2)).toMatchObject([{ provider: 'webhook', rejected: 50 }])
+})
+
+test('a callback path created with a previous secret key is still accepted', async () => {
+  const database = await openTestDatabase()
+  const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
+  const env = { ...database.env, ...receiving, SMS_PLAIN: 'kannel,webhook' }
+  await start({ ...env, SECRET_KEY: oldKey })
+  const sent = await send()
+  const oldPath = pathOf(app, 'webhook')
+  await app.close()
+  await start({ ...env, SECRET_KEY: `${newKey},${oldKey}` })
+  expect(pathOf(app, 'webhook')).not.toBe(oldPath)
+  expectTaken(await app.get(gateway.path(1)))
+  expect(await limitStatus(app, sent)).toBe('delivered')
+  const report = { id: 'of before', status: 'delivered' }
+  expectTaken(await app.request('POST', oldPath, signed(app, report)))
+  await app.close()
+  await start({ ...env, SECRET_KEY: newKey })
+  expectError(await app.get(gateway.path(1)), 404, 'not_found')
+  await app.close()
+  await database.remove()
 })
 
 test('rejected delivery reports are counted by provider and cause', async () => {

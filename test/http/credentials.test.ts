@@ -335,4 +335,15 @@ describe('failed authentication (D22)', () => {
       await server.close()
     }
   })
+
+  test("does not count in the app's global limit", async () => {
+    const strict = await createTestApp({ GLOBAL_LIMIT_PER_MINUTE: '2' })
+    for (let count = 0; count < 10; count++) {
+      expectError(await strict.post('/otp/send', { apiKey: 'wrong' }), 403, 'forbidden')
+    }
+    expectSuccess(await strict.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
+    expectSuccess(await strict.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
+    expectError(await strict.post('/otp/send', { phone: freshPhone() }), 429, 'rate_limited')
+    await strict.close()
+  })
 })

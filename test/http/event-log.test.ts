@@ -584,6 +584,23 @@ describe('a resend', () => {
     await app.close()
   })
 
+  test('uses another provider than that of a code whose delivery timed out', async () => {
+    const receiver = startReceiver(() => new Promise(() => {}))
+    const database = await openTestDatabase()
+    const env = { ...database.env, PROVIDER_TIMEOUT_MS: '500', ...receiver.env }
+    const before = await createTestApp({ ...env, SMS_PLAIN: 'webhook' })
+    const phone = freshPhone()
+    const timedOut = await before.post('/otp/send', { phone })
+    expect(timedOut.status).toBe(502)
+    await before.close()
+    const app = await createTestApp({ ...env, SMS_PLAIN: 'webhook,outbox' })
+    app.advance(31)
+    expect(await providers(app, await app.post('/otp/resend', { phone }))).toEqual(['outbox'])
+    await app.close()
+    await database.remove()
+    await receiver.stop()
+  })
+
   test('uses another provider than the one that accepted the code after others failed', async () => {
     const receiver = startReceiver(() => new Response(null, { status: 503 }))
     const app = await createTestApp({ SMS_PLAIN: 'webhook,outbox,discard', ...receiver.env })
@@ -591,6 +608,17 @@ describe('a resend', () => {
     expect(await providers(app, await app.post('/otp/send', { phone }))).toEqual(['webhook', 'outbox'])
     app.advance(31)
     expect(await providers(app, await app.post('/otp/resend', { phone }))).toEqual(['webhook', 'discard'])
+    await app.close()
+    await receiver.stop()
+  })
+
+  test('uses the same provider if no other accepts the message', async () => {
+    const receiver = startReceiver(() => new Response(null, { status: 503 }))
+    const app = await createTestApp({ SMS_PLAIN: 'outbox,webhook', ...receiver.env })
+    const phone = freshPhone()
+    expect(await providers(app, await app.post('/otp/send', { phone }))).toEqual(['outbox'])
+    app.advance(31)
+    expect(await providers(app, await app.post('/otp/resend', { phone }))).toEqual(['webhook', 'outbox'])
     await app.close()
     await receiver.stop()
   })

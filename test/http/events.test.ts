@@ -472,6 +472,21 @@ describe('a receiver', () => {
     quick.stop()
   }, 5000)
 
+  test('gets its events also beside many webhooks that have none', async () => {
+    await start()
+    const { context } = api.app
+    const all = Array.from({ length: 40 }, (_, index) => `app-${index}`)
+    const { url } = receiver
+    const about = { url, secret, previousSecrets: [], eventTypes: [], createdAt: 0, disabledAt: null }
+    await context.policy.change({ actor: tester, now: 0 }, () => ({
+      saveWebhooks: all.map((appId) => ({ appId, ...about })),
+      entry: null,
+    }))
+    await addEvent('app-39')
+    await settle()
+    expect(receiver.received.length).toBe(1)
+  })
+
   test('gets a test event that is marked', async () => {
     await start(['otp.locked'])
     const { context } = api.app

@@ -183,6 +183,24 @@ describe('a repeated request', () => {
     expectReplay(await post('/otp/send', request), answer)
     expect(sent).toHaveLength(1)
   })
+
+  test.each(['/otp/send', '/notify'])(
+    '30 parallel requests %s with one key send one message',
+    async (path) => {
+      await start()
+      const phone = freshPhone()
+      const request = path === '/notify' ? notifySms(phone) : { phone }
+      const answers = await Promise.all(Array.from({ length: 30 }, () => post(path, request)))
+      expect(sent).toHaveLength(1)
+      const isReplay = ({ headers }: Answer) => headers.has('idempotency-replayed')
+      const first = answers.filter((answer) => answer.status === 200 && !isReplay(answer))
+      expect(first).toHaveLength(1)
+      for (const answer of answers) {
+        if (!first.includes(answer) && !isReplay(answer))
+          expect(verdict(answer)).toBe('409 idempotency_in_progress')
+      }
+    },
+  )
 })
 
 describe('a key is free again', () => {
@@ -340,6 +358,21 @@ describe('a repeated verify', () => {
         expect(verdict(await post('/otp/verify', other))).toBe('422 idempotency_key_reused')
     expect(verdict(await post('/otp/verify', wrong, 'a'))).toBe('401 mismatch')
     expect(verdict(await post('/otp/verify', right, 'b'))).toBe('200')
+  })
+
+  test.each(['right', 'wrong'] as const)('30 at once with the %s code are one attempt', async (which) => {
+    await start({ GLOBAL_LIMIT_PER_MINUTE: '2' })
+    const request = (await sendCode())[which]
+    const answers = await Promise.all(Array.from({ length: 30 }, () => post('/otp/verify', request)))
+    const [first, ...others] = answers.filter(({ headers }) => !headers.has('idempotency-replayed'))
+    expect(others).toEqual([])
+    const expected = which === 'right' ? '200' : '401 mismatch'
+    expect(answers.map(verdict)).toEqual(answers.map(() => expected))
+    for (const { body } of answers) expect(body).toEqual(first?.body)
+    const attempts = await app.database.query(
+      'SELECT attempts FROM codes_and_limits WHERE attempts IS NOT NULL',
+    )
+    expect(attempts).toEqual(which === 'right' ? [] : [{ attempts: 1 }])
   })
 
   test('gets the answer of a guess whose result from the database was lost', async () => {

@@ -37,6 +37,18 @@ describe('the global limit (spec 8): 10 requests a minute per appId', () => {
     { path: '/notify', body: () => ({ channel: 'SMS', brandId: 'acme', to: [freshPhone()], message: 'x' }) },
     { path: '/notify', body: () => html },
   ]
+  for (const { path, body } of endpoints) {
+    test(`applies to POST ${path} of channel ${body().channel ?? 'SMS'}`, async () => {
+      const own = freshApp()
+      for (let count = 0; count < 10; count++) {
+        expect((await app.post(path, { ...own, ...body() })).status).not.toBe(429)
+      }
+      const refused = await app.post(path, { ...own, ...body() })
+      expectError(refused, 429, 'rate_limited')
+      expect(retryAfter(refused)).toBe(60)
+    })
+  }
+
   test('counts all endpoints together', async () => {
     const own = freshApp()
     for (let count = 0; count < 10; count++) {
@@ -71,12 +83,32 @@ describe('the global limit (spec 8): 10 requests a minute per appId', () => {
     expectError(await call(), 429, 'rate_limited')
   })
 
+  test('is not exceeded by simultaneous requests', async () => {
+    const own = freshApp()
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () =>
+        app.post('/otp/verify', { ...own, phone: '15559999999', otp: '123456' }),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 404)).toHaveLength(10)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
+  })
+
   test('does not apply to onboarding and metadata', async () => {
     for (let count = 0; count < 30; count++) {
       for (const path of ['/health', '/integrations/catalog', '/platform/brands']) {
         expect((await app.get(path)).status).toBe(200)
       }
     }
+  })
+
+  test('is set by GLOBAL_LIMIT_PER_MINUTE', async () => {
+    const strict = await start({ GLOBAL_LIMIT_PER_MINUTE: '2' })
+    const own = freshApp()
+    expectSuccess(await strict.post('/notify', { ...own, ...html }), ['channel'])
+    expectSuccess(await strict.post('/notify', { ...own, ...html }), ['channel'])
+    expectError(await strict.post('/notify', { ...own, ...html }), 429, 'rate_limited')
+    await strict.close()
   })
 })
 
@@ -134,6 +166,35 @@ describe('the phone limits (spec 8): 3 sends a minute, 10 an hour', () => {
     app.advance(0.001)
     expectSuccess(await send(app, { phone }), sent)
   })
+
+  test('are not exceeded by simultaneous sends', async () => {
+    const phone = freshPhone()
+    const answers = await Promise.all(brands.map((brandId) => send(app, { brandId, phone })))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
+    for (const answer of answers.filter(({ status }) => status !== 200))
+      expectError(answer, 429, 'rate_limited')
+    expect(await app.outbox(phone)).toHaveLength(3)
+  })
+
+  test('do not apply to verify', async () => {
+    const phone = freshPhone()
+    for (const brandId of ['brand1', 'brand2', 'brand3']) await send(app, { brandId, phone })
+    expectError(await send(app, { brandId: 'brand4', phone }), 429, 'rate_limited')
+    const verify = { ...freshApp(), brandId: 'brand3', phone, otp: await app.lastCode(phone) }
+    expectSuccess(await app.post('/otp/verify', verify))
+  })
+
+  test('are set by PHONE_LIMIT_PER_MINUTE and PHONE_LIMIT_PER_HOUR', async () => {
+    const strict = await start({ PHONE_LIMIT_PER_MINUTE: '1', PHONE_LIMIT_PER_HOUR: '2' })
+    const phone = freshPhone()
+    expectSuccess(await send(strict, { brandId: 'brand1', phone }), sent)
+    expectError(await send(strict, { brandId: 'brand2', phone }), 429, 'rate_limited')
+    strict.advance(60)
+    expectSuccess(await send(strict, { brandId: 'brand2', phone }), sent)
+    strict.advance(60)
+    expectError(await send(strict, { brandId: 'brand3', phone }), 429, 'rate_limited')
+    await strict.close()
+  })
 })
 
 describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
@@ -179,6 +240,14 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
     expectError(await send(app, { phone }), 429, 'cooldown_active')
   })
 
+  test("does not revoke the recipient's code when it rejects a resend", async () => {
+    const phone = freshPhone()
+    await send(app, { phone })
+    const otp = await app.lastCode(phone)
+    expectError(await app.post('/otp/resend', { ...freshApp(), phone }), 429, 'cooldown_active')
+    expectSuccess(await app.post('/otp/verify', { ...freshApp(), phone, otp }))
+  })
+
   test('does not apply to e-mail, or to SMS after an e-mail', async () => {
     const email = freshEmail()
     for (let count = 0; count < 5; count++) {
@@ -188,6 +257,17 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
     expectSuccess(await send(app, { channel: 'EMAIL', email, phone }), sent)
     expectSuccess(await send(app, { phone }), sent)
     expectSuccess(await send(app, { channel: 'EMAIL', email }), sent)
+  })
+
+  test('is set by SMS_COOLDOWN_SECONDS', async () => {
+    const brief = await start({ SMS_COOLDOWN_SECONDS: '5' })
+    const phone = freshPhone()
+    await send(brief, { phone })
+    brief.advance(4.999)
+    expectError(await send(brief, { phone }), 429, 'cooldown_active')
+    brief.advance(0.001)
+    expectSuccess(await send(brief, { phone }), sent)
+    await brief.close()
   })
 })
 
@@ -227,6 +307,20 @@ describe('the limit of OTP mails (D24): 30 an hour per mailbox', () => {
     expectError(await app.post('/otp/verify', { email: plain, otp: otherThan(ofPlain) }), 401, 'mismatch')
     expectError(await app.post('/otp/verify', { email: plain, otp: ofPlain }), 429, 'rate_limited')
     expectSuccess(await app.post('/otp/verify', { email: tagged, otp: ofTagged }))
+    await app.close()
+  })
+
+  test('does not revoke the code when it rejects a mail', async () => {
+    const app = await start({ EMAIL_LIMIT_PER_HOUR: '1' })
+    const email = freshEmail()
+    await send(app, { channel: 'EMAIL', email })
+    const otp = await app.lastCode(email)
+    expectError(
+      await app.post('/otp/resend', { ...freshApp(), channel: 'EMAIL', email }),
+      429,
+      'rate_limited',
+    )
+    expectSuccess(await app.post('/otp/verify', { ...freshApp(), email, otp }))
     await app.close()
   })
 
@@ -295,6 +389,27 @@ describe('wrong codes for all codes of a recipient (D23)', () => {
     await app.close()
   })
 
+  test('have a default budget of 100', async () => {
+    const app = await start({ PHONE_LIMIT_PER_HOUR: '1000' })
+    const phone = freshPhone()
+    for (let count = 0; count < 33; count++) await guessWrong(app, { phone }, 3)
+    const otp = await guessWrong(app, { phone }, 1)
+    expectError(await app.post('/otp/verify', { phone, otp }), 429, 'rate_limited')
+    await app.close()
+  })
+
+  test('are cleared by a success', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '4' })
+    const phone = freshPhone()
+    await guessWrong(app, { phone }, 3)
+    const otp = await guessWrong(app, { phone }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, otp }))
+    await guessWrong(app, { phone }, 3)
+    const last = await guessWrong(app, { phone }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, otp: last }))
+    await app.close()
+  })
+
   test('are counted per recipient, for all brands and spellings together', async () => {
     const app = await start({ FAILURE_BUDGET_PER_DAY: '2' })
     const phone = freshPhone()
@@ -347,6 +462,28 @@ describe('wrong codes for all codes of a recipient (D23)', () => {
       app.advance(86_400 - 30)
       for (const brandId of ['acme', 'brand1']) expectSuccess(await send(app, { ...to, brandId }), sent)
     }
+    await app.close()
+  })
+
+  test('are cleared for all brands by a success with one', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '3' })
+    const phone = freshPhone()
+    await guessWrong(app, { phone }, 2)
+    const otp = await guessWrong(app, { phone, brandId: 'brand1' }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, brandId: 'brand1', otp }))
+    await guessWrong(app, { phone }, 2)
+    await app.close()
+  })
+
+  test('are not counted when no code was compared', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '1' })
+    const phone = freshPhone()
+    for (let count = 0; count < 3; count++) {
+      expectError(await app.post('/otp/verify', { phone, otp: '123456' }), 404, 'not_found')
+      expectError(await app.post('/otp/verify', { phone, otp: '12345' }), 400, 'invalid_otp_format')
+    }
+    const otp = await guessWrong(app, { phone }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, otp }))
     await app.close()
   })
 
@@ -685,29 +822,36 @@ describe('the limits used by a request', () => {
     throw new Error(`more than ${most} calls passed`)
   }
 
-  test.each(cases)('$name uses of each limit what the row says', async (row) => {
-    const { taken, before = [] } = row
-    const first = await happen(row)
-    expect(await passing(() => use(first), globalMax)).toBe(row.spent ? 0 : globalMax - taken.global)
+  for (const row of cases) {
+    test(`${row.name} uses ${row.taken.global} of the global limit`, async () => {
+      const own = await happen(row)
+      expect(await passing(() => use(own), globalMax)).toBe(row.spent ? 0 : globalMax - row.taken.global)
+    })
 
-    const second = await happen(row)
-    const atOnce = before.filter(({ after = 0 }) => after === 0).length
-    // The phone's hour limit may be exhausted first, which hides the minute limit.
-    const left = Math.min(minuteMax - atOnce, hourMax - before.length)
-    const probe = (count: number) => send(app, { brandId: brands[count], phone: second.phone })
-    expect(await passing(probe, minuteMax)).toBe(left - taken.minute)
+    test(`${row.name} uses ${row.taken.minute} of the phone's minute limit`, async () => {
+      const own = await happen(row)
+      const before = (row.before ?? []).filter(({ after = 0 }) => after === 0).length
+      // The phone's hour limit may be exhausted first, which hides the minute limit.
+      const left = Math.min(minuteMax - before, hourMax - (row.before ?? []).length)
+      const probe = (count: number) => send(app, { brandId: brands[count], phone: own.phone })
+      expect(await passing(probe, minuteMax)).toBe(left - row.taken.minute)
+    })
 
-    const third = await happen(row)
-    const probeLater = (count: number) => {
-      app.advance(60)
-      return send(app, { brandId: brands[count], phone: third.phone })
-    }
-    expect(await passing(probeLater, hourMax)).toBe(hourMax - before.length - taken.hour)
+    test(`${row.name} uses ${row.taken.hour} of the phone's hour limit`, async () => {
+      const own = await happen(row)
+      const probe = (count: number) => {
+        app.advance(60)
+        return send(app, { brandId: brands[count], phone: own.phone })
+      }
+      expect(await passing(probe, hourMax)).toBe(hourMax - (row.before ?? []).length - row.taken.hour)
+    })
 
-    const { phone } = await happen(row)
-    const { error } = (await send(app, { phone })).body
-    expect(error === 'cooldown_active').toBe(taken.cooldown)
-  })
+    test(`${row.name} leaves ${row.taken.cooldown ? 'a' : 'no'} cooldown`, async () => {
+      const own = await happen(row)
+      const { error } = (await send(app, { phone: own.phone })).body
+      expect(error === 'cooldown_active').toBe(row.taken.cooldown)
+    })
+  }
 })
 
 describe('a delivery in progress', () => {
@@ -767,6 +911,19 @@ describe('a delivery in progress', () => {
     await app.close()
   })
 
+  test('that fails late releases nothing of a later window', async () => {
+    const { app, hold } = await holding()
+    const phone = freshPhone()
+    const late = await hold({ brandId: 'brand1', phone })
+    app.advance(61)
+    for (const brandId of ['brand2', 'brand3', 'brand4'])
+      expectSuccess(await send(app, { brandId, phone }), sent)
+    late.end(503)
+    expectError(await late.answer, 502, 'sms_failed')
+    expectError(await send(app, { brandId: 'brand5', phone }), 429, 'rate_limited')
+    await app.close()
+  })
+
   test('keeps its cooldown until the delivery can no longer be in progress, even with a shorter cooldown setting', async () => {
     const { app, hold } = await holding({ SMS_COOLDOWN_SECONDS: '1', PROVIDER_TIMEOUT_MS: '4000' })
     const phone = freshPhone()
@@ -796,6 +953,17 @@ describe('a delivery in progress', () => {
     expectError(await send(app, { phone }), 429, 'cooldown_active')
     app.advance(0.001)
     expectSuccess(await send(app, { phone }), sent)
+    await app.close()
+  })
+
+  test('returns 200 if its code was verified meanwhile, and the code stays used (D15)', async () => {
+    const { app, hold } = await holding()
+    const phone = freshPhone()
+    const slow = await hold({ phone })
+    expectSuccess(await app.post('/otp/verify', { phone, otp: slow.code }))
+    slow.end(204)
+    expectSuccess(await slow.answer, sent)
+    expectError(await app.post('/otp/verify', { phone, otp: slow.code }), 404, 'not_found')
     await app.close()
   })
 })

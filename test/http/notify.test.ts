@@ -92,6 +92,15 @@ describe('an SMS', () => {
     expect(deliveries.map(({ position }) => position)).toEqual([null])
   })
 
+  test('is not restricted by the phone limits of OTP sends', async () => {
+    const phone = freshPhone()
+    for (let count = 0; count < 5; count++) {
+      expectSuccess(await app.post('/notify', { ...legacy, to: [phone] }), ['channel'])
+    }
+    expect(await app.outbox(phone)).toHaveLength(5)
+    expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
+  })
+
   test('is sent to a phone in national format with PHONE_DEFAULT_REGION (D5)', async () => {
     const indian = await createTestApp({ PHONE_DEFAULT_REGION: 'IN' })
     const answer = await indian.post('/notify', { ...legacy, brandId: 'acme', to: ['098765 43210'] })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
+import { codeIn, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { failed, overWebhook, taken, testRouting } from '../support/gateway.ts'
+import { held } from '../support/receiver.ts'
 import { expectError, expectRow, expectSuccess, freshEmail, freshPhone } from '../support/rows.ts'
 import { sendBrands, sendRows } from '../tables/otp-send.ts'
 
@@ -31,6 +32,21 @@ for (const path of ['/otp/send', '/otp/resend']) {
       expect(JSON.stringify(shown)).not.toContain(code)
     })
 
+    test('during a cooldown returns 429 cooldown_active', async () => {
+      const phone = freshPhone()
+      expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
+      expectError(await app.post(path, { phone }), 429, 'cooldown_active')
+    })
+
+    test('as the fourth SMS to a phone in a minute returns 429 rate_limited', async () => {
+      const phone = freshPhone()
+      for (const brandId of ['acme', 'other', 'logins']) {
+        expectSuccess(await app.post(path, { brandId, phone }), ['expiresIn'])
+      }
+      await app.brand('fourth')
+      expectError(await app.post(path, { brandId: 'fourth', phone }), 429, 'rate_limited')
+    })
+
     test('immediately invalidates the previous code', async () => {
       const phone = freshPhone()
       await app.post('/otp/send', { phone })
@@ -41,6 +57,27 @@ for (const path of ['/otp/send', '/otp/resend']) {
       // Two codes are equal once in a million; then the test has nothing to compare.
       if (old !== fresh) expectError(await app.post('/otp/verify', { phone, otp: old }), 401, 'mismatch')
       expectSuccess(await app.post('/otp/verify', { phone, otp: fresh }))
+    })
+
+    test('gives the new code its own 300 seconds', async () => {
+      const phone = freshPhone()
+      await app.post('/otp/send', { phone })
+      app.advance(200)
+      await app.post(path, { phone })
+      const otp = await app.lastCode(phone)
+      app.advance(299)
+      expectSuccess(await app.post('/otp/verify', { phone, otp }))
+    })
+
+    test('resets a record that wrong codes locked', async () => {
+      const phone = freshPhone()
+      await app.post('/otp/send', { phone })
+      const wrong = otherThan(await app.lastCode(phone))
+      for (let guess = 0; guess < 3; guess++) await app.post('/otp/verify', { phone, otp: wrong })
+      expectError(await app.post('/otp/verify', { phone, otp: wrong }), 429, 'max_attempts')
+      app.advance(30)
+      expectSuccess(await app.post(path, { phone }), ['expiresIn'])
+      expectSuccess(await app.post('/otp/verify', { phone, otp: await app.lastCode(phone) }))
     })
 
     test('never uses a code that the caller supplies', async () => {
@@ -201,6 +238,33 @@ describe('a phone', () => {
     })
   }
 
+  test('has one cooldown and one code for all spellings', async () => {
+    expectSuccess(await app.post('/otp/send', { phone: '+1 (555) 910-0001' }), ['expiresIn'])
+    for (const phone of ['15559100001', '1.555.910.0001', '1-555-910-0001']) {
+      expectError(await app.post('/otp/send', { phone }), 429, 'cooldown_active')
+    }
+    const otp = await app.lastCode('15559100001')
+    expectSuccess(await app.post('/otp/verify', { phone: ' 1 555 910 0001 ', otp }))
+  })
+
+  test.each([{}, { PHONE_DEFAULT_REGION: 'GB' }])(
+    'is one recipient with 00 and with a trunk prefix, with %p (D5)',
+    async (env) => {
+      const british = await createTestApp(env)
+      const first = await british.post('/otp/send', { phone: '+44 7911 123456' })
+      expectSuccess(first, ['expiresIn'])
+      const spellings = ['+44 (0)7911 123456', '+00447911123456', '000447911123456', '00440 7911 123456']
+      for (const [index, phone] of spellings.entries()) {
+        expectError(await british.post('/otp/send', { phone }), 429, 'cooldown_active')
+        const wrong = await british.post('/otp/verify', { phone, otp: '000000' })
+        if (index < 3) expectError(wrong, 401, 'mismatch')
+        else expectError(wrong, 429, 'max_attempts')
+      }
+      expect((await british.outbox()).map(({ to }) => to)).toEqual(['447911123456'])
+      await british.close()
+    },
+  )
+
   test('is one recipient in national formats with PHONE_DEFAULT_REGION (D5)', async () => {
     const indian = await createTestApp({ PHONE_DEFAULT_REGION: 'IN' })
     const spellings = [
@@ -220,6 +284,31 @@ describe('a phone', () => {
       expectSuccess(await indian.post('/otp/verify', { phone: other, otp: codeIn(sent?.text) }))
     }
     await indian.close()
+  })
+
+  test('that is one of two countries is rejected with PHONE_DEFAULT_REGION, and never sent abroad (D5)', async () => {
+    const american = await createTestApp({ PHONE_DEFAULT_REGION: 'US' })
+    await american.brand('acme')
+    // Of Georgia (US), and of Norway.
+    const both = '(478) 513-2397'
+    const sms = { channel: 'SMS', brandId: 'acme', message: 'Hello' }
+    const answers = [
+      await american.post('/otp/send', { phone: both }),
+      await american.post('/otp/resend', { phone: both }),
+      await american.post('/notify', { ...sms, to: ['+1 202 555 0143', both] }),
+      await american.post('/otp/verify', { phone: both, otp: '123456' }),
+    ]
+    const [send, resend, notify, verify] = answers
+    for (const answer of answers)
+      expect(answer.body.message).toContain('Begin it with + and the country code.')
+    for (const answer of [send, resend]) if (answer) expectError(answer, 400, 'validation_error', 'phone')
+    if (notify) expectError(notify, 400, 'validation_error', 'to[1]')
+    if (verify) expectError(verify, 400, 'invalid_contact')
+    expect(await american.outbox()).toEqual([])
+    expectSuccess(await american.post('/otp/send', { phone: '+1 (478) 513-2397' }), ['expiresIn'])
+    expectSuccess(await american.post('/otp/send', { phone: '+47 851 32 397' }), ['expiresIn'])
+    expect((await american.outbox()).map(({ to }) => to)).toEqual(['14785132397', '4785132397'])
+    await american.close()
   })
 })
 
@@ -249,6 +338,23 @@ describe('an e-mail address', () => {
     await app.post('/otp/send', { channel: 'EMAIL', email: ' Rene\u0301@Example.com' })
     const otp = await app.lastCode('ren\u00e9@example.com')
     expectSuccess(await app.post('/otp/verify', { email: 'REN\u00c9@EXAMPLE.COM ', otp }))
+  })
+
+  test('is the same in every spelling of its domain, and mail is sent to the normalized form (D6)', async () => {
+    const spellings = [
+      'Ann@B\u00fccher.example',
+      'ann@xn--bcher-kva.example.',
+      'ann@b\u00dc\uff43her\u3002example',
+    ]
+    for (const [index, email] of spellings.entries()) {
+      expectSuccess(await app.post('/otp/send', { channel: 'EMAIL', email }), ['expiresIn'])
+      const sent = await app.outbox('ann@xn--bcher-kva.example')
+      expect(sent).toHaveLength(index + 1)
+      expect(sent.at(-1)?.to).toBe('ann@xn--bcher-kva.example')
+      const otp = codeIn(sent.at(-1)?.text)
+      const other = spellings[(index + 1) % spellings.length]
+      expectSuccess(await app.post('/otp/verify', { email: other, otp }))
+    }
   })
 })
 
@@ -430,6 +536,40 @@ describe('through the webhook provider', () => {
     })
     expectSuccess(await webhook.post('/otp/resend', { phone }), ['expiresIn'])
     expect(codes).toHaveLength(1)
+  })
+
+  test('a double tap sends one SMS', async () => {
+    const webhook = await start({}, taken)
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => webhook.post('/otp/send', { phone: '919812340001' })),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expectError(answer, 429, 'cooldown_active')
+    }
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test('a slow failure does not affect the code or cooldown of a newer send', async () => {
+    const slow = held()
+    const webhook = await start({}, () => slow.promise)
+    const phone = '919812340001'
+    const arrived = Promise.withResolvers<void>()
+    receiver.answer(() => {
+      arrived.resolve()
+      return slow.promise
+    })
+    const first = webhook.post('/otp/send', { phone })
+    await arrived.promise
+    // Advances the clock of limits and codes; provider calls are timed by the machine's clock.
+    webhook.advance(61)
+    receiver.answer(taken)
+    expectSuccess(await webhook.post('/otp/send', { phone }), ['expiresIn'])
+    slow.release(failed())
+    expectError(await first, 502, 'sms_failed')
+    expectError(await webhook.post('/otp/send', { phone }), 429, 'cooldown_active')
+    const otp = codeIn(receiver.received[1]?.body.text)
+    expectSuccess(await webhook.post('/otp/verify', { phone, otp }))
   })
 
   describe('a provider that never responds (D26)', () => {

@@ -100,6 +100,23 @@ describe('a code', () => {
     expectError(await verify(record), 404, 'not_found')
   })
 
+  test('does not live longer after wrong guesses', async () => {
+    const record = await sent()
+    app.advance(299)
+    expectError(await verify({ ...record, otp: otherThan(record.otp) }), 401, 'mismatch')
+    app.advance(1)
+    expectError(await verify(record), 404, 'not_found')
+  })
+
+  test('does not live longer when locked: after 300 seconds verify returns not_found', async () => {
+    const record = await sent()
+    for (let guess = 0; guess < 3; guess++) await verify({ ...record, otp: otherThan(record.otp) })
+    app.advance(299)
+    expectError(await verify(record), 429, 'max_attempts')
+    app.advance(1)
+    expectError(await verify(record), 404, 'not_found')
+  })
+
   test('has a Retry-After with the end of its lock', async () => {
     const record = await sent()
     app.advance(100)

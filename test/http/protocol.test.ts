@@ -416,6 +416,126 @@ describe('secrets', () => {
 
 describe('hostile input never causes a server error', () => {
   const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+  const values: readonly { name: string; json: string }[] = [
+    ...[
+      '__proto__',
+      'constructor',
+      'toString',
+      'hasOwnProperty',
+      '\u0000',
+      'a\u0000b',
+      '\ud800',
+      'a\udc00b',
+      '\ud83d\ude80\ud83d\ude80',
+      '\u202e\u200b\ufeff',
+      '\u0130\u0131\u00df',
+      'e\u0301'.repeat(3000),
+      'x'.repeat(10_000),
+      '5'.repeat(10_000),
+      `a@${'b.'.repeat(5000)}c`,
+      ' ',
+      '\r\n',
+      "'; DROP TABLE otps; --",
+      '{{7*7}}%s%n$&',
+      '<script>alert(1)</script>',
+    ].map((value) => ({ name: JSON.stringify(value).slice(0, 30), json: JSON.stringify(value) })),
+    ...[null, true, false, 0, -1, 1.5, 1e308, [], {}, [[]], [null], { length: 3 }, { toString: 1 }].map(
+      (value) => ({ name: JSON.stringify(value), json: JSON.stringify(value) }),
+    ),
+    { name: '1e999', json: '1e999' },
+    { name: '-0', json: '-0' },
+    { name: 'a number of many digits', json: '9'.repeat(400) },
+    { name: '__proto__ as a key', json: '{"__proto__":{"a":1},"constructor":{"prototype":{}}}' },
+    { name: '1,000 arrays in one another', json: deep(1000) },
+    { name: 'an array of 10,000', json: `[${'"a",'.repeat(9999)}"a"]` },
+    { name: 'an array with lone surrogates', json: '["\\ud800","\\u0000"]' },
+  ]
+  const order = { customerName: 'Jane', orderId: 'A1', orderDate: '2026-01-01' }
+  const sms = { ...credentials, channel: 'SMS', brandId: 'store', to: [freshPhone()] }
+  const mail = { ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x' }
+  const bodies: readonly (readonly [name: string, path: string, body: Readonly<Record<string, unknown>>])[] =
+    [
+      ['a send', '/otp/send', { ...rightBody('/otp/send'), channel: 'SMS', loginId: 'x', businessName: 'x' }],
+      [
+        'a send by mail',
+        '/otp/send',
+        { ...credentials, brandId: 'acme', channel: 'EMAIL', email: 'a@example.com', businessName: 'x' },
+      ],
+      ['a resend', '/otp/resend', rightBody('/otp/resend')],
+      ['a verify', '/otp/verify', rightBody('/otp/verify')],
+      [
+        'a verify of a mailbox',
+        '/otp/verify',
+        { ...credentials, brandId: 'acme', email: 'a@example.com', otp: '123456' },
+      ],
+      ['a legacy SMS', '/notify', { ...sms, message: 'x' }],
+      ['a template SMS', '/notify', { ...sms, templateKey: 'ORDER_PLACED', variables: order }],
+      ['an HTML mail', '/notify', { ...mail, html: 'x' }],
+      ['a template mail', '/notify', { ...mail, template: '{{a}}', data: { a: 'b' } }],
+      [
+        'an integration request',
+        '/integrations/requests',
+        {
+          ...rightBody('/integrations/requests'),
+          channels: ['SMS'],
+          website: 'https://example.com',
+          useCase: 'x',
+        },
+      ],
+    ]
+  /** A value nested in a field, given the JSON that is inserted. */
+  type Inner = (json: string) => string
+  type Body = Readonly<Record<string, unknown>>
+  const nested: readonly (readonly [name: string, body: Body, field: string, inner: Inner])[] = [
+    ...[...Object.keys(order), 'businessName', '__proto__', 'constructor'].map(
+      (name) =>
+        [
+          `the variable ${name}`,
+          { ...sms, templateKey: 'ORDER_PLACED' },
+          'variables',
+          (json: string) => `${JSON.stringify(order).slice(0, -1)},"${name}":${json}}`,
+        ] as const,
+    ),
+    [
+      'businessName in the place of brandId',
+      { ...sms, brandId: undefined, message: 'x' },
+      'variables',
+      (json) => `{"businessName":${json}}`,
+    ],
+    ['a recipient of an SMS', { ...sms, message: 'x' }, 'to', (json) => `[${json}]`],
+    ['a recipient of a mail', { ...mail, html: 'x' }, 'to', (json) => `[${json}]`],
+    ...['a', '__proto__', 'constructor', 'rest'].map(
+      (key) =>
+        [
+          `the data ${key} of a mail`,
+          { ...mail, template: '{{a}}' },
+          'data',
+          (json: string) => `{"a":"b","${key}":${json}}`,
+        ] as const,
+    ),
+    [
+      'a name in the data of a mail',
+      { ...mail, template: 'x' },
+      'data',
+      (json) => `{${json.startsWith('"') ? json : JSON.stringify(json)}:"b"}`,
+    ],
+    ['a placeholder of a mail', mail, 'template', (json) => JSON.stringify(`{{${json.slice(0, 9000)}}}`)],
+  ]
+  const places: readonly (readonly [name: string, path: string, body: Body, field: string, inner: Inner])[] =
+    [
+      ...bodies.flatMap(([name, path, body]) =>
+        Object.keys(body).map(
+          (field) => [`${name} with anything as ${field}`, path, body, field, String] as const,
+        ),
+      ),
+      ...nested.map(([name, ...rest]) => [`anything as ${name}`, '/notify', ...rest] as const),
+    ]
+  test.each(places)('%s', async (_, path, body, field, inner) => {
+    // A day later all limits of earlier rows have reset.
+    app.advance(86_400)
+    const raws = values.map(({ json }) => replaced(body, field, inner(json)))
+    for (const answer of await Promise.all(raws.map((raw) => app.postRaw(path, raw)))) expectNoFault(answer)
+  })
 
   for (const path of paths) {
     test(`deeply nested JSON in POST ${path}`, async () => {
@@ -461,7 +581,20 @@ describe('hostile input never causes a server error', () => {
       expectError(await app.post('/notify', businessName), 403, 'brand_not_approved')
     }
   })
+
+  test('the service still works afterwards', async () => {
+    const phone = freshPhone()
+    expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
+    expectSuccess(await app.post('/otp/verify', { phone, otp: await app.lastCode(phone) }))
+    expect(({} as { a?: unknown }).a).toBeUndefined()
+  })
 })
+
+/** A body as JSON with raw JSON for one field, which JSON.stringify might not produce. */
+function replaced(body: Readonly<Record<string, unknown>>, field: string, value: string): string {
+  const rest = Object.entries(body).filter(([name]) => name !== field)
+  return `${JSON.stringify(Object.fromEntries(rest)).slice(0, -1)},${JSON.stringify(field)}:${value}}`
+}
 
 /** All text of log lines, including errors with their stacks and causes. */
 function textOf(lines: readonly object[]): string {

@@ -68,6 +68,27 @@ describe('GUARD=deny', () => {
     expect(statuses(await sendAll(app, [near(8)]))).toEqual([200])
   })
 
+  test('a verified code drains one', async () => {
+    const app = await start()
+    await sendAll(app, numbers(5))
+    await verify(app, near(0))
+    expect(statuses(await sendAll(app, numbers(2, near, 10)))).toEqual([200, 429])
+  })
+
+  test('a country without a history and a rule has 3 unverified codes an hour', async () => {
+    const app = await start({ SMS_COUNTRIES: '' })
+    const answers = await sendAll(app, numbers(4, far))
+    expect(statuses(answers)).toEqual([200, 200, 200, 429])
+    expect(answers[3]?.body.message).toContain('numbers of this country')
+    expect(statuses(await sendAll(app, ['447400123456']))).toEqual([200])
+  })
+
+  test('an allowed country has 20 unverified codes an hour, also where a rule for a prefix decides', async () => {
+    const app = await start()
+    await policyOf(app).rule('+3712', 'allow', { sender: 'ACME' })
+    expect(statuses(await sendAll(app, numbers(21, far)))).toEqual([...times(20, 200), 429])
+  })
+
   test('resend counts like send', async () => {
     const app = await start({ SMS_COOLDOWN_SECONDS: '1' })
     const [phone = ''] = await numbers(1)
@@ -107,6 +128,19 @@ describe('GUARD=deny', () => {
     expectError(await app.post('/otp/send', { phone: near(0) }), 429, 'cooldown_active')
     app.advance(20 * minute)
     expect(statuses(await sendAll(app, [near(0)]))).toEqual([200])
+  })
+
+  test('concurrent requests that a limit rejects begin no block of their prefix', async () => {
+    const app = await start()
+    const phones = [...Array<string>(9).fill(near(0)), near(1)]
+    const answers = await Promise.all(phones.map((phone) => app.post('/otp/send', { phone })))
+    expect(
+      answers
+        .slice(0, 9)
+        .map(({ body }) => body.error ?? 'sent')
+        .sort(),
+    ).toEqual([...Array<string>(8).fill('cooldown_active'), 'sent'])
+    expect(statuses(await sendAll(app, [near(2)]))).toEqual([200])
   })
 
   test('what a limit or a budget rejects, and what certainly was not sent, fills nothing', async () => {

@@ -21,7 +21,7 @@ import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestAp
 import { newContext, noGuard, noIdempotency } from '../support/calls.ts'
 import { migratedTestDatabase, sqliteOnly, store, type TestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { held, startReceiver } from '../support/receiver.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 
 // The processes share two cores with other tests, so time-outs are long: only responses matter here, not
@@ -31,6 +31,7 @@ setDefaultTimeout(120_000)
 const phone = '12025550143'
 const address = 'ann@example.com'
 const mailbox = { channel: 'EMAIL', email: address }
+const refusedByProvider = () => new Response(null, { status: 500 })
 
 type Post = (
   path: string,
@@ -72,8 +73,87 @@ describe('concurrent requests', () => {
   }
   const sendSms = (fields = {}) => app.post('/otp/send', { phone, ...fields })
   const sendMail = (fields = {}) => app.post('/otp/send', { ...mailbox, ...fields })
+  const verifySms = (otp: string) => app.post('/otp/verify', { phone, otp })
   const verifyMail = (otp: string) => app.post('/otp/verify', { email: address, otp })
+  const smsCode = (index = -1) => codeIn(receiver.received.at(index)?.body.text)
   const mailCode = () => app.lastCode(address)
+
+  test('of 50 correct guesses one verifies, and the others return 404 not_found', async () => {
+    await start()
+    await sendSms()
+    const code = smsCode()
+    expect(statKey(await atOnce(50, () => verifySms(code)))).toEqual({ '200': 1, '404 not_found': 49 })
+  })
+
+  test('of 50 wrong guesses three are compared, and then the correct one is rejected too', async () => {
+    await start()
+    await sendSms()
+    const code = smsCode()
+    expect(statKey(await atOnce(50, () => verifySms(otherThan(code))))).toEqual({
+      '401 mismatch': 3,
+      '429 max_attempts': 47,
+    })
+    expect(statKey([await verifySms(code)])).toEqual({ '429 max_attempts': 1 })
+  })
+
+  test('of mixed correct and wrong guesses, at most one verifies and at most three are compared and wrong', async () => {
+    await start()
+    await sendSms()
+    const code = smsCode()
+    const answers = await atOnce(50, (index) => verifySms(index % 3 === 2 ? code : otherThan(code)))
+    // The single writer of a file handles them in order: wrong, wrong, correct. On the way to a PostgreSQL
+    // server they may change order.
+    const verified = (wrong: number): Record<string, number> => ({
+      '401 mismatch': wrong,
+      '200': 1,
+      '404 not_found': 49 - wrong,
+    })
+    const locked: Record<string, number> = { '401 mismatch': 3, '429 max_attempts': 47 }
+    const may = store === 'sqlite' ? [verified(2)] : [verified(2), verified(1), verified(0), locked]
+    expect(may).toContainEqual({ '401 mismatch': 0, ...statKey(answers) })
+  })
+
+  test('of 50 sends to one phone one is delivered, and the others are rejected', async () => {
+    await start()
+    expect(statKey(await atOnce(50, () => sendSms()))).toEqual({ '200': 1, '429 cooldown_active': 49 })
+    expect(receiver.received).toHaveLength(1)
+    expect(statKey([await verifySms(smsCode())])).toEqual({ '200': 1 })
+  })
+
+  test('a failed send allows a later one, however many concurrent sends were rejected', async () => {
+    await start()
+    // It fails after the others were rejected; a later one would be allowed.
+    const failure = held()
+    receiver.answer(() => failure.promise)
+    let others = 49
+    const sent = () =>
+      sendSms().finally(() => {
+        if (--others === 0) failure.release(refusedByProvider())
+      })
+    expect(statKey(await atOnce(50, sent))).toEqual({
+      '502 sms_failed': 1,
+      '429 cooldown_active': 49,
+    })
+    receiver.answer(() => new Response())
+    expect(statKey([await sendSms()])).toEqual({ '200': 1 })
+    expect(receiver.received).toHaveLength(2)
+  })
+
+  const phoneLimits: readonly (readonly [string, number, Readonly<Record<string, string>>])[] = [
+    ['minute', 3, {}],
+    ['hour', 10, { PHONE_LIMIT_PER_MINUTE: '1000' }],
+  ]
+  test.each(phoneLimits)(
+    'a phone gets no more than its limit per %s for all brands together: %d',
+    async (_, max, env) => {
+      await start(env)
+      for (const slug of manyBrands) await app.brand(slug)
+      const answers = await atOnce(60, (index) => sendSms({ brandId: manyBrands[index % manyBrands.length] }))
+      expect(statKey(answers)['200']).toBe(max)
+      expect(statKey(answers)['429 rate_limited']).toBeGreaterThanOrEqual(manyBrands.length - max)
+      expect(receiver.received).toHaveLength(max)
+    },
+  )
 
   test('an app does not exceed the global limit with any mix of requests', async () => {
     await start({ GLOBAL_LIMIT_PER_MINUTE: '10' })
@@ -85,6 +165,35 @@ describe('concurrent requests', () => {
     })
     expect(statKey(answers)['429 rate_limited']).toBe(50)
     expect(answers.every(({ status }) => [200, 404, 429].includes(status))).toBe(true)
+  })
+
+  test('failed sends count for the global limit, which counts requests (spec 8)', async () => {
+    await start({ GLOBAL_LIMIT_PER_MINUTE: '10' })
+    receiver.answer(refusedByProvider)
+    const answers = await atOnce(30, (index) => sendSms({ phone: `1202555${1000 + index}` }))
+    expect(statKey(answers)).toEqual({ '502 sms_failed': 10, '429 rate_limited': 20 })
+    expect(statKey([await sendSms()])).toEqual({ '429 rate_limited': 1 })
+    expect(receiver.received).toHaveLength(10)
+  })
+
+  test('a mailbox gets no more mails than its limit per hour for all brands together', async () => {
+    await start({ EMAIL_LIMIT_PER_HOUR: '7' })
+    await app.brand('globex')
+    const answers = await atOnce(50, (index) => sendMail({ brandId: index % 2 ? 'acme' : 'globex' }))
+    expect(statKey(answers)).toEqual({ '200': 7, '429 rate_limited': 43 })
+    expect(await app.outbox(address)).toHaveLength(7)
+  })
+
+  test('wrong guesses for several codes never exceed the failure budget', async () => {
+    await start({ FAILURE_BUDGET_PER_DAY: '5' })
+    const guessWrong = async () => {
+      await sendMail()
+      const wrong = otherThan(await mailCode())
+      return statKey(await atOnce(30, () => verifyMail(wrong)))
+    }
+    expect(await guessWrong()).toEqual({ '401 mismatch': 3, '429 max_attempts': 27 })
+    expect(await guessWrong()).toEqual({ '401 mismatch': 2, '429 rate_limited': 28 })
+    expect(statKey([await verifyMail(await mailCode())])).toEqual({ '429 rate_limited': 1 })
   })
 
   test('a guess of the previous code during a resend affects neither the new code nor its attempts', async () => {
@@ -157,6 +266,35 @@ describe('concurrent requests', () => {
     // They run after the resend, so they are wrong guesses of the new code.
     expect(await Promise.all(underWay)).toEqual(['mismatch', 'mismatch'])
     expect(statKey([await verifyMail(await mailCode())])).toEqual({ '200': 1 })
+  })
+
+  test('the late failure of a send affects neither the code nor the limits of the next one', async () => {
+    await start()
+    const late = held()
+    const arrived = Promise.withResolvers<void>()
+    receiver.answer(() => {
+      arrived.resolve()
+      return late.promise
+    })
+    const first = sendSms()
+    await arrived.promise
+    receiver.answer(() => new Response())
+    app.advance(61)
+    expect(statKey([await sendSms()])).toEqual({ '200': 1 })
+    late.release(refusedByProvider())
+    expect(statKey([await first])).toEqual({ '502 sms_failed': 1 })
+    expect(statKey([await sendSms()])).toEqual({ '429 cooldown_active': 1 })
+    expect(statKey([await verifySms(smsCode(0))])).toEqual({ '401 mismatch': 1 })
+    expect(statKey([await verifySms(smsCode(1))])).toEqual({ '200': 1 })
+  })
+
+  test('of 400 simultaneous wrong keys 300 are checked until the minute ends; the right key is accepted (D22)', async () => {
+    await start()
+    const wrongKey = () => app.post('/otp/verify', { ...mailbox, otp: '123456', apiKey: 'wrong' })
+    expect(statKey(await atOnce(400, wrongKey))).toEqual({ '403 forbidden': 300, '429 rate_limited': 100 })
+    expect(statKey([await sendMail()])).toEqual({ '200': 1 })
+    app.advance(60)
+    expect(statKey([await wrongKey()])).toEqual({ '403 forbidden': 1 })
   })
 
   test('of three simultaneous sends to one mailbox one code verifies', async () => {
@@ -324,6 +462,18 @@ describe.each(processes)('%d server processes on one database', (count) => {
   test('a mailbox gets no more mails than its limit', async () => {
     const answers = await atOnce(40, () => post('/otp/send', mailbox))
     expect(statKey(answers)).toEqual({ '200': 7, '429 rate_limited': 33 })
+  })
+
+  test('wrong guesses for several codes never exceed the failure budget', async () => {
+    const email = 'budget@example.com'
+    const press = { appId: 'press', apiKey: 'key-of-the-press' }
+    const guessWrong = async () => {
+      await post('/otp/send', { ...press, channel: 'EMAIL', email })
+      const otp = otherThan(await mailCode(email))
+      return statKey(await atOnce(20, () => post('/otp/verify', { ...press, email, otp })))
+    }
+    expect(await guessWrong()).toEqual({ '401 mismatch': 3, '429 max_attempts': 17 })
+    expect(await guessWrong()).toEqual({ '401 mismatch': 2, '429 rate_limited': 18 })
   })
 
   test("wrong guesses for the codes of several brands never exceed the recipient's failure budget", async () => {
