@@ -117,7 +117,7 @@ describe('an unknown callback path is not found', () => {
   const ofProvider = providerPath(secrets, 'all')
   const last = (path: string) => path.split('/').at(-1) ?? ''
   const paths: readonly (readonly [string, string])[] = [
-    ['an invented path', '/receipts/all/AAAAAAAAAAAAAAAAAAAAAA'],
+    ['an invented path', `/receipts/all/${'A'.repeat(22)}`],
     ['no token', '/receipts/all/'],
     ['a part of the token', ofProvider.slice(0, -1)],
     ['the token and more', `${ofProvider}A`],
