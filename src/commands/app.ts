@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
+import { counted } from '../domain/ground/format.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
 import { dayMs } from '../domain/ground/time.ts'
 import { eventTypes, type Webhook } from '../domain/ground/webhook-events.ts'
@@ -10,8 +11,15 @@ import {
   operationsOf,
   unscoped,
 } from '../domain/limits/scope.ts'
-import type { ScopeChange } from '../domain/operator/apps.ts'
-import { issueApp, revokeApp, revokeKey, rotateApp, scopeSentence, setApp } from '../domain/operator/apps.ts'
+import {
+  issueApp,
+  revokeApp,
+  revokeKey,
+  rotateApp,
+  type ScopeChange,
+  scopeSentence,
+  setApp,
+} from '../domain/operator/apps.ts'
 import type { AppKey, ChangePorts, IssuedApp } from '../domain/operator/changes.ts'
 import { dryRunOf } from '../domain/operator/dry-run.ts'
 import { removeWebhook, setWebhook, shownUrl } from '../domain/operator/webhooks.ts'
@@ -21,7 +29,6 @@ import {
   complain,
   confirm,
   confirmOption,
-  counted,
   type DryRunOptions,
   dryRunOption,
   type Env,

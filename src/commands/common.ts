@@ -307,10 +307,6 @@ export function codesTo(codes: readonly CountryCodes[], countries: readonly stri
   return `Codes by SMS to ${place} in the last 24 hours: ${sum('sent')} sent, ${sum('verified')} verified.`
 }
 
-export function counted(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`
-}
-
 /** @throws OperatorError */
 export function requestId(text: string): string {
   const id = text.trim().toLowerCase()

@@ -4,6 +4,7 @@ import type { Restored } from '../adapters/sqlite/restore.ts'
 import type { Erased, Forgotten } from '../adapters/store/forget.ts'
 import type { StoreConfig } from '../config/store.ts'
 import { mask } from '../domain/ground/contact.ts'
+import { counted } from '../domain/ground/format.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
 import {
   type ConfirmOptions,
@@ -11,7 +12,6 @@ import {
   complain,
   confirm,
   confirmOption,
-  counted,
   type DryRunOptions,
   dryRunOption,
   type Env,

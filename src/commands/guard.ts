@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { counted } from '../domain/ground/format.ts'
 import { unknownCountry } from '../domain/guard/bucket.ts'
 import type { GuardTotals } from '../domain/guard/counts.ts'
 import type { GuardMode } from '../domain/guard/guard.ts'
@@ -20,7 +21,6 @@ import {
   complain,
   confirm,
   confirmOption,
-  counted,
   type DryRunOptions,
   dryRunOption,
   type Env,

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
-import type { Delivery } from '../domain/delivery/delivery-reports.ts'
-import { providerPath } from '../domain/delivery/delivery-reports.ts'
+import { type Delivery, providerPath } from '../domain/delivery/delivery-reports.ts'
 import type { Contacts, Recipient } from '../domain/ground/contact.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'

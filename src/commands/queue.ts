@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
+import { counted } from '../domain/ground/format.ts'
 import type { ListedJob } from '../domain/notify/queue.ts'
 import { cancelJobs, listJobs, mostListedJobs, retryJobs } from '../domain/operator/queue.ts'
 import {
   commandActor,
   complain,
-  counted,
   type Env,
   isoTime,
   print,

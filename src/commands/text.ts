@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { codeSettings } from '../config/server-settings.ts'
 import { Settings } from '../config/settings.ts'
 import { characters } from '../domain/ground/body.ts'
+import { counted } from '../domain/ground/format.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { requiredBrand } from '../domain/operator/brands.ts'
@@ -25,7 +26,6 @@ import type { PreviewSettings } from '../domain/texts/preview.ts'
 import {
   commandActor,
   complain,
-  counted,
   type Env,
   exit,
   fileText,

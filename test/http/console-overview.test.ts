@@ -9,8 +9,9 @@ import type { PageContext } from '../../src/adapters/console/page-context.ts'
 import { problemPage } from '../../src/adapters/console/problem.tsx'
 import { codePage, linkPage, loginPage } from '../../src/adapters/console/sessions/page.tsx'
 import { settingsPage } from '../../src/adapters/console/settings/page.tsx'
-import { ago, counted, duration, elapsed, percent, utc } from '../../src/adapters/pages/words.ts'
+import { elapsed } from '../../src/adapters/pages/words.ts'
 import type { Account } from '../../src/domain/accounts/accounts.ts'
+import { ago, counted, duration, percent, utc } from '../../src/domain/ground/format.ts'
 import type { Figures, ProviderHealth, Statistics } from '../../src/domain/log/statistics.ts'
 
 // Checks the HTML source of the console pages, because browsers silently repair invalid HTML.

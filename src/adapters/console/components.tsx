@@ -4,6 +4,7 @@ import { type ComponentChildren, type ComponentProps, createContext } from 'prea
 import { useContext } from 'preact/hooks'
 import { hasRole, type Role } from '../../domain/accounts/accounts.ts'
 import type { AuditFilters, AuditRecord } from '../../domain/ground/audit.ts'
+import { counted } from '../../domain/ground/format.ts'
 import {
   Brandmark,
   Button,
@@ -17,7 +18,6 @@ import {
   singlePage,
   UtcNote,
 } from '../pages/components.tsx'
-import { counted } from '../pages/words.ts'
 import { accessTo } from './form-access.ts'
 import type { PageContext } from './page-context.ts'
 

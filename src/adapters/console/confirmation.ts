@@ -7,8 +7,8 @@ import {
   type Visitor,
 } from '../../domain/accounts/sessions.ts'
 import { Failure } from '../../domain/ground/failures.ts'
+import { counted } from '../../domain/ground/format.ts'
 import type { Log } from '../../domain/ground/ports.ts'
-import { counted } from '../pages/words.ts'
 import type { Visit } from './access.ts'
 import type { ConfirmModel } from './confirm.tsx'
 

@@ -2,6 +2,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Channel } from '../../domain/ground/contact.ts'
+import { counted } from '../../domain/ground/format.ts'
 import type { OutboxEntry } from '../../domain/ground/ports.ts'
 import {
   Brandmark,
@@ -17,7 +18,6 @@ import {
   Snippet,
   Time,
 } from '../pages/components.tsx'
-import { counted } from '../pages/words.ts'
 
 export interface Demo {
   readonly appId: string

@@ -2,7 +2,8 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
-import { ago, dayMs, utc } from './words.ts'
+import { ago, utc } from '../../domain/ground/format.ts'
+import { dayMs } from '../../domain/ground/time.ts'
 
 // Components of all pages. They work without scripts. page.js handles the `data-` attributes.
 

@@ -1,23 +1,5 @@
 const secondMs = 1000
 const minuteMs = 60 * secondMs
-const hourMs = 60 * minuteMs
-export const dayMs = 24 * hourMs
-
-/** Such as `3 min ago` or `in 2 h`. times.js has the same function for browsers. */
-export function ago(at: number, now: number): string {
-  const ms = Math.abs(now - at)
-  if (ms < 10 * secondMs) return 'just now'
-  const words = duration(ms)
-  return at > now ? `in ${words}` : `${words} ago`
-}
-
-/** In one unit: `48 s`, `3 min`, `5 h`, `12 d`. */
-export function duration(ms: number): string {
-  if (ms < minuteMs) return `${Math.floor(ms / secondMs)} s`
-  if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min`
-  if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`
-  return `${Math.floor(ms / dayMs)} d`
-}
 
 /** How long something took: `842 ms`, `4.0 s`, `1 min 5 s`. */
 export function elapsed(ms: number): string {
@@ -25,26 +7,4 @@ export function elapsed(ms: number): string {
   if (ms < minuteMs - 50) return `${(ms / secondMs).toFixed(1)} s`
   const seconds = Math.round(ms / secondMs)
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
-}
-
-export function utc(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
-}
-
-const numbers = new Intl.NumberFormat('en')
-
-export function count(value: number): string {
-  return numbers.format(value)
-}
-
-/** A share as `98.2%`; `–` for null. Rounded, but only none is 0%, and only all is 100%. */
-export function percent(share: number | null): string {
-  if (share === null) return '–'
-  const rounded = Math.round(share * 1000)
-  const tenths = share > 0 && share < 1 ? Math.min(999, Math.max(1, rounded)) : rounded
-  return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)}%`
-}
-
-export function counted(value: number, noun: string, plural = `${noun}s`): string {
-  return `${count(value)} ${value === 1 ? noun : plural}`
 }

@@ -2,8 +2,13 @@ import type { Delivery, DeliveryReportState } from '../../domain/delivery/delive
 import type { EpochMs } from '../../domain/ground/time.ts'
 import type { SavedRequest } from '../../domain/log/event-log.ts'
 import { limitNames } from '../../domain/request/limit-names.ts'
-import type { Attempt, LimitStatus, Operation } from '../../domain/request/request-context.ts'
-import { isFlag, isReview } from '../../domain/request/request-context.ts'
+import {
+  type Attempt,
+  isFlag,
+  isReview,
+  type LimitStatus,
+  type Operation,
+} from '../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../domain/request/request-trace.ts'
 
 // `requests` also has each first attempt. The delivery log is the union of both tables.

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 
 import { type Account, isSetUp } from '../../../domain/accounts/accounts.ts'
+import { counted } from '../../../domain/ground/format.ts'
 import { Button, Facts, LinkButton, Time } from '../../pages/components.tsx'
-import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, PasskeyForm, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { UserName } from '../sessions/page.tsx'

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import { count } from '../../../domain/ground/format.ts'
 import type { Webhook } from '../../../domain/ground/webhook-events.ts'
 import type { AppScope } from '../../../domain/limits/scope.ts'
 import type { IssuedApp } from '../../../domain/operator/changes.ts'
@@ -16,7 +17,6 @@ import {
   rich,
   Time,
 } from '../../pages/components.tsx'
-import { count } from '../../pages/words.ts'
 import { auditUrl, Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { WebhookState, webhookPath } from '../webhooks/page.tsx'

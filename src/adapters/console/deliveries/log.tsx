@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { countryWords } from '../../../domain/delivery/destination.ts'
+import { count, counted, utc } from '../../../domain/ground/format.ts'
 import { dayMs, hourMs, minuteMs, periodOf } from '../../../domain/ground/time.ts'
 import { type Call, statusOf, whyOf } from '../../../domain/log/event-log.ts'
 import { resultOf } from '../../../domain/log/explain.ts'
@@ -34,7 +35,7 @@ import {
   Snippet,
   UtcNote,
 } from '../../pages/components.tsx'
-import { count, counted, elapsed, utc } from '../../pages/words.ts'
+import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, LiveBar, Notice, Pager, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { callNames, channelNames, filtersInForce, logUrl, mostExported, timeText } from './query.ts'

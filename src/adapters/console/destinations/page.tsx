@@ -6,6 +6,7 @@ import {
   type DestinationAction,
   kindInWords,
 } from '../../../domain/delivery/destination.ts'
+import { count, percent } from '../../../domain/ground/format.ts'
 import { unknownCountry } from '../../../domain/guard/bucket.ts'
 import type { CountryCodes } from '../../../domain/guard/counts.ts'
 import {
@@ -25,7 +26,6 @@ import {
   Select,
   type Tone,
 } from '../../pages/components.tsx'
-import { count, percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, Notice, Problem, SetBy, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 

@@ -2,6 +2,7 @@
 
 import { countryName } from '../../../domain/delivery/destination.ts'
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
+import { count, counted, percent } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
 import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
 import type { GuardTotals } from '../../../domain/guard/counts.ts'
@@ -26,7 +27,6 @@ import {
   Time,
   type Tone,
 } from '../../pages/components.tsx'
-import { count, counted, percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, LiveBar, Problem, SetBy, Table, withPlus } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'

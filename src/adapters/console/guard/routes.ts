@@ -1,3 +1,4 @@
+import { utc } from '../../../domain/ground/format.ts'
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import { latestChanges } from '../../../domain/operator/destinations.ts'
 import {
@@ -6,7 +7,6 @@ import {
   removeGuardPrefix,
   setGuardPrefix,
 } from '../../../domain/operator/guard.ts'
-import { utc } from '../../pages/words.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext } from '../page-context.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'

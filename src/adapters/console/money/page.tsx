@@ -2,6 +2,7 @@
 
 import { countryWords } from '../../../domain/delivery/destination.ts'
 import type { Alert } from '../../../domain/ground/alert.ts'
+import { percent } from '../../../domain/ground/format.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
 import { type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
@@ -24,7 +25,6 @@ import {
   Select,
   Time,
 } from '../../pages/components.tsx'
-import { percent } from '../../pages/words.ts'
 import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 
 import { type Account, isSetUp, roles } from '../../../domain/accounts/accounts.ts'
+import { counted } from '../../../domain/ground/format.ts'
 import { Badge, Button, Empty, LinkButton, Time } from '../../pages/components.tsx'
-import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 

@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 
+import { count, counted } from '../../../domain/ground/format.ts'
 import { minuteMs } from '../../../domain/ground/time.ts'
 import type { CallFilter, DeliveryFilter, DeliveryStatus } from '../../../domain/log/log-search.ts'
 import type { Statistics } from '../../../domain/log/statistics.ts'
 import { classes } from '../../pages/components.tsx'
-import { count, counted } from '../../pages/words.ts'
 import { logUrl } from '../deliveries/query.ts'
 
 /** The rows of each figure. The log has no other figures. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 
 import { type ComponentChildren, Fragment } from 'preact'
+import { count, counted, duration, percent, utc } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
 import { type DeliveryFilter, errorClasses } from '../../../domain/log/log-search.ts'
 import {
@@ -15,7 +16,6 @@ import {
   type Statistics,
 } from '../../../domain/log/statistics.ts'
 import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
-import { count, counted, duration, percent, utc } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'

@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
+
+import { count } from '../../../domain/ground/format.ts'
 import type { JobState } from '../../../domain/ground/notify-job.ts'
 import type { ListedJob } from '../../../domain/notify/queue.ts'
 import { mostListedJobs } from '../../../domain/operator/queue.ts'
 import { Badge, Button, Time, type Tone } from '../../pages/components.tsx'
-import { count } from '../../pages/words.ts'
 import { Card, consolePage, Form, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 

@@ -1,5 +1,5 @@
+import { counted } from '../../../domain/ground/format.ts'
 import { cancelJobs, listJobs, retryJobs } from '../../../domain/operator/queue.ts'
-import { counted } from '../../pages/words.ts'
 import { done, html } from '../answers.ts'
 import { field, type PageHandler } from '../page-handler.ts'
 import { queuePage } from './page.tsx'

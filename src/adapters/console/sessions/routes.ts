@@ -13,8 +13,8 @@ import {
   sessionId,
 } from '../../../domain/accounts/sessions.ts'
 import { Failure } from '../../../domain/ground/failures.ts'
+import { counted, utc } from '../../../domain/ground/format.ts'
 import type { RequestContext } from '../../../domain/request/request-context.ts'
-import { counted, utc } from '../../pages/words.ts'
 import { cookie, flashCookie, isFromElsewhere, signedInCookies, visitOf } from '../access.ts'
 import { done, html, seeOther } from '../answers.ts'
 import { waitOf } from '../confirmation.ts'

@@ -1,8 +1,8 @@
+/** @jsxImportSource preact */
 import type { SettingInForce } from '../../../config/settings.ts'
 import type { ConsoleSession } from '../../../domain/accounts/sessions.ts'
-/** @jsxImportSource preact */
+import { counted } from '../../../domain/ground/format.ts'
 import { Badge, Button, Facts, Time } from '../../pages/components.tsx'
-import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 

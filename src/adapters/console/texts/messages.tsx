@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import { counted } from '../../../domain/ground/format.ts'
 import { type Brand, registrationOf } from '../../../domain/texts/brand.ts'
 import type { Preview } from '../../../domain/texts/preview.ts'
 import { Button, Field, Marked, rich } from '../../pages/components.tsx'
-import { counted } from '../../pages/words.ts'
 import { Drawing, Form } from '../components.tsx'
 
 // Parts of the pages of a brand and of its texts.

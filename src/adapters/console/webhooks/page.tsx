@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import { count } from '../../../domain/ground/format.ts'
 import {
   eventTypes,
   type StoredEvent,
@@ -8,7 +9,6 @@ import {
 } from '../../../domain/ground/webhook-events.ts'
 import { shownUrl } from '../../../domain/operator/webhooks.ts'
 import { Badge, Button, Choice, Facts, Field, FieldGroup, LinkButton, Time } from '../../pages/components.tsx'
-import { count } from '../../pages/words.ts'
 import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 

@@ -1,4 +1,4 @@
-import { counted } from '../../pages/words.ts'
+import { counted } from '../../../domain/ground/format.ts'
 import type { ApiDescription, Schema } from './description.ts'
 
 export interface Field {
