@@ -267,9 +267,12 @@ describe('a change of the own sign-in', () => {
     const app1 = { secret, code: codeOf(uri, app.clock.now) }
     // A session alone replaces neither the app nor the password.
     for (const more of [{}, { present: 'wrong' }, { password: newPassword }]) {
+      // The form itself has no new password.
+      await own.get('/admin')
       const { status: refused, html } = await own.post('/admin/account/app', { ...app1, ...more })
       expect([refused, html.includes('The present password is wrong.')]).toEqual([409, true])
     }
+    await own.get('/admin')
     const set = await own.post('/admin/account/app', { ...app1, present: password, password: newPassword })
     expect(set.status).toBe(200)
     expect([await status(stolen), await status(forgotten), await status(own)]).toEqual([303, 303, 200])
@@ -413,6 +416,7 @@ describe('a sensitive step', () => {
     const visitor = await enterAs(app, ana)
     minutes(15)
     for (const [what, form, fields, isAsked] of rows) {
+      await visitor.get('/admin')
       const { status, html } = await visitor.post(form, fields)
       expect([what, html.includes('Confirm that it is you')]).toEqual([what, isAsked])
       if (!isAsked) expect([what, status]).toEqual([what, 303])

@@ -18,6 +18,8 @@ export interface Seen {
 export class Visitor {
   readonly cookies = new Map<string, string>()
   private csrf = ''
+  /** The page that was seen last. */
+  private page = ''
 
   constructor(
     private readonly app: Pick<TestApp, 'request'>,
@@ -35,12 +37,18 @@ export class Visitor {
     return this.ask('GET', path)
   }
 
-  /** A form as the last page that had one gave it: with its token, unless the fields say otherwise. */
+  /**
+   * A form as the last page that had one gave it: with its token, unless the fields say otherwise. Where the page that
+   * was seen last has this form, each field must be in it.
+   */
   async post(
     path: string,
     fields: Readonly<Record<string, string | readonly string[]>> = {},
     headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin' },
   ): Promise<Seen> {
+    const names = namesIn(this.page, path)
+    const missing = Object.keys(fields).filter((name) => names.size > 0 && !names.has(name))
+    if (missing.length > 0) throw new Error(`the form ${path} has no ${missing.join()}, only ${[...names]}`)
     const pairs = Object.entries({ csrf: this.csrf, ...fields }).flatMap(([name, values]) =>
       [values].flat().map((value) => [name, value]),
     )
@@ -75,6 +83,16 @@ export class Visitor {
     }
     const html = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body)
     this.csrf = /name="csrf" value="([^"]*)"/.exec(html)?.[1] ?? this.csrf
+    this.page = html
     return { status: answer.status, headers: answer.headers, html }
   }
+}
+
+/** The names of the controls of the forms with this action; none if the page has no such form. */
+function namesIn(page: string, action: string): ReadonlySet<string> {
+  const forms = page.match(/<form .*?<\/form>/gs) ?? []
+  const own = forms.filter((form) => form.includes(`action="${action}"`))
+  return new Set(
+    own.flatMap((form) => Array.from(form.matchAll(/ name="([^"]*)"/g), ([, name = '']) => name)),
+  )
 }
