@@ -1,9 +1,10 @@
 import { CommanderError } from 'commander'
+import { adviceWords } from './commands/advice.ts'
 import { complain, exit } from './commands/common.ts'
 import { createProgram } from './commands/program.ts'
 import { placesOfSettings } from './config/setting-source.ts'
 import { ConfigError } from './config/settings.ts'
-import { InvalidInput } from './domain/ground/operator-error.ts'
+import { InvalidInput, OperatorError } from './domain/ground/operator-error.ts'
 
 // Only the operator may read the database, its log and the secret key.
 process.umask(0o077)
@@ -17,8 +18,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(exit.failed)
 })
 
+const program = createProgram(process.env)
+
 try {
-  await createProgram(process.env).parseAsync()
+  await program.parseAsync()
 } catch (error) {
   process.exitCode = report(error)
 }
@@ -31,6 +34,8 @@ function report(error: unknown): number {
     complain(['Invalid settings:', ...lines.map((line) => `  ${line}`)].join('\n'))
     return exit.config
   }
-  complain(error instanceof Error ? error.message : String(error))
+  const message = error instanceof Error ? error.message : String(error)
+  const next = error instanceof OperatorError ? adviceWords(program, error.advice) : ''
+  complain([message, next].filter(Boolean).join(' '))
   return error instanceof InvalidInput ? exit.usage : exit.failed
 }

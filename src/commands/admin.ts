@@ -12,10 +12,11 @@ import {
 } from '../domain/accounts/account-changes.ts'
 import { isSetUp, roles } from '../domain/accounts/accounts.ts'
 import { endAllSessions, linkMs, makeLink } from '../domain/accounts/sessions.ts'
-import { type AuditFilters, actorName, auditGroups, withReasons } from '../domain/ground/audit.ts'
+import { type AuditFilters, actorName, withReasons } from '../domain/ground/audit.ts'
 import type { Contacts } from '../domain/ground/contact.ts'
 import { OperatorError } from '../domain/ground/operator-error.ts'
 import { hourMs } from '../domain/ground/time.ts'
+import { auditGroups } from '../domain/operator/audit-words.ts'
 import {
   commandActor,
   complain,

@@ -1,19 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Command } from 'commander'
 import { OperatorError } from '../domain/ground/operator-error.ts'
-import { formatMicros } from '../domain/money/amounts.ts'
-import { type BudgetStatus, budgetPeriods, budgetStatuses } from '../domain/money/budgets.ts'
-import { durationIn } from '../domain/operator/fields.ts'
-import {
-  amountIn,
-  checkPrice,
-  defaultAlertAt,
-  liftBudget,
-  percentagesIn,
-  removeBudget,
-  setBudget,
-  storePrices,
-} from '../domain/operator/money.ts'
+import { type BudgetStatus, budgetStatuses } from '../domain/money/budgets.ts'
+import { budgetGroup, checkPrice, storePrices } from '../domain/operator/money.ts'
+import { groupCommand } from './actions.ts'
 import {
   complain,
   type Env,
@@ -22,57 +12,12 @@ import {
   policyPorts,
   print,
   printTable,
-  several,
   withContext,
   yesNo,
 } from './common.ts'
 
-const scopeMeaning = 'server, brand:SLUG, app:APPID or country:CC'
-
-interface SetOptions {
-  per: string
-  amount: string
-  alert?: string
-  stop: boolean
-}
-
 export function moneyCommands(program: Command, env: Env): void {
-  const budget = program.command('budget').description('limit what SMS cost in a day or a month')
-  budget
-    .command('set')
-    .description('create or replace the budget of a scope')
-    .argument('<scope>', scopeMeaning)
-    .addOption(
-      new Option('--per <period>', 'the calendar period, in UTC')
-        .choices(budgetPeriods)
-        .makeOptionMandatory(),
-    )
-    .requiredOption('--amount <amount>', 'the amount, in the currency of the prices', checked(amountIn))
-    .option(
-      '--alert <percentages>',
-      `the percentages of the amount that send an alert; ${several}; "" for none; default ${defaultAlertAt}`,
-      (text: string, before?: string) =>
-        checked(percentagesIn)(before === undefined ? text : `${before},${text}`),
-    )
-    .option('--no-stop', 'reject no messages: only count and send alerts')
-    .addHelpText(
-      'after',
-      '\nA budget with the same period and currency keeps what was spent. Otherwise it counts from now.',
-    )
-    .action(
-      (scope: string, { per: period, amount, alert: alertAt = defaultAlertAt, stop: stops }: SetOptions) =>
-        withContext(env, async (context) => {
-          const set = await setBudget(await policyPorts(context, env), {
-            scope,
-            period,
-            amount,
-            alertAt,
-            stops,
-          })
-          print(`Budget ${set.scope}: ${formatMicros(set.amountMicros, set.currency)} per ${set.period}.`)
-        }),
-    )
-  budget
+  groupCommand(program, budgetGroup)
     .command('list')
     .description('list the budgets, with what was spent and what remains')
     .option('--json', 'print a JSON array')
@@ -97,36 +42,6 @@ export function moneyCommands(program: Command, env: Env): void {
           ['STOPS', (row) => yesNo(row.stops)],
           ['LIFTED UNTIL', (row) => row.liftedUntil ?? '-'],
         ])
-      }),
-    )
-  budget
-    .command('lift')
-    .description('do not reject messages because of a budget for a time; they are still counted')
-    .argument('<scope>', scopeMeaning)
-    .requiredOption(
-      '--for <duration>',
-      'such as 30m, 12h or 7d, at most 366d; 0m ends the lift',
-      checked(durationIn),
-    )
-    .action((scope: string, { for: duration }: { for: string }) =>
-      withContext(env, async (context) => {
-        const lifted = await liftBudget(await policyPorts(context, env), scope, duration)
-        const until = lifted.liftedUntil
-        print(
-          until === null
-            ? `Budget ${lifted.scope} is not lifted.`
-            : `Budget ${lifted.scope} is lifted until ${isoTime(until)}.`,
-        )
-      }),
-    )
-  budget
-    .command('remove')
-    .description('remove the budget of a scope')
-    .argument('<scope>', scopeMeaning)
-    .action((scope: string) =>
-      withContext(env, async (context) => {
-        const removed = await removeBudget(await policyPorts(context, env), scope)
-        print(`Removed the budget ${removed.scope}.`)
       }),
     )
   const price = program.command('price').description('import what SMS cost, and look up a price')
@@ -205,19 +120,6 @@ function budgetRow({ budget, ...status }: BudgetStatus) {
     alerts: alertAt,
     stops,
     liftedUntil: liftedUntil === null ? null : isoTime(liftedUntil),
-  }
-}
-
-/** A wrong value is a usage error. The operator function reads the text again. */
-function checked(read: (text: string) => unknown): (text: string) => string {
-  return (text) => {
-    try {
-      read(text)
-      return text
-    } catch (error) {
-      if (error instanceof OperatorError) throw new InvalidArgumentError(error.message)
-      throw error
-    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { readEnvFile, readUsualEnvFile } from '../config/env-file.ts'
 import { versionLine } from '../version.ts'
+import { actionCommands } from './actions.ts'
 import { adminCommands } from './admin.ts'
 import { appCommands } from './app.ts'
 import { brandCommands } from './brand.ts'
@@ -70,6 +71,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   queueCommands(program, env)
   careCommands(program, env)
   moveCommands(program, env)
+  actionCommands(program, env)
   completionCommands(program)
   helpCommands(program)
   return program

@@ -5,7 +5,7 @@ import { formatMicros } from '../../src/domain/money/amounts.ts'
 import { checkPrices, importProblems } from '../../src/domain/money/price-import.ts'
 import { PriceList, type PriceRow } from '../../src/domain/money/prices.ts'
 import { priceListOf, relativePrices } from '../../src/domain/money/relative-prices.ts'
-import { amountIn } from '../../src/domain/operator/money.ts'
+import { budgetSet } from '../../src/domain/operator/money.ts'
 
 const row = (prefix: string, price: number, provider: string | null = null, currency = 'EUR'): PriceRow => ({
   prefix,
@@ -208,16 +208,16 @@ describe('amounts', () => {
     '0x10',
     '١',
   ])('%p is no amount', (text) => {
-    expect(() => amountIn(text)).toThrow('The amount must be')
+    expect(() => budgetSet.fields.amount.read(text)).toThrow('The amount must be')
   })
 
   test('are read as they are printed', () => {
     assert(
       property(integer({ min: 1, max: 1e15 }), (micros) => {
-        expect(amountIn(formatMicros(micros, 'EUR').replace(' EUR', ''))).toBe(micros)
+        expect(budgetSet.fields.amount.read(formatMicros(micros, 'EUR').replace(' EUR', ''))).toBe(micros)
       }),
       { numRuns: 500 },
     )
-    expect(amountIn(' 1000000000 ')).toBe(1e15)
+    expect(budgetSet.fields.amount.read(' 1000000000 ')).toBe(1e15)
   })
 })

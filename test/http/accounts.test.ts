@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { pathsWithAccess } from '../../src/adapters/console/form-access.ts'
+import { codeForms } from '../../src/adapters/console/form-access.ts'
 import { makeLink } from '../../src/domain/accounts/sessions.ts'
 import { addAccount, codeOf, enterAs, hidden, nextStep, optionsIn } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
@@ -311,7 +311,7 @@ describe('a change of the own sign-in', () => {
 })
 
 describe('roles', () => {
-  test.each(pathsWithAccess)('the form %s exists', async (path) => {
+  test.each(Object.keys(codeForms))('the form %s exists', async (path) => {
     expect((await new Visitor(app).post(path)).status).toBe(401)
   })
 

@@ -3,7 +3,7 @@ import { isRegion } from '../../src/adapters/phone/e164.ts'
 import type { DestinationRule } from '../../src/domain/delivery/destination.ts'
 import type { Outcome, Sms, SmsProvider } from '../../src/domain/ground/providers.ts'
 import { parseMicros } from '../../src/domain/money/amounts.ts'
-import { liftBudget, removeBudget, setBudget, storePrices } from '../../src/domain/operator/money.ts'
+import { budgetLift, budgetRemove, budgetSet, storePrices } from '../../src/domain/operator/money.ts'
 import { removeWebhook, setWebhook } from '../../src/domain/operator/webhooks.ts'
 import { credentials, type TestApp } from './app.ts'
 import { tester } from './operator.ts'
@@ -33,9 +33,9 @@ export function policyOf({ app: { context } }: { readonly app: Pick<TestApp['app
       setWebhook({ ...ports, isProduction: false, hostKind: hostKindWith([]) }, { appId, url, eventTypes }),
     removeWebhook: (appId: string = credentials.appId) => removeWebhook(ports, appId),
     budget: (scope: string, amount: string, { period = 'day', alertAt = '80,100', stops = true } = {}) =>
-      setBudget(ports, { scope, period, amount, alertAt, stops }),
-    lift: (scope: string, duration: string) => liftBudget(ports, scope, duration),
-    removeBudget: (scope: string) => removeBudget(ports, scope),
+      budgetSet.perform(ports, { scope, period, amount, alertAt, stops }),
+    lift: (scope: string, duration: string) => budgetLift.perform(ports, { scope, duration }),
+    removeBudget: (scope: string) => budgetRemove.perform(ports, { scope }),
     /** `371 0.08`, or with a provider `371 0.08 one`, in EUR. Replaces the prices of these providers. */
     prices: (...rows: readonly string[]) =>
       storePrices(ports, {

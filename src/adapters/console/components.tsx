@@ -19,7 +19,7 @@ import {
   UtcNote,
 } from '../pages/components.tsx'
 import { accessTo } from './form-access.ts'
-import type { PageContext } from './page-context.ts'
+import type { PageContext, Rejected } from './page-context.ts'
 
 type Section =
   | 'overview'
@@ -73,7 +73,8 @@ export function consolePage(
     scripts: ['console.js', ...scripts],
     styles: [...styles, 'console.css'],
   }
-  const { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, flash } = pageContext
+  const { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, flash, rejected } =
+    pageContext
   const pending = (
     // Also for 0: console.js updates it.
     <span class="pending" data-live="pending" hidden={pendingRequests === 0}>
@@ -83,7 +84,7 @@ export function consolePage(
   )
   return document(
     options,
-    <FormContext.Provider value={{ csrfToken, role: person.role }}>
+    <FormContext.Provider value={{ csrfToken, role: person.role, rejected }}>
       <div class="console">
         <a class="skip" href="#content">
           Skip to content
@@ -170,6 +171,11 @@ export function consolePage(
             </Notice>
           )}
           {flash && <Notice tone={flash.tone}>{flash.text}</Notice>}
+          {rejected && (
+            <div tabIndex={-1} data-focus>
+              <Problems list={rejected.problem.split('\n')} />
+            </div>
+          )}
           <header class="title">
             <div>
               {parent && (
@@ -334,7 +340,10 @@ function ColumnTitle({ title }: Pick<Column, 'title'>) {
   )
 }
 
-const FormContext = createContext<{ csrfToken: string; role: Role }>({ csrfToken: '', role: 'viewer' })
+export const FormContext = createContext<{ csrfToken: string; role: Role; rejected?: Rejected | undefined }>({
+  csrfToken: '',
+  role: 'viewer',
+})
 
 interface FormProps {
   readonly action: string

@@ -1,21 +1,22 @@
 import type { Role } from '../../domain/accounts/accounts.ts'
+import type { Action } from '../../domain/operator/action.ts'
+import { type ActionPorts, actions } from '../../domain/operator/actions.ts'
+import type { Entered } from '../../domain/operator/fields.ts'
 import { isOtpKey } from '../../domain/texts/otp-texts.ts'
+import { field } from './form-fields.ts'
 
 /** Who may submit a form. */
 export interface FormAccess {
   readonly role: Role
-  /**
-   * Keys, money, accounts, texts of codes, and what lets SMS through: requires a password, code, passkey or link of the last
-   * 15 minutes. What stops an attack does not.
-   */
-  readonly isSensitive?: (form: URLSearchParams) => boolean
+  /** Whether it requires a password, code, passkey or link of the last 15 minutes. */
+  readonly isSensitive: (form: URLSearchParams) => boolean
 }
 
-const always = () => true
+const [always, never] = [() => true, () => false]
 
-const viewer: FormAccess = { role: 'viewer' }
+const viewer: FormAccess = { role: 'viewer', isSensitive: never }
 const ownSignIn: FormAccess = { role: 'viewer', isSensitive: always }
-const operator: FormAccess = { role: 'operator' }
+const operator: FormAccess = { role: 'operator', isSensitive: never }
 const sensitive: FormAccess = { role: 'operator', isSensitive: always }
 const unlessBlock: FormAccess = {
   role: 'operator',
@@ -23,23 +24,14 @@ const unlessBlock: FormAccess = {
 }
 const ifOfCode: FormAccess = {
   role: 'operator',
-  isSensitive: (form) => isOtpKey(form.get('templateKey')?.trim() ?? ''),
+  isSensitive: (form) => isOtpKey(field(form, 'templateKey')),
 }
 const owner: FormAccess = { role: 'owner', isSensitive: always }
 
-const byPath: Readonly<Record<string, FormAccess>> = {
+/** The forms that no action declares. */
+export const codeForms = {
   '/admin/search': viewer,
   '/admin/preview': viewer,
-  '/admin/brands/:id/texts': ifOfCode,
-  '/admin/brands/:id/texts/open': viewer,
-  '/admin/brands/:id/texts/preview': viewer,
-  '/admin/brands/:id/texts/mail': viewer,
-  '/admin/destinations': unlessBlock,
-  '/admin/destinations/check': viewer,
-  '/admin/destinations/remove': sensitive,
-  '/admin/guard': unlessBlock,
-  '/admin/guard/remove': sensitive,
-  '/admin/test': sensitive,
   '/admin/logout': viewer,
   '/admin/sessions/:id/revoke': ownSignIn,
   '/admin/account/password': ownSignIn,
@@ -51,6 +43,21 @@ const byPath: Readonly<Record<string, FormAccess>> = {
   '/admin/operators/role': owner,
   '/admin/operators/reset': owner,
   '/admin/operators/remove': owner,
+  '/admin/brands': operator,
+  '/admin/brands/:slug': operator,
+  '/admin/brands/:slug/status': operator,
+  '/admin/brands/:slug/templates/:key': operator,
+  '/admin/brands/:slug/texts': ifOfCode,
+  '/admin/brands/:slug/texts/open': viewer,
+  '/admin/brands/:slug/texts/preview': viewer,
+  '/admin/brands/:slug/texts/mail': viewer,
+  '/admin/destinations': unlessBlock,
+  '/admin/destinations/edit': operator,
+  '/admin/destinations/check': viewer,
+  '/admin/destinations/remove': sensitive,
+  '/admin/guard': unlessBlock,
+  '/admin/guard/remove': sensitive,
+  '/admin/test': sensitive,
   '/admin/apps/scope': sensitive,
   '/admin/apps/issue': sensitive,
   '/admin/apps/rotate': sensitive,
@@ -58,20 +65,83 @@ const byPath: Readonly<Record<string, FormAccess>> = {
   '/admin/apps/revoke': sensitive,
   '/admin/apps/webhook': sensitive,
   '/admin/apps/webhook/off': sensitive,
+  '/admin/apps/webhook/test': operator,
+  '/admin/apps/webhook/resend': operator,
+  '/admin/queue/retry': operator,
+  '/admin/queue/cancel': operator,
   '/admin/requests/:id/approve': sensitive,
+  '/admin/requests/:id/reject': operator,
+  '/admin/requests/:id/mail': operator,
   '/admin/review-numbers': owner,
-  '/admin/money': sensitive,
-  '/admin/money/lift': sensitive,
-  '/admin/money/remove': sensitive,
+  '/admin/review-numbers/remove': operator,
+} as const satisfies Readonly<Record<string, FormAccess>>
+
+export type CodeForm = keyof typeof codeForms
+
+type FormAction = Action<ActionPorts>
+
+/** By the pattern of the path, such as `/admin/brands/:slug/status`. */
+export const actionsByPath: ReadonlyMap<string, readonly FormAction[]> = Map.groupBy(
+  actions.filter(({ form }) => form !== undefined),
+  ({ form }) => patternOf(form?.path ?? ''),
+)
+
+/** Of a path as actions have it. */
+export function patternOf(path: string): string {
+  return `/admin/${path.replace(/\{(\w+)\}/g, ':$1')}`
 }
 
-/**
- * The others, such as those that stop an attack, need only the role.
- *
- * @param path of a form, or of its route
- */
+/** With fields in the place of `{name}`. */
+export function filled(path: string, entered: Entered): string {
+  const written = (_: string, name: string) => encodeURIComponent(String(entered[name] ?? ''))
+  return `/admin/${path.replace(/\{(\w+)\}/g, written)}`
+}
+
+/** The one that the field `action` of the form names, if several share the path. */
+export function actionIn(sharing: readonly FormAction[], form: URLSearchParams): FormAction | undefined {
+  return sharing.length === 1 ? sharing[0] : sharing.find(({ verb }) => verb === form.get('action'))
+}
+
+export function enteredIn(
+  { fields }: Pick<FormAction, 'fields'>,
+  form: URLSearchParams,
+  params: Readonly<Record<string, string>> = {},
+): Entered {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, { kind }]) => {
+      if (kind === 'flag') return [name, form.has(name)]
+      return [name, kind === 'list' ? form.getAll(name) : (params[name] ?? field(form, name))]
+    }),
+  )
+}
+
+const access: ReadonlyMap<string, FormAccess> = new Map<string, FormAccess>([
+  ...Object.entries(codeForms),
+  ...Array.from(actionsByPath, ([path, sharing]): [string, FormAccess] => [path, accessOf(sharing)]),
+])
+
+function accessOf(sharing: readonly FormAction[]): FormAccess {
+  const [{ role = 'owner' } = {}] = sharing
+  return {
+    role,
+    isSensitive: (form) => {
+      const action = actionIn(sharing, form)
+      return action?.isSensitive(enteredIn(action, form)) ?? false
+    },
+  }
+}
+
+/** @param path of a form, or the pattern of its route */
 export function accessTo(path: string): FormAccess {
-  return byPath[path.replace(/^(\/admin\/(?:brands|requests|sessions))\/[^/]+\//, '$1/:id/')] ?? operator
+  const found =
+    access.get(path) ?? access.get([...access.keys()].find((pattern) => matches(pattern, path)) ?? '')
+  if (found) return found
+  throw new Error(`The form ${path} has no role.`)
 }
 
-export const pathsWithAccess = Object.keys(byPath)
+function matches(pattern: string, path: string): boolean {
+  const [parts, words] = [pattern.split('/'), path.split('/')]
+  return (
+    parts.length === words.length && parts.every((part, at) => part.startsWith(':') || part === words[at])
+  )
+}

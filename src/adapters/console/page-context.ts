@@ -1,4 +1,5 @@
 import type { Role } from '../../domain/accounts/accounts.ts'
+import type { Entered } from '../../domain/operator/fields.ts'
 
 export interface PageContext {
   readonly version: string
@@ -11,6 +12,14 @@ export interface PageContext {
   readonly reviewNumbers: number
   readonly now: number
   readonly flash: Flash | null
+  /** What the form of an action had that was rejected. */
+  readonly rejected?: Rejected
+}
+
+export interface Rejected {
+  readonly action: string
+  readonly values: Entered
+  readonly problem: string
 }
 
 export interface Flash {

@@ -28,6 +28,7 @@ import type {
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { NotifyJobStore } from '../../domain/notify/queue.ts'
+import type { Said } from '../../domain/operator/action.ts'
 import type {
   AppStore,
   BrandStore,
@@ -36,6 +37,7 @@ import type {
   OperatorStore,
 } from '../../domain/operator/changes.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
+import type { Entered } from '../../domain/operator/fields.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
 import type { ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
@@ -46,12 +48,21 @@ import type { ContextOf } from '../../domain/request/request-context.ts'
 import type { PreviewSettings } from '../../domain/texts/preview.ts'
 import { staticRoutes } from '../pages/static.ts'
 import { cookie, deviceCookie, deviceName, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
-import { html, seeOther } from './answers.ts'
+import { done, html, seeOther } from './answers.ts'
 import { type KeyModel, keyPage } from './apps/key.tsx'
 import { consoleFiles } from './assets.ts'
 import { confirmPage } from './confirm.tsx'
 import { createConfirmation } from './confirmation.ts'
-import { accessTo, type FormAccess } from './form-access.ts'
+import {
+  accessTo,
+  actionIn,
+  actionsByPath,
+  type CodeForm,
+  enteredIn,
+  type FormAccess,
+  filled,
+  patternOf,
+} from './form-access.ts'
 import type { LiveStreams } from './live.ts'
 import type { PageContext } from './page-context.ts'
 import { problemPage } from './problem.tsx'
@@ -151,6 +162,16 @@ export interface PageRequest {
   readonly by: OperatorPorts & PolicyPorts & Pick<PreviewSettings, 'textBeforeCode'>
 }
 
+type FormActions = Parameters<typeof actionIn>[0]
+
+/** The page that follows a change. */
+export type ShownAfter = (
+  said: Said,
+  entered: Entered,
+  pageRequest: PageRequest,
+  pageContext: PageContext,
+) => Promise<Response> | Response
+
 type Page = (pageRequest: PageRequest, pageContext: PageContext) => Promise<Response> | Response
 
 export type PageHandler = ReturnType<typeof createPageHandler>
@@ -159,6 +180,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   const { publicUrl, ownUrl, version, hasOutbox } = settings
   const { operator, policy, secrets, now } = ports
   const unconfirmed = createConfirmation(ports, settings.log)
+  const pages = new Map<string, Page>()
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
   async function pageContextOf(visit: Visit, flash = visit.flash): Promise<PageContext> {
@@ -201,7 +223,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
           const text = `Your role is ${role}. This change requires the role ${access.role}. An owner can change your role.`
           return problem(pageContext, 403, 'Your role does not allow this change', text)
         }
-        const asked = access.isSensitive?.(form)
+        const asked = access.isSensitive(form)
           ? await unconfirmed(visitorOf(request), url, visit, form)
           : null
         if (asked)
@@ -275,6 +297,36 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(pageContext, 404, title, text)
   }
 
+  /** After a rejection, the page of the form is shown again, with what was entered. */
+  async function act(
+    sharing: FormActions,
+    shown: Readonly<Record<string, ShownAfter>>,
+    pageRequest: PageRequest,
+    pageContext: PageContext,
+  ): Promise<Response> {
+    const { form, params, by, visit, url } = pageRequest
+    const action = actionIn(sharing, form)
+    if (!action) throw new OperatorError('Choose an action.')
+    const entered = enteredIn(action, form, params)
+    const { path = '', page: own = path.split('/')[0] ?? '' } = action.form ?? {}
+    const location = filled(own, entered)
+    try {
+      const said = await action.perform({ ...settings, ...ports, ...by }, entered)
+      const after = shown[action.name]
+      if (after) return await after(said, entered, pageRequest, pageContext)
+      return done(visit, location, [said.text, ...(said.warnings ?? [])].join(' '))
+    } catch (error) {
+      const again = pages.get(patternOf(own).replace(/\?.*/, ''))
+      if (!(error instanceof OperatorError) || !again) throw error
+      const rejected = { action: action.name, values: entered, problem: error.message }
+      const answer = await again(
+        { ...pageRequest, url: new URL(location, url) },
+        { ...pageContext, rejected },
+      )
+      return answer.ok ? new Response(answer.body, { status: 409, headers: answer.headers }) : answer
+    }
+  }
+
   async function showKey(
     pageContext: PageContext,
     key: Pick<KeyModel, 'appId' | 'apiKey' | 'brandSlug'> & Partial<Pick<KeyModel, 'mail'>>,
@@ -294,11 +346,23 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     )
   }
 
+  function post(path: string, page: Page): void {
+    routes.post(path, (handled) => answer(page, handled, accessTo(path)))
+  }
+
   return {
     routes,
-    get: (path: string, page: Page) => void routes.get(path, (handled) => answer(page, handled)),
-    post: (path: string, page: Page) =>
-      void routes.post(path, (handled) => answer(page, handled, accessTo(path))),
+    get: (path: string, page: Page) => {
+      pages.set(path, page)
+      routes.get(path, (handled) => answer(page, handled))
+    },
+    post: (path: CodeForm, page: Page) => post(path, page),
+    /** The forms of the declared actions. After all pages. @param shown what follows a change, if not the page of its form */
+    postActions: (shown: Readonly<Record<string, ShownAfter>>) => {
+      for (const [path, sharing] of actionsByPath) {
+        post(path, (pageRequest, pageContext) => act(sharing, shown, pageRequest, pageContext))
+      }
+    },
     visitorOf,
     ports,
     settings,
@@ -331,25 +395,4 @@ export async function orAgain(
 export function withoutCommands(message: string): string {
   const sentences = message.split(/(?<=\.)[^\S\n]+/).filter((sentence) => !sentence.includes('`otpost '))
   return sentences.length === 0 ? message : sentences.join(' ')
-}
-
-/** The fields as the form showed them, from its hidden field `was`. */
-export function shownIn<Fields>(form: URLSearchParams): Partial<Fields> {
-  try {
-    return JSON.parse(form.get('was') ?? '{}')
-  } catch {
-    return {}
-  }
-}
-
-export function field(form: URLSearchParams, name: string): string {
-  return (form.get(name) ?? '').trim()
-}
-
-/** Trimmed, without empty ones. */
-export function linesOf(form: URLSearchParams, name: string): string[] {
-  return field(form, name)
-    .split(/[\r\n]+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
 }

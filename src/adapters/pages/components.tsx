@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
+
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
 import { ago, utc } from '../../domain/ground/format.ts'
 import { dayMs } from '../../domain/ground/time.ts'
+import { shellWord } from './words.ts'
 
 // Components of all pages. They work without scripts. page.js handles the `data-` attributes.
 
@@ -126,7 +128,7 @@ interface ControlProps {
   readonly id?: string
   readonly value?: string
   /** May have code between backticks. */
-  readonly hint?: string
+  readonly hint?: string | undefined
 }
 
 function control({ name, id = `field-${name}`, hint }: ControlProps) {
@@ -144,7 +146,7 @@ function control({ name, id = `field-${name}`, hint }: ControlProps) {
 interface FieldProps extends ControlProps {
   readonly rows?: number
   readonly required?: boolean
-  readonly placeholder?: string
+  readonly placeholder?: string | undefined
   readonly maxLength?: number
   readonly isCode?: boolean
   /** In UTC; console.js shows it in the viewer's time zone. */
@@ -344,10 +346,6 @@ export function Marked({ text, code }: { text: string; code: string | null | und
 export function curl(url: string, body: object, indent?: number): string {
   const json = JSON.stringify(body, null, indent)
   return `curl -s ${shellWord(url)} \\\n  -H 'content-type: application/json' \\\n  -d ${shellWord(json)}`
-}
-
-export function shellWord(word: string): string {
-  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
 export function Snippet({ title, text }: { title: string; text: string }) {

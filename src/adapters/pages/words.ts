@@ -8,3 +8,7 @@ export function elapsed(ms: number): string {
   const seconds = Math.round(ms / secondMs)
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
+
+export function shellWord(word: string): string {
+  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}

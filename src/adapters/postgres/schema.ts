@@ -13,7 +13,6 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core'
-import type { AuditAction } from '../../domain/ground/audit.ts'
 import type { EventType, PreviousSecret } from '../../domain/ground/webhook-events.ts'
 import type { StatKey } from '../../domain/log/stats.ts'
 import type { TemplateRegistration } from '../../domain/texts/brand.ts'
@@ -597,7 +596,7 @@ export const audit = pgTable(
     at: instant('at').notNull(),
     by: text({ enum: ['command', 'console'] }).notNull(),
     name: text().notNull(),
-    action: text().$type<AuditAction>().notNull(),
+    action: text().notNull(),
     target: text().notNull(),
     details: wordRecord().notNull(),
   },

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm'
 import { check, index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import type { AuditAction } from '../../domain/ground/audit.ts'
 import type { EventType, PreviousSecret } from '../../domain/ground/webhook-events.ts'
 import type { StatKey } from '../../domain/log/stats.ts'
 import type { TemplateRegistration } from '../../domain/texts/brand.ts'
@@ -594,7 +593,7 @@ export const audit = sqliteTable(
     at: integer().notNull(),
     by: text({ enum: ['command', 'console'] }).notNull(),
     name: text().notNull(),
-    action: text().$type<AuditAction>().notNull(),
+    action: text().notNull(),
     target: text().notNull(),
     details: text({ mode: 'json' }).$type<Readonly<Record<string, string>>>().notNull(),
   },

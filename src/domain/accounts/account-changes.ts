@@ -1,4 +1,4 @@
-import type { Actor, AuditAction, AuditEntry } from '../ground/audit.ts'
+import type { Actor, AuditEntry } from '../ground/audit.ts'
 import type { Contacts } from '../ground/contact.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
@@ -233,7 +233,7 @@ function newRecoveryCodes({ consoleSecrets }: OwnPorts) {
 
 async function changeOwn(
   ports: OwnPorts,
-  action: AuditAction,
+  action: string,
   save: (account: Account, state: ConsoleState) => Account,
   {
     endsOthers = false,

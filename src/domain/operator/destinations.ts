@@ -14,7 +14,7 @@ import {
   mobileCountryOf,
   parseRule,
 } from '../delivery/destination.ts'
-import type { AuditAction, AuditReader, AuditRecord } from '../ground/audit.ts'
+import type { AuditReader, AuditRecord } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
@@ -133,7 +133,7 @@ function rulesOf({ keys, brandSlug }: RuleTarget, all: readonly DestinationRule[
 
 /** Null: nothing changes. */
 function entryOf(
-  action: AuditAction,
+  action: string,
   { keys, brandSlug }: RuleTarget,
   before: readonly DestinationRule[],
   after: readonly DestinationRule[],

@@ -1,10 +1,13 @@
 import type { PolicyStore } from '../policy/policy-store.ts'
 import type { OperatorStore } from './changes.ts'
 
+export interface StoredPorts {
+  readonly operator: OperatorStore
+  readonly policy: PolicyStore
+}
+
 /** Ports whose changes are decided as always, but not stored. */
-export function dryRunOf<Ports extends { readonly operator: OperatorStore; readonly policy: PolicyStore }>(
-  ports: Ports,
-): Ports {
+export function dryRunOf<Ports extends StoredPorts>(ports: Ports): Ports {
   const { operator, policy } = ports
   return {
     ...ports,

@@ -1,16 +1,18 @@
+import { advice, see } from '../ground/advice.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
-import { type Budget, budgetPeriods } from '../money/budgets.ts'
+import type { Budget } from '../money/budgets.ts'
 import { type CheckedPrices, importProblems } from '../money/price-import.ts'
 import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
 import type { PolicyChange } from '../policy/policy-store.ts'
 import { nameKey } from '../texts/brand.ts'
+import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
 import type { AppStore } from './changes.ts'
-import { oneOf, type RulePorts } from './destinations.ts'
-import { durationIn } from './fields.ts'
+import type { RulePorts } from './destinations.ts'
+import { choice, durationIn, field, flag, list, text } from './fields.ts'
 
 export interface PriceStore {
   rows(): Promise<readonly PriceRow[]>
@@ -32,48 +34,82 @@ export interface MoneyPorts extends RulePorts {
   readonly apps: AppStore & { readonly configured: readonly string[] }
 }
 
-/** Fields as operators write them. */
-export interface BudgetRequest {
-  readonly scope: string
-  readonly period: string
-  /** A decimal, in the currency of the prices. */
-  readonly amount: string
-  /** Percentages separated by commas; empty for none. */
-  readonly alertAt: string
-  readonly stops: boolean
+export const budgetGroup: Group = {
+  name: 'budget',
+  does: 'limit what SMS cost in a day or a month',
+  entries: 'budgets',
 }
 
-export const defaultAlertAt = '80,100'
+const scopeField = field(text, {
+  label: 'Scope',
+  help: 'server, brand:SLUG, app:APPID or country:CC',
+  hint: '`server`, `brand:SLUG`, `app:APPID` or `country:CC`.',
+})
 
-/**
- * `budget set` (design D42). A new budget counts from now. A budget that keeps its period and currency keeps what was spent, and
- * until when it is lifted.
- */
-export async function setBudget(ports: MoneyPorts, request: BudgetRequest): Promise<Budget> {
-  const scope = await existingScope(ports, request.scope)
-  const period = oneOf('period', budgetPeriods, request.period)
-  const amountMicros = amountIn(request.amount)
-  const alertAt = percentagesIn(request.alertAt)
-  const currency = (await ports.prices.rows())[0]?.currency ?? unitCurrency
-  const now = ports.now()
-  const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
-    const before = budgets.find((each) => each.scope === scope)
-    const continues = before?.period === period && before.currency === currency
-    const budget: Budget = {
-      scope,
-      period,
-      amountMicros,
-      currency,
-      alertAt,
-      stops: request.stops,
-      liftedUntil: continues ? before.liftedUntil : null,
-      countsFrom: continues ? before.countsFrom : now,
-    }
-    const details = budgetDetails(budget)
-    return { budget, saveBudgets: [budget], entry: { action: 'budget.set', target: scope, details } }
-  })
-  return budget
-}
+/** Design D42. A new budget counts from now. A budget that keeps its period and currency keeps what was spent, and its lift. */
+export const budgetSet = action(budgetGroup, 'set', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'create or replace the budget of a scope',
+  note: 'A budget with the same period and currency keeps what was spent. Otherwise it counts from now.',
+  fields: {
+    scope: scopeField,
+    period: choice(
+      'period',
+      { day: 'day, in UTC', month: 'calendar month, in UTC' },
+      {
+        label: 'Period',
+        as: '--per <period>',
+        help: 'the calendar period, in UTC',
+        hint: '',
+      },
+    ),
+    amount: field(amountIn, {
+      label: 'Amount',
+      as: '--amount <amount>',
+      help: 'the amount, in the currency of the prices',
+    }),
+    alertAt: list(percentagesIn, {
+      label: 'Alerts',
+      as: '--alert <percentages>',
+      help: 'the percentages of the amount that send an alert; "" for none',
+      hint: 'Percentages of the amount, separated by commas. Empty for none.',
+      byDefault: '80,100',
+    }),
+    stops: flag({
+      label: 'Reject SMS when it is exhausted',
+      as: '--no-stop',
+      help: 'reject no messages: only count and send alerts',
+      hint: 'Otherwise it only counts and sends alerts.',
+    }),
+  },
+  audit: { 'budget.set': 'Budget set' },
+  form: { path: 'money' },
+  run: async (ports: MoneyPorts, { scope: asGiven, period, amount: amountMicros, alertAt, stops }) => {
+    const scope = await existingScope(ports, asGiven)
+    const currency = (await ports.prices.rows())[0]?.currency ?? unitCurrency
+    const now = ports.now()
+    const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
+      const before = budgets.find((each) => each.scope === scope)
+      const continues = before?.period === period && before.currency === currency
+      const budget: Budget = {
+        scope,
+        period,
+        amountMicros,
+        currency,
+        alertAt,
+        stops,
+        liftedUntil: continues ? before.liftedUntil : null,
+        countsFrom: continues ? before.countsFrom : now,
+      }
+      const details = budgetDetails(budget)
+      return { budget, saveBudgets: [budget], entry: { action: 'budget.set', target: scope, details } }
+    })
+    return budget
+  },
+  said: ({ scope, amountMicros, currency, period }) =>
+    `Budget ${scope}: ${formatMicros(amountMicros, currency)} per ${period}.`,
+})
 
 function budgetDetails({ period, amountMicros, currency, alertAt, stops }: Budget): Record<string, string> {
   return {
@@ -83,46 +119,69 @@ function budgetDetails({ period, amountMicros, currency, alertAt, stops }: Budge
   }
 }
 
-/** `budget lift`: until then, it counts messages but rejects none. A duration of 0 ends the lift. */
-export function liftBudget(ports: MoneyPorts, scopeText: string, duration: string): Promise<Budget> {
-  const ms = durationIn(duration)
-  const now = ports.now()
-  const liftedUntil = ms === 0 ? null : now + ms
-  return changeBudget(ports, scopeText, now, (budget) => ({
-    saveBudgets: [{ ...budget, liftedUntil }],
-    entry: {
-      action: 'budget.lifted',
-      target: budget.scope,
-      details: { until: liftedUntil === null ? '-' : new Date(liftedUntil).toISOString() },
-    },
-    budget: { ...budget, liftedUntil },
-  }))
-}
+export const budgetLift = action(budgetGroup, 'lift', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'do not reject messages because of a budget for a time; they are still counted',
+  fields: {
+    scope: scopeField,
+    duration: field(durationIn, {
+      label: 'For',
+      as: '--for <duration>',
+      help: 'such as 30m, 12h or 7d, at most 366d; 0m ends the lift',
+    }),
+  },
+  audit: { 'budget.lifted': 'Budget lifted' },
+  form: { path: 'money/lift' },
+  run: (ports: MoneyPorts, { scope, duration }) => {
+    const now = ports.now()
+    const liftedUntil = duration === 0 ? null : now + duration
+    const details = { until: liftedUntil === null ? '-' : new Date(liftedUntil).toISOString() }
+    return changeBudget(ports, scope, now, (budget) => {
+      const lifted = { ...budget, liftedUntil }
+      const entry = { action: 'budget.lifted', target: budget.scope, details }
+      return { budget: lifted, saveBudgets: [lifted], entry }
+    })
+  },
+  said: ({ scope, liftedUntil }) =>
+    liftedUntil === null
+      ? `Budget ${scope} is not lifted.`
+      : `Budget ${scope} is lifted until ${new Date(liftedUntil).toISOString()}.`,
+})
 
-/** `budget remove` */
-export function removeBudget(ports: MoneyPorts, scopeText: string): Promise<Budget> {
-  return changeBudget(ports, scopeText, ports.now(), (budget) => ({
-    removeBudgets: [budget],
-    entry: { action: 'budget.removed', target: budget.scope, details: budgetDetails(budget) },
-    budget,
-  }))
-}
+export const budgetRemove = action(budgetGroup, 'remove', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'remove the budget of a scope',
+  fields: { scope: scopeField },
+  audit: { 'budget.removed': 'Budget removed' },
+  form: { path: 'money/remove' },
+  run: (ports: MoneyPorts, { scope }) =>
+    changeBudget(ports, scope, ports.now(), (budget) => ({
+      budget,
+      removeBudgets: [budget],
+      entry: { action: 'budget.removed', target: budget.scope, details: budgetDetails(budget) },
+    })),
+  said: ({ scope }) => `Removed the budget ${scope}.`,
+})
 
-function changeBudget(
+async function changeBudget(
   ports: MoneyPorts,
   scopeText: string,
   now: number,
   decide: (budget: Budget) => PolicyChange & { readonly budget: Budget },
 ): Promise<Budget> {
   const scope = scopeIn(scopeText, ports.isCountry)
-  return ports.policy
-    .change({ actor: ports.actor, now }, ({ budgets }) => {
-      const budget = budgets.find((each) => each.scope === scope)
-      if (!budget)
-        throw new OperatorError(`There is no budget ${scope}. \`otpost budget list\` lists the budgets.`)
-      return decide(budget)
-    })
-    .then(({ budget }) => budget)
+  const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
+    const budget = budgets.find((each) => each.scope === scope)
+    if (!budget)
+      throw new OperatorError(
+        `There is no budget ${scope}.`,
+        advice`${see('budget list')} lists the budgets.`,
+      )
+    return decide(budget)
+  })
+  return budget
 }
 
 /** The scope in its stored form. */
@@ -152,13 +211,13 @@ async function existingScope(ports: MoneyPorts, text: string): Promise<string> {
 /** @throws OperatorError if the app does not exist */
 export async function requireApp({ configured, list }: MoneyPorts['apps'], name: string): Promise<void> {
   if (configured.includes(name) || (await list()).some(({ appId }) => appId === name)) return
-  throw new OperatorError(`App ${name} does not exist. \`otpost app list\` lists the apps.`)
+  throw new OperatorError(`App ${name} does not exist.`, advice`${see('app list')} lists the apps.`)
 }
 
 const largestAmountMicros = 1e15
 
-/** The amount of a budget. @throws OperatorError */
-export function amountIn(text: string): Micros {
+/** Of a budget. */
+function amountIn(text: string): Micros {
   const micros = parseMicros(text.trim())
   if (micros !== undefined && micros > 0 && micros <= largestAmountMicros) return micros
   throw new InvalidInput(
@@ -169,10 +228,7 @@ export function amountIn(text: string): Micros {
 const mostAlerts = 10
 const largestAlert = 1000
 
-/** @throws OperatorError */
-export function percentagesIn(text: string): readonly number[] {
-  const words = text.split(',').map((word) => word.trim())
-  if (words.join('') === '') return []
+function percentagesIn(words: readonly string[]): readonly number[] {
   const percentages = [...new Set(words.map((word) => (/^\d{1,4}$/.test(word) ? Number(word) : 0)))]
   if (percentages.length > mostAlerts || percentages.some((each) => each < 1 || each > largestAlert))
     throw new InvalidInput(

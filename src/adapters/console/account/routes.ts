@@ -5,8 +5,9 @@ import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import type { Visit } from '../access.ts'
 import { done, html } from '../answers.ts'
 import { tooManyAttempts } from '../confirmation.ts'
+import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
+import { orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
 import { accountPage, recoveryCodesPage } from './page.tsx'
 
 /** What people change about their own account. */

@@ -10,8 +10,9 @@ import {
   setApp,
 } from '../../../domain/operator/apps.ts'
 import { done, html } from '../answers.ts'
+import { field, shownIn } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, orAgain, type PageHandler, shownIn } from '../page-handler.ts'
+import { orAgain, type PageHandler } from '../page-handler.ts'
 import { appScopePage, appsPage, type ScopeForm, type ScopeModel } from './page.tsx'
 
 const latestRevocations = 1000

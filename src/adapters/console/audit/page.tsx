@@ -1,11 +1,7 @@
 /** @jsxImportSource preact */
 
-import {
-  type AuditAction,
-  type AuditFilters,
-  type AuditRecord,
-  auditGroups,
-} from '../../../domain/ground/audit.ts'
+import type { AuditFilters, AuditRecord } from '../../../domain/ground/audit.ts'
+import { auditGroups, auditWords } from '../../../domain/operator/audit-words.ts'
 import { Button, Choice, Empty, ExactTime, Field, Select } from '../../pages/components.tsx'
 import { appHref } from '../apps/page.tsx'
 import { auditUrl, Card, consolePage, Pager, Table } from '../components.tsx'
@@ -19,57 +15,6 @@ export interface AuditModel {
   /** Ids. Null: there are no newer or older entries. */
   readonly newer: number | null
   readonly next: number | null
-}
-
-const actions: Readonly<Record<AuditAction, string>> = {
-  'brand.created': 'Brand created',
-  'brand.changed': 'Brand changed',
-  'brand.status': 'Brand status changed',
-  'brand.template': 'Template registered',
-  'text.set': 'Text set',
-  'text.removed': 'Text removed',
-  'message.tested': 'Test message sent',
-  'app.issued': 'App created',
-  'app.changed': 'App changed',
-  'app.rotated': 'Key rotated',
-  'app.key-revoked': 'Key revoked',
-  'app.revoked': 'App revoked',
-  'app.webhook-set': 'Webhook set',
-  'app.webhook-removed': 'Webhook ended',
-  'app.event-sent': 'Event sent',
-  'destination.set': 'Destination rule set',
-  'destination.removed': 'Destination rule removed',
-  'guard.set': 'Guard prefix set',
-  'guard.removed': 'Guard prefix removed',
-  'review-number.added': 'Review number added',
-  'review-number.removed': 'Review number removed',
-  'review-number.used': 'Review number used',
-  'price.imported': 'Prices imported',
-  'budget.set': 'Budget set',
-  'budget.lifted': 'Budget lifted',
-  'budget.removed': 'Budget removed',
-  'queue.retried': 'Queued messages retried',
-  'queue.cancelled': 'Queued messages cancelled',
-  'request.approved': 'Request approved',
-  'request.rejected': 'Request rejected',
-  'request.mail': 'E-mail to requester started',
-  'request.mailed': 'E-mail to requester sent',
-  'request.mail-failed': 'E-mail to requester failed',
-  'console.link': 'Sign-in link created',
-  'console.login': 'Signed in',
-  'console.logout': 'Signed out',
-  'console.session-revoked': 'Session ended',
-  'operator.invited': 'Operator invited',
-  'operator.reset': 'Sign-in reset',
-  'operator.role': 'Role changed',
-  'operator.removed': 'Operator removed',
-  'operator.password-set': 'Password changed',
-  'operator.app-set': 'Authenticator app set',
-  'operator.recovery-codes-renewed': 'Recovery codes created',
-  'operator.passkey-added': 'Passkey added',
-  'operator.passkey-removed': 'Passkey removed',
-  'data.forgotten': 'Personal data deleted',
-  'data.restored': 'Database restored',
 }
 
 export function auditPage(
@@ -158,7 +103,7 @@ function Filters({ filters, people }: Pick<AuditModel, 'filters' | 'people'>) {
 
 function auditCells({ action, target, details, actor, at }: AuditRecord) {
   return [
-    actions[action],
+    auditWords[action] ?? action,
     <Target key="target" action={action} target={target} />,
     <Changes key="details" changes={details} />,
     <span key="who" class="who">
@@ -184,7 +129,7 @@ export function Changes({ changes }: { changes: AuditRecord['details'] }) {
   )
 }
 
-function Target({ action, target }: { action: AuditAction; target: string }) {
+function Target({ action, target }: { action: string; target: string }) {
   const [group = ''] = action.split('.')
   const href = pageOf(group, target)
   return href === undefined ? (

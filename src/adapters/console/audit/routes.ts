@@ -1,4 +1,5 @@
-import { type AuditFilters, type AuditGroup, auditGroups, withReasons } from '../../../domain/ground/audit.ts'
+import { type AuditFilters, withReasons } from '../../../domain/ground/audit.ts'
+import { auditGroups } from '../../../domain/operator/audit-words.ts'
 import { html } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { auditPage } from './page.tsx'
@@ -38,14 +39,12 @@ export function auditRoutes({ get, ports }: PageHandler): void {
 function auditFilters(query: URLSearchParams): AuditFilters {
   const text = (name: string) => query.get(name)?.trim() || undefined
   return {
-    group: groups.find((group) => group === query.get('group')),
+    group: Object.keys(auditGroups).find((group) => group === query.get('group')),
     actorName: text('by'),
     target: text('target'),
     withoutSignIns: query.get('hide') === 'sign-ins',
   }
 }
-
-const groups = Object.keys(auditGroups).filter((name): name is AuditGroup => name in auditGroups)
 
 function idIn(text: string | null): number | undefined {
   return text !== null && /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : undefined

@@ -8,8 +8,9 @@ import {
 } from '../../../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../../../domain/operator/guard.ts'
 import { done, html } from '../answers.ts'
+import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, orAgain, type PageHandler, withoutCommands } from '../page-handler.ts'
+import { orAgain, type PageHandler, withoutCommands } from '../page-handler.ts'
 import { type DestinationForm, type DestinationsModel, destinationsPage } from './page.tsx'
 
 export function destinationRoutes({ get, post, ports, settings }: PageHandler): void {

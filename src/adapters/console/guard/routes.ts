@@ -8,8 +8,9 @@ import {
   setGuardPrefix,
 } from '../../../domain/operator/guard.ts'
 import { done, html } from '../answers.ts'
+import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, orAgain, type PageHandler } from '../page-handler.ts'
+import { orAgain, type PageHandler } from '../page-handler.ts'
 import { type GuardForm, guardPage } from './page.tsx'
 
 const mostRequests = 20

@@ -5,7 +5,7 @@ import type { Alert } from '../../../domain/ground/alert.ts'
 import { percent } from '../../../domain/ground/format.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
-import { type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
+import { type Budget, type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
 import {
   type DaySpend,
   type SpendingPeriod,
@@ -13,19 +13,10 @@ import {
   spendingPeriods,
   type spendingSpan,
 } from '../../../domain/money/spending.ts'
-import type { BudgetRequest } from '../../../domain/operator/money.ts'
-import {
-  Badge,
-  Button,
-  Choice,
-  Empty,
-  ExactTime,
-  Field,
-  rich,
-  Select,
-  Time,
-} from '../../pages/components.tsx'
-import { Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
+import { budgetLift, budgetRemove, budgetSet } from '../../../domain/operator/money.ts'
+import { Badge, Empty, ExactTime, rich, Time } from '../../pages/components.tsx'
+import { ActionButton, ActionForm } from '../action-form.tsx'
+import { Card, consolePage, FormLink, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface MoneyModel {
@@ -39,8 +30,8 @@ export interface MoneyModel {
   readonly spending: readonly DaySpend[]
   /** Newest first. */
   readonly alerts: readonly Alert[]
-  readonly form: BudgetRequest
-  readonly problem: string | null
+  /** The budget that the form begins with. */
+  readonly edited: Budget | undefined
 }
 
 const periodNames: Readonly<Record<SpendingPeriod, string>> = {
@@ -166,26 +157,23 @@ function budgetCells(status: BudgetStatus, now: number) {
         Edit<span class="sr-only"> {scope}</span>
       </FormLink>
       {budget.stops && (
-        <Form
-          action="/admin/money/lift"
+        <ActionButton
+          of={budgetLift}
+          with={{ scope, duration: isStopping ? '12h' : '0m' }}
           confirm={isStopping ? `Lift ${scope} for 12 hours? It rejects no SMS in that time.` : undefined}
-          hidden={{ scope, duration: isStopping ? '12h' : '0m' }}
         >
-          <Button small>
-            {isStopping ? 'Lift for 12 h' : 'End the lift'}
-            <span class="sr-only"> {scope}</span>
-          </Button>
-        </Form>
+          {isStopping ? 'Lift for 12 h' : 'End the lift'}
+          <span class="sr-only"> {scope}</span>
+        </ActionButton>
       )}
-      <Form
-        action="/admin/money/remove"
+      <ActionButton
+        of={budgetRemove}
+        with={{ scope }}
         confirm={`Remove the budget ${scope}? It limits no cost any more.`}
-        hidden={{ scope }}
+        kind="danger"
       >
-        <Button kind="danger" small>
-          Remove<span class="sr-only"> {scope}</span>
-        </Button>
-      </Form>
+        Remove<span class="sr-only"> {scope}</span>
+      </ActionButton>
     </div>,
   ]
 }
@@ -262,43 +250,25 @@ function Days({ spending }: Pick<MoneyModel, 'spending'>) {
   )
 }
 
-function BudgetFormCard({ model: { form, problem, currency } }: { model: MoneyModel }) {
+function BudgetFormCard({ model: { edited, currency } }: { model: MoneyModel }) {
+  const start = edited && {
+    scope: edited.scope,
+    period: edited.period,
+    amount: String(edited.amountMicros / 1e6),
+    alertAt: edited.alertAt.join(','),
+    stops: edited.stops,
+  }
   return (
     <Card
       title="Set a budget"
       hint="Replaces the budget of the same scope. With the same period it keeps what was spent."
     >
-      <Problem text={problem} />
-      <Form action="/admin/money" submit="Save budget">
-        <Field
-          label="Scope"
-          name="scope"
-          required
-          isCode
-          value={form.scope}
-          hint="`server`, `brand:SLUG`, `app:APPID` or `country:CC`."
-        />
-        <Select
-          label="Period"
-          name="period"
-          value={form.period}
-          options={{ day: 'day, in UTC', month: 'calendar month, in UTC' }}
-        />
-        <Field label={`Amount in ${currency}`} name="amount" required isCode value={form.amount} />
-        <Field
-          label="Alerts"
-          name="alertAt"
-          isCode
-          value={form.alertAt}
-          hint="Percentages of the amount, separated by commas. Empty for none."
-        />
-        <Choice
-          label="Reject SMS when it is exhausted"
-          name="stops"
-          checked={form.stops}
-          hint="Otherwise it only counts and sends alerts."
-        />
-      </Form>
+      <ActionForm
+        of={budgetSet}
+        start={start}
+        labels={{ amount: `Amount in ${currency}` }}
+        submit="Save budget"
+      />
     </Card>
   )
 }

@@ -7,8 +7,9 @@ import {
   setRole,
 } from '../../../domain/accounts/account-changes.ts'
 import { done, html } from '../answers.ts'
+import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
+import { orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
 import { invitationPage, operatorsPage } from './page.tsx'
 
 export function operatorRoutes({ get, post, ports, settings: { contacts, ownUrl } }: PageHandler): void {

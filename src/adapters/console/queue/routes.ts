@@ -1,7 +1,8 @@
 import { counted } from '../../../domain/ground/format.ts'
 import { cancelJobs, listJobs, retryJobs } from '../../../domain/operator/queue.ts'
 import { done, html } from '../answers.ts'
-import { field, type PageHandler } from '../page-handler.ts'
+import { field } from '../form-fields.ts'
+import type { PageHandler } from '../page-handler.ts'
 import { queuePage } from './page.tsx'
 
 export function queueRoutes({ get, post, ports }: PageHandler): void {

@@ -8,8 +8,9 @@ import {
 } from '../../../domain/operator/request-mail.ts'
 import { approveRequest, rejectRequest, suggestedSlug } from '../../../domain/operator/requests.ts'
 import { done, html } from '../answers.ts'
+import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, orAgain, type PageHandler, pageLength } from '../page-handler.ts'
+import { orAgain, type PageHandler, pageLength } from '../page-handler.ts'
 import {
   type ChosenMail,
   type RequestMailModel,

@@ -1,8 +1,9 @@
 import { addReviewNumber, removeReviewNumberOf } from '../../../domain/operator/review-numbers.ts'
 import { activeReviewNumbers } from '../../../domain/policy/review-number.ts'
 import { done, html } from '../answers.ts'
+import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, orAgain, type PageHandler } from '../page-handler.ts'
+import { orAgain, type PageHandler } from '../page-handler.ts'
 import { type ReviewNumberForm, type ReviewNumbersModel, reviewNumbersPage } from './page.tsx'
 
 export function reviewNumberRoutes({ get, post, ports, settings }: PageHandler): void {

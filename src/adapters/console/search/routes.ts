@@ -3,7 +3,8 @@ import { html, seeOther } from '../answers.ts'
 import { appHref } from '../apps/page.tsx'
 import { withPlus } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
-import { field, type PageHandler } from '../page-handler.ts'
+import { field } from '../form-fields.ts'
+import type { PageHandler } from '../page-handler.ts'
 import { type SearchModel, searchPage } from './page.tsx'
 
 type Hit = SearchModel['hits'][number]

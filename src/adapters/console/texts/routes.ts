@@ -12,8 +12,9 @@ import { placeholdersFor } from '../../../domain/texts/text-problems.ts'
 import { headersOf, mailPolicy } from '../../pages/static.ts'
 import { done, html, seeOther } from '../answers.ts'
 import { sampleValues } from '../brands/routes.ts'
+import { field, linesOf } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, linesOf, orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
+import { orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
 import {
   draftFragment,
   type TextForm,

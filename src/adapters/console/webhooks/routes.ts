@@ -7,8 +7,9 @@ import {
   setWebhook,
 } from '../../../domain/operator/webhooks.ts'
 import { done, html } from '../answers.ts'
+import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { field, orAgain, type PageHandler } from '../page-handler.ts'
+import { orAgain, type PageHandler } from '../page-handler.ts'
 import { type WebhookModel, webhookPage, webhookPath, webhookSecretPage } from './page.tsx'
 
 const latestEvents = 20

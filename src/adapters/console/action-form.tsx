@@ -1,0 +1,124 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Action, Form as ActionPath } from '../../domain/operator/action.ts'
+import type { Field as ActionField, Entered, Written } from '../../domain/operator/fields.ts'
+import { Button, Choice, Field, FieldGroup, Select } from '../pages/components.tsx'
+import { Form, FormContext } from './components.tsx'
+import { filled } from './form-access.ts'
+
+type Formed = Pick<Action<never>, 'name' | 'fields' | 'form'>
+
+function pathOf({ name, form }: Formed): ActionPath['path'] {
+  if (!form) throw new Error(`${name} has no form.`)
+  return form.path
+}
+
+interface ActionFormProps {
+  readonly of: Formed
+  /** What the controls have at first, by field. */
+  readonly start?: Entered | undefined
+  /** The values that a field can have, with their words. A field without any is left out. */
+  readonly options?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly labels?: Readonly<Record<string, string>>
+  /** Fields that are not shown. */
+  readonly hidden?: Readonly<Record<string, string>>
+  readonly submit: string
+}
+
+/** The controls of an action. After a rejection they have what was entered. */
+export function ActionForm({
+  of: action,
+  start = {},
+  options = {},
+  labels = {},
+  hidden = {},
+  submit,
+}: ActionFormProps) {
+  const { rejected } = useContext(FormContext)
+  const values = rejected?.action === action.name ? rejected.values : start
+  return (
+    <Form action={filled(pathOf(action), hidden)} hidden={hidden} submit={submit}>
+      {Object.entries(action.fields)
+        .filter(([name]) => !(name in hidden))
+        .map(([name, field]) => (
+          <Control
+            key={name}
+            name={name}
+            field={{ ...field, label: labels[name] ?? field.label }}
+            options={options[name] ?? field.choices}
+            written={values[name] ?? field.byDefault}
+          />
+        ))}
+    </Form>
+  )
+}
+
+interface ControlProps {
+  readonly name: string
+  readonly field: ActionField
+  readonly options: Readonly<Record<string, string>> | undefined
+  readonly written: Written
+}
+
+function Control({ name, field, options, written }: ControlProps) {
+  const { label, kind, isRequired, isProse, placeholder } = field
+  const shared = { label, name, hint: hintOf(field) }
+  if (kind === 'flag') return <Choice {...shared} checked={field.read(written) === true} />
+  const values = [written ?? ''].flat().map(String)
+  if (options && Object.keys(options).length === 0) return null
+  if (options && kind === 'list') {
+    return (
+      <FieldGroup legend={label}>
+        {Object.entries(options).map(([value, words]) => (
+          <Choice
+            key={value}
+            id={`${name}-${value}`}
+            label={words}
+            name={name}
+            value={value}
+            checked={values.includes(value)}
+          />
+        ))}
+      </FieldGroup>
+    )
+  }
+  const value = values.join(',')
+  if (options) return <Select {...shared} value={value} options={options} />
+  return <Field {...shared} required={isRequired} isCode={!isProse} value={value} placeholder={placeholder} />
+}
+
+/** `help` as a sentence, unless there is a hint. */
+function hintOf({ help, hint }: ActionField): string | undefined {
+  if (hint === '') return undefined
+  return hint ?? `${help.replace(/^./, (first) => first.toUpperCase())}.`
+}
+
+interface ActionButtonProps {
+  readonly of: Formed
+  /** Its fields. */
+  readonly with: Entered
+  readonly confirm?: string | undefined
+  readonly kind?: 'plain' | 'danger'
+  readonly children: ComponentChildren
+}
+
+/** A small button that does it with these fields. */
+export function ActionButton({
+  of: action,
+  with: entered,
+  confirm,
+  kind = 'plain',
+  children,
+}: ActionButtonProps) {
+  const fields = Object.entries(entered).flatMap(([name, written]) =>
+    [written ?? []].flat().map((each): [string, string] => [name, String(each)]),
+  )
+  return (
+    <Form action={filled(pathOf(action), entered)} confirm={confirm} fields={fields}>
+      <Button kind={kind} small>
+        {children}
+      </Button>
+    </Form>
+  )
+}

@@ -1,0 +1,100 @@
+import { Argument, type Command, Option } from 'commander'
+import type { StoreConfig } from '../config/store.ts'
+import type { Context } from '../context.ts'
+import type { Action, Group, Said } from '../domain/operator/action.ts'
+import { type ActionPorts, actions } from '../domain/operator/actions.ts'
+import type { Field, Written } from '../domain/operator/fields.ts'
+import {
+  commandActor,
+  complain,
+  confirm,
+  confirmOption,
+  dryRunOption,
+  type Env,
+  print,
+  several,
+  withContext,
+} from './common.ts'
+
+/** The command of each declared action that has none yet. */
+export function actionCommands(program: Command, env: Env): void {
+  for (const action of actions) {
+    const group = groupCommand(program, action.group)
+    if (!group.commands.some((command) => command.name() === action.verb)) actionCommand(group, env, action)
+  }
+}
+
+/** `admin operator` is a command of `admin`. */
+export function groupCommand(program: Command, { name, does }: Group): Command {
+  return name
+    .split(' ')
+    .reduce(
+      (parent, word) =>
+        parent.commands.find((command) => command.name() === word) ?? parent.command(word).description(does),
+      program,
+    )
+}
+
+/** @param show what the command prints after the change */
+function actionCommand(group: Command, env: Env, action: Action<ActionPorts>, show = printed): void {
+  const command = group.command(action.verb).description(action.does)
+  const fields = Object.entries(action.fields)
+  for (const [name, field] of fields) addField(command, name, field)
+  if (action.canAsk) command.addOption(confirmOption())
+  if (action.hasDryRun) command.addOption(dryRunOption())
+  if (action.note !== undefined) command.addHelpText('after', `\n${action.note}`)
+  command.action(async () => {
+    const options = command.opts<{ yes?: true; dryRun?: true }>()
+    const given = command.registeredArguments.map(
+      (argument, index) => [argument.name(), command.args[index]] as const,
+    )
+    const written = new Map<string, Written>([...Object.entries(options), ...given])
+    const entered = Object.fromEntries(
+      fields.map(([name, field]) => [name, written.get(attributeOf(name, field))]),
+    )
+    action.check(entered)
+    await withContext(env, async (context, config) => {
+      const said = await action.perform(await portsOf(context, config, env), entered, {
+        confirm: (question) => confirm(question.warning, { ...options, ...question }),
+        isDryRun: options.dryRun ?? false,
+      })
+      show(said)
+    })
+  })
+}
+
+function spelling(name: string, { as = `<${name}>` }: Pick<Field, 'as'>): string {
+  return as
+}
+
+/** Under which commander has its value. */
+export function attributeOf(name: string, field: Field): string {
+  const as = spelling(name, field)
+  return as.startsWith('-') ? new Option(as).attributeName() : new Argument(as).name()
+}
+
+function addField(command: Command, name: string, field: Field): void {
+  const { help, choices, kind, isRequired, byDefault } = field
+  const as = spelling(name, field)
+  if (!as.startsWith('-')) {
+    const argument = new Argument(as, help)
+    command.addArgument(choices ? argument.choices(Object.keys(choices)) : argument)
+    return
+  }
+  const option = new Option(as, kind === 'list' ? `${help}; ${several}` : help)
+  if (kind === 'list') {
+    option.argParser((text: string, before: unknown) => (Array.isArray(before) ? [...before, text] : [text]))
+  } else if (choices) option.choices(Object.keys(choices))
+  if (byDefault !== undefined) option.default(byDefault)
+  command.addOption(option.makeOptionMandatory(kind === 'text' && isRequired))
+}
+
+async function portsOf(context: Context, config: StoreConfig, env: Env) {
+  const { isRegion } = await import('../adapters/phone/e164.ts')
+  return { ...config, ...context, ...context.acting(await commandActor(env)), isCountry: isRegion }
+}
+
+function printed({ text, secret, row, warnings = [] }: Said): void {
+  print(secret ?? (row ? JSON.stringify(row) : text))
+  for (const warning of warnings) complain(warning)
+}
