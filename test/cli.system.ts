@@ -842,18 +842,6 @@ describe.concurrent('otpost budget and otpost price', () => {
     const again = await run('budget', 'remove', 'server')
     expect([again.code, complaint(again)]).toEqual([1, expect.stringContaining('no budget server')])
   })
-
-  test.each([
-    ['--per week --amount 5', 2],
-    ['--per day --amount 0', 2],
-    ['--per day --amount 5 --alert 0', 2],
-    ['--per day --amount 5 --alert 1001', 2],
-    ['--per day', 2],
-  ])('budget set server %s exits with status %p', async (options, status) => {
-    const { run } = await scene()
-    const result = await run('budget', 'set', 'server', ...options.split(' '))
-    expect([result.code, complaint(result)]).toEqual([status, expect.stringContaining('--')])
-  })
 })
 
 describe.concurrent('request', () => {

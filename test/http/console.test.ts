@@ -850,15 +850,6 @@ describe('an operator', () => {
     )
     const { html: form } = await visitor.get('/admin/money?scope=brand:acme')
     expect(form).toMatch(/name="amount"[^>]*value="3"/)
-    for (const [field, value] of Object.entries({
-      scope: 'planet',
-      amount: '-1',
-      alertAt: 'x',
-      period: 'year',
-    })) {
-      const refused = await visitor.post('/admin/money', { ...asked, [field]: value })
-      expect([refused.status, refused.html]).toEqual([409, expect.stringContaining('must be')])
-    }
     const lift = (duration: string) => visitor.post('/admin/money/lift', { scope: 'brand:acme', duration })
     expect((await lift('12h')).status).toBe(303)
     expect((await send(2)).status).toBe(200)
@@ -869,15 +860,6 @@ describe('an operator', () => {
     const remove = () => visitor.post('/admin/money/remove', { scope: 'brand:acme' })
     expect([(await remove()).status, (await remove()).status, (await send(3)).status]).toEqual([
       303, 409, 200,
-    ])
-    const actions = (await app.app.context.audit.list({ limit: 4 })).map(
-      ({ action, actor }) => `${actor.by} ${action}`,
-    )
-    expect(actions).toEqual([
-      'console budget.removed',
-      'console budget.lifted',
-      'console budget.lifted',
-      'console budget.set',
     ])
   })
 
