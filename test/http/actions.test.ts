@@ -19,7 +19,7 @@ interface Row {
   readonly entered: Entered
   /** Names and fields of actions that come before it. */
   readonly before?: readonly (readonly [string, Entered])[]
-  /** Wrong values, and a part of the message. The first is wrong whatever is stored. */
+  /** Wrong values, and a part of the message. With the first, the command exits with status 2. */
   readonly wrong: readonly (readonly [Entered, string])[]
 }
 

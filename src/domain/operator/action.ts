@@ -14,7 +14,7 @@ export interface Group {
   readonly entries: string
 }
 
-/** What an operator is told after the change. */
+/** What an operator sees after the change. */
 export interface Said {
   /** A sentence; several are on a line each. */
   readonly text: string
