@@ -103,7 +103,11 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
       isVerifiedNumber,
     }),
     requireSecret,
-    noteSecret: keys.note,
+    // Fails on a full disk, which /health reports too.
+    noteSecret: () =>
+      keys
+        .note()
+        .catch((err: unknown) => log.error({ err }, 'the fingerprint of the secret key could not be stored')),
     subjectsOf,
     forget: (recipient: Recipient, actor: Actor) =>
       storage.forget(recipient, everySubjectOf(recipient), { now: now(), actor }),

@@ -157,15 +157,15 @@ describe('imports', () => {
     ).toEqual([])
   })
 
-  test('of adapters are in src/app.ts, src/context.ts, src/config and src/commands', () => {
+  test('of adapters are in src/app.ts, src/parts, src/context.ts, src/config and src/commands', () => {
     expect(
       importsWhere(
         ({ path }, imported) =>
           adapterOf(imported) !== undefined &&
           adapterOf(path) === undefined &&
-          !/^src\/(?:app\.ts|context\.ts|secret-key\.ts|config\/|commands\/)/.test(path),
+          !/^src\/(?:app\.ts|parts\/|context\.ts|secret-key\.ts|config\/|commands\/)/.test(path),
       ),
-      'Adapters are wired in src/app.ts, and in src/context.ts for commands. src/config reads the settings of adapters.',
+      'Adapters are wired in src/app.ts and src/parts, and in src/context.ts for commands. src/config reads the settings of adapters.',
     ).toEqual([])
   })
 
@@ -174,7 +174,7 @@ describe('imports', () => {
       importsWhere(
         ({ path }, imported) =>
           adapterOf(path) !== undefined &&
-          /^src\/(?:app\.ts|context\.ts|main\.ts|config\/(?!(?:server-)?settings?\.ts)|commands\/)/.test(
+          /^src\/(?:app\.ts|parts\/|context\.ts|main\.ts|config\/(?!(?:server-)?settings?\.ts)|commands\/)/.test(
             imported,
           ),
       ),
@@ -323,9 +323,9 @@ test('tests start the program through test/support/program.ts', async () => {
 
 test('every source file is in one of the documented folders', () => {
   const places =
-    /^src\/(?:(?:main|app|context|process-owner|secret-key|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/[^/]+\/[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices|alerts|events)\/.+\.tsx?)$/
+    /^src\/(?:(?:main|app|context|process-owner|secret-key|version)\.ts|config\/[^/]+\.ts|parts\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/[^/]+\/[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices|alerts|events)\/.+\.tsx?)$/
   expect(
     sources.map(({ path }) => path).filter((path) => !places.test(path)),
-    'src has the process, the composition root and its context; settings are in src/config, rules in src/domain by subject, everything outside in a folder of src/adapters.',
+    'src has the process, the composition root with its parts and its context; settings are in src/config, rules in src/domain by subject, everything outside in a folder of src/adapters.',
   ).toEqual([])
 })

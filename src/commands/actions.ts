@@ -90,8 +90,8 @@ function addField(command: Command, name: string, field: Field): void {
 }
 
 async function portsOf(context: Context, config: StoreConfig, env: Env) {
-  const { isRegion } = await import('../adapters/phone/e164.ts')
-  return { ...config, ...context, ...context.acting(await commandActor(env)), isCountry: isRegion }
+  const { numbers } = await import('../adapters/phone/numbers.ts')
+  return { ...config, ...context, ...context.acting(await commandActor(env)), ...numbers }
 }
 
 function printed({ text, secret, row, warnings = [] }: Said): void {

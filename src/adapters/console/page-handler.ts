@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import type { SettingInForce } from '../../config/settings.ts'
 import { hasRole, isSetUp } from '../../domain/accounts/accounts.ts'
 import { type LoginPorts, roleOf, sessionActor, type Visitor } from '../../domain/accounts/sessions.ts'
-import type { DestinationOf } from '../../domain/delivery/destination.ts'
+import type { Numbers } from '../../domain/delivery/destination.ts'
 import type { Actor, AuditReader } from '../../domain/ground/audit.ts'
 import type { ClockStep } from '../../domain/ground/clock-watch.ts'
 import type { Contacts } from '../../domain/ground/contact.ts'
@@ -139,12 +139,8 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly contacts: Contacts
   readonly routes: RouteSettings
   readonly smsCountries: readonly string[]
-  readonly isCountry: (code: string) => boolean
-  readonly destinationOf: DestinationOf
-  readonly formatPhone: (digits: string) => string
+  readonly numbers: Numbers
   readonly guard: GuardMode
-  readonly formatPrefix: (digits: string) => string
-  readonly countryOfPrefix: (digits: string) => string | null
   readonly log: Log
 }
 
@@ -311,7 +307,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     const { path = '', page: own = path.split('/')[0] ?? '' } = action.form ?? {}
     const location = filled(own, entered)
     try {
-      const said = await action.perform({ ...settings, ...ports, ...by }, entered)
+      const said = await action.perform({ ...settings, ...settings.numbers, ...ports, ...by }, entered)
       const after = shown[action.name]
       if (after) return await after(said, entered, pageRequest, pageContext)
       return done(visit, location, [said.text, ...(said.warnings ?? [])].join(' '))

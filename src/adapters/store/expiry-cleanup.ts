@@ -10,11 +10,18 @@ import type { RetainAfter, SweepStep } from './store.ts'
 /** A step rests ten times as long as it took, within these bounds. */
 const pauseMs = { round: 5000, step: 20 } as const
 
-export async function runExpiryCleanup(
-  sweep: () => Promise<SweepStep>,
-  signal: AbortSignal,
-  log: Log,
-): Promise<void> {
+/** Ends after the step that is in progress at the abort. */
+export function createExpiryCleanup(sweep: () => Promise<SweepStep>, stopping: AbortSignal, log: Log) {
+  let running: Promise<void> | undefined
+  return {
+    start(): void {
+      running = run(sweep, stopping, log)
+    },
+    stop: () => running,
+  }
+}
+
+async function run(sweep: () => Promise<SweepStep>, signal: AbortSignal, log: Log): Promise<void> {
   while (!signal.aborted) {
     let waitMs: number = pauseMs.round
     try {

@@ -13,6 +13,19 @@ export interface Destination {
 /** `digits` as `Recipient.identity` has them. */
 export type DestinationOf = (digits: string) => Destination
 
+/** What numbering plans say, and how numbers are written. */
+export interface Numbers {
+  readonly destinationOf: DestinationOf
+  /** Of an ISO 3166-1 alpha-2 code. */
+  readonly isCountry: (code: string) => boolean
+  /** Null: of no country, or of several. */
+  readonly countryOfPrefix: (digits: string) => string | null
+  /** The countries all of whose numbers begin with these digits. */
+  readonly countriesWithin: (digits: string) => readonly string[]
+  readonly formatPhone: (digits: string) => string
+  readonly formatPrefix: (digits: string) => string
+}
+
 export const destinationActions = ['allow', 'monitor', 'block'] as const
 export type DestinationAction = (typeof destinationActions)[number]
 

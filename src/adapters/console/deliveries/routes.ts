@@ -69,7 +69,7 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
       brand: brands.map(({ slug }) => slug),
       template: [...new Set([...templateKeys, ...own])],
       lang: otpLanguages.map(({ tag }) => tag),
-      country: countries(settings.isCountry),
+      country: countries(settings.numbers.isCountry),
     }
     const searchedTo = found.rows.length < pageLength ? (found.next?.at ?? null) : null
     const isLater = before !== undefined
@@ -96,9 +96,10 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
     const prefixes = ofGuard ? effectivePrefixes(await ports.guard.prefixes(), pageContext.now) : []
     const blockedPrefixes = prefixes
       .filter(
-        ({ prefix, action }) => action === 'block' && settings.countryOfPrefix(prefix) === trace.country,
+        ({ prefix, action }) =>
+          action === 'block' && settings.numbers.countryOfPrefix(prefix) === trace.country,
       )
-      .map(({ prefix }) => `+${settings.formatPrefix(prefix).replace(/^\+/, '')}`)
+      .map(({ prefix }) => `+${settings.numbers.formatPrefix(prefix).replace(/^\+/, '')}`)
     return html(tracePage(pageContext, { trace, deliveries, lines, blockers, blockedPrefixes }))
   })
 }

@@ -14,7 +14,8 @@ import { orAgain, type PageHandler, withoutCommands } from '../page-handler.ts'
 import { type DestinationForm, type DestinationsModel, destinationsPage } from './page.tsx'
 
 export function destinationRoutes({ get, post, ports, settings }: PageHandler): void {
-  const { isCountry, routes, smsCountries } = settings
+  const { numbers, routes, smsCountries } = settings
+  const { isCountry } = numbers
   const { brands } = ports
 
   get('/admin/destinations', async (_, pageContext) => shown(pageContext))
@@ -50,10 +51,10 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
     }
     const [{ rules }, prefixes] = await Promise.all([ports.policy.rows(), ports.guard.prefixes()])
     const listed = listedRules(smsCountries, rules)
-    const checked = checkDestination(settings.destinationOf, digits, brand || null, listed)
+    const checked = checkDestination(numbers.destinationOf, digits, brand || null, listed)
     const entry = guardEntryOf(digits, prefixes, pageContext.now)
     const guard = entry ? guardWords(entry, settings.guard) : null
-    const result = { ...checked, formatted: settings.formatPhone(digits), guard }
+    const result = { ...checked, formatted: numbers.formatPhone(digits), guard }
     return shown(pageContext, { check: { number, brand, result, problem: null } })
   })
 

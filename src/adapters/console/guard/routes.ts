@@ -45,7 +45,8 @@ export function guardRoutes({ get, post, ports, settings }: PageHandler): void {
     form: GuardForm = { prefix: '', action: 'block', duration: '' },
     problem: string | null = null,
   ): Promise<Response> {
-    const { guard: mode, smsCountries, countryOfPrefix, formatPrefix } = settings
+    const { guard: mode, smsCountries } = settings
+    const { countryOfPrefix, formatPrefix } = settings.numbers
     const [status, requests, changes] = await Promise.all([
       readGuardStatus({ ...ports, countryOfPrefix }, { mode, smsCountries }),
       ports.eventLog.guarded(mostRequests),

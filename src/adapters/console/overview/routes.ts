@@ -36,7 +36,7 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
       ports.eventLog.lastFailures(now),
       ports.eventLog.accepted(now),
       ports.eventLog.risingRejections(now),
-      readGuardWarnings({ ...ports, ...settings, guard: ports.guard }, settings.guard),
+      readGuardWarnings({ ...ports, ...settings.numbers }, settings.guard),
       ports.policy.rows(),
       ports.events.failing(now),
       ports.jobs.status(),

@@ -1,0 +1,13 @@
+import type { Numbers } from '../../domain/delivery/destination.ts'
+import { countriesWithin, countryOfPrefix, destinationOf } from './destination.ts'
+import { isRegion } from './e164.ts'
+import { formatPhone, formatPrefix } from './format.ts'
+
+export const numbers: Numbers = {
+  destinationOf,
+  isCountry: isRegion,
+  countryOfPrefix,
+  countriesWithin,
+  formatPhone,
+  formatPrefix,
+}

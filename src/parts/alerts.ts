@@ -1,0 +1,65 @@
+import { alertMail, alertWebhook } from '../adapters/alerts/targets.ts'
+import { createEventSender } from '../adapters/events/sender.ts'
+import { post } from '../adapters/sms/http.ts'
+import type { Config } from '../config/config.ts'
+import type { Context } from '../context.ts'
+import { Alerts } from '../domain/health/alerts.ts'
+import { ConditionAlerts } from '../domain/health/condition-alerts.ts'
+import { EventDelivery, eventTimeoutMs } from '../domain/integration/event-delivery.ts'
+import { webhookSwitch } from '../domain/operator/webhooks.ts'
+import type { Shared } from './shared.ts'
+
+/** Alerts for operators. */
+export function createAlerts(
+  { alerts: { email, webhook } }: Config,
+  context: Context,
+  shared: Shared,
+): Alerts {
+  const { alerts, stats, eventLog, budgets, requests } = context
+  const { checkDatabase, breakers, mailer, policy, ownUrl, now, log } = shared
+  const targets = [
+    ...(email === undefined ? [] : [alertMail(mailer, email)]),
+    ...(webhook ? [alertWebhook(webhook, post, now)] : []),
+  ]
+  const conditions = new ConditionAlerts({
+    alerts,
+    targets,
+    checkDatabase,
+    freeBytes: async () => (await stats.files())?.diskFree,
+    attempts: () => eventLog.recentAttempts(now()),
+    openCircuits: () => breakers.openCircuits(),
+    now,
+    log,
+  })
+  return new Alerts({
+    budgets: async () => (await policy()).budgets,
+    spent: budgets.spent,
+    alerts,
+    requests,
+    ownUrl,
+    targets,
+    checkConditions: conditions.check,
+    now,
+    log,
+  })
+}
+
+/** Events for the webhooks of apps. */
+export function createEvents(
+  context: Context,
+  shared: Shared,
+  alerts: Alerts,
+  random: () => number = Math.random,
+): EventDelivery {
+  const { policy, now, log } = shared
+  const sendEvent = createEventSender({ ...shared, timeoutMs: eventTimeoutMs })
+  return new EventDelivery({
+    events: context.events,
+    policy,
+    send: (webhook, id, body) => sendEvent(webhook, id, body, now()),
+    random,
+    ...webhookSwitch({ policy: context.policy, alerts, now }),
+    now,
+    log,
+  })
+}

@@ -1,0 +1,96 @@
+import type { LiveStreams } from '../adapters/console/live.ts'
+import type { ConsoleRoutePorts } from '../adapters/console/page-handler.ts'
+import { consoleRoutes } from '../adapters/console/routes.ts'
+import { createPasskeys, relyingParties } from '../adapters/crypto/passkeys.ts'
+import { MetricsListener, metricsRoutes } from '../adapters/http/endpoints/metrics.ts'
+import { rootRoutes } from '../adapters/http/endpoints/root.tsx'
+import { knownHosts, scrapedHosts } from '../adapters/http/known-hosts.ts'
+import type { AddedRoutes } from '../adapters/http/server.ts'
+import type { Metrics } from '../adapters/metrics/ports.ts'
+import type { Demo } from '../adapters/outbox/page.tsx'
+import { outboxRoutes } from '../adapters/outbox/routes.ts'
+import { numbers } from '../adapters/phone/numbers.ts'
+import { developmentOnly, providerNames } from '../adapters/sms/index.ts'
+import type { Config } from '../config/config.ts'
+import type { Context } from '../context.ts'
+import { isSetUp } from '../domain/accounts/accounts.ts'
+import type { ClockWatch } from '../domain/ground/clock-watch.ts'
+import { providerHealth } from '../domain/log/provider-health.ts'
+import { routeSettings } from '../domain/operator/destinations.ts'
+import type { ContextOf } from '../domain/request/request-context.ts'
+import { type Shared, texts } from './shared.ts'
+
+interface PageParts extends Pick<ConsoleRoutePorts, 'sendTest' | 'mailRequester' | 'limited'> {
+  readonly live: LiveStreams
+  readonly clockWatch: ClockWatch
+  readonly contextOf: ContextOf
+  readonly port: () => number
+  readonly demo: Demo | undefined
+  readonly stopping: AbortSignal
+}
+
+/** The pages of a server: the root, the console and the outbox. */
+export function createPages(
+  config: Config,
+  context: Context,
+  shared: Shared,
+  parts: PageParts,
+): AddedRoutes[] {
+  const { clockWatch, contextOf, port, demo, stopping } = parts
+  const { adminPasswordHash: passwordHash, outboxAccess: access, publicUrl } = config
+  const { now, policy, build, mailer, smsRoutes, ownUrl, hasOutbox, log } = shared
+  const consolePorts = {
+    ...context,
+    ...parts,
+    guard: context.guardReader,
+    passwordHash,
+    priceCurrency: async () => (await policy()).prices.currency,
+    activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
+    providerStates: () => providerHealth(shared),
+    latestClockStep: () => clockWatch.latest,
+    passkeys: createPasskeys(() => relyingParties(publicUrl, port())),
+  }
+  const settings = {
+    ...config,
+    ...build,
+    ...texts,
+    numbers,
+    ownUrl,
+    hasOutbox,
+    log,
+    databaseName: config.database.name,
+    mailerName: mailer.name,
+    providerNames,
+    developmentOnly,
+    routes: routeSettings(config.smsMode, smsRoutes),
+  }
+  const root = {
+    version: build.version,
+    hasOutbox,
+    hasConsole: async () => passwordHash !== undefined || (await context.sessions.accounts()).some(isSetUp),
+  }
+  const outbox = { ...shared, messages: context.outbox, demo, stopping, access }
+  return [
+    { routes: rootRoutes(root, contextOf) },
+    { routes: consoleRoutes(consolePorts, settings, contextOf), under: '/admin' },
+    ...(config.outboxSettings.length > 0
+      ? [{ routes: outboxRoutes(outbox, contextOf), under: '/outbox' as const }]
+      : []),
+  ]
+}
+
+/** Where metrics can be read: on the port of the API, on a port of its own, or both. */
+export function createScraping(
+  { metrics: settings, host, publicUrl }: Config,
+  shared: Shared,
+  metrics?: Metrics,
+) {
+  if (!settings || !metrics) return { routes: [], listener: undefined }
+  const { token, listener: own } = settings
+  const scrapes = { scrape: metrics.scrape, token }
+  const hosts = own && scrapedHosts(knownHosts([host, own.host], publicUrl))
+  return {
+    routes: token === undefined ? [] : [{ routes: metricsRoutes(scrapes) }],
+    listener: hosts && new MetricsListener(scrapes, own, hosts, shared.now, shared.log),
+  }
+}

@@ -1,0 +1,84 @@
+import { textBeforeCode } from '../adapters/email/code-in-html.ts'
+import { createOutboxMailer } from '../adapters/email/outbox.ts'
+import { createSmtpMailer } from '../adapters/email/smtp.ts'
+import { textOf } from '../adapters/email/text.ts'
+import { ipIdentity } from '../adapters/http/client-ip.ts'
+import { breakerLog } from '../adapters/log/breaker-log.ts'
+import { numbers } from '../adapters/phone/numbers.ts'
+import { segmentsOf } from '../adapters/sms/segments.ts'
+import { isTopLevelDomain } from '../adapters/sms/top-level-domains.ts'
+import { shareCircuits } from '../adapters/store/shared-circuits.ts'
+import type { Config } from '../config/config.ts'
+import type { Context } from '../context.ts'
+import { Breakers } from '../domain/delivery/breaker.ts'
+import { callbackUrls, type ReportRejection } from '../domain/delivery/delivery-reports.ts'
+import { Turns } from '../domain/delivery/turns.ts'
+import type { Log } from '../domain/ground/ports.ts'
+import type { Stopwatch } from '../domain/ground/time.ts'
+import { CredentialRejections } from '../domain/limits/credentials.ts'
+import { createEventLog } from '../domain/log/event-log-writer.ts'
+import { rejectedReportStat } from '../domain/log/stats.ts'
+import { hasEnded, processOwner } from '../process-owner.ts'
+import { version } from '../version.ts'
+
+/** What rules about texts ask: segments of an SMS, host names, and what precedes a code in HTML. */
+export const texts = { segmentsOf, isTopLevelDomain, textBeforeCode }
+
+interface Process {
+  readonly log: Log
+  readonly stopwatch?: Stopwatch
+  /** Of requests and jobs in progress. */
+  readonly owner?: string
+  /** PUBLIC_URL, else the URL on which the server listens. */
+  readonly ownUrl: () => string
+}
+
+export type Shared = ReturnType<typeof createShared>
+
+/** What most parts use: the context, the settings, the process, and what calls providers. */
+export function createShared(config: Config, context: Context, about: Process) {
+  const { now, outbox, openCircuits, secrets, stats } = context
+  const { log, ownUrl, stopwatch = () => performance.now(), owner = processOwner() } = about
+  const smtp = config.smtp && createSmtpMailer(config.smtp, config.providerTimeoutMs)
+  const tools = { now, outbox }
+  const plain = config.smsRoutes.plain.map((make) => make(tools))
+  const template = config.smsRoutes.template.map((make) => make(tools))
+  const breakers = new Breakers(stopwatch)
+  breakers.onChange(breakerLog(log))
+  if (openCircuits) shareCircuits(openCircuits, breakers, now)
+  return {
+    ...context,
+    ...config,
+    log,
+    ownUrl,
+    stopwatch,
+    owner,
+    ...numbers,
+    ...texts,
+    textOf,
+    build: { version, bun: Bun.version, database: stats.version() },
+    hasOutbox: config.outboxSettings.length > 0 && config.outboxAccess.isOpen,
+    hasEnded: (owner: string) => hasEnded(owner, { isLocal: config.database.kind === 'sqlite' }),
+    eventLog: createEventLog(context.eventLog),
+    policy: context.policy.cached(config.smsCountries),
+    mailer: smtp ?? createOutboxMailer(outbox),
+    closeMailer: () => smtp?.close(),
+    smsRoutes: { plain, template },
+    // Of two providers with the same name either works: delivery reports and feedback do not depend on the route.
+    providers: [...plain, ...template],
+    breakers,
+    turns: new Turns(after),
+    callbackUrl: callbackUrls(secrets, config.publicUrl),
+    deliveryReports: context.eventLog,
+    messages: context.eventLog.messages,
+    reportRejected: (provider: string, why: ReportRejection) =>
+      context.eventLog.count(now(), rejectedReportStat(provider, why)),
+    rejections: new CredentialRejections(),
+    ipIdentity,
+  }
+}
+
+function after(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, ms)
+  return () => clearTimeout(timer)
+}
