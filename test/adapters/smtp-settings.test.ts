@@ -50,10 +50,14 @@ describe('without SMTP_URL', () => {
 })
 
 describe('SMTP_URL', () => {
+  const implicit = { secure: true, requireTLS: false } as const
   const usual: SmtpServer = {
     host: 'mail.example',
     port: 587,
-    tls: 'required',
+    secure: false,
+    requireTLS: true,
+    ignoreTLS: false,
+    tls: {},
     maxConnections: 8,
     maxMessages: 100,
   }
@@ -62,29 +66,29 @@ describe('SMTP_URL', () => {
     ['smtp://mail.example', {}],
     [' smtp://mail.example/ ', {}],
     ['smtp://MAIL.example:25', { port: 25 }],
-    ['smtps://mail.example', { port: 465, tls: 'implicit' }],
-    ['smtps://mail.example:2465', { port: 2465, tls: 'implicit' }],
+    ['smtps://mail.example', { port: 465, ...implicit }],
+    ['smtps://mail.example:2465', { port: 2465, ...implicit }],
     ['smtp://bücher.example', { host: 'xn--bcher-kva.example' }],
     ['smtp://[2001:db8::1]:25', { host: '2001:db8::1', port: 25 }],
-    ['smtp://postman:p%40ss%20%2F%3A%25@mail.example', { login: { user: 'postman', password: 'p@ss /:%' } }],
-    ['smtp://jane%40mail.example:x@mail.example', { login: { user: 'jane@mail.example', password: 'x' } }],
+    ['smtp://postman:p%40ss%20%2F%3A%25@mail.example', { auth: { user: 'postman', pass: 'p@ss /:%' } }],
+    ['smtp://jane%40mail.example:x@mail.example', { auth: { user: 'jane@mail.example', pass: 'x' } }],
     ['smtp://mail.example?requireTLS=true', {}],
     ['smtp://mail.example?requireTLS=1', {}],
-    ['smtp://mail.example?requireTLS=false', { tls: 'offered' }],
-    ['smtp://mail.example?requireTLS=0', { tls: 'offered' }],
-    ['smtp://mail.example?ignoreTLS=true', { tls: 'never' }],
+    ['smtp://mail.example?requireTLS=false', { requireTLS: false }],
+    ['smtp://mail.example?requireTLS=0', { requireTLS: false }],
+    ['smtp://mail.example?ignoreTLS=true', { requireTLS: false, ignoreTLS: true }],
     ['smtp://mail.example?ignoreTLS=false', {}],
-    ['smtp://mail.example?requireTLS=false&ignoreTLS=true', { tls: 'never' }],
-    ['smtps://mail.example?requireTLS=false&ignoreTLS=true', { port: 465, tls: 'implicit' }],
-    ['smtp://localhost:25', { host: 'localhost', port: 25, tls: 'offered' }],
-    ['smtp://LOCALHOST', { host: 'localhost', tls: 'offered' }],
-    ['smtp://127.0.0.2', { host: '127.0.0.2', tls: 'offered' }],
-    ['smtp://[::1]', { host: '::1', tls: 'offered' }],
-    ['smtp://localhost?requireTLS=true', { host: 'localhost', tls: 'required' }],
+    ['smtp://mail.example?requireTLS=false&ignoreTLS=true', { requireTLS: false, ignoreTLS: true }],
+    ['smtps://mail.example?requireTLS=false&ignoreTLS=true', { port: 465, ...implicit }],
+    ['smtp://localhost:25', { host: 'localhost', port: 25, requireTLS: false }],
+    ['smtp://LOCALHOST', { host: 'localhost', requireTLS: false }],
+    ['smtp://127.0.0.2', { host: '127.0.0.2', requireTLS: false }],
+    ['smtp://[::1]', { host: '::1', requireTLS: false }],
+    ['smtp://localhost?requireTLS=true', { host: 'localhost', requireTLS: true }],
     ['smtp://localhost.evil.example', { host: 'localhost.evil.example' }],
-    ['smtp://mail.example?tls.servername=mx.example', { certificateName: 'mx.example' }],
-    ['smtp://mail.example?name=otp.shop.example', { clientName: 'otp.shop.example' }],
-    ['smtp://mail.example?name=[192.0.2.1]', { clientName: '[192.0.2.1]' }],
+    ['smtp://mail.example?tls.servername=mx.example', { tls: { servername: 'mx.example' } }],
+    ['smtp://mail.example?name=otp.shop.example', { name: 'otp.shop.example' }],
+    ['smtp://mail.example?name=[192.0.2.1]', { name: '[192.0.2.1]' }],
     [
       'smtp://mail.example/?pool=true&maxConnections=2&maxMessages=10',
       { maxConnections: 2, maxMessages: 10 },
@@ -160,7 +164,7 @@ describe('SMTP_CA_FILE', () => {
     const path = file('ca.pem', `# Ours\n${selfSigned.cert}\n\nand\n${selfSigned.cert}\n`)
     const { smtp, problems } = read({ ...url, SMTP_CA_FILE: path })
     expect(problems).toEqual([])
-    expect(smtp?.server.ca).toBe(`${selfSigned.cert}\n${selfSigned.cert}`)
+    expect(smtp?.server.tls.ca).toBe(`${selfSigned.cert}\n${selfSigned.cert}`)
   })
 
   test.each([

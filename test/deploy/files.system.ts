@@ -308,6 +308,6 @@ describe('the unit of systemd', () => {
     const { database, trustedProxies, smtp } = readConfig(settings)
     expect(database.name).toStartWith(`/var/lib/${directive('StateDirectory')}/`)
     expect(trustedProxies).toHaveLength(1)
-    expect(smtp?.server.tls).toBe('implicit')
+    expect(smtp?.server.secure).toBe(true)
   })
 })

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import { declare, type TextSetting } from '../../config/setting.ts'
 import { isLoopback, type Settings } from '../../config/settings.ts'
 import { mailAddress } from './mail-address.ts'
@@ -68,107 +68,79 @@ function readSender(settings: Settings): MailAddress | undefined {
 const form =
   'must be a URL such as smtp://user:password@mail.example.com:587, where characters such as @ : / ? # % of the user and the password are written %40 %3A %2F %3F %23 %25'
 
+/** nodemailer reads the URL. It would also accept options that log mails or turn off certificate checks. */
 function readServer(settings: Settings): SmtpServer | undefined {
   const ca = readCa(settings)
   const text = settings.optional(emailSettings.SMTP_URL)?.trim()
   if (text === undefined) return undefined
-  const url = /^smtps?:\/\/[^/]/.test(text) && URL.canParse(text) ? new URL(text) : undefined
-  // An unescaped password ends up in any part of the URL.
-  const host = url && /^\/?$/.test(url.pathname) && url.hash === '' ? hostOf(url) : undefined
-  const [user, password] = [decoded(url?.username), decoded(url?.password)]
-  if (!url || host === undefined || user === undefined || password === undefined) {
-    settings.refuse('SMTP_URL', form)
-    return undefined
-  }
-  if ((user === '') !== (password === '')) {
-    settings.refuse('SMTP_URL', 'must give both a user and a password, or neither')
-  }
-  const options = readOptions(settings, url.searchParams)
-  const implicit = url.protocol === 'smtps:'
-  const port = Number(url.port) || (implicit ? 465 : 587)
-  return {
-    host: host.replace(/^\[|\]$/g, ''),
-    port,
-    tls: implicit
-      ? 'implicit'
-      : options.requireTLS
-        ? 'required'
-        : options.ignoreTLS
-          ? 'never'
-          : // Otherwise an attacker could disable STARTTLS.
-            isLoopback(host) || options.requireTLS === false
-            ? 'offered'
-            : 'required',
-    ...(ca === undefined ? {} : { ca }),
-    ...(options.servername === undefined ? {} : { certificateName: options.servername }),
-    ...(user === '' ? {} : { login: { user, password } }),
-    ...(options.name === undefined ? {} : { clientName: options.name }),
-    maxConnections: options.maxConnections ?? 8,
-    maxMessages: options.maxMessages ?? 100,
-  }
-}
-
-/** In ASCII; an IPv6 address keeps its brackets. */
-function hostOf({ hostname }: URL): string | undefined {
-  const host = decoded(hostname)
-  return host === undefined ? undefined : domainToASCII(host) || undefined
-}
-
-function decoded(text = ''): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** By nodemailer's names. Others are rejected: some log mails or disable certificate checks. */
-function readOptions(settings: Settings, given: URLSearchParams) {
   const refuse = (problem: string) => settings.refuse('SMTP_URL', problem)
-  const known = ['requireTLS', 'ignoreTLS', 'tls.servername', 'name', 'pool', 'maxConnections', 'maxMessages']
-  for (const option of given.keys()) {
-    if (given.getAll(option).length > 1) refuse('has an option twice')
-    if (known.includes(option)) continue
-    if (['logger', 'debug', 'transactionLog'].includes(option)) {
-      refuse(
-        'must not have the options logger, debug and transactionLog, which would print mails and their codes',
-      )
-    } else if (option.startsWith('tls.') || option === 'opportunisticTLS') {
-      refuse(
-        'has an option that would change how certificates are checked, which always are: name the certificate of an authority of your own in SMTP_CA_FILE, or the name in the certificate as tls.servername',
-      )
-    } else {
-      // Without its name, which may be a part of the password.
-      refuse(`has an option that is not known (there are ${known.join(', ')}), or ${form}`)
-    }
+  const { host, secure = false, port = secure ? 465 : 587, auth, tls, ...given } = parsed(text)
+  if (host === undefined) {
+    refuse(form)
+    return undefined
   }
-  const read = (name: string, isValid: (value: string) => boolean, kind: string): string | undefined => {
-    const value = given.get(name) ?? undefined
-    if (value !== undefined && !isValid(value)) refuse(`must give the option ${name} as ${kind}`)
-    return value
+  const {
+    requireTLS = !isLoopback(host),
+    ignoreTLS = false,
+    name,
+    maxConnections = 8,
+    maxMessages = 100,
+  } = given
+  if (auth && (auth.user === '' || auth.pass === ''))
+    refuse('must give both a user and a password, or neither')
+  if (given.requireTLS && ignoreTLS) refuse('must not have both options requireTLS and ignoreTLS')
+  if (Object.values({ ...given, ...tls }).some(Array.isArray)) refuse('has an option twice')
+  for (const [option, value] of new URL(text).searchParams) {
+    const problem = optionProblem(option, value)
+    if (problem !== undefined) refuse(problem)
   }
-  const flag = (name: string): boolean | undefined => {
-    const value = read(name, (text) => /^(true|false|1|0)$/.test(text), 'true or false')
-    return value === undefined ? undefined : value === 'true' || value === '1'
-  }
-  const number = (name: string, max: number): number | undefined => {
-    const isValid = (text: string) => /^[1-9][0-9]{0,5}$/.test(text) && Number(text) <= max
-    const value = read(name, isValid, `a whole number from 1 to ${max}`)
-    return value === undefined ? undefined : Number(value)
-  }
-  const isHost = (text: string) => isHostName(text) || isIP(text.replace(/^\[(IPv6:)?|\]$/gi, '')) !== 0
-  const host = (name: string) => read(name, isHost, 'a host name, such as mail.example.com')
-  const requireTLS = flag('requireTLS')
-  const ignoreTLS = flag('ignoreTLS')
-  if (requireTLS && ignoreTLS) refuse('must not have both options requireTLS and ignoreTLS')
   return {
-    requireTLS,
-    ignoreTLS,
-    servername: host('tls.servername'),
-    name: host('name'),
-    maxConnections: number('maxConnections', 100),
-    maxMessages: number('maxMessages', 100_000),
+    host,
+    port,
+    secure,
+    ignoreTLS: !secure && Boolean(ignoreTLS),
+    // Otherwise an attacker could disable STARTTLS.
+    requireTLS: !secure && !ignoreTLS && Boolean(requireTLS),
+    ...(auth ? { auth } : {}),
+    tls: { ...tls, ...(ca === undefined ? {} : { ca }) },
+    ...(name === undefined ? {} : { name: String(name) }),
+    maxConnections: Number(maxConnections),
+    maxMessages: Number(maxMessages),
   }
+}
+
+/** Empty for another form: a password that is not escaped may be in any part of the URL. */
+function parsed(text: string): ReturnType<typeof parseConnectionUrl> {
+  const isComplete = /^smtps?:\/\/[^/?#]+\/?(\?[^#]*)?$/.test(text) && !/%(?![\da-f]{2})/i.test(text)
+  try {
+    return isComplete && URL.canParse(text) ? parseConnectionUrl(text) : {}
+  } catch {
+    return {}
+  }
+}
+
+const flag = [/^(true|false|1|0)$/, 'true or false'] as const
+const name = [/^[\w.:[\]-]{1,253}$/, 'a host name, such as mail.example.com'] as const
+const options: Readonly<Record<string, readonly [RegExp, kind: string]>> = {
+  requireTLS: flag,
+  ignoreTLS: flag,
+  'tls.servername': name,
+  name,
+  pool: flag,
+  maxConnections: [/^([1-9]\d?|100)$/, 'a whole number from 1 to 100'],
+  maxMessages: [/^([1-9]\d{0,4}|100000)$/, 'a whole number from 1 to 100000'],
+}
+
+/** Without the name of an option that is not known, which may be a part of the password. */
+function optionProblem(option: string, value: string): string | undefined {
+  const known = Object.hasOwn(options, option) ? options[option] : undefined
+  if (known) return known[0].test(value) ? undefined : `must give the option ${option} as ${known[1]}`
+  if (['logger', 'debug', 'transactionLog'].includes(option)) {
+    return 'must not have the options logger, debug and transactionLog, which would print mails and their codes'
+  }
+  return option.startsWith('tls.') || option === 'opportunisticTLS'
+    ? 'has an option that would change how certificates are checked, which always are: name the certificate of an authority of your own in SMTP_CA_FILE, or the name in the certificate as tls.servername'
+    : `has an option that is not known (there are ${Object.keys(options).join(', ')}), or ${form}`
 }
 
 function isHostName(text: string): boolean {

@@ -15,17 +15,20 @@ export interface MailAddress {
   readonly address: string
 }
 
+/** As nodemailer takes it. */
 export interface SmtpServer {
   readonly host: string
   readonly port: number
-  /** `implicit`: TLS from the first byte. `required`: STARTTLS or failure. `offered`: if available. */
-  readonly tls: 'implicit' | 'required' | 'offered' | 'never'
-  /** PEM; default: the runtime's authorities. */
-  readonly ca?: string
-  readonly certificateName?: string
-  readonly login?: { readonly user: string; readonly password: string }
+  /** TLS from the first byte. */
+  readonly secure: boolean
+  /** STARTTLS or failure; with neither of these two, STARTTLS if the server offers it. */
+  readonly requireTLS: boolean
+  readonly ignoreTLS: boolean
+  readonly auth?: { readonly user: string; readonly pass: string }
+  /** `ca` in PEM; default: the runtime's authorities. */
+  readonly tls: { readonly ca?: string; readonly servername?: string }
   /** For EHLO; default: this machine's name. */
-  readonly clientName?: string
+  readonly name?: string
   readonly maxConnections: number
   readonly maxMessages: number
 }
@@ -46,22 +49,9 @@ export interface SmtpMailer extends Mailer {
 export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: number): SmtpMailer {
   const transport = createTransport({
     pool: true,
-    host: server.host,
-    port: server.port,
-    secure: server.tls === 'implicit',
-    requireTLS: server.tls === 'required',
-    ignoreTLS: server.tls === 'never',
-    tls: {
-      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot override it.
-      rejectUnauthorized: true,
-      minVersion: 'TLSv1.2',
-      ...(server.ca === undefined ? {} : { ca: server.ca }),
-      ...(server.certificateName === undefined ? {} : { servername: server.certificateName }),
-    },
-    ...(server.login ? { auth: { user: server.login.user, pass: server.login.password } } : {}),
-    ...(server.clientName === undefined ? {} : { name: server.clientName }),
-    maxConnections: server.maxConnections,
-    maxMessages: server.maxMessages,
+    ...server,
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot override it.
+    tls: { ...server.tls, rejectUnauthorized: true, minVersion: 'TLSv1.2' },
     maxRequeues: 0,
     connectionTimeout: stallMs,
     greetingTimeout: stallMs,
