@@ -104,7 +104,7 @@ test('a backup has no bytes of deleted rows', async () => {
   inDatabase(here.file, (driver) => {
     driver
       .prepare(
-        "INSERT INTO brands (slug, display_name, name_key, status, notify_templates, dlt_enabled, login_id_enabled) VALUES (?, ?, 'x', 'active', '[]', 0, 0)",
+        "INSERT INTO brands (slug, display_name, name_key, status, notify_templates, dlt_enabled, login_id_enabled, registrations, lang, dlt_allow_list) VALUES (?, ?, 'x', 'active', '[]', 0, 0, '{}', 'en', '[]')",
       )
       .run('gone', secret)
     driver.exec('DELETE FROM brands')

@@ -199,7 +199,7 @@ test('codes are not restored, used or not; limits, brands and the event log are'
   await before.eventsOf(sent)
   inDatabase(here.file, (driver) => {
     driver.exec(
-      "INSERT INTO console_sessions (token_sha256, started_at, last_seen_at, expires_at, by) VALUES ('s', 1, 1, 9e15, 'link'); INSERT INTO console_links (token_sha256, expires_at) VALUES ('l', 9e15)",
+      "INSERT INTO console_sessions VALUES ('s', 1, 1, 9e15, 'link', NULL, 1, '', ''); INSERT INTO console_links (token_sha256, expires_at) VALUES ('l', 9e15)",
     )
   })
   await here.backUp(here.at('backup.db'))
