@@ -4,7 +4,7 @@ import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { freshBrand } from '../src/domain/operator/brands.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from './support/app.ts'
-import { passwordHash, Visitor } from './support/console.ts'
+import { signedIn } from './support/console.ts'
 import { migratedTestDatabase, type TestDatabase } from './support/database.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { storeBrand } from './support/operator.ts'
@@ -565,7 +565,7 @@ describe.concurrent('the event log', () => {
 
 test('requests lists every call to a number with its result, as the console does', async () => {
   const env = { ...(await environment()), GUARD: 'deny', SMS_COUNTRIES: 'US,FR' }
-  const service = await createTestApp({ ...env, ADMIN_PASSWORD_HASH: passwordHash })
+  const service = await createTestApp({ ...env })
   const prices = join(folder.path, 'prices.csv')
   await Bun.write(prices, 'prefix,currency,price\n1,USD,0.01\n33,USD,0.01\n')
   await ok(env, 'price', 'import', prices)
@@ -615,7 +615,7 @@ test('requests lists every call to a number with its result, as the console does
     ['queued', ''],
   ])
 
-  const visitor = await new Visitor(service).enter()
+  const visitor = await signedIn(service)
   const subject = all[0]?.recipientSubject
   const queries: readonly (readonly [rows: number, query: string, ...args: string[]])[] = [
     [10, ''],

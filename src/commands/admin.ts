@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { createInterface } from 'node:readline/promises'
 import { type Command, Option } from 'commander'
 import {
   type AccountPorts,
@@ -14,7 +12,6 @@ import { isSetUp, roles } from '../domain/accounts/accounts.ts'
 import { endAllSessions, linkMs, makeLink } from '../domain/accounts/sessions.ts'
 import { type AuditFilters, actorName, withReasons } from '../domain/ground/audit.ts'
 import type { Contacts } from '../domain/ground/contact.ts'
-import { OperatorError } from '../domain/ground/operator-error.ts'
 import { hourMs } from '../domain/ground/time.ts'
 import { auditGroups } from '../domain/operator/audit-words.ts'
 import {
@@ -39,26 +36,7 @@ interface AuditOptions extends Pick<AuditFilters, 'group' | 'target' | 'withoutS
 export function adminCommands(program: Command, env: Env): void {
   const admin = program
     .command('admin')
-    .description(
-      'manage accounts of the console, create sign-in links and the shared password, and end sessions',
-    )
-  admin
-    .command('password')
-    .description(
-      'read a new console password from the terminal or standard input, and print the value of ADMIN_PASSWORD_HASH',
-    )
-    .action(async () => {
-      const password = await readPassword()
-      const [{ passwordProblem }, { passwordHash }, { hostname }, { name }] = await Promise.all([
-        import('../adapters/crypto/new-password.ts'),
-        import('../adapters/crypto/console-secrets.ts'),
-        import('node:os'),
-        commandActor(env),
-      ])
-      const problem = passwordProblem(password, [name, hostname(), env.PUBLIC_URL ?? ''])
-      if (problem) throw new OperatorError(problem)
-      print(await passwordHash(password))
-    })
+    .description('manage accounts of the console, create sign-in links, and end sessions')
   admin
     .command('link')
     .description('print a link that signs in to the console once, within 10 minutes')
@@ -210,42 +188,4 @@ function inWords(details: Readonly<Record<string, string>>): string {
   return Object.entries(details)
     .map(([name, value]) => `${name}: ${value.replaceAll('\n', ' ⏎ ')}`)
     .join(', ')
-}
-
-/** Asks twice at a terminal; otherwise reads the first line of standard input. */
-async function readPassword(): Promise<string> {
-  const { stdin } = process
-  if (!stdin.isTTY) {
-    for await (const line of createInterface({ input: stdin })) return line
-    throw new OperatorError('No password on standard input. Type a password, or pipe it in.')
-  }
-  const password = await typed('Password for the console: ')
-  if ((await typed('Repeat the password: ')) !== password)
-    throw new OperatorError('The two passwords differ. Try again.')
-  return password
-}
-
-async function typed(prompt: string): Promise<string> {
-  const { stdin, stderr } = process
-  stderr.write(prompt)
-  stdin.setRawMode(true)
-  stdin.setEncoding('utf8')
-  stdin.resume()
-  try {
-    let line = ''
-    for (;;) {
-      const [chunk] = (await once(stdin, 'data')) as [string]
-      // Arrow keys and similar send escape sequences.
-      if (chunk.startsWith('\u001b')) continue
-      for (const key of chunk) {
-        if (key === '\r' || key === '\n') return line
-        if (key === '\u0003' || key === '\u0004') throw new OperatorError('Cancelled.')
-        line = key === '\u007f' || key === '\b' ? line.slice(0, -1) : line + key
-      }
-    }
-  } finally {
-    stdin.setRawMode(false)
-    stdin.pause()
-    stderr.write('\n')
-  }
 }

@@ -4,7 +4,6 @@ import { openTelemetrySettings } from '../adapters/tracing/settings.ts'
 import {
   alertSettings,
   codeSettings,
-  consoleSettings,
   credentialSettings,
   databaseSettings,
   messageSettings,
@@ -26,7 +25,6 @@ export const allSettings: readonly Setting[] = [
   ...providerSpecs.map(({ settings }) => settings),
   emailSettings,
   alertSettings,
-  consoleSettings,
   metricsSettings,
   openTelemetrySettings,
   retentionSettings,

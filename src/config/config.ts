@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { isPasswordHash } from '../adapters/crypto/console-secrets.ts'
 import { mailAddress } from '../adapters/email/mail-address.ts'
 import type { SmtpSettings } from '../adapters/email/smtp.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
@@ -16,7 +15,6 @@ import { readSmsCountries } from './destinations.ts'
 import {
   alertSettings,
   codeSettings,
-  consoleSettings,
   messageSettings,
   metricsSettings,
   retentionSettings,
@@ -59,7 +57,6 @@ export interface Config extends StoreConfig {
   readonly tracing: TracingSettings | undefined
   readonly shutdownDelaySeconds: number
   /** Argon2id. Undefined: sign-in by link only. */
-  readonly adminPasswordHash: string | undefined
   readonly inForce: readonly SettingInForce[]
 }
 
@@ -137,7 +134,6 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     logLevel: settings.oneOf(serverSettings.LOG_LEVEL),
     tracing: tracingSettings(settings),
     shutdownDelaySeconds: settings.integer(serverSettings.SHUTDOWN_DELAY_SECONDS),
-    adminPasswordHash: readPasswordHash(settings),
     inForce: [],
   }
   return settings.checked({ ...config, inForce: settings.inForce() })
@@ -243,17 +239,6 @@ function readMetrics(settings: Settings, usualPort: number): MetricsConfig | und
     )
   }
   return { token, listener: { host, port } }
-}
-
-function readPasswordHash(settings: Settings): string | undefined {
-  const hash = settings.optional(consoleSettings.ADMIN_PASSWORD_HASH)?.trim()
-  if (hash !== undefined && !isPasswordHash(hash)) {
-    settings.refuse(
-      'ADMIN_PASSWORD_HASH',
-      'must be the output of otpost admin password. In a shell, put it between single quotes, because it contains $',
-    )
-  }
-  return hash
 }
 
 function readAlerts(settings: Settings): AlertConfig {

@@ -256,16 +256,6 @@ export const alertSettings = declare('Alerts and events', {
   },
 })
 
-export const consoleSettings = declare('Console', {
-  ADMIN_PASSWORD_HASH: {
-    unset: 'unset: sign-in by link and with accounts',
-    format: 'the output of `otpost admin password`',
-    secret: true,
-    meaning:
-      'The argon2id hash of the shared password of the console. It signs in until an owner has set up an account. Put it between single quotes in a shell, because it contains `$`.',
-  },
-})
-
 export const metricsSettings = declare('Metrics', {
   METRICS_TOKEN: {
     unset: 'unset',

@@ -1,4 +1,3 @@
-import { isWeakPasswordHash } from '../adapters/crypto/console-secrets.ts'
 import type { Outbox } from '../domain/ground/ports.ts'
 import { isAppId } from '../domain/limits/credentials.ts'
 import type { Config } from './config.ts'
@@ -14,7 +13,7 @@ export interface SettingWarning {
 }
 
 export function settingWarnings(config: Config, nodeEnv: string | undefined): readonly SettingWarning[] {
-  const { publicUrl, trustedProxies, limits, adminPasswordHash } = config
+  const { publicUrl, trustedProxies, limits } = config
   const warnings: SettingWarning[] = []
   const warn = (setting: string, problem: string, remedy: string) =>
     warnings.push({ setting, problem, remedy })
@@ -49,13 +48,6 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
       'GUARD',
       'GUARD is off. SMS pumping is neither recorded nor denied.',
       'Set GUARD=record, later GUARD=deny.',
-    )
-  }
-  if (adminPasswordHash !== undefined && isWeakPasswordHash(adminPasswordHash)) {
-    warn(
-      'ADMIN_PASSWORD_HASH',
-      "ADMIN_PASSWORD_HASH is weaker than OWASP's minimum for argon2id. An attacker with the hash can try passwords quickly.",
-      'Set ADMIN_PASSWORD_HASH to the output of `otpost admin password`.',
     )
   }
   if (publicUrl?.startsWith('https:') && trustedProxies.length === 0) {

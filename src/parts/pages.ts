@@ -37,13 +37,12 @@ export function createPages(
   parts: PageParts,
 ): AddedRoutes[] {
   const { clockWatch, contextOf, port, demo, stopping } = parts
-  const { adminPasswordHash: passwordHash, outboxAccess: access, publicUrl } = config
+  const { outboxAccess: access, publicUrl } = config
   const { now, policy, build, mailer, smsRoutes, ownUrl, hasOutbox, log } = shared
   const consolePorts = {
     ...context,
     ...parts,
     guard: context.guardReader,
-    passwordHash,
     priceCurrency: async () => (await policy()).prices.currency,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(shared),
@@ -67,7 +66,7 @@ export function createPages(
   const root = {
     version: build.version,
     hasOutbox,
-    hasConsole: async () => passwordHash !== undefined || (await context.sessions.accounts()).some(isSetUp),
+    hasConsole: async () => (await context.sessions.accounts()).some(isSetUp),
   }
   const outbox = { ...shared, messages: context.outbox, demo, stopping, access }
   return [

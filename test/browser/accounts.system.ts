@@ -49,7 +49,7 @@ function scene(
     const [port] = freePorts(1)
     const origin = `http://localhost:${port}`
     await using server = await startConsole({
-      env: { PORT: String(port), PUBLIC_URL: 'https://otp.example.com', ADMIN_PASSWORD_HASH: '' },
+      env: { PORT: String(port), PUBLIC_URL: 'https://otp.example.com' },
       ...(prepare ? { prepare } : {}),
     })
     const all: Awaited<ReturnType<typeof newVisitor>>[] = []

@@ -5,6 +5,7 @@ import { putBrand } from '../../src/domain/operator/brands.ts'
 import { setGuardPrefix } from '../../src/domain/operator/guard.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
 import { setText } from '../../src/domain/operator/texts.ts'
+import { addAccount } from '../support/accounts.ts'
 import { codeIn } from '../support/app.ts'
 import {
   browserPath,
@@ -53,6 +54,8 @@ interface RequestTrace {
   readonly refusals: () => string[]
 }
 
+const owner = 'ana@example.com'
+
 /** A scenario in the console. It begins at the sign-in form; at its end no page may have reported a problem. */
 function trace(
   name: string,
@@ -71,7 +74,10 @@ function trace(
     const opening = newVisitor(browser, { viewport: wide, ...options })
     await using server = await startConsole({
       env: { ...(isWithGateway ? { SMS_PLAIN: 'webhook', ...gateway.env } : {}), ...env },
-      ...(prepare ? { prepare } : {}),
+      prepare: async (context) => {
+        await addAccount({ app: { context }, clock: { now: Date.now() } }, owner, 'owner')
+        await prepare?.(context)
+      },
     })
     const visitor = visitors.use(await opening)
     const all: PageVisitor[] = [visitor]
@@ -157,7 +163,7 @@ describe('an operator', () => {
     async ({ page, server, goto, refusals }) => {
       const asked = await server.postAs('/integrations/requests', request)
       expect(asked.status).toBe(201)
-      await signIn(page)
+      await signIn(page, server)
       await goTo(page, 'Requests 1 pending')
       await page.getByRole('link', { name: 'Review' }).click()
       await headed(page, 'Globex Corporation')
@@ -209,7 +215,7 @@ describe('an operator', () => {
     'does all of this without JavaScript',
     async ({ page, server }) => {
       await server.postAs('/integrations/requests', request)
-      await signIn(page)
+      await signIn(page, server)
       await goTo(page, 'Requests 1 pending')
       await page.getByRole('link', { name: 'Review' }).click()
       await button(page, 'Approve and create API key').click()
@@ -240,8 +246,8 @@ describe('sessions', () => {
   trace('begin by a link of the command once, and can be ended from another', async (at) => {
     const { page, server, another, refusals } = at
     expect(await textOf(page.getByRole('heading', { level: 1 }))).toBe('Sign in')
-    expect(await page.evaluate('document.activeElement.id')).toBe('password')
-    await signIn(page)
+    expect(await page.evaluate('document.activeElement.id')).toBe('email')
+    await signIn(page, server)
 
     const link = await server.command('admin', 'link')
     expect(link).toStartWith(`${server.url.origin}/admin/link#`)
@@ -258,7 +264,7 @@ describe('sessions', () => {
     expect(refusals()).toEqual(['401 for /admin/link'])
 
     await goTo(page, 'Settings')
-    const theirs = row(page, 'sign-in link')
+    const theirs = row(page, 'sign-in link').filter({ hasNotText: 'this session' })
     const id = (await textOf(theirs.getByRole('rowheader'))).trim()
     await theirs.getByRole('button', { name: `End session ${id}` }).click()
     await dialog(page).getByText(`End the session ${id}?`).waitFor()
@@ -275,18 +281,21 @@ describe('sessions', () => {
 
   trace('are not begun by guessing: after ten tries the form says how long to wait', async (at) => {
     const { page, server, another, refusals } = at
+    await page.getByLabel('E-mail address').fill(owner)
     const field = page.getByLabel('Password')
     await field.fill('not the password')
     expect(await field.getAttribute('type')).toBe('password')
     await button(page, 'Show password').click()
     expect(await field.getAttribute('type')).toBe('text')
     await field.press('Enter')
-    await complained(page, 'Wrong password.')
+    await complained(page, 'Wrong e-mail address or password.')
     expect(await field.getAttribute('type')).toBe('password')
     expect(await page.getByLabel('Password').inputValue()).toBe('')
     expect(await page.getByLabel('Password').getAttribute('aria-invalid')).toBe('true')
     const tries = Array.from({ length: 9 }, () =>
-      server.request('POST', '/admin/login', { body: new URLSearchParams({ password: 'wrong' }) }),
+      server.request('POST', '/admin/login', {
+        body: new URLSearchParams({ email: owner, password: 'wrong' }),
+      }),
     )
     expect((await Promise.all(tries)).map(({ status }) => status)).toEqual(Array(9).fill(401))
 
@@ -301,17 +310,13 @@ describe('sessions', () => {
     const link = await server.command('admin', 'link')
     const other = await another(link.slice(server.url.origin.length))
     await headed(other, 'Overview')
-    // A browser that has signed in before has a limit of its own.
-    await button(other, 'Sign out').click()
-    await headed(other, 'Sign in')
-    await signIn(other)
   })
 })
 
 describe('brands', () => {
   trace('a suspended one is refused at the next call, once the operator has said yes', async (at) => {
     const { page, server, goto } = at
-    await signIn(page)
+    await signIn(page, server)
     await goto('/admin/brands/acme')
     const suspend = button(page, 'Suspend')
     await suspend.focus()
@@ -337,8 +342,8 @@ describe('brands', () => {
 })
 
 trace('a text of a code is written in Hindi, and its message is shown while it is typed', async (at) => {
-  const { page, goto, refusals } = at
-  await signIn(page)
+  const { page, server, goto, refusals } = at
+  await signIn(page, server)
   await goto('/admin/brands/acme')
   await page.getByRole('link', { name: 'Texts', exact: true }).click()
   await headed(page, 'Texts')
@@ -383,7 +388,7 @@ for (const [how, options] of [
     async ({ page, server, goto }) => {
       await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
       await server.post('/notify', { brandId: 'acme', channel: 'SMS', to: ['447400123456'], message: 'Hi' })
-      await signIn(page)
+      await signIn(page, server)
       await goto('/admin/deliveries')
       const requests = page.locator('tbody').getByRole('rowheader')
       const fold = page.locator('.fold > summary', { hasText: 'Filter' })
@@ -428,7 +433,7 @@ trace(
     const sent = await server.post('/otp/send', { phone: '12025550143', reference: 'acme' })
     const addresses: string[] = []
     page.on('request', (asked) => addresses.push(asked.url()))
-    await signIn(page)
+    await signIn(page, server)
     await openMenu(page)
     await expectGoodLooks(page, 'the menu')
     for (const link of await sections(page).getByRole('link').all()) {
@@ -462,7 +467,7 @@ describe('times', () => {
   /** The request, its time in the deliveries, in its trace and in the audit log, and the tooltips of the charts. */
   const timesOn = async ({ page, server, goto }: RequestTrace) => {
     const { body } = await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
-    await signIn(page)
+    await signIn(page, server)
     const hint = await textOf(part(page, 'Codes').locator('.hint').first())
     await goto('/admin/deliveries')
     const cell = page.locator('tbody time').first()
@@ -525,7 +530,7 @@ trace('text of other people is escaped everywhere, and fits on a phone', async (
   }
   const [first, second] = ids
   const appId = '<b>a</b>"\'<script>attacked=1</script>'
-  await signIn(page)
+  await signIn(page, server)
   await goto(`/admin/requests/${first}`)
   await headed(page, `${hostile}1`)
   await page.getByLabel('App ID').fill(appId)
@@ -608,7 +613,7 @@ trace(
     await server.post('/otp/verify', { phone: '12025550143', otp })
     expect(await errorOfSend(server, 'acme', '12025550143')).toBe('cooldown_active')
 
-    await signIn(page)
+    await signIn(page, server)
     await verdict('No problems')
     await status('Live · updated ')
     await page.evaluate('globalThis.sameDocument = true')
@@ -685,7 +690,7 @@ trace('the delivery log updates without a reload, and can be paused', async ({ p
   const rows = page.locator('tbody tr')
   const says = (words: string) => page.locator('[aria-live=polite]').getByText(words).waitFor()
   for (let end = 10; end < 40; end++) await send(end)
-  await signIn(page)
+  await signIn(page, server)
   await goTo(page, 'Deliveries')
   await status.getByText(/^Live · updated \d\d:\d\d:\d\d$/).waitFor()
   await row(page, '+12*******39').waitFor()
@@ -751,9 +756,10 @@ trace(
     const stranger = await another('/admin/login')
     await expectKeyboard(stranger, 'login')
     await expectGoodLooks(stranger, 'login')
+    await stranger.getByLabel('E-mail address').fill(owner)
     await stranger.getByLabel('Password').fill('wrong')
     await stranger.keyboard.press('Enter')
-    await complained(stranger, 'Wrong password.')
+    await complained(stranger, 'Wrong e-mail address or password.')
     await expectGoodLooks(stranger, 'login with a wrong password')
     await stranger.goto(String(new URL('/admin/link', server.url)))
     await stranger.getByText('The link is incomplete').waitFor()
@@ -771,7 +777,7 @@ trace(
       failed.push(await server.post('/otp/send', { brandId: 'acme', phone: `1202555015${end}` }))
     }
     const refused = await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
-    await signIn(page)
+    await signIn(page, server)
     const places = [
       { path: '/admin', has: 'Problems' },
       { path: '/admin/requests', has: 'Stark Flowers' },

@@ -799,12 +799,10 @@ describe('findings', () => {
     expect((await otpost(invite, env)).code).toBe(0)
     const about = async (settings: Readonly<Record<string, string>>) => {
       const { of } = await examined({ ...env, ...settings })
-      return ['ADMIN_PASSWORD_HASH', 'accounts', 'passkeys'].flatMap(of)
+      return ['accounts', 'passkeys'].flatMap(of)
     }
     expect(await about({})).toEqual([])
-    const strong = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 3 })
-    expect(await about({ ADMIN_PASSWORD_HASH: strong, PUBLIC_URL: 'https://127.0.0.1:1' })).toEqual([
-      expect.stringMatching(/^warn: An owner has an account, .* → Remove ADMIN_PASSWORD_HASH/),
+    expect(await about({ PUBLIC_URL: 'https://127.0.0.1:1' })).toEqual([
       expect.stringMatching(/^ok: Passkeys need a host name/),
     ])
     expect(await about({ SECRET_KEY: `${'n'.repeat(32)},${'p'.repeat(32)}` })).toEqual([
@@ -864,8 +862,6 @@ describe('findings', () => {
     expect(warned({ ...alerted, ALERT_WEBHOOK_SECRET: 'x' })).toEqual(['ALERT_WEBHOOK_SECRET'])
     expect(warned({ SMS_WEBHOOK_SECRET: `whsec_${btoa('x'.repeat(23))}` })).toEqual(['SMS_WEBHOOK_SECRET'])
     expect(warned({ SMS_WEBHOOK_SECRET: `whsec_${btoa('x'.repeat(24))}` })).toEqual([])
-    const weak = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
-    expect(warned({ ADMIN_PASSWORD_HASH: weak })).toEqual(['ADMIN_PASSWORD_HASH'])
     const https = { PUBLIC_URL: 'https://otp.example.com' }
     expect(warned(https)).toEqual(['TRUSTED_PROXIES'])
     expect(warned({ ...https, TRUSTED_PROXIES: '10.0.0.1' })).toEqual([])

@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
 import { longestNotifyMs } from '../../src/domain/notify/notify.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
+import { addAccount } from '../support/accounts.ts'
 import { credentials, temporaryFolder } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { freePorts } from '../support/ports.ts'
@@ -52,6 +53,7 @@ beforeAll(async () => {
   }
   const context = await openContext(readConfig(settings))
   await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await addAccount({ app: { context }, clock: { now: Date.now() } }, 'ana@example.com', 'owner')
   await context.close()
   server = await startServer({
     ...settings,
@@ -60,7 +62,6 @@ beforeAll(async () => {
     TRUSTED_PROXIES: '127.0.0.1',
     // The non-public parts are enabled: the outbox for mail, the console with its form, metrics.
     METRICS_TOKEN: 'of-the-test',
-    ADMIN_PASSWORD_HASH: await Bun.password.hash('of the test', { algorithm: 'argon2id', memoryCost: 8 }),
   })
   if (nginx) proxies.set('nginx', await startNginx(nginx, server.url.port))
   if (caddy) proxies.set('Caddy', await startCaddy(caddy, server.url.port))

@@ -4,7 +4,7 @@ import { makeLink } from '../../src/domain/accounts/sessions.ts'
 import { addAccount, codeOf, enterAs, hidden, nextStep, optionsIn } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
-import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
+import { password, type Seen, signedIn, Visitor } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
 
 // Accounts of operators, without a browser: how they are set up, sign in and lose access.
@@ -12,19 +12,12 @@ import { tester } from '../support/operator.ts'
 let app: TestApp
 
 beforeEach(async () => {
-  app = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash, PUBLIC_URL: 'http://localhost:3000' })
+  app = await createTestApp({ PUBLIC_URL: 'http://localhost:3000' })
 })
 afterEach(() => app.close())
 
 const newPassword = 'vessel-19-quartz-lantern'
 const minutes = (count: number) => app.advance(count * 60)
-
-async function byLink(): Promise<Visitor> {
-  const visitor = new Visitor(app)
-  await visitor.post('/admin/link', { token: await makeLink(app.app.context, tester) })
-  await visitor.get('/admin')
-  return visitor
-}
 
 async function opened(link: string): Promise<Visitor> {
   const visitor = new Visitor(app)
@@ -44,13 +37,12 @@ async function actions(limit: number): Promise<readonly (readonly string[])[]> {
 
 describe('an invited owner', () => {
   async function invited(): Promise<Visitor> {
-    const first = await byLink()
+    const first = await signedIn(app)
     const link = linkIn(await first.post('/admin/operators', { email: ' Ana@Example.com ', role: 'owner' }))
     return opened(link)
   }
 
   test('sets up a password and an authenticator app, and signs in with them', async () => {
-    const shared = await new Visitor(app).enter()
     const ana = await invited()
     // Only the page of the account, until it is set up.
     expect((await ana.get('/admin/apps')).headers.get('location')).toBe('/admin/account')
@@ -69,9 +61,6 @@ describe('an invited owner', () => {
     expect(done.html.match(/\b[A-Z2-9]{4}(-[A-Z2-9]{4}){5}\b/g)?.length).toBeGreaterThanOrEqual(10)
     expect((await ana.get('/admin')).status).toBe(200)
 
-    // The shared password and its sessions end with the first owner.
-    expect((await shared.get('/admin')).status).toBe(303)
-    expect((await new Visitor(app).post('/admin/login', { password })).status).toBe(401)
     const again = new Visitor(app)
     app.advance(30)
     const first = await again.post('/admin/login', { email: 'ANA@example.com', password: newPassword })
@@ -123,7 +112,7 @@ describe('an invited owner', () => {
   })
 
   test('has 72 hours, and one link', async () => {
-    const first = await byLink()
+    const first = await signedIn(app)
     const link = linkIn(await first.post('/admin/operators', { email: 'bo@example.com', role: 'viewer' }))
     const newer = linkIn(await first.post('/admin/operators/reset', { email: 'bo@example.com' }))
     expect(opened(link)).rejects.toThrow('refused: 401')
@@ -312,6 +301,7 @@ describe('a change of the own sign-in', () => {
 
 describe('roles', () => {
   test.each(Object.keys(codeForms))('the form %s exists', async (path) => {
+    await addAccount(app, 'ana@example.com', 'owner')
     expect((await new Visitor(app).post(path)).status).toBe(401)
   })
 
@@ -441,21 +431,15 @@ describe('a sensitive step', () => {
     expect((await bo.post('/admin/apps/issue', confirmed)).status).toBe(200)
   })
 
-  test('of a session without an account asks for the password, or for a new link', async () => {
-    const shared = await new Visitor(app).enter()
-    const linked = await byLink()
+  test('of a session without an account asks for a new link', async () => {
+    const linked = await signedIn(app)
     minutes(15)
-    const issue = (visitor: Visitor, fields = {}) =>
-      visitor.post('/admin/apps/issue', { appId: 'shop', ...fields })
-    expect((await issue(shared)).status).toBe(403)
-    expect((await issue(shared, { 'confirm-password': 'wrong' })).status).toBe(401)
-    expect((await issue(shared, { 'confirm-password': password })).status).toBe(200)
-    expect((await issue(linked, { 'confirm-password': password })).status).toBe(401)
+    const issue = (fields = {}) => linked.post('/admin/apps/issue', { appId: 'shop', ...fields })
+    expect((await issue()).status).toBe(403)
+    expect((await issue({ 'confirm-link': 'wrong' })).status).toBe(401)
     const token = await makeLink(app.app.context, tester)
     const link = `http://localhost:3000/admin/link#${token}`
-    expect((await linked.post('/admin/apps/rotate', { appId: 'shop', 'confirm-link': link })).status).toBe(
-      200,
-    )
+    expect((await issue({ 'confirm-link': link })).status).toBe(200)
     // The link is used.
     expect(opened(link)).rejects.toThrow('refused: 401')
   })

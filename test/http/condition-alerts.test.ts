@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { passwordHash, Visitor } from '../support/console.ts'
+import { signedIn } from '../support/console.ts'
 import { policyOf } from '../support/policy.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { freshPhone } from '../support/rows.ts'
@@ -25,7 +25,6 @@ async function servers(env: Readonly<Record<string, string>>): Promise<readonly 
     ...env,
     ALERT_WEBHOOK_URL: alerts.url,
     ALERT_WEBHOOK_SECRET: alerts.secret,
-    ADMIN_PASSWORD_HASH: passwordHash,
   }
   const first = await createTestApp(settings)
   apps = [first]
@@ -61,7 +60,7 @@ test('two servers send an alert once when a provider fails, while it does, and w
     since: new Date(first.clock.now - 10.5 * minuteMs).toISOString(),
     message: 'Provider webhook fails: the latest 5 attempts failed or have an unknown result.',
   })
-  const overview = await (await new Visitor(second).enter()).get('/admin')
+  const overview = await (await signedIn(second)).get('/admin')
   expect(/5 of 5 attempts \(100%\) failed/.test(overview.html)).toBe(true)
   gateway.answer(() => new Response(null, { status: 204 }))
   expect((await second.post('/otp/send', { phone: freshPhone() })).status).toBe(200)
@@ -78,7 +77,7 @@ test('two servers send an alert once while a budget rejects messages, and when i
   await first.post('/otp/send', { phone: '+37120000001' })
   await pass(21)
   expect(states()).toEqual(['budget.threshold 100', 'budget.exhausted lasting', 'budget.exhausted lasting'])
-  const overview = await (await new Visitor(first).enter()).get('/admin')
+  const overview = await (await signedIn(first)).get('/admin')
   expect(/To send more before, lift the budget\./.test(overview.html)).toBe(true)
   await budget('server', '5', { alertAt: '100' })
   await pass(30)

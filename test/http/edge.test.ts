@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { addAccount } from '../support/accounts.ts'
 import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
 import { rawRequest } from '../support/raw-http.ts'
 import { createBrokenApp, expectError, freshPhone } from '../support/rows.ts'
@@ -6,7 +7,6 @@ import { createBrokenApp, expectError, freshPhone } from '../support/rows.ts'
 // Behavior that depends on a request's path, Host name and listening address, and the headers of every
 // response.
 
-const passwordHash = await Bun.password.hash('a password of the console')
 const token = 'a-token-of-the-outbox'
 
 describe('a path over a socket', () => {
@@ -14,7 +14,8 @@ describe('a path over a socket', () => {
   let url: URL
 
   beforeAll(async () => {
-    app = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash, PORT: '0' })
+    app = await createTestApp({ PORT: '0' })
+    await addAccount(app, 'ana@example.com', 'owner')
     url = app.app.listen()
   })
   afterAll(() => app.close())
@@ -83,11 +84,11 @@ describe('the Host name of /outbox and /admin (D29)', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await createTestApp({
-      ADMIN_PASSWORD_HASH: passwordHash,
       PUBLIC_URL: 'https://otp.example.com:8443/base',
       HOST: 'Host.internal',
       OUTBOX_TOKEN: token,
     })
+    await addAccount(app, 'ana@example.com', 'owner')
   })
   afterAll(() => app.close())
   const get = (path: string, host: string, method = 'GET') =>
@@ -174,7 +175,8 @@ describe('the Host name of /outbox and /admin (D29)', () => {
   let local: TestApp | undefined
   afterAll(() => local?.close())
   async function listening(): Promise<URL> {
-    local = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash, PORT: '0' })
+    local = await createTestApp({ PORT: '0' })
+    await addAccount(local, 'ana@example.com', 'owner')
     return local.app.listen()
   }
 })

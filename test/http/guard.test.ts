@@ -9,7 +9,7 @@ import {
   setGuardPrefix,
 } from '../../src/domain/operator/guard.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { passwordHash, Visitor } from '../support/console.ts'
+import { signedIn } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
@@ -164,7 +164,7 @@ describe('mode record', () => {
 })
 
 describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (mode) => {
-  use({ GUARD: mode, ADMIN_PASSWORD_HASH: passwordHash })
+  use({ GUARD: mode })
 
   test('has its prefix and app in the status and the console, whose button stops it', async () => {
     // Each prefix has fewer codes than the guard blocks it for.
@@ -183,7 +183,7 @@ describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (
         apps: [{ app: 'shop', brand: 'acme', codes: 21 }],
       },
     ])
-    const visitor = await new Visitor(app).enter()
+    const visitor = await signedIn(app)
     expect((await visitor.get('/admin')).html).toContain('to Uzbekistan (+9989371…)')
     const page = await visitor.get('/admin/guard')
     for (const shown of ['+998 9371…', '/admin/apps/scope?app=shop', isSent ? 'still sent' : 'Denied calls'])
@@ -206,12 +206,12 @@ describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (
 })
 
 describe('the console', () => {
-  use({ GUARD: 'deny', SMS_COUNTRIES: 'LV,DE', ADMIN_PASSWORD_HASH: passwordHash })
+  use({ GUARD: 'deny', SMS_COUNTRIES: 'LV,DE' })
 
   test('shows a blocked prefix, and allows it', async () => {
     const denied = (await pump('+3712255', 6)).at(-1)
     await statusIn('deny', 1)
-    const visitor = await new Visitor(app).enter()
+    const visitor = await signedIn(app)
     const overview = await visitor.get('/admin')
     expect(overview.html).toContain('The SMS pumping guard blocks 1 prefix of Latvia.')
     const { html } = await visitor.get('/admin/guard')
@@ -233,7 +233,7 @@ describe('the console', () => {
   })
 
   test('explains a wrong entry', async () => {
-    const visitor = await new Visitor(app).enter()
+    const visitor = await signedIn(app)
     await visitor.get('/admin/guard')
     const wrong = { prefix: 'Latvia', action: 'block', duration: '' }
     const refused = await visitor.post('/admin/guard', wrong)

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { LiveStreams } from '../../src/adapters/console/live.ts'
+import { addAccount } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { passwordHash, Visitor } from '../support/console.ts'
+import { signedIn, Visitor } from '../support/console.ts'
 
 // The server-sent events of the console, from a real server whose clock the tests move.
 
@@ -10,9 +11,9 @@ let url: URL
 let visitor: Visitor
 
 beforeEach(async () => {
-  app = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash, PORT: '0' })
+  app = await createTestApp({ PORT: '0' })
   url = app.app.listen()
-  visitor = await new Visitor(app).enter()
+  visitor = await signedIn(app)
 })
 
 afterEach(() => app.close())
@@ -131,6 +132,7 @@ test('twelve viewers of a busy server take turns, so that it renders at most fou
 })
 
 test('without a session there is no stream, and a stream does not extend its session', async () => {
+  await addAccount(app, 'ana@example.com', 'owner')
   const { response } = await watch(new Visitor(app))
   expect([response.status, response.headers.get('location')]).toEqual([303, '/admin/login'])
   for (let minutes = 0; minutes < 30; minutes += 10) {
@@ -144,7 +146,7 @@ test('without a session there is no stream, and a stream does not extend its ses
 })
 
 test('a stream ends when its session is revoked or expires', async () => {
-  const other = await new Visitor(app).enter()
+  const other = await signedIn(app)
   const viewers = [await watch(), await watch(other)]
   await other.post('/admin/logout')
   app.advance(10)
@@ -173,7 +175,7 @@ test('there are at most four streams of a session, and 30 in all; a closed one f
   await allClosed()
 
   for (let sessions = 0; sessions < 8; sessions++) {
-    const by = await new Visitor(app).enter()
+    const by = await signedIn(app)
     for (let streams = 0; streams < 4 && app.app.live.size < 30; streams++) await watch(by)
   }
   const last = await watch()

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { passwordHash, Visitor } from '../support/console.ts'
+import { signedIn, Visitor } from '../support/console.ts'
 import { migratedTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startSmtp } from '../support/smtp.ts'
@@ -26,7 +26,6 @@ afterEach(async () => {
 const started = () =>
   createTestApp({
     ...database.env,
-    ADMIN_PASSWORD_HASH: passwordHash,
     SMTP_URL: smtp.url,
     MAIL_FROM: 'otpost@example.com',
     PUBLIC_URL: 'https://otp.example.com',
@@ -133,7 +132,7 @@ describe('a decision in the console', () => {
     await alerted()
     visitor = new Visitor(api)
     await visitor.get('/admin/login')
-    await visitor.enter()
+    await signedIn(api, visitor)
   })
 
   /** The fields of a form as the page shows them. */
@@ -262,10 +261,10 @@ describe('a decision in the console', () => {
   })
 
   test('says that an e-mail does not reach the requester if no mail server is configured', async () => {
-    const app = await createTestApp({ ...database.env, ADMIN_PASSWORD_HASH: passwordHash })
+    const app = await createTestApp({ ...database.env })
     visitor = new Visitor(app)
     await visitor.get('/admin/login')
-    await visitor.enter()
+    await signedIn(app, visitor)
     const form = await shown('approve')
     expect(form.mail).toBeUndefined()
     expect((await visitor.get(path())).html).toContain('does not reach the requester')

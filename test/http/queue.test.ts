@@ -5,7 +5,7 @@ import type { Outcome } from '../../src/domain/ground/providers.ts'
 import type { ListedJob } from '../../src/domain/notify/queue.ts'
 import { listJobs, retryJobs } from '../../src/domain/operator/queue.ts'
 import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
-import { passwordHash, Visitor } from '../support/console.ts'
+import { signedIn } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
 import { accepted, policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
@@ -500,11 +500,11 @@ describe('an operator', () => {
   })
 
   test('cancels queued jobs in the console, and sees them there', async () => {
-    await start({ ADMIN_PASSWORD_HASH: passwordHash })
+    await start({})
     gateway.answer(() => temporary)
     const answer = await notifyLater()
     await jobsOf(answer)
-    const visitor = await new Visitor(app).enter()
+    const visitor = await signedIn(app)
     expect((await visitor.get('/admin/queue')).html).toContain('HTTP 503')
     expect((await visitor.get(`/admin/deliveries/${answer.body.requestId}`)).html).toContain(
       'queued after 1 try',

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { providerPath } from '../../src/domain/delivery/delivery-reports.ts'
 import { type Answer, createTestApp } from '../support/app.ts'
-import { passwordHash, Visitor } from '../support/console.ts'
+import { signedIn } from '../support/console.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
 import { freshPhone } from '../support/rows.ts'
 
@@ -92,7 +92,6 @@ test.each(gateways)(
     const app = await createTestApp({
       ...gateway.env,
       PUBLIC_URL: publicUrl,
-      ADMIN_PASSWORD_HASH: passwordHash,
     })
     const send = async (status: 'delivered' | 'failed', times: number, brandId = 'acme') => {
       for (let done = 0; done < times; done++) {
@@ -102,7 +101,7 @@ test.each(gateways)(
     }
     const warning = async () => {
       // A session ends within the days between.
-      const { html } = await (await new Visitor(app).enter()).get('/admin')
+      const { html } = await (await signedIn(app)).get('/admin')
       return /<li class="bad">Carriers.*?<\/li>/.exec(html)?.[0]
     }
     try {
@@ -141,7 +140,6 @@ test.each(gateways)(
     const app = await createTestApp({
       ...gateway.env,
       PUBLIC_URL: publicUrl,
-      ADMIN_PASSWORD_HASH: passwordHash,
       METRICS_TOKEN: 'token-of-the-scraper',
       PROVIDER_TIMEOUT_MS: '500',
     })
@@ -151,7 +149,7 @@ test.each(gateways)(
       return (await app.post('/otp/send', { phone: freshPhone() })).status
     }
     const shown = async () => {
-      const { html } = await (await new Visitor(app).enter()).get('/admin')
+      const { html } = await (await signedIn(app)).get('/admin')
       return [...html.matchAll(/<li class="bad">(\w+ delivered [^<]*)/g)].map(([, text]) => text?.trim())
     }
     try {

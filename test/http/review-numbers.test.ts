@@ -9,7 +9,7 @@ import {
   removeReviewNumber,
 } from '../../src/domain/operator/review-numbers.ts'
 import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
-import { passwordHash, Visitor } from '../support/console.ts'
+import { signedIn } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
@@ -20,7 +20,6 @@ let app: TestApp
 
 beforeEach(async () => {
   app = await createTestApp({
-    ADMIN_PASSWORD_HASH: passwordHash,
     FAILURE_BUDGET_PER_DAY: '5',
     GUARD: 'deny',
     SMS_COUNTRIES: 'US',
@@ -298,7 +297,7 @@ describe('operators', () => {
   })
 
   test('add and remove a number in the console, which has a banner meanwhile', async () => {
-    const visitor = await new Visitor(app).enter()
+    const visitor = await signedIn(app)
     const page = '/admin/review-numbers'
     expect((await visitor.get('/admin')).html).not.toContain(`href="${page}"`)
     await visitor.get(page)

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { version } from '../../src/version.ts'
+import { addAccount } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 
 const html = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } }
 const hrefs = (page: string) => [...page.matchAll(/<a href="([^"]*)"/g)].map(([, href]) => href)
-const passwordHash = await Bun.password.hash('a password of the console')
 
 describe('GET /', () => {
   let app: TestApp
@@ -13,7 +13,8 @@ describe('GET /', () => {
 
   beforeAll(async () => {
     app = await createTestApp()
-    open = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash })
+    open = await createTestApp()
+    await addAccount(open, 'ana@example.com', 'owner')
     production = await createTestApp({
       SMS_PLAIN: 'discard',
       SMS_TEMPLATE: 'discard',

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { migrations } from '../../drizzle/postgres/migrations.ts'
 import { type Answer, credentials, otherThan } from '../support/app.ts'
-import { password, passwordHash } from '../support/console.ts'
 import { randomNumbers } from '../support/history.ts'
 import { queryOnce } from '../support/postgres.ts'
 import { held } from '../support/receiver.ts'
@@ -43,7 +42,6 @@ describe.skipIf(withoutSceneServer !== undefined)('nodes on one PostgreSQL', () 
     trace = await openScene(postgres, {
       isEmpty: true,
       env: {
-        ADMIN_PASSWORD_HASH: passwordHash,
         // No node is away here; longer time-outs suit a busy machine.
         DATABASE_CONNECT_TIMEOUT_MS: '30000',
         DATABASE_STATEMENT_TIMEOUT_MS: '30000',
@@ -352,7 +350,8 @@ describe.skipIf(withoutSceneServer !== undefined)('nodes on one PostgreSQL', () 
       headers: { 'sec-fetch-site': 'same-origin', cookie },
       body: new URLSearchParams(fields),
     })
-    const entered = await ask(one, '/admin/login', form({ password }))
+    const [, token = ''] = (await command('admin', 'link')).split('#')
+    const entered = await ask(one, '/admin/link', form({ token }))
     expect(entered.status).toBe(303)
     const cookie = entered.headers.getSetCookie()[0]?.split(';')[0] ?? ''
     const headers = { cookie }
@@ -360,7 +359,7 @@ describe.skipIf(withoutSceneServer !== undefined)('nodes on one PostgreSQL', () 
     expect(page.status).toBe(200)
     const csrf = /name="csrf" value="([^"]*)"/.exec(await page.text())?.[1] ?? ''
     expect((await ask(three, '/admin/logout', form({ csrf }, cookie))).status).toBe(303)
-    for (const node of present()) expect((await ask(node, '/admin', { headers })).status).toBe(303)
+    for (const node of present()) expect((await ask(node, '/admin', { headers })).status).toBe(401)
   })
 
   test('stop cleanly', async () => {

@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core'
 import { readStoreConfig } from '../../src/config/store.ts'
 import { type Context, openContext } from '../../src/context.ts'
+import { makeLink } from '../../src/domain/accounts/sessions.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
-import { password, passwordHash } from './console.ts'
+import { password } from './console.ts'
 import { openTestDatabase } from './database.ts'
 import { tester } from './operator.ts'
 import { otpost, startServer } from './server.ts'
@@ -35,7 +36,7 @@ export async function startConsole({ env = {}, prepare }: ConsoleScene = {}) {
     })
     await prepare?.(context)
   })
-  const server = await startServer({ ADMIN_PASSWORD_HASH: passwordHash, ...own })
+  const server = await startServer(own)
   return {
     ...server,
     change,
@@ -62,13 +63,19 @@ export async function startConsole({ env = {}, prepare }: ConsoleScene = {}) {
 
 export type ConsoleServer = Awaited<ReturnType<typeof startConsole>>
 
-/** Signs in at the form that the page shows. */
-export async function signIn(page: Page): Promise<void> {
-  await page.getByLabel('Password').fill(password)
-  await page.keyboard.press('Enter')
+/** Signs in by a link, without the script of its page. */
+export async function signIn(page: Page, server: ConsoleServer): Promise<void> {
+  let token = ''
+  await server.change(async (context) => {
+    token = await makeLink(context, tester)
+  })
+  const body = new URLSearchParams({ token })
+  const { headers } = await server.request('POST', '/admin/link', { body, redirect: 'manual' })
+  const [cookie = ''] = headers.getSetCookie()
+  const [name = '', value = ''] = cookie.split(/[=;]/)
+  await page.context().addCookies([{ name, value, url: String(server.page) }])
+  await page.goto(String(server.page))
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-  // Until its styles are there, what is to be clicked may move.
-  await page.waitForLoadState()
 }
 
 /** Signs in to an account that has an authenticator app. */

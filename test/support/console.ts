@@ -1,6 +1,9 @@
+import type { Context } from '../../src/context.ts'
+import { makeLink } from '../../src/domain/accounts/sessions.ts'
 import type { TestApp } from './app.ts'
+import { tester } from './operator.ts'
 
-/** A password of the console, and a hash of it that costs little: tests ask for many. */
+/** A password of an account, and a hash of it that costs little: tests ask for many. */
 export const password = 'correct horse battery staple'
 export const passwordHash = Bun.password.hashSync(password, {
   algorithm: 'argon2id',
@@ -58,14 +61,6 @@ export class Visitor {
     })
   }
 
-  /** Signs in, and looks at the overview. */
-  async enter(): Promise<this> {
-    const entered = await this.post('/admin/login', { password })
-    if (entered.status !== 303) throw new Error(`not let in: ${entered.status}`)
-    await this.get('/admin')
-    return this
-  }
-
   private async ask(method: string, path: string, init: RequestInit = {}): Promise<Seen> {
     const cookie = Array.from(this.cookies, ([name, value]) => `${name}=${value}`).join('; ')
     const answer = await this.app.request(method, path, {
@@ -95,4 +90,16 @@ function namesIn(page: string, action: string): ReadonlySet<string> {
   return new Set(
     own.flatMap((form) => Array.from(form.matchAll(/ name="([^"]*)"/g), ([, name = '']) => name)),
   )
+}
+
+type Console = Pick<TestApp, 'request'> & {
+  readonly app: { readonly context: Pick<Context, 'sessions' | 'consoleSecrets' | 'now'> }
+}
+
+/** Signs in by a link of `otpost admin link`, and looks at the overview. */
+export async function signedIn(console: Console, visitor = new Visitor(console)): Promise<Visitor> {
+  const entered = await visitor.post('/admin/link', { token: await makeLink(console.app.context, tester) })
+  if (entered.status !== 303) throw new Error(`not let in: ${entered.status}`)
+  await visitor.get('/admin')
+  return visitor
 }

@@ -88,13 +88,14 @@ export function isFromElsewhere({ headers }: Request, publicUrl: string | undefi
   return !(URL.canParse(origin) && own.includes(new URL(origin).host))
 }
 
-/** `device`: marks the browser as known. */
+/** `device`: marks the browser as known. Undefined: it signed in without an account. */
 export function signedInCookies(
   publicUrl: string | undefined,
   token: string,
-  device: string,
+  device: string | undefined,
 ): readonly string[] {
-  return [cookie(publicUrl, 'session', token), cookie(publicUrl, 'device', device, deviceSeconds)]
+  const session = cookie(publicUrl, 'session', token)
+  return device === undefined ? [session] : [session, cookie(publicUrl, 'device', device, deviceSeconds)]
 }
 
 const deviceSeconds = 180 * 86_400

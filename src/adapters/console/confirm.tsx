@@ -2,12 +2,12 @@
 
 import { Card, consolePage, Form, PasskeyForm, Problem } from './components.tsx'
 import type { PageContext } from './page-context.ts'
-import { CodeForms, UserName } from './sessions/page.tsx'
+import { CodeForms } from './sessions/page.tsx'
 
 export interface ConfirmModel {
   readonly action: string
   readonly fields: readonly (readonly [name: string, value: string])[]
-  readonly by: 'code' | 'password' | 'link' | null
+  readonly by: 'code' | 'link' | null
   /** The options of the browser's call, in JSON. */
   readonly passkey: string | null
   readonly problem: string | null
@@ -43,38 +43,23 @@ export function confirmPage(
           )}
         </CodeForms>
       )}
-      {(by === 'password' || by === 'link') && (
+      {by === 'link' && (
         <Form action={action} fields={fields} submit="Confirm">
-          {by === 'password' ? (
-            <div class="field">
-              <UserName value="operator" />
-              <label for="confirm-password">Password</label>
-              <input
-                id="confirm-password"
-                name="confirm-password"
-                type="password"
-                autocomplete="current-password"
-                required
-                data-focus
-              />
-            </div>
-          ) : (
-            <div class="field">
-              <label for="confirm-link">New sign-in link</label>
-              <input
-                id="confirm-link"
-                name="confirm-link"
-                type="password"
-                autocomplete="off"
-                required
-                aria-describedby="confirm-link-hint"
-                data-focus
-              />
-              <p class="hint" id="confirm-link-hint">
-                Run <code>otpost admin link</code> on the server, and paste the link that it prints.
-              </p>
-            </div>
-          )}
+          <div class="field">
+            <label for="confirm-link">New sign-in link</label>
+            <input
+              id="confirm-link"
+              name="confirm-link"
+              type="password"
+              autocomplete="off"
+              required
+              aria-describedby="confirm-link-hint"
+              data-focus
+            />
+            <p class="hint" id="confirm-link-hint">
+              Run <code>otpost admin link</code> on the server, and paste the link that it prints.
+            </p>
+          </div>
         </Form>
       )}
     </Card>,

@@ -27,9 +27,9 @@ export function createConfirmation(ports: LoginPorts, log: Log) {
     form: URLSearchParams,
   ): Promise<ConfirmModel | null> => {
     if (isConfirmed(visit.session, ports.now())) return null
-    const [code, passkey, password] = [given(form, 'code'), given(form, 'passkey'), given(form, 'password')]
+    const [code, passkey] = [given(form, 'code'), given(form, 'passkey')]
     const link = given(form, 'link').trim().replace(/^.*#/, '')
-    const proof = { code, passkey, password, link }
+    const proof = { code, passkey, link }
     const isGiven = Object.values(proof).some((value) => value !== '')
     const problem = isGiven ? await problemOf(visitor, visit, proof) : null
     return isGiven && problem === null ? null : model(url, visit, form, problem)
@@ -47,18 +47,13 @@ export function createConfirmation(ports: LoginPorts, log: Log) {
     }
   }
 
-  function model(
-    url: URL,
-    { account, session }: Visit,
-    form: URLSearchParams,
-    problem: string | null,
-  ): ConfirmModel {
+  function model(url: URL, { account }: Visit, form: URLSearchParams, problem: string | null): ConfirmModel {
     const passkeys = account?.passkeys ?? []
     const ofAccount = account?.totpSecret === null ? null : 'code'
     return {
       action: url.pathname,
       fields: [...form].filter(([name]) => name !== 'csrf' && !name.startsWith(prefix)),
-      by: account ? ofAccount : session.by === 'password' ? 'password' : 'link',
+      by: account ? ofAccount : 'link',
       passkey: passkeys.length === 0 ? null : ports.passkeys.forUse(newChallenge(ports, 'confirm'), passkeys),
       problem,
     }

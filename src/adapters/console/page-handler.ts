@@ -249,7 +249,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
 
   /** Whether anyone can sign in at the form. */
   async function hasLogin(): Promise<boolean> {
-    return ports.passwordHash !== undefined || (await ports.sessions.accounts()).some(isSetUp)
+    return (await ports.sessions.accounts()).some(isSetUp)
   }
 
   function broken(request: Request, error: unknown, pageContext: PageContext | null = null): Response {

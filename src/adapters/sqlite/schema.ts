@@ -609,7 +609,7 @@ export const consoleSessions = sqliteTable('console_sessions', {
   lastSeenAt: integer('last_seen_at').notNull(),
   expiresAt: integer('expires_at').notNull(),
   by: text({ enum: ['password', 'link', 'passkey'] }).notNull(),
-  /** Null: `otpost admin link`, or the shared password. */
+  /** Null: `otpost admin link`. */
   operatorId: text('operator_id'),
   /** Of the last password, code, passkey or link. */
   confirmedAt: integer('confirmed_at').notNull(),

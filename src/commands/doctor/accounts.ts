@@ -9,7 +9,7 @@ import { type Finding, found, ok, warn } from './finding.ts'
 export function accountFindings(
   accounts: readonly AccountFacts[],
   secretKeys: SecretKeys | undefined,
-  { publicUrl, port, adminPasswordHash }: Pick<Config, 'publicUrl' | 'port' | 'adminPasswordHash'>,
+  { publicUrl, port }: Pick<Config, 'publicUrl' | 'port'>,
   now: number,
 ): readonly Finding[] {
   if (accounts.length === 0) return []
@@ -26,13 +26,6 @@ export function accountFindings(
   const previous = named((account) => keyOf(account) === 'previous')
   const rp = relyingParty(publicUrl, port)
   return found(
-    adminPasswordHash !== undefined &&
-      accounts.some(({ role, isSetUp }) => role === 'owner' && isSetUp) &&
-      warn(
-        'ADMIN_PASSWORD_HASH',
-        'An owner has an account, so the shared password no longer signs in.',
-        'Remove ADMIN_PASSWORD_HASH from the settings.',
-      ),
     expired.length > 0 &&
       warn(
         'accounts',

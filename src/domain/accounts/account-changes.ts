@@ -136,7 +136,7 @@ function sessionsOf({ sessions }: ConsoleState, { id }: Account, except?: Consol
 }
 
 /** A person who changes their own account. */
-export interface OwnPorts extends AccountPorts, Pick<LoginPorts, 'passkeys' | 'passwordHash'> {
+export interface OwnPorts extends AccountPorts, Pick<LoginPorts, 'passkeys'> {
   readonly session: ConsoleSession
   readonly account: Account
 }

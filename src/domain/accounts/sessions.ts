@@ -9,7 +9,6 @@ import {
   consoleLogins,
   type Grant,
   knownBrowserLogins,
-  type Subject,
 } from '../limits/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -20,9 +19,9 @@ export interface ConsoleSession {
   readonly startedAt: EpochMs
   readonly lastSeenAt: EpochMs
   readonly expiresAt: EpochMs
-  /** A password with its second factor, if the session has an account. */
+  /** `password`: with its second factor. */
   readonly by: 'password' | 'link' | 'passkey'
-  /** Null: by `otpost admin link`, or by the shared password. */
+  /** Null: by `otpost admin link`. */
   readonly operatorId: string | null
   /** Of the last password, code, passkey or link. */
   readonly confirmedAt: EpochMs
@@ -146,8 +145,6 @@ export interface Passkeys {
 export interface ConsolePorts {
   readonly sessions: ConsoleStore
   readonly consoleSecrets: ConsoleSecrets
-  /** Of the shared password, which is accepted until an owner has an account. */
-  readonly passwordHash: string | undefined
   readonly now: Clock
 }
 
@@ -165,7 +162,7 @@ export function sessionActor(
 }
 
 export async function makeLink(
-  { sessions, consoleSecrets, now }: Omit<ConsolePorts, 'passwordHash'>,
+  { sessions, consoleSecrets, now }: ConsolePorts,
   actor: Actor,
 ): Promise<string> {
   const { token, sha256 } = consoleSecrets.newToken()
@@ -192,11 +189,6 @@ export interface Visitor {
   readonly known: string | undefined
 }
 
-/** Whether the owners' accounts replace the shared password. */
-export function hasAccounts(accounts: readonly Account[]): boolean {
-  return accounts.some((account) => account.role === 'owner' && isSetUp(account))
-}
-
 /**
  * Returns undefined if the link is used, expired or unknown. An active link is always accepted.
  * @throws Failure rate_limited
@@ -217,34 +209,28 @@ export async function enterByLink(
 }
 
 /**
- * @param email empty for the shared password
- * @returns the token of a session, or the account whose second factor is next; undefined if either is wrong
+ * The first step of a sign-in by password.
+ * @returns the proof for the second step; undefined if e-mail address or password are wrong
  * @throws Failure rate_limited
  */
 export async function enterByPassword(
   ports: LoginPorts,
   visitor: Visitor,
   { email, password }: { readonly email: string; readonly password: string },
-): Promise<Entered | { readonly next: string } | undefined> {
+): Promise<string | undefined> {
   const accounts = await ports.sessions.accounts()
   const account = accounts.find((each) => each.email === email && isSetUp(each))
-  const isShared = !hasAccounts(accounts) && email === ''
-  const hash = account ? (account.passwordHash ?? undefined) : isShared ? ports.passwordHash : undefined
+  const hash = account?.passwordHash ?? undefined
   const person = account ?? { id: email, email }
   // An unknown person's answer must not come earlier or later than a known one's.
   const standIn = accounts.find(({ passwordHash }) => passwordHash !== null)?.passwordHash ?? undefined
   const grants = await checkPassword(ports, visitor, person, password, { hash, standIn })
-  if (!grants || !hash) {
+  if (!account || !grants || !hash) {
     // Nothing waits for it, so the answer takes as long as for an unknown account.
     if (account) void ports.sessions.noteFailedSignIn(account.id).catch(() => undefined)
     return undefined
   }
-  if (account) {
-    const { id } = account
-    return { next: ports.consoleSecrets.sign(`code ${hash}`, `${id} ${ports.now() + signInMs}`) }
-  }
-  await forgive(ports, grants)
-  return begin(ports, visitor, 'password', {}, () => ({ account: undefined }))
+  return ports.consoleSecrets.sign(`code ${hash}`, `${account.id} ${ports.now() + signInMs}`)
 }
 
 /**
@@ -366,9 +352,6 @@ function withUse({ accounts }: ConsoleState, used: Passkey): Account | undefined
 /** At the sign-in form. Without an account, the ID is the e-mail address. */
 type Person = Pick<Account, 'id' | 'email'>
 
-/** Of the shared password. */
-const administrator: Person = { id: '', email: '' }
-
 /** A known browser has its own limit, so that other clients cannot lock it out. The first grant is the sender's. */
 async function claimLogin(
   ports: LoginPorts,
@@ -377,8 +360,7 @@ async function claimLogin(
 ): Promise<readonly Grant[]> {
   const { context, known } = visitor
   if (isKnown(ports, known, id)) return claim(ports, context, [claimOfBrowser(ports, known)])
-  const subject: Subject = email === '' ? ['console'] : ports.secrets.subjects('operator', email)
-  const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(subject)
+  const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(ports.secrets.subjects('operator', email))
   const ofSenders = byNetwork(ports.secrets, context.clientIp, ofSender)
   const claims = [...ofSenders, ofAllHourly]
   const decision = await ports.store.admit(claims.map(stored), ports.now())
@@ -432,23 +414,20 @@ async function forgive({ store, now }: LoginPorts, [own]: readonly Grant[]): Pro
   if (own) await store.reschedule(own, 0, now())
 }
 
-/** The cookie of a browser that signed in, for its account or for the present shared password. */
+/** The cookie of a browser that signed in to this account. */
 export function newKnownBrowser(ports: ConsolePorts, accountId: string): string {
-  return ports.consoleSecrets.sign(knownPurpose(ports, accountId), ports.consoleSecrets.newId())
+  return ports.consoleSecrets.sign(knownPurpose(accountId), ports.consoleSecrets.newId())
 }
 
 function isKnown(ports: ConsolePorts, known: string | undefined, accountId: string): known is string {
-  return (
-    known !== undefined &&
-    ports.consoleSecrets.signedText(knownPurpose(ports, accountId), known) !== undefined
-  )
+  return known !== undefined && ports.consoleSecrets.signedText(knownPurpose(accountId), known) !== undefined
 }
 
-function knownPurpose({ passwordHash }: ConsolePorts, accountId: string): string {
-  return `browser ${accountId || passwordHash}`
+function knownPurpose(accountId: string): string {
+  return `browser ${accountId}`
 }
 
-/** In UTF-16 units. `otpost admin password` accepts 256 characters, which fit in any Unicode form. */
+/** In UTF-16 units. A new password has at most 256 characters, which fit in any Unicode form. */
 const maxPasswordLength = 2048
 
 /** A new session, and the account as it was before. */
@@ -474,9 +453,8 @@ async function begin(
     const decision = decide(state, now)
     if (!decision) return { entered: undefined, entry: null }
     const { account, usesLink = false } = decision
-    const { link, password } = storedTokens(ports, token)
     const session: ConsoleSession = {
-      tokenSha256: by === 'password' && !account ? password : link,
+      tokenSha256: ports.consoleSecrets.sha256(token),
       startedAt: now,
       lastSeenAt: now,
       expiresAt: now + idleMs,
@@ -504,15 +482,9 @@ async function begin(
   return entered
 }
 
-/** A session of the shared password ends when that changes, since its stored hash includes the password's. */
-function storedTokens({ consoleSecrets, passwordHash }: ConsolePorts, token: string) {
-  const { sha256 } = consoleSecrets
-  return { link: sha256(token), password: sha256(`${token} ${passwordHash}`) }
-}
-
 export interface CurrentSession {
   readonly session: ConsoleSession
-  /** Undefined: of `otpost admin link`, or of the shared password. */
+  /** Undefined: of `otpost admin link`. */
   readonly account: Account | undefined
 }
 
@@ -530,13 +502,10 @@ export async function currentSession(
   if (token === undefined) return undefined
   const { sessions } = ports
   const now = ports.now()
-  const { link, password } = storedTokens(ports, token)
-  const session = (await sessions.find(link, now)) ?? (await sessions.find(password, now))
+  const session = await sessions.find(ports.consoleSecrets.sha256(token), now)
   if (!session) return undefined
-  const accounts = await sessions.accounts()
-  const account = accounts.find(({ id }) => id === session.operatorId)
-  const isShared = session.operatorId === null && session.by === 'password'
-  if (isShared ? hasAccounts(accounts) : session.operatorId !== null && !account) return undefined
+  const account = (await sessions.accounts()).find(({ id }) => id === session.operatorId)
+  if (session.operatorId !== null && !account) return undefined
   if (isUse && now - session.lastSeenAt >= seenMs) {
     const endsAt = Math.min(now + idleMs, session.startedAt + sessionMs)
     // The console stays readable while the database is read-only.
@@ -571,8 +540,6 @@ export interface Confirmation {
   /** Of an authenticator app, or a recovery code. */
   readonly code: string
   readonly passkey: string
-  /** The shared one. */
-  readonly password: string
   /** The token of a new sign-in link. */
   readonly link: string
 }
@@ -585,7 +552,7 @@ export async function confirm(
   ports: LoginPorts,
   visitor: Visitor,
   { session, account }: CurrentSession,
-  { code, passkey, password, link }: Confirmation,
+  { code, passkey, link }: Confirmation,
 ): Promise<boolean> {
   const now = ports.now()
   const save = async (
@@ -617,14 +584,6 @@ export async function confirm(
     })
     if (isDone) await forgive(ports, grants)
     return isDone
-  }
-  if (session.by === 'password') {
-    const grants = await checkPassword(ports, visitor, administrator, password, {
-      hash: ports.passwordHash,
-    })
-    if (!grants) return false
-    await forgive(ports, grants)
-    return save({}, () => ({}))
   }
   const isDone = await save({ linkSha256: ports.consoleSecrets.sha256(link) }, (state) =>
     state.link?.operatorId === null ? { usesLink: true } : undefined,
@@ -663,7 +622,7 @@ export async function endSession(
 
 /** @returns how many there were */
 export async function endAllSessions(
-  { sessions, now }: Omit<ConsolePorts, 'passwordHash'>,
+  { sessions, now }: Pick<ConsolePorts, 'sessions' | 'now'>,
   actor: Actor,
 ): Promise<number> {
   const at = now()

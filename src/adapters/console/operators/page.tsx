@@ -42,12 +42,7 @@ export function operatorsPage(
             { title: 'Actions', align: 'end', isQuiet: true },
           ]}
           rows={accounts.map((account) => accountCells(account, account.email === pageContext.person.email))}
-          empty={
-            <Empty title="No accounts yet">
-              Invite yourself as the first owner. `ADMIN_PASSWORD_HASH` signs in only until an owner has set
-              up an account.
-            </Empty>
-          }
+          empty={<Empty title="No accounts yet">Invite yourself as the first owner.</Empty>}
         />
       </Card>
       <Card

@@ -4,9 +4,6 @@ import { rich } from '../../pages/components.tsx'
 import { PasskeyForm, Problem, signedOutPage } from '../components.tsx'
 
 export interface LoginModel {
-  /** Whether someone can sign in with an e-mail address. */
-  readonly hasAccounts: boolean
-  readonly hasShared: boolean
   /** The options of the browser's call, in JSON. */
   readonly passkey: string | null
   readonly email: string
@@ -19,7 +16,7 @@ export interface CodeModel {
   readonly problem: string | null
 }
 
-export function loginPage({ hasAccounts, hasShared, passkey, email, problem }: LoginModel): string {
+export function loginPage({ passkey, email, problem }: LoginModel): string {
   return signedOutPage(
     'Sign in',
     <>
@@ -33,24 +30,19 @@ export function loginPage({ hasAccounts, hasShared, passkey, email, problem }: L
         />
       )}
       <form method="post" action="/admin/login" class="form">
-        {hasAccounts ? (
-          <div class="field">
-            <label for="email">E-mail address</label>
-            <input
-              id="email"
-              name="email"
-              type="email"
-              autocomplete="username"
-              maxLength={254}
-              required={!hasShared}
-              value={email}
-              data-focus={email === '' || undefined}
-            />
-            {hasShared && <p class="hint">Leave empty for the password of the server.</p>}
-          </div>
-        ) : (
-          <UserName value="operator" />
-        )}
+        <div class="field">
+          <label for="email">E-mail address</label>
+          <input
+            id="email"
+            name="email"
+            type="email"
+            autocomplete="username"
+            maxLength={254}
+            required
+            value={email}
+            data-focus={email === '' || undefined}
+          />
+        </div>
         <div class="field">
           <label for="password">Password</label>
           <input
@@ -60,7 +52,7 @@ export function loginPage({ hasAccounts, hasShared, passkey, email, problem }: L
             autocomplete="current-password"
             required
             aria-invalid={problem ? 'true' : undefined}
-            data-focus={!hasAccounts || email !== '' || undefined}
+            data-focus={email !== '' || undefined}
           />
           <button type="button" class="button plain small" aria-pressed="false" data-shows="password" hidden>
             Show password
@@ -71,8 +63,9 @@ export function loginPage({ hasAccounts, hasShared, passkey, email, problem }: L
         </button>
       </form>
       <p class="hint">
-        {hasAccounts ? 'Cannot sign in? Ask an owner to reset your sign-in. ' : 'No password? '}
-        {rich('`otpost admin link`, run on the server, prints a sign-in link that works once.')}
+        {rich(
+          'Cannot sign in? Ask an owner to reset your sign-in. `otpost admin link`, run on the server, prints a sign-in link that works once.',
+        )}
       </p>
     </>,
     passkey ? ['passkey.js'] : [],

@@ -1,4 +1,4 @@
-import { type Account, isSetUp } from '../../../domain/accounts/accounts.ts'
+import type { Account } from '../../../domain/accounts/accounts.ts'
 import {
   type ConsoleSession,
   type Entered,
@@ -7,7 +7,6 @@ import {
   enterByLink,
   enterByPasskey,
   enterByPassword,
-  hasAccounts,
   newChallenge,
   newKnownBrowser,
   sessionId,
@@ -42,20 +41,16 @@ export function sessionRoutes({
     if (await visitOf(ports, request, publicUrl)) return seeOther('/admin')
     return (await hasLogin()) ? login() : off(request)
   })
-  routes.post('/admin/login', async ({ request, body }) => {
-    if (!(await hasLogin())) return off(request)
+  routes.post('/admin/login', ({ request, body }) => {
     const form = body as URLSearchParams
     const email = field(form, 'email')
     const given = { email: contacts.email(email)?.identity ?? email, password: form.get('password') ?? '' }
     return signIn(request, 'password', {
       enter: async () => {
-        const result = await enterByPassword(ports, visitorOf(request), given)
-        return result && 'next' in result ? html(codePage({ next: result.next, problem: null })) : result
+        const next = await enterByPassword(ports, visitorOf(request), given)
+        return next === undefined ? undefined : html(codePage({ next, problem: null }))
       },
-      wrong: async () => {
-        const isAccount = (await ports.sessions.accounts()).some(isSetUp)
-        return login(isAccount ? 'Wrong e-mail address or password.' : 'Wrong password.', 401, email)
-      },
+      wrong: () => login('Wrong e-mail address or password.', 401, email),
       limited: (wait) => login(tooMany(wait), 429, email),
     })
   })
@@ -73,8 +68,7 @@ export function sessionRoutes({
       limited: (wait) => again(tooMany(wait), 429),
     })
   })
-  routes.post('/admin/login/passkey', async ({ request, body }) => {
-    if (!(await hasLogin())) return off(request)
+  routes.post('/admin/login/passkey', ({ request, body }) => {
     const response = field(body as URLSearchParams, 'passkey')
     return signIn(request, 'passkey', {
       enter: () => enterByPasskey(ports, visitorOf(request), response),
@@ -131,8 +125,6 @@ export function sessionRoutes({
     const accounts = await ports.sessions.accounts()
     const isPasskey = accounts.some(({ passkeys }) => passkeys.length > 0)
     const model = {
-      hasAccounts: accounts.some(isSetUp),
-      hasShared: ports.passwordHash !== undefined && !hasAccounts(accounts),
       passkey: isPasskey ? ports.passkeys.forUse(newChallenge(ports, 'sign-in')) : null,
       email,
       problem,
@@ -158,6 +150,7 @@ export function sessionRoutes({
       throw new Failure('forbidden', 'This form was sent by another site.')
     const context = contextOf(request)
     try {
+      if (by !== 'link' && !(await hasLogin())) return off(request)
       const entered = await enter()
       if (entered instanceof Response) {
         if (!entered.ok) note(context, 'console.sign-in-failed', { by })
@@ -169,6 +162,7 @@ export function sessionRoutes({
       if (previous) await endSession(ports, context, previous, sessionId(previous.session))
       return seeOther('/admin/entered', cookiesOf(entered))
     } catch (error) {
+      if (error instanceof Failure && error.kind === 'route_not_found') throw error
       if (!(error instanceof Failure) || error.kind !== 'rate_limited') return broken(request, error)
       note(context, 'console.sign-in-limited', { by })
       const answer = await limited(waitOf(error))
@@ -178,7 +172,7 @@ export function sessionRoutes({
   }
 
   function cookiesOf({ token, account }: Entered): readonly string[] {
-    const cookies = signedInCookies(publicUrl, token, newKnownBrowser(ports, account?.id ?? ''))
+    const cookies = signedInCookies(publicUrl, token, account && newKnownBrowser(ports, account.id))
     const warning = account && failedBefore(account)
     return warning
       ? [...cookies, flashCookie(ports, publicUrl, token, { tone: 'bad', text: warning })]
