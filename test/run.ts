@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { browserPath } from './support/browser.ts'
@@ -147,6 +147,16 @@ async function run(command: readonly string[], env: Readonly<Record<string, stri
   return code
 }
 
+/** A folder in memory, if there is one with 2 GiB of room: disks sync each commit, which takes half of the time of fast tests. */
+const memoryFolder: string | undefined = (() => {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm')
+    return bavail * bsize > 2 ** 31 ? '/dev/shm' : undefined
+  } catch {
+    return undefined
+  }
+})()
+
 /** Runs these test files, and adds what came of them to the totals. */
 async function runTests(
   title: string,
@@ -235,7 +245,11 @@ async function runOnGiven(url: string): Promise<void> {
 
 const { DATABASE_URL: given } = process.env
 const start = performance.now()
-if (names.includes('fast') || names.includes('all')) await runTests('fast tests', filesNamed('test'))
+if (names.includes('fast') || names.includes('all')) {
+  const place = mkdtempSync(join(memoryFolder ?? tmpdir(), 'otpost-fast-'))
+  await runTests('fast tests', filesNamed('test'), { TMPDIR: place })
+  rmSync(place, { recursive: true })
+}
 if (given?.startsWith('postgres') && chosen.join() === 'postgres') await runOnGiven(given)
 else if (chosen.length > 0) await runSystemLane()
 if (leftOut.size > 0) {

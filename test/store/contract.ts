@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { notSetUp } from '../../src/domain/accounts/account-changes.ts'
 import type { Account } from '../../src/domain/accounts/accounts.ts'
@@ -62,14 +62,19 @@ const start = Date.UTC(2026, 0, 1, 12)
 const clock = { now: start }
 const hashKey = (apiKey: string) => `hash of ${apiKey}`.padEnd(43, '.')
 
+/** Codes and limits, by an access path that is opened once and emptied for each test. */
+export interface OpenOtpStore {
+  readonly otps: OtpStore
+  empty(): Promise<unknown>
+  close(): Promise<void>
+}
+
 /** Only the tests of codes and limits, for an access path that the other ports do not use. */
-export function testOtpStore(name: string, open: () => { otps: OtpStore; close: () => Promise<void> }): void {
+export function testOtpStore(name: string, open: () => OpenOtpStore): void {
   describe(`codes and limits on ${name}`, () => {
-    let opened: ReturnType<typeof open>
-    beforeEach(() => {
-      opened = open()
-    })
-    afterEach(() => opened.close())
+    const opened = open()
+    beforeEach(() => opened.empty())
+    afterAll(() => opened.close())
 
     testLimits(() => opened.otps)
     testCodes(() => opened.otps)

@@ -34,6 +34,7 @@ function threaded() {
     threads,
     work,
     otps: work,
+    empty: () => work.write([{ sql: 'DELETE FROM codes_and_limits', params: [] }]),
     answered: () => answered,
     /** Errors of threads that ended unexpectedly. */
     problems,
