@@ -2,9 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { LiveStreams } from './adapters/console/live.ts'
 import type { HttpPorts } from './adapters/http/endpoint.ts'
 import { knownHosts } from './adapters/http/known-hosts.ts'
-import { listen } from './adapters/http/listen.ts'
+import { createListener } from './adapters/http/listen.ts'
 import { createHttp } from './adapters/http/server.ts'
-import { closeConnections, drain } from './adapters/http/shutdown.ts'
 import { startMetrics } from './adapters/metrics/index.ts'
 import type { Demo } from './adapters/outbox/page.tsx'
 import { createExpiryCleanup } from './adapters/store/expiry-cleanup.ts'
@@ -88,7 +87,8 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     isKnownHost: knownHosts([config.host], config.publicUrl),
   })
 
-  let url: URL
+  const longestMs = longestNotifyMs(config.providerTimeoutMs)
+  const listener = createListener(http, httpRequests, { ...config, longestMs }, stopping)
   const cleanup = createExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)
   const parts: readonly Part[] = [
     { stop: () => tracing?.close() },
@@ -100,16 +100,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     { stop: () => events.stop() },
     { stop: () => metrics?.stop() },
     { start: () => scraping.listener?.listen(config.reusePort), stop: () => scraping.listener?.stop() },
-    {
-      start() {
-        url = listen(http, config)
-      },
-      async finish() {
-        await closeConnections(http, httpRequests)
-        stopping.abort()
-        await drain(http, httpRequests, longestNotifyMs(config.providerTimeoutMs))
-      },
-    },
+    { start: () => listener.start(), finish: () => listener.finish() },
     { start: () => alerts.tick() },
     // It takes no job while requests end.
     { start: () => queue.tick(), finish: () => queue.stop() },
@@ -132,7 +123,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     /** @throws if a port is in use or not permitted */
     listen(): URL {
       startParts(parts)
-      return url
+      return listener.url
     },
 
     /** /health/ready answers `draining` for SHUTDOWN_DELAY_SECONDS, except after a fault. */

@@ -56,6 +56,47 @@ const timeout = 300_000
 /** Several times what authenticators send. */
 const maxResponseLength = 32_768
 
+const forNew: Passkeys['forNew'] = ({ id, email, passkeys }, challenge) => {
+  const options: PublicKeyCredentialCreationOptionsJSON = {
+    rp: { name: 'otpost' },
+    user: { id: encoded(id), name: email, displayName: email },
+    challenge: encoded(challenge),
+    pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+    timeout,
+    attestation: 'none',
+    authenticatorSelection: {
+      residentKey: 'required',
+      requireResidentKey: true,
+      userVerification: 'required',
+    },
+    excludeCredentials: passkeys.map(described),
+  }
+  return JSON.stringify(options)
+}
+
+const forUse: Passkeys['forUse'] = (challenge, allowed = []) => {
+  const options: PublicKeyCredentialRequestOptionsJSON = {
+    challenge: encoded(challenge),
+    timeout,
+    userVerification: 'required',
+    // Without any, the person chooses among those of the device.
+    allowCredentials: allowed.map(described),
+  }
+  return JSON.stringify(options)
+}
+
+const read: Passkeys['read'] = (response) => {
+  if (response.length > maxResponseLength) return undefined
+  try {
+    const { id: credentialId, response: signed } = JSON.parse(response)
+    const { challenge } = JSON.parse(decoded(signed.clientDataJSON))
+    if (!isBase64url(credentialId) || !isBase64url(challenge)) return undefined
+    return { credentialId, challenge: decoded(challenge) }
+  } catch {
+    return undefined
+  }
+}
+
 /** @param partiesOf where the console is open; the options leave out the ID, so browsers use the host name of the page */
 export function createPasskeys(partiesOf: () => readonly RelyingParty[]): Passkeys {
   /** The party whose page signed the response. @throws if there is none */
@@ -66,44 +107,9 @@ export function createPasskeys(partiesOf: () => readonly RelyingParty[]): Passke
     return party
   }
   return {
-    forNew: ({ id, email, passkeys }, challenge) => {
-      const options: PublicKeyCredentialCreationOptionsJSON = {
-        rp: { name: 'otpost' },
-        user: { id: encoded(id), name: email, displayName: email },
-        challenge: encoded(challenge),
-        pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
-        timeout,
-        attestation: 'none',
-        authenticatorSelection: {
-          residentKey: 'required',
-          requireResidentKey: true,
-          userVerification: 'required',
-        },
-        excludeCredentials: passkeys.map(described),
-      }
-      return JSON.stringify(options)
-    },
-    forUse: (challenge, allowed = []) => {
-      const options: PublicKeyCredentialRequestOptionsJSON = {
-        challenge: encoded(challenge),
-        timeout,
-        userVerification: 'required',
-        // Without any, the person chooses among those of the device.
-        allowCredentials: allowed.map(described),
-      }
-      return JSON.stringify(options)
-    },
-    read: (response) => {
-      if (response.length > maxResponseLength) return undefined
-      try {
-        const { id: credentialId, response: signed } = JSON.parse(response)
-        const { challenge } = JSON.parse(decoded(signed.clientDataJSON))
-        if (!isBase64url(credentialId) || !isBase64url(challenge)) return undefined
-        return { credentialId, challenge: decoded(challenge) }
-      } catch {
-        return undefined
-      }
-    },
+    forNew,
+    forUse,
+    read,
     checkNew: async (text, challenge) => {
       const { verifyRegistrationResponse, decodeAttestationObject } = await load()
       try {

@@ -1,19 +1,43 @@
 import type { AnyElysia } from 'elysia'
+import type { HttpRequests } from './http-request.ts'
+import { closeConnections, drain } from './shutdown.ts'
 
-/** @throws when the port is in use or not permitted */
-export function listen(
+interface ListenSettings {
+  readonly host: string
+  readonly port: number
+  readonly reusePort: boolean
+  /** The longest time that a delivery may take. */
+  readonly longestMs: number
+}
+
+/** @param stopping is aborted once no connection waits, and before the requests in progress are awaited */
+export function createListener(
   http: AnyElysia,
-  { host: hostname, port, reusePort }: { host: string; port: number; reusePort: boolean },
-): URL {
-  http.listen({
-    hostname,
-    port,
-    reusePort,
-    development: false,
-    idleTimeout: 30,
-    // Bun's limit would answer without a body; the body reader answers with an envelope.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-  })
-  if (!http.server) throw new Error('the server did not start')
-  return http.server.url
+  httpRequests: HttpRequests,
+  { host: hostname, port, reusePort, longestMs }: ListenSettings,
+  stopping: AbortController,
+) {
+  return {
+    /** @throws when the port is in use or not permitted */
+    start(): void {
+      http.listen({
+        hostname,
+        port,
+        reusePort,
+        development: false,
+        idleTimeout: 30,
+        // Bun's limit would answer without a body; the body reader answers with an envelope.
+        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      })
+    },
+    get url(): URL {
+      if (!http.server) throw new Error('the server did not start')
+      return http.server.url
+    },
+    async finish(): Promise<void> {
+      await closeConnections(http, httpRequests)
+      stopping.abort()
+      await drain(http, httpRequests, longestMs)
+    },
+  }
 }

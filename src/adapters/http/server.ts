@@ -4,12 +4,12 @@ import { Failure } from '../../domain/ground/failures.ts'
 import type { Log } from '../../domain/ground/ports.ts'
 import type { RequestContext } from '../../domain/request/request-context.ts'
 import type { RequestListener } from '../../domain/request/request-ended.ts'
+import { Answers } from './answers.ts'
 import { readBody, readForm } from './body.ts'
 import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
 import type { Endpoint, HttpPorts, ServerState } from './endpoint.ts'
 import { endpoints } from './endpoints/index.ts'
-import { answerHeaders, codeOf, type ErrorAnswer, errorAnswer, failureOf } from './errors.ts'
 import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
 import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
@@ -45,15 +45,14 @@ export interface RequestTracing {
 }
 
 /**
- * The HTTP API (spec 4, design 5): mounts the endpoints, and has what happens before and after each. Every answered
- * request ends in one `RequestEnded` for all listeners.
+ * The HTTP API (spec 4, design 5): mounts the endpoints, and has what happens before each.
  */
 export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   const { version, publicUrl, log, httpRequests, listeners, tracing, added, isStopping, isKnownHost } =
     settings
   const callbacks = publicUrl === undefined ? undefined : new Callbacks(ports, publicUrl, log)
-  const server: ServerState = { version, log, isStopping, endAnswered }
-  let answered: HttpRequest[] = []
+  const answers = new Answers(httpRequests, listeners)
+  const server: ServerState = { version, log, isStopping, endAnswered: answers.endAnswered }
 
   const app = new Elysia({ strictPath: true, normalize: false }).onRequest(({ request }) => {
     const peer = app.server?.requestIP(request)?.address
@@ -75,14 +74,14 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       return received(context, callbacks.read(path, request, context.requestId))
     })
     .onBeforeHandle({ as: 'global' }, ({ request, set }) => {
-      Object.assign(set.headers, headersOf(httpRequests.of(request)))
+      Object.assign(set.headers, answers.headersOf(httpRequests.of(request)))
     })
     .onError({ as: 'global' }, ({ code, error, request, set }) => {
       const context = httpRequests.of(request)
       const failure = code === 'NOT_FOUND' ? known.failure(request, set.headers) : error
-      const { status, headers, envelope } = failed(context, failure)
+      const { status, headers, envelope } = answers.failed(context, failure)
       set.status = status
-      Object.assign(set.headers, headersOf(context), headers)
+      Object.assign(set.headers, answers.headersOf(context), headers)
       return envelope
     })
     .onAfterResponse({ as: 'global' }, ({ request, route, responseValue, set }) => {
@@ -90,7 +89,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       context.route = route ?? known.of(request.url)?.path
       // Pages and files are complete responses with a status of their own.
       context.status = responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200)
-      ended(context)
+      answers.ended(context)
     })
     .use(docsRoutes({ ...settings, brands: () => ports.brands.list() }))
 
@@ -110,21 +109,12 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       context.unknownFields = unknownFieldsOf(given, known)
       return given
     }
-    const handle = async ({ request }: { readonly request: Request }): Promise<Response> => {
+    const handle = ({ request }: { readonly request: Request }): Promise<Response> => {
       const context = httpRequests.of(request)
       context.route = path
-      let response: Response
-      try {
-        const fields = await answer({ ports: portsOf(context), context, body: await read(context), server })
-        const { status, requestId, replayOf = requestId } = context
-        response = Response.json({ ...fields, requestId: replayOf }, { status, headers: headersOf(context) })
-      } catch (error) {
-        const { status, headers, envelope } = failed(context, error)
-        response = Response.json(envelope, { status, headers: { ...headersOf(context), ...headers } })
-      }
-      answered.push(context)
-      if (answered.length === 1) setImmediate(endAnswered)
-      return response
+      return answers.of(context, async () =>
+        answer({ ports: portsOf(context), context, body: await read(context), server }),
+      )
     }
     // The framework's own reading of bodies first turns them into streams.
     app.route(method, path, handle, { parse: 'none' })
@@ -139,36 +129,6 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       // The idle time-out of the socket must not cut off the answer; use cases have their own time-outs.
       app.server?.timeout(context.request, 0)
     }
-  }
-
-  function failed(context: HttpRequest, error: unknown): ErrorAnswer {
-    context.failure = failureOf(error)
-    const answer = errorAnswer(context.failure, context.replayOf ?? context.requestId)
-    context.status = answer.status
-    return answer
-  }
-
-  function headersOf({ requestId, replayOf }: HttpRequest): Record<string, string> {
-    const headers: Record<string, string> = { 'x-request-id': requestId, ...answerHeaders }
-    if (replayOf !== undefined) headers['idempotency-replayed'] = 'true'
-    return httpRequests.isClosing ? { ...headers, connection: 'close' } : headers
-  }
-
-  /** After the answers of a turn. An immediate for each request takes 0.15 µs longer. */
-  function endAnswered(): void {
-    const contexts = answered
-    answered = []
-    for (const context of contexts) ended(context)
-  }
-
-  function ended(context: HttpRequest): void {
-    const { route, status, failure, startedAt } = context
-    const { method } = context.request
-    const error = failure && codeOf(failure)
-    const durationMs = performance.now() - startedAt
-    const requestEnded = { context, method, route, status, failure, error, durationMs }
-    for (const listener of listeners) listener(requestEnded)
-    httpRequests.end(context)
   }
 
   function portsOf(context: RequestContext): HttpPorts {

@@ -1,0 +1,60 @@
+import type { RequestListener } from '../../domain/request/request-ended.ts'
+import { answerHeaders, codeOf, type ErrorAnswer, errorAnswer, failureOf } from './errors.ts'
+import type { HttpRequest, HttpRequests } from './http-request.ts'
+
+/** Writes the answers, and publishes one `RequestEnded` for each. */
+export class Answers {
+  private answered: HttpRequest[] = []
+
+  constructor(
+    private readonly httpRequests: HttpRequests,
+    private readonly listeners: readonly RequestListener[],
+  ) {}
+
+  /** The answer of an endpoint, or the envelope of its failure. The request ends after the answers of this turn. */
+  async of(context: HttpRequest, endpoint: () => Promise<object>): Promise<Response> {
+    let response: Response
+    try {
+      const fields = await endpoint()
+      const { status, requestId, replayOf = requestId } = context
+      const headers = this.headersOf(context)
+      response = Response.json({ ...fields, requestId: replayOf }, { status, headers })
+    } catch (error) {
+      const { status, headers, envelope } = this.failed(context, error)
+      response = Response.json(envelope, { status, headers: { ...this.headersOf(context), ...headers } })
+    }
+    this.answered.push(context)
+    // An immediate for each request takes 0.15 µs longer.
+    if (this.answered.length === 1) setImmediate(this.endAnswered)
+    return response
+  }
+
+  failed(context: HttpRequest, error: unknown): ErrorAnswer {
+    context.failure = failureOf(error)
+    const answer = errorAnswer(context.failure, context.replayOf ?? context.requestId)
+    context.status = answer.status
+    return answer
+  }
+
+  headersOf({ requestId, replayOf }: HttpRequest): Record<string, string> {
+    const headers: Record<string, string> = { 'x-request-id': requestId, ...answerHeaders }
+    if (replayOf !== undefined) headers['idempotency-replayed'] = 'true'
+    return this.httpRequests.isClosing ? { ...headers, connection: 'close' } : headers
+  }
+
+  readonly endAnswered = (): void => {
+    const contexts = this.answered
+    this.answered = []
+    for (const context of contexts) this.ended(context)
+  }
+
+  ended(context: HttpRequest): void {
+    const { route, status, failure, startedAt } = context
+    const { method } = context.request
+    const error = failure && codeOf(failure)
+    const durationMs = performance.now() - startedAt
+    const requestEnded = { context, method, route, status, failure, error, durationMs }
+    for (const listener of this.listeners) listener(requestEnded)
+    this.httpRequests.end(context)
+  }
+}
