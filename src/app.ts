@@ -74,7 +74,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     pause: overrides.pause ?? ((ms) => pause(ms)),
     reportReceived: metrics?.reportReceived,
   }
-  const own = { ...byOperators, limited, live, clockWatch, contextOf, port, demo, stopping: stopping.signal }
+  const own = { ...byOperators, limited, live, contextOf, port, demo, stopping: stopping.signal }
   const scraping = createScraping(config, shared, metrics)
   const http = createHttp(ports, {
     ...shared,

@@ -129,7 +129,7 @@ test('a usual file that this user can not read is named in what to do', () => {
     `This user cannot read ${usual}. To use the settings of the server, run the command as its user, such as with \`sudo -u otpost\`.`,
   )
   expect(settingsFileFindings(env)).toMatchObject([
-    { level: 'warn', message: `This user cannot read ${usual}, so otpost ignores it.` },
+    { level: 'warn', text: `This user cannot read ${usual}, so otpost ignores it.` },
   ])
   const config = { database: { kind: 'sqlite', file: '/none/otpost.db', name: '/none/otpost.db' } } as const
   expect(missingDatabase(env, config).remedy).toStartWith(`This user cannot read ${usual}.`)
@@ -146,7 +146,7 @@ test('doctor names a setting of a file whose name is misspelled', () => {
   )
   const env: Record<string, string | undefined> = { SMTP_URLS: 'not of a file' }
   readEnvFile(file, env)
-  expect(settingsFileFindings(env).map((finding) => [finding.level, finding.message])).toEqual(
+  expect(settingsFileFindings(env).map((finding) => [finding.level, finding.text])).toEqual(
     ['GAURD', 'PHONE_LIMIT_PER_HUOR', 'SMS_COUNTRYS'].map((name) => [
       'warn',
       `${name} in ${file} is not a setting of otpost, and has no effect.`,

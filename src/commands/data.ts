@@ -61,7 +61,10 @@ export function careCommands(program: Command, env: Env): void {
     .option('--json', 'print a JSON array')
     .action(async (options: { full?: true; json?: true }) => {
       const { runDoctor } = await import('./doctor/command.ts')
-      process.exitCode = await runDoctor(env, { full: options.full ?? false, json: options.json ?? false })
+      process.exitCode = await runDoctor(program, env, {
+        full: options.full ?? false,
+        json: options.json ?? false,
+      })
     })
 }
 

@@ -6,9 +6,8 @@ import {
   maxReviewDays,
   maxReviewNumbers,
   removeReviewNumber,
-  untilWords,
 } from '../domain/operator/review-numbers.ts'
-import { activeReviewNumbers } from '../domain/policy/review-number.ts'
+import { activeReviewNumbers, untilWords } from '../domain/policy/review-number.ts'
 import { commandActor, complain, type Env, isoTime, print, printTable, withContext } from './common.ts'
 
 const phoneMeaning = 'a phone number as in API requests'

@@ -111,7 +111,7 @@ async function migrateAndDistribute(env: Env): Promise<void> {
     }
     const found = [...clusterFindings(cluster), ...wrongTables(cluster.tables)]
     const lines = found.flatMap((finding) =>
-      finding.level === 'ok' ? [] : [`  ${finding.message}`, `    → ${finding.remedy}`],
+      finding.level === 'ok' ? [] : [`  ${finding.text}`, `    → ${finding.remedy}`],
     )
     if (found.some(({ level }) => level === 'fail')) {
       throw new OperatorError(['The cluster is not ready. Nothing was changed.', ...lines].join('\n'))

@@ -14,7 +14,6 @@ import { developmentOnly, providerNames } from '../adapters/sms/index.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { isSetUp } from '../domain/accounts/accounts.ts'
-import type { ClockWatch } from '../domain/ground/clock-watch.ts'
 import { providerHealth } from '../domain/log/provider-health.ts'
 import { routeSettings } from '../domain/operator/destinations.ts'
 import type { ContextOf } from '../domain/request/request-context.ts'
@@ -22,7 +21,6 @@ import { type Shared, texts } from './shared.ts'
 
 interface PageParts extends Pick<ConsoleRoutePorts, 'sendTest' | 'mailRequester' | 'limited'> {
   readonly live: LiveStreams
-  readonly clockWatch: ClockWatch
   readonly contextOf: ContextOf
   readonly port: () => number
   readonly demo: Demo | undefined
@@ -36,7 +34,7 @@ export function createPages(
   shared: Shared,
   parts: PageParts,
 ): AddedRoutes[] {
-  const { clockWatch, contextOf, port, demo, stopping } = parts
+  const { contextOf, port, demo, stopping } = parts
   const { outboxAccess: access, publicUrl } = config
   const { now, policy, build, mailer, smsRoutes, ownUrl, hasOutbox, log } = shared
   const consolePorts = {
@@ -46,7 +44,6 @@ export function createPages(
     priceCurrency: async () => (await policy()).prices.currency,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(shared),
-    latestClockStep: () => clockWatch.latest,
     passkeys: createPasskeys(() => relyingParties(publicUrl, port())),
   }
   const settings = {

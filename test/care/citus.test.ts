@@ -41,8 +41,8 @@ test('a cluster that is ready has no findings but two good ones', () => {
   expect(clusterFindings(cluster)).toEqual([])
   expect(wrongTables(cluster.tables)).toEqual([])
   expect(citusFindings(cluster)).toEqual([
-    { level: 'ok', what: 'Citus', message: '2 nodes, Citus 13.2.2 (13.2-1).' },
-    { level: 'ok', what: 'distributed tables', message: '2 on 1 node.' },
+    { level: 'ok', what: 'Citus', text: '2 nodes, Citus 13.2.2 (13.2-1).' },
+    { level: 'ok', what: 'distributed tables', text: '2 on 1 node.' },
   ])
 })
 
@@ -100,8 +100,9 @@ test.each(clusters.map((row) => [`${row[1]}: ${row[2]}`, row] as const))(
       {
         level,
         what: 'Citus',
-        message: expect.stringContaining(message),
+        text: expect.stringContaining(message),
         remedy: expect.stringContaining(remedy),
+        see: [],
       },
     ]
     expect(found).toEqual(expected)
@@ -115,8 +116,7 @@ test('prepared transactions that lock rows do not stop the command, but the doct
   expect(clusterFindings(facts)).toEqual([])
   expect(citusFindings(facts)[0]).toMatchObject({
     level: 'fail',
-    message:
-      '2 prepared transactions are older than a minute on w1:5432. Requests that need their rows fail.',
+    text: '2 prepared transactions are older than a minute on w1:5432. Requests that need their rows fail.',
   })
 })
 
@@ -154,7 +154,13 @@ test.each(tableStates.map((row) => [`${row[1]}: ${row[2]}`, row] as const))(
   (_, [tables, level, message]) => {
     const found = citusFindings({ ...cluster, tables }).filter(({ what }) => what === 'distributed tables')
     expect(found).toEqual([
-      { level, what: 'distributed tables', message, remedy: expect.stringContaining('--distribute citus`') },
+      {
+        level,
+        what: 'distributed tables',
+        text: message,
+        remedy: expect.stringContaining('--distribute citus`'),
+        see: [],
+      },
     ])
     expect(wrongTables(tables)).toHaveLength(level === 'fail' ? 1 : 0)
   },

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { alertRows } from '../../src/adapters/alerts/targets.ts'
 import { type Alert, reviewNumberAlert } from '../../src/domain/ground/alert.ts'
 import type { Outcome } from '../../src/domain/ground/providers.ts'
 import { periodOf } from '../../src/domain/ground/time.ts'
@@ -8,7 +9,6 @@ import {
   type AlertStore,
   Alerts,
   type AlertTarget,
-  alertRows,
   budgetAlertOf,
   type PendingRequest,
   requestAlert,

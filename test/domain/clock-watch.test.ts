@@ -21,9 +21,7 @@ test('a clock that was set back or forward is reported once; a slow correction i
   for (let second = 0; second < 20_000; second++) expect(pass(1000, 1000.5)).toEqual([])
   // The process had no turn, for example while its machine had too much to do.
   expect(pass(60_000)).toEqual([])
-  expect(watch.latest).toBeUndefined()
   expect(pass(1000, 1000 - 8 * hourMs)).toEqual([-8 * hourMs])
   expect(pass(1000)).toEqual([])
   expect(pass(1000, 1000 + 8 * hourMs)).toEqual([8 * hourMs])
-  expect(watch.latest).toEqual({ at: time.wall, byMs: 8 * hourMs })
 })

@@ -78,7 +78,7 @@ test('two servers send an alert once while a budget rejects messages, and when i
   await pass(21)
   expect(states()).toEqual(['budget.threshold 100', 'budget.exhausted lasting', 'budget.exhausted lasting'])
   const overview = await (await signedIn(first)).get('/admin')
-  expect(/To send more before, lift the budget\./.test(overview.html)).toBe(true)
+  expect(/To send more before, lift the budget or set a larger amount\./.test(overview.html)).toBe(true)
   await budget('server', '5', { alertAt: '100' })
   await pass(30)
   expect(states().slice(3)).toEqual(['budget.exhausted ended'])

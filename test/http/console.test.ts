@@ -817,9 +817,9 @@ describe('an operator', () => {
     for (const shown of ['2025-12-01 to 2025-12-31', 'No SMS.']) expect(last).toContain(shown)
     expect(last).not.toContain('Latvia')
     const { html: overview } = await visitor.get('/admin')
-    expect(overview).toContain('Budget brand:acme: 66% of 3 units for today spent.')
+    expect(overview).toContain('Budget brand:acme is exhausted: 2 units of 3 units per day spent.')
     expect(overview).toContain(
-      'SMS that cost more than what is left are rejected until 2026-01-02 00:00:00 UTC',
+      'SMS that cost more than what is left are rejected with 429 rate_limited until 2026-01-02 00:00:00 UTC',
     )
     const { html: form } = await visitor.get('/admin/money?scope=brand:acme')
     expect(form).toMatch(/name="amount"[^>]*value="3"/)
@@ -829,7 +829,7 @@ describe('an operator', () => {
     const { html: exhausted } = await visitor.get('/admin/money')
     expect(exhausted).toContain('End the lift')
     expect([(await lift('0m')).status, (await send(3)).status]).toEqual([303, 429])
-    expect((await visitor.get('/admin')).html).toContain('Budget brand:acme: 133% of 3 units')
+    expect((await visitor.get('/admin')).html).toContain('Budget brand:acme is exhausted: 4 units')
     const remove = () => visitor.post('/admin/money/remove', { scope: 'brand:acme' })
     expect([(await remove()).status, (await remove()).status, (await send(3)).status]).toEqual([
       303, 409, 200,
@@ -1609,12 +1609,12 @@ sqliteOnly(
     expect((await app.post('/otp/send', { phone: '12025550143' })).status).toBe(500)
     const { status, html } = await visitor.get('/admin')
     expect(status).toBe(200)
-    expect(html).toContain('The database is not available')
+    expect(html).toContain('The database is unavailable')
     expect(html).not.toContain('No problems')
     const entering = await new Visitor(app).post('/admin/login', right)
     expect([entering.status, entering.html.includes('otpost doctor')]).toEqual([500, true])
     renameSync(`${file}.away`, file)
-    expect((await visitor.get('/admin')).html).not.toContain('The database is not available')
+    expect((await visitor.get('/admin')).html).not.toContain('The database is unavailable')
     expect((await visitor.get('/admin')).html).toContain('could not be written to the event log')
     // After a day the lost entries are no longer shown.
     app.advance(25 * 3600)

@@ -72,11 +72,13 @@ async function doctorsOn({ url, query }: PostgresServer): Promise<readonly strin
 /** The finding of the doctor on durability for each of them. */
 async function durability(urls: readonly string[]): Promise<readonly (string | undefined)[]> {
   const found = await Promise.all(
-    urls.map(async (url) => serverDatabaseFindings('it', await conditionOf(targetOf(url)), Date.now())),
+    urls.map(async (url) =>
+      serverDatabaseFindings('it', await conditionOf(targetOf(url), async () => undefined), Date.now()),
+    ),
   )
   return found.map((findings) => {
-    const { level, message } = findings.find(({ what }) => what === 'durability') ?? {}
-    return `${level}: ${message}`
+    const found = findings.find(({ what }) => what === 'durability')
+    return `${found?.level}: ${found?.text}`
   })
 }
 

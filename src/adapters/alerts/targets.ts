@@ -1,14 +1,18 @@
 import { createHash } from 'node:crypto'
-import type { Alert } from '../../domain/ground/alert.ts'
+import { type Alert, budgetKind, reviewNumberKind } from '../../domain/ground/alert.ts'
 import type { Mailer, Outcome } from '../../domain/ground/providers.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import {
   type AlertTarget,
   alertData,
-  alertRows,
   alertTimeoutMs,
-  meaningOf,
+  budgetAlertOf,
+  disabledWebhook,
+  type RequestAlert,
+  requestKind,
+  type WebhookAlert,
 } from '../../domain/health/alerts.ts'
+import { conditionKinds } from '../../domain/health/conditions.ts'
 import { renderMail } from '../../domain/texts/emails.ts'
 import { signedHeaders } from '../crypto/standard-webhooks.ts'
 
@@ -59,4 +63,47 @@ export function alertWebhook(
 
 function idOf({ key }: Alert): string {
   return `alert_${createHash('sha256').update(key).digest('hex').slice(0, 32)}`
+}
+
+/** The figures, for people. */
+export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
+  if (isOfCondition(alert)) {
+    const { message: _, remedy: __, ...figures } = alertData(alert)
+    return figures
+  }
+  if (alert.kind !== requestKind) return alertData(alert)
+  const { url, requests }: RequestAlert = JSON.parse(alert.text)
+  const rows = requests.map(({ companyName, brandName }, index) => [
+    `Request ${index + 1}`,
+    `${companyName}, brand ${brandName}`,
+  ])
+  return { ...Object.fromEntries(rows), Console: url }
+}
+
+function isOfCondition({ kind }: Alert): boolean {
+  return conditionKinds.some((each) => each === kind)
+}
+
+/** For people, without the figures of the alert. */
+function meaningOf(alert: Alert): string {
+  if (isOfCondition(alert)) {
+    const { message, remedy = '' } = alertData(alert)
+    return `${message} ${remedy}`.trim()
+  }
+  if (alert.kind === requestKind) {
+    return 'Requesters entered these names, and otpost has not verified them. Approve or reject each request in the console or with the command otpost request. otpost sends at most one alert about requests in 10 minutes.'
+  }
+  if (alert.kind === reviewNumberKind) {
+    return 'A fixed code verifies for this phone number until the last day, and no SMS is sent. If no operator should have added it, remove it with otpost review-number remove or in the console, and check the audit log.'
+  }
+  if (alert.kind !== budgetKind) {
+    const { appId, reason }: WebhookAlert = JSON.parse(alert.text)
+    return reason === null
+      ? 'Too many events wait for the webhook of this app, so otpost drops later ones. Check the receiver.'
+      : disabledWebhook(appId).remedy
+  }
+  const { resetsAt, stops } = budgetAlertOf(alert)
+  return stops
+    ? `When the amount is spent, requests that cost more than what is left are rejected with 429 rate_limited until ${resetsAt}. To send more before, set a larger amount (otpost budget set) or lift the budget for a time (otpost budget lift).`
+    : 'This budget only sends alerts. It rejects no messages.'
 }

@@ -4,27 +4,18 @@ import { hasRole, isSetUp } from '../../domain/accounts/accounts.ts'
 import { type LoginPorts, roleOf, sessionActor, type Visitor } from '../../domain/accounts/sessions.ts'
 import type { Numbers } from '../../domain/delivery/destination.ts'
 import type { Actor, AuditReader } from '../../domain/ground/audit.ts'
-import type { ClockStep } from '../../domain/ground/clock-watch.ts'
 import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure } from '../../domain/ground/failures.ts'
 import { OperatorError } from '../../domain/ground/operator-error.ts'
 import type { Log, Secrets } from '../../domain/ground/ports.ts'
 import type { CountryCodes } from '../../domain/guard/counts.ts'
-import type { GuardMode } from '../../domain/guard/guard.ts'
 import type { GuardReader } from '../../domain/guard/status.ts'
 import type { AlertStore } from '../../domain/health/alerts.ts'
+import type { HealthPorts, HealthSettings } from '../../domain/health/facts.ts'
 import type { EventReader } from '../../domain/integration/event-store.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
-import type { RejectionRate } from '../../domain/log/rejections.ts'
-import type {
-  ActiveLimit,
-  LastFailures,
-  LastHour,
-  Period,
-  ProviderHealth,
-  Statistics,
-} from '../../domain/log/statistics.ts'
+import type { ActiveLimit } from '../../domain/log/statistics.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { NotifyJobStore } from '../../domain/notify/queue.ts'
@@ -67,7 +58,7 @@ import type { LiveStreams } from './live.ts'
 import type { PageContext } from './page-context.ts'
 import { problemPage } from './problem.tsx'
 
-export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
+export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<HealthPorts, 'providerStates'> {
   readonly brands: BrandStore
   readonly apps: AppStore & { readonly configured: readonly string[] }
   readonly requests: IntegrationRequestStore
@@ -79,18 +70,12 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly eventLog: Pick<
     EventLogReader,
     'trace' | 'deliveries' | 'findDeliveries' | 'findCalls' | 'countFound' | 'named' | 'guarded'
-  > & {
-    statistics(period: Period, now: number): Promise<Statistics>
-    risingRejections(now: number): Promise<readonly RejectionRate[]>
-    /** By `wayName`. */
-    lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
-    lastFailures(now: number): Promise<LastFailures>
-    /** The ways (`wayName`) that have accepted a message. */
-    accepted(now: number): Promise<ReadonlySet<string>>
-    countries(now: number): Promise<readonly CountryCodes[]>
-    /** By day; `until` is exclusive. */
-    spending(from: number, until: number): Promise<readonly DaySpend[]>
-  }
+  > &
+    HealthPorts['eventLog'] & {
+      countries(now: number): Promise<readonly CountryCodes[]>
+      /** By day; `until` is exclusive. */
+      spending(from: number, until: number): Promise<readonly DaySpend[]>
+    }
   readonly sendTest: (actor: Actor, test: TestSend) => Promise<TestSent>
   /** @throws OperatorError */
   readonly mailRequester: (
@@ -105,7 +90,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly isVerifiedNumber: ReviewNumberPorts['isVerifiedNumber']
   readonly activeReviewNumbers: () => Promise<readonly ReviewNumber[]>
   readonly budgets: BudgetCounters
-  readonly alerts: Pick<AlertStore, 'latest' | 'failing'>
+  readonly alerts: HealthPorts['alerts'] & Pick<AlertStore, 'latest'>
   readonly events: EventReader
   readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>
@@ -116,15 +101,12 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     files(): Promise<{ readonly diskFree: number } | undefined>
   }
   readonly live: LiveStreams
-  readonly latestClockStep: () => ClockStep | undefined
-  readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[]
 }
 
-export interface ConsoleSettings extends PreviewSettings {
+export interface ConsoleSettings extends PreviewSettings, HealthSettings {
   readonly version: string
   readonly bun: string
   readonly databaseName: string
-  readonly providerTimeoutMs: number
   readonly publicUrl: string | undefined
   /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */
   readonly ownUrl: () => string
@@ -134,13 +116,10 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly mailerName: string
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]
-  /** Providers that deliver nothing. */
-  readonly developmentOnly: readonly string[]
   readonly contacts: Contacts
   readonly routes: RouteSettings
   readonly smsCountries: readonly string[]
   readonly numbers: Numbers
-  readonly guard: GuardMode
   readonly log: Log
 }
 

@@ -1,23 +1,25 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import { isLoopback } from '../../config/settings.ts'
-import {
-  ignoredForwardedQuery,
-  policyFacts,
-  policyQueries,
-  type ServerDatabaseFacts,
-  schemaState,
-} from '../store/condition.ts'
+import { type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
+import { createStores, type Stores } from '../store/stores.ts'
+import { Changes } from './changes.ts'
+import { DatabaseClock } from './clock.ts'
 import { clusterFacts } from './cluster.ts'
+import { ormOn } from './database.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
+import { storeDatabase } from './stores.ts'
 
 /** For `otpost doctor`; writes nothing. */
-export async function conditionOf(target: PostgresTarget): Promise<ServerDatabaseFacts> {
+export async function conditionOf<Read>(
+  target: PostgresTarget,
+  read: (stores: Stores) => Promise<Read>,
+): Promise<ServerDatabaseFacts<Read>> {
   const pool = openPool({ ...target, poolSize: 1 }, () => {})
   try {
     return {
       kind: 'answered',
-      ...(await factsOf(pool)),
+      ...(await factsOf(pool, read)),
       // Of the connection from here: behind a pooler the server sees a different one.
       hasTls: target.tls.mode !== 'off',
       isLocal: isLoopback(new URL(target.url).hostname),
@@ -30,7 +32,7 @@ export async function conditionOf(target: PostgresTarget): Promise<ServerDatabas
   }
 }
 
-async function factsOf(pool: Pool) {
+async function factsOf<Read>(pool: Pool, read: (stores: Stores) => Promise<Read>) {
   const localAt = Date.now()
   const [row = []] = await pool.rows(
     `SELECT current_setting('server_version'), pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', current_setting('fsync') = 'on',
@@ -39,11 +41,10 @@ async function factsOf(pool: Pool) {
         current_setting('max_connections')::int, (SELECT count(*)::int FROM pg_stat_activity),
         floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
         to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('requests') IS NOT NULL,
-        to_regclass('key_fingerprints') IS NOT NULL, to_regclass('stats') IS NOT NULL,
-        to_regclass('pg_dist_node') IS NOT NULL`,
+        to_regclass('key_fingerprints') IS NOT NULL, to_regclass('pg_dist_node') IS NOT NULL`,
     [],
   )
-  const cluster = row[13] === true ? await clusterFacts(pool) : undefined
+  const cluster = row[12] === true ? await clusterFacts(pool) : undefined
   const isWhole = cluster?.nodes.every(({ state }) => 'version' in state) ?? true
   // Without pg_monitor only the number of standbys is visible.
   const [[connected, hidden] = []] = await pool.rows(
@@ -54,7 +55,6 @@ async function factsOf(pool: Pool) {
   const lastId =
     isWhole && row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
   const fingerprints = row[11] === true ? await pool.rows('SELECT fingerprint FROM key_fingerprints', []) : []
-  const ignoredAt = isWhole && row[12] === true ? (await pool.rows(ignoredForwardedQuery, []))[0]?.[0] : null
   const schema = await schemaOf(pool, row[9] === true)
   return {
     version: String(row[0]),
@@ -73,13 +73,14 @@ async function factsOf(pool: Pool) {
     schema,
     keyFingerprints: fingerprints.map(([fingerprint]) => String(fingerprint)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
-    ignoredForwardedAt: ignoredAt == null ? null : Number(ignoredAt),
-    policy:
-      isWhole && schema === 'current'
-        ? policyFacts(await Promise.all(policyQueries.map((query) => pool.rows(query, []))))
-        : undefined,
+    read: isWhole && schema === 'current' ? await read(storesOn(pool)) : undefined,
     cluster,
   }
+}
+
+function storesOn(pool: Pool): Stores {
+  const changes = new Changes(pool, new DatabaseClock(() => performance.now(), Date.now()))
+  return createStores(storeDatabase({ pool, orm: ormOn(pool), changes, now: Date.now }))
 }
 
 /** @param names a value of synchronous_standby_names, such as `a, b` or `ANY 2 (a, b, c)` */

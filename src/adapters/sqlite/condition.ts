@@ -1,29 +1,30 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
+import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
-import {
-  type DatabaseFacts,
-  ignoredForwardedQuery,
-  policyFacts,
-  policyQueries,
-  schemaState,
-} from '../store/condition.ts'
+import { type DatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
+import { createStores, type Stores } from '../store/stores.ts'
+import { Changes } from './changes.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
 import { missingColumns } from './migrate.ts'
+import { createWrite, storeDatabase } from './stores.ts'
+import { Writer } from './writer.ts'
 
 /** No table check starts after this time. */
 const checkMs = 2000
 
 /** For `otpost doctor`; writes nothing. `full` has no time limit. Throws DatabaseError. */
-export function conditionOf(file: string, { full }: { readonly full: boolean }): DatabaseFacts {
+export async function conditionOf<Read>(
+  file: string,
+  { full, read }: { readonly full: boolean; readonly read: (stores: Stores) => Promise<Read> },
+): Promise<DatabaseFacts<Read>> {
   let driver: Driver.Database | undefined
   try {
     // Measured first, since closing the last connection removes the log.
     const logBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
-    const opened = new Driver(file, { timeout: 2000, fileMustExist: true })
-    driver = opened
+    driver = new Driver(file, { timeout: 2000, fileMustExist: true })
     driver.pragma('query_only = ON')
     driver.pragma('trusted_schema = OFF')
     const tables = driver
@@ -48,13 +49,7 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
         ? driver.prepare<[], string>('SELECT fingerprint FROM key_fingerprints').pluck().all()
         : [],
       lastRequestAt: last ? timeOfId(last) : null,
-      ignoredForwardedAt: tables.includes('stats')
-        ? (driver.prepare<[], number | null>(ignoredForwardedQuery).pluck().get() ?? null)
-        : null,
-      policy:
-        schema === 'current' && missing.length === 0
-          ? policyFacts(policyQueries.map((query) => opened.prepare<[], unknown[]>(query).raw().all()))
-          : undefined,
+      read: schema === 'current' && missing.length === 0 ? await read(storesOn(driver)) : undefined,
     }
   } catch (error) {
     throw new DatabaseError(file, error)
@@ -63,10 +58,17 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
   }
 }
 
+/** `query_only` rejects their writes. */
+function storesOn(driver: Driver.Database): Stores {
+  const writer = new Writer(driver, () => {})
+  const database = { orm: drizzle(driver), driver, writer, changes: new Changes(driver) }
+  return createStores(storeDatabase(database, { write: createWrite(database) }, Date.now))
+}
+
 function quicklyChecked(
   driver: Driver.Database,
   tables: readonly string[],
-): Pick<DatabaseFacts, 'checked' | 'damage'> {
+): Pick<DatabaseFacts<unknown>, 'checked' | 'damage'> {
   const until = performance.now() + checkMs
   const damage: string[] = []
   for (const table of tables) {
@@ -77,7 +79,7 @@ function quicklyChecked(
   return { checked: 'quick', damage }
 }
 
-function schemaOf(driver: Driver.Database): DatabaseFacts['schema'] {
+function schemaOf(driver: Driver.Database): DatabaseFacts<unknown>['schema'] {
   const applied = driver.prepare<[], number>('SELECT created_at FROM __drizzle_migrations').pluck().all()
   return schemaState(applied, migrations)
 }

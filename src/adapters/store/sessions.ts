@@ -24,6 +24,10 @@ export function createConsoleStore({
   )
   return {
     accounts: async () => readOnce(''),
+    invited: async (now) => {
+      const valid = await orm.select({ id: links.operatorId }).from(links).where(gt(links.expiresAt, now))
+      return new Set(valid.flatMap(({ id }) => id ?? []))
+    },
     find: async (tokenSha256, now) => {
       const isLive = and(eq(sessions.tokenSha256, tokenSha256), gt(sessions.expiresAt, now))
       const [session] = await orm.select().from(sessions).where(isLive)

@@ -18,6 +18,8 @@ import { createPriceStore } from './prices.ts'
 import { createConsoleStore } from './sessions.ts'
 import { createStatistics } from './statistics.ts'
 
+export type Stores = ReturnType<typeof createStores>
+
 export function createStores(database: StoreDatabase) {
   return {
     eventLog: createEventLogReader(database),

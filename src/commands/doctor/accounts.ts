@@ -1,27 +1,26 @@
 import { relyingParty } from '../../adapters/crypto/passkeys.ts'
 import { createSealing } from '../../adapters/crypto/sealing.ts'
 import type { SecretKeys } from '../../adapters/crypto/secret-file.ts'
-import type { AccountFacts } from '../../adapters/store/condition.ts'
 import type { Config } from '../../config/config.ts'
+import { type Account, isSetUp } from '../../domain/accounts/accounts.ts'
+import type { StoredFacts } from './facts.ts'
 import { type Finding, found, ok, warn } from './finding.ts'
 
 /** @param secretKeys undefined if they are unknown, which another finding reports */
 export function accountFindings(
-  accounts: readonly AccountFacts[],
+  { accounts, invited }: Pick<StoredFacts, 'accounts' | 'invited'>,
   secretKeys: SecretKeys | undefined,
   { publicUrl, port }: Pick<Config, 'publicUrl' | 'port'>,
-  now: number,
 ): readonly Finding[] {
   if (accounts.length === 0) return []
   const sealing = secretKeys && createSealing(...secretKeys)
-  const keyOf = ({ id, totpSecret }: AccountFacts) => {
+  const keyOf = ({ id, totpSecret }: Account) => {
     if (!sealing || totpSecret === null) return 'present'
     const opened = sealing.unseal(totpSecret, id)
     return opened ? (opened.isOld ? 'previous' : 'present') : 'lost'
   }
-  const named = (which: (account: AccountFacts) => boolean) =>
-    accounts.filter(which).map(({ email }) => email)
-  const expired = named(({ isSetUp, linkExpiresAt }) => !isSetUp && (linkExpiresAt ?? 0) <= now)
+  const named = (which: (account: Account) => boolean) => accounts.filter(which).map(({ email }) => email)
+  const expired = named((account) => !isSetUp(account) && !invited.has(account.id))
   const lost = named((account) => keyOf(account) === 'lost')
   const previous = named((account) => keyOf(account) === 'previous')
   const rp = relyingParty(publicUrl, port)

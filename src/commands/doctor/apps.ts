@@ -1,17 +1,6 @@
-import type { PolicyFacts } from '../../adapters/store/condition.ts'
 import { codeSettings } from '../../config/server-settings.ts'
+import type { StoredFacts } from './facts.ts'
 import { type Finding, found, ok, warn } from './finding.ts'
-
-/** Design D45. */
-export function webhookFindings({ failedWebhooks }: Pick<PolicyFacts, 'failedWebhooks'>): readonly Finding[] {
-  return failedWebhooks.map((appId) =>
-    warn(
-      'webhooks',
-      `The webhook of ${appId} is switched off, because an event failed eight times or the receiver answered 410.`,
-      `Correct the receiver, then run \`otpost app webhook ${appId} --url URL\`. It creates a new secret. See docs/webhooks.md.`,
-    ),
-  )
-}
 
 /**
  * Design D38.
@@ -19,20 +8,20 @@ export function webhookFindings({ failedWebhooks }: Pick<PolicyFacts, 'failedWeb
  * @param globalPerMinute GLOBAL_LIMIT_PER_MINUTE
  */
 export function appFindings(
-  { apps: stored, brandCount }: Pick<PolicyFacts, 'apps' | 'brandCount'>,
+  { apps: stored, scopes, brands }: Pick<StoredFacts, 'apps' | 'scopes' | 'brands'>,
   configured: readonly string[],
   globalPerMinute: number,
 ): readonly Finding[] {
-  const issued = stored.filter(({ isIssued }) => isIssued).map(({ appId }) => appId)
+  const issued = stored.filter(({ revokedAt }) => revokedAt === null).map(({ appId }) => appId)
   const apps = [...new Set([...issued, ...configured])].sort()
-  const scopeOf = new Map(stored.map((app) => [app.appId, app]))
-  const ofAnyBrand = apps.filter((appId) => !scopeOf.get(appId)?.hasBrands)
-  const atDefault = apps.filter((appId) => !scopeOf.get(appId)?.hasPerMinute)
+  const scopeOf = new Map(scopes.map((scope) => [scope.appId, scope]))
+  const ofAnyBrand = apps.filter((appId) => !scopeOf.get(appId)?.brands.length)
+  const atDefault = apps.filter((appId) => scopeOf.get(appId)?.perMinute == null)
   const which = `${ofAnyBrand.length === 1 ? 'This app may' : 'These apps may'} use every brand: ${ofAnyBrand.join(', ')}.`
   const limit = `${globalPerMinute} calls a minute, by GLOBAL_LIMIT_PER_MINUTE: ${atDefault.join(', ')}.`
   return found(
     ofAnyBrand.length > 0 &&
-      (brandCount > 1
+      (brands.length > 1
         ? warn('app scopes', which, 'Run `otpost app set APPID --brand SLUG` with every brand of the app.')
         : ok('app scopes', which)),
     apps.length > 0 && ofAnyBrand.length === 0 && ok('app scopes', 'Each app is limited to its brands.'),

@@ -1,5 +1,3 @@
-import type { ClockStep } from '../../domain/ground/clock-watch.ts'
-import { dayMs } from '../../domain/ground/time.ts'
 import { type Finding, fail, inSeconds, ok, warn } from './finding.ts'
 
 export interface ClockSample {
@@ -14,13 +12,11 @@ export const clockLimitsMs = { warn: 30_000, fail: 240_000 } as const
 
 /**
  * @param lastRequestAt the latest time in the database, epoch milliseconds
- * @param steps that servers noticed
  */
 export function clockFindings(
   samples: readonly ClockSample[],
   lastRequestAt: number | null,
   now: number,
-  steps: readonly ClockStep[] = [],
 ): readonly Finding[] {
   const remedy = 'Synchronize the clock over the network: run `timedatectl set-ntp true`, or install chrony.'
   const worst = samples.toSorted((a, b) => Math.abs(b.aheadMs) - Math.abs(a.aheadMs))[0]
@@ -41,18 +37,6 @@ export function clockFindings(
         'clock',
         `The latest request in the database is ${inSeconds(inFutureMs)} in the future. This clock is behind, or was ahead then.`,
         `${remedy} Codes sent while the clock was ahead do not verify. If the clock is correct now, do nothing: limits, blocks and retries last at most their own length.`,
-      ),
-    )
-  }
-  for (const { at, byMs } of steps.filter(({ at }) => at >= now - dayMs)) {
-    const hour = new Date(at).toISOString()
-    findings.push(
-      warn(
-        'clock',
-        byMs < 0
-          ? `The clock of a server was set back by ${inSeconds(-byMs)} in the hour from ${hour}.`
-          : `The clock of a server was set forward by ${inSeconds(byMs)} in the hour from ${hour}, or its machine was suspended.`,
-        `If the clock is correct now, do nothing. ${remedy}`,
       ),
     )
   }

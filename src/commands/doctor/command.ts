@@ -1,26 +1,25 @@
+import type { Command } from 'commander'
+import type { SecretKeys } from '../../adapters/crypto/secret-file.ts'
 import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
-import type { PolicyFacts } from '../../adapters/store/condition.ts'
 import { type Config, readConfig } from '../../config/config.ts'
 import { type DestinationConfig, readDestinationConfig } from '../../config/destinations.ts'
 import { ConfigError } from '../../config/settings.ts'
 import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
 import { settingWarnings } from '../../config/warnings.ts'
+import { problemsOf } from '../../domain/health/problems.ts'
 import { type Env, exit, missingDatabase, print } from '../common.ts'
 import { accountFindings } from './accounts.ts'
-import { appFindings, webhookFindings } from './apps.ts'
+import { appFindings } from './apps.ts'
+import { dltFindings } from './brands.ts'
 import { budgetFindings } from './budgets.ts'
 import { clockFindings } from './clock.ts'
-import { type DatabaseFindings, forwardedFindings, secretFindings } from './database.ts'
+import { type DatabaseFindings, secretFindings } from './database.ts'
 import { destinationFindings } from './destinations.ts'
-import { dltFindings } from './dlt.ts'
+import { type ReadStored, readStored, type StoredFacts } from './facts.ts'
 import { fileFindings } from './files.ts'
-import { type Finding, fail, warn } from './finding.ts'
+import { type Finding, fail, type Printed, printed, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
-import { providerFindings, untestedFindings } from './providers.ts'
-import { queueFindings } from './queue.ts'
-import { rejectionFindings, reportFindings } from './rejections.ts'
-import { reviewNumberFindings } from './review-numbers.ts'
 import {
   guardFindings,
   hasAddress,
@@ -31,10 +30,11 @@ import {
 import { sqliteFindings } from './sqlite.ts'
 
 export async function runDoctor(
+  program: Command,
   env: Env,
   { full, json }: { readonly full: boolean; readonly json: boolean },
 ): Promise<number> {
-  const findings = await examine(env, full)
+  const findings = (await examine(env, full)).map((finding) => printed(program, finding))
   if (json) print(JSON.stringify(findings))
   else for (const line of listed(findings)) print(line)
   return findings.some(({ level }) => level === 'fail') ? exit.failed : exit.ok
@@ -50,21 +50,17 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     // The database settings may still be valid.
     const context = storeConfigOf(env)
     if (!context) return found
-    const { isMissing, findings } = await inspectDatabase(context, full)
+    const { isMissing, findings } = await inspectDatabase(context, { full, read: async () => undefined })
     return [...missingFindings(env, context, isMissing), ...found, ...findings]
   }
+  const destinations = readDestinationConfig(env)
   const isHere = hasAddress(config.host)
   const others = await askOthers(config, isHere)
+  const read: ReadStored = (stores) => readStored(stores, config, destinations)
   // Last: it blocks the event loop, and would delay the answers of the others.
-  const {
-    findings: inside,
-    isMissing,
-    lastRequestAt,
-    policy,
-    secretKeys,
-  } = await inspectDatabase(config, full)
+  const inside = await inspectDatabase(config, { full, read })
   return [
-    ...missingFindings(env, config, isMissing),
+    ...missingFindings(env, config, inside.isMissing),
     ...settingsFindings([]),
     ...settingsFileFindings(env),
     ...settingWarnings(config, env.NODE_ENV || undefined).map(({ setting, problem, remedy }) =>
@@ -72,11 +68,10 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     ),
     ...hostFindings(config.host, isHere),
     ...guardFindings(config.guard),
-    ...inside,
-    ...(policy ? policyFindings(policy, config, readDestinationConfig(env)) : []),
-    ...(policy ? accountFindings(policy.accounts, secretKeys, config, Date.now()) : []),
+    ...inside.findings,
+    ...(inside.stored ? storedFindings(inside.stored, config, destinations, inside.secretKeys) : []),
     ...others.findings,
-    ...clockFindings(others.clocks, lastRequestAt, Date.now(), policy?.clockSteps),
+    ...clockFindings(others.clocks, inside.lastRequestAt, Date.now()),
   ]
 }
 
@@ -87,23 +82,22 @@ function missingFindings(env: Env, config: StoreConfig, isMissing: boolean): rea
   return [fail('database', message, remedy)]
 }
 
-function policyFindings(
-  policy: PolicyFacts,
-  { alerts, appCredentials, limits, otpTtlSeconds, providerTimeoutMs, smtp }: Config,
+function storedFindings(
+  stored: StoredFacts,
+  config: Config,
   destinations: DestinationConfig,
+  secretKeys: SecretKeys | undefined,
 ): readonly Finding[] {
+  const { alerts, appCredentials, limits, otpTtlSeconds } = config
+  const { health, rules, brands } = stored
+  const problems = problemsOf(health)
   return [
-    ...destinationFindings(policy.destinationRules, destinations),
-    ...budgetFindings(policy.budgets, alerts, Date.now()),
-    ...reviewNumberFindings(policy.reviewNumbers, Date.now()),
-    ...dltFindings(policy.dltBrands, otpTtlSeconds),
-    ...queueFindings(policy.oldestJobAt, Date.now()),
-    ...providerFindings(policy, Date.now()),
-    ...untestedFindings(policy.accepted, destinations.routes, smtp !== undefined),
-    ...rejectionFindings(policy.rejections, Date.now()),
-    ...reportFindings(policy.rejections, Date.now(), providerTimeoutMs),
-    ...appFindings(policy, [...appCredentials.keys()], limits.globalPerMinute),
-    ...webhookFindings(policy),
+    ...destinationFindings(rules, destinations),
+    ...problems,
+    ...budgetFindings(health.budgets, problems, alerts),
+    ...dltFindings(brands, otpTtlSeconds),
+    ...appFindings(stored, [...appCredentials.keys()], limits.globalPerMinute),
+    ...accountFindings(stored, secretKeys, config),
   ]
 }
 
@@ -115,36 +109,36 @@ function storeConfigOf(env: Env): StoreConfig | undefined {
   }
 }
 
-async function inspectDatabase(config: StoreConfig, full: boolean): Promise<DatabaseFindings> {
-  const { database, secretKeys } = config
+async function inspectDatabase(
+  { database, secretKeys }: StoreConfig,
+  how: { readonly full: boolean; readonly read: ReadStored },
+): Promise<DatabaseFindings> {
   if (database.kind === 'sqlite') {
-    const { findings, ...facts } = sqliteFindings(database.file, secretKeys, full)
+    const { findings, ...facts } = await sqliteFindings(database.file, secretKeys, how)
     return {
       findings: [...fileFindings(database.file, secretKeys !== undefined), ...findings],
       ...facts,
     }
   }
   const { conditionOf } = await import('../../adapters/postgres/condition.ts')
-  const facts = await conditionOf(database.target)
+  const facts = await conditionOf(database.target, how.read)
   const noted = facts.kind === 'answered' ? facts.keyFingerprints : []
   return {
     isMissing: facts.kind === 'answered' && facts.schema === 'none',
     findings: [
       ...serverDatabaseFindings(database.name, facts, Date.now()),
-      ...forwardedFindings(facts.kind === 'answered' ? facts.ignoredForwardedAt : null, Date.now()),
       ...secretFindings(noted, secretKeys ? keyFingerprints(secretKeys) : 'none', 'SECRET_KEY'),
     ],
     lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,
-    policy: facts.kind === 'answered' ? facts.policy : undefined,
+    stored: facts.kind === 'answered' ? facts.read : undefined,
     secretKeys,
   }
 }
 
-function listed(findings: readonly Finding[]): readonly string[] {
+function listed(findings: readonly Printed[]): readonly string[] {
   const width = Math.max(...findings.map(({ what }) => what.length))
-  return findings.flatMap((finding) => {
-    const { level, what, message } = finding
+  return findings.flatMap(({ level, what, message, remedy }) => {
     const line = `${(level === 'fail' ? 'FAIL' : level).padEnd(4)}  ${what.padEnd(width)}  ${message}`
-    return finding.level === 'ok' ? [line] : [line, `      ${' '.repeat(width)}  → ${finding.remedy}`]
+    return remedy === undefined ? [line] : [line, `      ${' '.repeat(width)}  → ${remedy}`]
   })
 }

@@ -1,5 +1,6 @@
 import type { SecretKeys } from '../../adapters/crypto/secret-file.ts'
-import type { PolicyFacts, ServerDatabaseFacts } from '../../adapters/store/condition.ts'
+import type { ServerDatabaseFacts } from '../../adapters/store/condition.ts'
+import type { StoredFacts } from './facts.ts'
 import { type Finding, fail, found, ok, warn } from './finding.ts'
 
 export interface DatabaseFindings {
@@ -9,13 +10,13 @@ export interface DatabaseFindings {
   /** Epoch milliseconds. */
   readonly lastRequestAt: number | null
   /** Undefined: the database could not be read. */
-  readonly policy: PolicyFacts | undefined
+  readonly stored: StoredFacts | undefined
   /** Undefined: there are none, or they could not be read. */
   readonly secretKeys: SecretKeys | undefined
 }
 
 export function schemaFinding(
-  schema: Exclude<Extract<ServerDatabaseFacts, { kind: 'answered' }>['schema'], 'none'> | 'unknown',
+  schema: Exclude<Extract<ServerDatabaseFacts<unknown>, { kind: 'answered' }>['schema'], 'none'> | 'unknown',
 ): Finding {
   switch (schema) {
     case 'current':
@@ -66,19 +67,6 @@ export function secretFindings(
         'secret',
         `${source} does not have the secret key of the server. With another secret key, codes sent before do not verify, and records of recipients are not found.`,
         "Set SECRET_KEY to the server's value. To replace the secret key, set SECRET_KEY=NEW,PREVIOUS.",
-      ),
-  )
-}
-
-/** @param ignoredAt the start of the last hour in which the server ignored X-Forwarded-For (design D21) */
-export function forwardedFindings(ignoredAt: number | null, now: number): readonly Finding[] {
-  return found(
-    ignoredAt !== null &&
-      ignoredAt >= now - 86_400_000 &&
-      warn(
-        'TRUSTED_PROXIES',
-        `X-Forwarded-For from an IP address outside TRUSTED_PROXIES was ignored, last in the hour from ${new Date(ignoredAt).toISOString()}. The sender counts as the client of these requests. The log line "X-Forwarded-For was ignored" has the network of the sender.`,
-        'If your proxy is in that network, add its IP address to TRUSTED_PROXIES. If not, allow only your proxy to connect to otpost.',
       ),
   )
 }

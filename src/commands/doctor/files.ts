@@ -41,12 +41,13 @@ export function fileFindings(databaseFile: string, hasSecret: boolean): readonly
     return facts ? [pathFinding(use, { ...facts, isShared }, uid)] : []
   })
   if (!hasSecret && !pathFacts(`${databaseFile}.key`)) {
-    findings.push({
-      level: 'fail',
-      what: 'secret',
-      message: `${databaseFile}.key is missing. With a new secret key, codes sent before do not verify, and records of recipients are not found.`,
-      remedy: 'Restore the file from your copy, or set SECRET_KEY, before the server starts.',
-    })
+    findings.push(
+      fail(
+        'secret',
+        `${databaseFile}.key is missing. With a new secret key, codes sent before do not verify, and records of recipients are not found.`,
+        'Restore the file from your copy, or set SECRET_KEY, before the server starts.',
+      ),
+    )
   }
   return [...findings, diskFinding(freeBytes(folder), sizeOf(databaseFile) + sizeOf(`${databaseFile}-wal`))]
 }

@@ -1,22 +1,22 @@
-export type Finding =
-  | { readonly level: 'ok'; readonly what: string; readonly message: string }
-  | {
-      readonly level: 'warn' | 'fail'
-      readonly what: string
-      readonly message: string
-      readonly remedy: string
-    }
+import type { Command } from 'commander'
+import { type Reference, see as reference } from '../../domain/ground/advice.ts'
+import type { LogRows, Problem } from '../../domain/health/problem.ts'
+import { wordOf } from '../../domain/log/log-search.ts'
+import { adviceWords } from '../advice.ts'
 
-export function ok(what: string, message: string): Finding {
-  return { level: 'ok', what, message }
+/** What a check found: a problem, or that all is well. */
+export type Finding = Problem | { readonly level: 'ok'; readonly what: string; readonly text: string }
+
+export function ok(what: string, text: string): Finding {
+  return { level: 'ok', what, text }
 }
 
-export function warn(what: string, message: string, remedy: string): Finding {
-  return { level: 'warn', what, message, remedy }
+export function warn(what: string, text: string, remedy: string): Problem {
+  return { level: 'warn', what, text, remedy, see: [] }
 }
 
-export function fail(what: string, message: string, remedy: string): Finding {
-  return { level: 'fail', what, message, remedy }
+export function fail(what: string, text: string, remedy: string): Problem {
+  return { level: 'fail', what, text, remedy, see: [] }
 }
 
 export function found(...findings: readonly (Finding | false | undefined)[]): Finding[] {
@@ -29,4 +29,50 @@ export function inMebibytes(bytes: number): string {
 
 export function inSeconds(milliseconds: number): string {
   return `${Math.round(milliseconds / 1000)} s`
+}
+
+/** As `doctor --json` prints it. */
+export function printed(program: Command, finding: Finding): Printed {
+  const { what, text: message } = finding
+  if (finding.level === 'ok') return { level: 'ok', what, message }
+  const level = finding.level === 'fail' ? 'fail' : 'warn'
+  return { level, what, message, remedy: remedyWords(program, finding) }
+}
+
+export interface Printed {
+  readonly level: 'ok' | 'warn' | 'fail'
+  readonly what: string
+  readonly message: string
+  /** Undefined: all is well. */
+  readonly remedy?: string
+}
+
+/** With a command for each list and change, and the pages of the documentation. */
+function remedyWords(program: Command, { remedy, see }: Problem): string {
+  const commands = see.flatMap((each) =>
+    'to' in each ? [each] : 'list' in each ? [rowsReference(each)] : [],
+  )
+  const words = commands.map((each) => adviceWords(program, [each])).join(', ')
+  return [
+    remedy,
+    ...(commands.length === 0 ? [] : [`${commands.length === 1 ? 'Command' : 'Commands'}: ${words}.`]),
+    ...see.flatMap((each) => ('docs' in each ? [`See docs/${each.docs}.md.`] : [])),
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+function rowsReference({ list, filters }: LogRows): Reference {
+  const { since, until, statuses, provider, app, brand, channel, country, template, call, result } = filters
+  const time = (at: number) => `${new Date(at).toISOString().slice(0, 16)}Z`
+  const fields = {
+    ...{ provider, app, brand, channel, country, template, call, result },
+    status: statuses?.map(wordOf).join(),
+    since: since === undefined ? undefined : time(since),
+    until: until === undefined ? undefined : time(until),
+  }
+  const known = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]],
+  )
+  return reference(list === 'calls' ? 'requests' : 'deliveries', Object.fromEntries(known))
 }

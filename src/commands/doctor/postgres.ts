@@ -6,7 +6,7 @@ import { type Finding, fail, inSeconds, ok, warn } from './finding.ts'
 
 export function serverDatabaseFindings(
   name: string,
-  facts: ServerDatabaseFacts,
+  facts: ServerDatabaseFacts<unknown>,
   now: number,
 ): readonly Finding[] {
   if (facts.kind === 'silent') {
@@ -66,7 +66,7 @@ export function serverDatabaseFindings(
   ]
 }
 
-function durabilityFinding(facts: Extract<ServerDatabaseFacts, { kind: 'answered' }>): Finding {
+function durabilityFinding(facts: Extract<ServerDatabaseFacts<unknown>, { kind: 'answered' }>): Finding {
   const what = 'durability'
   const { fsync, fullPageWrites, synchronousCommit, isReadOnly } = facts
   const { awaited, connected, isHidden } = facts.standbys

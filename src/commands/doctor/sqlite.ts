@@ -4,30 +4,27 @@ import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
 import { conditionOf } from '../../adapters/sqlite/condition.ts'
 import { isMissing } from '../../adapters/sqlite/marker.ts'
 import type { DatabaseFacts } from '../../adapters/store/condition.ts'
-import { type DatabaseFindings, forwardedFindings, schemaFinding, secretFindings } from './database.ts'
+import { type DatabaseFindings, schemaFinding, secretFindings } from './database.ts'
+import type { ReadStored } from './facts.ts'
 import { pathFacts } from './files.ts'
 import { type Finding, fail, inMebibytes, ok, warn } from './finding.ts'
 
-export function sqliteFindings(
+export async function sqliteFindings(
   databaseFile: string,
   secretKeys: SecretKeys | undefined,
-  full: boolean,
-): DatabaseFindings {
-  const unread = { isMissing: false, lastRequestAt: null, policy: undefined, secretKeys: undefined }
+  how: { readonly full: boolean; readonly read: ReadStored },
+): Promise<DatabaseFindings> {
+  const unread = { isMissing: false, lastRequestAt: null, stored: undefined, secretKeys: undefined }
   if (isMissing(databaseFile)) return { findings: [], ...unread, isMissing: true }
   try {
-    const facts = conditionOf(databaseFile, { full })
+    const facts = await conditionOf(databaseFile, how)
     const [keys, source] = ownKeys(databaseFile, secretKeys)
     const own = typeof keys === 'string' ? keys : keyFingerprints(keys)
     return {
-      findings: [
-        ...secretFindings(facts.keyFingerprints, own, source),
-        ...databaseFindings(facts),
-        ...forwardedFindings(facts.ignoredForwardedAt, Date.now()),
-      ],
+      findings: [...secretFindings(facts.keyFingerprints, own, source), ...databaseFindings(facts)],
       isMissing: false,
       lastRequestAt: facts.lastRequestAt,
-      policy: facts.policy,
+      stored: facts.read,
       secretKeys: typeof keys === 'string' ? undefined : keys,
     }
   } catch (error) {
@@ -52,7 +49,7 @@ function ownKeys(
 /** A write-ahead log larger than this is not checkpointed. */
 const usualLogBytes = 64 * 2 ** 20
 
-export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {
+export function databaseFindings(facts: Omit<DatabaseFacts<unknown>, 'read'>): readonly Finding[] {
   const { journalMode, damage, checked, schema, logBytes } = facts
   const [first] = damage
   return [
@@ -81,7 +78,7 @@ export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {
   ]
 }
 
-function integrityFinding(checked: DatabaseFacts['checked']): Finding {
+function integrityFinding(checked: DatabaseFacts<unknown>['checked']): Finding {
   if (checked === 'part') {
     return warn(
       'integrity',

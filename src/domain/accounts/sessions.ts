@@ -62,6 +62,8 @@ export interface ConsoleDecision {
 
 export interface ConsoleStore {
   accounts(): Promise<readonly Account[]>
+  /** The ids of the accounts with a link that still sets them up. */
+  invited(now: number): Promise<ReadonlySet<string>>
   find(tokenSha256: string, now: number): Promise<ConsoleSession | undefined>
   list(now: number): Promise<readonly ConsoleSession[]>
   prolong(tokenSha256: string, lastSeenAt: number, expiresAt: number): Promise<void>

@@ -11,7 +11,6 @@ export interface ClockStep {
 /** Compares the clock with a stopwatch, which cannot be set. NTP corrects small differences slowly, so these are no steps. */
 export class ClockWatch {
   private offsetMs: number
-  private step: ClockStep | undefined
 
   constructor(
     private readonly now: Clock,
@@ -21,11 +20,6 @@ export class ClockWatch {
     this.offsetMs = now() - stopwatch()
   }
 
-  /** Undefined: none since the start. */
-  get latest(): ClockStep | undefined {
-    return this.step
-  }
-
   /** Call it every second. */
   readonly tick = (): void => {
     const at = this.now()
@@ -33,7 +27,6 @@ export class ClockWatch {
     const byMs = Math.round(offsetMs - this.offsetMs)
     this.offsetMs = offsetMs
     if (Math.abs(byMs) <= clockToleranceMs) return
-    this.step = { at, byMs }
-    this.stepped(this.step)
+    this.stepped({ at, byMs })
   }
 }

@@ -1,5 +1,7 @@
 export type Channel = 'SMS' | 'EMAIL'
 
+export const channelNames: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
+
 export interface Recipient {
   readonly channel: Channel
   /** E.164 digits without `+`, or the e-mail address. Limits and codes use it as key. */

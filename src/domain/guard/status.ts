@@ -1,4 +1,4 @@
-import type { EpochMs } from '../ground/time.ts'
+import { type EpochMs, hourMs } from '../ground/time.ts'
 import {
   type Bucket,
   type BucketKind,
@@ -12,7 +12,7 @@ import {
 } from './bucket.ts'
 import type { CountryCodes, GuardCount, GuardPeriod, GuardTotals } from './counts.ts'
 import type { GuardMode } from './guard.ts'
-import type { PumpingStatus } from './pumping.ts'
+import { type PumpingStatus, pumpingStatuses } from './pumping.ts'
 import type { GuardPrefix, GuardStore } from './store.ts'
 
 /** What `guard status --json` prints. Times are ISO 8601. */
@@ -63,6 +63,12 @@ export interface GuardReader extends Pick<GuardStore, 'prefixes' | 'bucketsSince
   /** Rows of the kind `flagged` of all nodes: the 200 with the most codes. */
   flaggedSince(since: EpochMs): Promise<readonly BucketRow[]>
   guardCounts(period: GuardPeriod, now: EpochMs): Promise<readonly GuardCount[]>
+}
+
+export interface PumpingPorts {
+  readonly guard: GuardReader
+  /** ISO 3166-1. Null: none, or several. */
+  readonly countryOfPrefix: (digits: string) => string | null
 }
 
 const mostBuckets = 20
@@ -191,4 +197,28 @@ function fullest(buckets: ReadonlyMap<string, RestoredBucket>): BucketStatus[] {
 
 function tenths(value: number): number {
   return Math.round(value * 10) / 10
+}
+
+/** Without a query if the guard has found nothing in the last hour. */
+export async function readPumping(
+  { guard, countryOfPrefix }: PumpingPorts,
+  prefixes: readonly GuardPrefix[],
+  counts: readonly GuardCount[],
+  now: EpochMs,
+): Promise<readonly PumpingStatus[]> {
+  if (counts.length === 0) return []
+  const [recent, codes, flagged] = await Promise.all([
+    guard.guardCounts('lately', now),
+    guard.countries(now, 'hour'),
+    guard.flaggedSince(now - hourMs),
+  ])
+  const input = {
+    counts,
+    recent,
+    codes,
+    flagged,
+    prefixes: effectivePrefixes(prefixes, now),
+    countryOfPrefix,
+  }
+  return pumpingStatuses(input, now)
 }

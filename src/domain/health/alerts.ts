@@ -2,17 +2,19 @@ import { type Alert, type AlertChannel, budgetKind, reviewNumberKind } from '../
 import type { Log } from '../ground/ports.ts'
 import type { Outcome } from '../ground/providers.ts'
 import { type Clock, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
-import { formatMicros, type Micros } from '../money/amounts.ts'
+import type { Micros } from '../money/amounts.ts'
 import {
   type Budget,
   type BudgetCounters,
   type BudgetStatus,
   budgetStatus,
   percentagesReached,
+  spentWords,
 } from '../money/budgets.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { RequestListener } from '../request/request-ended.ts'
 import { conditionKinds } from './conditions.ts'
+import type { Problem } from './problem.ts'
 
 export const requestKind = 'integration.requested'
 
@@ -275,7 +277,7 @@ export class Alerts {
     const key = keyOf(budget, percent, at)
     if (this.known.has(key)) return
     const data = alertOf(budget, percent, spentMicros, at)
-    await this.store(key, budgetKind, titleOf(data), data, 'a budget reached a threshold')
+    await this.store(key, budgetKind, spentWords(budget, percent), data, 'a budget reached a threshold')
   }
 
   /**
@@ -289,7 +291,7 @@ export class Alerts {
             `Events of app ${data.appId} are dropped`,
             'too many events wait for a webhook; later ones are dropped',
           ]
-        : [`The webhook of app ${data.appId} is switched off`, 'a webhook was switched off']
+        : [withoutPoint(disabledWebhook(data.appId).text), 'a webhook was switched off']
     await this.store(key, kind, title, data, message)
     this.wake()
   }
@@ -425,55 +427,21 @@ export function budgetAlertOf({ text }: Alert): BudgetAlert {
   return JSON.parse(text)
 }
 
+/** Titles are no sentences. */
+export function withoutPoint(sentence: string): string {
+  return sentence.replace(/\.$/, '')
+}
+
 /** What the `data` of the webhook has. */
 export function alertData({ text }: Alert): Readonly<Record<string, unknown>> {
   return JSON.parse(text)
 }
 
-/** The figures, for people. */
-export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
-  if (isOfCondition(alert)) {
-    const { message: _, remedy: __, ...figures } = alertData(alert)
-    return figures
+/** Also on the overview and for doctor. @param when such as ` 2 h ago` */
+export function disabledWebhook(appId: string, when = ''): Pick<Problem, 'text' | 'remedy'> {
+  return {
+    text: `The webhook of app ${appId} was switched off${when}.`,
+    remedy:
+      'An event failed at its last try, or the receiver answered 410. Correct the receiver, then set the webhook again. The events of the last 7 days wait until then.',
   }
-  if (alert.kind !== requestKind) return alertData(alert)
-  const { url, requests }: RequestAlert = JSON.parse(alert.text)
-  const rows = requests.map(({ companyName, brandName }, index) => [
-    `Request ${index + 1}`,
-    `${companyName}, brand ${brandName}`,
-  ])
-  return { ...Object.fromEntries(rows), Console: url }
-}
-
-function isOfCondition({ kind }: Alert): boolean {
-  return conditionKinds.some((each) => each === kind)
-}
-
-/** For people, without the figures of the alert. */
-export function meaningOf(alert: Alert): string {
-  if (isOfCondition(alert)) {
-    const { message, remedy = '' } = alertData(alert)
-    return `${message} ${remedy}`.trim()
-  }
-  if (alert.kind === requestKind) {
-    return 'Requesters entered these names, and otpost has not verified them. Approve or reject each request in the console or with the command otpost request. otpost sends at most one alert about requests in 10 minutes.'
-  }
-  if (alert.kind === reviewNumberKind) {
-    return 'A fixed code verifies for this phone number until the last day, and no SMS is sent. If no operator should have added it, remove it with otpost review-number remove or in the console, and check the audit log.'
-  }
-  if (alert.kind !== budgetKind) {
-    const { reason }: WebhookAlert = JSON.parse(alert.text)
-    return reason === null
-      ? 'Too many events wait for the webhook of this app, so otpost drops later ones. Check the receiver.'
-      : 'An event failed at its last try, so otpost sends no more events to this webhook. Correct the receiver, then run otpost app webhook with the URL. The events of the last 7 days wait until then.'
-  }
-  const { resetsAt, stops } = budgetAlertOf(alert)
-  return stops
-    ? `When the amount is spent, requests that cost more than what is left are rejected with 429 rate_limited until ${resetsAt}. To send more before, set a larger amount (otpost budget set) or lift the budget for a time (otpost budget lift).`
-    : 'This budget only sends alerts. It rejects no messages.'
-}
-
-function titleOf({ scope, period, percent, amount, currency }: BudgetAlert): string {
-  const total = formatMicros(Math.round(amount * 1e6), currency)
-  return `Budget ${scope}: ${percent}% of ${total} per ${period} spent`
 }

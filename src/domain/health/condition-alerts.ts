@@ -2,7 +2,7 @@ import { type Alert, budgetKind } from '../ground/alert.ts'
 import type { Log } from '../ground/ports.ts'
 import { type Clock, type EpochMs, minuteMs } from '../ground/time.ts'
 import type { BudgetStatus } from '../money/budgets.ts'
-import type { AlertStore, AlertTarget } from './alerts.ts'
+import { type AlertStore, type AlertTarget, withoutPoint } from './alerts.ts'
 import {
   budgetAbout,
   budgetCondition,
@@ -138,7 +138,7 @@ export class ConditionAlerts {
   }
 
   private async note({ condition, lasts }: Verdict, isUsable: boolean): Promise<Alert | undefined> {
-    const { about, kind, problem, ended, remedy } = condition
+    const { about, kind, text, ended, remedy } = condition
     const now = this.ports.now()
     const isRecent = (reported: Reported | undefined) =>
       reported !== undefined && now >= reported.at && now - reported.at < intervalMs
@@ -153,7 +153,7 @@ export class ConditionAlerts {
     }
     const state = !lasts ? 'ended' : isOpen ? 'lasting' : 'started'
     const since = isOpen ? latest.since : now
-    const message = lasts ? problem : ended
+    const message = lasts ? text : ended
     const data = {
       ...condition.data,
       state,
@@ -166,7 +166,7 @@ export class ConditionAlerts {
       key: `${about} #${number + 1}`,
       at: now,
       kind,
-      title: message.replace(/\.$/, ''),
+      title: withoutPoint(message),
       text: JSON.stringify(data),
     }
     if (!(await this.storeOrSend(about, alert, isUsable))) {

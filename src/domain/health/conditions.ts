@@ -1,10 +1,14 @@
 import { failuresToOpen } from '../delivery/breaker.ts'
+import { see } from '../ground/advice.ts'
+import type { Alert } from '../ground/alert.ts'
+import { utc } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { StatKey } from '../log/stats.ts'
 import { formatMicros } from '../money/amounts.ts'
 import type { BudgetStatus } from '../money/budgets.ts'
+import type { Problem } from './problem.ts'
 
-// Problems that last: what they are, and their words for doctor, the overview and alerts.
+// Problems that last: alerts are sent when they start, while they last, and when they have ended.
 
 /** The `type` of the webhook. */
 export const conditionKinds = [
@@ -16,16 +20,14 @@ export const conditionKinds = [
 
 export type ConditionKind = (typeof conditionKinds)[number]
 
-export interface Condition {
+export interface Condition extends Problem {
   readonly kind: ConditionKind
   /** What it is about, such as `budget server`: each has one condition at a time. */
   readonly about: string
   /** The figures of the alert. */
   readonly data: Readonly<Record<string, string | number>>
-  /** One sentence each. */
-  readonly problem: string
+  /** That it has ended, in one sentence. */
   readonly ended: string
-  readonly remedy: string
 }
 
 /** A rule finds that the condition lasts or has ended. What it does not know, it leaves out. */
@@ -63,9 +65,20 @@ export function isExhausted(
   )
 }
 
+/** The alerts that budgets are exhausted, by scope. @param alerts about budgets, oldest first */
+export function reportedBudgets(alerts: readonly Alert[]): ReadonlyMap<string, Reported> {
+  const latest = new Map<string, Reported>()
+  for (const { at, text } of alerts) {
+    const data: Record<string, unknown> = JSON.parse(text)
+    const lasts = data.state !== 'ended' && Number(data.percent ?? 100) >= 100
+    if (lasts) latest.set(String(data.scope), { at, data })
+    else latest.delete(String(data.scope))
+  }
+  return latest
+}
+
 export function budgetCondition({ budget, spentMicros, resetsAt }: BudgetStatus): Condition {
   const { scope, period, amountMicros, currency } = budget
-  const until = new Date(resetsAt).toISOString()
   const [spent, amount] = [formatMicros(spentMicros, currency), formatMicros(amountMicros, currency)]
   return {
     kind: 'budget.exhausted',
@@ -76,11 +89,14 @@ export function budgetCondition({ budget, spentMicros, resetsAt }: BudgetStatus)
       amount: amountMicros / 1e6,
       spent: spentMicros / 1e6,
       currency,
-      resetsAt: until,
+      resetsAt: new Date(resetsAt).toISOString(),
     },
-    problem: `Budget ${scope} is exhausted: ${spent} of ${amount} per ${period} spent.`,
+    what: 'budgets',
+    level: 'fail',
+    text: `Budget ${scope} is exhausted: ${spent} of ${amount} per ${period} spent.`,
+    remedy: `SMS that cost more than what is left are rejected with 429 rate_limited until ${utc(resetsAt)}. To send more before, lift the budget or set a larger amount.`,
+    see: [see('budget lift', { scope })],
     ended: `Budget ${scope} is no longer exhausted.`,
-    remedy: `SMS that cost more than what is left are rejected with 429 rate_limited until ${until}. To send more before, lift the budget with \`otpost budget lift ${scope} --for 12h\`, or set a larger amount with \`otpost budget set\`.`,
   }
 }
 
@@ -89,9 +105,12 @@ export function removedBudget(scope: string): Condition {
     kind: 'budget.exhausted',
     about: budgetAbout(scope),
     data: { scope },
-    problem: '',
-    ended: `Budget ${scope} was removed.`,
+    what: 'budgets',
+    level: 'fail',
+    text: '',
     remedy: '',
+    see: [],
+    ended: `Budget ${scope} was removed.`,
   }
 }
 
@@ -134,10 +153,12 @@ function providerCondition(provider: string, failures: number): Condition {
     kind: 'provider.failing',
     about: `provider ${provider}`,
     data: { provider, failures },
-    problem: `Provider ${provider} fails: the latest ${failures} attempts failed or have an unknown result.`,
+    what: 'providers',
+    level: 'fail',
+    text: `Provider ${provider} fails: the latest ${failures} attempts failed or have an unknown result.`,
+    remedy: 'Check the credentials, the balance and the status page of the provider.',
+    see: [{ list: 'deliveries', filters: { provider } }],
     ended: `Provider ${provider} accepts messages again.`,
-    remedy:
-      'See the reasons with `otpost deliveries --since 30m`. Check the credentials, the balance and the status page of the provider.',
   }
 }
 
@@ -179,12 +200,15 @@ export function diskCondition(freeBytes: number | undefined): Condition {
     kind: 'disk.full',
     about: 'disk',
     data: freeBytes === undefined ? {} : { freeBytes },
-    problem: isKnown
+    what: 'disk',
+    level: 'fail',
+    text: isKnown
       ? `The disk of the database is nearly full: ${(freeBytes / 2 ** 20).toFixed(1)} MiB free.`
       : 'The disk of the database is full.',
-    ended: 'The disk of the database has free space again.',
     remedy:
       'On a full disk, requests to send and verify fail. Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.',
+    see: [{ setting: 'DELIVERY_LOG_DAYS' }],
+    ended: 'The disk of the database has free space again.',
   }
 }
 
@@ -193,9 +217,12 @@ function databaseCondition(reason: string): Condition {
     kind: 'database.unavailable',
     about: 'database',
     data: { reason },
-    problem: 'The database is unavailable.',
+    what: 'database',
+    level: 'fail',
+    text: 'The database is unavailable.',
+    remedy: 'Requests to send and verify fail. Check the server log.',
+    see: [see('doctor')],
     ended: 'The database is available again.',
-    remedy: 'Requests to send and verify fail. Check the server log, or run `otpost doctor` on the server.',
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Channel } from '../ground/contact.ts'
-import type { EpochMs } from '../ground/time.ts'
+import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { Attempt, Operation } from '../request/request-context.ts'
 
 /** The names that people see, what they mean, and their tone in the console. JSON and the database have the keys. */
@@ -139,4 +139,35 @@ export interface Found<Row> {
    * fewer rows than the limit. Null: the log has no further rows.
    */
   readonly next: (Place & { readonly at: EpochMs }) | null
+}
+
+/** The rows of each figure. The log has no other figures. */
+export const figureRows = {
+  sends: { call: 'code', result: 'success' },
+  sendsFailed: { call: 'code', result: 'failed' },
+  notified: { call: 'notify', result: 'success' },
+  notifyFailed: { call: 'notify', result: 'failed' },
+  notSent: { result: 'failed' },
+  verified: { call: 'verify', result: 'success' },
+  wrongCodes: { call: 'verify', result: 'wrong-code' },
+  limited: { result: 'limited' },
+  refused: { result: 'brand' },
+  blocked: { result: 'destination' },
+  // As the provider answered. Its delivery report may have come since.
+  accepted: { statuses: ['accepted', 'delivered', 'failed'] },
+  failed: { statuses: ['rejected', 'retryable'] },
+  unknown: { statuses: ['unknown'] },
+  failedOrUnknown: { statuses: ['rejected', 'retryable', 'unknown'] },
+  delivered: { statuses: ['delivered'] },
+  undelivered: { statuses: ['failed'] },
+} as const satisfies Readonly<Record<string, CallFilter | { readonly statuses: readonly DeliveryStatus[] }>>
+
+export interface Span {
+  readonly from: EpochMs
+  readonly until: EpochMs
+}
+
+/** To the minute, as the fields of the log. */
+export function spanOf({ from, until }: Span): Pick<DeliveryFilter, 'since' | 'until'> {
+  return { since: from, until: Math.ceil((until + 1) / minuteMs) * minuteMs }
 }

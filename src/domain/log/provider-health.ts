@@ -7,8 +7,8 @@ export function providerHealth({
   mailer,
   breakers,
 }: {
-  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
-  readonly mailer: Mailer
+  readonly smsRoutes: Readonly<Record<SmsRoute, readonly Pick<SmsProvider, 'name'>[]>>
+  readonly mailer: Pick<Mailer, 'name'>
   readonly breakers: Pick<Breakers, 'states'>
 }): Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[] {
   const known = new Map(breakers.states().map((state) => [state.provider, state]))

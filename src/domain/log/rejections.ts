@@ -1,5 +1,4 @@
 import type { ReportedMessage } from '../delivery/delivery-reports.ts'
-import { dltWords } from '../delivery/dlt-codes.ts'
 import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
 import { type Counted, periodStart } from './stats.ts'
 
@@ -112,25 +111,7 @@ function leastRate({ sent, rejected }: Rejected): number {
   return (rate + z ** 2 / (2 * all) - spread) / (1 + z ** 2 / all)
 }
 
-/** For operators. */
-export function rejectionWords(rate: RejectionRate): { readonly problem: string; readonly remedy: string } {
-  const { brand, template, day, before, provider, reason } = rate
-  const meaning = reason === null ? undefined : dltWords(reason)
-  const why = [reason ?? 'none given', ...(meaning === undefined ? [] : [meaning])].join(', ')
-  const earlier =
-    before.sent === 0 ? 'none was sent in the 7 days before' : `${percentOf(before)} in the 7 days before`
-  const problem = `Carriers did not deliver ${day.rejected} of ${allOf(day)} SMS (${percentOf(day)}) of template ${template} of brand ${brand} in the last 24 hours; ${earlier}. Most frequent reason: ${why} (${provider}).`
-  return {
-    problem,
-    remedy: `Compare the text with the registered one: \`otpost text lint ${brand} ${template}\`.`,
-  }
-}
-
 /** A report may arrive the day after its message was sent. */
 function allOf({ sent, rejected }: Rejected): number {
   return Math.max(sent, rejected)
-}
-
-function percentOf(rejected: Rejected): string {
-  return `${Math.round((100 * rejected.rejected) / allOf(rejected))}%`
 }

@@ -1,4 +1,6 @@
 import type { BreakerState } from '../delivery/breaker.ts'
+import type { ReportRejection } from '../delivery/delivery-reports.ts'
+import type { ClockStep } from '../ground/clock-watch.ts'
 import type { Channel } from '../ground/contact.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 import type { EpochMs } from '../ground/time.ts'
@@ -7,6 +9,12 @@ import type { Attempt } from '../request/request-context.ts'
 
 export const periods = ['hour', 'day', 'month'] as const
 export type Period = (typeof periods)[number]
+
+export const periodWords: Readonly<Record<Period, string>> = {
+  hour: 'in the last hour',
+  day: 'in the last 24 hours',
+  month: 'in the last 30 days',
+}
 
 /** Counts of a time span. A rejected request counts only in `limited`, `refused` or `blocked`. */
 export const noFigures = {
@@ -68,6 +76,14 @@ export interface LateCodes {
   readonly hasTimedOut: boolean
 }
 
+/** Delivery reports that this server rejected. */
+export interface RejectedReports {
+  /** Empty: the URL names no provider of this server. */
+  readonly provider: string
+  readonly why: ReportRejection
+  readonly count: number
+}
+
 export interface Statistics {
   readonly period: Period
   readonly from: EpochMs
@@ -86,6 +102,12 @@ export interface Statistics {
   readonly verifyTimes: VerifyTimes
   /** The most first. */
   readonly late: readonly LateCodes[]
+  /** The most first. */
+  readonly rejectedReports: readonly RejectedReports[]
+  /** Of the clocks of servers, oldest first. `at`: the start of the step in which it was set. */
+  readonly clockSteps: readonly ClockStep[]
+  /** The start of the latest step in which X-Forwarded-For from outside TRUSTED_PROXIES was ignored. */
+  readonly forwardedIgnoredAt: EpochMs | null
 }
 
 export interface ActiveLimit {

@@ -4,6 +4,7 @@ import type {
   ReportRejection,
   reportRanks,
 } from '../delivery/delivery-reports.ts'
+import type { ClockStep } from '../ground/clock-watch.ts'
 import type { Channel } from '../ground/contact.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
 import { unknownCountry } from '../guard/bucket.ts'
@@ -24,7 +25,6 @@ import {
   type Figures,
   type LastFailures,
   type LastHour,
-  type LateCodes,
   noFigures,
   type Period,
   type Point,
@@ -259,6 +259,9 @@ export function stepsOf(period: Period, now: number): readonly EpochMs[] {
   return Array.from({ length: count }, (_, index) => from + index * stepMs)
 }
 
+const notedKinds: readonly StatKind[] = ['late', 'report-rejected', 'clock', 'forwarded-ignored']
+
+/** Add the counts of its steps, oldest first. */
 export class StatisticsSum {
   private readonly from: EpochMs
   private readonly totals: typeof noFigures = { ...noFigures }
@@ -269,7 +272,8 @@ export class StatisticsSum {
   private readonly tries = new Map<string, Map<EpochMs, { failed: number; all: number }>>()
   private readonly failures = new Map<string, FailureCount>()
   private readonly times: Counted[] = []
-  private readonly late: Counted[] = []
+  /** Of kinds that have no figure. */
+  private readonly noted: Counted[] = []
 
   constructor(
     private readonly period: Period,
@@ -281,7 +285,7 @@ export class StatisticsSum {
 
   add(statKey: Counted): void {
     if (statKey.kind === 'verify-time') this.times.push(statKey)
-    if (statKey.kind === 'late') this.late.push(statKey)
+    if (notedKinds.includes(statKey.kind)) this.noted.push(statKey)
     const figure = figureOf(statKey)
     if (figure === undefined) return
     const { at, channel, brand, provider, count } = statKey
@@ -326,7 +330,18 @@ export class StatisticsSum {
       ),
       failures: [...this.failures.values()].sort((a, b) => b.count - a.count),
       verifyTimes: verifyTimes(this.times),
-      late: lateCodesIn(this.late),
+      late: providerCounts(this.noted, 'late').map(({ provider, detail, count }) => ({
+        provider,
+        count,
+        hasTimedOut: detail === timedOut,
+      })),
+      rejectedReports: providerCounts(this.noted, 'report-rejected').map(({ provider, detail, count }) => ({
+        provider,
+        why: detail === 'signature' || detail === 'form' ? detail : 'url',
+        count,
+      })),
+      clockSteps: clockStepsOf(this.noted.filter(({ kind }) => kind === 'clock')),
+      forwardedIgnoredAt: this.noted.findLast(({ kind }) => kind === 'forwarded-ignored')?.at ?? null,
     }
   }
 }
@@ -383,25 +398,20 @@ class Shares {
   }
 }
 
-export type ProviderCount = Pick<Counted, 'kind' | 'provider' | 'detail' | 'count'>
-
 /** Of this kind, by provider and detail; the most first. */
-export function providerCounts(
-  counts: readonly ProviderCount[],
+function providerCounts(
+  counts: readonly Counted[],
   kind: StatKind,
-): readonly Omit<ProviderCount, 'kind'>[] {
+): readonly Pick<Counted, 'provider' | 'detail' | 'count'>[] {
   const own = counts.filter((each) => each.kind === kind)
   return [...Map.groupBy(own, ({ provider, detail }) => `${provider} ${detail}`).values()]
     .map((all) => all.reduce((sum, each) => ({ ...each, count: sum.count + each.count })))
     .sort((one, other) => other.count - one.count)
 }
 
-export function lateCodesIn(counts: readonly ProviderCount[]): readonly LateCodes[] {
-  return providerCounts(counts, 'late').map(({ provider, detail, count }) => ({
-    provider,
-    count,
-    hasTimedOut: detail === timedOut,
-  }))
+/** `clockStat` counts seconds. */
+function clockStepsOf(counts: readonly Counted[]): readonly ClockStep[] {
+  return counts.map(({ at, detail, count }) => ({ at, byMs: count * (detail === 'back' ? -1000 : 1000) }))
 }
 
 function verifyTimes(counted: readonly Counted[]): VerifyTimes {

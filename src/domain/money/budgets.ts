@@ -1,6 +1,6 @@
 import { type EpochMs, hourMs, periodOf } from '../ground/time.ts'
 import type { Claim } from '../limits/limits.ts'
-import type { Micros } from './amounts.ts'
+import { formatMicros, type Micros } from './amounts.ts'
 
 export const budgetPeriods = ['day', 'month'] as const
 export type BudgetPeriod = (typeof budgetPeriods)[number]
@@ -107,4 +107,9 @@ export function percentagesReached(
   spentMicros: Micros,
 ): number[] {
   return alertAt.filter((percent) => spentMicros * 100 >= amountMicros * percent)
+}
+
+/** Without the period at the end. */
+export function spentWords({ scope, period, amountMicros, currency }: Budget, percent: number): string {
+  return `Budget ${scope}: ${percent}% of ${formatMicros(amountMicros, currency)} per ${period} spent`
 }

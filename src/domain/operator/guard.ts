@@ -1,10 +1,14 @@
 import { countryRules } from '../delivery/destination.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
-import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
-import type { GuardCount } from '../guard/counts.ts'
+import { dayMs, type EpochMs } from '../ground/time.ts'
 import type { GuardMode } from '../guard/guard.ts'
-import { type PumpingStatus, pumpingStatuses } from '../guard/pumping.ts'
-import { effectivePrefixes, type GuardReader, type GuardStatus, guardStatus } from '../guard/status.ts'
+import {
+  effectivePrefixes,
+  type GuardStatus,
+  guardStatus,
+  type PumpingPorts,
+  readPumping,
+} from '../guard/status.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { durationIn } from './fields.ts'
@@ -127,11 +131,7 @@ export interface GuardSettings {
   readonly smsCountries: readonly string[]
 }
 
-export interface GuardStatusPorts extends Pick<PolicyPorts, 'policy' | 'now'> {
-  readonly guard: GuardReader
-  /** ISO 3166-1. Null: none, or several. */
-  readonly countryOfPrefix: (digits: string) => string | null
-}
+export interface GuardStatusPorts extends Pick<PolicyPorts, 'policy' | 'now'>, PumpingPorts {}
 
 /** `guard status`. */
 export async function readGuardStatus(
@@ -165,56 +165,4 @@ export async function readGuardStatus(
     countryOfPrefix,
   }
   return guardStatus(input, at)
-}
-
-/** Without a query if the guard has found nothing in the last hour. */
-async function readPumping(
-  { guard, countryOfPrefix }: Pick<GuardStatusPorts, 'guard' | 'countryOfPrefix'>,
-  prefixes: readonly GuardPrefix[],
-  counts: readonly GuardCount[],
-  now: EpochMs,
-): Promise<readonly PumpingStatus[]> {
-  if (counts.length === 0) return []
-  const [recent, codes, flagged] = await Promise.all([
-    guard.guardCounts('lately', now),
-    guard.countries(now, 'hour'),
-    guard.flaggedSince(now - hourMs),
-  ])
-  const input = {
-    counts,
-    recent,
-    codes,
-    flagged,
-    prefixes: effectivePrefixes(prefixes, now),
-    countryOfPrefix,
-  }
-  return pumpingStatuses(input, now)
-}
-
-/** What the overview warns about. Cheaper than the status. */
-export interface GuardWarnings {
-  readonly mode: GuardMode
-  /** How many prefixes of each country the guard has blocked. */
-  readonly blocked: ReadonlyMap<string | null, number>
-  readonly blockedByOperators: number
-  readonly pumping: readonly PumpingStatus[]
-}
-
-export async function readGuardWarnings(
-  { guard, now, countryOfPrefix }: Omit<GuardStatusPorts, 'policy'>,
-  mode: GuardMode,
-): Promise<GuardWarnings> {
-  if (mode === 'off') return { mode, blocked: new Map(), blockedByOperators: 0, pumping: [] }
-  const at = now()
-  const [prefixes, counts] = await Promise.all([guard.prefixes(), guard.guardCounts('hour', at)])
-  const blocks = effectivePrefixes(prefixes, at).filter(({ action }) => action === 'block')
-  const byGuard = blocks.filter(({ by }) => by === 'guard')
-  const blockedByOperators = blocks.length - byGuard.length
-  const blocked = new Map<string | null, number>()
-  for (const { prefix } of byGuard) {
-    const country = countryOfPrefix(prefix)
-    blocked.set(country, (blocked.get(country) ?? 0) + 1)
-  }
-  const pumping = await readPumping({ guard, countryOfPrefix }, prefixes, counts, at)
-  return { mode, blocked, blockedByOperators, pumping }
 }

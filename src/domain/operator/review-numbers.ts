@@ -4,7 +4,7 @@ import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { dayMs } from '../ground/time.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
-import { activeReviewNumbers, type ReviewNumber } from '../policy/review-number.ts'
+import { activeReviewNumbers, type ReviewNumber, untilWords } from '../policy/review-number.ts'
 import type { Brands } from '../texts/brand.ts'
 import { existingBrand } from './brands.ts'
 
@@ -117,11 +117,6 @@ export async function removeReviewNumberOf(
     }
   })
   return removed
-}
-
-/** The last day, in UTC. */
-export function untilWords({ expiresAt }: Pick<ReviewNumber, 'expiresAt'>): string {
-  return new Date(expiresAt - 1).toISOString().slice(0, 10)
 }
 
 function isOf(subjects: readonly string[], brandSlug: string) {

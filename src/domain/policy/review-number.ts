@@ -42,3 +42,8 @@ export function reviewUseEntry({ operation, app, requestId, brandSlug }: ReviewU
     },
   }
 }
+
+/** The last day, in UTC. */
+export function untilWords({ expiresAt }: Pick<ReviewNumber, 'expiresAt'>): string {
+  return new Date(expiresAt - 1).toISOString().slice(0, 10)
+}

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { countryWords } from '../../../domain/delivery/destination.ts'
+import { channelNames } from '../../../domain/ground/contact.ts'
 import { count, counted, utc } from '../../../domain/ground/format.ts'
 import { dayMs, hourMs, minuteMs, periodOf } from '../../../domain/ground/time.ts'
 import { type Call, statusOf, whyOf } from '../../../domain/log/event-log.ts'
@@ -38,7 +39,7 @@ import {
 import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, LiveBar, Notice, Pager, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
-import { callNames, channelNames, filtersInForce, logUrl, mostExported, timeText } from './query.ts'
+import { callNames, filtersInForce, logUrl, mostExported, timeText } from './query.ts'
 
 export interface LogModel<Row> {
   readonly filters: LogFilters

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { countryName, countryWords } from '../../../domain/delivery/destination.ts'
+import { channelNames } from '../../../domain/ground/contact.ts'
 import { statusOf } from '../../../domain/log/event-log.ts'
 import { deliveryStatuses } from '../../../domain/log/log-search.ts'
 import { attemptsPerJob } from '../../../domain/notify/queue.ts'
@@ -25,7 +26,6 @@ import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { callPaths, DeliveryBadge, requestsTo, shortId } from './log.tsx'
-import { channelNames } from './query.ts'
 
 export interface TraceModel {
   readonly trace: RequestTrace

@@ -1,5 +1,5 @@
 import { countryName } from '../../../domain/delivery/destination.ts'
-import type { Channel } from '../../../domain/ground/contact.ts'
+import { channelNames } from '../../../domain/ground/contact.ts'
 import { canonicalTag } from '../../../domain/ground/languages.ts'
 import {
   callResults,
@@ -20,8 +20,6 @@ import { isRequestId } from '../../../domain/request/request-context.ts'
 
 const ofDeliveries = ['requestId', 'statuses', 'template', 'lang', 'errorClass'] as const
 const ofCalls = ['call', 'result'] as const
-
-export const channelNames: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
 
 export const callNames: Readonly<Record<keyof typeof calls, string>> = {
   code: 'send or resend a code',

@@ -3,7 +3,10 @@
 import { type ComponentChildren, Fragment } from 'preact'
 import { count, counted, duration, percent, utc } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
-import { type DeliveryFilter, errorClasses } from '../../../domain/log/log-search.ts'
+import type { HealthFacts } from '../../../domain/health/facts.ts'
+import { isIdle } from '../../../domain/health/outages.ts'
+import { problemsOf } from '../../../domain/health/problems.ts'
+import { type DeliveryFilter, errorClasses, spanOf } from '../../../domain/log/log-search.ts'
 import {
   type ActiveLimit,
   conversion,
@@ -12,15 +15,17 @@ import {
   type Period,
   type Point,
   type ProviderHealth,
+  periodWords,
   type Share,
   type Statistics,
 } from '../../../domain/log/statistics.ts'
+import type { LimitName } from '../../../domain/request/limit-names.ts'
 import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
 import { Card, consolePage, Drawing, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
-import { concernsOf, isIdle, limitNames, type OverviewModel, periodWords } from './concerns.ts'
-import { Count, spanOf } from './counts.tsx'
+import { Count } from './counts.tsx'
+import { linksOf } from './links.ts'
 
 const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
 
@@ -39,8 +44,8 @@ const stepHints: Readonly<Record<Period, ComponentChildren>> = {
   month: 'Per day, in UTC',
 }
 
-export function overviewPage(pageContext: PageContext, model: OverviewModel): string {
-  const { period } = model.statistics
+export function overviewPage(pageContext: PageContext, facts: HealthFacts): string {
+  const { period } = facts.statistics
   return consolePage(
     pageContext,
     {
@@ -66,18 +71,18 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
       scripts: ['charts.js'],
       styles: ['uplot.css'],
     },
-    <OverviewLive now={pageContext.now} model={model} />,
+    <OverviewLive now={pageContext.now} facts={facts} />,
   )
 }
 
 /** The part that console.js updates. */
-function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
-  const { statistics, limited, providers } = model
+function OverviewLive({ now, facts }: { now: number; facts: HealthFacts }) {
+  const { statistics, server, providers } = facts
   const span = spanOf(statistics)
   const lastHour = spanOf({ from: now - hourMs, until: now })
   return (
     <div class="live" data-live="overview" data-now={now}>
-      <Verdict model={model} />
+      <Verdict facts={facts} />
       <Headlines statistics={statistics} />
       <div class="columns wide-first">
         <Chart
@@ -103,7 +108,7 @@ function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
       </div>
       <div class="columns wide-first">
         <Providers providers={providers} lastHour={lastHour} />
-        <ActiveLimits limited={limited} lastHour={lastHour} />
+        <ActiveLimits limited={server?.limited ?? []} lastHour={lastHour} />
       </div>
       <div class="columns">
         <VerifyTime statistics={statistics} />
@@ -137,21 +142,21 @@ function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
   )
 }
 
-function Verdict({ model }: { model: OverviewModel }) {
-  const concerns = concernsOf(model)
-  const { totals, period } = model.statistics
-  if (concerns.length > 0) {
-    const isBad = concerns.some(({ tone }) => tone === 'bad')
+function Verdict({ facts }: { facts: HealthFacts }) {
+  const problems = problemsOf(facts)
+  const { totals, period } = facts.statistics
+  if (problems.length > 0) {
+    const isBad = problems.some(({ level }) => level !== 'warn')
     return (
       <section class={`verdict ${isBad ? 'bad' : 'warn'}`} aria-labelledby="verdict">
         <Icon name="alert" />
         <div>
           <h2 id="verdict">{isBad ? 'Problems' : 'Warnings'}</h2>
           <ul>
-            {concerns.map(({ tone, text, pages }) => (
-              <li key={text} class={tone}>
-                {rich(text)}
-                {pages.map(({ title, href }) => (
+            {problems.map(({ level, text, remedy, see }) => (
+              <li key={text} class={level === 'warn' ? 'warn' : 'bad'}>
+                {rich(`${text} ${remedy}`.trim())}
+                {linksOf(see).map(({ title, href }) => (
                   <Fragment key={href}>
                     {' '}
                     <a href={href}>{title}</a>
@@ -174,14 +179,14 @@ function Verdict({ model }: { model: OverviewModel }) {
       <div>
         <h2 id="verdict">No problems</h2>
         <p>{happened}</p>
-        <p class="hint">{checkedWords(model)}</p>
+        <p class="hint">{checkedWords(facts)}</p>
       </div>
     </section>
   )
 }
 
-/** What `concernsOf` looked at. */
-function checkedWords({ statistics, providers, budgets, webhooks, guard }: OverviewModel): string {
+/** What `problemsOf` looked at. */
+function checkedWords({ statistics, providers, budgets, webhooks, guard }: HealthFacts): string {
   const inPeriod = `codes, notifications, attempts at providers and delivery reports ${periodWords[statistics.period]}`
   const guarded = guard.mode === 'off' ? [] : ['the SMS pumping guard']
   const now = [
@@ -440,6 +445,20 @@ function ProviderState(provider: ProviderHealth) {
       <Badge tone={tone}>{word}</Badge> {detail === null ? null : <span class="hint">{detail}</span>}
     </span>
   )
+}
+
+const limitNames: Readonly<Record<LimitName, string>> = {
+  'app-minute': 'Calls per minute for an app',
+  'status-minute': 'Status requests per minute for an app',
+  cooldown: 'Cooldown between codes',
+  'phone-minute': 'Codes per minute to a phone number',
+  'recipient-hour': 'Codes per hour to a recipient',
+  failures: 'Wrong codes in 24 hours for a recipient',
+  credentials: 'Failed credentials per minute',
+  'integration-requests': 'Integration requests per hour',
+  'console-logins': 'Console sign-in attempts',
+  budget: 'Budget',
+  queue: 'Waiting asynchronous notifications of an app',
 }
 
 interface ActiveLimitsProps {

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from 'preact'
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
+import { channelNames } from '../../../domain/ground/contact.ts'
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
 import type { RequestMail } from '../../../domain/operator/request-mail.ts'
 import {
@@ -17,7 +18,6 @@ import {
   Time,
 } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Notice, Pager, Problem, Table } from '../components.tsx'
-import { channelNames } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 
 export interface RequestsModel {

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
-import { maxReviewDays, maxReviewNumbers, untilWords } from '../../../domain/operator/review-numbers.ts'
-import type { ReviewNumber } from '../../../domain/policy/review-number.ts'
+import { maxReviewDays, maxReviewNumbers } from '../../../domain/operator/review-numbers.ts'
+import { type ReviewNumber, untilWords } from '../../../domain/policy/review-number.ts'
 import { Button, Field, Select, Time } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Problem, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'

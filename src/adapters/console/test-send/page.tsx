@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
+
+import { channelNames } from '../../../domain/ground/contact.ts'
 import type { ProviderHealth } from '../../../domain/log/statistics.ts'
 import type { Brand } from '../../../domain/texts/brand.ts'
 import { Field, Select } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Problem } from '../components.tsx'
-import { channelNames } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 
 export interface TestModel {

@@ -1,14 +1,16 @@
 import { segmentsOf } from '../../adapters/sms/segments.ts'
 import { isTopLevelDomain } from '../../adapters/sms/top-level-domains.ts'
-import { type DltBrand, type DltRule, lintText, registeredTexts } from '../../domain/texts/dlt.ts'
+import type { BrandWithTexts } from '../../domain/texts/brand.ts'
+import { type DltRule, lintText, registeredTexts } from '../../domain/texts/dlt.ts'
 import { type Finding, warn } from './finding.ts'
 
 const required: readonly DltRule[] = ['entity-id', 'template-id']
 
-/** @param brands with DLT */
-export function dltFindings(brands: readonly DltBrand[], otpTtlSeconds: number): readonly Finding[] {
+/** The texts of brands with DLT that carriers may drop. */
+export function dltFindings(brands: readonly BrandWithTexts[], otpTtlSeconds: number): readonly Finding[] {
   const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds }
-  return brands.flatMap((brand) => {
+  const scrubbed = brands.filter(({ dltEnabled, status }) => dltEnabled && status !== 'suspended')
+  return scrubbed.flatMap((brand) => {
     const texts = registeredTexts(brand).flatMap((text) => {
       const found = lintText(text, settings).filter(
         ({ rule, level }) => level === 'error' || required.includes(rule),

@@ -1,0 +1,135 @@
+import { budgetKind } from '../ground/alert.ts'
+import { dayMs, type EpochMs } from '../ground/time.ts'
+import type { Webhook } from '../ground/webhook-events.ts'
+import type { GuardMode } from '../guard/guard.ts'
+import type { PumpingPorts } from '../guard/status.ts'
+import type { EventReader, FailingEvents } from '../integration/event-store.ts'
+import type { RejectionRate } from '../log/rejections.ts'
+import type {
+  ActiveLimit,
+  LastFailures,
+  LastHour,
+  Period,
+  ProviderHealth,
+  Statistics,
+} from '../log/statistics.ts'
+import { wayName } from '../log/stats.ts'
+import { type BudgetCounters, type BudgetStatus, budgetStatuses } from '../money/budgets.ts'
+import type { NotifyJobStore, QueueStatus } from '../notify/queue.ts'
+import type { PolicyStore } from '../policy/policy-store.ts'
+import { activeReviewNumbers, type ReviewNumber } from '../policy/review-number.ts'
+import type { AlertStore, FailingAlerts } from './alerts.ts'
+import { type MinuteOfAttempts, type Reported, reportedBudgets } from './conditions.ts'
+import type { OutageFacts } from './outages.ts'
+import { type GuardWarnings, readGuardWarnings } from './pumping-problems.ts'
+
+/** What the problems follow from, at the end of the period of the statistics. */
+export interface HealthFacts extends OutageFacts {
+  readonly budgets: readonly BudgetStatus[]
+  /** The alerts of the last day that budgets are exhausted, by scope. */
+  readonly reported: ReadonlyMap<string, Reported>
+  readonly guard: GuardWarnings
+  readonly rejections: readonly RejectionRate[]
+  readonly providerTimeoutMs: number
+  readonly queue: QueueStatus & { readonly failed: number }
+  readonly webhooks: readonly (Pick<Webhook, 'appId' | 'disabledAt'> & {
+    readonly failing: FailingEvents | undefined
+  })[]
+  readonly failingAlerts: readonly FailingAlerts[]
+  /** Active ones. */
+  readonly reviewNumbers: readonly Pick<ReviewNumber, 'masked' | 'brandSlug' | 'expiresAt'>[]
+  /** What only a running server knows of itself. */
+  readonly server?: ServerFacts
+}
+
+export interface ServerFacts {
+  /** Of a check of the database. Null: it can be read and written. */
+  readonly databaseError: unknown
+  /** Of the disk of the database. Undefined: the database has no files here. */
+  readonly freeBytes: number | undefined
+  /** Not in the event log and the figures. */
+  readonly lostRequests: number
+  readonly limited: readonly ActiveLimit[]
+}
+
+export interface HealthPorts extends PumpingPorts {
+  readonly eventLog: {
+    statistics(period: Period, now: EpochMs): Promise<Statistics>
+    /** By `wayName`. */
+    lastHour(now: EpochMs): Promise<ReadonlyMap<string, LastHour>>
+    lastFailures(now: EpochMs): Promise<LastFailures>
+    recentAttempts(now: EpochMs): Promise<readonly MinuteOfAttempts[]>
+    /** The ways (`wayName`) that have accepted a message. */
+    accepted(now: EpochMs): Promise<ReadonlySet<string>>
+    risingRejections(now: EpochMs): Promise<readonly RejectionRate[]>
+  }
+  readonly policy: Pick<PolicyStore, 'rows'>
+  readonly budgets: BudgetCounters
+  readonly alerts: Pick<AlertStore, 'ofKinds' | 'failing'>
+  readonly events: Pick<EventReader, 'failing'>
+  readonly jobs: Pick<NotifyJobStore, 'status' | 'failed'>
+  readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[]
+}
+
+export interface HealthSettings {
+  readonly guard: GuardMode
+  readonly providerTimeoutMs: number
+  /** Providers that deliver nothing. */
+  readonly developmentOnly: readonly string[]
+}
+
+export async function readHealth(
+  {
+    eventLog,
+    policy,
+    budgets: counters,
+    alerts,
+    events,
+    jobs,
+    guard,
+    countryOfPrefix,
+    providerStates,
+  }: HealthPorts,
+  settings: HealthSettings,
+  period: Period,
+  now: EpochMs,
+): Promise<HealthFacts> {
+  const { webhooks, budgets, reviewNumbers } = await policy.rows()
+  const [statistics, lastHour, lastFailures, attempts, accepted, rejections] = await Promise.all([
+    eventLog.statistics(period, now),
+    eventLog.lastHour(now),
+    eventLog.lastFailures(now),
+    eventLog.recentAttempts(now),
+    eventLog.accepted(now),
+    eventLog.risingRejections(now),
+  ])
+  const [warnings, failing, status, failed, failingAlerts, reports, statuses] = await Promise.all([
+    readGuardWarnings({ guard, countryOfPrefix }, settings.guard, now),
+    events.failing(now),
+    jobs.status(),
+    jobs.failed(),
+    alerts.failing(now),
+    budgets.length === 0 ? [] : alerts.ofKinds([budgetKind, 'budget.exhausted'], now - dayMs),
+    budgetStatuses(counters, budgets, now),
+  ])
+  const quiet = { accepted: 0, failed: 0, unknown: 0 }
+  return {
+    statistics,
+    lastFailures,
+    attempts,
+    providers: providerStates().map((state): ProviderHealth => {
+      const way = wayName(state.channel, state.name)
+      const hasAccepted = accepted.has(way) || settings.developmentOnly.includes(state.name)
+      return { ...state, lastHour: lastHour.get(way) ?? quiet, hasAccepted }
+    }),
+    budgets: statuses,
+    reported: reportedBudgets(reports),
+    guard: warnings,
+    rejections,
+    providerTimeoutMs: settings.providerTimeoutMs,
+    queue: { ...status, failed },
+    webhooks: webhooks.map(({ appId, disabledAt }) => ({ appId, disabledAt, failing: failing.get(appId) })),
+    failingAlerts,
+    reviewNumbers: activeReviewNumbers(reviewNumbers, now),
+  }
+}

@@ -1,0 +1,209 @@
+import { see } from '../ground/advice.ts'
+import { channelNames } from '../ground/contact.ts'
+import { ago, counted, duration, partOf, utc } from '../ground/format.ts'
+import { dayMs, type EpochMs, minuteMs } from '../ground/time.ts'
+import { type CallFilter, errorClasses, figureRows, type Span, spanOf } from '../log/log-search.ts'
+import {
+  isTrouble,
+  type LastFailures,
+  type LastHour,
+  type ProviderHealth,
+  periodWords,
+  type Statistics,
+  type Stretch,
+  type Tries,
+  worstStretch,
+} from '../log/statistics.ts'
+import { type MinuteOfAttempts, providerVerdicts } from './conditions.ts'
+import type { LogRows, Problem } from './problem.ts'
+
+// What failed in a period: when, how much, and whether it goes on.
+
+export interface OutageFacts {
+  readonly statistics: Statistics
+  /** What is not in it has had no failure for 10 minutes. */
+  readonly lastFailures: LastFailures
+  /** Of the minutes of `attemptsWindowMs`. */
+  readonly attempts: readonly MinuteOfAttempts[]
+  readonly providers: readonly ProviderHealth[]
+}
+
+/** Codes and notifications that no provider accepted, as far as otpost knows. */
+export function sendingProblems({ statistics, lastFailures }: OutageFacts): Problem[] {
+  const { totals, points, period } = statistics
+  return (
+    [
+      ['code', 'sends', 'sendsFailed'],
+      ['notification', 'notified', 'notifyFailed'],
+    ] as const
+  ).flatMap(([noun, success, failure]): Problem[] => {
+    const [failed, all] = [totals[failure], totals[success] + totals[failure]]
+    if (failed === 0) return []
+    const tries = points.map(({ at, ...figures }) => {
+      return { at, failed: figures[failure], all: figures[success] + figures[failure] }
+    })
+    const latest = lastFailures.get(failure)
+    const filters: CallFilter = { ...spanOf(statistics), ...figureRows[failure] }
+    return [
+      {
+        what: 'messages',
+        level: latest !== undefined && isTroubleNow(tries, statistics) ? 'bad' : 'warn',
+        text: `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}. ${whenWords(tries, statistics, latest)}`,
+        remedy: '',
+        see: [{ list: 'calls', filters }],
+      },
+    ]
+  })
+}
+
+/** One for each provider, those with the most failures first. */
+export function providerProblems({ providers, statistics, lastFailures, attempts }: OutageFacts): Problem[] {
+  const { byProvider, failures, period, from: since, stepMs } = statistics
+  const failedBy = (name: string) => attemptsOf(byProvider.find((share) => share.name === name)).failed
+  const removed = byProvider.filter(({ name }) => providers.every((provider) => provider.name !== name))
+  const all = [...providers, ...removed].sort((one, other) => failedBy(other.name) - failedBy(one.name))
+  const open = new Set(providers.filter(({ state }) => state !== 'closed').map(({ name }) => name))
+  const failing = new Map(
+    providerVerdicts(attempts, open, new Map()).flatMap(({ lasts, condition }) =>
+      lasts ? [[condition.data.provider, condition]] : [],
+    ),
+  )
+  return all.flatMap((provider): Problem[] => {
+    const { name } = provider
+    const condition = failing.get(name)
+    const circuit = 'state' in provider ? circuitOf(provider, providers) : undefined
+    const inHour = 'lastHour' in provider ? attemptsOf(provider.lastHour) : none
+    const inPeriod = attemptsOf(byProvider.find((share) => share.name === name))
+    const tries = statistics.tries.get(name) ?? []
+    const latest = lastFailures.get(name)
+    const worst = worstStretch(tries, stepMs)
+    const isPart = worst !== undefined && worst.all < inPeriod.all && isTrouble(worst.failed, inPeriod.failed)
+    const cause = failures.find((failure) => failure.provider === name)?.errorClass
+    const parts = [
+      circuit?.text,
+      inPeriod.failed > 0 &&
+        `${shareOf(inPeriod)} failed or ${inPeriod.failed === 1 ? 'has' : 'have'} an unknown result ${periodWords[period]}${cause ? `, most often: ${errorClasses[cause]}` : ''}.`,
+      isPart && `The worst time: ${shareOf(worst)} ${spanWords(worst)}.`,
+      inPeriod.failed > 0 && whenWords(tries, statistics, latest, isPart ? worst : undefined),
+      isFailing(inHour) && inHour.all !== inPeriod.all && `${shareOf(inHour)} in the last hour.`,
+    ].filter(Boolean)
+    const { statuses } = figureRows.failedOrUnknown
+    const rows: LogRows = { list: 'deliveries', filters: { provider: name, since, statuses } }
+    const ofWorst = isPart && { ...rows.filters, ...spanOf({ from: worst.from, until: worst.until - 1 }) }
+    const shown: LogRows[] = ofWorst
+      ? [
+          { ...rows, filters: ofWorst, title: 'Failures of that time' },
+          { ...rows, title: 'All failures' },
+        ]
+      : [rows]
+    const test = see('test-send', { provider: name })
+    const isUntested = 'hasAccepted' in provider && !provider.hasAccepted
+    const about = { what: 'providers', remedy: condition?.remedy ?? '' }
+    if (parts.length === 0 && !condition) {
+      const text = `Provider ${name} has never accepted a message.`
+      return isUntested ? [{ ...about, level: 'warn', text, see: [test] }] : []
+    }
+    const more = [...parts, ...(isUntested ? ['It has never accepted a message.'] : [])].join(' ')
+    const isOngoing = latest !== undefined && (isTroubleNow(tries, statistics) || isFailing(inHour))
+    return [
+      {
+        ...about,
+        level: condition ? 'fail' : circuit?.isBad || isOngoing ? 'bad' : 'warn',
+        text: condition
+          ? `${condition.text} ${more.replace(/^./, (first) => first.toUpperCase())}`
+          : `Provider ${name}: ${more}`,
+        see: isUntested ? [...shown, test] : shown,
+      },
+    ]
+  })
+}
+
+/** In UTC. Minutes of hours and days, or whole days. */
+function spanWords({ from, until }: Span): string {
+  const [day, time] = minuteWords(from)
+  const [lastDay, lastTime] = minuteWords(until)
+  if (time === '00:00' && lastTime === '00:00') {
+    const [last] = minuteWords(until - dayMs)
+    return day === last ? `on ${day} (UTC)` : `from ${day} to ${last} (UTC)`
+  }
+  return `from ${day} ${time} to ${day === lastDay ? '' : `${lastDay} `}${lastTime} UTC`
+}
+
+function minuteWords(at: number): readonly [day: string, time: string] {
+  return [utc(at).slice(0, 10), utc(at).slice(11, 16)]
+}
+
+/** When, and whether it goes on. @param latest undefined: not in the last 10 minutes. `worst`: the text says it already */
+function whenWords(
+  tries: readonly Tries[],
+  statistics: Statistics,
+  latest: EpochMs | undefined,
+  worst?: Stretch,
+): string {
+  const { stepMs, until: now } = statistics
+  if (latest !== undefined)
+    return `${isTroubleNow(tries, statistics) ? 'It goes on: the' : 'The'} latest failure was ${ago(latest, now)}.`
+  const failing = tries.filter(({ failed }) => failed > 0)
+  const [from, last] = [failing[0]?.at ?? now, failing.at(-1)?.at ?? now]
+  const until = Math.min(last + stepMs, now - 10 * minuteMs)
+  if (!worst && from < until) return `They failed ${spanWords({ from, until })}.`
+  return `None failed since ${utc(until).slice(0, 16)} UTC.`
+}
+
+/** In this step and the one before, or in the last minutes. */
+function isTroubleNow(tries: readonly Tries[], { stepMs, until }: Statistics): boolean {
+  const recent = tries.filter(({ at }) => at + stepMs + Math.max(stepMs, 10 * minuteMs) > until)
+  const sum = (of: (each: Tries) => number) => recent.reduce((total, each) => total + of(each), 0)
+  return isTrouble(
+    sum(({ failed }) => failed),
+    sum(({ all }) => all),
+  )
+}
+
+const none = { failed: 0, all: 0 }
+
+/** Unknown results count as failed. */
+function attemptsOf(figures: LastHour | undefined): typeof none {
+  if (!figures) return none
+  const failed = figures.failed + figures.unknown
+  return { failed, all: figures.accepted + failed }
+}
+
+function isFailing({ failed, all }: typeof none): boolean {
+  return isTrouble(failed, all)
+}
+
+function shareOf({ failed, all }: typeof none): string {
+  return partOf(failed, all, 'attempt')
+}
+
+export function isIdle({ lastHour }: Pick<ProviderHealth, 'lastHour'>): boolean {
+  return attemptsOf(lastHour).all === 0
+}
+
+function circuitOf(
+  provider: ProviderHealth,
+  all: readonly ProviderHealth[],
+): { readonly isBad: boolean; readonly text: string } | undefined {
+  const { channel, state, failuresInARow, openMs } = provider
+  const inARow = `${counted(failuresInARow, 'failure')} in a row`
+  if (state === 'open') {
+    const others = all.some((other) => other !== provider && standsIn(other, provider))
+    const meanwhile = others
+      ? `Other providers send its ${channelNames[channel]}.`
+      : `No other provider sends its ${channelNames[channel]}, so otpost still uses it.`
+    return { isBad: true, text: `circuit open for ${duration(openMs)} after ${inARow}. ${meanwhile}` }
+  }
+  if (state === 'half-open') {
+    const next = isIdle(provider)
+      ? 'It had no attempts in the last hour, so nothing tests it.'
+      : 'The next message to it decides whether it closes.'
+    return { isBad: true, text: `circuit half-open after ${inARow}. ${next}` }
+  }
+  return failuresInARow === 0 ? undefined : { isBad: false, text: `${inARow}.` }
+}
+
+function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): boolean {
+  if (other.state !== 'closed' || other.channel !== channel) return false
+  return routes.length === 0 || routes.some((route) => other.routes.includes(route))
+}

@@ -1,0 +1,28 @@
+import type { Reference } from '../ground/advice.ts'
+import type { LogFilters, LogList } from '../log/log-search.ts'
+
+/** What can be wrong, worded once: `otpost doctor` prints it, the overview lists it, and alerts send it. */
+export interface Problem {
+  /** The subject, such as `providers`. */
+  readonly what: string
+  /**
+   * `fail`: messages fail until it is solved, and `otpost doctor` exits with status 1. `bad`: messages or events fail. `warn`: it is
+   * over, or may be intended.
+   */
+  readonly level: 'fail' | 'bad' | 'warn'
+  readonly text: string
+  /** What to do, in whole sentences. May be empty. */
+  readonly remedy: string
+  /** Where to see more and act. Each adapter words it: as a command, or as a link. */
+  readonly see: readonly See[]
+}
+
+export type See = Reference | LogRows | { readonly setting: string } | { readonly docs: string }
+
+/** Rows of the event log. */
+export interface LogRows {
+  readonly list: LogList
+  readonly filters: LogFilters
+  /** What they are, unless `list` says it. */
+  readonly title?: string
+}

@@ -1,0 +1,112 @@
+import { countryName } from '../delivery/destination.ts'
+import { see } from '../ground/advice.ts'
+import { count, counted } from '../ground/format.ts'
+import { type EpochMs, hourMs } from '../ground/time.ts'
+import { unknownCountry } from '../guard/bucket.ts'
+import type { GuardMode } from '../guard/guard.ts'
+import { type PumpingState, type PumpingStatus, pumpingState } from '../guard/pumping.ts'
+import { effectivePrefixes, type PumpingPorts, readPumping } from '../guard/status.ts'
+import type { Problem } from './problem.ts'
+
+/** What the pumping guard warns about. Cheaper than its status. */
+export interface GuardWarnings {
+  readonly mode: GuardMode
+  /** How many prefixes of each country the guard has blocked. */
+  readonly blocked: ReadonlyMap<string | null, number>
+  readonly blockedByOperators: number
+  readonly pumping: readonly PumpingStatus[]
+}
+
+export async function readGuardWarnings(
+  { guard, countryOfPrefix }: PumpingPorts,
+  mode: GuardMode,
+  now: EpochMs,
+): Promise<GuardWarnings> {
+  if (mode === 'off') return { mode, blocked: new Map(), blockedByOperators: 0, pumping: [] }
+  const [prefixes, counts] = await Promise.all([guard.prefixes(), guard.guardCounts('hour', now)])
+  const blocks = effectivePrefixes(prefixes, now).filter(({ action }) => action === 'block')
+  const byGuard = blocks.filter(({ by }) => by === 'guard')
+  const blockedByOperators = blocks.length - byGuard.length
+  const blocked = new Map<string | null, number>()
+  for (const { prefix } of byGuard) {
+    const country = countryOfPrefix(prefix)
+    blocked.set(country, (blocked.get(country) ?? 0) + 1)
+  }
+  const pumping = await readPumping({ guard, countryOfPrefix }, prefixes, counts, now)
+  return { mode, blocked, blockedByOperators, pumping }
+}
+
+/** A country with fewer codes in an hour may have no attack. */
+const manyUnverified = 20
+
+const stateWords: Readonly<Record<PumpingState, string>> = {
+  sent: 'This may be SMS pumping. Such codes are still sent until you block their prefix or country.',
+  unblocked:
+    'This may be SMS pumping. Such codes were denied until a moment ago, and nothing blocks them now.',
+  blocked: 'An operator blocked the prefix.',
+  denied: 'Such codes are denied now.',
+  none: 'In the last 2 minutes, the guard found none.',
+}
+
+/** Of the countries with the most codes: what attacks, and whether it goes on. */
+export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs): Problem[] {
+  return pumping.slice(0, 3).map((status): Problem => {
+    const { country, sent, verified, denied, recorded, prefixes, apps } = status
+    const numbers = prefixes.map(({ prefix }) => `${prefix}…`).join(', ')
+    const place = `${placeOf(country)}${numbers === '' ? '' : ` (${numbers})`}`
+    const named = apps.slice(0, 3).map(({ app, brand }) => `app ${app} of brand ${brand}`)
+    const byApps = named.length === 0 ? '' : `: ${named.join(', ')}`
+    const state = pumpingState(status, mode)
+    const isOngoing = state === 'sent' || state === 'unblocked'
+    const texts =
+      recorded === 0
+        ? [
+            `${counted(denied, 'code')} to ${place} ${denied === 1 ? 'was' : 'were'} denied in the last hour, because too many codes are not verified${byApps}.`,
+          ]
+        : [
+            `${counted(Math.max(sent, recorded), 'code')} to ${place} in the last hour, ${verified === 0 ? 'none' : count(verified)} verified${byApps}.`,
+            ...(denied > 0
+              ? [`${counted(denied, 'further code')} ${denied === 1 ? 'was' : 'were'} denied.`]
+              : []),
+            stateWords[state],
+          ]
+    const isBad = isOngoing && sent - verified >= manyUnverified && verified <= sent / 3
+    const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }
+    return {
+      what: 'guard',
+      level: isBad ? 'bad' : 'warn',
+      text: texts.join(' '),
+      remedy: '',
+      see: [
+        see(isBad ? 'guard block' : 'guard status'),
+        recorded > 0
+          ? { list: 'deliveries', filters: { ...rows, channel: 'SMS' } }
+          : { list: 'calls', filters: { ...rows, result: 'limited' } },
+      ],
+    }
+  })
+}
+
+export function guardProblems({ mode, blocked, blockedByOperators, pumping }: GuardWarnings): Problem[] {
+  const isRecord = mode === 'record'
+  const texts: string[] = []
+  const prefixes = [...blocked].sort(([, one], [, other]) => other - one)
+  if (prefixes.length > 0) {
+    const named = prefixes
+      .slice(0, 3)
+      .map(([country, total]) => `${counted(total, 'prefix', 'prefixes')} of ${placeOf(country)}`)
+    const others = prefixes.slice(3).reduce((sum, [, total]) => sum + total, 0)
+    const all = [...named, ...(others === 0 ? [] : [`${count(others)} of other countries`])].join(', ')
+    texts.push(`The SMS pumping guard ${isRecord ? 'would block' : 'blocks'} ${all}.`)
+  }
+  if (isRecord && pumping.some(({ recorded }) => recorded > 0)) {
+    texts.push('The SMS pumping guard only records. To deny codes that it finds too many, set `GUARD=deny`.')
+  }
+  if (blockedByOperators > 0)
+    texts.push(`Operators block ${counted(blockedByOperators, 'prefix', 'prefixes')}.`)
+  return texts.map((text) => ({ what: 'guard', level: 'warn', text, remedy: '', see: [see('guard status')] }))
+}
+
+function placeOf(country: string | null): string {
+  return country === null || country === unknownCountry ? 'no country' : countryName(country)
+}

@@ -1,0 +1,422 @@
+import { describe, expect, test } from 'bun:test'
+import { budgetCondition } from '../../src/domain/health/conditions.ts'
+import type { HealthFacts } from '../../src/domain/health/facts.ts'
+import type { Problem } from '../../src/domain/health/problem.ts'
+import { problemsOf } from '../../src/domain/health/problems.ts'
+import type { Figures, ProviderHealth } from '../../src/domain/log/statistics.ts'
+import { type Budget, budgetStatus } from '../../src/domain/money/budgets.ts'
+import { healthFacts, noGuard, none, now, provider } from '../support/health.ts'
+
+const isOpen: ProviderHealth = { ...provider, state: 'open', failuresInARow: 5, openMs: 120_000 }
+const texts = (problems: readonly Problem[]) => problems.map(({ level, text }) => `${level}: ${text}`)
+
+test('is empty without traffic, and when everything succeeds', () => {
+  const good = {
+    sends: 100,
+    verified: 1,
+    accepted: 100,
+    delivered: 90,
+    notified: 3,
+    limited: 5,
+    wrongCodes: 9,
+  }
+  for (const model of [
+    healthFacts({}, { providers: [provider] }),
+    healthFacts(good, { providers: [provider] }),
+  ]) {
+    expect(problemsOf(model)).toEqual([])
+  }
+})
+
+test('says that the clock of a server was set, as exactly as the steps of the period', () => {
+  const at = Date.UTC(2026, 2, 1, 4)
+  const words = (byMs: number, stepMs: number) =>
+    texts(problemsOf(healthFacts({}, {}, { stepMs, clockSteps: [{ at, byMs }] })))[0]
+  expect(words(-28_800_000, 3_600_000)).toBe(
+    'warn: The clock of a server was set back by 8 h in the hour from 2026-03-01 04:00 UTC. Codes that were sent earlier do not verify. Stored times may be in the future.',
+  )
+  expect(words(28_800_000, 60_000)).toStartWith(
+    'warn: The clock of a server was set forward by 8 h at 2026-03-01 04:00 UTC. The machine may have been suspended.',
+  )
+  expect(words(28_800_000, 86_400_000)).toStartWith(
+    'warn: The clock of a server was set forward by 8 h on 2026-03-01 (UTC).',
+  )
+})
+
+test('has what carriers and delivery reports reveal, with the remedy', () => {
+  const problems = problemsOf(
+    healthFacts(
+      {},
+      {
+        rejections: [
+          {
+            brand: 'acme',
+            template: 'LOGIN_OTP',
+            day: { sent: 20, rejected: 15 },
+            before: { sent: 100, rejected: 0 },
+            provider: 'kannel',
+            reason: 'err 633',
+          },
+        ],
+      },
+      {
+        late: [{ provider: 'twilio', count: 4, hasTimedOut: true }],
+        rejectedReports: [
+          { provider: 'webhook', why: 'signature', count: 2 },
+          { provider: '', why: 'url', count: 1 },
+        ],
+        forwardedIgnoredAt: Date.UTC(2026, 2, 1, 4),
+      },
+    ),
+  )
+  expect(problems.map(({ what, level, text, remedy }) => `${what} ${level}: ${text} ${remedy}`)).toEqual([
+    'carriers bad: Carriers did not deliver 15 of 20 SMS (75%) of template LOGIN_OTP of brand acme in the last 24 hours; 0% in the 7 days before. Most frequent reason: err 633, the text differs from the registered template (kannel). Compare the text with the registered one.',
+    'late codes bad: twilio delivered 4 codes after PROVIDER_TIMEOUT_MS (4000 ms) in the last 24 hours, according to delivery reports. Their sends were answered 502 sms_failed, so the codes do not verify. Set PROVIDER_TIMEOUT_MS to more than the response time of twilio, or name a faster provider before it in SMS_PLAIN or SMS_TEMPLATE.',
+    'reports warn: otpost rejected 2 delivery reports of webhook in the last 24 hours: their signature, key or time is wrong. Compare the secret at the provider with the settings, and PUBLIC_URL with the URL that the provider calls. A third party may have sent them.',
+    'reports warn: otpost rejected 1 delivery report of no provider of this server in the last 24 hours: their URL is not one of this server. Enter the status callback URL of this server at the provider. It changes with the secret key.',
+    'TRUSTED_PROXIES warn: X-Forwarded-For from an IP address outside TRUSTED_PROXIES was ignored, last in the hour from 2026-03-01 04:00 UTC. The sender counts as the client of these requests. The log line "X-Forwarded-For was ignored" has the network of the sender. If your proxy is in that network, add its IP address to TRUSTED_PROXIES. If not, allow only your proxy to connect to otpost.',
+  ])
+})
+
+test('has a budget that rejects, by its alert or a rejected message, and one that is nearly spent', () => {
+  const budget: Budget = {
+    scope: 'server',
+    period: 'day',
+    amountMicros: 100_000_000,
+    currency: 'EUR',
+    alertAt: [50, 100],
+    stops: true,
+    liftedUntil: null,
+    countsFrom: 0,
+  }
+  const near = { ...healthFacts(), budgets: [budgetStatus(budget, 95_000_000, now)] }
+  expect(texts(problemsOf(near))).toEqual(['warn: Budget server: 95% of 100 EUR per day spent.'])
+  const exhausted =
+    'fail: Budget server is exhausted: 95 EUR of 100 EUR per day spent. SMS that cost more than what is left are rejected with 429 rate_limited until 2026-03-02 00:00:00 UTC. To send more before, lift the budget or set a larger amount.'
+  const limit = {
+    limit: 'budget',
+    app: 'shop',
+    brand: null,
+    recipient: null,
+    refusals: 1,
+    endsAt: now,
+  } as const
+  const server = { databaseError: null, freeBytes: undefined, lostRequests: 0 }
+  const { data } = budgetCondition(budgetStatus(budget, 95_000_000, now))
+  for (const facts of [
+    { ...near, server: { ...server, limited: [{ ...limit, budget: 'server' }] } },
+    { ...near, reported: new Map([['server', { at: now, data }]]) },
+  ]) {
+    const [problem] = problemsOf(facts)
+    expect(`${problem?.level}: ${problem?.text} ${problem?.remedy}`).toBe(exhausted)
+  }
+})
+
+test('has a provider whose latest attempts all failed, as the alert about it says', () => {
+  const attempts = [{ at: now, provider: 'kannel', accepted: 0, failed: 6 }]
+  const [problem] = problemsOf(
+    healthFacts(
+      {},
+      { attempts, providers: [provider] },
+      { byProvider: [{ ...none, name: 'kannel', failed: 6 }] },
+    ),
+  )
+  expect(problem).toMatchObject({
+    what: 'providers',
+    level: 'fail',
+    text: expect.stringMatching(
+      /^Provider kannel fails: the latest 6 attempts failed or have an unknown result\. 6 of 6 attempts \(100%\) failed/,
+    ),
+    remedy: 'Check the credentials, the balance and the status page of the provider.',
+  })
+})
+
+test('has every failure, however few, and names a place to see more for most', () => {
+  const share = { ...none, name: 'kannel', failed: 4 }
+  const model = healthFacts(
+    {
+      sendsFailed: 4,
+      notified: 999,
+      notifyFailed: 1,
+      delivered: 999,
+      undelivered: 1,
+      refused: 1,
+      blocked: 3,
+    },
+    {
+      providers: [{ ...provider, failuresInARow: 4 }],
+      queue: { waiting: 2, oldestAt: now - 61_000, failed: 1 },
+      webhooks: [
+        { appId: 'fine', disabledAt: null, failing: undefined },
+        { appId: 'shop', disabledAt: null, failing: { events: 1, error: 'HTTP 500' } },
+        { appId: 'till', disabledAt: now - 7_200_000, failing: undefined },
+      ],
+      failingAlerts: [
+        { channel: 'email', alerts: 1 },
+        { channel: 'webhook', alerts: 2 },
+      ],
+      guard: { ...noGuard, blockedByOperators: 1 },
+      reviewNumbers: [{ masked: '1202****143', brandSlug: 'acme', expiresAt: Date.UTC(2026, 2, 8) }],
+    },
+    { byProvider: [share], failures: [{ provider: 'kannel', errorClass: 'retryable', count: 4 }] },
+  )
+  const problems = problemsOf(model)
+  expect(texts(problems)).toEqual([
+    'bad: Sending failed for 4 of 4 codes (100%) in the last 24 hours. It goes on: the latest failure was just now.',
+    'bad: Provider kannel: 4 failures in a row. 4 of 4 attempts (100%) failed or have an unknown result in the last 24 hours, most often: temporary failure. It goes on: the latest failure was just now.',
+    'bad: The webhook of app shop fails: 1 event will be tried again. Latest error: HTTP 500.',
+    'bad: The webhook of app till was switched off 2 h ago.',
+    'bad: Alerts by e-mail fail: 1 alert will be tried again. The server log has the reason.',
+    'bad: Alerts by webhook fail: 2 alerts will be tried again. The server log has the reason.',
+    'warn: Sending failed for 1 of 1,000 notifications (0.1%) in the last 24 hours. The latest failure was just now.',
+    'warn: 2 asynchronous notifications wait, the oldest for 1 min.',
+    'warn: 1 asynchronous notification failed or has an unknown result in the last 24 hours.',
+    'warn: 1 of 1,000 messages (0.1%) was not delivered in the last 24 hours, according to delivery reports.',
+    'warn: Operators block 1 prefix.',
+    'warn: 1 request in the last 24 hours was rejected because of the brand: it is suspended, pending or unknown, or the template is not enabled for it.',
+    'warn: 3 requests in the last 24 hours were rejected because of the destination: a rule or `SMS_COUNTRIES` blocks the number.',
+    'warn: A fixed code verifies for 1 review number: 1202****143 (acme, until 2026-03-07).',
+  ])
+  for (const { see } of problems) expect(see).not.toBeEmpty()
+})
+
+test('has a disk that is nearly full, and a database that cannot be written', () => {
+  const server = { databaseError: null, freeBytes: 2 ** 20, lostRequests: 0, limited: [] }
+  const [full] = problemsOf(healthFacts({}, { server }))
+  expect(full).toMatchObject({
+    what: 'disk',
+    level: 'fail',
+    text: 'The disk of the database is nearly full: 1.0 MiB free.',
+    remedy: expect.stringContaining('Free disk space'),
+  })
+  const away = { ...server, freeBytes: 2 ** 40, databaseError: new Error('locked'), lostRequests: 3 }
+  expect(texts(problemsOf(healthFacts({}, { server: away })))).toEqual([
+    'fail: The database is unavailable.',
+    'bad: 3 requests could not be written to the event log since this server started. The figures do not include them.',
+  ])
+})
+
+const alone = 'No other provider sends its SMS, so otpost still uses it.'
+test.each<[string, ProviderHealth[], string]>([
+  ['without another provider', [], alone],
+  [
+    'with another provider for its route',
+    [{ ...provider, name: 'twilio', routes: ['template', 'plain'] }],
+    'Other providers send its SMS.',
+  ],
+  ['with a provider for another route', [{ ...provider, name: 'twilio', routes: ['template'] }], alone],
+  [
+    'with a provider for another channel',
+    [{ ...provider, name: 'smtp', channel: 'EMAIL', routes: [] }],
+    alone,
+  ],
+  ['with another open circuit', [{ ...isOpen, name: 'twilio' }], alone],
+])('has a provider with an open circuit, %s', (_case, others, meanwhile) => {
+  expect(texts(problemsOf(healthFacts({}, { providers: [isOpen, ...others] })))[0]).toBe(
+    `bad: Provider kannel: circuit open for 2 min after 5 failures in a row. ${meanwhile}`,
+  )
+})
+
+test('has half-open providers, and says whether a message tests them', () => {
+  const probed: ProviderHealth = { ...provider, state: 'half-open', failuresInARow: 6 }
+  const busy = { ...probed, name: 'busy', lastHour: { accepted: 8, failed: 1, unknown: 1 } }
+  const model = healthFacts({}, { providers: [probed, busy] })
+  expect(texts(problemsOf(model))).toEqual([
+    'bad: Provider kannel: circuit half-open after 6 failures in a row. It had no attempts in the last hour, so nothing tests it.',
+    'bad: Provider busy: circuit half-open after 6 failures in a row. The next message to it decides whether it closes. 2 of 10 attempts (20%) in the last hour.',
+  ])
+})
+
+test('has a provider that failed in the period, also one that is no longer configured', () => {
+  const [kannel, old] = [
+    { ...none, name: 'kannel', accepted: 99, unknown: 1 },
+    { ...none, name: 'old', failed: 1 },
+  ]
+  const model = healthFacts({}, { providers: [provider] }, { byProvider: [kannel, old] })
+  expect(texts(problemsOf(model))).toEqual([
+    'bad: Provider old: 1 of 1 attempt (100%) failed or has an unknown result in the last 24 hours. It goes on: the latest failure was just now.',
+    'warn: Provider kannel: 1 of 100 attempts (1%) failed or has an unknown result in the last 24 hours. The latest failure was just now.',
+  ])
+})
+
+describe('of an outage', () => {
+  const hour = 3_600_000
+  const noon = Date.UTC(2026, 2, 1, 12)
+  const figures = { sends: 4000, sendsFailed: 19, verified: 3000 }
+  const shares = [
+    { ...none, name: 'vonage', accepted: 80, failed: 21 },
+    { ...none, name: 'twilio', accepted: 2949, failed: 51 },
+  ]
+  const tries = new Map([
+    ['vonage', [{ at: noon - 2 * hour, failed: 21, all: 101 }]],
+    [
+      'twilio',
+      [
+        { at: noon - 5 * hour, failed: 4, all: 2000 },
+        { at: noon - 3 * hour, failed: 20, all: 40 },
+        { at: noon - 2 * hour, failed: 27, all: 33 },
+      ],
+    ],
+  ])
+  const points = [{ ...none, at: noon - 3 * hour, ...figures }]
+  const outage = (lastFailures: HealthFacts['lastFailures'], steps = tries) =>
+    problemsOf(healthFacts(figures, { lastFailures }, { byProvider: shares, tries: steps, points }))
+
+  test('that has ended says when it was, is no problem, and names the provider with the most failures first', () => {
+    const problems = outage(new Map())
+    expect(texts(problems)).toEqual([
+      'warn: Sending failed for 19 of 4,019 codes (0.5%) in the last 24 hours. They failed from 2026-03-01 09:00 to 10:00 UTC.',
+      'warn: Provider twilio: 51 of 3,000 attempts (1.7%) failed or have an unknown result in the last 24 hours. The worst time: 47 of 73 attempts (64.4%) from 2026-03-01 09:00 to 11:00 UTC. None failed since 2026-03-01 11:00 UTC.',
+      'warn: Provider vonage: 21 of 101 attempts (20.8%) failed or have an unknown result in the last 24 hours. They failed from 2026-03-01 10:00 to 11:00 UTC.',
+    ])
+    expect(problems[1]?.see[0]).toEqual({
+      list: 'deliveries',
+      title: 'Failures of that time',
+      filters: {
+        provider: 'twilio',
+        statuses: ['rejected', 'retryable', 'unknown'],
+        since: noon - 3 * hour,
+        until: noon - hour,
+      },
+    })
+  })
+
+  test('that goes on is a problem', () => {
+    const latest = new Map([['vonage', now - 180_000]])
+    const inThisHour = (failed: number) =>
+      outage(latest, new Map([['vonage', [{ at: noon, failed, all: 101 }]]]))
+    expect(inThisHour(21)[0]?.text).toEndWith('It goes on: the latest failure was 3 min ago.')
+    expect(inThisHour(21).map(({ level }) => level)).toEqual(['bad', 'warn', 'warn'])
+    expect(inThisHour(1).at(-1)?.text).toEndWith(' hours. The latest failure was 3 min ago.')
+    expect(inThisHour(1).map(({ level }) => level)).toEqual(['warn', 'warn', 'warn'])
+  })
+})
+
+test('has codes that were not verified before they expired', () => {
+  const sent = (minutesAgo: number, figures: Partial<Figures> = {}) =>
+    problemsOf(
+      healthFacts(
+        { sends: 1, ...figures },
+        {},
+        {
+          stepMs: 60_000,
+          period: 'hour',
+          points: [{ ...none, at: now - minutesAgo * 60_000, sends: 1 }],
+        },
+      ),
+    )
+  expect(sent(10)).toEqual([])
+  expect(sent(11, { verified: 1 })).toEqual([])
+  expect(texts(sent(11))).toEqual([
+    'warn: No code was verified in the last hour. 1 sent code can no longer be verified. The messages may not arrive.',
+  ])
+})
+
+test('has blocked prefixes, those of the most first', () => {
+  const blocked = new Map([
+    ['KZ', 1],
+    ['LV', 3],
+    [null, 2],
+    ['UZ', 1],
+  ])
+  const prefixes =
+    '3 prefixes of Latvia, 2 prefixes of no country, 1 prefix of Kazakhstan, 1 of other countries.'
+  for (const [mode, verb] of [
+    ['deny', 'blocks'],
+    ['record', 'would block'],
+  ] as const) {
+    const guard = { ...noGuard, mode, blocked }
+    expect(texts(problemsOf(healthFacts({}, { guard })))).toEqual([
+      `warn: The SMS pumping guard ${verb} ${prefixes}`,
+    ])
+  }
+})
+
+describe('SMS pumping', () => {
+  const status = {
+    country: 'UZ',
+    sent: 3512,
+    verified: 0,
+    denied: 0,
+    recorded: 3509,
+    recordedLately: 120,
+    deniedLately: 0,
+    hasBlock: false,
+    prefixes: [{ prefix: '+9989371', share: 1, isBlocked: false }],
+    apps: [{ app: 'globex-app', brand: 'globex', codes: 3509 }],
+  }
+  const attack =
+    '3,512 codes to Uzbekistan (+9989371…) in the last hour, none verified: app globex-app of brand globex.'
+  const advice = 'This may be SMS pumping. Such codes are still sent until you block their prefix or country.'
+  const onlyRecords =
+    'warn: The SMS pumping guard only records. To deny codes that it finds too many, set `GUARD=deny`.'
+  const problems = (mode: 'record' | 'deny', changes: Partial<typeof status> = {}) =>
+    problemsOf(
+      healthFacts({ sendsFailed: 4 }, { guard: { ...noGuard, mode, pumping: [{ ...status, ...changes }] } }),
+    )
+
+  test('comes first while such codes are sent, with a link to stop it and to the rows', () => {
+    const [first, ...others] = problems('record')
+    expect(first).toEqual({
+      what: 'guard',
+      level: 'bad',
+      text: `${attack} ${advice}`,
+      remedy: '',
+      see: [
+        { to: 'guard block', fields: {} },
+        { list: 'deliveries', filters: { channel: 'SMS', country: 'UZ', since: now - 3_600_000 } },
+      ],
+    })
+    expect(texts(others).at(-1)).toBe(onlyRecords)
+  })
+
+  test('is a warning when it is stopped, or when it may be none', () => {
+    const warned = (changes: Partial<typeof status>) => texts(problems('record', changes))[1]
+    const blocked = [{ prefix: '+9989371', share: 1, isBlocked: true }]
+    expect(warned({ prefixes: blocked, denied: 20 })).toBe(
+      `warn: ${attack} 20 further codes were denied. An operator blocked the prefix.`,
+    )
+    expect(warned({ recordedLately: 0 })).toBe(`warn: ${attack} In the last 2 minutes, the guard found none.`)
+    expect(texts(problems('record', { recordedLately: 0, deniedLately: 9 }))[0]).toBe(
+      `bad: ${attack} This may be SMS pumping. Such codes were denied until a moment ago, and nothing blocks them now.`,
+    )
+    expect(warned({ sent: 30, recorded: 25, verified: 11 })).toStartWith('warn: 30 codes to Uzbekistan')
+    expect(warned({ sent: 19, recorded: 9 })).toStartWith('warn: 19 codes to Uzbekistan')
+  })
+
+  test('of which the guard denies the codes is a warning', () => {
+    const denied = { denied: 21, recorded: 0, recordedLately: 0, prefixes: [], country: 'ZZ' }
+    expect(problems('deny', denied)[1]).toEqual({
+      what: 'guard',
+      level: 'warn',
+      text: '21 codes to no country were denied in the last hour, because too many codes are not verified: app globex-app of brand globex.',
+      remedy: '',
+      see: [
+        { to: 'guard status', fields: {} },
+        { list: 'calls', filters: { country: undefined, result: 'limited', since: now - 3_600_000 } },
+      ],
+    })
+  })
+})
+
+test('has an app at its rate limit, but not a rate-limited recipient', () => {
+  const limited = { brand: null, recipient: null, refusals: 1, endsAt: now + 1000 }
+  const model = healthFacts(
+    {},
+    {
+      server: {
+        databaseError: null,
+        freeBytes: undefined,
+        lostRequests: 0,
+        limited: [
+          { ...limited, limit: 'cooldown', app: null, recipient: '1202****143' },
+          { ...limited, limit: 'app-minute', app: 'shop' },
+          { ...limited, limit: 'app-minute', app: 'shop', endsAt: now + 2000 },
+        ],
+      },
+    },
+  )
+  expect(texts(problemsOf(model))).toEqual([
+    'warn: App shop has reached its limit of calls per minute. Further calls are rejected.',
+  ])
+})
