@@ -11,7 +11,15 @@ interface Description {
 
 export interface TextDescription extends Description {
   readonly default?: string
+  /** What the value must match, and the rest of the sentence about a value that does not. */
+  readonly valid?: readonly [pattern: RegExp, otherwise: string]
 }
+
+/** The value becomes an HTTP header. */
+export const printable = [
+  /^[ -~]*$/,
+  'must be printable ASCII, since it becomes an HTTP header',
+] as const satisfies TextDescription['valid']
 
 export interface IntegerDescription extends Description {
   readonly default: number

@@ -50,19 +50,29 @@ export class Settings {
     return value
   }
 
+  /** Undefined also for a value that is not `valid`. */
   optional(setting: TextSetting | IntegerSetting): string | undefined {
     const { name, secret } = setting
     const value = this.valueOf(name)
     // Keeps the value that `show` gave.
     if (!this.read.has(name)) this.note(setting, secret ? null : (value ?? ''))
-    return value
+    return value === undefined ? undefined : this.validated(setting, value)
   }
 
   /** @param usual the default where it depends on other settings */
   text(setting: TextSetting, usual = setting.default ?? ''): string {
     const value = this.valueOf(setting.name) ?? usual
     this.note(setting, value)
-    return value
+    return this.validated(setting, value) ?? usual
+  }
+
+  private validated(
+    { name, valid }: TextSetting | (IntegerSetting & { valid?: undefined }),
+    value: string,
+  ): string | undefined {
+    if (!valid || valid[0].test(value)) return value
+    this.refuse(name, valid[1])
+    return undefined
   }
 
   inForce(): SettingInForce[] {
@@ -86,9 +96,8 @@ export class Settings {
 
   /** @param why what requires the variable */
   required(setting: TextSetting, why: string): string {
-    const value = this.optional(setting)
-    if (value === undefined) this.refuse(setting.name, `is not set, but ${why}`)
-    return value ?? ''
+    if (this.valueOf(setting.name) === undefined) this.refuse(setting.name, `is not set, but ${why}`)
+    return this.optional(setting) ?? ''
   }
 
   show(setting: TextSetting, shown: string): void {
@@ -173,15 +182,6 @@ export class Settings {
 
   private noteLength({ name }: TextSetting, bytes: number, least: number): void {
     if (bytes < least) this.shortSecrets.push({ name, least })
-  }
-
-  /** The value becomes an HTTP header. */
-  credential(setting: TextSetting, why: string): string {
-    const value = this.required(setting, why)
-    if (!/^[ -~]*$/.test(value)) {
-      this.refuse(setting.name, 'must be printable ASCII, since it becomes an HTTP header')
-    }
-    return value
   }
 
   private requireSafe(name: string, value: string): void {

@@ -69,8 +69,9 @@ export function isHashOf(hash: string, recordId: string, keyedCode: string): boo
   return isSame(hash, saltedHash(recordId, keyedCode))
 }
 
-export function isSame(given: string, expected: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+/** Compares in constant time. */
+export function isSame(given: Uint8Array | string, expected: Uint8Array | string): boolean {
+  const [one, other] = [Buffer.from(given as Uint8Array), Buffer.from(expected as Uint8Array)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
 

@@ -1,34 +1,28 @@
-import { declare, type TextSetting } from '../../config/setting.ts'
-import type { Settings } from '../../config/settings.ts'
+import { declare } from '../../config/setting.ts'
 import type { DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { readAccount, signedPost } from './aws.ts'
-import { firehoseReader } from './firehose.ts'
+import { firehoseAccessKey, firehoseReader } from './firehose.ts'
 import { meaningOfStatus } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf } from './reading.ts'
+
+const asAwsShows = 'must be a name or ARN without spaces, as the AWS console shows it'
 
 const awsSmsSettings = declare('AWS End User Messaging SMS', {
   AWS_SMS_SENDER: {
     unset: 'unset: AWS selects one of the account',
     format: 'phone number with `+`, sender id, pool id, or ARN',
+    valid: [/^\s*[\w:/+-]{1,256}\s*$/, asAwsShows],
     meaning: 'The origination identity of the messages.',
   },
   AWS_SMS_CONFIGURATION_SET: {
     unset: 'unset: no delivery reports',
     format: 'name or ARN',
+    valid: [/^\s*[\w:/-]{1,256}\s*$/, asAwsShows],
     meaning: 'The configuration set of the messages. Its event destination sends the delivery reports.',
   },
-  AWS_SMS_FIREHOSE_ACCESS_KEY: {
-    unset: 'unset: the access key is not checked',
-    format: 'text',
-    secret: true,
-    meaning: 'The access key of the Firehose stream. otpost then rejects delivery reports without it.',
-  },
-  AWS_SMS_BASE_URL: {
-    unset: 'the URL of `AWS_REGION`',
-    format: 'https URL, or http on this machine',
-    meaning: 'The URL of the API, for a proxy or a test.',
-  },
+  AWS_SMS_FIREHOSE_ACCESS_KEY: firehoseAccessKey,
+  AWS_SMS_BASE_URL: { ...apiUrl, unset: 'the URL of `AWS_REGION`' },
 })
 
 /** API "pinpoint-sms-voice-v2": actions SendTextMessage and PutMessageFeedback. */
@@ -38,8 +32,8 @@ export const awsSms: SmsProviderSpec = {
   settings: awsSmsSettings,
   configure(settings) {
     const account = readAccount(settings, 'aws-sms')
-    const sender = readIdentity(settings, awsSmsSettings.AWS_SMS_SENDER, /^[\w:/+-]{1,256}$/)
-    const set = readIdentity(settings, awsSmsSettings.AWS_SMS_CONFIGURATION_SET, /^[\w:/-]{1,256}$/)
+    const sender = settings.optional(awsSmsSettings.AWS_SMS_SENDER)?.trim()
+    const set = settings.optional(awsSmsSettings.AWS_SMS_CONFIGURATION_SET)?.trim()
     const usualUrl = `https://sms-voice.${account.region}.${account.domain}`
     const url = `${settings.baseUrl(awsSmsSettings.AWS_SMS_BASE_URL, usualUrl)}/`
     const accessKey = settings.optional(awsSmsSettings.AWS_SMS_FIREHOSE_ACCESS_KEY)
@@ -63,13 +57,6 @@ export const awsSms: SmsProviderSpec = {
       }
     }
   },
-}
-
-function readIdentity(settings: Settings, setting: TextSetting, pattern: RegExp): string | undefined {
-  const value = settings.optional(setting)?.trim()
-  if (value === undefined || pattern.test(value)) return value
-  settings.refuse(setting.name, 'must be a name or ARN without spaces, as the AWS console shows it')
-  return undefined
 }
 
 /** Amazon's limits of TimeToLive. */

@@ -4,13 +4,25 @@ import type { Settings } from '../../config/settings.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import { type HttpResult, post } from './http.ts'
 
+const oneWord = [/^\s*[!-~]+\s*$/, 'must be one word'] as const
+
 export const awsSettings = declare('AWS', {
-  AWS_REGION: { format: 'region, such as `eu-west-1`', meaning: 'The AWS region.' },
-  AWS_ACCESS_KEY_ID: { format: 'text without spaces', secret: true, meaning: 'The access key id.' },
+  AWS_REGION: {
+    format: 'region, such as `eu-west-1`',
+    valid: [/^\s*[a-z0-9-]+\s*$/, 'must be a region such as eu-west-1'],
+    meaning: 'The AWS region.',
+  },
+  AWS_ACCESS_KEY_ID: {
+    format: 'text without spaces',
+    valid: oneWord,
+    secret: true,
+    meaning: 'The access key id.',
+  },
   AWS_SECRET_ACCESS_KEY: { format: 'text', secret: true, meaning: 'The secret access key.' },
   AWS_SESSION_TOKEN: {
     unset: 'unset',
     format: 'text without spaces',
+    valid: oneWord,
     secret: true,
     meaning: 'The session token of temporary credentials.',
   },
@@ -30,26 +42,18 @@ export interface AwsAccount {
 /** @param provider the provider that needs the settings, for the problems */
 export function readAccount(settings: Settings, provider: string): AwsAccount {
   const why = `the SMS provider ${provider} needs it`
-  const region = readRegion(settings, why)
+  // Without a region, the usual URLs must still be URLs.
+  const region = settings.required(awsSettings.AWS_REGION, why).trim() || 'us-east-1'
   const credentials = {
     accessKeyId: settings.required(awsSettings.AWS_ACCESS_KEY_ID, why).trim(),
     secretAccessKey: settings.required(awsSettings.AWS_SECRET_ACCESS_KEY, why).trim(),
   }
   const sessionToken = settings.optional(awsSettings.AWS_SESSION_TOKEN)?.trim()
-  if (/[^!-~]/.test(credentials.accessKeyId)) settings.refuse('AWS_ACCESS_KEY_ID', 'must be one word')
-  if (/[^!-~]/.test(sessionToken ?? '')) settings.refuse('AWS_SESSION_TOKEN', 'must be one word')
   return {
     region,
     domain: region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com',
     credentials: sessionToken === undefined ? credentials : { ...credentials, sessionToken },
   }
-}
-
-function readRegion(settings: Settings, why: string): string {
-  const region = settings.required(awsSettings.AWS_REGION, why).trim()
-  if (/^[a-z0-9-]+$/.test(region)) return region
-  if (region !== '') settings.refuse('AWS_REGION', 'must be a region such as eu-west-1')
-  return 'us-east-1'
 }
 
 interface AwsRequest {

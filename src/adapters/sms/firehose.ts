@@ -1,7 +1,15 @@
 import { gunzipSync } from 'node:zlib'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, DeliveryReportReader } from '../../domain/ground/providers.ts'
-import { isSame } from './reading.ts'
+import { isSame } from '../crypto/secrets.ts'
+
+/** The setting. */
+export const firehoseAccessKey = {
+  unset: 'unset: the access key is not checked',
+  format: 'text',
+  secret: true,
+  meaning: 'The access key of the Firehose stream. otpost then rejects delivery reports without it.',
+} as const
 
 const maxUnpackedBytes = 16 * 1024 * 1024
 

@@ -1,10 +1,11 @@
-import { declare, type TextSetting } from '../../config/setting.ts'
-import type { Settings } from '../../config/settings.ts'
+import { declare, printable } from '../../config/setting.ts'
 import { invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/ground/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { segmentsOf } from './segments.ts'
+
+const tlvName = [/^[A-Za-z0-9_-]+$/, 'must be of letters, digits, "_" and "-"'] as const
 
 const kannelSettings = declare('Kannel', {
   KANNEL_URL: {
@@ -15,25 +16,38 @@ const kannelSettings = declare('Kannel', {
   },
   KANNEL_USERNAME: {
     format: 'printable ASCII',
+    valid: printable,
     secret: true,
     meaning: 'The user of a `sendsms-user` group.',
   },
-  KANNEL_PASSWORD: { format: 'printable ASCII', secret: true, meaning: 'The password of that user.' },
-  KANNEL_FROM: { format: 'printable ASCII', meaning: 'The sender: a phone number or a name.' },
+  KANNEL_PASSWORD: {
+    format: 'printable ASCII',
+    valid: printable,
+    secret: true,
+    meaning: 'The password of that user.',
+  },
+  KANNEL_FROM: {
+    format: 'printable ASCII',
+    valid: printable,
+    meaning: 'The sender: a phone number or a name.',
+  },
   KANNEL_SMSC: {
     default: '',
     unset: 'unset: Kannel chooses',
     format: 'printable ASCII',
+    valid: printable,
     meaning: 'The SMSC connection that Kannel must use.',
   },
   KANNEL_ENTITY_TLV: {
     default: 'PE_ID',
     format: 'letters, digits, `_` and `-`',
+    valid: tlvName,
     meaning: 'The name of the TLV for the entity id of the brand, as in the `smpp-tlv` group of Kannel.',
   },
   KANNEL_TEMPLATE_TLV: {
     default: 'TEMPLATE_ID',
     format: 'letters, digits, `_` and `-`',
+    valid: tlvName,
     meaning: 'The name of the TLV for the id of the registered template.',
   },
 })
@@ -46,20 +60,12 @@ export const kannel: SmsProviderSpec = {
   configure(settings) {
     const why = 'the SMS provider kannel needs it'
     const url = sendsmsUrl(settings.serviceUrl(kannelSettings.KANNEL_URL, why))
-    const username = headerText(
-      settings,
-      'KANNEL_USERNAME',
-      settings.required(kannelSettings.KANNEL_USERNAME, why),
-    )
-    const password = headerText(
-      settings,
-      'KANNEL_PASSWORD',
-      settings.required(kannelSettings.KANNEL_PASSWORD, why),
-    )
-    const from = headerText(settings, 'KANNEL_FROM', settings.required(kannelSettings.KANNEL_FROM, why))
-    const smsc = headerText(settings, 'KANNEL_SMSC', settings.text(kannelSettings.KANNEL_SMSC))
-    const entityTlv = tlvName(settings, kannelSettings.KANNEL_ENTITY_TLV)
-    const templateTlv = tlvName(settings, kannelSettings.KANNEL_TEMPLATE_TLV)
+    const username = settings.required(kannelSettings.KANNEL_USERNAME, why)
+    const password = settings.required(kannelSettings.KANNEL_PASSWORD, why)
+    const from = settings.required(kannelSettings.KANNEL_FROM, why)
+    const smsc = settings.text(kannelSettings.KANNEL_SMSC)
+    const entityTlv = settings.text(kannelSettings.KANNEL_ENTITY_TLV)
+    const templateTlv = settings.text(kannelSettings.KANNEL_TEMPLATE_TLV)
     return () => ({
       name: 'kannel',
       endpoint: url,
@@ -83,7 +89,8 @@ export const kannel: SmsProviderSpec = {
             ? {}
             : { 'x-kannel-dlr-mask': String(allReports), 'x-kannel-dlr-url': dlrUrl(callbackUrl) }),
         }
-        if (!Object.values(headers).every(isPrintable)) return failure('content', 'unprintable header')
+        if (!Object.values(headers).every((value) => printable[0].test(value)))
+          return failure('content', 'unprintable header')
         const result = await post(url, { headers, body: text }, timeoutMs)
         return result.answered ? outcomeOf(result.status, result.text.trim()) : result.outcome
       },
@@ -160,20 +167,4 @@ function sendsmsUrl(value: string): string {
   const url = new URL(value)
   if (url.pathname === '/') url.pathname = '/cgi-bin/sendsms'
   return url.href
-}
-
-function headerText(settings: Settings, name: string, value: string): string {
-  if (!isPrintable(value)) settings.refuse(name, 'must be printable ASCII, since it becomes an HTTP header')
-  return value
-}
-
-function tlvName(settings: Settings, setting: TextSetting): string {
-  const value = settings.text(setting)
-  if (!/^[A-Za-z0-9_-]+$/.test(value))
-    settings.refuse(setting.name, 'must be of letters, digits, "_" and "-"')
-  return value
-}
-
-function isPrintable(value: string): boolean {
-  return /^[ -~]*$/.test(value)
 }

@@ -1,19 +1,19 @@
-import { declare } from '../../config/setting.ts'
+import { declare, printable } from '../../config/setting.ts'
 import { invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 
 const msg91Settings = declare('MSG91', {
-  MSG91_AUTH_KEY: { format: 'printable ASCII', secret: true, meaning: 'The auth key.' },
-  MSG91_SENDER: { format: 'up to 15 letters and digits', meaning: 'The sender id, such as `ACMEIN`.' },
-  MSG91_BASE_URL: {
-    unset: 'the provider’s URL for the route',
-    format: 'https URL, or http on this machine',
-    meaning: 'The URL of the API, for a proxy or a test.',
+  MSG91_AUTH_KEY: { format: 'printable ASCII', valid: printable, secret: true, meaning: 'The auth key.' },
+  MSG91_SENDER: {
+    format: 'up to 15 letters and digits',
+    valid: [/^\s*[A-Za-z0-9]{0,15}\s*$/, 'must be of letters and digits, such as ACMEIN'],
+    meaning: 'The sender id, such as `ACMEIN`.',
   },
+  MSG91_BASE_URL: { ...apiUrl, unset: 'the provider’s URL for the route' },
 })
 
 /**
@@ -26,11 +26,8 @@ export const msg91: SmsProviderSpec = {
   settings: msg91Settings,
   configure(settings, route) {
     const why = 'the SMS provider msg91 needs it'
-    const authKey = settings.credential(msg91Settings.MSG91_AUTH_KEY, why)
+    const authKey = settings.required(msg91Settings.MSG91_AUTH_KEY, why)
     const sender = settings.required(msg91Settings.MSG91_SENDER, why).trim()
-    if (!/^[A-Za-z0-9]{0,15}$/.test(sender)) {
-      settings.refuse('MSG91_SENDER', 'must be of letters and digits, such as ACMEIN')
-    }
     const url = settings.baseUrl(msg91Settings.MSG91_BASE_URL, apis[route].host) + apis[route].path
     const headers = { authkey: authKey, 'content-type': 'application/json', accept: 'application/json' }
     return () => ({

@@ -19,6 +19,12 @@ export interface SmsProviderSpec {
   configure(settings: Settings, route: SmsRoute): (tools: ProviderTools) => SmsProvider
 }
 
+/** Of a setting. */
+export const apiUrl = {
+  format: 'https URL, or http on this machine',
+  meaning: 'The URL of the API, for a proxy or a test.',
+} as const
+
 export type Meaning = RejectionScope | 'retryable' | 'unknown'
 
 /** Each text has the words of one meaning, separated by white space. */

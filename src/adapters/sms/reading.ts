@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import { invalid } from '../../domain/ground/failures.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -17,10 +16,4 @@ export function reportJson(body: Uint8Array | string): unknown {
   } catch {
     throw invalid('The delivery report must be JSON.')
   }
-}
-
-/** Compares in constant time. */
-export function isSame(given: Uint8Array | string, expected: Uint8Array | string): boolean {
-  const [one, other] = [Buffer.from(given as Uint8Array), Buffer.from(expected as Uint8Array)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }

@@ -1,28 +1,22 @@
 import { declare } from '../../config/setting.ts'
-import type { Settings } from '../../config/settings.ts'
 import type { DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { awsSettings, readAccount, signedPost } from './aws.ts'
-import { firehoseReader } from './firehose.ts'
+import { firehoseAccessKey, firehoseReader } from './firehose.ts'
 import { meaningOfStatus } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 
 const snsSettings = declare('AWS SNS', {
   SNS_SENDER_ID: {
     unset: 'unset: the account’s default',
     format: '3 to 11 letters, digits and hyphens, at least one letter',
+    valid: [
+      /^\s*(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{1,9}[A-Za-z0-9]\s*$/,
+      'must be 3 to 11 letters and digits, at least one of them a letter',
+    ],
     meaning: 'The sender id.',
   },
-  SNS_FIREHOSE_ACCESS_KEY: {
-    unset: 'unset: the access key is not checked',
-    format: 'text',
-    secret: true,
-    meaning: 'The access key of the Firehose stream. otpost then rejects delivery reports without it.',
-  },
-  SNS_BASE_URL: {
-    unset: 'the URL of `AWS_REGION`',
-    format: 'https URL, or http on this machine',
-    meaning: 'The URL of the API, for a proxy or a test.',
-  },
+  SNS_FIREHOSE_ACCESS_KEY: firehoseAccessKey,
+  SNS_BASE_URL: { ...apiUrl, unset: 'the URL of `AWS_REGION`' },
 })
 
 /**
@@ -35,7 +29,7 @@ export const sns: SmsProviderSpec = {
   settings: { ...awsSettings, ...snsSettings },
   configure(settings) {
     const account = readAccount(settings, 'sns')
-    const usualSender = readSenderId(settings)
+    const usualSender = settings.optional(snsSettings.SNS_SENDER_ID)?.trim()
     const usualUrl = `https://sns.${account.region}.${account.domain}`
     const url = `${settings.baseUrl(snsSettings.SNS_BASE_URL, usualUrl)}/`
     const accessKey = settings.optional(snsSettings.SNS_FIREHOSE_ACCESS_KEY)
@@ -51,15 +45,6 @@ export const sns: SmsProviderSpec = {
       deliveryReports: firehoseReader(accessKey, (object) => statusLogsOf(object).flatMap(reportsOf)),
     })
   },
-}
-
-function readSenderId(settings: Settings): string | undefined {
-  const senderId = settings.optional(snsSettings.SNS_SENDER_ID)?.trim()
-  if (senderId === undefined || /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{1,9}[A-Za-z0-9]$/.test(senderId)) {
-    return senderId
-  }
-  settings.refuse('SNS_SENDER_ID', 'must be 3 to 11 letters and digits, at least one of them a letter')
-  return undefined
 }
 
 function requestOf({ to, text, template, senderId }: Sms, usualSender: string | undefined): URLSearchParams {

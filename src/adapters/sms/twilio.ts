@@ -1,26 +1,37 @@
 import { createHmac } from 'node:crypto'
-import { declare, type TextSetting } from '../../config/setting.ts'
+import { declare } from '../../config/setting.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
+import { isSame } from '../crypto/secrets.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
-import { fieldsOf, isSame } from './reading.ts'
+import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { fieldsOf } from './reading.ts'
 
 const twilioSettings = declare('Twilio', {
-  TWILIO_ACCOUNT_SID: { format: '`AC` and 32 hexadecimal digits', secret: true, meaning: 'The account SID.' },
+  TWILIO_ACCOUNT_SID: {
+    format: '`AC` and 32 hexadecimal digits',
+    valid: [/^AC[0-9a-fA-F]{32}$/, 'must be AC and 32 hexadecimal digits'],
+    secret: true,
+    meaning: 'The account SID.',
+  },
   TWILIO_AUTH_TOKEN: {
     format: 'text without spaces',
+    valid: [/^\S*$/, 'must not contain spaces'],
     secret: true,
     meaning: 'The auth token. It also checks the signatures of delivery reports.',
   },
   TWILIO_FROM: {
     format: 'number with `+`, short code, sender id of up to 11 characters, or `MG…`',
+    valid: [
+      /^(\+[1-9][0-9]{6,14}|[0-9]{3,8}|(?=.*[A-Za-z])[A-Za-z0-9 +_&-]{1,11}|MG[0-9a-fA-F]{32})$/,
+      'must be a number with + and country code, a short code, an alphanumeric sender id of up to 11 characters, or the SID (MG…) of a messaging service',
+    ],
     meaning:
       'The sender: a phone number, a short code, an alphanumeric sender id, or the SID of a messaging service.',
   },
   TWILIO_BASE_URL: {
     default: 'https://api.twilio.com',
-    format: 'https URL, or http on this machine',
+    ...apiUrl,
     meaning: 'The URL of the API, for a region, a proxy or a test.',
   },
 })
@@ -32,22 +43,9 @@ export const twilio: SmsProviderSpec = {
   settings: twilioSettings,
   configure(settings) {
     const why = 'the SMS provider twilio needs it'
-    const required = (setting: TextSetting, pattern: RegExp, problem: string) => {
-      const value = settings.required(setting, why)
-      if (value !== '' && !pattern.test(value)) settings.refuse(setting.name, problem)
-      return value
-    }
-    const account = required(
-      twilioSettings.TWILIO_ACCOUNT_SID,
-      /^AC[0-9a-fA-F]{32}$/,
-      'must be AC and 32 hexadecimal digits',
-    )
-    const token = required(twilioSettings.TWILIO_AUTH_TOKEN, /^\S*$/, 'must not contain spaces')
-    const from = required(
-      twilioSettings.TWILIO_FROM,
-      anySender,
-      'must be a number with + and country code, a short code, an alphanumeric sender id of up to 11 characters, or the SID (MG…) of a messaging service',
-    )
+    const account = settings.required(twilioSettings.TWILIO_ACCOUNT_SID, why)
+    const token = settings.required(twilioSettings.TWILIO_AUTH_TOKEN, why)
+    const from = settings.required(twilioSettings.TWILIO_FROM, why)
     const base = settings.baseUrl(twilioSettings.TWILIO_BASE_URL)
     const url = `${base}/2010-04-01/Accounts/${account}/Messages.json`
     const headers = {
@@ -174,6 +172,3 @@ function signedUrls(url: string): readonly string[] {
     `${protocol}//${hostname}:${port || usualPort}${pathname}${search}`,
   ]
 }
-
-/** A number, a short code, an alphanumeric sender ID, or a messaging service. */
-const anySender = /^(\+[1-9][0-9]{6,14}|[0-9]{3,8}|(?=.*[A-Za-z])[A-Za-z0-9 +_&-]{1,11}|MG[0-9a-fA-F]{32})$/

@@ -1,20 +1,30 @@
 import { createHmac } from 'node:crypto'
 import { serverSettings } from '../../config/server-settings.ts'
-import { declare } from '../../config/setting.ts'
+import { declare, printable } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import { attemptPathLength } from '../../domain/delivery/delivery-reports.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
+import { isSame } from '../crypto/secrets.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
-import { type Fields, fieldsOf, isSame, reportJson } from './reading.ts'
+import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { type Fields, fieldsOf, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 
 const vonageSettings = declare('Vonage', {
-  VONAGE_API_KEY: { format: 'printable ASCII', secret: true, meaning: 'The API key.' },
-  VONAGE_API_SECRET: { format: 'printable ASCII', secret: true, meaning: 'The API secret.' },
+  VONAGE_API_KEY: { format: 'printable ASCII', valid: printable, secret: true, meaning: 'The API key.' },
+  VONAGE_API_SECRET: {
+    format: 'printable ASCII',
+    valid: printable,
+    secret: true,
+    meaning: 'The API secret.',
+  },
   VONAGE_FROM: {
     format: 'number, or name of up to 11 characters',
+    valid: [
+      /^\s*(\+?[0-9]{3,15}|[A-Za-z0-9 ._&-]{0,11})\s*$/,
+      'must be a number, or a name of up to 11 letters and digits',
+    ],
     meaning: 'The sender: a phone number, or an alphanumeric sender id.',
   },
   VONAGE_SIGNATURE_SECRET: {
@@ -31,7 +41,7 @@ const vonageSettings = declare('Vonage', {
   },
   VONAGE_BASE_URL: {
     default: 'https://rest.nexmo.com',
-    format: 'https URL, or http on this machine',
+    ...apiUrl,
     meaning: 'The URL of the API, for a region, a proxy or a test.',
   },
 })
@@ -42,12 +52,9 @@ export const vonage: SmsProviderSpec = {
   settings: vonageSettings,
   configure(settings) {
     const why = 'the SMS provider vonage needs it'
-    const key = settings.credential(vonageSettings.VONAGE_API_KEY, why)
-    const secret = settings.credential(vonageSettings.VONAGE_API_SECRET, why)
+    const key = settings.required(vonageSettings.VONAGE_API_KEY, why)
+    const secret = settings.required(vonageSettings.VONAGE_API_SECRET, why)
     const from = settings.required(vonageSettings.VONAGE_FROM, why).trim()
-    if (!/^(\+?[0-9]{3,15}|[A-Za-z0-9 ._&-]{0,11})$/.test(from)) {
-      settings.refuse('VONAGE_FROM', 'must be a number, or a name of up to 11 letters and digits')
-    }
     const url = `${settings.baseUrl(vonageSettings.VONAGE_BASE_URL)}/sms/json`
     const signature = readSignature(settings)
     const publicUrl = settings.text(serverSettings.PUBLIC_URL).trim()

@@ -1,10 +1,11 @@
 import { declare } from '../../config/setting.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/ground/providers.ts'
+import { isSame } from '../crypto/secrets.ts'
 import { signedHeaders, webhookSignature } from '../crypto/standard-webhooks.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type SmsProviderSpec } from './provider.ts'
-import { isSame, reportJson } from './reading.ts'
+import { reportJson } from './reading.ts'
 
 const webhookSettings = declare('Webhook', {
   SMS_WEBHOOK_URL: {
