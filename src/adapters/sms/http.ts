@@ -1,3 +1,4 @@
+import { Turns } from '../../domain/delivery/turns.ts'
 import type { Outcome } from '../../domain/ground/providers.ts'
 import type { Meaning } from './provider.ts'
 
@@ -23,12 +24,12 @@ export async function post(
   } catch {
     return unanswered({ kind: 'rejected', scope: 'account', reason: 'unusable header', notCalled: true })
   }
-  const queue = queueOf(new URL(url).host)
+  const [host, caller] = [{ name: new URL(url).host }, { app: '', isCode: true }]
   const late = { kind: 'retryable', reason: 'too many calls under way', notCalled: true } as const
-  if (!(await queue.turn(timeoutMs / 2))) return unanswered(late)
+  if (!(await turns.enter(host, caller, timeoutMs / 2))) return unanswered(late)
   // The machine may have been suspended meanwhile.
   if (performance.now() >= giveUpAt) {
-    queue.leave()
+    turns.leave(host, caller)
     return unanswered(late)
   }
   const abort = new AbortController()
@@ -47,7 +48,7 @@ export async function post(
     // A call counts until it has ended, also beyond its deadline.
     .finally(() => {
       clearTimeout(timer)
-      queue.leave()
+      turns.leave(host, caller)
     })
   try {
     const first = await Promise.race([head.promise, whole, timeUp])
@@ -86,70 +87,11 @@ async function textOf(response: Response): Promise<string> {
   return text
 }
 
-/** Bun's fetch makes 256 concurrent calls and queues others, which then time out or are sent too late. */
-const maxCalls = 240
-
-const maxWaitingPerHost = 1000
-
-let calls = 0
-
-/** Calls to one host. A provider that does not answer gets at most half of all calls. */
-class Queue {
-  private calls = 0
-  private readonly waiting = new Set<() => void>()
-
-  /** Whether a call got its turn in time. Then `leave` must follow. */
-  async turn(waitMs: number): Promise<boolean> {
-    if (this.waiting.size === 0 && this.hasRoom) {
-      this.enter()
-      return true
-    }
-    if (this.waiting.size >= maxWaitingPerHost) return false
-    return new Promise((resolve) => {
-      const start = () => {
-        clearTimeout(timer)
-        this.waiting.delete(start)
-        this.enter()
-        resolve(true)
-      }
-      const timer = setTimeout(() => {
-        this.waiting.delete(start)
-        resolve(false)
-      }, waitMs)
-      this.waiting.add(start)
-    })
-  }
-
-  leave(): void {
-    this.calls--
-    calls--
-    for (const queue of queues.values()) queue.advance()
-  }
-
-  private enter(): void {
-    this.calls++
-    calls++
-  }
-
-  private advance(): void {
-    for (const start of this.waiting) {
-      if (!this.hasRoom) return
-      start()
-    }
-  }
-
-  private get hasRoom(): boolean {
-    return this.calls < maxCalls - calls
-  }
-}
-
-const queues = new Map<string, Queue>()
-
-function queueOf(host: string): Queue {
-  const queue = queues.get(host) ?? new Queue()
-  queues.set(host, queue)
-  return queue
-}
+/** Calls by host. Bun's fetch makes 256 concurrent calls and queues others, which then time out or are sent too late. */
+const turns = new Turns((ms, act) => {
+  const timer = setTimeout(act, ms)
+  return () => clearTimeout(timer)
+}, 240)
 
 /**
  * The meaning of an HTTP status alone. After 408, 429 and 503 the provider has not taken the message; after any other 5xx it may

@@ -32,7 +32,10 @@ export class Turns {
   private readonly lines = new Map<string, Line>()
   private readonly shared: Calls = { all: 0, notifications: 0 }
 
-  constructor(private readonly after: After) {}
+  constructor(
+    private readonly after: After,
+    private readonly mostShared = mostSharedCalls,
+  ) {}
 
   /** Whether the call got its turn within `waitMs`. Then `leave` must follow. */
   enter(called: Called, { app, isCode }: Caller, waitMs: number): boolean | Promise<boolean> {
@@ -65,7 +68,7 @@ export class Turns {
   private lineOf({ name, mostCalls }: Called): Line {
     let line = this.lines.get(name)
     if (!line) {
-      line = mostCalls === undefined ? new Line(mostSharedCalls, this.shared) : new Line(mostCalls)
+      line = mostCalls === undefined ? new Line(this.mostShared, this.shared) : new Line(mostCalls)
       this.lines.set(name, line)
     }
     return line
