@@ -296,7 +296,7 @@ describe('a receiver', () => {
     const [alert, ...others] = await api.app.context.alerts.latest(5)
     expect([alert?.kind, alert?.title, others.length]).toEqual([
       'webhook.disabled',
-      'The webhook of app shop is switched off',
+      'The webhook of app shop was switched off',
       0,
     ])
     expect(JSON.parse(alert?.text ?? '')).toEqual({ appId: 'shop', url: receiver.url, reason: 'HTTP 500' })

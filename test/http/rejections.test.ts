@@ -119,7 +119,7 @@ test.each(gateways)(
       expect(shown).toContain(
         `Carriers did not deliver 6 of 6 SMS (100%) of template LOGIN_OTP of brand acme in the last 24 hours; 5% in the 7 days before. Most frequent reason: ${gateway.reason}.`,
       )
-      expect(shown).toContain('<code>otpost text lint acme LOGIN_OTP</code>')
+      expect(shown).toContain('href="/admin/brands/acme/texts"')
       expect(shown).toContain(
         'href="/admin/deliveries?status=not-delivered&amp;brand=acme&amp;template=LOGIN_OTP"',
       )

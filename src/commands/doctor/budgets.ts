@@ -1,16 +1,13 @@
 import type { AlertConfig } from '../../config/config.ts'
-import type { Problem } from '../../domain/health/problem.ts'
-import type { BudgetStatus } from '../../domain/money/budgets.ts'
+import type { HealthFacts } from '../../domain/health/facts.ts'
+import { budgetProblems } from '../../domain/health/problems.ts'
 import { type Finding, found, ok, warn } from './finding.ts'
 
-/** @param problems with those of the budgets */
-export function budgetFindings(
-  budgets: readonly BudgetStatus[],
-  problems: readonly Problem[],
-  { email, webhook }: AlertConfig,
-): readonly Finding[] {
+/** Besides the problems of the budgets. */
+export function budgetFindings(health: HealthFacts, { email, webhook }: AlertConfig): readonly Finding[] {
+  const { budgets } = health
   const hasTarget = email !== undefined || webhook !== undefined
-  const hasProblem = problems.some(({ what }) => what === 'budgets')
+  const fine = budgets.filter((each) => budgetProblems({ ...health, budgets: [each] }).length === 0)
   return found(
     budgets.length === 0 &&
       warn(
@@ -18,9 +15,7 @@ export function budgetFindings(
         'The cost of SMS is not limited.',
         'Set a budget with `otpost budget set server --per day --amount N`. See docs/budgets.md.',
       ),
-    budgets.length > 0 &&
-      !hasProblem &&
-      ok('budgets', `${budgets.map(({ budget }) => budget.scope).join(', ')}.`),
+    fine.length > 0 && ok('budgets', `${fine.map(({ budget }) => budget.scope).join(', ')}.`),
     budgets.length > 0 &&
       !hasTarget &&
       warn(

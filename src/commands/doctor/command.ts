@@ -90,11 +90,10 @@ function storedFindings(
 ): readonly Finding[] {
   const { alerts, appCredentials, limits, otpTtlSeconds } = config
   const { health, rules, brands } = stored
-  const problems = problemsOf(health)
   return [
     ...destinationFindings(rules, destinations),
-    ...problems,
-    ...budgetFindings(health.budgets, problems, alerts),
+    ...problemsOf(health),
+    ...budgetFindings(health, alerts),
     ...dltFindings(brands, otpTtlSeconds),
     ...appFindings(stored, [...appCredentials.keys()], limits.globalPerMinute),
     ...accountFindings(stored, secretKeys, config),

@@ -101,7 +101,8 @@ export function providerProblems({ providers, statistics, lastFailures, attempts
     const about = { what: 'providers', remedy: condition?.remedy ?? '' }
     if (parts.length === 0 && !condition) {
       const text = `Provider ${name} has never accepted a message.`
-      return isUntested ? [{ ...about, level: 'warn', text, see: [test] }] : []
+      const remedy = 'Send a test message to yourself.'
+      return isUntested ? [{ what: 'providers', level: 'warn', text, remedy, see: [test] }] : []
     }
     const more = [...parts, ...(isUntested ? ['It has never accepted a message.'] : [])].join(' ')
     const isOngoing = latest !== undefined && (isTroubleNow(tries, statistics) || isFailing(inHour))

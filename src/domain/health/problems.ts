@@ -64,7 +64,7 @@ function serverConditions({ server }: HealthFacts): readonly Problem[] {
   return verdicts.flatMap(({ condition, lasts }) => (lasts ? [condition] : []))
 }
 
-function budgetProblems({ budgets, reported, server }: HealthFacts): Problem[] {
+export function budgetProblems({ budgets, reported, server }: HealthFacts): Problem[] {
   return budgets.flatMap((status): Problem[] => {
     const { budget, spentMicros } = status
     const { scope, alertAt } = budget
