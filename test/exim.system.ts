@@ -54,7 +54,7 @@ function mailTo(to: string, fields: Partial<Mail> = {}): Mail {
     brandName: 'Acme',
     to,
     position: null,
-    recipientSubject: 'subject',
+    recipientHash: 'subject',
     template: null,
     subject: 'Your order',
     html: '<p>It is on its way.</p>',

@@ -21,8 +21,8 @@ import {
   exportText,
   lintText,
 } from '../domain/texts/dlt.ts'
-import type { SmsContent } from '../domain/texts/message-content.ts'
 import type { PreviewSettings } from '../domain/texts/preview.ts'
+import type { SmsContent } from '../domain/texts/sms.ts'
 import {
   commandActor,
   complain,

@@ -34,7 +34,7 @@ const mail: Mail = {
   brandName: 'Acme',
   to: 'jane@example.com',
   position: null,
-  recipientSubject: 'subject-of-jane',
+  recipientHash: 'subject-of-jane',
   template: null,
   subject: 'Your order',
   html: '<p>It is on its way.</p>',

@@ -19,7 +19,7 @@ import {
   type MinuteOfAttempts,
   minutesOfAttempts,
 } from '../../src/domain/health/conditions.ts'
-import { noteLimits } from '../../src/domain/limits/claims.ts'
+import { noteLimits } from '../../src/domain/limits/gates.ts'
 import { decide } from '../../src/domain/limits/limits.ts'
 import { type Budget, budgetClaim } from '../../src/domain/money/budgets.ts'
 import { newRequestContext } from '../../src/domain/request/request-context.ts'

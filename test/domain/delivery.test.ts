@@ -6,11 +6,14 @@ import {
   deliverMail,
   deliverSms,
   longestDeliveryMs,
-  type Routing,
+} from '../../src/domain/delivery/delivery.ts'
+import {
+  providersOf,
   routesOf,
   type SmsMode,
   smsSteps,
-} from '../../src/domain/delivery/delivery.ts'
+  type WayPorts,
+} from '../../src/domain/delivery/way.ts'
 import type {
   Mail,
   Outcome,
@@ -20,7 +23,7 @@ import type {
   SmsRoute,
 } from '../../src/domain/ground/providers.ts'
 import type { RequestContext } from '../../src/domain/request/request-context.ts'
-import { deliveryBasics, newContext } from '../support/calls.ts'
+import { deliveryBasics, newContext, oneSegment } from '../support/calls.ts'
 
 const accepted: Outcome = { kind: 'accepted', providerMessageId: 'V1' }
 const down: Outcome = { kind: 'retryable', reason: 'HTTP 503' }
@@ -37,7 +40,7 @@ const message: SmsMessage = {
   to: '12025550143',
   country: 'US',
   senderId: null,
-  subject: 'hash of the recipient',
+  recipientHash: 'hash of the recipient',
   text: '012345 is your code\n\n@shop.example #012345',
   lang: 'hi',
   template: {
@@ -58,18 +61,24 @@ const message: SmsMessage = {
   position: null,
 }
 const timeoutMs = 4000
-const both: Routing = { routes: ['template', 'plain'], providers: [] }
-const plain: Routing = { routes: ['plain'], providers: [] }
+interface Routing {
+  readonly routes: readonly SmsRoute[]
+  readonly avoid?: string | null
+}
+
+const both: Routing = { routes: ['template', 'plain'] }
+const plain: Routing = { routes: ['plain'] }
 const cost = { micros: 7, currency: 'EUR' }
 const charging: Charging = { mayContinue: async () => true, spend: () => cost }
 
 function deliver(
-  ports: DeliveryPorts,
+  ports: DeliveryPorts & Pick<WayPorts, 'smsRoutes'>,
   context: RequestContext,
   message: SmsMessage,
-  { avoid = null, ...routing }: Routing & { readonly avoid?: string | null },
+  { routes, avoid = null }: Routing,
 ): Promise<Outcome> {
-  return deliverSms(ports, context, message, smsSteps(ports, message, routing), { avoid, charging })
+  const steps = smsSteps(oneSegment, message, providersOf(ports, routes))
+  return deliverSms(ports, context, { ...message, steps, rule: null }, { avoid, charging })
 }
 
 type Script = readonly (readonly [name: string, outcome: Outcome | Error, takesMs?: number])[]
@@ -102,7 +111,7 @@ function world(routes: Partial<Readonly<Record<SmsRoute, Script>>>) {
     },
   })
   const stopwatch = () => now
-  const ports: DeliveryPorts = {
+  const ports = {
     smsRoutes: {
       plain: (routes.plain ?? []).map(provider),
       template: (routes.template ?? []).map(provider),
@@ -503,7 +512,7 @@ describe('sending a mail', () => {
     brandSlug: null,
     brandName: null,
     to: 'ann@example.com',
-    recipientSubject: 'hash of ann',
+    recipientHash: 'hash of ann',
     position: null,
     template: 'LOGIN_OTP',
     lang: 'en',

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { Failure } from '../../src/domain/ground/failures.ts'
 import { clockToleranceMs } from '../../src/domain/ground/ports.ts'
-import { granted, retryAfterSeconds } from '../../src/domain/limits/claims.ts'
+import { granted, retryAfterSeconds } from '../../src/domain/limits/gates.ts'
 import {
   type Claim,
-  cooldownOf,
   credentialFailures,
   decide,
   failureBudget,
-  furtherAttempt,
+  type Gate,
   globalLimit,
   integrationRequests,
   type LimitCount,
@@ -218,31 +217,21 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
   }
   const mailbox: Subject = ['mailbox']
   const numbers = ({ max, windowMs, failure }: Claim) => [max, windowMs / 1000, failure]
-  const send = (channel: 'SMS' | 'EMAIL', changed: Partial<LimitSettings> = {}, brandSlug = 'acme') =>
-    sendLimits(
-      { ...settings, ...changed },
-      { channel, subject: someone, mailboxSubject: mailbox, brandSlug, leaseMs: 12_000 },
-    )
+  const gates = (channel: 'SMS' | 'EMAIL', changed: Partial<LimitSettings> = {}, brandSlug = 'acme') => {
+    const ports = { limits: { ...settings, ...changed }, now: () => now }
+    return sendLimits(ports, { channel, subject: someone, mailbox }, { brandSlug, longestMs: 8000 })
+  }
+  const send = (...given: Parameters<typeof gates>) => gates(...given).flatMap(({ claims = [] }) => claims)
 
   test("of an SMS are the cooldown, as a lease, then the phone's minute and hour, then wrong codes", () => {
-    expect(send('SMS').map(numbers)).toEqual([
-      [1, 12, 'cooldown_active'],
+    expect(send('SMS', { smsCooldownSeconds: 5 }).map(numbers)).toEqual([
+      [1, 10, 'cooldown_active'],
       [3, 60, 'rate_limited'],
       [10, 3600, 'rate_limited'],
       [100, 86_400, 'rate_limited'],
     ])
     expect(send('SMS').map(({ counted }) => counted)).toEqual([true, true, true, false])
     expect(send('SMS', { failureBudgetPerDay: 0 })).toHaveLength(3)
-  })
-
-  test("of a further attempt are the phone's minute and hour, or the mailbox's hour, counted without rejection", () => {
-    const further = (claims: readonly Claim[]) => furtherAttempt(claims).map(({ limit, max }) => [limit, max])
-    const beyond = Number.MAX_SAFE_INTEGER
-    expect(further(send('SMS'))).toEqual([
-      ['phone-minute', beyond],
-      ['recipient-hour', beyond],
-    ])
-    expect(further(send('EMAIL'))).toEqual([['recipient-hour', beyond]])
   })
 
   test('have a cooldown per brand, and a minute and hour for all brands together', () => {
@@ -262,12 +251,41 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     expect(send('EMAIL', { emailPerHour: 0, failureBudgetPerDay: 0 })).toEqual([])
   })
 
-  test('include a cooldown for an SMS, and none for a mail', () => {
-    const grants = (claims: readonly Claim[]) =>
-      granted(context, claims, decide(claims, () => undefined, now).decision)
-    expect(cooldownOf(grants(send('SMS')), 'acme')?.expiresAt).toBe(now + 12_000)
-    expect(cooldownOf(grants(send('SMS')), 'globex')).toBeUndefined()
-    expect(cooldownOf(grants(send('EMAIL')), 'acme')).toBeUndefined()
+  describe('after the delivery', () => {
+    /** What each gate changes, in words. */
+    const changes = async (all: readonly Gate[], sent: number, isAccepted: boolean) => {
+      const words = all.map(async ({ claims = [], settle }) => {
+        const grants = granted(context, claims, decide(claims, () => undefined, now).decision)
+        const settled = await settle?.({ sent, failed: isAccepted ? [] : [null] }, grants)
+        const { back = [], further = [], restart } = settled ?? {}
+        if (restart) return `starts for ${restart.durationMs / 1000} s`
+        if (back.length > 0) return 'is given back'
+        const isFree = further[0]?.max === Number.MAX_SAFE_INTEGER
+        return isFree ? 'counts each further attempt' : 'stays'
+      })
+      return Promise.all(words)
+    }
+    const counts = 'counts each further attempt'
+    const rows = [
+      ['SMS', 1, true, ['starts for 5 s', counts, counts, 'stays']],
+      ['SMS', 1, false, ['is given back', counts, counts, 'stays']],
+      ['SMS', 0, false, ['is given back', 'is given back', 'is given back', 'stays']],
+      ['EMAIL', 1, true, [counts, 'stays']],
+      ['EMAIL', 1, false, [counts, 'stays']],
+      ['EMAIL', 0, false, ['is given back', 'stays']],
+    ] as const
+    test.each(rows)(
+      'of %s with %p attempts that may have been sent, accepted: %p',
+      async (channel, sent, isAccepted, expected) => {
+        expect(await changes(gates(channel, { smsCooldownSeconds: 5 }), sent, isAccepted)).toEqual([
+          ...expected,
+        ])
+      },
+    )
+
+    test('the cooldown stays if its lease is as long', async () => {
+      expect(await changes(gates('SMS'), 1, true)).toEqual(['stays', counts, counts, 'stays'])
+    })
   })
 
   test('the other limits', () => {

@@ -121,7 +121,7 @@ describe('a repeated request', () => {
     const fault = await post('/notify', { ...mail, brandId: 'acme' }, 'fault')
     Object.assign(app.app.context.brands, { bySlug })
     expect(verdict(fault)).toBe('500 internal_error')
-    expectReplay(await post('/notify', { ...mail, brandId: 'acme' }, 'fault'), fault)
+    expect(verdict(await post('/notify', { ...mail, brandId: 'acme' }, 'fault'))).toBe('200')
   })
 
   test('is one with the same JSON, with another API key and order of fields', async () => {

@@ -6,7 +6,7 @@ import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { codesAndLimits } from '../../src/adapters/postgres/schema.ts'
 import { Records } from '../../src/adapters/store/records.ts'
 import { clockToleranceMs } from '../../src/domain/ground/ports.ts'
-import { grantsOf } from '../../src/domain/limits/claims.ts'
+import { grantsOf } from '../../src/domain/limits/gates.ts'
 import type { Claim, Grant, LimitDecision, Subject } from '../../src/domain/limits/limits.ts'
 import { otpSteps } from '../../src/domain/otp/state.ts'
 import type { CodeRef, OtpStore, SendDecision, Verdict } from '../../src/domain/otp/store.ts'
@@ -178,8 +178,10 @@ class Past {
       case 'guess': {
         const { claims, budget, subject, brandSlug, codes } = step
         const failureBudget = budget && { ...budget, subject, counted: true }
+        const checked = failureBudget ? [{ ...failureBudget, counted: false }] : []
         const keyedCodes = codes.map((code) => `keyed ${code}`)
-        return (store) => store.guess({ claims, failureBudget, subject, brandSlug, keyedCodes }, now)
+        const attempt = { claims: [...claims, ...checked], failureBudget, subject, brandSlug, keyedCodes }
+        return (store) => store.guess(attempt, now)
       }
       case 'reschedule': {
         const grant = this.grant(step.grant, step.shiftMs)

@@ -1,4 +1,4 @@
-import type { SmsMode } from '../../src/domain/delivery/delivery.ts'
+import type { SmsMode } from '../../src/domain/delivery/way.ts'
 import type { FailureKind } from '../../src/domain/ground/failures.ts'
 import type { Outcome, SmsRoute } from '../../src/domain/ground/providers.ts'
 import type { LimitSettings } from '../../src/domain/limits/limits.ts'

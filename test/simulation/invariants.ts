@@ -1,4 +1,4 @@
-import { routesOf } from '../../src/domain/delivery/delivery.ts'
+import { routesOf } from '../../src/domain/delivery/way.ts'
 import {
   brands,
   type Handover,

@@ -13,7 +13,7 @@ import { type SendOtpPorts, sendOtp } from '../../src/domain/otp/send.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { Policy } from '../../src/domain/policy/policy.ts'
 import { codeIn } from '../support/app.ts'
-import { deliveryBasics, newContext, noGuard, noIdempotency } from '../support/calls.ts'
+import { deliveryBasics, newContext, noGuard, noIdempotency, oneSegment } from '../support/calls.ts'
 import { keepAll } from '../support/operator.ts'
 import { apiKeys, type Calls, type Ground, type Server, type Site, turn } from './ground.ts'
 import {
@@ -321,7 +321,7 @@ class Simulation {
     }
     const call = newContext({ requestId: `${operation.id}` })
     const answer: Promise<unknown> =
-      kind === 'send' ? sendOtp(ports, call, body, { isResend: false }) : verifyOtp(ports, call, body)
+      kind === 'send' ? sendOtp(ports, call, body, 'send') : verifyOtp(ports, call, body)
     answer.then(
       () => this.settle(operation, { kind: 'ok', step: this.step }),
       (error) => {
@@ -391,6 +391,7 @@ class Simulation {
       ),
       store: this.intercepted('store', server.store, (what, run) => this.call(server, operation, what, run)),
       rejections: new CredentialRejections(),
+      segmentsOf: oneSegment,
       secrets: {
         ...secrets,
         newCode: () => {

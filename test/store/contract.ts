@@ -12,7 +12,7 @@ import {
 } from '../../src/domain/ground/ports.ts'
 import type { Clock } from '../../src/domain/ground/time.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/integration/integration.ts'
-import { grantsOf } from '../../src/domain/limits/claims.ts'
+import { grantsOf } from '../../src/domain/limits/gates.ts'
 import type { Claim, Grant, Subject } from '../../src/domain/limits/limits.ts'
 import { type AppScope, unscoped } from '../../src/domain/limits/scope.ts'
 import { freshBrand, putBrand } from '../../src/domain/operator/brands.ts'
@@ -166,8 +166,12 @@ async function begin(
   return grantsOf(claims, decision)
 }
 
-function guessing(code: string, properties: Partial<GuessAttempt> = {}): GuessAttempt {
-  return { claims: [], failureBudget: undefined, ...scope, keyedCodes: [code], ...properties }
+function guessing(
+  code: string,
+  { claims = [], failureBudget, ...properties }: Partial<GuessAttempt> = {},
+): GuessAttempt {
+  const checked = failureBudget ? [{ ...failureBudget, counted: false }] : []
+  return { claims: [...claims, ...checked], failureBudget, ...scope, keyedCodes: [code], ...properties }
 }
 
 function testLimits(store: () => OtpStore): void {

@@ -1,6 +1,7 @@
 import { Breakers } from '../../src/domain/delivery/breaker.ts'
 import type { DeliveryPorts } from '../../src/domain/delivery/delivery.ts'
 import { Turns } from '../../src/domain/delivery/turns.ts'
+import type { Segments } from '../../src/domain/ground/providers.ts'
 import type { Clock } from '../../src/domain/ground/time.ts'
 import { Guard } from '../../src/domain/guard/guard.ts'
 import { newRequestContext, type RequestContext } from '../../src/domain/request/request-context.ts'
@@ -15,16 +16,18 @@ export function newContext(properties: Partial<RequestContext> = {}): RequestCon
 /** An event log that stores nothing. */
 export const noEventLog: EventLog = { note: () => {}, flush: async () => {} }
 
+/** Every text is one segment. */
+export const oneSegment = (): Segments => ({ count: 1, encoding: 'GSM-7' })
+
 /** What a delivery needs besides its providers and clocks. */
 export function deliveryBasics(
   stopwatch: Clock,
-): Pick<DeliveryPorts, 'breakers' | 'turns' | 'eventLog' | 'segmentsOf' | 'callbackUrl'> {
+): Pick<DeliveryPorts, 'breakers' | 'turns' | 'eventLog' | 'callbackUrl'> {
   return {
     breakers: new Breakers(stopwatch),
     // No time passes while a call waits for its turn.
     turns: new Turns(() => () => {}),
     eventLog: noEventLog,
-    segmentsOf: () => ({ count: 1, encoding: 'GSM-7' }),
     callbackUrl: () => null,
   }
 }

@@ -21,7 +21,7 @@ export function alertMail(mailer: Mailer, to: string): AlertTarget {
     channel: 'email',
     send(alert, tries) {
       const { title: subject } = alert
-      const about = { brandSlug: null, brandName: null, recipientSubject: '', template: null, position: null }
+      const about = { brandSlug: null, brandName: null, recipientHash: '', template: null, position: null }
       const content = renderMail(subject, meaningOf(alert), { ...alertRows(alert) })
       const mail = { ...about, ...content, subject, to, requestId: idOf(alert) }
       return mailer.send(mail, tries, alertTimeoutMs)

@@ -1,7 +1,7 @@
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { type Clock, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
-import { claim, granted, stored } from '../limits/claims.ts'
+import { claim, granted, stored } from '../limits/gates.ts'
 import {
   byNetwork,
   consoleCodes,

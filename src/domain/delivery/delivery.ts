@@ -1,14 +1,5 @@
 import { maskEmail, maskPhone } from '../ground/contact.ts'
-import type {
-  Mail,
-  Mailer,
-  Outcome,
-  Segments,
-  Sms,
-  SmsMessage,
-  SmsProvider,
-  SmsRoute,
-} from '../ground/providers.ts'
+import type { Mail, Mailer, Outcome, Segments, Sms, SmsMessage, SmsRoute } from '../ground/providers.ts'
 import type { Clock, Stopwatch } from '../ground/time.ts'
 import { type Attempt, type Cost, mayBeSent, type RequestContext } from '../request/request-context.ts'
 import type { EventLog } from '../request/request-trace.ts'
@@ -16,12 +7,9 @@ import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
 import type { DestinationRule } from './destination.ts'
 import { type Called, callerOf, type Turns } from './turns.ts'
-
-/** Which route registered templates take (design D14). */
-export type SmsMode = 'plain' | 'template' | 'hybrid'
+import { type Step, withoutProvider } from './way.ts'
 
 export interface DeliveryPorts {
-  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
   readonly breakers: Breakers
   readonly turns: Turns
@@ -30,33 +18,13 @@ export interface DeliveryPorts {
   readonly stopwatch: Stopwatch
   /** Per provider call (design D26). */
   readonly providerTimeoutMs: number
-  readonly segmentsOf: (text: string) => Segments
   /** Null: this server has no public URL. */
   readonly callbackUrl: (provider: string, requestId: string, attempt: number) => string | null
-}
-
-/** The routes of a registered template, in order (design D14). */
-export function routesOf(mode: SmsMode, dltEnabled: boolean): readonly SmsRoute[] {
-  if (mode === 'plain' || !dltEnabled) return ['plain']
-  return mode === 'template' ? ['template'] : ['template', 'plain']
 }
 
 /** Over all routes of a message (design D26). */
 export function longestDeliveryMs(providerTimeoutMs: number): number {
   return 2 * providerTimeoutMs
-}
-
-export interface Routing {
-  readonly routes: readonly SmsRoute[]
-  /** Names of providers. Empty: all of each route (design D40). */
-  readonly providers: readonly string[]
-}
-
-/** A way to send a message. */
-export interface Step {
-  readonly route: SmsRoute
-  readonly provider: SmsProvider
-  readonly segments: Segments
 }
 
 interface AttemptedStep {
@@ -65,59 +33,17 @@ interface AttemptedStep {
   readonly segments: Segments | null
 }
 
+export interface OutgoingSms extends SmsMessage {
+  /** In the order of the settings. */
+  readonly steps: readonly Step[]
+  /** Of its destination. */
+  readonly rule: DestinationRule | null
+}
+
+export type Outgoing = OutgoingSms | Mail
+
 /** In the event log, of a message without steps. */
 const noStep: AttemptedStep = { route: null, provider: { name: 'none' }, segments: null }
-
-/**
- * The routes of a message to a destination, whose rule may choose one (design D14, D40). Only India has registered texts, so that
- * other countries get the plain route.
- * @param to E.164 digits
- */
-export function routingOf(
-  { smsMode, isTemplate, dltEnabled }: { smsMode: SmsMode; isTemplate: boolean; dltEnabled: boolean },
-  to: string,
-  rule: Pick<DestinationRule, 'route' | 'providers'> | null,
-): Routing {
-  const { route = null, providers = [] } = rule ?? {}
-  if (!isTemplate || smsMode === 'plain' || route === 'plain') return { routes: ['plain'], providers }
-  return {
-    routes: route === null ? routesOf(smsMode, dltEnabled && to.startsWith('91')) : [route],
-    providers,
-  }
-}
-
-/** Whether carriers compare the message with a registered text (India's DLT). */
-export function isScrubbed(
-  { routes }: Routing,
-  { dltEnabled }: { readonly dltEnabled: boolean },
-  country: string | null,
-): boolean {
-  return dltEnabled && country === 'IN' && routes.includes('template')
-}
-
-/** In the order of the settings. */
-export function smsSteps(
-  { smsRoutes, segmentsOf }: Pick<DeliveryPorts, 'smsRoutes' | 'segmentsOf'>,
-  { text, template }: { readonly text: string; readonly template: { readonly text: string } | null },
-  { routes, providers }: Routing,
-): readonly Step[] {
-  return routes.flatMap((route) => {
-    const segments = segmentsOf(route === 'template' && template ? template.text : text)
-    return smsRoutes[route]
-      .filter(({ name }) => providers.length === 0 || providers.includes(name))
-      .map((provider) => ({ route, provider, segments }))
-  })
-}
-
-/** Why a message has no steps, for the log. */
-export function withoutProvider(rule: DestinationRule | null): Error {
-  if (!rule) return new Error('No SMS provider is configured.')
-  const { rule: destination, brandSlug, providers } = rule
-  const name = brandSlug === null ? destination : `${destination} for brand ${brandSlug}`
-  return new Error(
-    `The destination rule ${name} names only providers that its route does not have: ${providers.join(', ')}. Change the rule with \`otpost destination set\`, or add the providers to SMS_PLAIN or SMS_TEMPLATE.`,
-  )
-}
 
 /** The order in which a delivery tries the steps, unless circuits open or close meanwhile. */
 export function orderedSteps<Each extends Step>(
@@ -140,9 +66,26 @@ export function orderedSteps<Each extends Step>(
 /** What a delivery costs. */
 export interface Charging {
   /** Whether the budgets allow another attempt, after one that may have been sent. Never rejects. */
-  mayContinue(step: Step): Promise<boolean>
+  mayContinue(sms: OutgoingSms, step: Step): Promise<boolean>
   /** Called for each attempt that may have been sent. */
-  spend(step: Step): Cost
+  spend(sms: OutgoingSms, step: Step): Cost
+}
+
+/** Of an SMS. `avoid`: the provider that is tried last. */
+interface SmsOptions {
+  readonly charging: Charging
+  readonly avoid?: string | null
+}
+
+export function deliver(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  message: Outgoing,
+  options: SmsOptions,
+): Promise<Outcome> {
+  return 'steps' in message
+    ? deliverSms(ports, context, message, options)
+    : deliverMail(ports, context, message)
 }
 
 /**
@@ -153,17 +96,20 @@ export interface Charging {
 export async function deliverSms(
   ports: DeliveryPorts,
   context: RequestContext,
-  message: SmsMessage,
-  steps: readonly Step[],
-  { avoid = null, charging }: { readonly avoid?: string | null; readonly charging: Charging },
+  message: OutgoingSms,
+  { charging, avoid = null }: SmsOptions,
 ): Promise<Outcome> {
+  const { steps } = message
   const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
   const isOpen = ({ provider }: Step) => ports.breakers.isOpen(provider.name)
   const open = new Set(steps.filter(isOpen))
   let waiting = orderedSteps(ports, steps, avoid)
   let mayHaveArrived = false
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
-  if (steps.length === 0) saveSkipped(ports, context, message, noStep, 'no provider')
+  if (steps.length === 0) {
+    context.fault = withoutProvider(message.rule)
+    saveSkipped(ports, context, message, noStep, 'no provider')
+  }
   for (let step = waiting[0]; step; step = waiting[0]) {
     waiting = waiting.slice(1)
     const { provider } = step
@@ -173,7 +119,7 @@ export async function deliverSms(
       saveSkipped(ports, context, message, step, 'no time left')
       continue
     }
-    if (mayHaveArrived && !(await charging.mayContinue(step))) {
+    if (mayHaveArrived && !(await charging.mayContinue(message, step))) {
       saveSkipped(ports, context, message, step, 'budget exhausted')
       continue
     }
@@ -198,7 +144,7 @@ function stablePartition<T>(all: readonly T[], isLast: (each: T) => boolean): re
 async function tryProvider(
   ports: DeliveryPorts,
   context: RequestContext,
-  message: SmsMessage,
+  message: OutgoingSms,
   step: Step,
   { timeoutMs, charging }: { readonly timeoutMs: number; readonly charging: Charging },
 ): Promise<Outcome> {
@@ -219,7 +165,7 @@ async function tryProvider(
     : namedBy === 'providerMessageId' && providerMessageId !== null
       ? providerReportKey(name, providerMessageId)
       : null
-  const cost = mayBeSent(result) ? charging.spend(step) : null
+  const cost = mayBeSent(result) ? charging.spend(message, step) : null
   saveSmsAttempt(ports, context, message, step, { attempt, reportKey, result, cost })
   return outcome
 }
@@ -240,7 +186,7 @@ function saveSkipped(
 function saveSmsAttempt(
   ports: DeliveryPorts,
   context: RequestContext,
-  { template, lang, to, country, position, subject }: SmsMessage,
+  { template, lang, to, country, position, recipientHash }: SmsMessage,
   { route, provider, segments }: AttemptedStep,
   {
     attempt,
@@ -259,7 +205,7 @@ function saveSmsAttempt(
     lang: (route === 'template' && template ? template.lang : lang) ?? null,
     recipient: context.recipient ?? maskPhone(to),
     position,
-    recipientSubject: subject,
+    recipientSubject: recipientHash,
     segments,
     country,
     cost,
@@ -333,7 +279,7 @@ export async function deliverMail(
   const { outcome, result } = await call(ports, context, about, (leftMs) =>
     mailer.send(mail, attempt, leftMs),
   )
-  const { template, lang, position, recipientSubject } = mail
+  const { template, lang, position, recipientHash } = mail
   saveAttempt(ports, context, {
     attempt,
     channel: 'EMAIL',
@@ -343,7 +289,7 @@ export async function deliverMail(
     lang: lang ?? null,
     recipient: maskEmail(mail.to),
     position,
-    recipientSubject,
+    recipientSubject: recipientHash,
     segments: null,
     country: null,
     cost: null,

@@ -1,11 +1,22 @@
+import type { Secrets } from '../ground/ports.ts'
+import type { Clock } from '../ground/time.ts'
 import type { NewEvent, StoredEvent } from '../ground/webhook-events.ts'
-import { type Attempt, mayBeSent } from '../request/request-context.ts'
+import type { Effect } from '../limits/effects.ts'
+import type { Gate } from '../limits/limits.ts'
+import { type Attempt, mayBeSent, type RequestContext } from '../request/request-context.ts'
+import type { EventLog } from '../request/request-trace.ts'
 import { recipientIndex } from './message-status.ts'
 
 /** In characters: a reason may be the text of a provider. */
 export const longestReason = 200
 
 type FailedMessage = Pick<NewEvent, 'id' | 'at' | 'requestId' | 'position'>
+
+export interface EventPorts {
+  readonly eventLog: EventLog
+  readonly secrets: Pick<Secrets, 'newEventId'>
+  readonly now: Clock
+}
 
 /** `message.failed` (design D45). */
 export function messageFailed(
@@ -17,13 +28,38 @@ export function messageFailed(
   return { id, at, type: 'message.failed', requestId, reportKey: null, ...about }
 }
 
-/**
- * Of a message that the caller's answer reports as failed.
- * @param attempts at this recipient
- */
-export function attemptsFailed(message: FailedMessage, attempts: readonly Attempt[]): NewEvent {
+/** @param attempts at the recipient */
+function attemptsFailed(message: FailedMessage, attempts: readonly Attempt[]): NewEvent {
   const status = attempts.some(mayBeSent) ? 'unknown' : 'failed'
   return messageFailed(message, status, attempts.at(-1)?.reason ?? 'no provider')
+}
+
+/** Saves the request before its delivery. An app with a webhook gets `message.failed` of each message that the answer reports as failed. */
+export function events(
+  { eventLog, secrets, now }: EventPorts,
+  context: RequestContext,
+  hasWebhook: boolean,
+): Gate {
+  return {
+    admitted: () => {
+      eventLog.note(context)
+      // Events get the app and the recipients from the event log.
+      return hasWebhook ? eventLog.flush() : undefined
+    },
+    settle: async ({ failed }) => {
+      if (!hasWebhook || failed.length === 0) return {}
+      // The masked recipients are in the attempts.
+      await eventLog.flush()
+      const { requestId } = context
+      const at = now()
+      const effects = failed.map((position): Effect => {
+        const attempts = context.attempts.filter((attempt) => attempt.position === position)
+        const event = attemptsFailed({ id: secrets.newEventId(at), at, requestId, position }, attempts)
+        return { kind: 'event', event }
+      })
+      return { effects }
+    },
+  }
 }
 
 /** The body of an event, as receivers get it (Standard Webhooks). Never a code. */

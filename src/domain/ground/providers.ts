@@ -7,7 +7,7 @@ export interface SmsMessage {
   readonly brandName: string
   /** E.164 digits without `+`. */
   readonly to: string
-  readonly subject: string
+  readonly recipientHash: string
   readonly text: string
   /** Of `text`. Absent: text of the caller. */
   readonly lang?: string | undefined
@@ -125,7 +125,7 @@ export interface Mail {
   readonly brandSlug: string | null
   readonly brandName: string | null
   readonly to: string
-  readonly recipientSubject: string
+  readonly recipientHash: string
   readonly template: string | null
   readonly subject: string
   readonly html: string

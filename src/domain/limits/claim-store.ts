@@ -12,4 +12,6 @@ export interface ClaimStore {
   admit(claims: readonly StoredClaim[], now: number, effects?: readonly Effect[]): Promise<LimitDecision>
   /** Decrements the counts, unless their windows have ended. */
   giveBack(grants: readonly Grant[], now: number, effects?: readonly Effect[]): Promise<void>
+  /** Sets a grant's window to expire in `durationMs`. Never shortens the window of a later grant. */
+  reschedule(grant: Grant, durationMs: number, now: number): Promise<void>
 }

@@ -4,7 +4,7 @@ import type { Apps, Secrets } from '../ground/ports.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { ClaimStore } from './claim-store.ts'
-import { granted, stored } from './claims.ts'
+import { granted, stored } from './gates.ts'
 import { type Claim, credentialFailures, wideNetworkOf, widened } from './limits.ts'
 import { type AppOperation, type AppScope, operationsOf } from './scope.ts'
 

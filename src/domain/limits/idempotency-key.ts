@@ -5,8 +5,9 @@ import type { Clock, EpochMs } from '../ground/time.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
 import type { ClaimStore } from './claim-store.ts'
 import type { Effect } from './effects.ts'
+import { stored } from './gates.ts'
 import { type IdempotencyKeys, keyLimitName, type NewKey, type StoredKey } from './idempotency-store.ts'
-import type { Grant, LimitDecision, Refusal, StoredClaim, Subject } from './limits.ts'
+import type { Claim, Gate, Grant, StoredClaim, Subject } from './limits.ts'
 
 export interface IdempotencyPorts {
   readonly store: Pick<ClaimStore, 'giveBack'>
@@ -19,13 +20,15 @@ export interface IdempotencyPorts {
   readonly hasEnded: (owner: string) => boolean
 }
 
-interface KeySettings {
+interface KeySettings<Result> {
   /** From the claim until the key can be used for another request. */
   readonly windowMs: number
   /** The longest time that a key is in progress. */
   readonly longestMs: number
   /** Failures with status 500 that are repeated instead of tried again. */
-  readonly kept: readonly FailureKind[]
+  readonly kept?: readonly FailureKind[]
+  /** The kept result, as it is returned again. */
+  readonly again?: (result: Result, expiresAt: EpochMs) => Result
 }
 
 interface StatusAndValue {
@@ -33,69 +36,90 @@ interface StatusAndValue {
   readonly value: object
 }
 
-export interface KeptAnswer<Result> {
-  readonly result: Result
-  readonly expiresAt: EpochMs
+/** The Idempotency-Key of a guess (design D43). */
+export interface GuessKey {
+  /** Of one. It is also the first of the attempt's claims, not counted, and is counted with an answer that is kept. */
+  readonly claim: StoredClaim
+  /** Store the key and its answer. Another verdict leaves the key free. */
+  readonly answers: Readonly<Record<KeptVerdict, readonly Effect[]>>
 }
 
-/** A step of `ClaimStore` that takes claims. */
-type ClaimStep<Decision> = (claims: readonly StoredClaim[], effects?: readonly Effect[]) => Promise<Decision>
+export type KeptVerdict = 'verified' | 'mismatch'
 
-/** Undefined: the request has no Idempotency-Key. */
-export function idempotencyKeyOf<Result extends object>(
+/**
+ * Does the work once for each Idempotency-Key, after the checks of credentials, scope and brand (design D43). A repeated request gets
+ * the kept answer of the first one.
+ * @param work resolves or rejects with the answer; its first gate is the key. Undefined: the request has no key
+ * @throws Failure that of `work`, a kept one, `idempotency_in_progress`, `idempotency_key_reused`, or `validation_error` for a bad key
+ */
+export async function idempotently<Result extends object>(
   ports: IdempotencyPorts,
   context: RequestContext,
   body: Body,
-  settings: KeySettings,
-): IdempotencyKey<Result> | undefined {
+  settings: KeySettings<Result>,
+  work: (key: IdempotencyKey<Result> | undefined) => Promise<Result>,
+): Promise<Result> {
   const { idempotencyKey } = context
-  return idempotencyKey === undefined
-    ? undefined
-    : new IdempotencyKey(ports, context, body, idempotencyKey, settings)
-}
-
-/** Runs the step, with the claim of the key first if there is one. */
-export function claimWithKey<Decision extends LimitDecision>(
-  key: IdempotencyKey<object> | undefined,
-  claims: readonly StoredClaim[],
-  step: ClaimStep<Decision>,
-  effects?: readonly Effect[],
-): Promise<Decision> {
-  return key ? key.claim(claims, step, effects) : step(claims, effects)
+  if (idempotencyKey === undefined) return work(undefined)
+  const key = new IdempotencyKey<Result>(ports, context, body, idempotencyKey, settings)
+  const kept = await key.keptAnswer()
+  if (kept) return kept
+  try {
+    const result = await work(key)
+    await key.succeeded(result)
+    return result
+  } catch (error) {
+    if (!(error instanceof Failure && error.kind === 'idempotency_in_progress')) {
+      await key.failed(error)
+      throw error
+    }
+    // Another request claimed the key after `keptAnswer`.
+    const answer = await key.keptAnswer()
+    if (answer) return answer
+    throw inProgress()
+  }
 }
 
 /**
- * The Idempotency-Key of a request (design D43). Its limit of one makes it unique, on every store and node: the request that
- * takes it is the only one with the key until it ends or the key expires.
+ * Its limit of one admits one request with a key, on every store and node: the request that claims it is the only one with the key until it ends
+ * or the key expires.
  */
-export class IdempotencyKey<Result extends object> {
+export class IdempotencyKey<Result extends object> implements Gate {
   /** Whether the process of an earlier request with this key ended before its answer. */
   followsCrash = false
-  private subject: Subject | undefined
+  readonly claims: readonly [Claim]
+  private readonly subject: Subject
   /** Under each secret key. */
-  private bodyHashes: Subject | undefined
+  private readonly bodyHashes: Subject
   /** While the request is in progress. */
   private grant: Grant | undefined
   private answer: StatusAndValue | undefined
 
+  /** @throws Failure `validation_error` for a bad key */
   constructor(
     private readonly ports: IdempotencyPorts,
     private readonly context: RequestContext,
-    private readonly body: Body,
-    private readonly key: string,
-    private readonly settings: KeySettings,
-  ) {}
+    body: Body,
+    key: string,
+    private readonly settings: KeySettings<Result>,
+  ) {
+    const { app, operation } = context
+    if (!/^[!-~]{1,255}$/.test(key))
+      throw invalid('The `Idempotency-Key` header must be one value of 1 to 255 visible ASCII characters.')
+    this.subject = ports.secrets.subjects('idempotency-key', JSON.stringify([app, operation, key]))
+    this.bodyHashes = ports.secrets.subjects('idempotency-body', canonical(body))
+    const about = { limit: null, failure: 'idempotency_in_progress', scope: '' } as const
+    const { subject } = this
+    this.claims = [
+      { ...about, subject, name: keyLimitName, max: 1, windowMs: settings.windowMs, counted: true },
+    ]
+  }
 
   /**
-   * After the checks of credentials, scope and brand, before all limits. Undefined: the request must be carried out.
-   * @throws Failure a kept failure, `idempotency_in_progress`, `idempotency_key_reused`, or `validation_error` for a bad key
+   * Undefined: the request must be carried out.
+   * @throws Failure a kept failure, `idempotency_in_progress` or `idempotency_key_reused`
    */
-  async keptAnswer(): Promise<KeptAnswer<Result> | undefined> {
-    const { app, operation } = this.context
-    if (!/^[!-~]{1,255}$/.test(this.key))
-      throw invalid('The `Idempotency-Key` header must be one value of 1 to 255 visible ASCII characters.')
-    this.subject = this.ports.secrets.subjects('idempotency-key', JSON.stringify([app, operation, this.key]))
-    this.bodyHashes = this.ports.secrets.subjects('idempotency-body', canonical(this.body))
+  async keptAnswer(): Promise<Result | undefined> {
     const row = await this.ports.idempotencyKeys.find(this.subject)
     if (!row) return undefined
     if (this.isAbandoned(row)) {
@@ -103,7 +127,24 @@ export class IdempotencyKey<Result extends object> {
       this.followsCrash = true
       return undefined
     }
-    return this.answerOf(row)
+    if (!this.bodyHashes.includes(row.bodyHash)) throw new Failure('idempotency_key_reused')
+    const { status, answer, requestId, expiresAt } = row
+    if (status === null || answer === null) throw inProgress()
+    this.context.replayOf = requestId
+    noteFlag(this.context, 'replayed')
+    const value: unknown = JSON.parse(answer)
+    if (status < 400) return this.settings.again?.(value as Result, expiresAt) ?? (value as Result)
+    const { kind, message, details } = value as Failure
+    throw new Failure(kind, message, details)
+  }
+
+  get effects(): readonly Effect[] {
+    const key = this.begun()
+    return this.answer ? this.withAnswer(key, this.answer) : [{ kind: 'key', key }]
+  }
+
+  readonly admitted = ([grant]: readonly Grant[]): void => {
+    if (!this.answer) this.grant = grant
   }
 
   /** The answer is known before the claim, and is stored with it. */
@@ -111,101 +152,41 @@ export class IdempotencyKey<Result extends object> {
     this.answer = { status, value: result }
   }
 
-  /** @throws Failure if another request with the key was first */
-  async claim<Decision extends LimitDecision>(
-    claims: readonly StoredClaim[],
-    step: ClaimStep<Decision>,
-    effects: readonly Effect[] = [],
-  ): Promise<Decision> {
-    const { ports, answer } = this
-    const { own, key } = this.begin()
-    const { subject } = own
-    const first: Effect[] = [{ kind: 'key', key }]
-    if (answer) first.push(this.keep(answer, key.expiresAt))
-    const decision = await step([own, ...claims], [...first, ...effects]).catch(async (error: unknown) => {
-      // The step happened if the connection was lost at its commit.
-      await ports.idempotencyKeys.release(key).catch(() => {})
-      throw error
-    })
-    if (!decision.allowed) {
-      if (decision.refusedBy > 0) return { ...decision, refusedBy: decision.refusedBy - 1 }
-      const row = await ports.idempotencyKeys.find(subject)
-      if (row) this.requireSameBody(row)
-      throw inProgress()
-    }
-    const [count, ...counts] = decision.counts
-    if (count && !answer) this.grant = { subject, name: keyLimitName, ...count }
-    return { ...decision, counts }
-  }
-
-  /**
-   * For a guess, which stores its answer with its effect: the key is never in progress.
-   * @returns the answer of another request with the key, if that was first
-   * @throws Failure that answer if it is a failure, or `idempotency_key_reused`
-   */
-  async guess<Verdict extends { readonly kind: string }>(
-    claims: readonly StoredClaim[],
-    answers: Readonly<Record<KeptVerdict, StatusAndValue>>,
-    step: (claims: readonly StoredClaim[], key: GuessKey) => Promise<Verdict | RefusedVerdict>,
-  ): Promise<Verdict | RefusedVerdict | KeptAnswer<Result>> {
-    const { own, key } = this.begin()
-    const storing = (answer: StatusAndValue): Effect[] => [
-      { kind: 'key', key },
-      this.keep(answer, key.expiresAt),
-    ]
-    const stored = { verified: storing(answers.verified), mismatch: storing(answers.mismatch) }
-    const verdict = await step([{ ...own, counted: false }, ...claims], { claim: own, answers: stored })
-    if (!isRefused(verdict)) return verdict
-    const { refusedBy } = verdict.refusal
-    if (refusedBy > 0) return { ...verdict, refusal: { ...verdict.refusal, refusedBy: refusedBy - 1 } }
-    const row = await this.ports.idempotencyKeys.find(own.subject)
-    if (!row) throw inProgress()
-    return this.answerOf(row)
-  }
-
-  private begin(): { readonly own: StoredClaim; readonly key: NewKey } {
-    const { ports, subject, bodyHashes, context, settings } = this
-    if (!subject || !bodyHashes) throw new Error('keptAnswer must come first')
-    const { windowMs } = settings
-    const [hash] = subject
-    const { requestId } = context
-    const { owner } = ports
-    const expiresAt = ports.now() + windowMs
+  /** For a guess, which stores its answer with its effect: the key is never in progress. */
+  ofGuess(answers: Readonly<Record<KeptVerdict, StatusAndValue>>): GuessKey {
+    const key = this.begun()
+    const { verified, mismatch } = answers
     return {
-      own: { subject, name: keyLimitName, max: 1, windowMs, counted: true },
-      key: { hash, requestId, bodyHash: bodyHashes[0], owner, expiresAt },
+      claim: stored(this.claims[0]),
+      answers: { verified: this.withAnswer(key, verified), mismatch: this.withAnswer(key, mismatch) },
     }
   }
 
-  /** Resolves or rejects as `work` does, once its answer is stored or the key is free again. */
-  async ended(work: Promise<Result>): Promise<Result> {
-    try {
-      const result = await work
-      await this.end((grant) => [[], [this.keep({ status: 200, value: result }, grant.expiresAt)]])
-      return result
-    } catch (error) {
-      const { kind, message, details }: Failure =
-        error instanceof Failure ? error : new Failure('internal_error')
-      await this.end((grant) => {
-        if (!this.settings.kept.includes(kind)) return [[grant], [this.free()]]
-        const value = { kind, message, details: { ...details, cause: undefined } }
-        return [[], [this.keep({ status: 500, value }, grant.expiresAt)]]
-      })
-      throw error
-    }
+  async succeeded(value: Result): Promise<void> {
+    await this.end((grant) => [[], [this.keep({ status: 200, value }, grant.expiresAt)]])
   }
 
-  /** @throws Failure as `keptAnswer` */
-  private answerOf(row: StoredKey): KeptAnswer<Result> {
-    this.requireSameBody(row)
-    const { status, answer, requestId, expiresAt } = row
-    if (status === null || answer === null) throw inProgress()
-    this.context.replayOf = requestId
-    noteFlag(this.context, 'replayed')
-    const value: unknown = JSON.parse(answer)
-    if (status < 400) return { result: value as Result, expiresAt }
-    const { kind, message, details } = value as Failure
-    throw new Failure(kind, message, details)
+  async failed(error: unknown): Promise<void> {
+    // The claim happened if the connection was lost at its commit.
+    if (!this.grant && !(error instanceof Failure))
+      await this.ports.idempotencyKeys.release(this.row()).catch(() => {})
+    const { kind, message, details }: Failure =
+      error instanceof Failure ? error : new Failure('internal_error')
+    await this.end((grant) => {
+      if (!this.settings.kept?.includes(kind)) return [[grant], [{ kind: 'free-key', ...this.row() }]]
+      const value = { kind, message, details: { ...details, cause: undefined } }
+      return [[], [this.keep({ status: 500, value }, grant.expiresAt)]]
+    })
+  }
+
+  private begun(): NewKey {
+    const { ports, bodyHashes, settings } = this
+    const { now, owner } = ports
+    return { ...this.row(), bodyHash: bodyHashes[0], owner, expiresAt: now() + settings.windowMs }
+  }
+
+  private withAnswer(key: NewKey, answer: StatusAndValue): readonly Effect[] {
+    return [{ kind: 'key', key }, this.keep(answer, key.expiresAt)]
   }
 
   /** The result of the request does not change if the store fails. The key is then free once the request counts as abandoned. */
@@ -225,12 +206,8 @@ export class IdempotencyKey<Result extends object> {
     return { kind: 'answer', ...this.row(), status, answer: JSON.stringify(value), expiresAt }
   }
 
-  private free(): Effect {
-    return { kind: 'free-key', ...this.row() }
-  }
-
   private row(): Pick<StoredKey, 'hash' | 'requestId'> {
-    return { hash: this.subject?.[0] ?? '', requestId: this.context.requestId }
+    return { hash: this.subject[0], requestId: this.context.requestId }
   }
 
   /** Its process has ended or, on another machine, did not end it in twice the longest time. */
@@ -238,10 +215,6 @@ export class IdempotencyKey<Result extends object> {
     const { windowMs, longestMs } = this.settings
     if (status !== null) return false
     return this.ports.hasEnded(owner) || expiresAt - windowMs + 2 * longestMs <= this.ports.now()
-  }
-
-  private requireSameBody({ bodyHash }: StoredKey): void {
-    if (!this.bodyHashes?.includes(bodyHash)) throw new Failure('idempotency_key_reused')
   }
 }
 
@@ -260,24 +233,4 @@ function canonical(value: unknown, level = 0): string {
     .sort()
     .filter((name) => level > 0 || !uncompared.includes(name))
   return `{${fields.map((name) => `${JSON.stringify(name)}:${canonical(value[name], level + 1)}`).join()}}`
-}
-
-/** The Idempotency-Key of a guess (design D43). */
-export interface GuessKey {
-  /** Of one. It is also the first of the attempt's claims, not counted, and is counted with an answer that is kept. */
-  readonly claim: StoredClaim
-  /** Store the key and its answer. Another verdict leaves the key free. */
-  readonly answers: Readonly<Record<KeptVerdict, readonly Effect[]>>
-}
-
-export type KeptVerdict = 'verified' | 'mismatch'
-
-/** A limit rejects the guess. */
-export interface RefusedVerdict {
-  readonly kind: 'refused'
-  readonly refusal: Refusal
-}
-
-function isRefused(verdict: { readonly kind: string }): verdict is RefusedVerdict {
-  return verdict.kind === 'refused'
 }

@@ -1,8 +1,17 @@
 import type { Channel } from '../ground/contact.ts'
-import { type FailureKind, type FailureReason, failureMessages } from '../ground/failures.ts'
+import { type Failure, type FailureKind, type FailureReason, failureMessages } from '../ground/failures.ts'
 import { clockToleranceMs, type Secrets } from '../ground/ports.ts'
-import { type CalendarPeriod, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
+import {
+  type CalendarPeriod,
+  type Clock,
+  dayMs,
+  type EpochMs,
+  hourMs,
+  minuteMs,
+  periodOf,
+} from '../ground/time.ts'
 import type { BudgetName, LimitName } from '../request/limit-names.ts'
+import type { Effect } from './effects.ts'
 import type { AppScope } from './scope.ts'
 
 /** Of the rejections of each limit (design D50). Undefined: the error says it, or only the console has the limit. */
@@ -40,21 +49,18 @@ export interface StoredClaim {
 
 /** With what a store does not need. */
 export interface Claim extends StoredClaim {
-  readonly limit: LimitName
+  /** Null: an Idempotency-Key, which request traces do not name. */
+  readonly limit: LimitName | null
   /** Instead of that of the limit. */
   readonly reason?: FailureReason
   readonly budget?: BudgetName
-  readonly queue?: QueueClaim
+  /** Of jobs that wait. The window does not end, so that this many jobs that ended count in `max` and in the count. */
+  readonly ended?: number
+  /** For `Retry-After`, instead of when the window ends. */
+  readonly retryMs?: number
   readonly failure: FailureKind
   /** Follows `max` in the message, such as `per minute for this phone`. Empty: the message omits `max`. */
   readonly scope: string
-}
-
-/** Of a claim of jobs that wait. Its window does not end, so that jobs that ended count in `max` and in the count. */
-export interface QueueClaim {
-  readonly ended: number
-  /** For `Retry-After`. */
-  readonly retryMs: number
 }
 
 export interface LimitCount {
@@ -69,6 +75,41 @@ export interface Grant extends LimitCount {
   readonly units?: number | undefined
   readonly subject: Subject
   readonly name: string
+}
+
+/** One feature of a request: what it claims, why it rejects, what it writes, and what it changes after the delivery. */
+export interface Gate {
+  /** All gates claim in one step: all claims or none. */
+  readonly claims?: readonly Claim[]
+  /** Whether the claims also count a request that a later gate finds invalid. */
+  readonly countsInvalid?: boolean
+  /** Why the request is rejected, unless a limit of an earlier gate rejects it. */
+  readonly refusal?: Failure | undefined
+  /** Written in the step that claims. */
+  readonly effects?: readonly Effect[]
+  /**
+   * Called when no limit rejects the request, also if this gate does.
+   * @param grants of its claims that were counted, in their order
+   */
+  admitted?(grants: readonly Grant[]): void | Promise<void>
+  /** Called after the delivery. Called without grants when the request is rejected; the result is then ignored. */
+  settle?(delivered: Delivered, grants: readonly Grant[]): Settlement | Promise<Settlement>
+}
+
+export interface Delivered {
+  /** How many attempts may have been sent. */
+  readonly sent: number
+  /** The positions of the recipients whose message no provider accepted. */
+  readonly failed: readonly (number | null)[]
+}
+
+export interface Settlement {
+  readonly back?: readonly Grant[]
+  /** Counted for each attempt that may have been sent, except the first. */
+  readonly further?: readonly Claim[]
+  /** Its window begins now. */
+  readonly restart?: { readonly grant: Grant; readonly durationMs: number } | undefined
+  readonly effects?: readonly Effect[]
 }
 
 export interface Refusal {
@@ -165,8 +206,8 @@ export function refusalMessage({ limit, failure, max, scope }: Claim, time: stri
   return `${opening} ${isHidden ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`}`
 }
 
-export function reasonOf({ limit, reason = reasons[limit] }: Claim): FailureReason | undefined {
-  return reason
+export function reasonOf({ limit, reason }: Claim): FailureReason | undefined {
+  return reason ?? (limit === null ? undefined : reasons[limit])
 }
 
 /** The app's own limit, or else GLOBAL_LIMIT_PER_MINUTE (design D38). */
@@ -178,56 +219,81 @@ export function globalLimit(
   return rateLimit('app-minute', [`app:${appId}`], 'minute', max, minuteMs, 'per minute for this app')
 }
 
+export function calls(settings: LimitSettings, app: Pick<AppScope, 'appId' | 'perMinute'>): Gate {
+  return { claims: [globalLimit(settings, app)], countsInvalid: true }
+}
+
 /** Of /messages/status, apart from the limit of all other requests (design D44). */
 export function statusLimit(appId: string): Claim {
   const scope = 'status requests per minute for this app'
   return rateLimit('status-minute', [`app:${appId}`], 'status-minute', 60, minuteMs, scope)
 }
 
-/** Spec 4.1, design D23 and D24. The cooldown starts as a lease of `leaseMs`, longer than any delivery. */
+/** Spec 4.1, design D23 and D24, in the order of the checks. */
 export function sendLimits(
-  settings: LimitSettings,
-  send: {
-    channel: Channel
-    subject: Subject
-    mailboxSubject: Subject
-    brandSlug: string
-    leaseMs: number
+  { limits: settings, now }: { readonly limits: LimitSettings; readonly now: Clock },
+  to: { readonly channel: Channel; readonly subject: Subject; readonly mailbox: Subject },
+  {
+    brandSlug,
+    longestMs,
+    followsCrash = false,
+  }: {
+    readonly brandSlug: string
+    /** Of a delivery. */
+    readonly longestMs: number
+    /** The cooldown of the request that has no answer does not count (spec 3.2). */
+    readonly followsCrash?: boolean | undefined
   },
-): Claim[] {
-  const { channel, subject, mailboxSubject, brandSlug } = send
-  const budget = failureBudget(settings, subject)
-  const checked = budget ? [{ ...budget, counted: false }] : []
+): readonly Gate[] {
+  const { channel, subject, mailbox } = to
+  const wrongCodes = failureBudget(settings, subject)
+  const checked = wrongCodes ? [{ claims: [{ ...wrongCodes, counted: false }] }] : []
   if (channel === 'EMAIL') {
     const max = settings.emailPerHour
     if (max === 0) return checked
     const scope = 'per hour for this mailbox'
-    const hour = rateLimit('recipient-hour', mailboxSubject, 'hour', max, hourMs, scope)
-    return [{ ...hour, reason: 'mailbox_hour' }, ...checked]
+    const hour = rateLimit('recipient-hour', mailbox, 'hour', max, hourMs, scope)
+    return [sends({ ...hour, reason: 'mailbox_hour' }), ...checked]
   }
-  const { phonePerMinute, phonePerHour } = settings
-  const cooldown = rateLimit('cooldown', subject, cooldownName(brandSlug), 1, send.leaseMs)
+  const { phonePerMinute, phonePerHour, smsCooldownSeconds } = settings
+  const cooldownMs = smsCooldownSeconds * 1000
+  const leaseMs = Math.max(cooldownMs, longestMs + leaseMarginMs)
+  const lease = rateLimit('cooldown', subject, `cooldown:${brandSlug}`, followsCrash ? 2 : 1, leaseMs)
   return [
-    { ...cooldown, failure: 'cooldown_active' },
-    rateLimit('phone-minute', subject, 'minute', phonePerMinute, minuteMs, 'per minute for this phone'),
-    rateLimit('recipient-hour', subject, 'hour', phonePerHour, hourMs, 'per hour for this phone'),
+    cooldown({ ...lease, failure: 'cooldown_active' }, cooldownMs, now),
+    sends(
+      rateLimit('phone-minute', subject, 'minute', phonePerMinute, minuteMs, 'per minute for this phone'),
+    ),
+    sends(rateLimit('recipient-hour', subject, 'hour', phonePerHour, hourMs, 'per hour for this phone')),
     ...checked,
   ]
 }
 
-export function cooldownOf(grants: readonly Grant[], brandSlug: string): Grant | undefined {
-  return grants.find((grant) => grant.name === cooldownName(brandSlug))
+const leaseMarginMs = 2000
+const cooldownToleranceMs = 500
+
+/** Starts after the delivery (spec 3.2), unless the lease is long enough. A failed delivery has none. */
+function cooldown(lease: Claim, cooldownMs: number, now: Clock): Gate {
+  return {
+    claims: [lease],
+    settle: ({ failed }, [grant]) => {
+      if (!grant) return {}
+      if (failed.length > 0) return { back: [grant] }
+      const isExact = Math.abs(now() + cooldownMs - grant.expiresAt) <= cooldownToleranceMs
+      return isExact ? {} : { restart: { grant, durationMs: cooldownMs } }
+    },
+  }
 }
 
-/** No limit rejects a further attempt, since its message is already sent (design D26). */
-export function furtherAttempt(claims: readonly Claim[]): Claim[] {
-  return claims
-    .filter(({ limit }) => limit === 'phone-minute' || limit === 'recipient-hour')
-    .map((claim) => ({ ...claim, max: Number.MAX_SAFE_INTEGER }))
-}
-
-function cooldownName(brandSlug: string): string {
-  return `cooldown:${brandSlug}`
+/** Counts each attempt that may have been sent. No limit rejects a further attempt, since its message is already sent (design D26). */
+function sends(claim: Claim): Gate {
+  return {
+    claims: [claim],
+    settle: ({ sent, failed }, grants) =>
+      failed.length > 0 && sent === 0
+        ? { back: grants }
+        : { further: [{ ...claim, max: Number.MAX_SAFE_INTEGER }] },
+  }
 }
 
 /** Wrong codes of one recipient over all brands and codes (design D23). Undefined: turned off. */
@@ -321,7 +387,8 @@ export function waitingJobs(
     max: most + ended,
     windowMs: 100 * 365 * dayMs,
     counted: true,
-    queue: { ended, retryMs: 30_000 },
+    ended,
+    retryMs: 30_000,
     failure: 'rate_limited',
     scope: '',
   }

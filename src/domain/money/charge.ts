@@ -1,25 +1,27 @@
-import type { Charging } from '../delivery/delivery.ts'
+import type { Charging, Outgoing } from '../delivery/delivery.ts'
 import type { Clock } from '../ground/time.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
-import { grantsOf, isSame, stored } from '../limits/claims.ts'
-import type { Claim, Grant } from '../limits/limits.ts'
+import { grantsOf, stored } from '../limits/gates.ts'
+import type { Claim, Delivered, Gate, Grant, Settlement } from '../limits/limits.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { type Budget, budgetClaim } from './budgets.ts'
 import type { PriceList } from './prices.ts'
 
 /** A way to send a message. */
-export interface PricedStep {
+interface PricedStep {
   readonly provider: { readonly name: string }
   readonly segments: { readonly count: number }
 }
 
-export interface PricedMessage {
+interface PricedMessage {
   /** E.164 digits. */
   readonly to: string
   readonly country: string | null
+  /** It will go one of these ways. */
+  readonly steps: readonly PricedStep[]
 }
 
-export interface ChargePorts {
+interface ChargePorts {
   readonly store: Pick<ClaimStore, 'admit'>
   readonly now: Clock
 }
@@ -39,72 +41,65 @@ interface Line {
   readonly prices: PriceList
   claimedMicros: number
   spentMicros: number
-  claim?: Claim
 }
 
 /**
  * What the messages of a request cost each budget (design D42): claimed before the delivery at the dearest price, and given
  * back except for what may have been sent.
  */
-export class Charge {
+export class Charge implements Gate, Charging {
+  readonly claims: readonly Claim[]
   /** Claimed with the limits of the request, for all its messages. */
   private readonly lines: Line[] = []
+  /** By message. */
+  private readonly linesOf = new Map<PricedMessage, readonly Line[]>()
   /** Those of every message. */
   private common: readonly Line[] | undefined
   /** Claimed during the delivery. */
-  private readonly further: { readonly line: Line; readonly grants: readonly Grant[] }[] = []
+  private readonly further: { readonly lines: readonly Line[]; readonly grants: readonly Grant[] }[] = []
   /** The latest price, which the budgets of a message share. */
   private latest:
     | { readonly prices: PriceList; readonly to: string; readonly provider: string; readonly micros: number }
     | undefined
 
   constructor(
-    private readonly policy: Tariff,
+    private readonly tariff: Tariff,
     private readonly about: { readonly app: string; readonly brand: string },
     private readonly context: RequestContext,
     private readonly ports: ChargePorts,
-  ) {}
-
-  /** A message that will go one of these ways. */
-  add(message: PricedMessage, steps: readonly PricedStep[]): Charging {
-    const { prices } = this.policy
-    let lines = this.linesOf(message)
-    for (const line of lines) line.claimedMicros += this.dearest(line, message, steps)
-    return {
-      mayContinue: async (step) => {
-        if (lines.length === 0) return true
-        const next = lines.map(({ budget, prices }) => ({ budget, prices, claimedMicros: 0, spentMicros: 0 }))
-        for (const line of next) line.claimedMicros = this.dearest(line, message, [step])
-        const grants = await this.admit(next)
-        if (!grants) return false
-        this.further.push(...next.map((line) => ({ line, grants })))
-        lines = next
-        return true
-      },
-      spend: (step) => {
-        for (const line of lines) line.spentMicros += this.costOf(line, message, step)
-        return { micros: this.costOf({ prices }, message, step), currency: prices.currency }
-      },
-    }
+    messages: readonly Outgoing[],
+  ) {
+    if (tariff.budgets.length > 0) for (const each of messages) if ('steps' in each) this.add(each)
+    this.claims = this.claimsOf(this.lines)
   }
 
-  claims(): Claim[] {
-    return claimsOf(this.lines, this.ports.now())
+  async mayContinue(message: PricedMessage, step: PricedStep): Promise<boolean> {
+    const lines = this.linesOf.get(message)
+    if (!lines || lines.length === 0) return true
+    const next = lines.map(({ budget, prices }) => ({ budget, prices, claimedMicros: 0, spentMicros: 0 }))
+    for (const line of next) line.claimedMicros = this.costOf(line, message, step)
+    const grants = await this.admit(next)
+    if (!grants) return false
+    this.further.push({ lines: next, grants })
+    this.linesOf.set(message, next)
+    return true
   }
 
-  /** What to give back. @param grants of `claims` */
-  unspent(grants: readonly Grant[]): Grant[] {
-    const unspent: Grant[] = []
-    for (const line of this.lines) addUnspent(line, grants, unspent)
-    for (const further of this.further) addUnspent(further.line, further.grants, unspent)
-    return unspent
+  spend(message: PricedMessage, step: PricedStep) {
+    for (const line of this.linesOf.get(message) ?? []) line.spentMicros += this.costOf(line, message, step)
+    const { prices } = this.tariff
+    return { micros: this.costOf({ prices }, message, step), currency: prices.currency }
+  }
+
+  settle(_: Delivered, grants: readonly Grant[]): Settlement {
+    return { back: [{ lines: this.lines, grants }, ...this.further].flatMap(unspent) }
   }
 
   /** Undefined: a budget is exhausted, or the store failed. The delivery must end, so that what it did not spend is given back. */
   private async admit(lines: readonly Line[]): Promise<readonly Grant[] | undefined> {
     const { store, now } = this.ports
     try {
-      const claims = claimsOf(lines, now())
+      const claims = this.claimsOf(lines)
       const decision = await store.admit(claims.map(stored), now())
       return decision.allowed ? grantsOf(claims, decision) : undefined
     } catch (error) {
@@ -113,39 +108,34 @@ export class Charge {
     }
   }
 
-  private linesOf({ country }: PricedMessage): readonly Line[] {
-    const { budgets, budgetOf } = this.policy
-    if (budgets.length === 0) return []
-    if (this.common === undefined) {
-      const common: Line[] = []
-      for (const scope of ['server', `brand:${this.about.brand}`, `app:${this.about.app}`]) {
-        const budget = budgetOf(scope)
-        if (budget) common.push(this.lineOf(budget))
-      }
-      this.common = common
+  private add(message: PricedMessage): void {
+    const { app, brand } = this.about
+    this.common ??= ['server', `brand:${brand}`, `app:${app}`].flatMap((scope) => this.lineOf(scope))
+    const lines = [...this.common, ...this.lineOf(`country:${message.country}`)]
+    this.linesOf.set(message, lines)
+    for (const line of lines) {
+      line.claimedMicros += Math.max(...message.steps.map((step) => this.costOf(line, message, step)), 0)
     }
-    const ofCountry = budgetOf(`country:${country}`)
-    return ofCountry ? [...this.common, this.lineOf(ofCountry)] : this.common
   }
 
-  private lineOf(budget: Budget): Line {
+  private lineOf(scope: string): Line[] {
+    const budget = this.tariff.budgetOf(scope)
+    if (!budget) return []
     let line = this.lines.find((each) => each.budget === budget)
     if (!line) {
-      line = { budget, prices: this.policy.pricesIn(budget.currency), claimedMicros: 0, spentMicros: 0 }
+      line = { budget, prices: this.tariff.pricesIn(budget.currency), claimedMicros: 0, spentMicros: 0 }
       this.lines.push(line)
     }
-    return line
+    return [line]
   }
 
-  private dearest(line: Pick<Line, 'prices'>, message: PricedMessage, steps: readonly PricedStep[]): number {
-    let most = 0
-    for (const step of steps) most = Math.max(most, this.costOf(line, message, step))
-    return most
+  private claimsOf(lines: readonly Line[]): Claim[] {
+    return lines.map(({ budget, claimedMicros }) => budgetClaim(budget, claimedMicros, this.ports.now()))
   }
 
   private costOf(
     { prices }: Pick<Line, 'prices'>,
-    { to }: PricedMessage,
+    { to }: Pick<PricedMessage, 'to'>,
     { provider: { name }, segments }: PricedStep,
   ): number {
     let { latest } = this
@@ -157,20 +147,10 @@ export class Charge {
   }
 }
 
-function claimsOf(lines: readonly Line[], now: number): Claim[] {
-  return lines.map((line) => {
-    line.claim = budgetClaim(line.budget, line.claimedMicros, now)
-    return line.claim
+/** @param grants of the claims of the lines, in their order */
+function unspent({ lines, grants }: { readonly lines: readonly Line[]; readonly grants: readonly Grant[] }) {
+  return grants.flatMap((grant, index): Grant[] => {
+    const { claimedMicros = 0, spentMicros = 0 } = lines[index] ?? {}
+    return claimedMicros > spentMicros ? [{ ...grant, units: claimedMicros - spentMicros }] : []
   })
-}
-
-function addUnspent(
-  { claim, claimedMicros, spentMicros }: Line,
-  grants: readonly Grant[],
-  to: Grant[],
-): void {
-  const units = claimedMicros - spentMicros
-  if (units <= 0 || claim === undefined) return
-  const grant = grants.find((each) => isSame(each, claim))
-  if (grant) to.push({ ...grant, units })
 }

@@ -1,22 +1,21 @@
-import type { DestinationPorts } from '../delivery/decide.ts'
-import { type DeliveryPorts, longestDeliveryMs, type SmsMode } from '../delivery/delivery.ts'
-import { messageId } from '../delivery/delivery-reports.ts'
+import { type DeliveryPorts, deliverMail, deliverSms, longestDeliveryMs } from '../delivery/delivery.ts'
 import { messageFailed } from '../delivery/message-events.ts'
+import { smsWay, type WayPorts } from '../delivery/way.ts'
 import { Failure } from '../ground/failures.ts'
 import { clockToleranceMs, type Log, type Sealing, type Secrets } from '../ground/ports.ts'
-import type { Outcome } from '../ground/providers.ts'
+import type { Outcome, Segments } from '../ground/providers.ts'
 import { type EpochMs, minuteMs, type Stopwatch } from '../ground/time.ts'
 import type { NewEvent } from '../ground/webhook-events.ts'
-import { claim } from '../limits/claims.ts'
+import type { ClaimStore } from '../limits/claim-store.ts'
+import { admitting, pass, settling } from '../limits/gates.ts'
 import { type Claim, waitingJobs } from '../limits/limits.ts'
 import { Charge } from '../money/charge.ts'
-import type { OtpStore } from '../otp/store.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
 import { newRequestContext, type RequestContext } from '../request/request-context.ts'
 import type { EventLog } from '../request/request-trace.ts'
 import type { Brand, Brands } from '../texts/brand.ts'
-import type { MailContent, SmsContent } from '../texts/message-content.ts'
-import { giveBackUnspent, sendMail, sendSms, smsParts, smsWay } from './notify-message.ts'
+import { type MailContent, mailOf } from '../texts/emails.ts'
+import { type SmsContent, smsOf } from '../texts/sms.ts'
 import {
   attemptsPerJob,
   type DueJob,
@@ -26,14 +25,14 @@ import {
   keptAfterEndMs,
   type NotifyJobStore,
 } from './queue.ts'
-import { openedJob } from './sealed-jobs.ts'
+import { openedJob } from './queued.ts'
 
-export interface QueuePorts extends DeliveryPorts, DestinationPorts {
+export interface QueuePorts extends DeliveryPorts, WayPorts {
+  readonly segmentsOf: (text: string) => Segments
   readonly jobs: NotifyJobStore
-  readonly store: Pick<OtpStore, 'admit' | 'giveBack'>
+  readonly store: ClaimStore
   readonly brands: Brands
   readonly policy: ReadPolicy
-  readonly smsMode: SmsMode
   readonly eventLog: EventLog
   readonly stopwatch: Stopwatch
   /** Names this process. */
@@ -238,9 +237,7 @@ export class QueueWorker implements JobQueue {
     const job = { ...due.job, recipient: opened.recipient }
     const order = { ...due.order, content: opened.content }
     try {
-      const outcome = await (order.channel === 'SMS'
-        ? this.sendSms(context, job, order)
-        : this.sendMail(context, job, order))
+      const outcome = await this.deliver(context, job, order)
       return typeof outcome === 'string' ? { kind: 'failed', reason: outcome } : resultOf(context, outcome)
     } catch (error) {
       if (error instanceof Failure) {
@@ -257,40 +254,28 @@ export class QueueWorker implements JobQueue {
   }
 
   /** A text: why no provider was called. */
-  private async sendSms(
+  private async deliver(
     context: RequestContext,
-    { requestId, position, recipient, recipientHash }: DueJob['job'],
-    order: DueJob['order'],
+    { requestId, position, recipient: to, recipientHash }: DueJob['job'],
+    { appId, channel, brandSlug, content }: DueJob['order'],
   ): Promise<Outcome | string> {
     const { ports } = this
-    const brand = await this.activeBrand(order.brandSlug)
-    if (!brand) return 'brand not active'
-    const content: SmsContent = JSON.parse(order.content)
-    const policy = await ports.policy()
-    const to = { channel: 'SMS', identity: recipient } as const
-    const way = smsWay(ports, context, to, { field: 'to', brand, policy, content })
-    const charge = new Charge(policy, { app: order.appId, brand: brand.slug }, context, ports)
-    const charging = charge.add(way.priced, way.steps)
-    const grants = await claim(ports, context, charge.claims())
-    try {
-      const parts = smsParts(requestId, brand, content)
-      // The same at each try, so that the receiver recognizes a retry.
-      const id = messageId(requestId, position)
-      return await sendSms(ports, context, { id, parts, way, subject: recipientHash, position }, charging)
-    } finally {
-      await giveBackUnspent(ports, context, charge.unspent(grants))
+    const brand = await this.activeBrand(brandSlug)
+    const addressed = { requestId, to, recipientHash, position }
+    if (channel === 'EMAIL') {
+      const mail: MailContent = JSON.parse(content)
+      return deliverMail(ports, context, mailOf(brand, mail, { ...addressed, template: null }))
     }
-  }
-
-  private async sendMail(
-    context: RequestContext,
-    { position, recipient, recipientHash }: DueJob['job'],
-    order: DueJob['order'],
-  ): Promise<Outcome> {
-    const content: MailContent = JSON.parse(order.content)
-    const brand = await this.activeBrand(order.brandSlug)
-    const mail = { brand, content, to: recipient, subject: recipientHash, position }
-    return sendMail(this.ports, context, mail)
+    if (!brand) return 'brand not active'
+    const sms: SmsContent = JSON.parse(content)
+    const policy = await ports.policy()
+    const { destinations } = policy
+    const about = { field: 'to', brand, destinations, isTemplate: sms.template !== null }
+    const way = smsWay(ports, context, { channel, identity: to }, about)
+    const message = smsOf(ports, brand, sms, way, addressed)
+    const charge = new Charge(policy, { app: appId, brand: brand.slug }, context, ports, [message])
+    const { settle } = await pass(ports, context, [charge], admitting(ports))
+    return settling(context, settle, () => deliverSms(ports, context, message, { charging: charge }))
   }
 
   private async activeBrand(slug: string | null): Promise<Brand | undefined> {

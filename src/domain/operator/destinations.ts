@@ -1,4 +1,3 @@
-import type { SmsMode } from '../delivery/delivery.ts'
 import {
   type AuthoredRule,
   countryGroup,
@@ -14,6 +13,7 @@ import {
   mobileCountryOf,
   parseRule,
 } from '../delivery/destination.ts'
+import type { SmsMode } from '../delivery/way.ts'
 import type { AuditReader, AuditRecord } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { SmsRoute } from '../ground/providers.ts'

@@ -136,7 +136,7 @@ export async function mailRequester(
   const subject = filled(mail.subject, values)
   // As a value, so that braces in it are not read as placeholders.
   const content = renderMail(subject, '{{text}}', { text: filled(mail.text, values) })
-  const about = { brandSlug: null, brandName: null, recipientSubject: '', template: null, position: null }
+  const about = { brandSlug: null, brandName: null, recipientHash: '', template: null, position: null }
   const addressed = { ...about, ...content, subject, to: request.contactEmail, requestId: secrets.newId() }
   const outcome = await mailer.send(addressed, 1, longestDeliveryMs(providerTimeoutMs))
   const isSent = outcome.kind === 'accepted'

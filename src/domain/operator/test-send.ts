@@ -1,5 +1,12 @@
-import type { DestinationPorts } from '../delivery/decide.ts'
-import { type DeliveryPorts, deliverMail, type SmsMode, type Step, smsSteps } from '../delivery/delivery.ts'
+import { type DeliveryPorts, deliver } from '../delivery/delivery.ts'
+import {
+  isScrubbed,
+  providersOf,
+  type RoutedProvider,
+  type SmsWay,
+  smsWay,
+  type WayPorts,
+} from '../delivery/way.ts'
 import type { Actor } from '../ground/audit.ts'
 import { judged } from '../ground/body.ts'
 import { type Channel, type Contacts, mask, type Recipient } from '../ground/contact.ts'
@@ -7,20 +14,12 @@ import { Failure } from '../ground/failures.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import type { Outcome } from '../ground/providers.ts'
-import { claim } from '../limits/claims.ts'
-import { globalLimit, type LimitSettings } from '../limits/limits.ts'
+import type { ClaimStore } from '../limits/claim-store.ts'
+import { admitting, pass, settling } from '../limits/gates.ts'
+import { calls, type LimitSettings } from '../limits/limits.ts'
 import { providerHealth } from '../log/provider-health.ts'
 import { Charge } from '../money/charge.ts'
-import {
-  giveBackUnspent,
-  isScrubbed,
-  type SmsWay,
-  sendSms,
-  smsParts,
-  smsWay,
-} from '../notify/notify-message.ts'
-import type { OtpStore } from '../otp/store.ts'
-import type { ReadPolicy } from '../policy/policy.ts'
+import type { Policy, ReadPolicy } from '../policy/policy.ts'
 import {
   newRequestContext,
   noteRecipient,
@@ -28,11 +27,11 @@ import {
   testAppId,
 } from '../request/request-context.ts'
 import type { RequestEnded } from '../request/request-ended.ts'
-import type { Brands, BrandWithTexts } from '../texts/brand.ts'
-import { renderMail } from '../texts/emails.ts'
-import type { MailContent, SmsContent } from '../texts/message-content.ts'
+import type { Brand, Brands, BrandWithTexts } from '../texts/brand.ts'
+import { type MailContent, mailOf, renderMail } from '../texts/emails.ts'
 import type { PreviewSettings } from '../texts/preview.ts'
 import { sampleMail, sampleSms } from '../texts/sample-message.ts'
+import { type SmsContent, smsOf } from '../texts/sms.ts'
 import { freshBrand, requiredBrand } from './brands.ts'
 import type { OperatorStore } from './changes.ts'
 import { tagOf } from './texts.ts'
@@ -46,15 +45,14 @@ export interface Sample {
   readonly values?: Readonly<Record<string, string>> | undefined
 }
 
-export interface TestPorts extends DeliveryPorts, DestinationPorts, PreviewSettings {
+export interface TestPorts extends DeliveryPorts, WayPorts, PreviewSettings {
   readonly operator: Pick<OperatorStore, 'note'>
   readonly brands: Pick<Brands, 'bySlug'>
-  readonly store: Pick<OtpStore, 'admit' | 'giveBack'>
+  readonly store: ClaimStore
   readonly secrets: Pick<Secrets, 'newRequestId' | 'subjects'>
   readonly contacts: Contacts
   readonly policy: ReadPolicy
   readonly limits: LimitSettings
-  readonly smsMode: SmsMode
   readonly ended: (ended: RequestEnded) => void
 }
 
@@ -153,7 +151,7 @@ export async function sendTest(ports: TestPorts, actor: Actor, test: TestSend): 
   }
   try {
     const order = { brand, recipient, templateKey: test.key, provider: test.provider, audit }
-    const outcome = await deliver(ports, context, message, order)
+    const outcome = await deliverTest(ports, context, message, order)
     const failure = outcome.kind === 'accepted' ? undefined : new Failure('notification_failed')
     ended(failure ? 500 : 200, failure)
     const tried = context.attempts.findLast((attempt) => attempt.outcome !== 'skipped')
@@ -166,10 +164,10 @@ export async function sendTest(ports: TestPorts, actor: Actor, test: TestSend): 
 }
 
 /** @param order `audit` is called before a provider. @throws validation_error or rate_limited */
-async function deliver(
+async function deliverTest(
   ports: TestPorts,
   context: RequestContext,
-  message: SampleMessage,
+  content: SampleMessage,
   order: {
     readonly brand: BrandWithTexts | undefined
     readonly recipient: Recipient
@@ -178,34 +176,53 @@ async function deliver(
     readonly audit: () => Promise<void>
   },
 ): Promise<Outcome> {
-  const { brand, recipient, templateKey = null, provider, audit } = order
-  const { requestId, recipientSubject: subject = '' } = context
-  const calls = globalLimit(ports.limits, { appId: testAppId, perMinute: null })
-  if ('mail' in message) {
-    await claim(ports, context, [calls])
-    await audit()
-    const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
-    const about = { requestId, brandSlug, brandName, template: templateKey }
-    const to = { to: recipient.identity, recipientSubject: subject, position: null }
-    return deliverMail(ports, context, { ...about, ...to, ...message.mail })
-  }
-  const { sms: content, tooLong } = message
+  const { brand, recipient, templateKey = null, audit } = order
+  const { requestId, recipientSubject: recipientHash = '' } = context
   const policy = await ports.policy()
-  const sender = brand ?? noBrand
-  const routed = smsWay(ports, context, recipient, { field: 'to', brand: sender, policy, content })
-  const way =
-    provider === undefined ? routed : { ...routed, steps: [stepOf(ports, provider, content, routed)] }
-  if (tooLong && isScrubbed(way)) throw tooLong
-  const charge = new Charge(policy, { app: testAppId, brand: sender.slug }, context, ports)
-  const charging = charge.add(way.priced, way.steps)
-  const grants = await claim(ports, context, [calls, ...charge.claims()])
-  try {
+  const addressed = { requestId, to: recipient.identity, recipientHash, position: null }
+  const message =
+    'mail' in content
+      ? mailOf(brand, content.mail, { ...addressed, template: templateKey })
+      : smsOf(
+          ports,
+          brand ?? noBrand,
+          content.sms,
+          wayOf(ports, context, content, { ...order, policy }),
+          addressed,
+        )
+  const app = { appId: testAppId, perMinute: null }
+  const about = { app: testAppId, brand: message.brandSlug ?? '' }
+  const charge = new Charge(policy, about, context, ports, [message])
+  const { settle } = await pass(ports, context, [calls(ports.limits, app), charge], admitting(ports))
+  return settling(context, settle, async () => {
     await audit()
-    const parts = smsParts(requestId, sender, content)
-    return await sendSms(ports, context, { id: requestId, parts, way, subject, position: null }, charging)
-  } finally {
-    await giveBackUnspent(ports, context, charge.unspent(grants))
-  }
+    return deliver(ports, context, message, { charging: charge })
+  })
+}
+
+/** As of a request, or by the chosen provider. */
+function wayOf(
+  ports: TestPorts,
+  context: RequestContext,
+  { sms, tooLong }: Extract<SampleMessage, { readonly sms: SmsContent }>,
+  {
+    brand = noBrand,
+    recipient,
+    provider,
+    policy: { destinations },
+  }: {
+    readonly brand: Brand | undefined
+    readonly recipient: Recipient
+    readonly provider: string | undefined
+    readonly policy: Policy
+  },
+): SmsWay {
+  const isTemplate = sms.template !== null
+  const routed = smsWay(ports, context, recipient, { field: 'to', brand, destinations, isTemplate })
+  const way =
+    provider === undefined ? routed : { ...routed, providers: [providerOf(ports, provider, sms, routed)] }
+  if (tooLong && isScrubbed(way, brand)) throw tooLong
+  return way
 }
 
 /** Of SMS without a brand. */
@@ -247,11 +264,10 @@ function requireProvider(ports: TestPorts, name: string, channel: Channel): void
 }
 
 /** By the route that a request would take, if the provider has it. */
-function stepOf(ports: TestPorts, name: string, content: SmsContent, { steps }: SmsWay): Step {
-  const routes = content.template ? (['plain', 'template'] as const) : (['plain'] as const)
-  const others = smsSteps(ports, content, { routes, providers: [name] })
-  const step = [...steps, ...others].find(({ provider }) => provider.name === name)
-  if (step) return step
+function providerOf(ports: TestPorts, name: string, { template }: SmsContent, way: SmsWay): RoutedProvider {
+  const others = providersOf(ports, template ? ['plain', 'template'] : ['plain'])
+  const found = [...way.providers, ...others].find(({ provider }) => provider.name === name)
+  if (found) return found
   throw new OperatorError(
     `The provider ${name} sends only registered templates. Choose a brand and a template.`,
   )

@@ -72,9 +72,7 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       if (key) admit(state, [key.claim], now, key.answers[verdict])
     }
     const code = state.code(subject, brandSlug, now)
-    // Checked with the other limits, but counted only for a wrong code.
-    const budget = failureBudget && { ...failureBudget, counted: false }
-    const decision = admit(state, budget ? [...claims, budget] : claims, now)
+    const decision = admit(state, claims, now)
     if (!decision.allowed) return { kind: 'refused', refusal: decision }
     if (!code || code.hash === '' || isFromBeforeStep(code.createdAt, now)) return { kind: 'absent' }
     if (code.attempts >= maxAttempts) return { kind: 'locked', resetsInMs: code.expiresAt - now }

@@ -1,6 +1,6 @@
 import type { ClaimStore } from '../limits/claim-store.ts'
 import type { Effect } from '../limits/effects.ts'
-import type { GuessKey, RefusedVerdict } from '../limits/idempotency-key.ts'
+import type { GuessKey } from '../limits/idempotency-key.ts'
 import type { Grant, Granted, Refusal, StoredClaim, Subject } from '../limits/limits.ts'
 import type { ReviewUse } from '../policy/review-number.ts'
 import type { VerifiedCode } from '../request/request-context.ts'
@@ -33,12 +33,12 @@ export type Verdict =
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'locked'; readonly resetsInMs: number }
   | { readonly kind: 'absent' }
-  | RefusedVerdict
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 export interface GuessAttempt {
   readonly claims: readonly StoredClaim[]
   readonly key?: GuessKey | undefined
-  /** Over all brands and codes of the recipient. Undefined: turned off. */
+  /** Over all brands and codes of the recipient: also one of the claims, not counted, and counted for a wrong code. Undefined: turned off. */
   readonly failureBudget: StoredClaim | undefined
   readonly subject: Subject
   readonly brandSlug: string
@@ -61,8 +61,6 @@ export interface OtpStore extends ClaimStore {
   ): Promise<SendDecision>
   /** Unless the code was used or replaced. */
   setProvider(code: CodeRef, provider: string, providerMessageId: string | null, now: number): Promise<void>
-  /** Sets a grant's window to expire in `durationMs`. Never shortens the window of a later grant. */
-  reschedule(grant: Grant, durationMs: number, now: number): Promise<void>
   /**
    * Gives the grants back, and revokes this code unless it was replaced.
    * @param lastProvider for the next send's `lastProvider`

@@ -1,5 +1,7 @@
 import type { EpochMs } from '../ground/time.ts'
 import type { Effect } from '../limits/effects.ts'
+import type { Gate } from '../limits/limits.ts'
+import { noteFlag, type RequestContext } from '../request/request-context.ts'
 
 /** A phone number whose codes of one brand are one fixed code that is not sent, for reviewers of app stores (design D48). */
 export interface ReviewNumber {
@@ -27,6 +29,19 @@ export interface ReviewUse {
   readonly app: string
   readonly requestId: string
   readonly brandSlug: string
+}
+
+/** The fixed code becomes the active one, and is not sent (design D48). The guard and budgets count SMS, so they do not apply. */
+export function reviewed(
+  context: RequestContext,
+  review: ReviewNumber | undefined,
+  operation: ReviewUse['operation'],
+  at: EpochMs,
+): Gate | undefined {
+  if (!review) return undefined
+  const { app = '', requestId } = context
+  const use = { operation, app, requestId, brandSlug: review.brandSlug }
+  return { effects: [reviewUseEntry(use, at)], admitted: () => noteFlag(context, 'review') }
 }
 
 /** The audit entry of each use. */

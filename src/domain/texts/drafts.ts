@@ -1,7 +1,7 @@
 import type { BrandWithTexts } from './brand.ts'
 import { BrandTexts, type DeclaredVariable, isSameTarget, type TextTarget } from './brand-texts.ts'
 import { type DltFinding, lintText } from './dlt.ts'
-import type { MailContent } from './message-content.ts'
+import type { MailContent } from './emails.ts'
 import { notifyTemplateOf } from './notify-texts.ts'
 import { isOtpKey, otpLanguageOf } from './otp-texts.ts'
 import { type Preview, type PreviewSettings, previewOf } from './preview.ts'

@@ -1,6 +1,7 @@
 import { type Body, isGiven, textFault } from '../ground/body.ts'
 import { Failure, invalid, invalidField } from '../ground/failures.ts'
-import type { BrandWithTexts } from './brand.ts'
+import type { Mail } from '../ground/providers.ts'
+import type { Brand, BrandWithTexts } from './brand.ts'
 import type { BrandText } from './brand-texts.ts'
 import {
   codeBox,
@@ -12,9 +13,20 @@ import {
   paragraph,
   smallPrint,
 } from './mail-layout.ts'
-import type { MailContent } from './message-content.ts'
 import { english, type OtpKey, type OtpLanguage, type OtpText, otpTextOf } from './otp-texts.ts'
 import { filled, firstSentence, otpKeyOf, splitText, wholeMinutes } from './templates.ts'
+
+export type MailContent = Pick<Mail, 'subject' | 'html' | 'text' | 'lang'>
+
+/** @param brand undefined: of no brand */
+export function mailOf(
+  brand: Pick<Brand, 'slug' | 'displayName'> | undefined,
+  content: MailContent,
+  sending: Pick<Mail, 'requestId' | 'to' | 'recipientHash' | 'position' | 'template'>,
+): Mail {
+  const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
+  return { brandSlug, brandName, ...content, ...sending }
+}
 
 /** What a code's mail depends on. */
 export type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>

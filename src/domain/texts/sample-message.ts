@@ -2,12 +2,11 @@ import { judged } from '../ground/body.ts'
 import { Failure, invalid } from '../ground/failures.ts'
 import { optionalWords } from '../ground/words.ts'
 import type { BrandWithTexts } from './brand.ts'
-import { otpMail } from './emails.ts'
-import type { MailContent, SmsContent } from './message-content.ts'
+import { type MailContent, otpMail } from './emails.ts'
 import { notifySms, notifyTemplateOf } from './notify-texts.ts'
-import { plainOtp, refuseLongLoginId, registeredOtp } from './otp-sms.ts'
 import { isOtpKey, otpKeysInWords } from './otp-texts.ts'
 import { loginIdRule, type PreviewSettings, sampleCode, sampleFor } from './preview.ts'
+import { otpSms, refuseLongLoginId, type SmsContent } from './sms.ts'
 import { templateOf, templateVariables } from './templates.ts'
 
 export interface SampleRequest {
@@ -44,9 +43,8 @@ export function sampleSms(
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = settings
   const loginId = loginIdOf(templateKey, values)
   const otp = { code: sampleCode, businessName: brand.displayName, lifetimeSeconds, loginId }
-  const plain = plainOtp(brand, otp, lang, segmentsOf)
   return {
-    sms: { text: plain.text, lang: plain.lang, template: registeredOtp(brand, otp, lang) },
+    sms: otpSms(brand, otp, lang, { segmentsOf, isRegistered: true }),
     tooLong:
       brand.dltEnabled && loginId !== undefined
         ? judged(() => {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { catalog as catalogOf } from '../../../domain/integration/integration.ts'
-import { notifySizes } from '../../../domain/notify/notify.ts'
+import { notifySizes } from '../../../domain/notify/order.ts'
 import { variableTypes } from '../../../domain/texts/brand-texts.ts'
 import { anyGet, get, success } from '../endpoint.ts'
 import { channel } from '../fields.ts'

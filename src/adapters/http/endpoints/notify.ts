@@ -1,10 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import {
-  mailFields,
-  notify as notifyRecipients,
-  notifySizes,
-  smsFields,
-} from '../../../domain/notify/notify.ts'
+import { notify as notifyRecipients } from '../../../domain/notify/notify.ts'
+import { mailFields, notifySizes, smsFields } from '../../../domain/notify/order.ts'
 import type { enabledOwnTemplates } from '../../../domain/texts/notify-texts.ts'
 import { notifyTemplates, type Template } from '../../../domain/texts/templates.ts'
 import { sampleOf, type VariableRule } from '../../../domain/texts/variables.ts'

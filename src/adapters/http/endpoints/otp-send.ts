@@ -106,7 +106,7 @@ export const otpSend = post({
     ...(['wrong_codes', 'guard', 'budget', 'credentials'] as const),
   ],
   answer: async ({ ports, context, body }) => {
-    const { expiresIn } = await sendOtp(ports, context, body, { isResend: false })
+    const { expiresIn } = await sendOtp(ports, context, body, 'send')
     return { success: true, message: message.send, expiresIn }
   },
 })
@@ -121,7 +121,7 @@ export const otpResend: Endpoint = {
     'The same as send, with the same limits. The earlier code of the brand and recipient is revoked, and a new code is delivered.',
   answers: { 200: success(otpSent, { message: message.resend, expiresIn: 300 }) },
   answer: async ({ ports, context, body }) => {
-    const { expiresIn } = await sendOtp(ports, context, body, { isResend: true })
+    const { expiresIn } = await sendOtp(ports, context, body, 'resend')
     return { success: true, message: message.resend, expiresIn }
   },
 }

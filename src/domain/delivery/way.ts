@@ -1,0 +1,134 @@
+import type { Recipient } from '../ground/contact.ts'
+import { Failure } from '../ground/failures.ts'
+import type { Segments, SmsProvider, SmsRoute } from '../ground/providers.ts'
+import { noteFlag, type RequestContext } from '../request/request-context.ts'
+import {
+  type DestinationOf,
+  type DestinationRule,
+  type DestinationRules,
+  destinationProblem,
+} from './destination.ts'
+
+/** Which route registered templates take (design D14). */
+export type SmsMode = 'plain' | 'template' | 'hybrid'
+
+export interface WayPorts {
+  readonly destinationOf: DestinationOf
+  readonly smsMode: SmsMode
+  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
+}
+
+/** Where an SMS goes, and which providers may send it. */
+export interface SmsWay {
+  /** ISO 3166-1. Null: a number of no country. */
+  readonly country: string | null
+  /** Whether a rule allows the country. */
+  readonly isAllowed: boolean
+  /** Null: no rule matches. */
+  readonly rule: DestinationRule | null
+  /** In the order of the settings. */
+  readonly providers: readonly RoutedProvider[]
+}
+
+export interface RoutedProvider {
+  readonly route: SmsRoute
+  readonly provider: SmsProvider
+}
+
+/** Design D14 and D40. @throws validation_error if the destination is blocked; `field` names it in the message */
+export function smsWay(
+  ports: WayPorts,
+  context: RequestContext,
+  { identity }: Recipient,
+  {
+    field,
+    brand: { slug, dltEnabled },
+    destinations,
+    isTemplate,
+  }: {
+    readonly field: string
+    readonly brand: { readonly slug: string; readonly dltEnabled: boolean }
+    readonly destinations: DestinationRules
+    readonly isTemplate: boolean
+  },
+): SmsWay {
+  const destination = ports.destinationOf(identity)
+  const { country } = destination
+  const decision = destinations.decide(identity, destination, slug)
+  const { action, rule } = decision
+  if (country !== null) context.country = country
+  if (action !== 'allow') noteFlag(context, 'destination')
+  if (action === 'block') {
+    const message = destinationProblem(field, destination, decision)
+    throw new Failure('validation_error', message, { reason: 'destination' })
+  }
+  const { route = null, providers = [] } = rule ?? {}
+  // Only India has registered texts, so that other countries get the plain route.
+  const routes =
+    !isTemplate || ports.smsMode === 'plain'
+      ? (['plain'] as const)
+      : route
+        ? [route]
+        : routesOf(ports.smsMode, dltEnabled && identity.startsWith('91'))
+  return {
+    country,
+    isAllowed: country !== null && destinations.allowsCountry(country, slug),
+    rule,
+    providers: providersOf(ports, routes, providers),
+  }
+}
+
+/** The routes of a registered template, in order. */
+export function routesOf(mode: SmsMode, dltEnabled: boolean): readonly SmsRoute[] {
+  if (mode === 'plain' || !dltEnabled) return ['plain']
+  return mode === 'template' ? ['template'] : ['template', 'plain']
+}
+
+/** @param names empty: all of each route */
+export function providersOf(
+  { smsRoutes }: Pick<WayPorts, 'smsRoutes'>,
+  routes: readonly SmsRoute[],
+  names: readonly string[] = [],
+): readonly RoutedProvider[] {
+  return routes.flatMap((route) =>
+    smsRoutes[route]
+      .filter(({ name }) => names.length === 0 || names.includes(name))
+      .map((provider) => ({ route, provider })),
+  )
+}
+
+/** Whether carriers compare the message with a registered text (India's DLT). */
+export function isScrubbed(
+  { country, providers }: Pick<SmsWay, 'country' | 'providers'>,
+  { dltEnabled }: { readonly dltEnabled: boolean },
+): boolean {
+  return dltEnabled && country === 'IN' && providers.some(({ route }) => route === 'template')
+}
+
+/** A way to send a message. */
+export interface Step extends RoutedProvider {
+  readonly segments: Segments
+}
+
+export function smsSteps(
+  segmentsOf: (text: string) => Segments,
+  { text, template }: { readonly text: string; readonly template: { readonly text: string } | null },
+  providers: readonly RoutedProvider[],
+): readonly Step[] {
+  const byRoute = new Map<SmsRoute, Segments>()
+  return providers.map(({ route, provider }) => {
+    const segments = byRoute.get(route) ?? segmentsOf(route === 'template' && template ? template.text : text)
+    byRoute.set(route, segments)
+    return { route, provider, segments }
+  })
+}
+
+/** Why a message has no steps, for the log. */
+export function withoutProvider(rule: DestinationRule | null): Error {
+  if (!rule) return new Error('No SMS provider is configured.')
+  const { rule: destination, brandSlug, providers } = rule
+  const name = brandSlug === null ? destination : `${destination} for brand ${brandSlug}`
+  return new Error(
+    `The destination rule ${name} names only providers that its route does not have: ${providers.join(', ')}. Change the rule with \`otpost destination set\`, or add the providers to SMS_PLAIN or SMS_TEMPLATE.`,
+  )
+}

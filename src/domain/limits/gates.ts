@@ -1,0 +1,274 @@
+import { judged } from '../ground/body.ts'
+import { Failure } from '../ground/failures.ts'
+import type { Clock } from '../ground/time.ts'
+import { mayBeSent, type RequestContext } from '../request/request-context.ts'
+import type { ClaimStore } from './claim-store.ts'
+import type { Effect } from './effects.ts'
+import {
+  type Claim,
+  type Delivered,
+  type Gate,
+  type Grant,
+  type Granted,
+  type LimitDecision,
+  type Refusal,
+  reasonOf,
+  refusalMessage,
+  type Settlement,
+  type StoredClaim,
+} from './limits.ts'
+
+// The checks of a request are one list of gates, in the order of the contract. `pass` carries it out.
+
+/** A function is called when no gate before it has rejected the request. */
+export type GateEntry = Gate | undefined | (() => Gate | undefined | Promise<Gate | undefined>)
+
+export interface ClaimPorts {
+  readonly store: ClaimStore
+  readonly now: Clock
+}
+
+/**
+ * Carries out the list. The first gate that rejects the request decides, unless a limit before it rejects the request first. A rejected
+ * request counts on no limit, except that an invalid request counts where `countsInvalid` says so.
+ * @param step takes the claims and writes the effects
+ * @throws the failure of the gate or limit
+ */
+export async function pass<Decision extends Granted>(
+  ports: ClaimPorts,
+  context: RequestContext,
+  entries: readonly GateEntry[],
+  step: (claims: readonly StoredClaim[], effects: readonly Effect[]) => Promise<Decision | Refusal>,
+): Promise<Passed<Decision>> {
+  const gates: Gate[] = []
+  try {
+    for (const entry of entries) {
+      const reached = typeof entry === 'function' ? entry() : entry
+      const gate = reached instanceof Promise ? await reached : reached
+      if (!gate) continue
+      gates.push(gate)
+      if (gate.refusal) throw await rejected(ports, context, gates, gate.refusal)
+    }
+    const claims = gates.flatMap((gate) => gate.claims ?? [])
+    const effects = gates.flatMap((gate) => gate.effects ?? [])
+    const decision = await step(claims.map(stored), effects)
+    noteLimits(context, claims, decision)
+    if (!decision.allowed) throw refused(claims, decision)
+    const grants = grantsOf(claims, decision)
+    let counted = 0
+    const passed: PassedGate[] = []
+    for (const gate of gates) {
+      const own = gate.claims?.filter((each) => each.counted).length ?? 0
+      passed.push({ gate, grants: grants.slice(counted, counted + own) })
+      counted += own
+    }
+    for (const { gate, grants } of passed) await gate.admitted?.(grants)
+    return { decision, settle: (failed, end) => settle(ports, context, passed, failed, end) }
+  } catch (error) {
+    for (const gate of gates) gate.settle?.({ sent: 0, failed: [] }, [])
+    throw error
+  }
+}
+
+interface Passed<Decision> {
+  readonly decision: Decision
+  /**
+   * Stores what the gates change after the delivery. Call it once.
+   * @param end the last step: gives back and writes
+   */
+  readonly settle: Settle
+}
+
+export type Settle = (failed: Delivered['failed'], end?: EndStep) => Promise<void>
+
+/** A step that only claims and writes. */
+export function admitting({ store, now }: ClaimPorts) {
+  return async (claims: readonly StoredClaim[], effects: readonly Effect[]): Promise<LimitDecision> =>
+    claims.length + effects.length === 0 ? { allowed: true, counts: [] } : store.admit(claims, now(), effects)
+}
+
+/**
+ * Delivers, then settles. A fault of the store then changes no answer, since the messages may be sent.
+ * @param deliver adds to `failed` the positions of messages that no provider accepted
+ */
+export async function settling<Result>(
+  context: RequestContext,
+  settle: Settle,
+  deliver: (failed: (number | null)[]) => Promise<Result>,
+): Promise<Result> {
+  const failed: (number | null)[] = []
+  try {
+    return await deliver(failed)
+  } finally {
+    await settle(failed).catch((error: unknown) => {
+      context.fault = error
+    })
+  }
+}
+
+type EndStep = (back: readonly Grant[], effects: readonly Effect[]) => Promise<void>
+
+interface PassedGate {
+  readonly gate: Gate
+  readonly grants: readonly Grant[]
+}
+
+/** The last gate rejects the request. @throws the failure of a limit of an earlier gate */
+async function rejected(
+  ports: ClaimPorts,
+  context: RequestContext,
+  gates: readonly Gate[],
+  refusal: Failure,
+): Promise<Failure> {
+  const isInvalid = refusal.kind !== 'rate_limited'
+  const claims = gates.flatMap((gate) => {
+    const isCounted = isInvalid && gate.countsInvalid === true
+    return (gate.claims ?? []).map((each) => ({ ...each, counted: each.counted && isCounted }))
+  })
+  await claim(ports, context, claims)
+  await gates.at(-1)?.admitted?.([])
+  return refusal
+}
+
+async function settle(
+  { store, now }: ClaimPorts,
+  { attempts }: RequestContext,
+  passed: readonly PassedGate[],
+  failed: Delivered['failed'],
+  end: EndStep = async (back, effects) => {
+    if (back.length + effects.length > 0) await store.giveBack(back, now(), effects)
+  },
+): Promise<void> {
+  const sent = attempts.filter(mayBeSent).length
+  const settled: Settlement[] = []
+  for (const { gate, grants } of passed) {
+    const changes = gate.settle?.({ sent, failed }, grants)
+    if (changes) settled.push(changes instanceof Promise ? await changes : changes)
+  }
+  const further = settled.flatMap((each) => each.further ?? []).map(stored)
+  try {
+    // Before the cooldown is given back: the next send then meets all counts.
+    for (let time = 2; time <= sent && further.length > 0; time++) await store.admit(further, now())
+    for (const { restart } of settled) {
+      if (restart) await store.reschedule(restart.grant, restart.durationMs, now())
+    }
+  } finally {
+    const back = settled.flatMap((each) => each.back ?? [])
+    await end(
+      back,
+      settled.flatMap((each) => each.effects ?? []),
+    )
+  }
+}
+
+/** The fields of a request. */
+export function fields<Value>(read: () => Value): Gate & { readonly value: Value } {
+  const value = judged(read)
+  return {
+    refusal: value instanceof Failure ? value : undefined,
+    /** For later gates, and what follows them. */
+    get value() {
+      if (value instanceof Failure) throw value
+      return value
+    },
+  }
+}
+
+/** For what a gate and the delivery share. */
+export function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+/**
+ * Takes all claims or none.
+ * @throws the failure of the first exhausted limit
+ */
+export async function claim(
+  { store, now }: { readonly store: Pick<ClaimStore, 'admit'>; readonly now: Clock },
+  context: RequestContext,
+  claims: readonly Claim[],
+): Promise<readonly Grant[]> {
+  if (claims.length === 0) return []
+  return granted(context, claims, await store.admit(claims.map(stored), now()))
+}
+
+/** Without what only this process needs, since claims may cross to a thread. */
+export function stored({ subject, name, max, units, windowMs, period, counted }: Claim): StoredClaim {
+  return { subject, name, max, units, windowMs, period, counted }
+}
+
+export function granted(
+  context: RequestContext,
+  claims: readonly Claim[],
+  decision: LimitDecision,
+): readonly Grant[] {
+  noteLimits(context, claims, decision)
+  if (!decision.allowed) throw refused(claims, decision)
+  return grantsOf(claims, decision)
+}
+
+/** Of the claims that count, in their order. */
+export function grantsOf(claims: readonly StoredClaim[], { counts }: Granted): readonly Grant[] {
+  const counted = claims.filter((each) => each.counted)
+  return counts.flatMap(({ count, expiresAt }, index) => {
+    const { subject, name, units } = counted[index] ?? {}
+    return subject === undefined || name === undefined ? [] : { subject, name, units, count, expiresAt }
+  })
+}
+
+export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
+  let place = 0
+  for (const [index, { limit, max, budget, ended, retryMs = 0, counted }] of claims.entries()) {
+    const isRefused = !decision.allowed && decision.refusedBy === index
+    const known = counted && decision.allowed ? decision.counts[place++] : undefined
+    const used = isRefused ? max : (known?.count ?? null)
+    const endsAt = isRefused ? decision.expiresAt : (known?.expiresAt ?? null)
+    if (limit !== null) {
+      context.limits.push(
+        ended === undefined
+          ? { limit, max, used, endsAt, refused: isRefused, budget }
+          : {
+              limit,
+              max: max - ended,
+              used: used && used - ended,
+              endsAt: context.at + retryMs,
+              refused: isRefused,
+            },
+      )
+    }
+    if (isRefused) return
+  }
+}
+
+export function uncounted(claims: readonly Claim[]): readonly Claim[] {
+  return claims.map((each) => ({ ...each, counted: false }))
+}
+
+/** @param claims those of the refusal */
+export function refused(claims: readonly Claim[], { refusedBy, resetsInMs }: Refusal): Failure {
+  const claim = claims[refusedBy]
+  const seconds = retryAfterSeconds(claim?.retryMs ?? resetsInMs)
+  const message = claim && refusalMessage(claim, durationInWords(seconds))
+  const reason = claim && reasonOf(claim)
+  return new Failure(claim?.failure ?? 'rate_limited', message, { retryAfterSeconds: seconds, reason })
+}
+
+/** Rounded up: 90 is "90 seconds", 200 is "4 minutes". */
+export function durationInWords(seconds: number): string {
+  const [count, unit] =
+    seconds < 120
+      ? [seconds, 'second']
+      : seconds < 7200
+        ? [Math.ceil(seconds / 60), 'minute']
+        : [Math.ceil(seconds / 3600), 'hour']
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
+}
+
+/** Retry-After: rounded up, at least 1 (RFC 9110 section 10.2.3). */
+export function retryAfterSeconds(resetsInMs: number): number {
+  return Math.max(1, Math.ceil(resetsInMs / 1000))
+}

@@ -1,0 +1,65 @@
+import { Failure } from '../ground/failures.ts'
+import type { Guard, GuardedSend, GuardReason, GuardVerdict } from '../guard/guard.ts'
+import type { GuardPrefix } from '../guard/store.ts'
+import { durationInWords, retryAfterSeconds } from '../limits/gates.ts'
+import type { Gate, Subject } from '../limits/limits.ts'
+import { noteFlag, type RequestContext } from '../request/request-context.ts'
+
+export interface GuardPorts {
+  readonly guard: Guard
+  /** Whether it verified a code within 180 days (design D41). */
+  readonly isVerifiedNumber: (subject: Subject) => Promise<boolean>
+}
+
+export interface GuardedCode extends GuardedSend {
+  readonly subject: Subject
+}
+
+/**
+ * Design D41. A number that verified a code lately always passes, and its code counts like others.
+ * @param code undefined: it is not sent by SMS
+ */
+export async function guarded(
+  { guard, isVerifiedNumber }: GuardPorts,
+  context: RequestContext,
+  prefixes: readonly GuardPrefix[],
+  code: GuardedCode | undefined,
+): Promise<Gate | undefined> {
+  guard.applyOperatorPrefixes(prefixes)
+  if (!code) return undefined
+  const { subject, ...send } = code
+  const pass = guard.enter(send)
+  if (pass.verdict !== null && (await isVerifiedNumber(subject))) pass.admit()
+  const { verdict } = pass
+  return {
+    refusal: verdict?.isDenied ? refusalOf(verdict) : undefined,
+    admitted: () => {
+      if (verdict === null) return
+      pass.confirm()
+      noteFlag(context, verdict.bucket)
+    },
+    settle: ({ sent }) => {
+      if (sent === 0) pass.undo()
+      return {}
+    },
+  }
+}
+
+function refusalOf({ bucket, resetsInMs, byOperator }: GuardVerdict): Failure {
+  const seconds = retryAfterSeconds(resetsInMs)
+  const cause = byOperator
+    ? 'The operator of this server has blocked numbers of this range.'
+    : `Too many codes ${codesOf[bucket]} were not verified.`
+  const message = `Too many OTP requests. Try later. ${cause} Try again in ${durationInWords(seconds)}.`
+  return new Failure('rate_limited', message, { retryAfterSeconds: seconds, reason: 'guard' })
+}
+
+const codesOf: Readonly<Record<GuardReason, string>> = {
+  prefix: 'to numbers of this range',
+  'blocked-prefix': 'to numbers of this range',
+  'country-hour': 'to numbers of this country',
+  'country-day': 'to numbers of this country',
+  'ip-hour': 'requested from this IP address',
+  'ip-day': 'requested from this IP address',
+  'ip-countries': 'requested from this IP address for several countries',
+}

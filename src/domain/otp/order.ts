@@ -1,0 +1,196 @@
+import type { Breakers } from '../delivery/breaker.ts'
+import { type Outgoing, orderedSteps } from '../delivery/delivery.ts'
+import { isScrubbed, smsWay, type WayPorts } from '../delivery/way.ts'
+import { type Body, isGiven, readReference } from '../ground/body.ts'
+import { type Channel, type Contacts, mailboxOf, parseChannel, type Recipient } from '../ground/contact.ts'
+import { invalidField } from '../ground/failures.ts'
+import { readLang } from '../ground/languages.ts'
+import type { Secrets } from '../ground/ports.ts'
+import type { Mailer, Segments } from '../ground/providers.ts'
+import type { Clock } from '../ground/time.ts'
+import { optionalWords } from '../ground/words.ts'
+import type { Subject } from '../limits/limits.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { ReviewNumber } from '../policy/review-number.ts'
+import { noteRecipient, type RequestContext } from '../request/request-context.ts'
+import type { BrandWithTexts } from '../texts/brand.ts'
+import { mailOf, otpMail } from '../texts/emails.ts'
+import { otpSms, refuseLongLoginId, smsOf } from '../texts/sms.ts'
+import { otpKeyOf } from '../texts/templates.ts'
+import type { GuardedCode } from './guarded.ts'
+import type { NewCode } from './store.ts'
+
+// What a send asks for: its fields (spec 4.1), and the new code in its message.
+
+export interface OrderPorts extends WayPorts {
+  readonly secrets: Secrets
+  readonly contacts: Contacts
+  readonly now: Clock
+  readonly mailer: Mailer
+  readonly breakers: Breakers
+  readonly segmentsOf: (text: string) => Segments
+  readonly otpTtlSeconds: number
+  /** Undefined: turned off. */
+  readonly conversionFeedback: object | undefined
+  /** The comparable form of an IP address. Undefined: not an IP address. */
+  readonly ipIdentity: (text: string) => string | undefined
+}
+
+export interface Addressee extends Recipient {
+  readonly subject: Subject
+  /** Of an e-mail, the hashed mailbox. */
+  readonly mailbox: Subject
+}
+
+export interface Order {
+  readonly code: NewCode
+  /** One. None for a review number: its code is not sent. */
+  readonly messages: readonly Outgoing[]
+  /** Undefined: an e-mail, or a review number. */
+  readonly guarded?: GuardedCode
+  readonly review?: ReviewNumber
+}
+
+/** Undefined: no usable recipient. */
+export function readAddressee(
+  { secrets, contacts }: OrderPorts,
+  context: RequestContext,
+  body: Body,
+): Addressee | undefined {
+  const channel = channelOf(body)
+  const recipient = channel && (channel === 'SMS' ? contacts.phone(body.phone) : contacts.email(body.email))
+  if (!recipient) return undefined
+  const subject = secrets.subjects(recipient.channel, recipient.identity)
+  noteRecipient(context, recipient)
+  context.recipientSubject = subject[0]
+  const mailbox = channel === 'SMS' ? subject : secrets.subjects('mailbox', mailboxOf(recipient))
+  return { ...recipient, subject, mailbox }
+}
+
+interface By {
+  readonly brand: BrandWithTexts
+  readonly policy: Policy
+  /** As `readAddressee` returns it. */
+  readonly to: Addressee | undefined
+  /** Whether `businessName` is the name of a brand that is not `brandId`. */
+  readonly isOtherName: boolean
+}
+
+/** @throws validation_error */
+export function readOrder(ports: OrderPorts, context: RequestContext, body: Body, by: By): Order {
+  const { brand, to, isOtherName } = by
+  const channel = channelOf(body)
+  if (channel === undefined) throw invalidField('channel', 'must be SMS or EMAIL.')
+  const field = channel === 'SMS' ? 'phone' : 'email'
+  if (!isGiven(body[field])) throw invalidField(field, `is required when \`channel\` is ${channel}.`)
+  if (to === undefined) throw invalidField(field, ports.contacts.faultOf(body[field], channel))
+  const givenLoginId = optionalWords('loginId', body.loginId, { max: 64 })
+  const loginId = brand.loginIdEnabled ? givenLoginId : undefined
+  const businessName = optionalWords('businessName', body.businessName, { max: 40 })
+  if (isOtherName) throw invalidField('businessName', 'is the name of a brand that is not `brandId`.')
+  context.reference = readReference(body)
+  const ip = readClientIp(ports, body)
+  const text = { loginId, businessName, lang: readLang(body) }
+  return channel === 'SMS'
+    ? smsOrder(ports, context, by, { to, field, ip, text })
+    : mailOrder(ports, context, brand, { to, text })
+}
+
+/** What the caller chooses of the text. */
+interface TextChoice {
+  readonly loginId: string | undefined
+  readonly businessName: string | undefined
+  /** As `readLang` returns it. */
+  readonly lang: string | undefined
+}
+
+function smsOrder(
+  ports: OrderPorts,
+  context: RequestContext,
+  { brand, policy }: By,
+  { to, field, ip, text }: { to: Addressee; field: string; ip: string | null; text: TextChoice },
+): Order {
+  const { destinations } = policy
+  const way = smsWay(ports, context, to, { field, brand, destinations, isTemplate: true })
+  const { loginId, businessName = brand.displayName, lang } = text
+  if (loginId !== undefined && isScrubbed(way, brand)) refuseLongLoginId(brand, loginId, lang)
+  const review = policy.reviewNumberOf(to.subject, brand.slug, ports.now())
+  if (review) return { review, messages: [], code: codeOf(ports, context, brand, to, review.keyedCode, null) }
+
+  const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = ports
+  const { otp, keyedCode } = newOtp(ports, brand, to)
+  const isRegistered = way.providers.some(({ route }) => route === 'template')
+  const values = { code: otp, businessName, lifetimeSeconds, loginId }
+  const content = otpSms(brand, values, lang, { segmentsOf, isRegistered })
+  const { requestId } = context
+  const message = smsOf(ports, brand, content, way, {
+    requestId,
+    to: to.identity,
+    recipientHash: to.subject[0],
+    position: null,
+    validitySeconds: lifetimeSeconds,
+    expectsFeedback: ports.conversionFeedback !== undefined,
+  })
+  // The provider that is tried first, unless this is a resend, so that `setProvider` is seldom needed.
+  const [first] = orderedSteps(ports, message.steps, null)
+  const code = codeOf(ports, context, brand, to, keyedCode, first?.provider.name ?? null)
+  const { country, isAllowed: isAllowedCountry } = way
+  return {
+    code,
+    messages: [message],
+    guarded: { subject: to.subject, digits: to.identity, country, ip, isAllowedCountry },
+  }
+}
+
+function mailOrder(
+  ports: OrderPorts,
+  context: RequestContext,
+  brand: BrandWithTexts,
+  { to, text: { loginId, businessName, lang } }: { to: Addressee; text: TextChoice },
+): Order {
+  const { otpTtlSeconds: lifetimeSeconds, mailer } = ports
+  const { otp, keyedCode } = newOtp(ports, brand, to)
+  const content = otpMail(brand, { code: otp, businessName, lifetimeSeconds, loginId }, lang)
+  const message = mailOf(brand, content, {
+    requestId: context.requestId,
+    to: to.identity,
+    recipientHash: to.subject[0],
+    position: null,
+    template: otpKeyOf(loginId),
+  })
+  return { code: codeOf(ports, context, brand, to, keyedCode, mailer.name), messages: [message] }
+}
+
+function newOtp(
+  { secrets }: OrderPorts,
+  { slug: brandSlug }: BrandWithTexts,
+  { channel, identity }: Addressee,
+) {
+  const otp = secrets.newCode()
+  const [keyedCode] = secrets.keyedCodes({ brandSlug, channel, identity }, otp)
+  return { otp, keyedCode }
+}
+
+function codeOf(
+  { secrets, otpTtlSeconds }: OrderPorts,
+  { requestId: id }: RequestContext,
+  { slug: brandSlug }: BrandWithTexts,
+  { subject }: Addressee,
+  keyedCode: string,
+  provider: string | null,
+): NewCode {
+  const hash = secrets.saltedHash(id, keyedCode)
+  return { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider }
+}
+
+/** The end user's, not the app's (design D41). */
+function readClientIp({ secrets, ipIdentity }: OrderPorts, { clientIp }: Body): string | null {
+  if (!isGiven(clientIp)) return null
+  const identity = typeof clientIp === 'string' ? ipIdentity(clientIp) : undefined
+  if (identity === undefined) throw invalidField('clientIp', 'must be an IPv4 or IPv6 address.')
+  return secrets.subjects('ip', identity)[0]
+}
+
+function channelOf(body: Body): Channel | undefined {
+  return isGiven(body.channel) ? parseChannel(body.channel) : 'SMS'
+}
