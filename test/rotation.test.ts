@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
-import { retryJobs } from '../src/domain/operator/queue.ts'
+import { queueRetry } from '../src/domain/operator/queue.ts'
 import { addReviewNumber, removeReviewNumber } from '../src/domain/operator/review-numbers.ts'
 import { createTestApp, otherThan, type TestApp } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
@@ -165,7 +165,9 @@ test('a queued notification opens with the previous key, fails without it, and c
   expect(job?.reason).toBe('cannot be decrypted')
   const after = await restart(`${newKey},${oldKey}`)
   const { jobs, acting } = after.app.context
-  expect(await retryJobs({ ...acting(tester), jobs }, body.requestId, { includesUnknown: false })).toBe(1)
+  expect(
+    await queueRetry.run({ ...acting(tester), jobs }, { requestId: body.requestId, unknown: false }),
+  ).toBe(1)
   expect(await tried(after)).toEqual([])
   expect(await after.outbox(phone)).toMatchObject([{ text: notify.message }])
 })

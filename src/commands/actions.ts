@@ -1,9 +1,11 @@
 import { Argument, type Command, Option } from 'commander'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
+import type { Actor } from '../domain/ground/audit.ts'
 import type { Action, Group, Said } from '../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../domain/operator/actions.ts'
 import type { Field, Written } from '../domain/operator/fields.ts'
+import { adviceWords, attributeOf, spelling } from './advice.ts'
 import {
   commandActor,
   complain,
@@ -11,6 +13,7 @@ import {
   confirmOption,
   dryRunOption,
   type Env,
+  nothingChanged,
   print,
   several,
   withContext,
@@ -20,7 +23,7 @@ import {
 export function actionCommands(program: Command, env: Env): void {
   for (const action of actions) {
     const group = groupCommand(program, action.group)
-    if (!group.commands.some((command) => command.name() === action.verb)) actionCommand(group, env, action)
+    if (!group.commands.some((command) => command.name() === action.verb)) actionCommand(program, env, action)
   }
 }
 
@@ -36,8 +39,8 @@ export function groupCommand(program: Command, { name, does }: Group): Command {
 }
 
 /** @param show what the command prints after the change */
-function actionCommand(group: Command, env: Env, action: Action<ActionPorts>, show = printed): void {
-  const command = group.command(action.verb).description(action.does)
+function actionCommand(program: Command, env: Env, action: Action<ActionPorts>, show = printed): void {
+  const command = groupCommand(program, action.group).command(action.verb).description(action.does)
   const fields = Object.entries(action.fields)
   for (const [name, field] of fields) addField(command, name, field)
   if (action.canAsk) command.addOption(confirmOption())
@@ -52,49 +55,59 @@ function actionCommand(group: Command, env: Env, action: Action<ActionPorts>, sh
     const entered = Object.fromEntries(
       fields.map(([name, field]) => [name, written.get(attributeOf(name, field))]),
     )
-    action.check(entered)
+    action.read(entered)
     await withContext(env, async (context, config) => {
-      const said = await action.perform(await portsOf(context, config, env), entered, {
-        confirm: (question) => confirm(question.warning, { ...options, ...question }),
-        isDryRun: options.dryRun ?? false,
-      })
+      const said = await action.perform(
+        await actionPorts(context, config, env, await commandActor(env)),
+        entered,
+        {
+          confirm: (question) => confirm(question.warning, { ...options, ...question }),
+          isDryRun: options.dryRun ?? false,
+        },
+      )
       show(said)
+      for (const { text, advice = [] } of said.warnings ?? [])
+        complain(`${text} ${adviceWords(program, advice)}`.trimEnd())
+      if (options.dryRun) print(nothingChanged)
     })
   })
-}
-
-function spelling(name: string, { as = `<${name}>` }: Pick<Field, 'as'>): string {
-  return as
-}
-
-/** Under which commander has its value. */
-export function attributeOf(name: string, field: Field): string {
-  const as = spelling(name, field)
-  return as.startsWith('-') ? new Option(as).attributeName() : new Argument(as).name()
 }
 
 function addField(command: Command, name: string, field: Field): void {
   const { help, choices, kind, isRequired, byDefault } = field
   const as = spelling(name, field)
   if (!as.startsWith('-')) {
-    const argument = new Argument(as, help)
-    command.addArgument(choices ? argument.choices(Object.keys(choices)) : argument)
+    command.addArgument(withChoices(new Argument(as, help), choices))
     return
   }
   const option = new Option(as, kind === 'list' ? `${help}; ${several}` : help)
   if (kind === 'list') {
     option.argParser((text: string, before: unknown) => (Array.isArray(before) ? [...before, text] : [text]))
-  } else if (choices) option.choices(Object.keys(choices))
+  } else withChoices(option, choices)
   if (byDefault !== undefined) option.default(byDefault)
   command.addOption(option.makeOptionMandatory(kind === 'text' && isRequired))
 }
 
-async function portsOf(context: Context, config: StoreConfig, env: Env) {
-  const { numbers } = await import('../adapters/phone/numbers.ts')
-  return { ...config, ...context, ...context.acting(await commandActor(env)), ...numbers }
+/** For the help. The field itself rejects other values. */
+function withChoices<Place extends Argument | Option>(place: Place, choices: Field['choices']): Place {
+  if (choices) place.choices(Object.keys(choices)).argParser((text: string) => text)
+  return place
 }
 
-function printed({ text, secret, row, warnings = [] }: Said): void {
+/** All that actions need. */
+export async function actionPorts(context: Context, config: StoreConfig, env: Env, actor: Actor) {
+  const { numbers } = await import('../adapters/phone/numbers.ts')
+  return {
+    ...config,
+    ...context,
+    ...context.acting(actor),
+    ...numbers,
+    countriesOfCodes: () => context.guardReader.countries(context.now()),
+    routing: async () => (await import('../config/destinations.ts')).readDestinationConfig(env),
+    guardMode: async () => (await import('../config/guard.ts')).readGuardConfig(env).mode,
+  }
+}
+
+function printed({ text, secret, row }: Said): void {
   print(secret ?? (row ? JSON.stringify(row) : text))
-  for (const warning of warnings) complain(warning)
 }

@@ -1,8 +1,8 @@
-import type { Command } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { shellWord } from '../adapters/pages/words.ts'
 import type { Advice, Reference } from '../domain/ground/advice.ts'
 import { actionOf } from '../domain/operator/actions.ts'
-import { attributeOf } from './actions.ts'
+import type { Field } from '../domain/operator/fields.ts'
 
 /** With the command of each reference in backticks. */
 export function adviceWords(program: Command, advice: Advice): string {
@@ -37,4 +37,14 @@ function commandLine(program: Command, { to, fields }: Reference): string {
     return option.isBoolean() ? option.long : `${option.long} ${shellWord(value)}`
   })
   return ['otpost', ...words, ...args, ...options].join(' ')
+}
+
+export function spelling(name: string, { as = `<${name}>` }: Pick<Field, 'as'>): string {
+  return as
+}
+
+/** Under which commander has its value. */
+export function attributeOf(name: string, field: Field): string {
+  const as = spelling(name, field)
+  return as.startsWith('-') ? new Option(as).attributeName() : new Argument(as).name()
 }

@@ -1,12 +1,12 @@
-import { Argument, type Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
 import {
   type BrandChange,
+  brandGroup,
   brandStatus,
   putBrand,
   registerTemplate,
-  setBrandStatus,
 } from '../domain/operator/brands.ts'
 import {
   type Brand,
@@ -15,10 +15,11 @@ import {
   type TemplateRegistration,
 } from '../domain/texts/brand.ts'
 import { registrationKeyOf } from '../domain/texts/brand-texts.ts'
+import { groupCommand } from './actions.ts'
 import { commandActor, type Env, list, print, printTable, several, withContext, yesNo } from './common.ts'
 
 export function brandCommands(program: Command, env: Env): void {
-  const brand = program.command('brand').description('create, change and list brands')
+  const brand = groupCommand(program, brandGroup)
   brand
     .command('put')
     .description(
@@ -107,21 +108,6 @@ export function brandCommands(program: Command, env: Env): void {
         const key = registrationKeyOf(template, lang && (canonicalTag(lang) ?? lang))
         const changed = await registerTemplate(ports, slug, key, registrationChange(options, providerNames))
         print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
-      }),
-    )
-  brand
-    .command('status')
-    .description('change the status of a brand: pending → active, active → suspended, suspended → active')
-    .argument('<slug>', 'the brandId')
-    .addArgument(new Argument('<status>', 'the new status').choices(brandStatuses))
-    .action((slug: string, status: string) =>
-      withContext(env, async (context) => {
-        const changed = await setBrandStatus(
-          context.acting(await commandActor(env)),
-          slug,
-          brandStatus(status),
-        )
-        print(`Brand ${changed.slug} is ${changed.status}.`)
       }),
     )
 }

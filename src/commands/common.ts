@@ -12,8 +12,6 @@ import type { Actor } from '../domain/ground/audit.ts'
 import type { Contacts } from '../domain/ground/contact.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { parseDuration } from '../domain/ground/time.ts'
-import type { CountryCodes } from '../domain/guard/counts.ts'
-import { isRequestId } from '../domain/request/request-context.ts'
 
 /** 78 is EX_CONFIG of sysexits.h. */
 export const exitStatuses = {
@@ -296,22 +294,6 @@ function isoInstant(text: string): number {
   // JavaScript turns 30 February into 1 March.
   const isDay = day !== '' && new Date(day).toJSON()?.startsWith(day)
   return isDay ? Date.parse(`${day}${time.replace(' ', 'T')}${zone}`) : Number.NaN
-}
-
-/** What went to the countries in the last 24 hours. Empty: no country is known. */
-export function codesTo(codes: readonly CountryCodes[], countries: readonly string[]): string {
-  if (countries.length === 0) return 'The digits do not decide which country the numbers are in.'
-  const found = codes.filter(({ country }) => countries.includes(country))
-  const sum = (what: 'sent' | 'verified') => found.reduce((total, each) => total + each[what], 0)
-  const place = countries.length === 1 ? countries[0] : 'these countries'
-  return `Codes by SMS to ${place} in the last 24 hours: ${sum('sent')} sent, ${sum('verified')} verified.`
-}
-
-/** @throws OperatorError */
-export function requestId(text: string): string {
-  const id = text.trim().toLowerCase()
-  if (isRequestId(id)) return id
-  throw new InvalidInput('The request id must be a UUID, as in the response and its X-Request-Id header.')
 }
 
 const maxBytes = 100_000

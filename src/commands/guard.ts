@@ -1,43 +1,15 @@
 import type { Command } from 'commander'
-import { counted } from '../domain/ground/format.ts'
 import { unknownCountry } from '../domain/guard/bucket.ts'
 import type { GuardTotals } from '../domain/guard/counts.ts'
 import type { GuardMode } from '../domain/guard/guard.ts'
 import type { PumpingStatus } from '../domain/guard/pumping.ts'
 import type { GuardStatus, PrefixStatus } from '../domain/guard/status.ts'
-import { dryRunOf } from '../domain/operator/dry-run.ts'
-import {
-  defaultDurations,
-  type PrefixAction,
-  readGuardStatus,
-  removeGuardPrefix,
-  setGuardPrefix,
-} from '../domain/operator/guard.ts'
-import type { PolicyPorts } from '../domain/policy/policy-store.ts'
-import {
-  type ConfirmOptions,
-  codesTo,
-  commandActor,
-  complain,
-  confirm,
-  confirmOption,
-  type DryRunOptions,
-  dryRunOption,
-  type Env,
-  isoTime,
-  nothingChanged,
-  print,
-  printTable,
-  withContext,
-} from './common.ts'
-
-const prefixMeaning = 'the first 1 to 15 digits of the numbers, with the country code, such as +3712000'
+import { guardGroup, readGuardStatus } from '../domain/operator/guard.ts'
+import { groupCommand } from './actions.ts'
+import { type Env, print, printTable, withContext } from './common.ts'
 
 export function guardCommands(program: Command, env: Env): void {
-  const guard = program
-    .command('guard')
-    .description('see what the SMS pumping guard does, and allow or block number ranges')
-  guard
+  groupCommand(program, guardGroup)
     .command('status')
     .description(
       'print pumped countries with their prefixes and apps, blocked and allowed prefixes, the fullest buckets, and the conversion of each country',
@@ -55,79 +27,14 @@ export function guardCommands(program: Command, env: Env): void {
         else printStatus(status)
       }),
     )
-  setCommand(guard, env, 'allow', 'send codes to these numbers without counting them in the guard')
-  setCommand(guard, env, 'block', 'deny codes to these numbers, also with GUARD=record')
-  guard
-    .command('remove')
-    .description('end the allow or block of a prefix, also one of the guard itself')
-    .argument('<prefix>', prefixMeaning)
-    .action((prefix: string) =>
-      withContext(env, async ({ acting }) => {
-        const removed = await removeGuardPrefix(acting(await commandActor(env)), prefix)
-        for (const entry of removed) {
-          print(`Ended the ${entry.action} of +${entry.prefix} by the ${entry.by}.`)
-        }
-      }),
-    )
-}
-
-function setCommand(guard: Command, env: Env, action: PrefixAction, description: string): void {
-  const command = guard.command(action)
-  if (action === 'block') command.addOption(confirmOption())
-  command
-    .description(description)
-    .argument('<prefix>', prefixMeaning)
-    .option(
-      '--for <duration>',
-      'how long, such as 30m, 12h or 7d; at most 366d. Numbers of a longer prefix with its own entry follow that entry',
-      defaultDurations[action],
-    )
-    .addOption(dryRunOption())
-    .action((prefix: string, options: SetOptions) =>
-      withContext(env, async ({ acting, guardReader, now }) => {
-        const { mode, countryOfPrefix, countriesWithin } = await settingsIn(env)
-        const ports = acting(await commandActor(env))
-        const set = (how: PolicyPorts) => setGuardPrefix(how, action, prefix, options.for)
-        const preview = await set(dryRunOf(ports))
-        const country = countryOfPrefix(preview.prefix)
-        const whole = countriesWithin(preview.prefix)
-        const place = `+${preview.prefix}${country === null ? '' : ` (${country})`}`
-        const what = action === 'allow' ? 'allowed' : 'blocked'
-        const covered = `+${preview.prefix} covers every number of ${counted(whole.length, 'country', 'countries')}: ${whole.join(', ')}.`
-        if (options.dryRun) {
-          print(`${place} would be ${what} until ${isoTime(preview.expiresAt)}.`)
-          if (whole.length > 0) print(covered)
-          print(
-            codesTo(
-              await guardReader.countries(now()),
-              whole.length > 0 || country === null ? whole : [country],
-            ),
-          )
-          print(nothingChanged)
-          return
-        }
-        if (action === 'block' && whole.length > 0) {
-          await confirm(`${covered} They would get no code.`, { ...options, cutsOffMany: true })
-        }
-        const entry = await set(ports)
-        print(`${place} is ${what} until ${isoTime(entry.expiresAt)}.`)
-        if (mode === 'off') {
-          complain('GUARD is off, so the entry has no effect. Set GUARD to record or deny.')
-        }
-      }),
-    )
-}
-
-interface SetOptions extends ConfirmOptions, DryRunOptions {
-  readonly for: string
 }
 
 async function settingsIn(env: Env) {
-  const [{ readGuardConfig }, { countriesWithin, countryOfPrefix }] = await Promise.all([
+  const [{ readGuardConfig }, { countryOfPrefix }] = await Promise.all([
     import('../config/guard.ts'),
     import('../adapters/phone/destination.ts'),
   ])
-  return { ...readGuardConfig(env), countriesWithin, countryOfPrefix }
+  return { ...readGuardConfig(env), countryOfPrefix }
 }
 
 const modeWords: Readonly<Record<GuardMode, string>> = {

@@ -23,6 +23,7 @@ import {
   wordOf,
 } from '../domain/log/log-search.ts'
 import { authoredRules } from '../domain/operator/destinations.ts'
+import { requestIdIn } from '../domain/operator/fields.ts'
 import type { RequestTrace } from '../domain/request/request-trace.ts'
 import {
   complain,
@@ -32,7 +33,6 @@ import {
   listOf,
   print,
   printTable,
-  requestId,
   several,
   wholeNumber,
   wholeSeconds,
@@ -201,7 +201,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
     const { template, lang, error: errorClass } = options
     const filter: DeliveryFilter = {
       ...(await logFilter(options, context, contacts)),
-      requestId: options.request === undefined ? undefined : requestId(options.request),
+      requestId: options.request === undefined ? undefined : requestIdIn(options.request),
       statuses: options.status && statusesIn(options.status),
       template,
       lang: lang === undefined ? undefined : (canonicalTag(lang) ?? lang),
@@ -262,7 +262,7 @@ async function printCalls(env: Env, options: CallOptions): Promise<void> {
 async function printTrace(env: Env, id: string, options: { json?: true }): Promise<void> {
   await withContext(env, async ({ eventLog, jobs: queue, policy, audit }, { database }) => {
     const { readDestinationConfig } = await import('../config/destinations.ts')
-    const query = { requestId: requestId(id), limit: 10_000 }
+    const query = { requestId: requestIdIn(id), limit: 10_000 }
     const [trace, deliveries, jobs, rules] = await Promise.all([
       eventLog.trace(query.requestId),
       eventLog.deliveries(query),

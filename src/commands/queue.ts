@@ -1,23 +1,11 @@
 import type { Command } from 'commander'
-import { counted } from '../domain/ground/format.ts'
 import type { ListedJob } from '../domain/notify/queue.ts'
-import { cancelJobs, listJobs, mostListedJobs, retryJobs } from '../domain/operator/queue.ts'
-import {
-  commandActor,
-  complain,
-  type Env,
-  isoTime,
-  print,
-  printTable,
-  requestId,
-  withContext,
-} from './common.ts'
+import { listJobs, mostListedJobs, queueGroup } from '../domain/operator/queue.ts'
+import { groupCommand } from './actions.ts'
+import { complain, type Env, isoTime, printTable, withContext } from './common.ts'
 
 export function queueCommands(program: Command, env: Env): void {
-  const queue = program
-    .command('queue')
-    .description('see, retry and cancel asynchronous notifications (POST /notify with async)')
-  queue
+  groupCommand(program, queueGroup)
     .command('list')
     .description('list jobs that are queued, in flight, or can be retried; oldest request first')
     .option('--app <appId>', 'only jobs of this app')
@@ -44,32 +32,6 @@ export function queueCommands(program: Command, env: Env): void {
         if (rows.length === mostListedJobs && !options.json) {
           complain(`The list has the first ${mostListedJobs} jobs. Use --app to see those of one app.`)
         }
-      }),
-    )
-  queue
-    .command('retry')
-    .description('send the failed jobs of a request again, for one hour')
-    .argument('<requestId>', 'the requestId of the 202 answer')
-    .option(
-      '--include-unknown',
-      'also jobs with an unknown result: their recipients may get the message twice',
-    )
-    .addHelpText('after', '\notpost keeps the message and the recipient of a failed job for 24 hours.')
-    .action((id: string, options: { includeUnknown?: true }) =>
-      withContext(env, async (context) => {
-        const ports = { ...context.acting(await commandActor(env)), jobs: context.jobs }
-        const includesUnknown = options.includeUnknown ?? false
-        print(`${counted(await retryJobs(ports, requestId(id), { includesUnknown }), 'job')} queued again.`)
-      }),
-    )
-  queue
-    .command('cancel')
-    .description('cancel the queued jobs of a request')
-    .argument('<requestId>', 'the requestId of the 202 answer')
-    .action((id: string) =>
-      withContext(env, async (context) => {
-        const ports = { ...context.acting(await commandActor(env)), jobs: context.jobs }
-        print(`${counted(await cancelJobs(ports, requestId(id)), 'job')} cancelled.`)
       }),
     )
 }

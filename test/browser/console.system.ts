@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { readConfig } from '../../src/config/config.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
-import { setGuardPrefix } from '../../src/domain/operator/guard.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
 import { setText } from '../../src/domain/operator/texts.ts'
 import { addAccount } from '../support/accounts.ts'
@@ -24,7 +23,7 @@ import {
   sections,
   wide,
 } from '../support/looks.ts'
-import { tester } from '../support/operator.ts'
+import { operate, tester } from '../support/operator.ts'
 import { livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startSmtp } from '../support/smtp.ts'
@@ -230,7 +229,7 @@ describe('an operator', () => {
       await goTo(page, 'Brands')
       await page.getByRole('link', { name: 'Acme' }).click()
       await button(page, 'Suspend').click()
-      await said(page, 'acme is now suspended.')
+      await said(page, 'Brand acme is suspended.')
       expect(await errorOfSend(server, 'acme', '12025550144')).toBe('brand_suspended')
       await goTo(page, 'Overview')
       await part(page, 'Codes').getByText('Show as a table').click()
@@ -333,10 +332,10 @@ describe('brands', () => {
 
     await suspend.focus()
     for (const key of ['Enter', 'Tab', 'Enter']) await page.keyboard.press(key)
-    await said(page, 'acme is now suspended.')
+    await said(page, 'Brand acme is suspended.')
     expect(await errorOfSend(server, 'acme', '12025550144')).toBe('brand_suspended')
     await button(page, 'Activate').click()
-    await said(page, 'acme is now active.')
+    await said(page, 'Brand acme is active.')
     expect(await errorOfSend(server, 'acme', '12025550145')).toBeUndefined()
   })
 })
@@ -839,7 +838,7 @@ trace(
     prepare: async (context) => {
       await setUp(context)
       const by = context.acting(tester)
-      await setGuardPrefix(by, 'block', '+3712000', '12h')
+      await operate({ app: { context } }, 'guard block', { prefix: '+3712000' })
       await putBrand(by, 'acme', { dltEnabled: true })
       const text = 'رمز {{businessName}} هو {{otp}}.'
       await setText(by, { brand: 'acme', key: 'LOGIN_OTP', channel: 'SMS', lang: 'ar', text })

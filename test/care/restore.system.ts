@@ -17,8 +17,8 @@ import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
 import { inviteOperator, removeOperator, setRole } from '../../src/domain/accounts/account-changes.ts'
 import { issueApp, revokeApp } from '../../src/domain/operator/apps.ts'
-import { putBrand, setBrandStatus } from '../../src/domain/operator/brands.ts'
-import { retryJobs } from '../../src/domain/operator/queue.ts'
+import { brandSetStatus, putBrand } from '../../src/domain/operator/brands.ts'
+import { queueRetry } from '../../src/domain/operator/queue.ts'
 import { createTestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { otpost, startServer } from '../support/server.ts'
@@ -138,7 +138,7 @@ test('asynchronous notifications that waited are not sent again, until an operat
   after.app.queue.tick()
   await after.app.queue.idle()
   expect(await states()).toEqual(['unknown', 'unknown', 'failed'])
-  await retryJobs({ ...acting(tester), jobs }, body.requestId, { includesUnknown: true })
+  await queueRetry.run({ ...acting(tester), jobs }, { requestId: body.requestId, unknown: true })
   after.app.queue.tick()
   await after.app.queue.idle()
   expect((await after.outbox()).map((message) => message.to).toSorted()).toEqual(to)
@@ -260,7 +260,7 @@ test('reports what had been withdrawn since, what else is restored, and that the
   await here.backUp(here.at('backup.db'))
   const later = await openContext(readConfig(here.env))
   await revokeApp(later.acting(tester), 'stolen')
-  await setBrandStatus(later.acting(tester), 'globex', 'suspended')
+  await brandSetStatus.run(later.acting(tester), { slug: 'globex', status: 'suspended' })
   await removeOperator({ ...later, actor: tester }, 'gone@example.com')
   await setRole({ ...later, actor: tester }, 'more@example.com', 'operator')
   await later.close()

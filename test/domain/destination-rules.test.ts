@@ -1,16 +1,16 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { getCountries, getCountryCallingCode } from 'libphonenumber-js/max'
 import examples from 'libphonenumber-js/mobile/examples'
-import { destinationOf } from '../../src/adapters/phone/destination.ts'
+import { countryOfPrefix, destinationOf } from '../../src/adapters/phone/destination.ts'
 import { isRegion } from '../../src/adapters/phone/e164.ts'
 import { mobileCountryOf } from '../../src/domain/delivery/destination.ts'
 import {
+  destinationRemove,
+  destinationSet,
   listedRules,
-  type RequestedDestination,
   type RouteSettings,
-  removeDestination,
-  setDestination,
 } from '../../src/domain/operator/destinations.ts'
+import type { Entered } from '../../src/domain/operator/fields.ts'
 import { createTestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 
@@ -25,24 +25,30 @@ const settings: Readonly<Record<string, RouteSettings>> = {
 }
 
 /** @param options such as `--providers twilio,kannel --brand acme --group` */
-function requested(rule: string, action: string, options = ''): RequestedDestination {
-  const value = (name: string) => new RegExp(`--${name} (\\S+)`).exec(options)?.[1] ?? null
+function requested(rule: string, action: string, options = ''): Entered {
+  const value = (name: string) => new RegExp(`--${name} (\\S+)`).exec(options)?.[1]
   return {
     rule,
     action,
     brand: value('brand'),
-    providers: value('providers')?.split(',') ?? [],
+    providers: value('providers'),
     sender: value('sender'),
     route: value('route'),
     isGroup: options.includes('--group'),
   }
 }
 
-function set(asked: RequestedDestination, mode = 'plain', smsCountries: readonly string[] = ['IN']) {
+async function set(asked: Entered, mode = 'plain', smsCountries: readonly string[] = ['IN']) {
   const { [mode]: routes } = settings
   if (!routes) throw new Error(mode)
-  return setDestination(ports, asked, { routes, smsCountries })
+  const routing = async () => ({ routes, smsCountries })
+  return destinationSet.perform(
+    { ...ports, routing, countryOfPrefix, countriesOfCodes: async () => [] },
+    asked,
+  )
 }
+
+const remove = (asked: Entered) => destinationRemove.perform(ports, asked)
 
 describe('destination set (design D40)', () => {
   test('stores, replaces and removes the whole rule, each with its audit entry', async () => {
@@ -56,12 +62,10 @@ describe('destination set (design D40)', () => {
     const { rules } = await policy.rows()
     expect(rules).toHaveLength(5)
     expect(rules).toEqual(expect.arrayContaining([gb, ...['GB', 'GG', 'JE', 'IM'].map(ofBrand)]))
-    await removeDestination(ports, { rule: 'GB', brand: 'acme', isGroup: true })
+    await remove({ rule: 'GB', brand: 'acme', isGroup: true })
     expect((await policy.rows()).rules).toEqual([gb])
-    await removeDestination(ports, { rule: 'GB', brand: null, isGroup: false })
-    await expect(removeDestination(ports, { rule: 'GB', brand: null, isGroup: false })).rejects.toThrow(
-      /no rule GB for all brands/,
-    )
+    await remove({ rule: 'GB', isGroup: false })
+    await expect(remove({ rule: 'GB', isGroup: false })).rejects.toThrow(/no rule GB for all brands/)
     const entries = (await audit.list({ limit: 5 })).map(({ action, target, details }) => [
       action,
       target,
@@ -122,9 +126,11 @@ describe('destination set (design D40)', () => {
   ])(
     '%s %s %s in mode %s with SMS_COUNTRIES=%j',
     async (rule, action, options, mode, countries, expected) => {
-      const { warnings } = await set(requested(rule, action, options), mode, countries)
-      expect(warnings).toEqual(expected.map((pattern) => expect.stringMatching(pattern)))
-      await removeDestination(ports, requested(rule, action, options))
+      const { warnings = [] } = await set(requested(rule, action, options), mode, countries)
+      expect(warnings.map(({ text }) => text)).toEqual(
+        expected.map((pattern) => expect.stringMatching(pattern)),
+      )
+      await remove(requested(rule, action, options))
     },
   )
 })

@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, spyOn, test } from 'bun:test'
 import type { Command } from 'commander'
-import { filled } from '../../src/adapters/console/form-access.ts'
-import { attributeOf } from '../../src/commands/actions.ts'
+import { actionsByPath, filled, patternOf } from '../../src/adapters/console/form-access.ts'
 import { createProgram } from '../../src/commands/program.ts'
 import { roles } from '../../src/domain/accounts/accounts.ts'
 import { InvalidInput } from '../../src/domain/ground/operator-error.ts'
 import type { Action } from '../../src/domain/operator/action.ts'
-import { type ActionPorts, actionOf, actions } from '../../src/domain/operator/actions.ts'
+import { type ActionPorts, actions } from '../../src/domain/operator/actions.ts'
 import { auditGroups, auditWords } from '../../src/domain/operator/audit-words.ts'
 import type { Entered, Written } from '../../src/domain/operator/fields.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import type { Visitor } from '../support/console.ts'
+import { operate, tester } from '../support/operator.ts'
+import { temporary, testProvider } from '../support/policy.ts'
 
 // Each declared action by its command and by its form: the same effect, the same audit entry, the same words for wrong input.
 
@@ -19,13 +20,85 @@ interface Row {
   readonly entered: Entered
   /** Names and fields of actions that come before it. */
   readonly before?: readonly (readonly [string, Entered])[]
+  /** What also comes before it. Resolves to fields that only it knows. */
+  readonly prepare?: () => Promise<Entered>
   /** Wrong values, and a part of the message. With the first, the command exits with status 2. */
   readonly wrong: readonly (readonly [Entered, string])[]
 }
 
 const budget: Entered = { scope: 'server', period: 'month', amount: '99.50', alertAt: '50,80', stops: false }
 
+/** A notification that the provider did not accept. Resolves to its request ID. */
+async function notification(state: 'queued' | 'failed') {
+  const message = { channel: 'SMS', brandId: 'acme', to: ['+12025550143'], message: 'Hello', async: true }
+  const { requestId } = (await app.post('/notify', message)).body
+  const { jobs, now } = app.app.context
+  await app.app.queue.idle()
+  await jobs.change(requestId, { actor: tester, now: now() }, () => ({
+    changes: [{ position: 1, change: { state, dueAt: now() + 5_000, updatedAt: now() } }],
+    action: 'queue.retried',
+  }))
+  return { requestId }
+}
+
+const noRequest = '00000000-0000-7000-8000-000000000000'
+const wrongRequest: Row['wrong'] = [
+  [{ requestId: '17' }, 'The request id must be a UUID'],
+  [{ requestId: noRequest }, `Request ${noRequest} has no asynchronous notification.`],
+]
+const rule: Entered = { rule: '+4479', action: 'allow', providers: ['outbox'], sender: 'ACME', brand: 'acme' }
+
 const rows: Readonly<Record<string, Row>> = {
+  'brand status': {
+    entered: { slug: 'acme', status: 'suspended' },
+    wrong: [
+      [{ status: 'gone' }, 'The status must be one of'],
+      [{ status: 'pending' }, 'is active and cannot become pending'],
+    ],
+  },
+  'queue retry': { prepare: () => notification('failed'), entered: {}, wrong: wrongRequest },
+  'queue cancel': { prepare: () => notification('queued'), entered: {}, wrong: wrongRequest },
+  'guard allow': {
+    before: [['guard block', { prefix: '+3712000' }]],
+    entered: { prefix: '+371 20', duration: '2h' },
+    wrong: [
+      [{ prefix: '0044' }, 'A prefix is'],
+      [{ duration: '0m' }, 'The duration must be'],
+    ],
+  },
+  'guard block': {
+    entered: { prefix: '+3712000' },
+    wrong: [
+      [{ prefix: '+44x' }, 'A prefix is'],
+      [{ duration: '367d' }, 'The duration must be'],
+    ],
+  },
+  'guard remove': {
+    before: [['guard block', { prefix: '+3712000' }]],
+    entered: { prefix: '+3712000' },
+    wrong: [
+      [{ prefix: '+' }, 'A prefix is'],
+      [{ prefix: '+371' }, '+371 is neither allowed nor blocked.'],
+    ],
+  },
+  'destination set': {
+    before: [['destination set', { rule: '+4479', action: 'block', brand: 'acme' }]],
+    entered: rule,
+    wrong: [
+      [{ rule: 'XX' }, 'XX is not an ISO 3166-1 country code'],
+      [{ providers: ['nobody'] }, 'nobody is not a provider of this server.'],
+      [{ sender: 'a name that is too long' }, 'The sender must be a number'],
+      [{ brand: 'ghost' }, 'Brand ghost does not exist.'],
+    ],
+  },
+  'destination remove': {
+    before: [['destination set', rule]],
+    entered: { rule: '+4479', brand: 'acme' },
+    wrong: [
+      [{ rule: '44' }, 'A rule is a country code'],
+      [{ rule: '+447' }, 'There is no rule +447 for brand acme.'],
+    ],
+  },
   'budget set': {
     entered: budget,
     wrong: [
@@ -60,7 +133,8 @@ const settings = { APP_CREDENTIALS: JSON.stringify({ shop: 'key-of-the-shop' }) 
 let app: TestApp
 
 async function open(): Promise<void> {
-  app = await createTestApp({ PUBLIC_URL: 'http://localhost:3000' })
+  const outbox = testProvider('outbox', () => temporary)
+  app = await createTestApp({ PUBLIC_URL: 'http://localhost:3000' }, { smsRoutes: { plain: [outbox] } })
   setSystemTime(app.clock.now)
 }
 
@@ -68,6 +142,14 @@ async function signedIn(role: (typeof roles)[number] = 'owner'): Promise<Visitor
   const visitor = await enterAs(app, await addAccount(app, `${role}@example.com`, role))
   setSystemTime(app.clock.now)
   return visitor
+}
+
+/** An owner, and those whose role is too low. */
+async function everyone({ role }: Action<ActionPorts>): Promise<readonly [Visitor, ...Visitor[]]> {
+  const owner = await signedIn()
+  const others: Visitor[] = []
+  for (const lower of roles.slice(0, roles.indexOf(role))) others.push(await signedIn(lower))
+  return [owner, ...others]
 }
 
 afterEach(() => void setSystemTime())
@@ -109,21 +191,25 @@ function byForm(visitor: Visitor, { form, fields, verb }: Action<ActionPorts>, e
       return [[name, formValue(written)]]
     },
   )
-  return visitor.post(filled(form?.path ?? '', entered), { action: verb, ...Object.fromEntries(values) })
+  const path = form?.path ?? ''
+  const isShared = (actionsByPath.get(patternOf(path))?.length ?? 0) > 1
+  return visitor.post(filled(path, entered), {
+    ...(isShared && { action: verb }),
+    ...Object.fromEntries(values),
+  })
 }
 
 function formValue(written: Written): string | readonly string[] {
   return typeof written === 'object' ? written : String(written ?? '')
 }
 
-async function before({ before: steps = [] }: Row): Promise<void> {
-  const { context } = app.app
-  const actor = { by: 'command', name: 'tester' } as const
-  const { isRegion: isCountry } = await import('../../src/adapters/phone/e164.ts')
-  for (const [name, entered] of steps) {
-    await actionOf(name)?.perform({ ...context, ...context.acting(actor), isCountry }, entered)
-  }
+/** Resolves to what is entered. */
+async function before({ before: steps = [], entered, prepare }: Row): Promise<Entered> {
+  for (const [name, fields] of steps) await operate(app, name, fields)
+  return { ...entered, ...(await prepare?.()) }
 }
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/
 
 /** What operators have set, and the latest audit entry. */
 async function state() {
@@ -131,65 +217,62 @@ async function state() {
   const [latest] = await audit.list({ limit: 1 })
   const { action, target, details } = latest ?? {}
   return {
-    entry: { action, target, details },
+    entry: { action, target: target?.replace(uuid, 'REQUEST'), details },
     rows: await policy.rows(),
     brands: await brands.list(),
     apps: await apps.list(),
-    jobs: await jobs.list({ appId: undefined, limit: 100 }),
+    jobs: (await jobs.list({ appId: undefined, limit: 100 })).map(({ requestId: _, ...job }) => job),
     accounts: (await sessions.accounts()).map(({ email, role }) => [email, role]),
   }
 }
 
 describe.each(actions.map((action) => [action.name, action] as const))('%s', (name, action) => {
-  afterEach(() => app.close())
-
   const row = rows[name]
   if (!row) return
+  let command: Awaited<ReturnType<typeof state>>
 
-  test('its command and its form have the same effect and the same audit entry', async () => {
-    await open()
-    await signedIn()
-    await before(row)
-    expect(await byCommand(action, row.entered)).toBeUndefined()
-    const command = await state()
-    await app.close()
+  afterEach(() => app.close())
 
+  test('by its command', async () => {
     await open()
-    const visitor = await signedIn()
-    await before(row)
-    const { status, html } = await byForm(visitor, action, row.entered)
-    expect([status, status < 400 ? '' : html]).toEqual([status === 200 ? 200 : 303, ''])
-    expect(await state()).toEqual(command)
+    await everyone(action)
+    const entered = await before(row)
+    const earlier = await state()
+    for (const [index, [wrong, message]] of row.wrong.entries()) {
+      const error = await byCommand(action, { ...entered, ...wrong })
+      expect(error?.message).toContain(message)
+      if (index === 0) expect(error).toBeInstanceOf(InvalidInput)
+    }
+    expect(await state()).toEqual(earlier)
+    expect(await byCommand(action, entered)).toBeUndefined()
+    command = await state()
     expect(Object.keys(action.audit)).toContain(command.entry.action ?? '')
   })
 
-  test('wrong input has the same words', async () => {
+  test('by its form: for its role, after a confirmation if it is sensitive, with the same words and the same effect', async () => {
     await open()
-    const visitor = await signedIn()
-    await before(row)
+    const [visitor, ...others] = await everyone(action)
+    const entered = await before(row)
     const earlier = await state()
-    for (const [index, [wrong, message]] of row.wrong.entries()) {
-      const error = await byCommand(action, { ...row.entered, ...wrong })
-      expect(error?.message).toContain(message)
-      // The command exits with status 2.
-      if (index === 0) expect(error).toBeInstanceOf(InvalidInput)
-      const { status, html } = await byForm(visitor, action, { ...row.entered, ...wrong })
+    for (const other of others) expect((await byForm(other, action, entered)).status).toBe(403)
+    for (const [wrong, message] of row.wrong) {
+      const { status, html } = await byForm(visitor, action, { ...entered, ...wrong })
       expect([status, html]).toEqual([409, expect.stringContaining(Bun.escapeHTML(message))])
     }
     expect(await state()).toEqual(earlier)
+    const { status, html } = await byForm(visitor, action, entered)
+    expect([status, status < 400 ? '' : html]).toEqual([status === 200 ? 200 : 303, ''])
+    expect(await state()).toEqual(command)
   })
 
-  test('its form requires the role, and a confirmation if it is sensitive', async () => {
+  test('its form requires a confirmation if it is sensitive', async () => {
     await open()
-    await before(row)
-    for (const role of roles.slice(0, roles.indexOf(action.role))) {
-      expect((await byForm(await signedIn(role), action, row.entered)).status).toBe(403)
-    }
     const visitor = await signedIn(action.role)
+    const entered = await before(row)
     app.advance(16 * 60)
     const earlier = await state()
-    const { status, html } = await byForm(visitor, action, row.entered)
-    if (action.isSensitive(row.entered)) {
+    const { status, html } = await byForm(visitor, action, entered)
+    if (action.isSensitive(entered)) {
       expect([status, html]).toEqual([403, expect.stringContaining('Confirm that it is you')])
       expect(await state()).toEqual(earlier)
     } else expect(status).not.toBe(403)
@@ -209,10 +292,7 @@ describe('the help of', () => {
         program,
       )
     const help = command?.helpInformation().replace(/\s+/g, ' ') ?? ''
-    for (const [field, { help: words }] of Object.entries(action.fields)) {
-      expect(help).toContain(words)
-      expect(attributeOf(field, action.fields[field] ?? expect.unreachable())).not.toBe('')
-    }
+    for (const { help: words } of Object.values(action.fields)) expect(help).toContain(words)
   })
 })
 

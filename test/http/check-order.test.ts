@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { setApp } from '../../src/domain/operator/apps.ts'
-import { removeGuardPrefix, setGuardPrefix } from '../../src/domain/operator/guard.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { appKeys, freshApp, manyApps } from '../support/apps.ts'
-import { tester } from '../support/operator.ts'
+import { operate as change, tester } from '../support/operator.ts'
 import { policyOf } from '../support/policy.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 
@@ -441,8 +440,7 @@ describe('destinations, guard and budgets', () => {
     expectSuccess(await api.post(path, { ...freshApp(), phone: latvia }), ['expiresIn'])
     await operate.rule('LV', 'block')
     await operate.budget('server', '3')
-    const ports = api.app.context.acting(tester)
-    await setGuardPrefix(ports, 'block', '371', '1h')
+    await change(api, 'guard block', { prefix: '371', duration: '1h' })
     const spent = freshApp()
     await api.post('/otp/verify', { ...spent, phone: latvia })
     const post = async (app: Fields, fields: Fields = {}) =>
@@ -463,7 +461,7 @@ describe('destinations, guard and budgets', () => {
     await operate.removeRule('LV')
     const caller = freshApp()
     expect(await post(caller)).toMatchObject({ answer: '429 rate_limited guard', retryAfter: 3570 })
-    await removeGuardPrefix(ports, '371')
+    await change(api, 'guard remove', { prefix: '371' })
     expect(await post(caller)).toMatchObject({
       answer: '429 rate_limited budget',
       retryAfter: 12 * 3600 - 30,

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { issueApp } from '../../src/domain/operator/apps.ts'
 import { putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
-import { setGuardPrefix } from '../../src/domain/operator/guard.ts'
 import { readVariable, setText } from '../../src/domain/operator/texts.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
 import type { Visitor } from '../support/console.ts'
 import { sqliteOnly, store } from '../support/database.ts'
-import { tester } from '../support/operator.ts'
+import { operate, tester } from '../support/operator.ts'
 import { policyOf } from '../support/policy.ts'
 
 // Opens every page of the console that a link leads to, while every stored text is hostile.
@@ -78,7 +77,7 @@ beforeAll(async () => {
   const variables = [readVariable('guest:text:30')]
   await setText(ports, { brand: 'acme', key: 'TABLE_READY', channel: 'SMS', text: 'Hi {{guest}}', variables })
   const { key } = await issueApp(ports, strangeAppId)
-  await setGuardPrefix(ports, 'block', '+3712000', '12h')
+  await operate(app, 'guard block', { prefix: '+3712000' })
   const policy = policyOf(app)
   await policy.rule('GB', 'monitor', { sender: 'Acme' })
   await policy.budget('brand:acme', '0.000001')

@@ -610,10 +610,10 @@ describe('a console session', () => {
     const other = await signedIn(app)
     await other.post('/admin/brands/acme/status', { status: 'suspended' })
     const theirs = other.cookies.get('otpost_flash') ?? ''
-    expect((await other.get('/admin/apps')).html).toContain('acme is now suspended.')
+    expect((await other.get('/admin/apps')).html).toContain('Brand acme is suspended.')
     expect(other.cookies.has('otpost_flash')).toBe(false)
     visitor.cookies.set('otpost_flash', theirs)
-    expect((await visitor.get('/admin/apps')).html).not.toContain('acme is now suspended.')
+    expect((await visitor.get('/admin/apps')).html).not.toContain('Brand acme is suspended.')
     other.cookies.set('otpost_flash', theirs.replace(/^../, 'AA'))
     expect((await other.get('/admin/apps')).html).not.toContain('suspended')
   })

@@ -1,16 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { countryOfPrefix } from '../../src/adapters/phone/destination.ts'
 import type { GuardMode } from '../../src/domain/guard/guard.ts'
-import {
-  defaultDurations,
-  type PrefixAction,
-  readGuardStatus,
-  removeGuardPrefix,
-  setGuardPrefix,
-} from '../../src/domain/operator/guard.ts'
+import { readGuardStatus } from '../../src/domain/operator/guard.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
-import { tester } from '../support/operator.ts'
+import { operate } from '../support/operator.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
 // The guard of a server as operators see and change it. What it decides is in test/domain/guard.
@@ -39,9 +33,13 @@ async function pump(prefix: string, codes: number) {
   return answers
 }
 
-function set(action: PrefixAction, prefix: string, duration = defaultDurations[action]) {
-  return setGuardPrefix(app.app.context.acting(tester), action, prefix, duration)
+/** Resolves to the operator's entries after it. */
+async function set(verb: 'allow' | 'block', prefix: string, duration?: string) {
+  await operate(app, `guard ${verb}`, { prefix, duration })
+  return (await app.app.context.policy.rows()).prefixes
 }
+
+const remove = (prefix: string) => operate(app, 'guard remove', { prefix })
 
 /** With the blocks by the guard: the server stores them after the answer to a later request. */
 async function statusIn(mode: GuardMode, blocks: number) {
@@ -110,20 +108,19 @@ describe('entries of operators (D41)', () => {
     await set('allow', '+4474')
     expectSuccess(await send('+447400123456'), ['expiresIn'])
     expectError(await send('+447500123456'), 429, 'rate_limited')
-    await removeGuardPrefix(app.app.context.acting(tester), '44')
+    await remove('44')
     expectSuccess(await send('+447500123456'), ['expiresIn'])
-    await removeGuardPrefix(app.app.context.acting(tester), '+44 74')
+    await remove('+44 74')
   })
 
   test('are in the audit log with the entry before', async () => {
-    const first = await set('block', '+1876', '1h')
-    const second = await set('allow', '1 876')
-    const until = ({ expiresAt }: { expiresAt: number }) => new Date(expiresAt).toISOString()
-    expect(second.expiresAt - second.createdAt).toBe(24 * 3_600_000)
-    const entry = `block until ${until(first)} → allow until ${until(second)}`
+    await set('block', '+1876', '1h')
+    await set('allow', '1 876')
+    const until = (hours: number) => new Date(app.clock.now + hours * 3_600_000).toISOString()
+    const entry = `block until ${until(1)} → allow until ${until(24)}`
     expect(await lastChange()).toEqual({ action: 'guard.set', target: '+1876', details: { entry } })
-    await removeGuardPrefix(app.app.context.acting(tester), '1876')
-    expect((await lastChange())?.details).toEqual({ entry: `allow until ${until(second)} → -` })
+    await remove('1876')
+    expect((await lastChange())?.details).toEqual({ entry: `allow until ${until(24)} → -` })
   })
 
   const invalid = [
@@ -140,7 +137,7 @@ describe('entries of operators (D41)', () => {
   })
 
   test('that do not exist cannot be removed', async () => {
-    const removal = removeGuardPrefix(app.app.context.acting(tester), '+999')
+    const removal = remove('+999')
     await expect(removal).rejects.toThrow('+999 is neither allowed nor blocked')
   })
 })
@@ -226,7 +223,7 @@ describe('the console', () => {
     expect((await visitor.post('/admin/guard', allow)).status).toBe(303)
     expectSuccess(await send('+37122552000'), ['expiresIn'])
     const after = await visitor.get('/admin/guard')
-    expect(after.html).toContain('+3712255 is allowed until 2026-')
+    expect(after.html).toContain('+3712255 (LV) is allowed until 2026-')
     expect(after.html).toMatch(/\/admin\/audit\?before=\d+">.{1,300}<small><bdi class="breaks">/)
     expect((await visitor.post('/admin/guard/remove', { prefix: '+3712255' })).status).toBe(303)
     expect(await lastChange()).toMatchObject({ action: 'guard.removed', target: '+3712255' })

@@ -3,7 +3,7 @@ import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import type { Outcome } from '../../src/domain/ground/providers.ts'
 import type { ListedJob } from '../../src/domain/notify/queue.ts'
-import { listJobs, retryJobs } from '../../src/domain/operator/queue.ts'
+import { listJobs, queueRetry } from '../../src/domain/operator/queue.ts'
 import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
@@ -457,11 +457,13 @@ describe('an operator', () => {
     expect(await listJobs(ports(), { appId: 'other' })).toEqual([])
     gateway.answer(() => accepted)
     app.advance(2 * 3600)
-    expect(await retryJobs(ports(), requestId, { includesUnknown: false })).toBe(1)
+    expect(await queueRetry.run(ports(), { requestId, unknown: false })).toBe(1)
     expect(await statesOf(answer)).toEqual(['queued', 'unknown'])
     expect((await jobsOf(answer)).map(({ state }) => state)).toEqual(['accepted', 'unknown'])
-    expect(retryJobs(ports(), requestId, { includesUnknown: false })).rejects.toThrow('--include-unknown')
-    expect(await retryJobs(ports(), requestId, { includesUnknown: true })).toBe(1)
+    expect(queueRetry.run(ports(), { requestId, unknown: false })).rejects.toThrow(
+      'results of some jobs are unknown',
+    )
+    expect(await queueRetry.run(ports(), { requestId, unknown: true })).toBe(1)
     expect((await jobsOf(answer)).map(({ state }) => state)).toEqual(['accepted', 'accepted'])
     expect(gateway.sent.map(({ to }) => to)).toEqual([number, other, number, other])
     const entries = await app.app.context.audit.list({ limit: 2 })
@@ -488,7 +490,7 @@ describe('an operator', () => {
     app.advance(11)
     await app.app.context.sweep(retention)
     expect(await stored()).toEqual([{ recipients: 0, contents: 0 }])
-    expect(retryJobs(ports(), answer.body.requestId, { includesUnknown: false })).rejects.toThrow(
+    expect(queueRetry.run(ports(), { requestId: answer.body.requestId, unknown: false })).rejects.toThrow(
       'is deleted',
     )
     expect(await listJobs(ports())).toEqual([])

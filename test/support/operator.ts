@@ -1,8 +1,14 @@
 import type { Database } from '../../src/adapters/sqlite/database.ts'
 import { createWrite, storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
+import { actionPorts } from '../../src/commands/actions.ts'
+import { readStoreConfig } from '../../src/config/store.ts'
+import type { Context } from '../../src/context.ts'
 import type { Actor } from '../../src/domain/ground/audit.ts'
+import type { Said } from '../../src/domain/operator/action.ts'
+import { actionOf } from '../../src/domain/operator/actions.ts'
 import type { OperatorStore } from '../../src/domain/operator/changes.ts'
+import type { Entered } from '../../src/domain/operator/fields.ts'
 import type { Brand } from '../../src/domain/texts/brand.ts'
 
 /** Who changes things in tests. */
@@ -13,6 +19,17 @@ export const nobody = { channel: 'SMS', identity: '10000000000' } as const
 
 /** For a sweep that is to leave what has only grown old. */
 export const keepAll = { eventLog: 0, audit: 0, requests: 0 } as const
+
+/** Does a declared action in a running service, as its command would. */
+export async function operate(
+  { app }: { readonly app: { readonly context: Context } },
+  name: string,
+  entered: Entered,
+): Promise<Said> {
+  const action = actionOf(name)
+  if (!action) throw new Error(`there is no action ${name}`)
+  return action.perform(await actionPorts(app.context, readStoreConfig({}), {}, tester), entered)
+}
 
 /** The stores of a database that no service is wired to. */
 export function sqliteStores(database: Database, now = Date.now) {

@@ -3,7 +3,7 @@ import type { MessageReport } from '../../src/domain/delivery/delivery-reports.t
 import { type Channel, mask, type Recipient } from '../../src/domain/ground/contact.ts'
 import { createEventLog } from '../../src/domain/log/event-log-writer.ts'
 import { issueApp, rotateApp } from '../../src/domain/operator/apps.ts'
-import { putBrand, registerTemplate, setBrandStatus } from '../../src/domain/operator/brands.ts'
+import { brandSetStatus, putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
 import { approveRequest, rejectRequest } from '../../src/domain/operator/requests.ts'
 import {
   type Attempt,
@@ -54,7 +54,7 @@ export async function setUp(context: Context): Promise<void> {
   await registerTemplate(ports, 'acme', 'LOGIN_OTP', { id: '1107160000000000042', senderId: 'ACMEIN' })
   await putBrand(ports, 'initech', { displayName: 'Initech', notifyTemplates: ['ORDER_PLACED'] })
   await putBrand(ports, 'umbrella', { displayName: 'Umbrella' })
-  await setBrandStatus(ports, 'umbrella', 'suspended')
+  await brandSetStatus.run(ports, { slug: 'umbrella', status: 'suspended' })
   await issueApp(ports, 'shop')
   await rotateApp(ports, 'shop')
   await issueApp(ports, 'till')

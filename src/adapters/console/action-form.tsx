@@ -1,21 +1,22 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Action, Form as ActionPath } from '../../domain/operator/action.ts'
+import type { Action } from '../../domain/operator/action.ts'
 import type { Field as ActionField, Entered, Written } from '../../domain/operator/fields.ts'
 import { Button, Choice, Field, FieldGroup, Select } from '../pages/components.tsx'
-import { Form, FormContext } from './components.tsx'
-import { filled } from './form-access.ts'
+import { Form, FormContext, type FormProps } from './components.tsx'
+import { actionsByPath, filled, patternOf } from './form-access.ts'
 
-type Formed = Pick<Action<never>, 'name' | 'fields' | 'form'>
+type Formed = Pick<Action<never>, 'name' | 'verb' | 'does' | 'fields' | 'form'>
 
-function pathOf({ name, form }: Formed): ActionPath['path'] {
+function pathOf({ name, form }: Formed): string {
   if (!form) throw new Error(`${name} has no form.`)
   return form.path
 }
 
-interface ActionFormProps {
-  readonly of: Formed
+interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class'> {
+  /** Several have the same path and fields. The operator chooses one. */
+  readonly of: Formed | readonly [Formed, ...Formed[]]
   /** What the controls have at first, by field. */
   readonly start?: Entered | undefined
   /** The values that a field can have, with their words. A field without any is left out. */
@@ -28,28 +29,40 @@ interface ActionFormProps {
 
 /** The controls of an action. After a rejection they have what was entered. */
 export function ActionForm({
-  of: action,
+  of,
   start = {},
   options = {},
   labels = {},
   hidden = {},
   submit,
+  ...look
 }: ActionFormProps) {
   const { rejected } = useContext(FormContext)
-  const values = rejected?.action === action.name ? rejected.values : start
+  const all = [of].flat()
+  const again = all.find(({ name }) => name === rejected?.action)
+  const [action = again] = all
+  if (!action) return null
+  const values = (again && rejected?.values) ?? start
+  const shown = Object.entries(action.fields).filter(([name]) => !(name in hidden))
   return (
-    <Form action={filled(pathOf(action), hidden)} hidden={hidden} submit={submit}>
-      {Object.entries(action.fields)
-        .filter(([name]) => !(name in hidden))
-        .map(([name, field]) => (
-          <Control
-            key={name}
-            name={name}
-            field={{ ...field, label: labels[name] ?? field.label }}
-            options={options[name] ?? field.choices}
-            written={values[name] ?? field.byDefault}
-          />
-        ))}
+    <Form action={filled(pathOf(action), hidden)} hidden={hidden} submit={submit} {...look}>
+      {all.length > 1 && (
+        <Select
+          label="Action"
+          name="action"
+          value={(again ?? action).verb}
+          options={Object.fromEntries(all.map(({ verb, does }) => [verb, `${verb}: ${does}`]))}
+        />
+      )}
+      {shown.map(([name, field]) => (
+        <Control
+          key={name}
+          name={name}
+          field={{ ...field, label: labels[name] ?? field.label }}
+          options={options[name] ?? field.choices}
+          written={values[name] ?? field.byDefault}
+        />
+      ))}
     </Form>
   )
 }
@@ -84,7 +97,10 @@ function Control({ name, field, options, written }: ControlProps) {
     )
   }
   const value = values.join(',')
-  if (options) return <Select {...shared} value={value} options={options} />
+  if (options) {
+    const none = isRequired || field.byDefault !== undefined ? {} : { '': field.none ?? 'none' }
+    return <Select {...shared} value={value} options={{ ...none, ...options }} />
+  }
   return <Field {...shared} required={isRequired} isCode={!isProse} value={value} placeholder={placeholder} />
 }
 
@@ -111,7 +127,9 @@ export function ActionButton({
   kind = 'plain',
   children,
 }: ActionButtonProps) {
-  const fields = Object.entries(entered).flatMap(([name, written]) =>
+  const isShared = (actionsByPath.get(patternOf(pathOf(action)))?.length ?? 0) > 1
+  const all = isShared ? { action: action.verb, ...entered } : entered
+  const fields = Object.entries(all).flatMap(([name, written]) =>
     [written ?? []].flat().map((each): [string, string] => [name, String(each)]),
   )
   return (

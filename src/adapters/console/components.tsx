@@ -345,7 +345,7 @@ export const FormContext = createContext<{ csrfToken: string; role: Role; reject
   role: 'viewer',
 })
 
-interface FormProps {
+export interface FormProps {
   readonly action: string
   /** The id of the element that the page after it scrolls to and focuses. */
   readonly anchor?: string

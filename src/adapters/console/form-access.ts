@@ -18,10 +18,6 @@ const viewer: FormAccess = { role: 'viewer', isSensitive: never }
 const ownSignIn: FormAccess = { role: 'viewer', isSensitive: always }
 const operator: FormAccess = { role: 'operator', isSensitive: never }
 const sensitive: FormAccess = { role: 'operator', isSensitive: always }
-const unlessBlock: FormAccess = {
-  role: 'operator',
-  isSensitive: (form) => form.get('action') !== 'block',
-}
 const ifOfCode: FormAccess = {
   role: 'operator',
   isSensitive: (form) => isOtpKey(field(form, 'templateKey')),
@@ -45,18 +41,13 @@ export const codeForms = {
   '/admin/operators/remove': owner,
   '/admin/brands': operator,
   '/admin/brands/:slug': operator,
-  '/admin/brands/:slug/status': operator,
   '/admin/brands/:slug/templates/:key': operator,
   '/admin/brands/:slug/texts': ifOfCode,
   '/admin/brands/:slug/texts/open': viewer,
   '/admin/brands/:slug/texts/preview': viewer,
   '/admin/brands/:slug/texts/mail': viewer,
-  '/admin/destinations': unlessBlock,
   '/admin/destinations/edit': operator,
   '/admin/destinations/check': viewer,
-  '/admin/destinations/remove': sensitive,
-  '/admin/guard': unlessBlock,
-  '/admin/guard/remove': sensitive,
   '/admin/test': sensitive,
   '/admin/apps/scope': sensitive,
   '/admin/apps/issue': sensitive,
@@ -67,8 +58,6 @@ export const codeForms = {
   '/admin/apps/webhook/off': sensitive,
   '/admin/apps/webhook/test': operator,
   '/admin/apps/webhook/resend': operator,
-  '/admin/queue/retry': operator,
-  '/admin/queue/cancel': operator,
   '/admin/requests/:id/approve': sensitive,
   '/admin/requests/:id/reject': operator,
   '/admin/requests/:id/mail': operator,
@@ -92,8 +81,8 @@ export function patternOf(path: string): string {
 }
 
 /** With fields in the place of `{name}`. */
-export function filled(path: string, entered: Entered): string {
-  const written = (_: string, name: string) => encodeURIComponent(String(entered[name] ?? ''))
+export function filled(path: string, fields: Readonly<Record<string, unknown>>): string {
+  const written = (_: string, name: string) => encodeURIComponent(String(fields[name] ?? ''))
   return `/admin/${path.replace(/\{(\w+)\}/g, written)}`
 }
 

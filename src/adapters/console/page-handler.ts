@@ -272,6 +272,13 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(pageContext, 404, title, text)
   }
 
+  function actionPorts(by: PageRequest['by']) {
+    const guardMode = async () => settings.guard
+    const countriesOfCodes = () => ports.eventLog.countries(now())
+    const routing = async () => settings
+    return { ...settings, ...settings.numbers, ...by, ...ports, guardMode, countriesOfCodes, routing }
+  }
+
   /** After a rejection, the page of the form is shown again, with what was entered. */
   async function act(
     sharing: FormActions,
@@ -284,18 +291,21 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     if (!action) throw new OperatorError('Choose an action.')
     const entered = enteredIn(action, form, params)
     const { path = '', page: own = path.split('/')[0] ?? '' } = action.form ?? {}
-    const location = filled(own, entered)
     try {
-      const said = await action.perform({ ...settings, ...settings.numbers, ...ports, ...by }, entered)
+      const said = await action.perform(actionPorts(by), entered)
       const after = shown[action.name]
       if (after) return await after(said, entered, pageRequest, pageContext)
-      return done(visit, location, [said.text, ...(said.warnings ?? [])].join(' '))
+      return done(
+        visit,
+        filled(own, action.read(entered)),
+        [said, ...(said.warnings ?? [])].map(({ text }) => text.replaceAll('\n', ' ')).join(' '),
+      )
     } catch (error) {
       const again = pages.get(patternOf(own).replace(/\?.*/, ''))
       if (!(error instanceof OperatorError) || !again) throw error
       const rejected = { action: action.name, values: entered, problem: error.message }
       const answer = await again(
-        { ...pageRequest, url: new URL(location, url) },
+        { ...pageRequest, url: new URL(filled(own, entered), url) },
         { ...pageContext, rejected },
       )
       return answer.ok ? new Response(answer.body, { status: 409, headers: answer.headers }) : answer

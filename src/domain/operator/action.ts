@@ -1,4 +1,5 @@
 import type { Role } from '../accounts/accounts.ts'
+import type { Advice } from '../ground/advice.ts'
 import { dryRunOf, type StoredPorts } from './dry-run.ts'
 import type { Entered, Fields, InputOf } from './fields.ts'
 
@@ -22,7 +23,12 @@ export interface Said {
   readonly secret?: string
   /** What scripts read in place of the text. */
   readonly row?: object
-  readonly warnings?: readonly string[]
+  readonly warnings?: readonly Warning[]
+}
+
+export interface Warning {
+  readonly text: string
+  readonly advice?: Advice
 }
 
 export interface Question {
@@ -79,8 +85,8 @@ export interface Action<Ports> {
   readonly canAsk: boolean
   readonly hasDryRun: boolean
   readonly isSensitive: (entered: Entered) => boolean
-  /** @throws InvalidInput if a field is wrong */
-  readonly check: (entered: Entered) => void
+  /** What each field means. @throws InvalidInput */
+  readonly read: (entered: Entered) => Readonly<Record<string, unknown>>
   /** Reads the fields, and makes the change. @throws OperatorError */
   readonly perform: (ports: Ports & StoredPorts, entered: Entered, how?: Performing) => Promise<Said>
 }
@@ -111,12 +117,13 @@ export function action<Ports, All extends Fields, Result>(
     hasDryRun: foretells !== undefined,
     isSensitive: (entered) =>
       typeof isSensitive === 'boolean' ? isSensitive : isSensitive(inputOf(entered)),
-    check: (entered) => void inputOf(entered),
+    read: inputOf,
     perform: async (ports, entered, { confirm, isDryRun = false } = {}) => {
       const input = inputOf(entered)
       if (isDryRun && foretells) {
-        const lines = await foretells(ports, await run(dryRunOf(ports), input), input)
-        return { text: lines.join('\n') }
+        const result = await run(dryRunOf(ports), input)
+        const lines = await foretells(ports, result, input)
+        return { ...worded(said(result, input)), text: lines.join('\n') }
       }
       if (confirm && asks) {
         // A change that would be rejected needs no confirmation.
@@ -124,8 +131,11 @@ export function action<Ports, All extends Fields, Result>(
         const question = await asks(ports, input)
         if (question) await confirm(question)
       }
-      const words = said(await run(ports, input), input)
-      return typeof words === 'string' ? { text: words } : words
+      return worded(said(await run(ports, input), input))
     },
   }
+}
+
+function worded(said: string | Said): Said {
+  return typeof said === 'string' ? { text: said } : said
 }

@@ -15,7 +15,9 @@ import {
   type TemplateRegistration,
 } from '../texts/brand.ts'
 import { noTexts } from '../texts/brand-texts.ts'
+import { action, type Group } from './action.ts'
 import { type ChangePorts, change, type Decision, differences, refuse } from './changes.ts'
+import { field, oneOf } from './fields.ts'
 
 /** Undefined fields stay unchanged; in a new brand they get their defaults. */
 export type BrandChange = { readonly [Field in keyof Omit<Brand, 'slug'>]?: Brand[Field] | undefined }
@@ -158,16 +160,33 @@ export async function registerTemplate(
   })
 }
 
-export async function setBrandStatus(ports: ChangePorts, slug: string, status: BrandStatus): Promise<Brand> {
-  return changeBrand(ports, slug, (current) => {
-    refuseTransition(current, status)
-    const details = { status: `${current.status} → ${status}` }
-    return {
-      brand: { ...current, status },
-      entry: { action: 'brand.status', target: current.slug, details },
-    }
-  })
+export const brandGroup: Group = {
+  name: 'brand',
+  does: 'create, change and list brands',
+  entries: 'brands',
 }
+
+export const brandSetStatus = action(brandGroup, 'status', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'change the status of a brand: pending → active, active → suspended, suspended → active',
+  fields: {
+    slug: field(nameKey, { label: 'Brand', help: 'the brandId' }),
+    status: field(oneOf('status', brandStatuses), { label: 'Status', help: 'the new status' }),
+  },
+  audit: { 'brand.status': 'Brand status changed' },
+  form: { path: 'brands/{slug}/status', page: 'brands/{slug}' },
+  run: (ports: ChangePorts, { slug, status }) =>
+    changeBrand(ports, slug, (current) => {
+      refuseTransition(current, status)
+      const details = { status: `${current.status} → ${status}` }
+      return {
+        brand: { ...current, status },
+        entry: { action: 'brand.status', target: current.slug, details },
+      }
+    }),
+  said: ({ slug, status }) => `Brand ${slug} is ${status}.`,
+})
 
 export function brandStatus(value: string): BrandStatus {
   const status = brandStatuses.find((known) => known === value)

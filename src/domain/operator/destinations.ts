@@ -8,19 +8,22 @@ import {
   type DestinationOf,
   type DestinationRule,
   DestinationRules,
-  destinationActions,
   type ListedRule,
   mobileCountryOf,
   parseRule,
 } from '../delivery/destination.ts'
 import type { SmsMode } from '../delivery/way.ts'
+import { advice, see } from '../ground/advice.ts'
 import type { AuditReader, AuditRecord } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import type { Brands } from '../texts/brand.ts'
+import { action, type Group, type Warning } from './action.ts'
 import { existingBrand } from './brands.ts'
-import { differences } from './changes.ts'
+import { differences, refuse } from './changes.ts'
+import { field, flag, list, oneOf, optional, text, texts } from './fields.ts'
+import { codesTo, type GuardPorts } from './guard.ts'
 
 export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
 
@@ -46,63 +49,156 @@ export interface RulePorts extends PolicyPorts {
   readonly isCountry: (code: string) => boolean
 }
 
-/** As given by the operator. */
-export interface RequestedRule {
-  readonly rule: string
-  readonly brand: string | null
-  /** Whether the rule also applies to the territories in the country's numbering plan. */
-  readonly isGroup: boolean
+export interface DestinationPorts
+  extends RulePorts,
+    Pick<GuardPorts, 'countryOfPrefix' | 'countriesOfCodes'> {
+  readonly routing: () => Promise<{
+    readonly routes: RouteSettings
+    readonly smsCountries: readonly string[]
+  }>
 }
 
-export interface RequestedDestination extends RequestedRule {
-  readonly action: string
-  readonly providers: readonly string[]
-  readonly sender: string | null
-  readonly route: string | null
+export const destinationGroup: Group = {
+  name: 'destination',
+  does: 'decide which countries and number ranges SMS may go to, and how',
+  entries: 'destination rules',
 }
 
-/**
- * `destination set`: replaces the whole rule (design D40).
- * @returns the stored rules, and what the operator may not expect
- * @throws OperatorError
- */
-export async function setDestination(
-  ports: RulePorts,
-  requested: RequestedDestination,
-  { routes, smsCountries }: { readonly routes: RouteSettings; readonly smsCountries: readonly string[] },
-): Promise<{ readonly rules: readonly DestinationRule[]; readonly warnings: readonly string[] }> {
-  const target = await targetOf(ports, requested)
-  const about = {
-    brandSlug: target.brandSlug,
-    action: oneOf('action', destinationActions, requested.action),
-    providers: [...new Set(requested.providers)],
-    sender: requested.sender?.trim() || null,
-    route: requested.route === null ? null : oneOf('route', smsRouteNames, requested.route),
-  }
-  const problems = ruleProblems(about, routes)
-  if (problems.length > 0) throw new OperatorError(problems.join('\n'))
-  const rules = target.keys.map((rule): DestinationRule => ({ rule, ...about }))
-  const { warnings } = await ports.policy.change(by(ports), ({ rules: stored }) => ({
-    saveRules: rules,
-    entry: entryOf('destination.set', target, rulesOf(target, stored), rules),
-    warnings: ruleWarnings(rules, routes, [...countryRules(smsCountries), ...stored, ...rules]),
-  }))
-  return { rules, warnings }
-}
+const ruleField = field(text, {
+  label: 'Rule',
+  help: 'a country such as GB, a prefix such as +4479, or * for all other numbers',
+  hint: 'A country such as `GB`, a prefix such as `+4479`, or `*` for all other numbers.',
+})
 
-/** `destination remove`. @throws OperatorError if the rule does not exist */
-export async function removeDestination(
-  ports: RulePorts,
-  requested: RequestedRule,
-): Promise<readonly DestinationRule[]> {
-  const target = await targetOf(ports, requested)
-  const { removeRules } = await ports.policy.change(by(ports), ({ rules: stored }) => {
-    const removeRules = rulesOf(target, stored)
-    if (removeRules.length === 0) throw new OperatorError(missingRule(target))
-    return { removeRules, entry: entryOf('destination.removed', target, removeRules, []) }
-  })
-  return removeRules
-}
+/** Design D40. Replaces the whole rule. */
+export const destinationSet = action(destinationGroup, 'set', {
+  role: 'operator',
+  isSensitive: ({ action }) => action !== 'block',
+  does: 'create or replace the rule of a country or number range',
+  note: 'The command replaces the whole rule: options that you leave out are removed from it. It reads SMS_PLAIN,\nSMS_TEMPLATE, OTP_SMS_MODE and SMS_COUNTRIES, so run it with the settings of the server.',
+  fields: {
+    rule: ruleField,
+    action: field(
+      oneOf('action', {
+        allow: 'allow: send',
+        monitor: 'monitor: send, and record what block would reject',
+        block: 'block: reject',
+      } satisfies Record<DestinationAction, string>),
+      {
+        label: 'Action',
+        help: 'what otpost does with SMS to these numbers: send them, reject them with 400 validation_error, or send them and record what block would reject (monitor)',
+        hint: '',
+      },
+    ),
+    brand: optional(text, {
+      label: 'Brand',
+      as: '--brand <slug>',
+      help: 'only for SMS of this brand',
+      hint: '',
+      none: 'All brands',
+    }),
+    providers: list(texts, {
+      label: 'Only these providers',
+      as: '--providers <names>',
+      help: 'only these providers of SMS_PLAIN and SMS_TEMPLATE, tried in this order',
+    }),
+    sender: optional(text, {
+      label: 'Sender',
+      as: '--sender <sender>',
+      help: 'the sender: a number with +, a short code or a sender id',
+      hint: 'A number with `+`, a short code or a name of up to 11 characters. Empty: the provider’s default.',
+      isProse: true,
+    }),
+    route: optional(
+      oneOf('route', {
+        plain: 'plain: the direct route',
+        template: 'template: the registered-template (DLT) route',
+      } satisfies Record<SmsRoute, string>),
+      {
+        label: 'Route',
+        as: '--route <route>',
+        help: 'the route of codes and templates: plain (direct) or template (registered, DLT)',
+        hint: '',
+        none: 'default',
+      },
+    ),
+    isGroup: flag({
+      label: 'With its territories',
+      as: '--group',
+      help: 'also for the territories in its numbering plan: GB with GG, JE and IM',
+      hint: 'For GB: also Guernsey, Jersey and the Isle of Man.',
+    }),
+  },
+  audit: { 'destination.set': 'Destination rule set' },
+  form: { path: 'destinations' },
+  run: async (ports: DestinationPorts, { rule, brand, isGroup, ...asked }) => {
+    const { routes, smsCountries } = await ports.routing()
+    const target = await targetOf(ports, { rule, brand, isGroup })
+    const { action, providers, sender, route = null } = asked
+    const about = {
+      brandSlug: target.brandSlug,
+      action,
+      providers: [...new Set(providers)],
+      sender: sender?.trim() || null,
+      route,
+    }
+    refuse(ruleProblems(about, routes))
+    const rules = target.keys.map((rule): DestinationRule => ({ rule, ...about }))
+    return ports.policy.change(by(ports), ({ rules: stored }) => {
+      const replaced = rulesOf(target, stored)
+      return {
+        rules,
+        replaced,
+        saveRules: rules,
+        entry: entryOf('destination.set', target, replaced, rules),
+        warnings: ruleWarnings(rules, routes, [...countryRules(smsCountries), ...stored, ...rules]),
+      }
+    })
+  },
+  said: ({ rules, warnings }) => ({
+    text: rules.map((each) => `${ruleName(each)}: ${ruleWords(each)}.`).join('\n'),
+    warnings,
+  }),
+  foretells: async ({ countriesOfCodes, countryOfPrefix }, { rules, replaced }) => {
+    const codes = await countriesOfCodes()
+    const countryOf = (rule: string) => (rule.startsWith('+') ? countryOfPrefix(rule.slice(1)) : rule)
+    const countries = rules.flatMap(({ rule }) =>
+      rule === '*' ? codes.map(({ country }) => country) : (countryOf(rule) ?? []),
+    )
+    return [
+      ...rules.map((each) => `${ruleName(each)}: ${ruleWords(each)}.`),
+      ...replaced.map((each) => `It would replace ${ruleName(each)}: ${ruleWords(each)}.`),
+      codesTo(codes, countries),
+    ]
+  },
+})
+
+export const destinationRemove = action(destinationGroup, 'remove', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'remove the rule of a country or number range',
+  fields: {
+    rule: ruleField,
+    brand: optional(text, { label: 'Brand', as: '--brand <slug>', help: 'the rule of this brand' }),
+    isGroup: flag({
+      label: 'With its territories',
+      as: '--group',
+      help: 'also the rules of the territories in its numbering plan',
+    }),
+  },
+  audit: { 'destination.removed': 'Destination rule removed' },
+  form: { path: 'destinations/remove' },
+  run: async (ports: RulePorts, asked) => {
+    const target = await targetOf(ports, asked)
+    const { removeRules } = await ports.policy.change(by(ports), ({ rules: stored }) => {
+      const removeRules = rulesOf(target, stored)
+      if (removeRules.length === 0) throw missingRule(target)
+      return { removeRules, entry: entryOf('destination.removed', target, removeRules, []) }
+    })
+    return removeRules
+  },
+  said: (removed) => removed.map((each) => `Removed the rule ${ruleName(each)}.`).join('\n'),
+})
 
 interface RuleTarget {
   /** As `DestinationRule.rule`. */
@@ -112,7 +208,11 @@ interface RuleTarget {
 
 async function targetOf(
   { brands, isCountry }: Pick<RulePorts, 'brands' | 'isCountry'>,
-  { rule, brand, isGroup }: RequestedRule,
+  {
+    rule,
+    brand,
+    isGroup,
+  }: { readonly rule: string; readonly brand?: string | undefined; readonly isGroup: boolean },
 ): Promise<RuleTarget> {
   const parsed = parseRule(rule, isCountry)
   if ('problem' in parsed) throw new InvalidInput(parsed.problem)
@@ -120,7 +220,7 @@ async function targetOf(
   if (isGroup && keys.length === 1) {
     throw new InvalidInput('Only GB has a group: GB, GG, JE and IM.')
   }
-  return { keys, brandSlug: brand === null ? null : await existingBrand(brands, brand) }
+  return { keys, brandSlug: brand === undefined ? null : await existingBrand(brands, brand) }
 }
 
 function by({ actor, now }: PolicyPorts) {
@@ -163,14 +263,6 @@ export function ruleWords({ action, providers, sender, route }: DestinationRule)
   ]
     .filter(Boolean)
     .join(', ')
-}
-
-export function oneOf<Choice extends string>(name: string, choices: readonly Choice[], text: string): Choice {
-  const choice = choices.find((known) => known === text)
-  if (choice === undefined) {
-    throw new InvalidInput(`The ${name} must be one of ${choices.join(', ')}.`)
-  }
-  return choice
 }
 
 type RuleOptions = Pick<DestinationRule, 'providers' | 'sender' | 'route'>
@@ -225,39 +317,43 @@ function ruleWarnings(
   rules: readonly DestinationRule[],
   routes: RouteSettings,
   all: readonly DestinationRule[],
-): string[] {
+): Warning[] {
   const [first] = rules
   if (!first) return []
   const { action, providers, route } = first
-  const warnings: string[] = []
+  const warnings: Warning[] = []
   for (const { rule } of rules) {
     const country = mobileCountryOf(rule)
     if (country !== undefined) {
-      warnings.push(
-        `Mobile numbers of ${rule} have the country ${country}, so this rule does not apply to them. Set a rule for ${country} or for a prefix.`,
-      )
+      warnings.push({
+        text: `Mobile numbers of ${rule} have the country ${country}, so this rule does not apply to them. Set a rule for ${country} or for a prefix.`,
+      })
     }
   }
   for (const each of smsRouteNames) {
     const isUsed = each === 'plain' || routes.smsMode !== 'plain'
     if (action !== 'block' && route === null && isUsed && leavesNone(providers, routes[each])) {
-      warnings.push(
-        `None of ${providers.join(', ')} is in ${settingNames[each]}, so SMS of that route to ${first.rule} fail.`,
-      )
+      warnings.push({
+        text: `None of ${providers.join(', ')} is in ${settingNames[each]}, so SMS of that route to ${first.rule} fail.`,
+      })
     }
   }
   const isOpen = all.findLast(({ rule, brandSlug }) => rule === '*' && brandSlug === null)?.action
   if (action === 'allow' && first.rule !== '*' && (isOpen ?? 'allow') === 'allow') {
-    warnings.push(
-      "Countries without a rule are allowed too. To block them, run `otpost destination set '*' block`.",
-    )
+    warnings.push({
+      text: 'Countries without a rule are allowed too.',
+      advice: advice`To block them, run ${see('destination set', { rule: '*', action: 'block' })}.`,
+    })
   }
   return warnings
 }
 
-function missingRule({ keys, brandSlug }: RuleTarget): string {
+function missingRule({ keys, brandSlug }: RuleTarget): OperatorError {
   const forBrand = brandSlug === null ? 'for all brands' : `for brand ${brandSlug}`
-  return `There is no rule ${keys.join(', ')} ${forBrand}. \`otpost destination list\` lists the rules. Rules of SMS_COUNTRIES change in that setting.`
+  return new OperatorError(
+    `There is no rule ${keys.join(', ')} ${forBrand}. Rules of SMS_COUNTRIES change in that setting.`,
+    advice`${see('destination list')} lists the rules.`,
+  )
 }
 
 /** The rules in force: those of SMS_COUNTRIES that no stored rule replaces, then the stored ones. */

@@ -1,5 +1,6 @@
 import { InvalidInput } from '../ground/operator-error.ts'
 import { dayMs, parseDuration } from '../ground/time.ts'
+import { isRequestId } from '../request/request-context.ts'
 
 // The fields of actions: how an operator writes each, and what it means.
 
@@ -20,6 +21,8 @@ interface FieldWords {
   readonly as?: string
   /** If nothing is written. */
   readonly byDefault?: string
+  /** What an empty value means, in a form with choices. */
+  readonly none?: string
   /** Text for people, not a code or a name. */
   readonly isProse?: boolean
   readonly placeholder?: string
@@ -34,30 +37,34 @@ export interface Field<Value = unknown> extends FieldWords {
   readonly read: (written: Written) => Value
 }
 
-/** One value, which must be written unless it has a default. @param read throws InvalidInput */
-export function field<Value>(read: (text: string) => Value, words: FieldWords): Field<Value> {
-  const { byDefault = '' } = words
+/** Throws InvalidInput. */
+interface Reader<Text, Value> {
+  (text: Text): Value
+  readonly choices?: Field['choices']
+}
+
+/** One value, which must be written unless it has a default. */
+export function field<Value>(read: Reader<string, Value>, words: FieldWords): Field<Value> {
   return {
     ...words,
+    ...(read.choices && { choices: read.choices }),
     kind: 'text',
     isRequired: words.byDefault === undefined,
-    read: (written) => read(textOf(written) || byDefault),
+    read: (written) => read(textOf(written) || (words.byDefault ?? '')),
   }
 }
 
 /** One value, or undefined. */
-export function optional<Value>(read: (text: string) => Value, words: FieldWords): Field<Value | undefined> {
+export function optional<Value>(read: Reader<string, Value>, words: FieldWords): Field<Value | undefined> {
   const readOr = (text: string) => (text === '' ? undefined : read(text))
-  return { ...words, kind: 'text', isRequired: false, read: (written) => readOr(textOf(written)) }
+  return { ...field(Object.assign(readOr, { choices: read.choices }), words), isRequired: false }
 }
 
-/** Several values, written apart or separated by commas. @param read throws InvalidInput */
-export function list<Value>(
-  read: (texts: readonly string[]) => Value,
-  words: FieldWords & Pick<Field, 'choices'>,
-): Field<Value> {
+/** Several values, written apart or separated by commas. */
+export function list<Value>(read: Reader<readonly string[], Value>, words: FieldWords): Field<Value> {
   const readAll = (written: Written) => read(wordsIn(written ?? words.byDefault))
-  return { ...words, kind: 'list', isRequired: false, read: readAll }
+  const { choices } = read
+  return { ...words, ...(choices && { choices }), kind: 'list', isRequired: false, read: readAll }
 }
 
 /** Off unless it is written; as `--no-…`, on unless it is written. */
@@ -67,22 +74,41 @@ export function flag(words: FieldWords & { readonly as: string }): Field<boolean
   return { ...words, kind: 'flag', isRequired: false, read }
 }
 
-/** One of the keys of `choices`, whose values say what each means. */
-export function choice<Choice extends string>(
-  name: string,
-  choices: Readonly<Record<Choice, string>>,
-  words: FieldWords,
-): Field<Choice> {
-  const isChoice = (text: string): text is Choice => Object.hasOwn(choices, text)
+/** What a field can be, with the words of each. */
+type Choices<Choice extends string> = readonly Choice[] | Readonly<Record<Choice, string>>
+
+function isList<Choice extends string>(choices: Choices<Choice>): choices is readonly Choice[] {
+  return Array.isArray(choices)
+}
+
+export function oneOf<Choice extends string>(name: string, choices: Choices<Choice>) {
+  const words: Readonly<Record<string, string>> = isList(choices)
+    ? Object.fromEntries(choices.map((each) => [each, each]))
+    : choices
+  const isChoice = (text: string): text is Choice => Object.hasOwn(words, text)
   const read = (text: string) => {
     if (isChoice(text)) return text
-    throw new InvalidInput(`The ${name} must be one of ${Object.keys(choices).join(', ')}.`)
+    throw new InvalidInput(`The ${name} must be one of ${Object.keys(words).join(', ')}.`)
   }
-  return { ...field(read, words), choices }
+  return Object.assign(read, { choices: words })
+}
+
+/** Each once, in the order of the choices. */
+export function someOf<Choice extends string>(name: string, choices: Choices<Choice>) {
+  const readOne = oneOf(name, choices)
+  const read = (texts: readonly string[]) => {
+    const given = new Map(texts.map((text) => [text, readOne(text)]))
+    return Object.keys(readOne.choices).flatMap((each) => given.get(each) ?? [])
+  }
+  return Object.assign(read, { choices: readOne.choices })
 }
 
 /** As it is written. */
 export function text(written: string): string {
+  return written
+}
+
+export function texts(written: readonly string[]): readonly string[] {
   return written
 }
 
@@ -105,4 +131,11 @@ export function durationIn(text: string, leastMs = 0): number {
   const ms = parseDuration(text)
   if (ms !== undefined && ms >= leastMs && ms <= longestMs) return ms
   throw new InvalidInput('The duration must be such as 30m, 12h or 7d, and at most 366d.')
+}
+
+/** @throws InvalidInput */
+export function requestIdIn(text: string): string {
+  const id = text.trim().toLowerCase()
+  if (isRequestId(id)) return id
+  throw new InvalidInput('The request id must be a UUID, as in the response and its X-Request-Id header.')
 }

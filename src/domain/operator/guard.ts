@@ -1,6 +1,9 @@
-import { countryRules } from '../delivery/destination.ts'
+import { countryRules, type Numbers } from '../delivery/destination.ts'
+import { advice, see } from '../ground/advice.ts'
+import { counted } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { dayMs, type EpochMs } from '../ground/time.ts'
+import type { CountryCodes } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import {
   effectivePrefixes,
@@ -11,85 +14,167 @@ import {
 } from '../guard/status.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
-import { durationIn } from './fields.ts'
+import { action, type Group } from './action.ts'
+import { durationIn, field } from './fields.ts'
 
-export type PrefixAction = GuardPrefix['action']
+type PrefixAction = GuardPrefix['action']
 
-/** How long an entry lasts without `--for`. A block lasts as long as the guard's own. */
-export const defaultDurations: Readonly<Record<PrefixAction, string>> = { allow: '24h', block: '12h' }
+export interface GuardPorts extends PolicyPorts, Pick<Numbers, 'countryOfPrefix' | 'countriesWithin'> {
+  /** GUARD. */
+  readonly guardMode: () => Promise<GuardMode>
+  readonly countriesOfCodes: () => Promise<readonly CountryCodes[]>
+}
+
+export const guardGroup: Group = {
+  name: 'guard',
+  does: 'see what the SMS pumping guard does, and allow or block number ranges',
+  entries: 'guard prefixes',
+}
+
+const prefixField = field(prefixDigits, {
+  label: 'Prefix',
+  help: 'the first 1 to 15 digits of the numbers, with the country code, such as +3712000',
+  hint: 'The first 1 to 15 digits of the numbers, with the country code.',
+  placeholder: '+3712000',
+})
+
+export const guardAllow = prefixAction(
+  'allow',
+  'send codes to these numbers without counting them in the guard',
+)
+export const guardBlock = prefixAction('block', 'deny codes to these numbers, also with GUARD=record')
 
 /**
- * `guard allow` and `guard block` (design D41). Replaces the operator's entry for the same prefix. Allowing also ends the guard's own
- * blocks of the prefix.
- * @param prefix as the operator entered it
- * @param duration such as `24h`
- * @throws OperatorError
+ * Design D41. Replaces the operator's entry for the same prefix. Allowing also ends the guard's own blocks of the prefix. A block lasts as
+ * long as the guard's own.
  */
-export async function setGuardPrefix(
-  ports: PolicyPorts,
-  action: PrefixAction,
-  prefix: string,
-  duration: string,
-): Promise<GuardPrefix> {
-  const digits = prefixDigits(prefix)
-  const durationMs = durationIn(duration, 1)
-  const now = ports.now()
-  const { entered } = await ports.policy.change({ actor: ports.actor, now }, ({ prefixes }) => {
-    const active = prefixes.filter(({ expiresAt }) => expiresAt > now)
-    const before = active.find((entry) => entry.by === 'operator' && entry.prefix === digits)
-    const lifted =
-      action === 'allow'
-        ? active.filter((entry) => entry.by === 'guard' && entry.prefix.startsWith(digits))
-        : []
-    const entered: GuardPrefix = {
-      prefix: digits,
-      by: 'operator',
-      action,
-      createdAt: now,
-      expiresAt: now + durationMs,
-    }
-    return {
-      entered,
-      savePrefixes: [entered],
-      removePrefixes: lifted,
-      entry: {
-        action: 'guard.set',
-        target: `+${digits}`,
-        details: {
-          entry: `${entryWords(before)} → ${entryWords(entered)}`,
-          ...(lifted.length > 0 && { "guard's blocks": `${lifted.length} → 0` }),
-        },
+function prefixAction(verb: PrefixAction, does: string) {
+  const what = verb === 'allow' ? 'allowed' : 'blocked'
+  const isBlock = verb === 'block'
+  return action(guardGroup, verb, {
+    role: 'operator',
+    isSensitive: !isBlock,
+    does,
+    fields: {
+      prefix: prefixField,
+      duration: field((text) => durationIn(text, 1), {
+        label: 'For',
+        as: '--for <duration>',
+        help: 'how long, such as 30m, 12h or 7d; at most 366d. Numbers of a longer prefix with its own entry follow that entry',
+        hint: 'Such as `30m`, `12h` or `7d`, at most `366d`. Empty: 12 h for block, 24 h for allow.',
+        byDefault: isBlock ? '12h' : '24h',
+      }),
+    },
+    audit: { 'guard.set': 'Guard prefix set' },
+    form: { path: 'guard' },
+    run: async (ports: GuardPorts, { prefix, duration }) => {
+      const mode = await ports.guardMode()
+      const now = ports.now()
+      const entered: GuardPrefix = {
+        prefix,
+        by: 'operator',
+        action: verb,
+        createdAt: now,
+        expiresAt: now + duration,
+      }
+      await ports.policy.change({ actor: ports.actor, now }, ({ prefixes }) => {
+        const active = prefixes.filter(({ expiresAt }) => expiresAt > now)
+        const before = active.find((entry) => entry.by === 'operator' && entry.prefix === prefix)
+        const lifted = isBlock
+          ? []
+          : active.filter((entry) => entry.by === 'guard' && entry.prefix.startsWith(prefix))
+        return {
+          savePrefixes: [entered],
+          removePrefixes: lifted,
+          entry: {
+            action: 'guard.set',
+            target: `+${prefix}`,
+            details: {
+              entry: `${entryWords(before)} → ${entryWords(entered)}`,
+              ...(lifted.length > 0 && { "guard's blocks": `${lifted.length} → 0` }),
+            },
+          },
+        }
+      })
+      return { ...entered, mode, country: ports.countryOfPrefix(prefix) }
+    },
+    said: ({ mode, ...entered }) => ({
+      text: `${placeOf(entered)} is ${what} until ${new Date(entered.expiresAt).toISOString()}.`,
+      warnings:
+        mode === 'off'
+          ? [{ text: 'GUARD is off, so the entry has no effect. Set GUARD to record or deny.' }]
+          : [],
+    }),
+    foretells: async (ports, entered) => {
+      const whole = ports.countriesWithin(entered.prefix)
+      const country = entered.country === null ? [] : [entered.country]
+      return [
+        `${placeOf(entered)} would be ${what} until ${new Date(entered.expiresAt).toISOString()}.`,
+        ...(whole.length > 0 ? [covered(entered.prefix, whole)] : []),
+        codesTo(await ports.countriesOfCodes(), whole.length > 0 ? whole : country),
+      ]
+    },
+    ...(isBlock && {
+      asks: async (ports: GuardPorts, { prefix }: { readonly prefix: string }) => {
+        const whole = ports.countriesWithin(prefix)
+        if (whole.length === 0) return undefined
+        return { warning: `${covered(prefix, whole)} They would get no code.`, cutsOffMany: true }
       },
-    }
+    }),
   })
-  return entered
 }
 
-/**
- * `guard remove`: ends the operator's entry for exactly this prefix, and the guard's own block of it.
- * @throws OperatorError if there is neither
- */
-export async function removeGuardPrefix(ports: PolicyPorts, prefix: string): Promise<readonly GuardPrefix[]> {
-  const digits = prefixDigits(prefix)
-  const now = ports.now()
-  const { removePrefixes } = await ports.policy.change({ actor: ports.actor, now }, ({ prefixes }) => {
-    const removePrefixes = prefixes.filter((entry) => entry.prefix === digits && entry.expiresAt > now)
-    if (removePrefixes.length === 0) {
-      throw new OperatorError(`+${digits} is neither allowed nor blocked. See \`otpost guard status\`.`)
-    }
-    const details = removePrefixes.map((entry) => [
-      entry.by === 'operator' ? 'entry' : "guard's block",
-      `${entryWords(entry)} → -`,
-    ])
-    const entry = {
-      action: 'guard.removed',
-      target: `+${digits}`,
-      details: Object.fromEntries(details),
-    } as const
-    return { removePrefixes, entry }
-  })
-  return removePrefixes
+function placeOf({ prefix, country }: { readonly prefix: string; readonly country: string | null }): string {
+  return `+${prefix}${country === null ? '' : ` (${country})`}`
 }
+
+function covered(prefix: string, whole: readonly string[]): string {
+  return `+${prefix} covers every number of ${counted(whole.length, 'country', 'countries')}: ${whole.join(', ')}.`
+}
+
+/** What went to the countries in the last 24 hours. Empty: no country is known. */
+export function codesTo(codes: readonly CountryCodes[], countries: readonly string[]): string {
+  if (countries.length === 0) return 'The digits do not decide which country the numbers are in.'
+  const found = codes.filter(({ country }) => countries.includes(country))
+  const sum = (what: 'sent' | 'verified') => found.reduce((total, each) => total + each[what], 0)
+  const place = countries.length === 1 ? countries[0] : 'these countries'
+  return `Codes by SMS to ${place} in the last 24 hours: ${sum('sent')} sent, ${sum('verified')} verified.`
+}
+
+/** Ends the operator's entry for exactly this prefix, and the guard's own block of it. */
+export const guardRemove = action(guardGroup, 'remove', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'end the allow or block of a prefix, also one of the guard itself',
+  fields: { prefix: prefixField },
+  audit: { 'guard.removed': 'Guard prefix removed' },
+  form: { path: 'guard/remove' },
+  run: async (ports: PolicyPorts, { prefix }) => {
+    const now = ports.now()
+    const { removePrefixes } = await ports.policy.change({ actor: ports.actor, now }, ({ prefixes }) => {
+      const removePrefixes = prefixes.filter((entry) => entry.prefix === prefix && entry.expiresAt > now)
+      if (removePrefixes.length === 0) {
+        throw new OperatorError(
+          `+${prefix} is neither allowed nor blocked.`,
+          advice`See ${see('guard status')}.`,
+        )
+      }
+      const details = removePrefixes.map((entry) => [
+        entry.by === 'operator' ? 'entry' : "guard's block",
+        `${entryWords(entry)} → -`,
+      ])
+      const entry = {
+        action: 'guard.removed',
+        target: `+${prefix}`,
+        details: Object.fromEntries(details),
+      }
+      return { removePrefixes, entry }
+    })
+    return removePrefixes
+  },
+  said: (removed) =>
+    removed.map(({ action, prefix, by }) => `Ended the ${action} of +${prefix} by the ${by}.`).join('\n'),
+})
 
 function prefixDigits(text: string): string {
   const digits = text.replace(/(?<=[0-9])[ -]/g, '').replace(/^\+/, '')

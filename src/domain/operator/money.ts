@@ -12,7 +12,7 @@ import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
 import type { AppStore } from './changes.ts'
 import type { RulePorts } from './destinations.ts'
-import { choice, durationIn, field, flag, list, text } from './fields.ts'
+import { durationIn, field, flag, list, oneOf, text } from './fields.ts'
 
 export interface PriceStore {
   rows(): Promise<readonly PriceRow[]>
@@ -54,16 +54,12 @@ export const budgetSet = action(budgetGroup, 'set', {
   note: 'A budget with the same period and currency keeps what was spent. Otherwise it counts from now.',
   fields: {
     scope: scopeField,
-    period: choice(
-      'period',
-      { day: 'day, in UTC', month: 'calendar month, in UTC' },
-      {
-        label: 'Period',
-        as: '--per <period>',
-        help: 'the calendar period, in UTC',
-        hint: '',
-      },
-    ),
+    period: field(oneOf('period', { day: 'day, in UTC', month: 'calendar month, in UTC' }), {
+      label: 'Period',
+      as: '--per <period>',
+      help: 'the calendar period, in UTC',
+      hint: '',
+    }),
     amount: field(amountIn, {
       label: 'Amount',
       as: '--amount <amount>',

@@ -2,19 +2,13 @@ import type { Actor } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { type Clock, dayMs, type EpochMs } from '../ground/time.ts'
-import {
-  type EventType,
-  eventTypes,
-  firstDueAt,
-  type PreviousSecret,
-  type Webhook,
-} from '../ground/webhook-events.ts'
+import { eventTypes, firstDueAt, type PreviousSecret, type Webhook } from '../ground/webhook-events.ts'
 import type { Alerts } from '../health/alerts.ts'
 import type { EventDeliveryPorts } from '../integration/event-delivery.ts'
 import type { EventReader } from '../integration/event-store.ts'
 import { type HostKindOf, webhookUrlProblem } from '../integration/webhook-url.ts'
 import type { PolicyPorts, PolicyStore } from '../policy/policy-store.ts'
-import { oneOf } from './destinations.ts'
+import { someOf } from './fields.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
 
 export interface WebhookPorts extends PolicyPorts {
@@ -154,11 +148,7 @@ export async function sendTestEvent(
   await events.add(event, { actor, now: at })
 }
 
-/** Each once, in the order of `eventTypes`. @throws OperatorError */
-function eventTypesIn(names: readonly string[]): readonly EventType[] {
-  const given = names.map((name) => oneOf('event', eventTypes, name))
-  return eventTypes.filter((type) => given.includes(type))
-}
+const eventTypesIn = someOf('event', eventTypes)
 
 /** A query may contain a secret of the receiver. */
 export function shownUrl(url: string): string {

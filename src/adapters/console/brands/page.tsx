@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import { brandSetStatus } from '../../../domain/operator/brands.ts'
 import {
   type Brand,
   type BrandStatus,
@@ -18,6 +19,7 @@ import {
   Snippet,
   type Tone,
 } from '../../pages/components.tsx'
+import { ActionForm } from '../action-form.tsx'
 import { Card, consolePage, Form, FormLink, Problems, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
@@ -325,10 +327,10 @@ function Status({ brand, nextStatuses }: { brand: Brand; nextStatuses: BrandMode
         <BrandStatusBadge status={brand.status} /> <span class="hint">{statusMeanings[brand.status]}</span>
       </p>
       {nextStatuses.map((status) => (
-        <Form
+        <ActionForm
           key={status}
-          action={`${pathOf(brand)}/status`}
-          hidden={{ status }}
+          of={brandSetStatus}
+          hidden={{ slug: brand.slug, status }}
           submit={transitionWords[status]}
           {...(status === 'suspended' && {
             kind: 'danger',

@@ -1,12 +1,5 @@
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
-import {
-  type BrandChange,
-  brandStatus,
-  freshBrand,
-  putBrand,
-  registerTemplate,
-  setBrandStatus,
-} from '../../../domain/operator/brands.ts'
+import { type BrandChange, freshBrand, putBrand, registerTemplate } from '../../../domain/operator/brands.ts'
 import {
   type Brand,
   type BrandStatus,
@@ -55,10 +48,6 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
       },
       (text) => brandForm(pageContext, brand, asked, text, shownIn(form)),
     )
-  })
-  post('/admin/brands/:slug/status', async ({ visit, form, params: { slug = '' }, by }) => {
-    const changed = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
-    return done(visit, `/admin/brands/${changed.slug}`, `${changed.slug} is now ${changed.status}.`)
   })
   post('/admin/brands/:slug/templates/:key', async ({ visit, form, params: { slug = '', key = '' }, by }) => {
     const asked = form.get('remove') ? null : registrationAsked(form)

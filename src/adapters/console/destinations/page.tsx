@@ -12,34 +12,16 @@ import type { CountryCodes } from '../../../domain/guard/counts.ts'
 import {
   type CheckedDestination,
   decisionWords,
+  destinationRemove,
+  destinationSet,
   ruleName,
   ruleWords,
 } from '../../../domain/operator/destinations.ts'
-import {
-  Badge,
-  Button,
-  Choice,
-  Empty,
-  Facts,
-  Field,
-  FieldGroup,
-  Select,
-  type Tone,
-} from '../../pages/components.tsx'
-import { Card, consolePage, Form, Notice, Problem, SetBy, Table } from '../components.tsx'
+import type { Entered } from '../../../domain/operator/fields.ts'
+import { Badge, Button, Empty, Facts, Field, Select, type Tone } from '../../pages/components.tsx'
+import { ActionButton, ActionForm } from '../action-form.tsx'
+import { Card, consolePage, Form, Problem, SetBy, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
-
-export interface DestinationForm {
-  readonly rule: string
-  readonly action: string
-  /** A slug. Empty: all brands. */
-  readonly brand: string
-  readonly providers: readonly string[]
-  readonly sender: string
-  /** Empty: as OTP_SMS_MODE says. */
-  readonly route: string
-  readonly isGroup: boolean
-}
 
 export interface DestinationsModel {
   readonly rules: readonly AuthoredRule[]
@@ -49,8 +31,8 @@ export interface DestinationsModel {
   /** Names of the server's providers. */
   readonly providers: readonly string[]
   readonly hasTemplateRoute: boolean
-  readonly form: DestinationForm
-  readonly problems: readonly string[]
+  /** What the form of a rule begins with. */
+  readonly start: Entered
   readonly check: {
     /** As entered. */
     readonly number: string
@@ -178,15 +160,14 @@ function ruleCells(listed: AuthoredRule, index: number) {
             Edit<span class="sr-only"> {ruleName(listed)}</span>
           </Button>
         </Form>
-        <Form
-          action="/admin/destinations/remove"
+        <ActionButton
+          of={destinationRemove}
+          with={hidden}
           confirm={`Remove the rule ${ruleName(listed)}? Less specific rules apply to its numbers.`}
-          hidden={hidden}
+          kind="danger"
         >
-          <Button kind="danger" small>
-            Remove<span class="sr-only"> {ruleName(listed)}</span>
-          </Button>
-        </Form>
+          Remove<span class="sr-only"> {ruleName(listed)}</span>
+        </ActionButton>
       </div>
     ),
   ]
@@ -247,75 +228,20 @@ function BrandSelect({ id, value, brands }: { id: string; value: string; brands:
 }
 
 function RuleForm({ model }: { model: DestinationsModel }) {
-  const { form, problems, brands, providers, hasTemplateRoute } = model
+  const { start, brands, providers, hasTemplateRoute } = model
+  const named = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, name]))
   return (
     <Card title="Set a rule" hint="Replaces the whole rule of the same country, prefix and brand.">
-      {problems.length > 0 && (
-        <div tabIndex={-1} data-focus>
-          <Notice tone="bad">
-            {problems.map((problem) => (
-              <p key={problem}>{problem}</p>
-            ))}
-          </Notice>
-        </div>
-      )}
-      <Form action="/admin/destinations" submit="Save rule">
-        <Field
-          label="Rule"
-          name="rule"
-          required
-          isCode
-          value={form.rule}
-          hint="A country such as `GB`, a prefix such as `+4479`, or `*` for all other numbers."
-        />
-        <Choice
-          label="With its territories"
-          name="isGroup"
-          checked={form.isGroup}
-          hint="For GB: also Guernsey, Jersey and the Isle of Man."
-        />
-        <Select
-          label="Action"
-          name="action"
-          value={form.action}
-          options={{
-            allow: 'allow: send',
-            monitor: 'monitor: send, and record what block would reject',
-            block: 'block: reject',
-          }}
-        />
-        {brands.length > 0 && <BrandSelect id="rule-brand" value={form.brand} brands={brands} />}
-        <FieldGroup legend="Only these providers">
-          {[...new Set([...providers, ...form.providers])].map((name) => (
-            <Choice
-              key={name}
-              id={`provider-${name}`}
-              label={name}
-              name="providers"
-              value={name}
-              checked={form.providers.includes(name)}
-            />
-          ))}
-        </FieldGroup>
-        <Field
-          label="Sender"
-          name="sender"
-          value={form.sender}
-          hint="A number with `+`, a short code or a name of up to 11 characters. Empty: the provider’s default."
-        />
-        {hasTemplateRoute && (
-          <Select
-            label="Route"
-            name="route"
-            value={form.route}
-            options={{
-              '': 'default',
-              plain: 'plain: the direct route',
-              template: 'template: the registered-template (DLT) route',
-            }}
-          />
-        )}
-      </Form>
+      <ActionForm
+        of={destinationSet}
+        start={start}
+        options={{
+          brand: named(brands),
+          providers: named([...new Set([...providers, ...[start.providers ?? []].flat().map(String)])]),
+          ...(!hasTemplateRoute && { route: {} }),
+        }}
+        submit="Save rule"
+      />
     </Card>
   )
 }

@@ -14,20 +14,12 @@ import {
   pumpingState,
 } from '../../../domain/guard/pumping.ts'
 import type { BucketStatus, GuardStatus, PrefixStatus } from '../../../domain/guard/status.ts'
+import { guardAllow, guardBlock, guardRemove } from '../../../domain/operator/guard.ts'
 import { guardDecision } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
-import {
-  Badge,
-  Button,
-  ExactTime,
-  Facts,
-  Field,
-  LinkButton,
-  Select,
-  Time,
-  type Tone,
-} from '../../pages/components.tsx'
-import { Card, consolePage, Form, LiveBar, Problem, SetBy, Table, withPlus } from '../components.tsx'
+import { Badge, Button, ExactTime, Facts, LinkButton, Time, type Tone } from '../../pages/components.tsx'
+import { ActionButton, ActionForm } from '../action-form.tsx'
+import { Card, consolePage, Form, LiveBar, SetBy, Table, withPlus } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 
@@ -37,15 +29,7 @@ export interface GuardModel {
   readonly requests: readonly RequestTrace[]
   /** Who allowed and blocked prefixes, newest first. */
   readonly changes: readonly AuditRecord[]
-  readonly form: GuardForm
-  readonly problem: string | null
   readonly formatPrefix: (digits: string) => string
-}
-
-export interface GuardForm {
-  readonly prefix: string
-  readonly action: string
-  readonly duration: string
 }
 
 const mostPrefixes = 200
@@ -117,7 +101,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
               />
             </Card>
           </div>
-          <EntryForm model={model} />
+          <EntryForm />
         </div>
       </div>
       <div class="stack" data-live="guard-codes">
@@ -257,15 +241,14 @@ function Pumping({ status, model, now }: PumpingProps) {
               {isBlocked ? (
                 <Badge tone="good">blocked</Badge>
               ) : (
-                <Form
-                  action="/admin/guard"
+                <ActionButton
+                  of={guardBlock}
+                  with={{ prefix, duration: '12h' }}
                   confirm={`Block codes to ${shown} for 12 h? Numbers that verified a code in the last 180 days still get codes.`}
-                  hidden={{ prefix, action: 'block', duration: '12h' }}
+                  kind="danger"
                 >
-                  <Button kind="danger" small>
-                    Block for 12 h<span class="sr-only"> {prefix}</span>
-                  </Button>
-                </Form>
+                  Block for 12 h<span class="sr-only"> {prefix}</span>
+                </ActionButton>
               )}
             </div>,
           ]
@@ -358,30 +341,27 @@ function prefixCells(
     <ExactTime key="until" at={Date.parse(until)} toMinute />,
     <div key="actions" class="actions">
       {isBlocked && (
-        <Form
-          action="/admin/guard"
+        <ActionButton
+          of={guardAllow}
+          with={{ prefix, duration: '24h' }}
           confirm={`Allow codes to ${numbers} for 24 h? The guard does not check them.`}
-          hidden={{ prefix, action: 'allow', duration: '24h' }}
         >
-          <Button small>
-            Allow for 24 h<span class="sr-only"> {prefix}</span>
-          </Button>
-        </Form>
+          Allow for 24 h<span class="sr-only"> {prefix}</span>
+        </ActionButton>
       )}
       {by === 'operator' && (
-        <Form
-          action="/admin/guard/remove"
+        <ActionButton
+          of={guardRemove}
+          with={{ prefix }}
           confirm={
             isBlocked
               ? `Remove the block? Codes to ${numbers} are sent again${model.status.mode === 'deny' ? ', unless the guard denies them' : ''}.`
               : `Remove the entry? The guard checks codes to ${numbers} again.`
           }
-          hidden={{ prefix }}
+          kind={isBlocked ? 'danger' : 'plain'}
         >
-          <Button kind={isBlocked ? 'danger' : 'plain'} small>
-            Remove<span class="sr-only"> {prefix}</span>
-          </Button>
-        </Form>
+          Remove<span class="sr-only"> {prefix}</span>
+        </ActionButton>
       )}
     </div>,
   ]
@@ -411,40 +391,14 @@ function requestCells(trace: RequestTrace) {
   ]
 }
 
-function EntryForm({ model: { form, problem } }: { model: GuardModel }) {
+function EntryForm() {
   return (
     <Card
       id="prefix"
       title="Allow or block a prefix"
-      hint="Replaces the entry of an operator for the same prefix."
+      hint="Replaces the entry of an operator for the same prefix. A block denies codes also with `GUARD=record`."
     >
-      <Problem text={problem} />
-      <Form action="/admin/guard" submit="Save">
-        <Field
-          label="Prefix"
-          name="prefix"
-          required
-          isCode
-          value={form.prefix}
-          placeholder="+3712000"
-          hint="The first 1 to 15 digits of the numbers, with the country code."
-        />
-        <Select
-          label="Action"
-          name="action"
-          value={form.action}
-          options={{ block: 'block: deny codes', allow: 'allow: send codes' }}
-          hint="An operator’s block denies codes also with `GUARD=record`."
-        />
-        <Field
-          label="For"
-          name="duration"
-          isCode
-          value={form.duration}
-          placeholder="24h"
-          hint="Such as `30m`, `12h` or `7d`, at most `366d`. Empty: 12 h for block, 24 h for allow."
-        />
-      </Form>
+      <ActionForm of={[guardBlock, guardAllow]} start={{ duration: '' }} submit="Save" />
     </Card>
   )
 }

@@ -3,9 +3,10 @@
 import { count } from '../../../domain/ground/format.ts'
 import type { JobState } from '../../../domain/ground/notify-job.ts'
 import type { ListedJob } from '../../../domain/notify/queue.ts'
-import { mostListedJobs } from '../../../domain/operator/queue.ts'
-import { Badge, Button, Time, type Tone } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Table, withPlus } from '../components.tsx'
+import { mostListedJobs, queueCancel, queueRetry } from '../../../domain/operator/queue.ts'
+import { Badge, Time, type Tone } from '../../pages/components.tsx'
+import { ActionButton } from '../action-form.tsx'
+import { Card, consolePage, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface QueueModel {
@@ -91,27 +92,27 @@ function Actions({ jobs, requestId }: { jobs: readonly ListedJob[]; requestId: s
   return (
     <div class="actions">
       {has('queued') && (
-        <Form
-          action="/admin/queue/cancel"
-          hidden={{ requestId }}
+        <ActionButton
+          of={queueCancel}
+          with={{ requestId }}
           confirm="Cancel the queued jobs of this request? Their messages are not sent."
         >
-          <Button small>Cancel{name}</Button>
-        </Form>
+          Cancel{name}
+        </ActionButton>
       )}
       {has('failed') && (
-        <Form action="/admin/queue/retry" hidden={{ requestId }}>
-          <Button small>Retry{name}</Button>
-        </Form>
+        <ActionButton of={queueRetry} with={{ requestId }}>
+          Retry{name}
+        </ActionButton>
       )}
       {has('unknown') && (
-        <Form
-          action="/admin/queue/retry"
-          hidden={{ requestId, unknown: 'yes' }}
+        <ActionButton
+          of={queueRetry}
+          with={{ requestId, unknown: true }}
           confirm="Retry jobs with an unknown result too? Their recipients may get the message twice."
         >
-          <Button small>Retry unknown{name}</Button>
-        </Form>
+          Retry unknown{name}
+        </ActionButton>
       )}
     </div>
   )
