@@ -86,7 +86,7 @@ const rows: Readonly<Record<string, Row>> = {
     entered: rule,
     wrong: [
       [{ rule: 'XX' }, 'XX is not an ISO 3166-1 country code'],
-      [{ providers: ['nobody'] }, 'nobody is not a provider of this server.'],
+      [{ providers: ['acme-sms'] }, 'acme-sms is not a provider of this server.'],
       [{ sender: 'a name that is too long' }, 'The sender must be a number'],
       [{ brand: 'ghost' }, 'Brand ghost does not exist.'],
     ],
