@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Driver from 'better-sqlite3'
-import { sql } from 'drizzle-orm'
+import { is, sql } from 'drizzle-orm'
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { migrations } from '../../drizzle/sqlite/migrations.ts'
 import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
@@ -11,6 +12,7 @@ import { fileAt } from '../../src/adapters/sqlite/file-at.ts'
 import { forget } from '../../src/adapters/sqlite/forget.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
+import * as schema from '../../src/adapters/sqlite/schema.ts'
 import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { databaseWork } from '../../src/adapters/sqlite/work.ts'
@@ -71,45 +73,10 @@ describe('SQLite', () => {
   testMoneyAtOnce(() => `file:${file}`)
 
   describe('the schema', () => {
-    const tables = [
-      'alert_deliveries',
-      'alerts',
-      'app_brands',
-      'app_keys',
-      'apps',
-      'attempts',
-      'audit',
-      'brands',
-      'budgets',
-      'codes_and_limits',
-      'console_links',
-      'console_sessions',
-      'delivery_reports',
-      'destination_rules',
-      'events',
-      'guard_buckets',
-      'guard_prefixes',
-      'idempotency_keys',
-      'integration_requests',
-      'key_fingerprints',
-      'notify_jobs',
-      'notify_orders',
-      'operators',
-      'outbox',
-      'passkeys',
-      'price_lists',
-      'prices',
-      'recipient_index',
-      'recovery_codes',
-      'requests',
-      'review_numbers',
-      'revision',
-      'stats',
-      'text_variables',
-      'texts',
-      'verified_numbers',
-      'webhooks',
-    ]
+    const declared = Object.values(schema)
+      .filter((each) => is(each, SQLiteTable))
+      .map((table) => getTableConfig(table))
+    const tables = declared.map(({ name }) => name).sort()
 
     test('every table is STRICT', () => {
       const rows = all<{ name: string; strict: number }>(
@@ -119,117 +86,17 @@ describe('SQLite', () => {
       expect(rows).toEqual(['__drizzle_migrations', ...tables].map((name) => ({ name, strict: 1 })))
     })
 
-    test('every column is NOT NULL, except those whose meaning allows NULL', () => {
-      const rows = all<{ column: string }>(
-        `SELECT t.name || '.' || c.name AS column FROM pragma_table_list AS t, pragma_table_info(t.name) AS c
-         WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
-           AND c."notnull" = 0 AND NOT (c.pk = 1 AND c.type = 'INTEGER') ORDER BY 1`,
-      )
-      expect(rows.map(({ column }) => column)).toEqual([
-        'app_keys.last_used_at',
-        'app_keys.revoked_at',
-        'apps.per_minute',
-        'attempts.brand',
-        'attempts.country',
-        'attempts.encoding',
-        'attempts.error_class',
-        'attempts.lang',
-        'attempts.position',
-        'attempts.provider_message_id',
-        'attempts.reason',
-        'attempts.report_key',
-        'attempts.route',
-        'attempts.segments',
-        'attempts.template',
-        'brands.android_hash',
-        'brands.color',
-        'brands.domain',
-        'brands.entity_id',
-        'brands.logo_url',
-        'budgets.lifted_until',
-        'codes_and_limits.attempts',
-        'codes_and_limits.code_hash',
-        'codes_and_limits.code_id',
-        'codes_and_limits.count',
-        'codes_and_limits.created_at',
-        'codes_and_limits.provider',
-        'codes_and_limits.provider_message_id',
-        'console_links.operator_id',
-        'console_sessions.operator_id',
-        'delivery_reports.reason',
-        'destination_rules.route',
-        'destination_rules.sender',
-        'events.app_id',
-        'events.brand',
-        'events.channel',
-        'events.ended_at',
-        'events.error',
-        'events.http_status',
-        'events.position',
-        'events.reason',
-        'events.recipient',
-        'events.reference',
-        'events.report_key',
-        'events.request_id',
-        'events.status',
-        'events.tried_at',
-        'idempotency_keys.answer',
-        'idempotency_keys.status',
-        'integration_requests.app_id',
-        'integration_requests.brand_slug',
-        'integration_requests.decided_at',
-        'integration_requests.decided_by',
-        'integration_requests.reason',
-        'integration_requests.use_case',
-        'integration_requests.website',
-        'notify_jobs.owner',
-        'notify_jobs.reason',
-        'notify_jobs.recipient',
-        'notify_orders.brand_slug',
-        'notify_orders.reference',
-        'operators.password_hash',
-        'operators.signed_in_at',
-        'operators.totp_secret',
-        'outbox.brand_name',
-        'outbox.brand_slug',
-        'outbox.html',
-        'outbox.route',
-        'outbox.subject',
-        'outbox.template_key',
-        'outbox.variables',
-        'price_lists.generation',
-        'price_lists.next',
-        'requests.attempt_at',
-        'requests.attempt_duration_ms',
-        'requests.brand',
-        'requests.channel',
-        'requests.country',
-        'requests.duration_ms',
-        'requests.encoding',
-        'requests.error',
-        'requests.error_class',
-        'requests.guard',
-        'requests.lang',
-        'requests.message',
-        'requests.outcome',
-        'requests.position',
-        'requests.provider',
-        'requests.provider_message_id',
-        'requests.reason',
-        'requests.recipient',
-        'requests.recipient_hash',
-        'requests.recipients',
-        'requests.reference',
-        'requests.report_key',
-        'requests.route',
-        'requests.segments',
-        'requests.status',
-        'requests.template',
-        'requests.unknown_fields',
-        'texts.html',
-        'texts.subject',
-        'webhooks.disabled_at',
-      ])
+    test('the migrations create the declared columns, with their types, defaults and NULL', () => {
+      for (const { name, columns } of declared) {
+        const rows = all<{ name: string; type: string; notnull: number; pk: number }>(
+          `PRAGMA table_info("${name}")`,
+        )
+        const found = rows.map((row) => [row.name, row.type.toLowerCase(), row.notnull === 1 || row.pk > 0])
+        expect([name, found]).toEqual([
+          name,
+          columns.map((column) => [column.name, column.getSQLType(), column.notNull || column.primary]),
+        ])
+      }
     })
 
     test('`otpost move` copies every table except those of one server or one store', () => {
