@@ -269,7 +269,7 @@ describe('numbers of all plans with random changes', () => {
             : { country: null, kind: 'unknown' },
         )
       }),
-      { numRuns: 20_000 },
+      { numRuns: 10_000 },
     )
   })
 

@@ -189,6 +189,11 @@ async function crawl(text: string) {
     const expected = isHere ? 200 : 404
     if (status !== expected && !(status === 303 && headers.get('location')?.startsWith('/admin')))
       problems.push(`${path}: ${status}`)
+    const policy = headers.get('content-security-policy') ?? ''
+    const isStrict = ["default-src 'none'", "frame-ancestors 'none'"].every((each) => policy.includes(each))
+    if (!isStrict || policy.includes('unsafe')) problems.push(`${path}: the policy ${policy}`)
+    if (headers.get('cache-control') !== 'no-store') problems.push(`${path}: may be cached`)
+    if (headers.get('x-content-type-options') !== 'nosniff') problems.push(`${path}: without nosniff`)
     if (!headers.get('content-type')?.includes('html') || status === 303) continue
     pages.set(path, html)
     problems.push(...problemsOf(html).map((problem) => `${path}: ${problem}`))

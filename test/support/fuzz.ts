@@ -161,6 +161,13 @@ const routes: ReadonlyMap<string, Route> = new Map([
 const apiPaths = [...routes.keys()].filter((path) => path !== '/')
 const getPaths = apiPaths.filter((path) => routes.get(path)?.method === 'GET')
 
+/** Each path with each of its answers, such as `/otp/send 200 ok`, and the answers to unknown paths and methods. */
+export const documentedAnswers: readonly string[] = [
+  ...[...routes].flatMap(([path, { codes }]) => [...codes].map((code) => `${path} ${code}`)),
+  'elsewhere 404 not_found',
+  'elsewhere 405 method_not_allowed',
+]
+
 /** The ways to read a target as a path: unchanged, with dot segments resolved, percent-decoded. */
 function pathsOf(target: string): Set<string> {
   const asked = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '')
