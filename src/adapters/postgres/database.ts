@@ -10,7 +10,7 @@ import { isDistributed } from './distribution.ts'
 import { hasSchema, migrate, requireSchema } from './migrate.ts'
 import { openPool, type Pool, type Queryable } from './pool.ts'
 import { attempts, codesAndLimits, leases, requests, revision } from './schema.ts'
-import { createSteps } from './steps.ts'
+import { Steps } from './steps.ts'
 import { type DatabaseTarget, usualBatchSize } from './target.ts'
 
 export type Orm = PgRemoteDatabase<Record<string, never>>
@@ -21,9 +21,9 @@ export interface Database {
   readonly changes: Changes
   readonly now: Clock
   /** Runs an atomic step; resolves after the commit. */
-  readonly take: ReturnType<typeof createSteps>['take']
+  readonly take: Steps['take']
   /** The same for steps on limits that many requests share, in transactions without other rows. */
-  readonly takeUnits: ReturnType<typeof createSteps>['take']
+  readonly takeUnits: Steps['take']
   queueLength(): number
   readonly serverVersion: string
   /** The caller's time if a test moves the clock. Undefined: use the server's clock. */
@@ -68,8 +68,8 @@ export async function openDatabase(
     queueTimeoutMs: target.connectTimeoutMs,
     startReading: () => serverClock.startReading(),
   }
-  const steps = createSteps(pool, settings)
-  const unitSteps = createSteps(pool, settings)
+  const steps = new Steps(pool, settings)
+  const unitSteps = new Steps(pool, settings)
   const closing: (() => Promise<void>)[] = []
   // YugabyteDB would read all rows: its keys have no order. A lost server there makes no rows unavailable.
   const hasOrder = !/-YB-/.test(String(serverVersion))
@@ -86,7 +86,7 @@ export async function openDatabase(
     given,
     take: steps.take,
     takeUnits: unitSteps.take,
-    queueLength: () => pool.stats().waiting + steps.queueLength() + unitSteps.queueLength(),
+    queueLength: () => pool.stats().waiting + steps.queueLength + unitSteps.queueLength,
     check: () => Promise.all([requireSchema(pool), requireUsable()]).then(() => undefined),
     beforeClose: (work) => void closing.push(work),
     close: async () => {

@@ -8,7 +8,7 @@ import { createStores } from '../store/stores.ts'
 import { openDatabase, plainErrors } from './database.ts'
 import { createEventLogWriter } from './event-log.ts'
 import { createKeyFingerprints } from './key-fingerprints.ts'
-import { createLeasedClaims } from './leased-claims.ts'
+import { LeasedClaims } from './leased-claims.ts'
 import { createOpenCircuits } from './open-circuits.ts'
 import { createOtpStore } from './otp-store.ts'
 import { storeDatabase } from './stores.ts'
@@ -36,7 +36,7 @@ export async function openPostgres(
   const { pool, now, serverVersion } = database
   const shared = storeDatabase(database)
   const stores = plainErrors(createStores(shared))
-  const leased = createLeasedClaims(database)
+  const leased = new LeasedClaims(database)
   const storage: Storage = {
     now,
     otps: createOtpStore(database, isHashOf, leased),

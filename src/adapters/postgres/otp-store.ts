@@ -2,7 +2,7 @@ import type { LimitDecision } from '../../domain/limits/limits.ts'
 import { otpSteps, type State, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore, Verdict } from '../../domain/otp/store.ts'
 import type { Database } from './database.ts'
-import { createLeasedClaims, type LeaseDatabase } from './leased-claims.ts'
+import { type LeaseDatabase, LeasedClaims } from './leased-claims.ts'
 import type { Step } from './steps.ts'
 
 const nothingCounted: LimitDecision = { allowed: true, counts: [] }
@@ -14,7 +14,7 @@ const nothingCounted: LimitDecision = { allowed: true, counts: [] }
 export function createOtpStore(
   database: LeaseDatabase & Pick<Database, 'take'>,
   isHashOf: Parameters<typeof otpSteps>[0],
-  leased = createLeasedClaims(database),
+  leased = new LeasedClaims(database),
 ): OtpStore {
   const { given } = database
   const steps = otpSteps(isHashOf)

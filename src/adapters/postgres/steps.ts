@@ -50,23 +50,28 @@ interface Settings {
  * Steps that arrive together share a transaction; after an error each is retried alone.
  * Owners of steps in a slow transaction get separate groups until it ends, so that others do not wait.
  */
-export function createSteps(
-  pool: Pick<Pool, 'transaction'>,
-  { batchSize, mostAtOnce, queueTimeoutMs, startReading }: Settings,
-) {
-  const statements = batchSize === 1 ? ofOneKey : ofSeveralKeys
-  // Steps that arrive during a batch share the next one. A separate group has slow transactions.
-  const slots = (group: Group) => (batchSize === 1 && group === shared ? mostAtOnce : 1)
-  const shared: Group = { waiting: [], running: 0 }
+export class Steps {
+  private readonly statements: typeof ofOneKey
+  private readonly shared: Group = { waiting: [], running: 0 }
   /** `slow` counts the slow transactions with steps of this owner. */
-  const apart = new Map<string, Group & { slow: number }>()
-  const batches = new Set<Batch>()
-  let isDue = false
+  private readonly apart = new Map<string, Group & { slow: number }>()
+  private readonly batches = new Set<Batch>()
+  private readonly polling: Timer
+  private isDue = false
 
-  function take<Answer>({ subjects, run }: Step<Answer>): Promise<Answer> {
+  constructor(
+    private readonly pool: Pick<Pool, 'transaction'>,
+    private readonly settings: Settings,
+  ) {
+    this.statements = settings.batchSize === 1 ? ofOneKey : ofSeveralKeys
+    this.polling = setInterval(() => this.poll(), 50)
+    this.polling.unref()
+  }
+
+  readonly take = <Answer>({ subjects, run }: Step<Answer>): Promise<Answer> => {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const owner = ownerOf(subjects)
-    const group = apart.get(owner) ?? shared
+    const group = this.apart.get(owner) ?? this.shared
     group.waiting.push({
       subjects,
       owner,
@@ -77,42 +82,59 @@ export function createSteps(
       },
       reject,
     })
-    if (group.running < slots(group)) runSoon()
+    if (group.running < this.slotsOf(group)) this.runSoon()
     return promise
   }
 
-  const groups = () => [shared, ...apart.values()]
+  get queueLength(): number {
+    return this.groups().reduce((sum, { waiting }) => sum + waiting.length, 0)
+  }
+
+  close(): void {
+    clearInterval(this.polling)
+  }
+
+  private groups(): readonly Group[] {
+    return [this.shared, ...this.apart.values()]
+  }
+
+  /** Steps that arrive during a batch share the next one. A separate group has slow transactions. */
+  private slotsOf(group: Group): number {
+    const { batchSize, mostAtOnce } = this.settings
+    return batchSize === 1 && group === this.shared ? mostAtOnce : 1
+  }
 
   /** In the next turn of the event loop, so that the steps of this turn share a transaction. */
-  function runSoon(): void {
-    if (isDue) return
-    isDue = true
+  private runSoon(): void {
+    if (this.isDue) return
+    this.isDue = true
     setImmediate(() => {
-      isDue = false
-      for (const group of groups()) {
-        while (group.waiting.length > 0 && group.running < slots(group)) {
-          void run(group, group.waiting.splice(0, batchSize))
+      this.isDue = false
+      for (const group of this.groups()) {
+        while (group.waiting.length > 0 && group.running < this.slotsOf(group)) {
+          void this.run(group, group.waiting.splice(0, this.settings.batchSize))
         }
       }
     })
   }
 
-  async function run(group: Group, steps: readonly Waiting[]): Promise<void> {
+  private async run(group: Group, steps: readonly Waiting[]): Promise<void> {
     const batch: Batch = { steps, group, since: performance.now(), isSlow: false }
-    batches.add(batch)
+    this.batches.add(batch)
     group.running++
     try {
-      await runTogether(steps)
+      await this.runTogether(steps)
     } finally {
-      batches.delete(batch)
-      if (batch.isSlow) for (const owner of ownersOf(batch)) bringBack(owner)
+      this.batches.delete(batch)
+      if (batch.isSlow) for (const owner of ownersOf(batch)) this.bringBack(owner)
       else group.running--
-      if (groups().some(({ waiting }) => waiting.length > 0)) runSoon()
+      if (this.groups().some(({ waiting }) => waiting.length > 0)) this.runSoon()
     }
   }
 
   /** Frees the slow transaction's slot, and moves its owners' steps to groups of their own. */
-  function setAside(batch: Batch): void {
+  private setAside(batch: Batch): void {
+    const { shared, apart } = this
     batch.isSlow = true
     batch.group.running--
     for (const owner of ownersOf(batch)) {
@@ -122,34 +144,36 @@ export function createSteps(
       shared.waiting = shared.waiting.filter((each) => each.owner !== owner)
       apart.set(owner, group)
     }
-    runSoon()
+    this.runSoon()
   }
 
-  function bringBack(owner: string): void {
-    const group = apart.get(owner)
+  private bringBack(owner: string): void {
+    const group = this.apart.get(owner)
     if (!group) return
     group.slow--
     if (group.slow > 0) return
-    apart.delete(owner)
-    shared.waiting.push(...group.waiting.splice(0))
+    this.apart.delete(owner)
+    this.shared.waiting.push(...group.waiting.splice(0))
   }
 
-  async function runTogether(batch: readonly Waiting[]): Promise<void> {
+  private async runTogether(batch: readonly Waiting[]): Promise<void> {
     try {
-      for (const answer of await committed(batch)) answer()
+      for (const answer of await this.committed(batch)) answer()
     } catch (error) {
       const isOfOne = batch.length > 1 && !(error instanceof DatabaseUnavailable)
       if (!isOfOne) for (const { reject } of batch) reject(error)
-      else for (const each of batch) await runTogether([each])
+      else for (const each of batch) await this.runTogether([each])
     }
   }
 
-  async function committed(steps: readonly Waiting[]): Promise<readonly (() => void)[]> {
+  private async committed(steps: readonly Waiting[]): Promise<readonly (() => void)[]> {
     const subjects = steps.flatMap((step) => step.subjects)
+    const { statements, pool, settings } = this
     for (let tries = 1; ; tries++) {
       try {
         return await pool.transaction(async (connection) => {
-          const { records, now } = await openRecords(statements, connection, subjects, startReading())
+          const reading = settings.startReading()
+          const { records, now } = await openRecords(statements, connection, subjects, reading)
           const answers = steps.map(({ run }) => run(records, now))
           sendChanges(statements, connection, records.changes())
           return answers
@@ -161,24 +185,18 @@ export function createSteps(
     }
   }
 
-  const polling = setInterval(() => {
+  private poll(): void {
     const now = performance.now()
-    for (const batch of batches) {
+    for (const batch of this.batches) {
       // A separate group gets no further slots, since the pool is shared.
-      if (!batch.isSlow && batch.group === shared && now - batch.since > slowMs) setAside(batch)
+      const isLate = batch.group === this.shared && now - batch.since > slowMs
+      if (!batch.isSlow && isLate) this.setAside(batch)
     }
-    for (const { waiting } of groups()) {
-      while (waiting[0] && now - waiting[0].since > queueTimeoutMs) {
+    for (const { waiting } of this.groups()) {
+      while (waiting[0] && now - waiting[0].since > this.settings.queueTimeoutMs) {
         waiting.shift()?.reject(new DatabaseUnavailable('PostgreSQL did not answer in time.'))
       }
     }
-  }, 50)
-  polling.unref()
-
-  return {
-    take,
-    queueLength: () => groups().reduce((sum, { waiting }) => sum + waiting.length, 0),
-    close: () => clearInterval(polling),
   }
 }
 
