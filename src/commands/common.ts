@@ -5,7 +5,7 @@ import { markerOfLost } from '../adapters/sqlite/marker.ts'
 import { NoDatabase } from '../adapters/store/store.ts'
 import type { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
-import { sourceOf, sourceWords, unreadRemedy } from '../config/setting-source.ts'
+import { type Env, sourceOf, sourceWords, unreadRemedy } from '../config/setting-source.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
@@ -36,7 +36,7 @@ export const exit = {
   config: exitStatuses.config.code,
 } as const
 
-export type Env = Readonly<Record<string, string | undefined>>
+export type { Env }
 
 type Work = (context: Context, config: StoreConfig) => Promise<void>
 

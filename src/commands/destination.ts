@@ -58,13 +58,11 @@ async function printCheck(
   number: string,
   { brand, json }: { brand?: string; json?: true },
 ): Promise<void> {
-  const [{ destinationOf }, { formatPhone }, { readDestinationConfig }, { readGuardConfig }] =
-    await Promise.all([
-      import('../adapters/phone/destination.ts'),
-      import('../adapters/phone/format.ts'),
-      import('../config/destinations.ts'),
-      import('../config/guard.ts'),
-    ])
+  const [{ destinationOf }, { formatPhone }, { readDestinationConfig }] = await Promise.all([
+    import('../adapters/phone/destination.ts'),
+    import('../adapters/phone/format.ts'),
+    import('../config/destinations.ts'),
+  ])
   await withContext(env, async ({ policy, brands, guardReader, now }, { contacts }) => {
     const digits = phoneDigits(contacts, number)
     const brandSlug = brand === undefined ? null : await existingBrand(brands, brand)
@@ -72,7 +70,7 @@ async function printCheck(
     const { country, kind, decision } = checkDestination(destinationOf, digits, brandSlug, rules)
     const { action, rule, reason } = decision
     const entry = guardEntryOf(digits, await guardReader.prefixes(), now())
-    const guard = entry ? guardWords(entry, readGuardConfig(env).mode) : null
+    const guard = entry ? guardWords(entry, readDestinationConfig(env).guard) : null
     if (json) {
       const { providers = [], sender = null, route = null } = rule ?? {}
       const about = { number: `+${digits}`, country, kind, action, rule: rule?.rule ?? null }

@@ -30,11 +30,12 @@ export function guardCommands(program: Command, env: Env): void {
 }
 
 async function settingsIn(env: Env) {
-  const [{ readGuardConfig }, { countryOfPrefix }] = await Promise.all([
-    import('../config/guard.ts'),
+  const [{ readDestinationConfig }, { countryOfPrefix }] = await Promise.all([
+    import('../config/destinations.ts'),
     import('../adapters/phone/destination.ts'),
   ])
-  return { ...readGuardConfig(env), countryOfPrefix }
+  const { guard: mode, smsCountries } = readDestinationConfig(env)
+  return { mode, smsCountries, countryOfPrefix }
 }
 
 const modeWords: Readonly<Record<GuardMode, string>> = {

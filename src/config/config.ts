@@ -1,16 +1,10 @@
 import { isIP } from 'node:net'
 import { mailAddress } from '../adapters/email/mail-address.ts'
-import type { SmtpSettings } from '../adapters/email/smtp.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
-import type { Network } from '../adapters/http/client-ip.ts'
-import type { LogLevel } from '../adapters/log/logger.ts'
-import type { OutboxAccess } from '../adapters/outbox/access.ts'
-import { type ProviderTools, providerNamed, providerNames } from '../adapters/sms/index.ts'
-import { type TracingSettings, tracingSettings } from '../adapters/tracing/settings.ts'
-import { routesOf, type SmsMode } from '../domain/delivery/way.ts'
-import type { SmsProvider, SmsRoute } from '../domain/ground/providers.ts'
-import type { GuardMode } from '../domain/guard/guard.ts'
-import type { LimitSettings } from '../domain/limits/limits.ts'
+import { providerNamed, providerNames } from '../adapters/sms/index.ts'
+import { tracingSettings } from '../adapters/tracing/settings.ts'
+import { routesOf } from '../domain/delivery/way.ts'
+import type { SmsRoute } from '../domain/ground/providers.ts'
 import { readSmsCountries } from './destinations.ts'
 import {
   alertSettings,
@@ -22,78 +16,36 @@ import {
   smsSpendSettings,
 } from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
-import { isLoopback, type SettingInForce, Settings, type ShortSecret } from './settings.ts'
-import { readNetworks, readStoreSettings, type StoreConfig } from './store.ts'
+import type { Env } from './setting-source.ts'
+import { isLoopback, Settings } from './settings.ts'
+import { readNetworks, readStoreSettings } from './store.ts'
 
-export type MakeSmsProvider = (tools: ProviderTools) => SmsProvider
-
-export interface Config extends StoreConfig {
-  readonly host: string
-  readonly port: number
-  readonly reusePort: boolean
-  readonly smsMode: SmsMode
-  readonly smsRoutes: Readonly<Record<SmsRoute, readonly MakeSmsProvider[]>>
-  /** Undefined: mail stays in the outbox. */
-  readonly smtp: SmtpSettings | undefined
-  /** Empty: the server has no outbox. */
-  readonly outboxSettings: readonly string[]
-  readonly outboxAccess: OutboxAccess
-  readonly limits: LimitSettings
-  readonly otpTtlSeconds: number
-  /** ISO 3166-1 alpha-2. Empty: SMS_COUNTRIES is not set (design D40). */
-  readonly smsCountries: readonly string[]
-  /** Design D41. */
-  readonly guard: GuardMode
-  readonly providerTimeoutMs: number
-  readonly usesConversionFeedback: boolean
-  /** Without a trailing slash. */
-  readonly publicUrl: string | undefined
-  readonly retentionDays: { readonly eventLog: number; readonly audit: number; readonly requests: number }
-  readonly trustedProxies: readonly Network[]
-  readonly metrics: MetricsConfig | undefined
-  readonly alerts: AlertConfig
-  readonly shortSecrets: readonly ShortSecret[]
-  readonly logLevel: LogLevel
-  readonly tracing: TracingSettings | undefined
-  readonly shutdownDelaySeconds: number
-  /** Argon2id. Undefined: sign-in by link only. */
-  readonly inForce: readonly SettingInForce[]
-}
-
-export interface MetricsConfig {
-  /** Required on both ports. Undefined: only `listener` serves metrics. */
-  readonly token: string | undefined
-  readonly listener: { readonly host: string; readonly port: number } | undefined
-}
-
-export interface AlertConfig {
-  /** As the mailer takes it. */
-  readonly email: string | undefined
-  readonly webhook: { readonly url: string; readonly key: Buffer } | undefined
-}
+export type Config = ReturnType<typeof readConfig>
 
 /** @throws ConfigError with every problem */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(env: Env) {
   const settings = new Settings(env)
   const smsMode = settings.oneOf(messageSettings.OTP_SMS_MODE)
   const plain = readRoute(settings, 'plain', true)
   const template = readRoute(settings, 'template', routesOf(smsMode, true).includes('template'))
   const smtp = smtpSettings(settings)
-  refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template, SMTP_URL: smtp })
+  refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template })
   const port = settings.integer(serverSettings.PORT)
   const host = readHost(settings, serverSettings.HOST)
   const publicUrl = readPublicUrl(settings)
   // `readUsualEnvFile` has read it already. This lists it with the other settings.
   settings.optional(serverSettings.OTPOST_ENV_FILE)
   const outboxToken = settings.token(messageSettings.OUTBOX_TOKEN)
-  const config: Config = {
+  const config = {
     host,
     port,
     reusePort: settings.flag(serverSettings.REUSE_PORT),
     ...readStoreSettings(settings),
     smsMode,
     smsRoutes: { plain: plain.providers, template: template.providers },
+    /** Undefined: mail stays in the outbox. */
     smtp,
+    /** Empty: the server has no outbox. */
     outboxSettings: [
       ...(plain.usesOutbox ? ['SMS_PLAIN'] : []),
       ...(template.usesOutbox ? ['SMS_TEMPLATE'] : []),
@@ -113,10 +65,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       emailPerHour: settings.integer(codeSettings.EMAIL_LIMIT_PER_HOUR),
     },
     otpTtlSeconds: settings.integer(codeSettings.OTP_TTL_SECONDS),
+    /** ISO 3166-1 alpha-2. Empty: SMS_COUNTRIES is not set (design D40). */
     smsCountries: readSmsCountries(settings),
+    /** Design D41. */
     guard: settings.oneOf(smsSpendSettings.GUARD),
     providerTimeoutMs: settings.integer(messageSettings.PROVIDER_TIMEOUT_MS),
     usesConversionFeedback: settings.flag(messageSettings.CONVERSION_FEEDBACK),
+    /** Without a trailing slash. */
     publicUrl,
     retentionDays: {
       eventLog: settings.integer(retentionSettings.DELIVERY_LOG_DAYS),
@@ -134,16 +89,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     logLevel: settings.oneOf(serverSettings.LOG_LEVEL),
     tracing: tracingSettings(settings),
     shutdownDelaySeconds: settings.integer(serverSettings.SHUTDOWN_DELAY_SECONDS),
-    inForce: [],
   }
   return settings.checked({ ...config, inForce: settings.inForce() })
 }
 
-export function readConsoleOrigins(env: Readonly<Record<string, string | undefined>>): {
-  readonly publicUrl: string | undefined
-  readonly local: string
-  readonly port: number
-} {
+export function readConsoleOrigins(env: Env) {
   const settings = new Settings(env)
   const publicUrl = readPublicUrl(settings)
   const host = readHost(settings, serverSettings.HOST)
@@ -157,49 +107,38 @@ export function localUrl(host: string, port: number): string {
   return `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-interface Route {
-  readonly providers: readonly MakeSmsProvider[]
-  readonly developmentOnly: readonly string[]
-  readonly usesOutbox: boolean
-}
-
-function readRoute(settings: Settings, route: SmsRoute, used: boolean): Route {
+function readRoute(settings: Settings, route: SmsRoute, used: boolean) {
   const setting = route === 'plain' ? messageSettings.SMS_PLAIN : messageSettings.SMS_TEMPLATE
-  const { name } = setting
-  const names = [...new Set(settings.list(setting))]
-  const providerSpecs = names.flatMap((word) => {
-    const provider = providerNamed(word)
-    if (!provider) {
-      settings.refuse(name, `names an unknown provider. The providers are ${providerNames.join(', ')}`)
-      return []
+  const specs = [...new Set(settings.list(setting))].flatMap((name) => {
+    const spec = providerNamed(name)
+    if (!spec) {
+      const known = providerNames.join(', ')
+      settings.refuse(setting.name, `names an unknown provider. The providers are ${known}`)
+    } else if (!spec.routes.includes(route)) {
+      settings.refuse(setting.name, `names ${name}, which has no ${route} route`)
     }
-    return [provider]
+    return spec ?? []
   })
   // An unused route is checked too.
-  const providers = providerSpecs.map((provider) => provider.configure(settings, route))
-  for (const provider of providerSpecs.filter(({ routes }) => !routes.includes(route))) {
-    settings.refuse(name, `names ${provider.name}, which has no ${route} route`)
-  }
-  if (!used) return { providers: [], developmentOnly: [], usesOutbox: false }
-  return {
-    providers,
-    developmentOnly: providerSpecs
-      .filter((provider) => provider.developmentOnly)
-      .map((provider) => provider.name),
-    usesOutbox: providerSpecs.some((provider) => provider.name === 'outbox'),
-  }
+  const providers = specs.map((spec) => spec.configure(settings, route))
+  const developmentOnly = specs.filter((spec) => spec.developmentOnly).map(({ name }) => name)
+  return used
+    ? { providers, developmentOnly, usesOutbox: developmentOnly.includes('outbox') }
+    : { providers: [], developmentOnly: [], usesOutbox: false }
 }
+
+type Route = Pick<ReturnType<typeof readRoute>, 'developmentOnly'>
 
 function refuseOutboxInProduction(
   settings: Settings,
-  ways: { SMS_PLAIN: Route; SMS_TEMPLATE: Route; SMTP_URL: SmtpSettings | undefined },
+  routes: { SMS_PLAIN: Route; SMS_TEMPLATE: Route },
 ): void {
   const allowed = settings.flag(messageSettings.OUTBOX_IN_PRODUCTION)
   if (settings.optional(serverSettings.NODE_ENV) !== 'production' || allowed) return
   const remedy =
     'set it to a provider that delivers, or set OUTBOX_IN_PRODUCTION=1 to allow this. To try otpost, run otpost demo'
   for (const name of ['SMS_PLAIN', 'SMS_TEMPLATE'] as const) {
-    for (const provider of ways[name].developmentOnly) {
+    for (const provider of routes[name].developmentOnly) {
       settings.refuse(name, `is "${provider}", which delivers nothing, with NODE_ENV=production: ${remedy}`)
     }
   }
@@ -224,7 +163,8 @@ function readHost(settings: Settings, setting: TextSetting): string {
   return host
 }
 
-function readMetrics(settings: Settings, usualPort: number): MetricsConfig | undefined {
+/** The token is required on both ports. Without it, only `listener` serves metrics. */
+function readMetrics(settings: Settings, usualPort: number) {
   const token = settings.token(metricsSettings.METRICS_TOKEN)
   const host = readHost(settings, metricsSettings.METRICS_HOST)
   if (settings.optional(metricsSettings.METRICS_PORT) === undefined) {
@@ -241,21 +181,22 @@ function readMetrics(settings: Settings, usualPort: number): MetricsConfig | und
   return { token, listener: { host, port } }
 }
 
-function readAlerts(settings: Settings): AlertConfig {
+function readAlerts(settings: Settings) {
   const to = settings.optional(alertSettings.ALERT_EMAIL)
   const email = to === undefined ? undefined : mailAddress(to)
   if (to !== undefined && (!email || email.name !== null))
     settings.refuse('ALERT_EMAIL', 'must be an e-mail address, such as ops@example.com')
-  const hasUrl = settings.optional(alertSettings.ALERT_WEBHOOK_URL) !== undefined
-  const hasSecret = settings.optional(alertSettings.ALERT_WEBHOOK_SECRET) !== undefined
-  const webhook =
-    hasUrl || hasSecret
+  const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_SECRET: secret } = alertSettings
+  const hasWebhook = [url, secret].some((setting) => settings.optional(setting) !== undefined)
+  return {
+    email: email?.address,
+    webhook: hasWebhook
       ? {
-          url: settings.serviceUrl(alertSettings.ALERT_WEBHOOK_URL, 'ALERT_WEBHOOK_SECRET is set'),
-          key: settings.webhookKey(alertSettings.ALERT_WEBHOOK_SECRET, 'ALERT_WEBHOOK_URL is set'),
+          url: settings.serviceUrl(url, 'ALERT_WEBHOOK_SECRET is set'),
+          key: settings.webhookKey(secret, 'ALERT_WEBHOOK_URL is set'),
         }
-      : undefined
-  return { email: email?.address, webhook }
+      : undefined,
+  }
 }
 
 function readPublicUrl(settings: Settings): string | undefined {

@@ -1,26 +1,26 @@
 import { isRegion } from '../adapters/phone/e164.ts'
-import type { RouteSettings } from '../domain/operator/destinations.ts'
 import { messageSettings, smsSpendSettings } from './server-settings.ts'
+import type { Env } from './setting-source.ts'
 import { Settings } from './settings.ts'
 
-export interface DestinationConfig {
-  readonly routes: RouteSettings
-  readonly smsCountries: readonly string[]
-}
+export type DestinationConfig = ReturnType<typeof readDestinationConfig>
 
 /**
- * Only what commands need for destination rules: they do not require the credentials of providers.
+ * Only what commands need for destination rules and the guard: they do not require the credentials of providers.
  * @throws ConfigError with every problem
  */
-export function readDestinationConfig(env: Readonly<Record<string, string | undefined>>): DestinationConfig {
+export function readDestinationConfig(env: Env) {
   const settings = new Settings(env)
   const smsMode = settings.oneOf(messageSettings.OTP_SMS_MODE)
-  const routes = {
-    smsMode,
-    plain: settings.list(messageSettings.SMS_PLAIN),
-    template: smsMode === 'plain' ? [] : settings.list(messageSettings.SMS_TEMPLATE),
-  }
-  return settings.checked({ routes, smsCountries: readSmsCountries(settings) })
+  return settings.checked({
+    routes: {
+      smsMode,
+      plain: settings.list(messageSettings.SMS_PLAIN),
+      template: smsMode === 'plain' ? [] : settings.list(messageSettings.SMS_TEMPLATE),
+    },
+    smsCountries: readSmsCountries(settings),
+    guard: settings.oneOf(smsSpendSettings.GUARD),
+  })
 }
 
 /** SMS_COUNTRIES (design D40). Empty: unset. */

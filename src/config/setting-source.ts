@@ -1,3 +1,5 @@
+export type Env = Readonly<Record<string, string | undefined>>
+
 /** Where the value of a setting comes from. */
 export type SettingSource =
   | { readonly source: 'default' | 'environment' }
@@ -46,11 +48,7 @@ export function placesOfSettings(env: object): readonly string[] {
 }
 
 /** The environment with this value of a variable. The others keep their source. */
-export function withVariable(
-  env: Readonly<Record<string, string | undefined>>,
-  name: string,
-  value: string,
-): Readonly<Record<string, string | undefined>> {
+export function withVariable(env: Env, name: string, value: string): Env {
   const changed = { ...env, [name]: value }
   const known = new Map(files.get(env))
   known.delete(name)
@@ -59,7 +57,7 @@ export function withVariable(
 }
 
 /** An empty variable counts as unset. */
-export function sourceOf(env: Readonly<Record<string, string | undefined>>, name: string): SettingSource {
+export function sourceOf(env: Env, name: string): SettingSource {
   if ((env[name] ?? '').trim() === '') return { source: 'default' }
   const file = files.get(env)?.get(name)
   return file === undefined ? { source: 'environment' } : { source: 'file', file }

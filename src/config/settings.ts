@@ -1,6 +1,6 @@
 import { webhookKey } from '../adapters/crypto/standard-webhooks.ts'
 import type { ChoiceSetting, FlagSetting, IntegerSetting, Setting, TextSetting } from './setting.ts'
-import { type SettingSource, sourceOf } from './setting-source.ts'
+import { type Env, type SettingSource, sourceOf } from './setting-source.ts'
 
 /** Has every problem, one per line. */
 export class ConfigError extends Error {
@@ -38,7 +38,7 @@ export class Settings {
   readonly shortSecrets: ShortSecret[] = []
   private readonly read = new Map<string, SettingInForce>()
 
-  constructor(private readonly env: Readonly<Record<string, string | undefined>>) {}
+  constructor(private readonly env: Env) {}
 
   refuse(name: string, problem: string): void {
     this.problems.push(`${name} ${problem}`)

@@ -6,7 +6,6 @@ import { e164In, isRegion } from '../adapters/phone/e164.ts'
 import type { DatabaseTarget } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
 import { type Contacts, contactsOf } from '../domain/ground/contact.ts'
-import type { HostKindOf } from '../domain/integration/webhook-url.ts'
 import { maxApiKeyLength } from '../domain/limits/credentials.ts'
 import {
   alertSettings,
@@ -16,42 +15,19 @@ import {
   serverSettings,
 } from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
+import type { Env } from './setting-source.ts'
 import { Settings } from './settings.ts'
 
-export interface StoreConfig {
-  readonly database: DatabaseConfig
-  /** Undefined: the key file beside an SQLite database. */
-  readonly secretKeys: SecretKeys | undefined
-  readonly appCredentials: ReadonlyMap<string, string>
-  readonly contacts: Contacts
-  /** NODE_ENV=production. */
-  readonly isProduction: boolean
-  /** Which hosts webhooks may have. Knows EVENTS_ALLOWED_NETWORKS. */
-  readonly hostKind: HostKindOf
-}
-
-export type DatabaseConfig =
-  | {
-      readonly kind: 'sqlite'
-      /** For messages: the path. */
-      readonly name: string
-      /** A path, or `:memory:`. */
-      readonly file: string
-    }
-  | {
-      readonly kind: 'postgres'
-      /** For messages: the URL without user, password and parameters. */
-      readonly name: string
-      readonly target: DatabaseTarget
-    }
+export type StoreConfig = ReturnType<typeof readStoreSettings>
+export type DatabaseConfig = ReturnType<typeof readDatabase>
 
 /** @throws ConfigError with every problem */
-export function readStoreConfig(env: Readonly<Record<string, string | undefined>>): StoreConfig {
+export function readStoreConfig(env: Env): StoreConfig {
   const settings = new Settings(env)
   return settings.checked(readStoreSettings(settings))
 }
 
-export function readStoreSettings(settings: Settings): StoreConfig {
+export function readStoreSettings(settings: Settings) {
   const database = readDatabase(settings, databaseSettings.DATABASE_URL)
   const secretKeys = readSecretKeys(settings)
   if (database.kind === 'postgres' && settings.optional(credentialSettings.SECRET_KEY) === undefined) {
@@ -65,11 +41,13 @@ export function readStoreSettings(settings: Settings): StoreConfig {
   const allowed = readNetworks(settings, alertSettings.EVENTS_ALLOWED_NETWORKS, why)
   return {
     database,
+    /** Undefined: the key file beside an SQLite database. */
     secretKeys,
     appCredentials: readAppCredentials(settings),
     contacts: readContacts(settings),
+    /** NODE_ENV=production. */
     isProduction,
-    // In development the kind of a host decides only whether http is allowed.
+    /** Which hosts webhooks may have. In development, it decides only whether http is allowed. */
     hostKind: hostKindWith(isProduction ? allowed : []),
   }
 }
@@ -88,42 +66,32 @@ export function readNetworks(settings: Settings, setting: TextSetting, why: stri
   })
 }
 
-export function readDatabaseUrl(
-  env: Readonly<Record<string, string | undefined>>,
-  option: string,
-  url: string,
-): DatabaseConfig {
+export function readDatabaseUrl(env: Env, option: string, url: string): DatabaseConfig {
   const settings = new Settings({ ...env, [option]: url })
   return settings.checked(
     readDatabase(settings, { ...databaseSettings.DATABASE_URL, name: option, default: '' }),
   )
 }
 
-function readDatabase(settings: Settings, setting: TextSetting): DatabaseConfig {
+/** `name` is for messages: the path, or the URL without user, password and parameters. */
+function readDatabase(settings: Settings, setting: TextSetting) {
   const { name } = setting
   const url = (settings.optional(setting) ?? setting.default ?? '').trim()
-  const poolSize = settings.integer(databaseSettings.DATABASE_POOL_SIZE)
-  const connectTimeoutMs = settings.integer(databaseSettings.DATABASE_CONNECT_TIMEOUT_MS)
-  const statementTimeoutMs = settings.integer(databaseSettings.DATABASE_STATEMENT_TIMEOUT_MS)
-  const isPooled = settings.flag(databaseSettings.DATABASE_PGBOUNCER)
-  const batchSize = settings.integer(databaseSettings.DATABASE_BATCH_SIZE)
+  // Read with SQLite too, so that a wrong value is reported.
+  const pool = {
+    poolSize: settings.integer(databaseSettings.DATABASE_POOL_SIZE),
+    connectTimeoutMs: settings.integer(databaseSettings.DATABASE_CONNECT_TIMEOUT_MS),
+    statementTimeoutMs: settings.integer(databaseSettings.DATABASE_STATEMENT_TIMEOUT_MS),
+    idleInTransactionTimeoutMs,
+    isPooled: settings.flag(databaseSettings.DATABASE_PGBOUNCER),
+    batchSize: settings.integer(databaseSettings.DATABASE_BATCH_SIZE),
+  }
   if (/^postgres(?:ql)?:/i.test(url)) {
     const read = readPostgresUrl(url)
     for (const problem of read.problems) settings.refuse(name, problem)
     settings.show(setting, read.name)
-    return {
-      kind: 'postgres',
-      name: read.name,
-      target: {
-        ...read.server,
-        poolSize,
-        connectTimeoutMs,
-        statementTimeoutMs,
-        idleInTransactionTimeoutMs,
-        isPooled,
-        batchSize,
-      },
-    }
+    const target: DatabaseTarget = { ...read.server, ...pool }
+    return { kind: 'postgres' as const, name: read.name, target }
   }
   const file = url.startsWith('file:') ? url.slice('file:'.length).replace(/^\/\/(?=\/)/, '') : ''
   if (file === '' || file.includes('?')) {
@@ -134,7 +102,7 @@ function readDatabase(settings: Settings, setting: TextSetting): DatabaseConfig 
   }
   // Other URLs may contain a password.
   settings.show(setting, url.startsWith('file:') ? url : '')
-  return { kind: 'sqlite', name: file, file }
+  return { kind: 'sqlite' as const, name: file, file }
 }
 
 /** A transaction with locks usually takes milliseconds. */

@@ -1,10 +1,13 @@
-import type { AlertConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import type { HealthFacts } from '../../domain/health/facts.ts'
 import { budgetProblems } from '../../domain/health/problems.ts'
 import { type Finding, found, ok, warn } from './finding.ts'
 
 /** Besides the problems of the budgets. */
-export function budgetFindings(health: HealthFacts, { email, webhook }: AlertConfig): readonly Finding[] {
+export function budgetFindings(
+  health: HealthFacts,
+  { email, webhook }: Config['alerts'],
+): readonly Finding[] {
   const { budgets } = health
   const hasTarget = email !== undefined || webhook !== undefined
   const fine = budgets.filter((each) => budgetProblems({ ...health, budgets: [each] }).length === 0)
