@@ -104,7 +104,7 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
     ...numbers,
     countriesOfCodes: () => context.guardReader.countries(context.now()),
     routing: async () => (await import('../config/destinations.ts')).readDestinationConfig(env),
-    guardMode: async () => (await import('../config/guard.ts')).readGuardConfig(env).mode,
+    guardMode: async () => (await import('../config/destinations.ts')).readDestinationConfig(env).guard,
   }
 }
 
