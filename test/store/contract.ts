@@ -1260,6 +1260,8 @@ function testConsole(stores: () => Stores): void {
       const linkOf = async (linkSha256: string) =>
         (await sessions.change({ linkSha256, now }, ({ link }) => ({ link, entry: null }))).link
       expect([await linkOf(ana.email), (await linkOf(bo.email))?.operatorId]).toEqual([undefined, bo.id])
+      expect(await sessions.invited(start + 999)).toEqual(new Set([bo.id]))
+      expect(await sessions.invited(start + 1000)).toEqual(new Set())
     })
 
     test('have one link at most', async () => {
