@@ -121,23 +121,8 @@ export function startThread(
   const polling = setInterval(giveUp, pollMs)
   polling.unref()
 
-  const work: DatabaseWork = {
-    admit: call('admit'),
-    beginSend: call('beginSend'),
-    setProvider: call('setProvider'),
-    reschedule: call('reschedule'),
-    giveBack: call('giveBack'),
-    abandonSend: call('abandonSend'),
-    guess: call('guess'),
-    write: call('write'),
-    saveEntries: call('saveEntries'),
-    saveReports: call('saveReports'),
-    sweep: call('sweep'),
-    checkDatabase: call('checkDatabase', checkTimeoutMs),
-    stats: call('stats', checkTimeoutMs),
-  }
   return {
-    work,
+    work: workBy(call),
     queueLength: () => waiting.size,
     /** Waits for pending calls; throws if that takes too long. */
     async close(): Promise<void> {
@@ -196,6 +181,26 @@ export function startThread(
       waiting.delete(id)
       reject(new Error('The database thread did not answer in time. Check the disk of the database.'))
     }
+  }
+}
+
+type Caller = (name: keyof DatabaseWork, waitMs?: number) => (...args: readonly unknown[]) => Promise<never>
+
+function workBy(call: Caller): DatabaseWork {
+  return {
+    admit: call('admit'),
+    beginSend: call('beginSend'),
+    setProvider: call('setProvider'),
+    reschedule: call('reschedule'),
+    giveBack: call('giveBack'),
+    abandonSend: call('abandonSend'),
+    guess: call('guess'),
+    write: call('write'),
+    saveEntries: call('saveEntries'),
+    saveReports: call('saveReports'),
+    sweep: call('sweep'),
+    checkDatabase: call('checkDatabase', checkTimeoutMs),
+    stats: call('stats', checkTimeoutMs),
   }
 }
 
