@@ -31,42 +31,26 @@ import { run } from './statements.ts'
 /** Late reports are searched in more windows, once. */
 const lateWindowsMs = Array.from({ length: (3 * dayMs) / (10 * minuteMs) }, () => 10 * minuteMs)
 
-export function createEventStore({
-  orm,
-  tables: { attempts, audit, deliveryReports, events, notifyJobs, requests },
-  write,
-  writeCounted,
-  transaction,
-}: Pick<StoreDatabase, 'orm' | 'tables' | 'write' | 'writeCounted' | 'transaction'>): EventStore &
-  EventReader {
-  const search = reportSearch({ orm, tables: { attempts, requests } })
+type Resolving = 'unresolved' | 'messagesOf' | 'resolve'
 
-  async function requestIdsOf(given: readonly NewEvent[], now: number): Promise<ReadonlyMap<string, string>> {
-    const early = new Set<string>()
-    const late = new Set<string>()
-    for (const { at, requestId, reportKey } of given) {
-      if (requestId !== null || reportKey === null || requestIdOfKey(reportKey) !== undefined) continue
-      if (now - at > resolveWithinMs) late.add(reportKey)
-      else early.add(reportKey)
-    }
-    // Their messages are from before them, also if the clock was set back since.
-    const until = Math.max(now, ...given.map(({ at }) => at))
-    const found = new Map([
-      ...(await search(early, until, earlyWindowsMs)),
-      ...(await search(late, until, lateWindowsMs)),
-    ])
-    return new Map(
-      given.flatMap(({ id, requestId, reportKey }) => {
-        const known = requestId ?? requestIdOfKey(reportKey ?? '') ?? found.get(reportKey ?? '')?.requestId
-        return known === undefined ? [] : [[id, known]]
-      }),
-    )
+type EventDatabase = Pick<StoreDatabase, 'orm' | 'tables' | 'write' | 'writeCounted' | 'transaction'>
+
+export function createEventStore(database: EventDatabase): EventStore & EventReader {
+  return {
+    ...createResolver(database),
+    ...createDeliveryStore(database),
+    ...createEventReader(database),
   }
+}
 
-  const isTaken = ({ id, tries }: StoredEvent) =>
-    and(eq(events.id, id), eq(events.state, 'waiting'), eq(events.tries, tries))
+/** Finds the messages of new events in the event log. */
+function createResolver({
+  orm,
+  tables: { attempts, deliveryReports, events, notifyJobs, requests },
+  write,
+}: EventDatabase): Pick<EventStore, Resolving> {
+  const search = reportSearch({ orm, tables: { attempts, requests } })
   const isNew = (id: string) => and(eq(events.id, id), eq(events.state, 'new'))
-
   return {
     unresolved: async (now, limit) =>
       orm
@@ -76,7 +60,7 @@ export function createEventStore({
         .orderBy(asc(events.dueAt), asc(events.id))
         .limit(limit),
     messagesOf: async (given, now) => {
-      const requestIds = await requestIdsOf(given, now)
+      const requestIds = await requestIdsOf(search, given, now)
       const ids = [...new Set(requestIds.values())]
       if (ids.length === 0) return new Map()
       const [rows, further, jobs] = await Promise.all([
@@ -129,6 +113,46 @@ export function createEventStore({
       const statements = inOneOrder(changes).flatMap((change) => change.statements)
       if (statements.length > 0) await write(...statements)
     },
+  }
+}
+
+async function requestIdsOf(
+  search: ReturnType<typeof reportSearch>,
+  given: readonly NewEvent[],
+  now: number,
+): Promise<ReadonlyMap<string, string>> {
+  const early = new Set<string>()
+  const late = new Set<string>()
+  for (const { at, requestId, reportKey } of given) {
+    if (requestId !== null || reportKey === null || requestIdOfKey(reportKey) !== undefined) continue
+    if (now - at > resolveWithinMs) late.add(reportKey)
+    else early.add(reportKey)
+  }
+  // Their messages are from before them, also if the clock was set back since.
+  const until = Math.max(now, ...given.map(({ at }) => at))
+  const found = new Map([
+    ...(await search(early, until, earlyWindowsMs)),
+    ...(await search(late, until, lateWindowsMs)),
+  ])
+  return new Map(
+    given.flatMap(({ id, requestId, reportKey }) => {
+      const known = requestId ?? requestIdOfKey(reportKey ?? '') ?? found.get(reportKey ?? '')?.requestId
+      return known === undefined ? [] : [[id, known]]
+    }),
+  )
+}
+
+/** Delivers events that wait. */
+function createDeliveryStore({
+  orm,
+  tables: { events },
+  write,
+  writeCounted,
+}: EventDatabase): Omit<EventStore, Resolving> {
+  const isTaken = ({ id, tries }: StoredEvent) =>
+    and(eq(events.id, id), eq(events.state, 'waiting'), eq(events.tries, tries))
+
+  return {
     take: async (turns, most, now, leaseMs) => {
       const { state, dueAt, appId, id } = events
       const due = await orm
@@ -193,6 +217,16 @@ export function createEventStore({
         .groupBy(appId)
       return new Map(rows.flatMap((row) => (row.appId === null ? [] : [[row.appId, row.rows]])))
     },
+  }
+}
+
+function createEventReader({
+  orm,
+  tables: { audit, events },
+  write,
+  transaction,
+}: EventDatabase): EventReader {
+  return {
     failing: async (now) => {
       const { appId, state, dueAt, error } = events
       const isFailing = and(eq(state, 'waiting'), gt(dueAt, now), lt(dueAt, whileOff), isNotNull(error))

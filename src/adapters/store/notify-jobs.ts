@@ -16,25 +16,32 @@ import { type Orm, run, type Statement } from './statements.ts'
 
 type JobKey = Pick<NotifyJob, 'requestId' | 'position'>
 
-export function createNotifyJobStore({
-  orm,
-  tables,
-  writeCounted,
-  transaction,
-}: StoreDatabase): NotifyJobStore {
+type OfWorker = 'dueApps' | 'take' | 'end' | 'recover'
+
+export function createNotifyJobStore(database: StoreDatabase): NotifyJobStore {
+  return { ...createJobList(database), ...createJobQueue(database) }
+}
+
+function isJobIn({ notifyJobs: jobs }: StoreDatabase['tables']) {
+  return ({ requestId, position }: JobKey) => and(eq(jobs.requestId, requestId), eq(jobs.position, position))
+}
+
+function ordersOf(
+  inside: Orm,
+  { notifyOrders: orders }: StoreDatabase['tables'],
+  rows: readonly JobKey[],
+): Statement<NotifyOrder[]> {
+  const ids = [...new Set(rows.map(({ requestId }) => requestId))]
+  return inside.select().from(orders).where(inArray(orders.requestId, ids))
+}
+
+/** What operators see and change. */
+function createJobList({ orm, tables, transaction }: StoreDatabase): Omit<NotifyJobStore, OfWorker> {
   const { audit, codesAndLimits: counters, events, notifyJobs: jobs, notifyOrders: orders } = tables
-  const isDue = (now: number) => and(eq(jobs.state, 'queued'), lte(jobs.dueAt, now))
+  const isJob = isJobIn(tables)
+  const returned = { requestId: jobs.requestId }
   const isWaiting = inArray(jobs.state, ['queued', 'sending'])
   const isKept = and(inArray(jobs.state, ['failed', 'unknown']), isNotNull(jobs.recipient))
-  const isJob = ({ requestId, position }: JobKey) =>
-    and(eq(jobs.requestId, requestId), eq(jobs.position, position))
-  const returned = { requestId: jobs.requestId }
-
-  function ordersOf(inside: Orm, rows: readonly JobKey[]): Statement<NotifyOrder[]> {
-    const ids = [...new Set(rows.map(({ requestId }) => requestId))]
-    return inside.select().from(orders).where(inArray(orders.requestId, ids))
-  }
-
   return {
     status: async () => {
       const [row] = await orm
@@ -57,6 +64,68 @@ export function createNotifyJobStore({
       const [row] = await orm.select({ waiting: count() }).from(jobs).where(isOfApp)
       return { accepted: counter?.accepted ?? 0, waiting: row?.waiting ?? 0 }
     },
+    ofRequest: async (requestId) => {
+      const [[order], rows] = await Promise.all([
+        orm.select().from(orders).where(eq(orders.requestId, requestId)),
+        orm.select().from(jobs).where(eq(jobs.requestId, requestId)).orderBy(asc(jobs.position)),
+      ])
+      return order ? rows.map((job) => listed(job, order)) : []
+    },
+    list: async ({ appId, limit }) => {
+      const ofApp = appId === undefined ? undefined : eq(jobs.appId, appId)
+      const rows = await orm
+        .select()
+        .from(jobs)
+        .where(and(or(isWaiting, isKept), ofApp))
+        .orderBy(asc(jobs.requestId), asc(jobs.position))
+        .limit(limit)
+      const found = new Map((await ordersOf(orm, tables, rows)).map((order) => [order.requestId, order]))
+      return rows.flatMap((job) => {
+        const order = found.get(job.requestId)
+        return order ? [listed(job, order)] : []
+      })
+    },
+    change: (requestId, { actor, now }, decide) =>
+      transaction(function* (inside) {
+        const isRequest = eq(orders.requestId, requestId)
+        const [order] = yield* run(inside.select().from(orders).where(isRequest))
+        const all = yield* run(
+          inside.select().from(jobs).where(eq(jobs.requestId, requestId)).orderBy(asc(jobs.position)),
+        )
+        const { changes, expiresAt, action } = decide(order ? all.map((job) => listed(job, order)) : [])
+        let changed = 0
+        for (const { position, change, event } of changes) {
+          const job = all.find((each) => each.position === position)
+          if (!job) continue
+          const isSame = and(isJob(job), eq(jobs.state, job.state), eq(jobs.tries, job.tries))
+          const rows = yield* run(inside.update(jobs).set(change).where(isSame).returning(returned))
+          if (rows.length === 0) continue
+          changed++
+          if (event) yield* run(eventInsert(inside, events, event))
+        }
+        if (changed === 0) return 0
+        if (expiresAt !== undefined) yield* run(inside.update(orders).set({ expiresAt }).where(isRequest))
+        const details = { jobs: String(changed) }
+        yield* run(
+          inside.insert(audit).values(auditRow({ at: now, actor, action, target: requestId, details })),
+        )
+        return changed
+      }),
+  }
+}
+
+/** What the worker takes and ends. */
+function createJobQueue({
+  orm,
+  tables,
+  writeCounted,
+  transaction,
+}: StoreDatabase): Pick<NotifyJobStore, OfWorker> {
+  const { events, notifyJobs: jobs } = tables
+  const isDue = (now: number) => and(eq(jobs.state, 'queued'), lte(jobs.dueAt, now))
+  const isJob = isJobIn(tables)
+  const returned = { requestId: jobs.requestId }
+  return {
     dueApps: async (now) => {
       const rows = await orm.select({ appId: jobs.appId }).from(jobs).where(isDue(now)).groupBy(jobs.appId)
       return rows.map(({ appId }) => appId)
@@ -72,7 +141,7 @@ export function createNotifyJobStore({
           .limit(limit)
       const due = inTurn(await Promise.all(apps.map(dueOf)), limit)
       if (due.length === 0) return []
-      const found = new Map((await ordersOf(orm, due)).map((order) => [order.requestId, order]))
+      const found = new Map((await ordersOf(orm, tables, due)).map((order) => [order.requestId, order]))
       // In one order on all servers, so that no two wait for each other.
       const rows = due.toSorted(byKey)
       const counts = await writeCounted(
@@ -131,53 +200,6 @@ export function createNotifyJobStore({
         return unknown
       })
     },
-    ofRequest: async (requestId) => {
-      const [[order], rows] = await Promise.all([
-        orm.select().from(orders).where(eq(orders.requestId, requestId)),
-        orm.select().from(jobs).where(eq(jobs.requestId, requestId)).orderBy(asc(jobs.position)),
-      ])
-      return order ? rows.map((job) => listed(job, order)) : []
-    },
-    list: async ({ appId, limit }) => {
-      const ofApp = appId === undefined ? undefined : eq(jobs.appId, appId)
-      const rows = await orm
-        .select()
-        .from(jobs)
-        .where(and(or(isWaiting, isKept), ofApp))
-        .orderBy(asc(jobs.requestId), asc(jobs.position))
-        .limit(limit)
-      const found = new Map((await ordersOf(orm, rows)).map((order) => [order.requestId, order]))
-      return rows.flatMap((job) => {
-        const order = found.get(job.requestId)
-        return order ? [listed(job, order)] : []
-      })
-    },
-    change: (requestId, { actor, now }, decide) =>
-      transaction(function* (inside) {
-        const isRequest = eq(orders.requestId, requestId)
-        const [order] = yield* run(inside.select().from(orders).where(isRequest))
-        const all = yield* run(
-          inside.select().from(jobs).where(eq(jobs.requestId, requestId)).orderBy(asc(jobs.position)),
-        )
-        const { changes, expiresAt, action } = decide(order ? all.map((job) => listed(job, order)) : [])
-        let changed = 0
-        for (const { position, change, event } of changes) {
-          const job = all.find((each) => each.position === position)
-          if (!job) continue
-          const isSame = and(isJob(job), eq(jobs.state, job.state), eq(jobs.tries, job.tries))
-          const rows = yield* run(inside.update(jobs).set(change).where(isSame).returning(returned))
-          if (rows.length === 0) continue
-          changed++
-          if (event) yield* run(eventInsert(inside, events, event))
-        }
-        if (changed === 0) return 0
-        if (expiresAt !== undefined) yield* run(inside.update(orders).set({ expiresAt }).where(isRequest))
-        const details = { jobs: String(changed) }
-        yield* run(
-          inside.insert(audit).values(auditRow({ at: now, actor, action, target: requestId, details })),
-        )
-        return changed
-      }),
   }
 }
 

@@ -1,10 +1,11 @@
 import { and, asc, eq } from 'drizzle-orm'
 import type { DestinationRule } from '../../domain/delivery/destination.ts'
 import { alertChannels } from '../../domain/ground/alert.ts'
+import type { EpochMs } from '../../domain/ground/time.ts'
 import { firstDueAt, whileOff } from '../../domain/ground/webhook-events.ts'
 import { type AppScope, isUnscoped } from '../../domain/limits/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy/policy.ts'
-import type { PolicyRows, PolicyStore } from '../../domain/policy/policy-store.ts'
+import type { PolicyChange, PolicyRows, PolicyStore } from '../../domain/policy/policy-store.ts'
 import { addAlert } from './alerts.ts'
 import { auditRow } from './audit.ts'
 import {
@@ -23,8 +24,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   readonly cached: (smsCountries: readonly string[]) => ReadPolicy
 } {
   const { orm, tables, policyChanges, serialTransaction } = database
-  const { audit, budgets, destinationRules, events, guardPrefixes, reviewNumbers, webhooks } = tables
-  const isWaiting = (appId: string) => and(eq(events.appId, appId), eq(events.state, 'waiting'))
+  const { audit, budgets, destinationRules, guardPrefixes, reviewNumbers, webhooks } = tables
 
   async function rows(): Promise<PolicyRows> {
     const [scopes, brands, rules, prefixes, all, hooks, numbers] = await Promise.all([
@@ -69,57 +69,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
             webhooks: hooks,
             reviewNumbers: numbers,
           })
-          for (const rule of change.saveRules ?? []) {
-            const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
-            const target = [destinationRules.rule, destinationRules.brandSlug]
-            yield* run(inside.insert(destinationRules).values(row).onConflictDoUpdate({ target, set: row }))
-          }
-          for (const { rule, brandSlug } of change.removeRules ?? []) {
-            const isRule = and(
-              eq(destinationRules.rule, rule),
-              eq(destinationRules.brandSlug, brandSlug ?? ''),
-            )
-            yield* run(inside.delete(destinationRules).where(isRule))
-          }
-          for (const row of change.savePrefixes ?? []) {
-            const target = [guardPrefixes.prefix, guardPrefixes.by]
-            yield* run(inside.insert(guardPrefixes).values(row).onConflictDoUpdate({ target, set: row }))
-          }
-          for (const { prefix, by } of change.removePrefixes ?? []) {
-            const isPrefix = and(eq(guardPrefixes.prefix, prefix), eq(guardPrefixes.by, by))
-            yield* run(inside.delete(guardPrefixes).where(isPrefix))
-          }
-          for (const row of change.saveBudgets ?? []) {
-            const target = budgets.scope
-            yield* run(inside.insert(budgets).values(row).onConflictDoUpdate({ target, set: row }))
-          }
-          for (const { scope } of change.removeBudgets ?? []) {
-            yield* run(inside.delete(budgets).where(eq(budgets.scope, scope)))
-          }
-          for (const row of change.saveWebhooks ?? []) {
-            const target = webhooks.appId
-            yield* run(inside.insert(webhooks).values(row).onConflictDoUpdate({ target, set: row }))
-            // While the webhook is off, its events are not due.
-            const dueAt = firstDueAt(row, now)
-            const isOther = row.disabledAt === null ? eq(events.dueAt, whileOff) : undefined
-            yield* run(
-              inside
-                .update(events)
-                .set({ dueAt })
-                .where(and(isWaiting(row.appId), isOther)),
-            )
-          }
-          for (const { appId } of change.removeWebhooks ?? []) {
-            yield* run(inside.delete(webhooks).where(eq(webhooks.appId, appId)))
-            yield* run(inside.delete(events).where(isWaiting(appId)))
-          }
-          for (const { subject, brandSlug } of change.removeReviewNumbers ?? []) {
-            const isNumber = and(eq(reviewNumbers.subject, subject), eq(reviewNumbers.brandSlug, brandSlug))
-            yield* run(inside.delete(reviewNumbers).where(isNumber))
-          }
-          for (const row of change.saveReviewNumbers ?? []) {
-            yield* run(inside.insert(reviewNumbers).values(row))
-          }
+          yield* saveRows(inside, tables, change, now)
           if (change.alert) yield* addAlert(inside, tables, change.alert, alertChannels)
           if (change.entry) {
             yield* run(inside.insert(audit).values(auditRow({ at: now, actor, ...change.entry })))
@@ -130,6 +80,60 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
         policyChanges.invalidate()
       }
     },
+  }
+}
+
+/** Saves and removes the rows that a change names. */
+function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: EpochMs): Steps<void> {
+  const { budgets, destinationRules, events, guardPrefixes, reviewNumbers, webhooks } = tables
+  const isWaiting = (appId: string) => and(eq(events.appId, appId), eq(events.state, 'waiting'))
+  for (const rule of change.saveRules ?? []) {
+    const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
+    const target = [destinationRules.rule, destinationRules.brandSlug]
+    yield* run(inside.insert(destinationRules).values(row).onConflictDoUpdate({ target, set: row }))
+  }
+  for (const { rule, brandSlug } of change.removeRules ?? []) {
+    const isRule = and(eq(destinationRules.rule, rule), eq(destinationRules.brandSlug, brandSlug ?? ''))
+    yield* run(inside.delete(destinationRules).where(isRule))
+  }
+  for (const row of change.savePrefixes ?? []) {
+    const target = [guardPrefixes.prefix, guardPrefixes.by]
+    yield* run(inside.insert(guardPrefixes).values(row).onConflictDoUpdate({ target, set: row }))
+  }
+  for (const { prefix, by } of change.removePrefixes ?? []) {
+    const isPrefix = and(eq(guardPrefixes.prefix, prefix), eq(guardPrefixes.by, by))
+    yield* run(inside.delete(guardPrefixes).where(isPrefix))
+  }
+  for (const row of change.saveBudgets ?? []) {
+    const target = budgets.scope
+    yield* run(inside.insert(budgets).values(row).onConflictDoUpdate({ target, set: row }))
+  }
+  for (const { scope } of change.removeBudgets ?? []) {
+    yield* run(inside.delete(budgets).where(eq(budgets.scope, scope)))
+  }
+  for (const row of change.saveWebhooks ?? []) {
+    const target = webhooks.appId
+    yield* run(inside.insert(webhooks).values(row).onConflictDoUpdate({ target, set: row }))
+    // While the webhook is off, its events are not due.
+    const dueAt = firstDueAt(row, now)
+    const isOther = row.disabledAt === null ? eq(events.dueAt, whileOff) : undefined
+    yield* run(
+      inside
+        .update(events)
+        .set({ dueAt })
+        .where(and(isWaiting(row.appId), isOther)),
+    )
+  }
+  for (const { appId } of change.removeWebhooks ?? []) {
+    yield* run(inside.delete(webhooks).where(eq(webhooks.appId, appId)))
+    yield* run(inside.delete(events).where(isWaiting(appId)))
+  }
+  for (const { subject, brandSlug } of change.removeReviewNumbers ?? []) {
+    const isNumber = and(eq(reviewNumbers.subject, subject), eq(reviewNumbers.brandSlug, brandSlug))
+    yield* run(inside.delete(reviewNumbers).where(isNumber))
+  }
+  for (const row of change.saveReviewNumbers ?? []) {
+    yield* run(inside.insert(reviewNumbers).values(row))
   }
 }
 

@@ -6,7 +6,7 @@ import type { PriceGroup, PriceList, PriceRow } from '../../domain/money/prices.
 import { priceListOf } from '../../domain/money/relative-prices.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
 import { auditRow } from './audit.ts'
-import type { PriceListRow, PriceTableRow, StoreDatabase } from './database.ts'
+import type { PriceListRow, PriceTableRow, StoreDatabase, Tables } from './database.ts'
 import { givenRows, type Orm, run, type Steps } from './statements.ts'
 
 // The prices of a provider are the rows of one generation, which `price_lists` names. An import writes a new generation in small
@@ -56,13 +56,13 @@ export function createPriceReader({ orm, tables: { prices, priceLists } }: Price
   /** With a turn of the event loop between pages, since 100,000 prices take 130 ms. */
   async function readRows({ provider, generation }: Part): Promise<readonly PriceRow[]> {
     const rows: PriceTableRow[] = []
-    const isOf = and(eq(prices.generation, generation), eq(prices.provider, provider))
+    const isOfPart = isOf(prices, { provider, generation })
     for (;;) {
       const last = rows.at(-1)
       const page = await orm
         .select()
         .from(prices)
-        .where(last ? and(isOf, gt(prices.prefix, last.prefix)) : isOf)
+        .where(last ? and(isOfPart, gt(prices.prefix, last.prefix)) : isOfPart)
         .orderBy(asc(prices.prefix))
         .limit(pageSize)
       rows.push(...page)
@@ -122,8 +122,6 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
   const { orm, tables, policyChanges, serialTransaction, write, jsonElements } = database
   const { prices, priceLists, budgets, audit } = tables
   const key = [prices.generation, prices.provider, prices.prefix]
-  const isOf = ({ provider, generation }: Part) =>
-    and(eq(prices.generation, generation), eq(prices.provider, provider))
   const insertion = (inside: Orm, rows: readonly PriceTableRow[]) =>
     inside.insert(prices).select(givenRows(jsonElements, prices, rows, key))
 
@@ -136,50 +134,15 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
       if (generation === null) continue
       const counted = { currency: prices.currency, count: sql<number>`CAST(count(*) AS int)` }
       const rows = yield* run(
-        inside.select(counted).from(prices).where(isOf({ provider, generation })).groupBy(prices.currency),
+        inside
+          .select(counted)
+          .from(prices)
+          .where(isOf(prices, { provider, generation }))
+          .groupBy(prices.currency),
       )
       for (const row of rows) current.push({ provider: provider || null, ...row })
     }
     return decide(current, yield* run(inside.select().from(budgets)))
-  }
-
-  /** Deletes what earlier imports stored and no list names, also of one that ended before its switch. */
-  async function removeBefore(generation: number): Promise<void> {
-    const { provider, prefix } = prices
-    const pairs = { generation: prices.generation, provider }
-    const earlier = lt(prices.generation, generation)
-    const stored = await orm
-      .select(pairs)
-      .from(prices)
-      .where(earlier)
-      .groupBy(...Object.values(pairs))
-    const lists = await orm.select().from(priceLists)
-    for (const pair of stored) {
-      if (lists.some((list) => list.provider === pair.provider && list.generation === pair.generation))
-        continue
-      for (;;) {
-        const page = await orm
-          .select({ prefix })
-          .from(prices)
-          .where(isOf(pair))
-          .orderBy(asc(prefix))
-          .limit(batch)
-        const last = page.at(-1)
-        if (!last) break
-        await pause(restMs)
-        const isNamed = await serialTransaction(function* (inside) {
-          const isList = and(
-            eq(priceLists.provider, pair.provider),
-            eq(priceLists.generation, pair.generation),
-          )
-          // An import that began earlier may have switched to it meanwhile.
-          if ((yield* run(inside.select().from(priceLists).where(isList))).length > 0) return true
-          yield* run(inside.delete(prices).where(and(isOf(pair), lte(prefix, last.prefix))))
-          return false
-        })
-        if (isNamed) break
-      }
-    }
   }
 
   return {
@@ -234,13 +197,56 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
           return change
         })
         policyChanges.invalidate()
-        await removeBefore(generation)
+        await removeBefore(database, generation)
         return change
       } finally {
         policyChanges.invalidate()
       }
     },
   }
+}
+
+/** Deletes what earlier imports stored and no list names, also of one that ended before its switch. */
+async function removeBefore(
+  { orm, tables, serialTransaction }: StoreDatabase,
+  generation: number,
+): Promise<void> {
+  const { prices, priceLists } = tables
+  const { provider, prefix } = prices
+  const pairs = { generation: prices.generation, provider }
+  const earlier = lt(prices.generation, generation)
+  const stored = await orm
+    .select(pairs)
+    .from(prices)
+    .where(earlier)
+    .groupBy(...Object.values(pairs))
+  const lists = await orm.select().from(priceLists)
+  for (const pair of stored) {
+    if (lists.some((list) => list.provider === pair.provider && list.generation === pair.generation)) continue
+    for (;;) {
+      const page = await orm
+        .select({ prefix })
+        .from(prices)
+        .where(isOf(prices, pair))
+        .orderBy(asc(prefix))
+        .limit(batch)
+      const last = page.at(-1)
+      if (!last) break
+      await pause(restMs)
+      const isNamed = await serialTransaction(function* (inside) {
+        const isList = and(eq(priceLists.provider, pair.provider), eq(priceLists.generation, pair.generation))
+        // An import that began earlier may have switched to it meanwhile.
+        if ((yield* run(inside.select().from(priceLists).where(isList))).length > 0) return true
+        yield* run(inside.delete(prices).where(and(isOf(prices, pair), lte(prefix, last.prefix))))
+        return false
+      })
+      if (isNamed) break
+    }
+  }
+}
+
+function isOf(prices: Tables['prices'], { provider, generation }: Part) {
+  return and(eq(prices.generation, generation), eq(prices.provider, provider))
 }
 
 function priceOf({ provider, prefix, priceMicros, currency }: PriceTableRow): PriceRow {

@@ -25,35 +25,22 @@ const minutesLately = 2
 
 type Counts = ReadonlyMap<string, number>
 
-export function createStatistics({
-  orm,
-  tables: { stats, deliveryReports },
-}: Pick<StoreDatabase, 'orm' | 'tables'>) {
-  const { at, kind, channel, brand, provider, detail } = stats
-  const columns = { at, kind, channel, brand, provider, detail }
-  const sum = sql<number>`CAST(sum(${stats.count}) AS bigint)`
-  const acceptedWays = new Set<string>()
-  let acceptedFrom = 0
+type StatisticsDatabase = Pick<StoreDatabase, 'orm' | 'tables'>
+
+export function createStatistics(database: StatisticsDatabase) {
+  return { ...createCodeStatistics(database), ...createPeriods(database), ...createLatest(database) }
+}
+
+function sumOf({ stats }: StoreDatabase['tables']) {
+  return sql<number>`CAST(sum(${stats.count}) AS bigint)`
+}
+
+/** Codes by country, and what the guard denied. */
+function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
+  const { stats } = tables
+  const { at, kind, brand, detail } = stats
+  const sum = sumOf(tables)
   let bestDays: { readonly today: number; readonly counts: Counts } | undefined
-
-  async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
-    return orm
-      .select({ ...columns, count: sum })
-      .from(stats)
-      .where(and(eq(stats.stepMs, stepMs), eq(at, from), ofKind ? eq(kind, ofKind) : ne(kind, 'spend')))
-      .groupBy(...Object.values(columns))
-  }
-
-  /** With a turn of the event loop between steps, since a step may have thousands of rows. */
-  async function* steps(period: Period, now: number, kind?: 'attempt'): AsyncGenerator<readonly Counted[]> {
-    const { stepMs } = periodSteps[period]
-    for (const at of stepsOf(period, now)) {
-      const rows = await read(stepMs, at, kind)
-      if (rows.length === 0) continue
-      yield rows
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-  }
 
   /** The greatest count of a step, or the sum of the steps. */
   async function byDetail(
@@ -117,6 +104,58 @@ export function createStatistics({
         .groupBy(brand, detail)
       return rows.map(guardCountOf)
     },
+  }
+}
+
+/** Of a whole period, step by step. */
+function createPeriods({ orm, tables }: StatisticsDatabase) {
+  const { stats } = tables
+  const { at, kind, channel, brand, provider, detail } = stats
+  const columns = { at, kind, channel, brand, provider, detail }
+
+  async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
+    return orm
+      .select({ ...columns, count: sumOf(tables) })
+      .from(stats)
+      .where(and(eq(stats.stepMs, stepMs), eq(at, from), ofKind ? eq(kind, ofKind) : ne(kind, 'spend')))
+      .groupBy(...Object.values(columns))
+  }
+
+  /** With a turn of the event loop between steps, since a step may have thousands of rows. */
+  async function* steps(period: Period, now: number, kind?: 'attempt'): AsyncGenerator<readonly Counted[]> {
+    const { stepMs } = periodSteps[period]
+    for (const at of stepsOf(period, now)) {
+      const rows = await read(stepMs, at, kind)
+      if (rows.length === 0) continue
+      yield rows
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  return {
+    async statistics(period: Period, now: number): Promise<Statistics> {
+      const total = new StatisticsSum(period, now)
+      for await (const rows of steps(period, now)) for (const statKey of rows) total.add(statKey)
+      return total.statistics
+    },
+    async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
+      const counted: Counted[] = []
+      for await (const rows of steps('hour', now, 'attempt')) counted.push(...rows)
+      return lastHourOf(counted)
+    },
+  }
+}
+
+/** Of the last minutes and days, for the console and the alerts. */
+function createLatest({ orm, tables }: StatisticsDatabase) {
+  const { stats, deliveryReports } = tables
+  const { at, kind, channel, brand, provider, detail } = stats
+  const columns = { at, kind, channel, brand, provider, detail }
+  const sum = sumOf(tables)
+  const acceptedWays = new Set<string>()
+  let acceptedFrom = 0
+
+  return {
     /** By day; `from` is a day's start in UTC, `until` is exclusive. */
     async spending(from: number, until: number): Promise<readonly DaySpend[]> {
       const isOf = and(eq(stats.stepMs, dayMs), gte(at, from), lt(at, until), eq(kind, 'spend'))
@@ -138,11 +177,6 @@ export function createStatistics({
         orm.select({ at: max(deliveryReports.at) }).from(deliveryReports),
       ])
       return [minute, counted?.count, reported?.at].join()
-    },
-    async statistics(period: Period, now: number): Promise<Statistics> {
-      const total = new StatisticsSum(period, now)
-      for await (const rows of steps(period, now)) for (const statKey of rows) total.add(statKey)
-      return total.statistics
     },
     async risingRejections(now: number): Promise<readonly RejectionRate[]> {
       const [hours, days] = rejectionSteps(now).map(({ stepMs, from }) =>
@@ -192,11 +226,6 @@ export function createStatistics({
         .where(isRecent)
         .groupBy(...Object.values(key))
       return minutesOfAttempts(rows)
-    },
-    async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
-      const counted: Counted[] = []
-      for await (const rows of steps('hour', now, 'attempt')) counted.push(...rows)
-      return lastHourOf(counted)
     },
   }
 }
