@@ -14,8 +14,9 @@ import {
   exportText,
   lintText,
 } from '../../src/domain/texts/dlt.ts'
-import { otpLanguages, registeredOtpText } from '../../src/domain/texts/otp-texts.ts'
-import { renderOtp, templateKeys } from '../../src/domain/texts/templates.ts'
+import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { registeredSmsText } from '../../src/domain/texts/sms.ts'
+import { otpTemplateOf, renderOtp, templateKeys } from '../../src/domain/texts/templates.ts'
 
 const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }
 const registration = { id: '1107000000000000001', ids: {}, senderId: 'ACMEIN', maxLength: null }
@@ -391,7 +392,10 @@ describe('built-in texts', () => {
       )
       const loginId = key === 'LOGIN_OTP' ? undefined : 'jane'
       const about = { code: '493027', businessName: 'Acme', lifetimeSeconds: 300, loginId }
-      const { text: sent } = renderOtp(about, registeredOtpText({ ...acme, lang }, key, undefined).text)
+      const { text: sent } = renderOtp(
+        about,
+        registeredSmsText({ ...acme, lang }, otpTemplateOf(loginId), undefined),
+      )
       expect(filled).toBe(sent)
     }
   })

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readLang } from '../../src/domain/ground/languages.ts'
 import { type BrandText, BrandTexts } from '../../src/domain/texts/brand-texts.ts'
-import { otpLanguages, otpTextOf, registeredOtpText } from '../../src/domain/texts/otp-texts.ts'
-import { otpKeyOf, renderOtp } from '../../src/domain/texts/templates.ts'
+import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { registeredSmsText, type SmsText, smsText } from '../../src/domain/texts/sms.ts'
+import { otpKeyOf, otpTemplateOf, renderOtp } from '../../src/domain/texts/templates.ts'
 
 const text = '{{otp}}'
 
@@ -26,8 +27,10 @@ function brandOf(lang: string, own = '', registered = '') {
   }
 }
 
-function named({ lang, own }: ReturnType<typeof otpTextOf>): string {
-  return own ? `own ${lang}` : `built-in ${lang}`
+const loginOtp = otpTemplateOf(undefined)
+
+function named({ lang, isOwn }: SmsText): string {
+  return isOwn ? `own ${lang}` : `built-in ${lang}`
 }
 
 describe('the text of a code (D47)', () => {
@@ -58,14 +61,14 @@ describe('the text of a code (D47)', () => {
   test.each(rows)(
     'for lang %p, of a brand in %p with the texts %p, is %s',
     (lang, brandLang, own, expected) => {
-      expect(named(otpTextOf(brandOf(brandLang, own), 'LOGIN_OTP', readLang({ lang })))).toBe(expected)
+      expect(named(smsText(brandOf(brandLang, own), loginOtp, readLang({ lang })))).toBe(expected)
     },
   )
 
   test('is that of its own template: a text of LOGIN_OTP is none of LOGIN_OTP_WITH_ID or of a mail', () => {
     const mail = new BrandTexts([ownText({ channel: 'EMAIL', subject: '' })], new Map())
-    expect(named(otpTextOf(brandOf('en', 'en'), 'LOGIN_OTP_WITH_ID', undefined))).toBe('built-in en')
-    expect(named(otpTextOf({ lang: 'en', texts: mail }, 'LOGIN_OTP', undefined))).toBe('built-in en')
+    expect(named(smsText(brandOf('en', 'en'), otpTemplateOf('jane'), undefined))).toBe('built-in en')
+    expect(named(smsText({ lang: 'en', texts: mail }, loginOtp, undefined))).toBe('built-in en')
   })
 
   const tag = fc.constantFrom<string>('pt-BR', 'pt', 'hi', 'en', 'sv', 'da', 'zh-Hant-TW', 'zh')
@@ -73,8 +76,8 @@ describe('the text of a code (D47)', () => {
     fc.assert(
       fc.property(fc.jsonValue(), tag, fc.array(tag), (lang, brandLang, own) => {
         const brand = brandOf(brandLang, own.join(' '))
-        const chosen = otpTextOf(brand, 'LOGIN_OTP', readLang({ lang }))
-        expect(chosen.own !== undefined).toBe(own.includes(chosen.lang))
+        const chosen = smsText(brand, loginOtp, readLang({ lang }))
+        expect(chosen.isOwn).toBe(own.includes(chosen.lang))
       }),
     )
   })
@@ -104,17 +107,13 @@ describe('the text of a code on the registered-template route (D47)', () => {
   ]
   test.each(rows)('for lang %p, of a brand in %p with the texts %p and registrations %p, is %s', (...row) => {
     const [lang, brandLang, own, registered, expected] = row
-    const chosen = registeredOtpText(brandOf(brandLang, own, registered), key, lang)
-    expect(`${named(chosen.text)}, ${chosen.registrationKey}`).toBe(expected)
+    const chosen = registeredSmsText(brandOf(brandLang, own, registered), loginOtp, lang)
+    expect(`${named(chosen)}, ${chosen.registrationKey}`).toBe(expected)
   })
 })
 
 describe('rendering', () => {
-  const chosen = (own: string) => ({
-    lang: 'hi',
-    own: ownText({ lang: 'hi', text: own }),
-    builtIn: undefined,
-  })
+  const chosen = (text: string) => ({ lang: 'hi', text })
   const code = '012345'
   const about = { code, businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined }
 
@@ -165,7 +164,7 @@ describe('rendering', () => {
           const key = otpKeyOf(loginId)
           const { text: sent, variables } = renderOtp(
             { ...about, businessName, loginId },
-            { lang: builtIn.tag, own: undefined, builtIn },
+            { lang: builtIn.tag, text: builtIn.sms[key] },
           )
           const source = builtIn.sms[key].split(/\{\{(\w+)\}\}/)
           const pattern = source

@@ -5,8 +5,9 @@ import { preferredTags, readLang } from '../../src/domain/ground/languages.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
 import { noTexts } from '../../src/domain/texts/brand-texts.ts'
 import { otpMail } from '../../src/domain/texts/emails.ts'
-import { otpLanguageOf, otpLanguages, otpTextOf } from '../../src/domain/texts/otp-texts.ts'
-import { boundText, type OtpValues, otpKeyOf, renderOtp } from '../../src/domain/texts/templates.ts'
+import { otpLanguageOf, otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { smsText } from '../../src/domain/texts/sms.ts'
+import { boundText, type OtpValues, otpTemplateOf, renderOtp } from '../../src/domain/texts/templates.ts'
 
 /** Of each language its script, and whether its SMS are GSM-7 (design D47). */
 const languages: Readonly<Record<string, readonly [script: string, 'GSM-7' | 'UCS-2']>> = {
@@ -54,7 +55,7 @@ test('the languages are those of design D47', () => {
 describe.each(tags)('%s', (tag) => {
   const [script, encoding] = languages[tag] ?? []
   const language = otpLanguageOf(tag)
-  const rendered = (about: OtpValues) => renderOtp(about, otpTextOf(brand, otpKeyOf(about.loginId), tag))
+  const rendered = (about: OtpValues) => renderOtp(about, smsText(brand, otpTemplateOf(about.loginId), tag))
   const letters = (text: string) => text.match(/\p{L}/gu) ?? []
   const isOwn = new RegExp(`^[\\p{Script=${script}}\\p{Script=Common}]$`, 'u')
   /** Words of the text itself; OTP is a word in many languages. */

@@ -4,7 +4,7 @@ import tlds from 'tlds'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
 import { Failure } from '../../src/domain/ground/failures.ts'
 import { hasUrl, scriptFault } from '../../src/domain/ground/words.ts'
-import { english } from '../../src/domain/texts/otp-texts.ts'
+import { english, type OtpKey } from '../../src/domain/texts/otp-texts.ts'
 import {
   notifyTemplateKeys,
   render,
@@ -331,11 +331,11 @@ describe('the text of a message', () => {
     expect(text.match(/A-1/g)).toHaveLength(1)
   })
 
-  const inEnglish = { lang: 'en', own: undefined, builtIn: english }
+  const inEnglish = (key: OtpKey) => ({ lang: 'en', text: english.sms[key] })
   const otp = { code: '012345', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined }
 
   test('of a code has the brand and the lifetime', () => {
-    const rendered = renderOtp(otp, inEnglish)
+    const rendered = renderOtp(otp, inEnglish('LOGIN_OTP'))
     expect(rendered.templateKey).toBe('LOGIN_OTP')
     expect(rendered.text).toContain('012345')
     expect(rendered.text).toContain('Acme')
@@ -344,7 +344,7 @@ describe('the text of a message', () => {
   })
 
   test('of a code with a loginId has the loginId', () => {
-    const rendered = renderOtp({ ...otp, loginId: 'ann{{otp}}' }, inEnglish)
+    const rendered = renderOtp({ ...otp, loginId: 'ann{{otp}}' }, inEnglish('LOGIN_OTP_WITH_ID'))
     expect(rendered.templateKey).toBe('LOGIN_OTP_WITH_ID')
     expect(rendered.text).toContain('ann{{otp}}')
     expect(rendered.variables).toMatchObject({ loginId: 'ann{{otp}}' })

@@ -2,8 +2,14 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { noTexts } from '../../src/domain/texts/brand-texts.ts'
-import { otpTextOf } from '../../src/domain/texts/otp-texts.ts'
-import { boundText, notifyTemplates, otpKeyOf, render, renderOtp } from '../../src/domain/texts/templates.ts'
+import { smsText } from '../../src/domain/texts/sms.ts'
+import {
+  boundText,
+  notifyTemplates,
+  otpTemplateOf,
+  render,
+  renderOtp,
+} from '../../src/domain/texts/templates.ts'
 
 const code = '012345'
 const domain = 'shop.example'
@@ -18,7 +24,7 @@ function otpText(
     lifetimeSeconds: 300,
     ...properties,
   }
-  const { text } = renderOtp({ code, loginId, ...rest }, otpTextOf(brand, otpKeyOf(loginId), undefined))
+  const { text } = renderOtp({ code, loginId, ...rest }, smsText(brand, otpTemplateOf(loginId), undefined))
   return text
 }
 

@@ -1,5 +1,4 @@
 import type { Channel } from '../ground/contact.ts'
-import { preferredTags } from '../ground/languages.ts'
 import type { EpochMs } from '../ground/time.ts'
 
 export const variableTypes = ['text', 'number', 'date', 'datetime', 'url'] as const
@@ -73,40 +72,6 @@ export interface RegisteredTexts extends TextsOfBrand {
   readonly registrations: Readonly<Record<string, unknown>>
 }
 
-export type ChosenText<BuiltIn> =
-  | { readonly lang: string; readonly own: BrandText; readonly builtIn: undefined }
-  | { readonly lang: string; readonly own: undefined; readonly builtIn: BuiltIn }
-
-/**
- * The text of a message (design D47): for each preferred language the brand's, else the built-in one.
- * @param lang of the request, as `readLang` returns it
- * @returns undefined: there is none in a preferred language
- */
-export function chosenText<BuiltIn>(
-  brand: TextsOfBrand,
-  template: Omit<TextTarget, 'lang'>,
-  lang: string | undefined,
-  builtInOf: (tag: string) => BuiltIn | undefined,
-): ChosenText<BuiltIn> | undefined {
-  for (const tag of preferredTags(lang, brand.lang)) {
-    const text = textIn(brand, template, tag, builtInOf)
-    if (text) return text
-  }
-  return undefined
-}
-
-function textIn<BuiltIn>(
-  { texts }: TextsOfBrand,
-  { templateKey, channel }: Omit<TextTarget, 'lang'>,
-  lang: string,
-  builtInOf: (tag: string) => BuiltIn | undefined,
-): ChosenText<BuiltIn> | undefined {
-  const own = texts.get({ templateKey, channel, lang })
-  if (own) return { lang, own, builtIn: undefined }
-  const builtIn = builtInOf(lang)
-  return builtIn === undefined ? undefined : { lang, own: undefined, builtIn }
-}
-
 /** `KEY`, or `KEY:lang` for the text in one language. */
 export function registrationKeyOf(templateKey: string, lang: string | undefined): string {
   return lang === undefined ? templateKey : `${templateKey}:${lang}`
@@ -116,26 +81,4 @@ export function registrationKeyOf(templateKey: string, lang: string | undefined)
 export function registeredTarget(registrationKey: string) {
   const [templateKey = '', lang] = registrationKey.split(/:(.*)/s)
   return { templateKey, lang }
-}
-
-/**
- * The text of an SMS on the registered-template route, and the key of its registration. Carriers compare the text with
- * the registered one, so a language other than the brand's counts only if it has a registration.
- */
-export function registeredText<BuiltIn>(
-  brand: RegisteredTexts,
-  templateKey: string,
-  lang: string | undefined,
-  builtInOf: (tag: string) => BuiltIn | undefined,
-): { readonly registrationKey: string; readonly text: ChosenText<BuiltIn> | undefined } {
-  const template = { templateKey, channel: 'SMS' } as const
-  for (const tag of preferredTags(lang, brand.lang)) {
-    const registrationKey = registrationKeyOf(templateKey, tag)
-    if (Object.hasOwn(brand.registrations, registrationKey)) {
-      const text = textIn(brand, template, tag, builtInOf)
-      if (text) return { registrationKey, text }
-    }
-    if (tag === brand.lang) break
-  }
-  return { registrationKey: templateKey, text: chosenText(brand, template, undefined, builtInOf) }
 }

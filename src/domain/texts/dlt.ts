@@ -1,9 +1,10 @@
 import { characters } from '../ground/body.ts'
 import { type BrandWithTexts, registrationOf } from './brand.ts'
 import { type DeclaredVariable, registeredTarget, registrationKeyOf } from './brand-texts.ts'
-import { notifyTemplateOf, notifyTextOf } from './notify-texts.ts'
-import { isOtpKey, otpLanguageOf, otpTextOf, smsTextOf } from './otp-texts.ts'
+import { templateIn } from './notify-texts.ts'
+import { otpLanguageOf } from './otp-texts.ts'
 import type { PreviewSettings } from './preview.ts'
+import { smsText } from './sms.ts'
 import { marksOf, splitText, templateOf } from './templates.ts'
 import { longestMomentIn } from './variables.ts'
 
@@ -135,13 +136,9 @@ function distinct(texts: readonly DltText[]): readonly DltText[] {
  * @returns undefined: the brand has no such template
  */
 export function dltText(brand: DltBrand, templateKey: string, lang?: string): DltText | undefined {
-  if (isOtpKey(templateKey)) {
-    const chosen = otpTextOf(brand, templateKey, lang)
-    return { brand, templateKey, lang: chosen.lang, text: smsTextOf(chosen, templateKey) }
-  }
-  const template = notifyTemplateOf(brand, templateKey)
+  const template = templateIn(brand, templateKey)
   if (!template) return undefined
-  const chosen = notifyTextOf(brand, template, lang)
+  const chosen = smsText(brand, template, lang)
   return { brand, templateKey, lang: chosen.lang, text: chosen.text }
 }
 

@@ -2,7 +2,7 @@ import type { BrandWithTexts } from './brand.ts'
 import { BrandTexts, type DeclaredVariable, isSameTarget, type TextTarget } from './brand-texts.ts'
 import { type DltFinding, lintText } from './dlt.ts'
 import type { MailContent } from './emails.ts'
-import { notifyTemplateOf } from './notify-texts.ts'
+import { templateIn } from './notify-texts.ts'
 import { isOtpKey, otpLanguageOf } from './otp-texts.ts'
 import { type Preview, type PreviewSettings, previewOf } from './preview.ts'
 import { sampleMail } from './sample-message.ts'
@@ -76,7 +76,7 @@ export function draftPreview(
   const isValid = problems.length === 0
   const mail =
     isValid && channel === 'EMAIL' ? sampleMail(shown, { templateKey, lang, values: {} }, settings) : null
-  const template = notifyTemplateOf(shown, templateKey) ?? templateOf(templateKey)
+  const template = templateIn(shown, templateKey)
   const isSms = isValid && channel === 'SMS' && template
   // In the brand's language, since the template may have a variable `lang`.
   const sms = isSms ? previewOf({ ...shown, lang }, template, given, settings) : null

@@ -1,5 +1,6 @@
 import { type Body, isGiven, textFault } from '../ground/body.ts'
 import { Failure, invalid, invalidField } from '../ground/failures.ts'
+import { preferredTags } from '../ground/languages.ts'
 import type { Mail } from '../ground/providers.ts'
 import type { Brand, BrandWithTexts } from './brand.ts'
 import type { BrandText } from './brand-texts.ts'
@@ -13,7 +14,7 @@ import {
   paragraph,
   smallPrint,
 } from './mail-layout.ts'
-import { english, type OtpKey, type OtpLanguage, type OtpText, otpTextOf } from './otp-texts.ts'
+import { english, languageByTag, type OtpKey, type OtpLanguage, otpLanguageOf } from './otp-texts.ts'
 import { filled, firstSentence, otpKeyOf, splitText, wholeMinutes } from './templates.ts'
 
 export type MailContent = Pick<Mail, 'subject' | 'html' | 'text' | 'lang'>
@@ -75,16 +76,19 @@ interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly 
 const otpMails = new WeakMap<MailBrand, Map<string, OtpMail>>()
 
 function otpMailOf(brand: MailBrand, key: OtpKey, requested: string | undefined): OtpMail {
-  const chosen = otpTextOf(brand, key, requested, 'EMAIL')
+  const ownIn = (lang: string) => brand.texts.get({ templateKey: key, channel: 'EMAIL', lang })
+  const isKnown = (tag: string) => ownIn(tag) !== undefined || languageByTag.has(tag)
+  const lang = preferredTags(requested, brand.lang).find(isKnown) ?? english.tag
   const mails = otpMails.getOrInsertComputed(brand, () => new Map<string, OtpMail>())
-  return mails.getOrInsertComputed(`${key} ${chosen.lang}`, () => newOtpMail(brand, key, chosen))
+  return mails.getOrInsertComputed(`${key} ${lang}`, () => newOtpMail(brand, key, lang, ownIn(lang)))
 }
 
-function newOtpMail(brand: MailBrand, key: OtpKey, { lang, own, builtIn = english }: OtpText): OtpMail {
+function newOtpMail(brand: MailBrand, key: OtpKey, lang: string, own: BrandText | undefined): OtpMail {
+  const language = otpLanguageOf(lang)
+  const { lifetime } = language
   const { subject, text, html } = own
     ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
-    : builtInMail(brand, key, builtIn)
-  const { lifetime } = builtIn
+    : builtInMail(brand, key, language)
   return { lang, lifetime, subject: splitText(subject), text: splitText(text), html: splitText(html) }
 }
 

@@ -2,9 +2,7 @@ import { characters, judged } from '../ground/body.ts'
 import { type Failure, invalid, invalidField } from '../ground/failures.ts'
 import type { Registration } from '../ground/providers.ts'
 import { type BrandWithTexts, ownTemplateKeys, registrationOf } from './brand.ts'
-import { type ChosenText, chosenText, registeredText } from './brand-texts.ts'
-import { english } from './otp-texts.ts'
-import type { SmsContent } from './sms.ts'
+import { registeredSmsText, type SmsContent, type SmsText, smsText } from './sms.ts'
 import { partsOf, refuseLongValue, render, type Template, templateOf } from './templates.ts'
 import { formatted, ruleOf } from './variables.ts'
 
@@ -15,8 +13,14 @@ type Texts = Pick<BrandWithTexts, 'texts'>
 
 /** A template of /notify: a built-in one, or one of the brand (design D47). */
 export function notifyTemplateOf(brand: Texts, key: string): Template | undefined {
+  const template = templateIn(brand, key)
+  return template?.audience === 'notify' ? template : undefined
+}
+
+/** A built-in template, or one of the brand. */
+export function templateIn(brand: Texts, key: string): Template | undefined {
   const builtIn = templateOf(key)
-  if (builtIn) return builtIn.audience === 'notify' ? builtIn : undefined
+  if (builtIn) return builtIn
   const { all, variables } = brand.texts
   const first = all.find(({ templateKey }) => templateKey === key)
   if (!first) return undefined
@@ -27,7 +31,7 @@ export function notifyTemplateOf(brand: Texts, key: string): Template | undefine
 /** Those of the brand that are not built in. */
 export function ownTemplates(brand: Texts): Template[] {
   return ownTemplateKeys(brand)
-    .map((key) => notifyTemplateOf(brand, key))
+    .map((key) => templateIn(brand, key))
     .filter((template) => template !== undefined)
 }
 
@@ -44,30 +48,6 @@ export function enabledOwnTemplates(
     )
 }
 
-interface Source {
-  readonly lang: string
-  readonly text: string
-}
-
-/** @param lang of the request, as `readLang` returns it */
-export function notifyTextOf(
-  brand: Pick<BrandWithTexts, 'lang' | 'texts'>,
-  template: Template,
-  lang: string | undefined,
-): Source & { readonly isOwn: boolean } {
-  const about = { templateKey: template.key, channel: 'SMS' } as const
-  const chosen = chosenText(brand, about, lang, builtInOf(template))
-  return { ...sourceOf(template, chosen), isOwn: chosen?.own !== undefined }
-}
-
-function builtInOf({ lang = english.tag, text }: Template): (tag: string) => string | undefined {
-  return (tag) => (tag === lang ? text : undefined)
-}
-
-function sourceOf({ lang = english.tag, text }: Template, chosen: ChosenText<string> | undefined): Source {
-  return chosen ? { lang: chosen.lang, text: chosen.own ? chosen.own.text : chosen.builtIn } : { lang, text }
-}
-
 /**
  * The text with its values in the form of its language.
  * @param variables as `templateVariables` returns them
@@ -75,7 +55,7 @@ function sourceOf({ lang = english.tag, text }: Template, chosen: ChosenText<str
  */
 export function filledText(
   { key, variables: rules }: Template,
-  { lang, text }: Source,
+  { lang, text }: Pick<SmsText, 'lang' | 'text'>,
   variables: Readonly<Record<string, string>>,
   businessName: string,
 ): { readonly text: string; readonly values: ReadonlyMap<string, string> } {
@@ -118,12 +98,10 @@ export function notifySms(
   variables: Readonly<Record<string, string>>,
   lang: string | undefined,
 ): { readonly content: SmsContent; readonly tooLong: Failure | undefined } {
-  const { key } = template
   const { displayName } = brand
-  const source = notifyTextOf(brand, template, lang)
+  const source = smsText(brand, template, lang)
   const plain = filledText(template, source, variables, displayName)
-  const { registrationKey, text: chosen } = registeredText(brand, key, lang, builtInOf(template))
-  const registeredSource = sourceOf(template, chosen)
+  const { registrationKey, ...registeredSource } = registeredSmsText(brand, template, lang)
   const isSame = registeredSource.text === source.text && registeredSource.lang === source.lang
   const registered = isSame ? plain : filledText(template, registeredSource, variables, displayName)
   const byName = [...registered.values].filter(([placeholder]) => !placeholder.endsWith(':raw'))
@@ -133,7 +111,7 @@ export function notifySms(
       text: plain.text,
       lang: source.lang,
       template: {
-        key,
+        key: template.key,
         registrationKey,
         lang: registeredSource.lang,
         text: registered.text,

@@ -1,12 +1,4 @@
-import type { Channel } from '../ground/contact.ts'
 import { preferredTags } from '../ground/languages.ts'
-import {
-  type ChosenText,
-  chosenText,
-  type RegisteredTexts,
-  registeredText,
-  type TextsOfBrand,
-} from './brand-texts.ts'
 
 // Three sentences each: the code, its lifetime, a warning. The last ones are dropped where a last line needs their place.
 // Texts are GSM-7 where the language allows that. Arabic and Urdu begin with a letter of theirs, from which phones take
@@ -449,18 +441,16 @@ export const otpLanguages: readonly OtpLanguage[] = [
   },
 ]
 
-const byTag = new Map(otpLanguages.map((language) => [language.tag, language]))
+/** The built-in languages. */
+export const languageByTag: ReadonlyMap<string, OtpLanguage> = new Map(
+  otpLanguages.map((language) => [language.tag, language]),
+)
 
 /** The built-in language for a tag that `readLang` returned (design D47). */
 export function otpLanguageOf(lang: string | undefined): OtpLanguage {
-  for (const tag of preferredTags(lang)) {
-    const language = byTag.get(tag)
-    if (language) return language
-  }
-  return english
+  const tag = preferredTags(lang).find((each) => languageByTag.has(each))
+  return languageByTag.get(tag ?? '') ?? english
 }
-
-export type OtpText = ChosenText<OtpLanguage>
 
 export type OtpKey = keyof OtpLanguage['sms']
 
@@ -469,32 +459,3 @@ export function isOtpKey(templateKey: string): templateKey is OtpKey {
 }
 
 export const otpKeysInWords = Object.keys(english.sms).join(' and ')
-
-export function smsTextOf({ own, builtIn }: OtpText, key: OtpKey): string {
-  return own ? own.text : builtIn.sms[key]
-}
-
-const englishText: OtpText = { lang: english.tag, own: undefined, builtIn: english }
-
-function builtInOf(tag: string): OtpLanguage | undefined {
-  return byTag.get(tag)
-}
-
-/** @param lang of the request, as `readLang` returns it */
-export function otpTextOf(
-  brand: TextsOfBrand,
-  templateKey: OtpKey,
-  lang: string | undefined,
-  channel: Channel = 'SMS',
-): OtpText {
-  return chosenText(brand, { templateKey, channel }, lang, builtInOf) ?? englishText
-}
-
-export function registeredOtpText(
-  brand: RegisteredTexts,
-  templateKey: OtpKey,
-  lang: string | undefined,
-): { readonly registrationKey: string; readonly text: OtpText } {
-  const { registrationKey, text = englishText } = registeredText(brand, templateKey, lang, builtInOf)
-  return { registrationKey, text }
-}

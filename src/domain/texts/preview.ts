@@ -1,35 +1,15 @@
 import { Failure, invalid } from '../ground/failures.ts'
 import { readLang } from '../ground/languages.ts'
-import type { Registration, Segments } from '../ground/providers.ts'
+import type { Segments } from '../ground/providers.ts'
 import { type IsTopLevelDomain, optionalWords } from '../ground/words.ts'
 import { type BrandWithTexts, registrationOf } from './brand.ts'
-import { filledText, notifyTextOf, ownTemplates } from './notify-texts.ts'
-import { isOtpKey, type OtpKey, otpTextOf, smsTextOf } from './otp-texts.ts'
-import { plainOtp } from './sms.ts'
+import { filledText, ownTemplates } from './notify-texts.ts'
+import { plainOtp, type SmsText, smsText } from './sms.ts'
 import { type Template, templates, templateVariables } from './templates.ts'
 import type { TextBeforeCode } from './text-problems.ts'
 import { sampleOf, type VariableRule } from './variables.ts'
 
-export interface Preview {
-  readonly templateKey: string
-  readonly audience: Template['audience']
-  readonly template: string
-  /** Of `template`. */
-  readonly lang: string
-  /** Whether `template` is a text of the brand, and not a built-in one. */
-  readonly isOwn: boolean
-  readonly variables: readonly {
-    readonly name: string
-    readonly value: string
-    readonly description: string
-  }[]
-  /** Null: a value is invalid, as `problem` describes. */
-  readonly text: string | null
-  readonly problem: string | null
-  readonly segments: Segments | null
-  readonly characters: number
-  readonly registration: Registration
-}
+export type Preview = ReturnType<typeof previewOf>
 
 export interface PreviewSettings {
   readonly segmentsOf: (text: string) => Segments
@@ -66,57 +46,58 @@ export function previewsOf(brand: BrandWithTexts, settings: PreviewSettings): Pr
     .map((template) => previewOf(brand, template, {}, settings))
 }
 
+/** The text of a template with sample values, or the `problem` of a given value. */
 export function previewOf(
   brand: BrandWithTexts,
   template: Template,
   given: Readonly<Record<string, string>>,
   settings: PreviewSettings,
-): Preview {
-  const { segmentsOf, isTopLevelDomain } = settings
+) {
   const { key: templateKey, audience } = template
-  const otpRules = templateKey === 'LOGIN_OTP' ? [code, lang] : [code, loginIdRule, lang]
-  const hasOwnLang = template.variables.some(({ name }) => name === lang.name)
-  const notifyRules = hasOwnLang ? template.variables : [...template.variables, lang]
-  const isOtp = isOtpKey(templateKey)
-  const variables = (isOtp ? otpRules : notifyRules).map((rule) => {
+  const isOtp = audience === 'otp'
+  const otpRules = templateKey === 'LOGIN_OTP' ? [code] : [code, loginIdRule]
+  const rules = isOtp ? otpRules : template.variables
+  const hasOwnLang = rules.some(({ name }) => name === lang.name)
+  const variables = (hasOwnLang ? rules : [...rules, lang]).map((rule) => {
     const { name, description } = rule
     return { name, value: given[name] ?? (rule === lang ? brand.lang : sampleFor(rule)), description }
   })
+  const source = smsText(brand, template, hasOwnLang ? undefined : readLang(given))
   const registration = registrationOf(brand, templateKey)
-  const source = isOtp
-    ? otpSource(brand, templateKey, given)
-    : notifyTextOf(brand, template, hasOwnLang ? undefined : readLang(given))
-  const { lang: textLang, text: wording, isOwn } = source
-  const about = { templateKey, audience, template: wording, lang: textLang, isOwn, variables, registration }
+  const about = { templateKey, audience, template: source.text, lang: source.lang, isOwn: source.isOwn }
   const values = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   try {
     const text = isOtp
       ? otpSms(brand, values, settings)
-      : filledText(template, source, templateVariables(template, values, isTopLevelDomain), brand.displayName)
-          .text
-    return { ...about, text, problem: null, segments: segmentsOf(text), characters: [...text].length }
+      : notifySms(brand, template, source, values, settings)
+    const segments = settings.segmentsOf(text)
+    const characters = [...text].length
+    return { ...about, variables, registration, text, problem: null, segments, characters }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    return { ...about, text: null, problem: error.message, segments: null, characters: 0 }
+    const nothing = { text: null, segments: null, characters: 0 }
+    return { ...about, variables, registration, ...nothing, problem: error.message }
   }
 }
 
-function otpSource(brand: BrandWithTexts, key: OtpKey, given: Readonly<Record<string, string>>) {
-  const chosen = otpTextOf(brand, key, readLang(given))
-  return { text: smsTextOf(chosen, key), lang: chosen.lang, isOwn: chosen.own !== undefined }
-}
-
-function sixDigits(otp = ''): string {
-  if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
-  return otp
+function notifySms(
+  brand: BrandWithTexts,
+  template: Template,
+  source: SmsText,
+  values: Readonly<Record<string, string>>,
+  { isTopLevelDomain }: PreviewSettings,
+): string {
+  const variables = templateVariables(template, values, isTopLevelDomain)
+  return filledText(template, source, variables, brand.displayName).text
 }
 
 function otpSms(
   brand: BrandWithTexts,
-  values: Readonly<Record<string, string>>,
+  { otp = '', ...values }: Readonly<Record<string, string>>,
   { segmentsOf, otpTtlSeconds: lifetimeSeconds }: PreviewSettings,
 ): string {
   const loginId = optionalWords('loginId', values.loginId, { max: 64 })
-  const about = { code: sixDigits(values.otp), businessName: brand.displayName, lifetimeSeconds }
-  return plainOtp(brand, { ...about, loginId }, readLang(values), segmentsOf).text
+  if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
+  const about = { code: otp, businessName: brand.displayName, lifetimeSeconds, loginId }
+  return plainOtp(brand, about, readLang(values), segmentsOf).text
 }

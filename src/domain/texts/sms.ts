@@ -1,21 +1,70 @@
 import type { OutgoingSms } from '../delivery/delivery.ts'
 import { messageId } from '../delivery/delivery-reports.ts'
 import { type SmsWay, smsSteps } from '../delivery/way.ts'
+import { preferredTags } from '../ground/languages.ts'
 import type { Segments, SmsMessage } from '../ground/providers.ts'
 import { type Brand, type BrandWithTexts, registrationOf } from './brand.ts'
-import type { RegisteredTexts, TextsOfBrand } from './brand-texts.ts'
-import { otpTextOf, registeredOtpText } from './otp-texts.ts'
+import { type RegisteredTexts, registrationKeyOf, type TextsOfBrand } from './brand-texts.ts'
+import { english } from './otp-texts.ts'
 import {
   type AutofillTargets,
   boundText,
+  builtInText,
   type OtpValues,
-  otpKeyOf,
+  otpTemplateOf,
   type Rendered,
   refuseLongValue,
   renderOtp,
+  type Template,
 } from './templates.ts'
 
 // SMS of codes, notifications, queued jobs and test messages. `lang` is that of the request, as `readLang` returns it.
+
+/** A text of an SMS. */
+export interface SmsText {
+  readonly lang: string
+  readonly text: string
+  /** Whether it is a text of the brand, and not a built-in one. */
+  readonly isOwn: boolean
+}
+
+/**
+ * The text of an SMS (design D47): for each preferred language the brand's, else the built-in one.
+ * @param lang of the request, as `readLang` returns it
+ */
+export function smsText(brand: TextsOfBrand, template: Template, lang: string | undefined): SmsText {
+  for (const tag of preferredTags(lang, brand.lang)) {
+    const text = smsTextIn(tag, brand, template)
+    if (text) return text
+  }
+  return { lang: template.lang ?? english.tag, text: template.text, isOwn: false }
+}
+
+function smsTextIn(lang: string, { texts }: TextsOfBrand, template: Template): SmsText | undefined {
+  const own = texts.get({ templateKey: template.key, channel: 'SMS', lang })
+  const text = own?.text ?? builtInText(template, lang)
+  return text === undefined ? undefined : { lang, text, isOwn: own !== undefined }
+}
+
+/**
+ * The text of an SMS on the registered-template route, and the key of its registration. Carriers compare the text with
+ * the registered one, so a language other than the brand's counts only if it has a registration.
+ */
+export function registeredSmsText(
+  brand: RegisteredTexts,
+  template: Template,
+  lang: string | undefined,
+): SmsText & { readonly registrationKey: string } {
+  for (const tag of preferredTags(lang, brand.lang)) {
+    const registrationKey = registrationKeyOf(template.key, tag)
+    if (Object.hasOwn(brand.registrations, registrationKey)) {
+      const text = smsTextIn(tag, brand, template)
+      if (text) return { registrationKey, ...text }
+    }
+    if (tag === brand.lang) break
+  }
+  return { registrationKey: template.key, ...smsText(brand, template, undefined) }
+}
 
 /** What an SMS says. */
 export interface SmsContent {
@@ -85,23 +134,22 @@ export function plainOtp(
   lang: string | undefined,
   segmentsOf: (text: string) => Segments,
 ): { readonly rendered: Rendered; readonly text: string; readonly lang: string } {
-  const chosen = otpTextOf(brand, otpKeyOf(values.loginId), lang)
+  const chosen = smsText(brand, otpTemplateOf(values.loginId), lang)
   const rendered = renderOtp(values, chosen)
-  const mayShorten = chosen.own === undefined
-  const text = boundText(rendered.text, values.code, brand, { segmentsOf, mayShorten })
+  const text = boundText(rendered.text, values.code, brand, { segmentsOf, mayShorten: !chosen.isOwn })
   return { rendered, text, lang: chosen.lang }
 }
 
 /** On the registered-template route. */
 function registeredOtp(brand: RegisteredTexts, values: OtpValues, lang: string | undefined) {
-  const { registrationKey, text: chosen } = registeredOtpText(brand, otpKeyOf(values.loginId), lang)
+  const { registrationKey, ...chosen } = registeredSmsText(brand, otpTemplateOf(values.loginId), lang)
   const { templateKey: key, text, variables } = renderOtp(values, chosen)
   return { key, registrationKey, lang: chosen.lang, text, variables }
 }
 
 /** @throws validation_error if carriers would reject the registered text with it */
 export function refuseLongLoginId(brand: BrandWithTexts, loginId: string, lang: string | undefined): void {
-  const { registrationKey, text } = registeredOtpText(brand, otpKeyOf(loginId), lang)
-  if (text.own && !text.own.text.includes('{{loginId}}')) return
+  const { registrationKey, text } = registeredSmsText(brand, otpTemplateOf(loginId), lang)
+  if (!text.includes('{{loginId}}')) return
   refuseLongValue('loginId', loginId, registrationOf(brand, registrationKey))
 }

@@ -2,7 +2,7 @@ import { type Body, isGiven } from '../ground/body.ts'
 import { Failure, invalidField } from '../ground/failures.ts'
 import type { Registration, Segments } from '../ground/providers.ts'
 import type { IsTopLevelDomain } from '../ground/words.ts'
-import { english, type OtpKey, type OtpText, otpLanguageOf, smsTextOf } from './otp-texts.ts'
+import { english, isOtpKey, languageByTag, type OtpKey, otpLanguageOf } from './otp-texts.ts'
 import { dateRule, datetimeRule, readValue, textRule, type VariableRule } from './variables.ts'
 
 export interface Template {
@@ -27,18 +27,14 @@ const orderId: VariableRule = {
 const orderDate: VariableRule = { name: 'orderDate', ...dateRule }
 const deliveryDateTime: VariableRule = { name: 'deliveryDateTime', ...datetimeRule }
 
-export const loginOtp: Template = {
-  key: 'LOGIN_OTP',
+const otpTemplate = (key: OtpKey): Template => ({
+  key,
   audience: 'otp',
-  text: english.sms.LOGIN_OTP,
+  text: english.sms[key],
   variables: [],
-}
-const loginOtpWithId: Template = {
-  key: 'LOGIN_OTP_WITH_ID',
-  audience: 'otp',
-  text: english.sms.LOGIN_OTP_WITH_ID,
-  variables: [],
-}
+})
+const loginOtp = otpTemplate('LOGIN_OTP')
+const loginOtpWithId = otpTemplate('LOGIN_OTP_WITH_ID')
 
 export const templates: readonly Template[] = [
   loginOtp,
@@ -72,6 +68,12 @@ export const templateKeys: readonly string[] = templates.map((template) => templ
 
 export function templateOf(key: string): Template | undefined {
   return byKey.get(key)
+}
+
+/** The text that otpost has of a template in a language; of a brand's own template, its first text. */
+export function builtInText({ key, lang = english.tag, text }: Template, tag: string): string | undefined {
+  if (isOtpKey(key)) return languageByTag.get(tag)?.sms[key]
+  return tag === lang ? text : undefined
 }
 
 export interface Rendered {
@@ -177,22 +179,25 @@ export function otpKeyOf(loginId: string | undefined): OtpKey {
   return loginId === undefined ? 'LOGIN_OTP' : 'LOGIN_OTP_WITH_ID'
 }
 
+export function otpTemplateOf(loginId: string | undefined): Template {
+  return loginId === undefined ? loginOtp : loginOtpWithId
+}
+
 /** The value of `{{minutes}}`. */
 export function wholeMinutes(seconds: number): string {
   return String(Math.max(1, Math.floor(seconds / 60)))
 }
 
-/** @param chosen text of the template that `otpKeyOf` returns */
+/** @param chosen text of the template that `otpTemplateOf` returns */
 export function renderOtp(
   { code, businessName, lifetimeSeconds, loginId }: OtpValues,
-  chosen: OtpText,
+  chosen: { readonly lang: string; readonly text: string },
 ): Rendered {
-  const key = otpKeyOf(loginId)
-  const lifetime = (chosen.builtIn ?? otpLanguageOf(chosen.lang)).lifetime(lifetimeSeconds)
+  const lifetime = otpLanguageOf(chosen.lang).lifetime(lifetimeSeconds)
   const minutes = wholeMinutes(lifetimeSeconds)
   const variables: Record<string, string> = { otp: code, businessName, lifetime, minutes }
   if (loginId !== undefined) variables.loginId = loginId
-  return render({ key, text: smsTextOf(chosen, key) }, variables)
+  return render({ key: otpKeyOf(loginId), text: chosen.text }, variables)
 }
 
 /**
