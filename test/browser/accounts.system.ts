@@ -1,14 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { expect, test } from 'bun:test'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { roles } from '../../src/domain/accounts/accounts.ts'
 import { addAccount, codeOf } from '../support/accounts.ts'
-import {
-  addAuthenticator,
-  browserPath,
-  launchBrowser,
-  newVisitor,
-  withoutBrowser,
-} from '../support/browser.ts'
+import { addAuthenticator, browserPath, type PageVisitor } from '../support/browser.ts'
 import {
   type ConsoleScene,
   type ConsoleServer,
@@ -17,16 +11,11 @@ import {
 } from '../support/console-browser.ts'
 import { expectGoodLooks, expectKeyboard, narrow, sections, wide } from '../support/looks.ts'
 import { freePorts } from '../support/ports.ts'
+import { useBrowser } from '../support/use-browser.ts'
 
 // Accounts of operators in a real browser, against a real server. test/http/accounts.test.ts has the rules.
 
-let browser: Browser
-if (!browserPath) console.warn(withoutBrowser)
-
-beforeAll(async () => {
-  if (browserPath) browser = await launchBrowser()
-}, 120_000)
-afterAll(() => browser?.close())
+const browser = useBrowser()
 
 interface Scene {
   readonly page: Page
@@ -52,9 +41,9 @@ function scene(
       env: { PORT: String(port), PUBLIC_URL: 'https://otp.example.com' },
       ...(prepare ? { prepare } : {}),
     })
-    const all: Awaited<ReturnType<typeof newVisitor>>[] = []
+    const all: PageVisitor[] = []
     const another = async (own: BrowserContextOptions = {}) => {
-      const visitor = visitors.use(await newVisitor(browser, { viewport: wide, ...options, ...own }))
+      const visitor = visitors.use(await browser.visit({ viewport: wide, ...options, ...own }))
       all.push(visitor)
       // Sets its server.
       await visitor.open({ page: new URL('/admin/link', origin) })

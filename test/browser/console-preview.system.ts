@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Browser, Locator } from 'playwright-core'
-import { browserPath, launchBrowser, newVisitor, startDemo, withoutBrowser } from '../support/browser.ts'
+import { expect, test } from 'bun:test'
+import type { Locator } from 'playwright-core'
+import { browserPath, startDemo } from '../support/browser.ts'
+import { useBrowser } from '../support/use-browser.ts'
 
 // Checks the page of a brand in a real browser against `otpost demo`: the preview shows what the operator types.
 
-let browser: Browser
-if (!browserPath) console.warn(withoutBrowser)
-
-beforeAll(async () => {
-  if (browserPath) browser = await launchBrowser()
-}, 120_000)
-afterAll(() => browser?.close())
+const browser = useBrowser()
 
 const shows = (place: Locator, text: string) => place.filter({ hasText: text }).waitFor()
 
 test.skipIf(!browserPath)(
   'a preview shows typed text, escapes it, and reports when it can not be updated',
   async () => {
-    const opening = newVisitor(browser)
+    const opening = browser.visit()
     await using demo = await startDemo()
     await using visitor = await opening
     const { page } = visitor

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'bun:test'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { readConfig } from '../../src/config/config.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
 import { setText } from '../../src/domain/operator/texts.ts'
 import { addAccount } from '../support/accounts.ts'
 import { codeIn } from '../support/app.ts'
-import {
-  browserPath,
-  launchBrowser,
-  newVisitor,
-  type PageVisitor,
-  withoutBrowser,
-} from '../support/browser.ts'
+import { browserPath, type PageVisitor } from '../support/browser.ts'
 import { password } from '../support/console.ts'
 import { type ConsoleScene, type ConsoleServer, signIn, startConsole } from '../support/console-browser.ts'
 import {
@@ -27,18 +21,15 @@ import { operate, tester } from '../support/operator.ts'
 import { livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startSmtp } from '../support/smtp.ts'
+import { useBrowser } from '../support/use-browser.ts'
 
 // The console in a real browser, against a real server. What the forms do is tested without a browser
 // (test/http/console.test.ts); this file has what only a browser can show.
 
-let browser: Browser
-if (!browserPath) console.warn(withoutBrowser)
+const browser = useBrowser()
 
-beforeAll(async () => {
-  if (browserPath) browser = await launchBrowser()
-}, 120_000)
 const smtp = await startSmtp()
-afterAll(() => Promise.all([browser?.close(), smtp.stop()]))
+afterAll(() => smtp.stop())
 
 interface RequestTrace {
   readonly page: Page
@@ -70,7 +61,7 @@ function trace(
     await using visitors = new AsyncDisposableStack()
     const gateway = startReceiver()
     visitors.defer(() => gateway.stop())
-    const opening = newVisitor(browser, { viewport: wide, ...options })
+    const opening = browser.visit({ viewport: wide, ...options })
     await using server = await startConsole({
       env: { ...(isWithGateway ? { SMS_PLAIN: 'webhook', ...gateway.env } : {}), ...env },
       prepare: async (context) => {
@@ -87,7 +78,7 @@ function trace(
       gateway,
       goto: (path) => visitor.page.goto(String(new URL(path, server.url))),
       another: async (path, own = {}) => {
-        const other = visitors.use(await newVisitor(browser, { viewport: wide, ...own }))
+        const other = visitors.use(await browser.visit({ viewport: wide, ...own }))
         all.push(other)
         await other.open({ page: new URL(path, server.url) })
         return other.page

@@ -1,24 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
+import { browserPath } from '../support/browser.ts'
+import { useBrowser } from '../support/use-browser.ts'
 
 const axe = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 
 let app: TestApp
-let browser: Browser
+const browser = useBrowser()
 let place: { readonly page: URL }
 
 beforeAll(async () => {
-  if (!browserPath) return console.warn(withoutBrowser)
   app = await createTestApp({ PORT: '0' })
   place = { page: new URL('/docs', app.app.listen().origin) }
-  browser = await launchBrowser()
 })
-afterAll(async () => {
-  await browser?.close()
-  await app?.close()
-})
+afterAll(() => app.close())
 
 const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
   [375, 1280].map((width) => ({ colorScheme, width })),
@@ -27,7 +23,7 @@ const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
 test.skipIf(!browserPath).each(looks)(
   'the API reference is accessible in $colorScheme at $width px',
   async ({ colorScheme, width }) => {
-    await using visitor = await newVisitor(browser, { colorScheme, viewport: { width, height: 800 } })
+    await using visitor = await browser.visit({ colorScheme, viewport: { width, height: 800 } })
     const { page, complaints, errors } = visitor
     await visitor.open(place)
     await page.evaluate(`for (const part of document.querySelectorAll('details')) part.open = true`)
@@ -41,7 +37,7 @@ test.skipIf(!browserPath).each(looks)(
 test.skipIf(!browserPath)(
   'the API reference works with the keyboard and without scripts',
   async () => {
-    await using visitor = await newVisitor(browser, { javaScriptEnabled: false })
+    await using visitor = await browser.visit({ javaScriptEnabled: false })
     const { page } = visitor
     await visitor.open(place)
     await page.keyboard.press('Tab')

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { type BrandChange, freshBrand } from '../../src/domain/operator/brands.ts'
 import { BrandTexts } from '../../src/domain/texts/brand-texts.ts'
 import { otpMail, renderMail } from '../../src/domain/texts/emails.ts'
-import { browserPath, launchBrowser, withoutBrowser } from '../support/browser.ts'
+import { browserPath } from '../support/browser.ts'
+import { useBrowser } from '../support/use-browser.ts'
 
 // Mails as a client shows them that keeps the style sheet, and as one that drops it.
 
-let browser: Browser
-if (!browserPath) console.warn(withoutBrowser)
-beforeAll(async () => {
-  if (browserPath) browser = await launchBrowser()
-}, 120_000)
-afterAll(() => browser?.close())
-
+const browser = useBrowser()
 const width = 'document.documentElement.scrollWidth'
 const axe = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 
@@ -105,7 +100,7 @@ async function opened(
   html: string,
   { colorScheme, dropsStyles, blocksImages }: Client & { readonly blocksImages: boolean },
 ) {
-  const context = await browser.newContext({ colorScheme, viewport: { width: 320, height: 640 } })
+  const context = await browser.context({ colorScheme, viewport: { width: 320, height: 640 } })
   const page = await context.newPage()
   await page.route('**/*', (route) =>
     blocksImages ? route.abort() : route.fulfill({ contentType: 'image/svg+xml', body: wideLogo }),

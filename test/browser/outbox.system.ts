@@ -1,14 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { describe, expect, test } from 'bun:test'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { codeIn, otherThan } from '../support/app.ts'
-import {
-  browserPath,
-  type DemoProcess,
-  launchBrowser,
-  newVisitor,
-  startDemo,
-  withoutBrowser,
-} from '../support/browser.ts'
+import { browserPath, type DemoProcess, startDemo } from '../support/browser.ts'
+import { useBrowser } from '../support/use-browser.ts'
 
 // The outbox page in a real browser, against `otpost demo`. Each scenario has its own demo, since the app of a demo
 // may make ten calls a minute.
@@ -17,13 +11,7 @@ const narrow = { width: 375, height: 740 }
 const wide = { width: 1280, height: 800 }
 const sizes = [narrow, wide]
 
-let browser: Browser
-if (!browserPath) console.warn(withoutBrowser)
-
-beforeAll(async () => {
-  if (browserPath) browser = await launchBrowser()
-}, 120_000)
-afterAll(() => browser?.close())
+const browser = useBrowser()
 
 interface RequestTrace {
   readonly page: Page
@@ -41,7 +29,7 @@ function trace(
   }: BrowserContextOptions & { hash?: string; hostileMail?: boolean } = {},
 ): void {
   const run = async () => {
-    const opening = newVisitor(browser, { viewport: wide, ...options })
+    const opening = browser.visit({ viewport: wide, ...options })
     await using demo = await startDemo()
     await using visitor = await opening
     await visitor.open(demo, hash)

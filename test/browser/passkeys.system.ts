@@ -1,29 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { Elysia } from 'elysia'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { consoleFiles } from '../../src/adapters/console/assets.ts'
 import { createPasskeys, relyingParties } from '../../src/adapters/crypto/passkeys.ts'
 import { pagePolicy, staticRoutes } from '../../src/adapters/pages/static.ts'
 import { notSetUp } from '../../src/domain/accounts/account-changes.ts'
 import type { Account, Passkey } from '../../src/domain/accounts/accounts.ts'
-import {
-  addAuthenticator,
-  browserPath,
-  launchBrowser,
-  newVisitor,
-  withoutBrowser,
-} from '../support/browser.ts'
+import { addAuthenticator, browserPath } from '../support/browser.ts'
+import { useBrowser } from '../support/use-browser.ts'
 
 // passkey.js in a browser with a virtual authenticator, and the server's side of it.
 
-let browser: Browser
-if (!browserPath) console.warn(withoutBrowser)
-
-beforeAll(async () => {
-  if (browserPath) browser = await launchBrowser()
-}, 120_000)
-afterAll(() => browser?.close())
+const browser = useBrowser()
 
 const ana: Account = {
   ...notSetUp,
@@ -107,7 +96,7 @@ test.skipIf(!browserPath)(
   'a passkey is added and signs in with the keyboard; a second one of the account is not',
   async () => {
     await using site = startSite()
-    await using visitor = await newVisitor(browser)
+    await using visitor = await browser.visit()
     const { page } = visitor
     await addAuthenticator(page)
     await visitor.open({ page: new URL('create', site.page) })
@@ -131,7 +120,7 @@ test.skipIf(!browserPath)(
   'the page says why there is no passkey',
   async () => {
     await using site = startSite()
-    await using visitor = await newVisitor(browser)
+    await using visitor = await browser.visit()
     const { page } = visitor
     await addAuthenticator(page, false)
     const status = page.getByRole('status')
