@@ -1,59 +1,28 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
-import { putBrand } from '../src/domain/operator/brands.ts'
-import { type Answer, codeIn, credentials, otherThan } from './support/app.ts'
-import { openTestDatabase, store } from './support/database.ts'
+import { codeIn, credentials, otherThan, verdict } from './support/app.ts'
+import { store } from './support/database.ts'
 import { contradictions, History, load, randomNumbers, readBack } from './support/history.ts'
-import { tester } from './support/operator.ts'
 import { policyOf } from './support/policy.ts'
 import { held, startReceiver } from './support/receiver.ts'
-import { otpost, startServer, type TestServer } from './support/server.ts'
+import { otpost, type TestServer } from './support/server.ts'
+import { serverScene } from './support/server-scene.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 
-/** Servers that a failed test may have left running. */
-const running = new Set<TestServer>()
-afterAll(() => {
-  for (const server of running) server.child.kill('SIGKILL')
-})
-
 /** A database with brands `acme` and `globex`, a gateway, and servers on them one after another. All end with the scene. */
 async function scene(env: Readonly<Record<string, string>> = {}) {
-  const ending = new AsyncDisposableStack()
-  const database = await openTestDatabase()
-  ending.defer(() => database.remove())
-  const receiver = startReceiver()
-  ending.defer(() => receiver.stop())
-  const settings = {
-    ...database.env,
-    PROVIDER_TIMEOUT_MS: '30000',
-    SMS_PLAIN: 'webhook',
-    ...receiver.env,
-    ...env,
-  }
-  const context = await openContext(readConfig(settings))
-  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
-  await putBrand(context.acting(tester), 'globex', { displayName: 'Globex' })
-  await context.close()
+  const base = await serverScene(env, ['acme', 'globex'])
+  const { settings, ending } = base
   return {
-    database,
-    receiver,
+    ...base,
     env: settings,
-    async start(more: Readonly<Record<string, string>> = {}): Promise<TestServer> {
-      const server = await startServer({ ...settings, ...more })
-      running.add(server)
-      ending.defer(async () => {
-        await server.stop('SIGKILL')
-        running.delete(server)
-      })
-      return server
-    },
     /** What an operator does, in this process and on the same database. */
     async operate<T>(work: (policy: ReturnType<typeof policyOf>) => Promise<T>): Promise<T> {
       const context = await openContext(readConfig(settings))
@@ -84,16 +53,10 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
       }
       return { app, post }
     },
-    [Symbol.asyncDispose]: () => ending.disposeAsync(),
   }
 }
 
 type Scene = Awaited<ReturnType<typeof scene>>
-
-/** The verdict of an answer in one word. */
-function verdict({ status, body }: Pick<Answer, 'status' | 'body'>): string {
-  return body.error === undefined ? String(status) : `${status} ${body.error}`
-}
 
 // With CRASH_SEED, the same clients send the same requests again, as far as a busy machine allows.
 test('a server that is killed under load and restarted repeatedly keeps every answered change', async () => {

@@ -1,18 +1,12 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { migratedTestDatabase } from './support/database.ts'
 import { probed } from './support/rows.ts'
-import { otpost, startServer, type TestServer } from './support/server.ts'
+import { otpost, startServer } from './support/server.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const phone = '12025550143'
-
-/** Servers that a failed test may have left running. */
-const running = new Set<TestServer>()
-afterAll(() => {
-  for (const server of running) server.child.kill('SIGKILL')
-})
 
 /** A server with brand `acme` on a database of its own; both end with the scene. */
 async function serving(env: Readonly<Record<string, string>>) {
@@ -20,12 +14,10 @@ async function serving(env: Readonly<Record<string, string>>) {
   const { code } = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database.env)
   expect(code).toBe(0)
   const server = await startServer({ ...database.env, SMS_PLAIN: 'discard', ...env })
-  running.add(server)
   return {
     server,
     async [Symbol.asyncDispose]() {
       await server.stop('SIGKILL')
-      running.delete(server)
       await database.remove()
     },
   }

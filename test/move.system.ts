@@ -13,7 +13,7 @@ import { openContext } from '../src/context.ts'
 import { issueApp } from '../src/domain/operator/apps.ts'
 import { putBrand } from '../src/domain/operator/brands.ts'
 import { inDatabase, isWhole, place } from './care/scene.ts'
-import { codeIn, createTestApp, otherThan } from './support/app.ts'
+import { codeIn, createTestApp, otherThan, verdict } from './support/app.ts'
 import { tester } from './support/operator.ts'
 import { freshDatabase, queryOnce, withoutPostgres } from './support/postgres.ts'
 import { programEnv, programLine } from './support/program.ts'
@@ -101,10 +101,6 @@ async function furnish(file: string): Promise<void> {
 
 function slugs(file: string): readonly string[] {
   return inDatabase(file, (driver) => driver.prepare<[], string>('SELECT slug FROM brands').pluck().all())
-}
-
-function verdict({ status, body }: { status: number; body: { error?: string } }): string {
-  return body.error === undefined ? String(status) : `${status} ${body.error}`
 }
 
 function targetOf(url: string) {

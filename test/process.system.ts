@@ -1,10 +1,10 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { putBrand } from '../src/domain/operator/brands.ts'
-import { codeIn, otherThan, temporaryFolder } from './support/app.ts'
+import { codeIn, otherThan, temporaryFolder, verdict } from './support/app.ts'
 import { openTestDatabase, sqliteAlone, store } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
@@ -15,12 +15,6 @@ import { demoIn, otpost, startServer, type TestServer } from './support/server.t
 setDefaultTimeout(120_000)
 
 const phone = '12025550143'
-
-/** The servers that a failed test left running. */
-const running = new Set<{ kill(signal: 'SIGKILL'): void }>()
-afterAll(() => {
-  for (const child of running) child.kill('SIGKILL')
-})
 
 /** What a test needs around its servers: a database of its own, a gateway, a mail server. All end after the test. */
 async function scene() {
@@ -55,11 +49,6 @@ async function scene() {
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   }
-}
-
-/** The verdict of an answer in one word. */
-function verdict({ status, body }: { status: number; body: { error?: string } }): string {
-  return body.error === undefined ? String(status) : `${status} ${body.error}`
 }
 
 /** The code of the last message to a recipient in a server's outbox. */
@@ -312,7 +301,6 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
         stdout: 'pipe',
         stderr: 'pipe',
       })
-      running.add(child)
       let welcome = ''
       const decoder = new TextDecoder()
       for await (const chunk of child.stdout) {

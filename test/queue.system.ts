@@ -1,41 +1,21 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
-import { putBrand } from '../src/domain/operator/brands.ts'
-import { migratedTestDatabase } from './support/database.ts'
-import { tester } from './support/operator.ts'
-import { held, startReceiver } from './support/receiver.ts'
-import { otpost, startServer, type TestServer } from './support/server.ts'
+import { held } from './support/receiver.ts'
+import { otpost, type TestServer } from './support/server.ts'
+import { serverScene } from './support/server-scene.ts'
 
 // Asynchronous notifications of real processes (design D46): crashes, restarts, and several servers with one database.
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
-/** Servers that a failed test may have left running. */
-const running = new Set<TestServer>()
-afterAll(() => {
-  for (const server of running) server.child.kill('SIGKILL')
-})
-
 async function scene() {
-  const ending = new AsyncDisposableStack()
-  const database = await migratedTestDatabase()
-  ending.defer(() => database.remove())
-  const receiver = startReceiver()
-  ending.defer(() => receiver.stop())
-  const settings = {
-    ...database.env,
-    PROVIDER_TIMEOUT_MS: '20000',
-    SMS_PLAIN: 'webhook',
-    ...receiver.env,
-  }
-  const context = await openContext(readConfig(settings))
-  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
-  ending.defer(() => context.close())
+  const base = await serverScene({ PROVIDER_TIMEOUT_MS: '20000' })
+  const context = await openContext(readConfig(base.settings))
+  base.ending.defer(() => context.close())
   return {
-    receiver,
-    settings,
+    ...base,
     /** The state of each job, once none waits. */
     async endOf(...requestIds: readonly string[]): Promise<readonly string[]> {
       for (;;) {
@@ -45,16 +25,6 @@ async function scene() {
         await Bun.sleep(20)
       }
     },
-    async start(): Promise<TestServer> {
-      const server = await startServer(settings)
-      running.add(server)
-      ending.defer(async () => {
-        await server.stop('SIGKILL')
-        running.delete(server)
-      })
-      return server
-    },
-    [Symbol.asyncDispose]: () => ending.disposeAsync(),
   }
 }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
 import { queueRetry } from '../src/domain/operator/queue.ts'
 import { addReviewNumber, removeReviewNumber } from '../src/domain/operator/review-numbers.ts'
-import { createTestApp, otherThan, type TestApp } from './support/app.ts'
+import { createTestApp, otherThan, type TestApp, verdict } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
 import { tester } from './support/operator.ts'
 
@@ -32,10 +32,6 @@ async function restart(secretKey: string, env: Readonly<Record<string, string>> 
   app = await createTestApp({ ...database.env, SECRET_KEY: secretKey, ...env })
   if (now !== undefined) app.clock.now = now
   return app
-}
-
-function verdict({ status, body }: { status: number; body: { error?: string } }): string {
-  return body.error === undefined ? String(status) : `${status} ${body.error}`
 }
 
 test('a code sent with the previous key verifies once with both keys, with its remaining attempts', async () => {

@@ -1,23 +1,13 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config/config.ts'
-import { openContext } from '../src/context.ts'
-import { putBrand } from '../src/domain/operator/brands.ts'
 import { type Answer, credentials } from './support/app.ts'
-import { openTestDatabase } from './support/database.ts'
 import { type Ask, contradictions, History, load, NotServed, readBack } from './support/history.ts'
-import { tester } from './support/operator.ts'
-import { startReceiver } from './support/receiver.ts'
-import { startServer, type TestServer } from './support/server.ts'
+import type { TestServer } from './support/server.ts'
+import { serverScene } from './support/server-scene.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
-
-/** The servers that a failed test left running. */
-const running = new Set<TestServer>()
-afterAll(() => {
-  for (const server of running) server.child.kill('SIGKILL')
-})
 
 const shop = {
   APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
@@ -26,33 +16,12 @@ const shop = {
 
 /** A database with brand `acme`, a gateway and the history of both; all end with the scene. */
 async function scene() {
-  const ending = new AsyncDisposableStack()
-  const database = await openTestDatabase()
-  ending.defer(() => database.remove())
-  const receiver = startReceiver()
-  ending.defer(() => receiver.stop())
-  const settings = {
-    ...database.env,
-    PROVIDER_TIMEOUT_MS: '30000',
-    SMS_COOLDOWN_SECONDS: '1',
-    SMS_PLAIN: 'webhook',
-    ...receiver.env,
-  }
-  const context = await openContext(readConfig(settings))
-  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
-  await context.close()
+  const base = await serverScene({ SMS_COOLDOWN_SECONDS: '1' })
+  const { database, receiver, settings } = base
   const history = new History(receiver)
   const scene = {
+    ...base,
     history,
-    async start(more: Readonly<Record<string, string>> = {}): Promise<TestServer> {
-      const server = await startServer({ ...settings, ...more })
-      running.add(server)
-      ending.defer(async () => {
-        await server.stop('SIGKILL')
-        running.delete(server)
-      })
-      return server
-    },
     /** Serves in this process; `lines` is its log. */
     async serve() {
       const lines: object[] = []
@@ -70,7 +39,6 @@ async function scene() {
       if (problems.length > 0) throw new Error(`STOP_SEED=${seed}\n${problems.join('\n')}`)
       expect(await database.isWhole()).toBe(true)
     },
-    [Symbol.asyncDispose]: () => ending.disposeAsync(),
   }
   return scene
 }

@@ -1,20 +1,14 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { codeIn, credentials, otherThan } from './support/app.ts'
 import { type CollectedSpan, startCollector } from './support/collector.ts'
-import { migratedTestDatabase } from './support/database.ts'
 import { sourceLine } from './support/program.ts'
-import { held, startReceiver } from './support/receiver.ts'
-import { otpost, startServer, type TestServer } from './support/server.ts'
+import { held } from './support/receiver.ts'
+import type { TestServer } from './support/server.ts'
+import { serverScene } from './support/server-scene.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
-
-/** The servers that a failed test left running. */
-const running = new Set<TestServer>()
-afterAll(() => {
-  for (const server of running) server.child.kill('SIGKILL')
-})
 
 const phone = '12025550143'
 const email = 'pat.traced@example.com'
@@ -24,41 +18,17 @@ const stopMarginMs = 30_000
 
 /** A database with brand `acme`, a gateway and a collector of traces; all end with the scene. */
 async function scene(collector = startCollector()) {
-  const ending = new AsyncDisposableStack()
-  const database = await migratedTestDatabase()
-  ending.defer(() => database.remove())
-  ending.defer(() => collector.stop())
-  const receiver = startReceiver()
-  ending.defer(() => receiver.stop())
-  const { code, stderr } = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database.env)
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const base = await serverScene({
+    // Then each send has another step, not only those with a slow delivery.
+    SMS_COOLDOWN_SECONDS: '0',
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  })
+  base.ending.defer(() => collector.stop())
   return {
-    database,
-    receiver,
+    ...base,
     collector,
-    async start(env: Readonly<Record<string, string>> = {}, preload?: string): Promise<TestServer> {
-      const server = await startServer(
-        {
-          ...database.env,
-          SMS_PLAIN: 'webhook',
-          ...receiver.env,
-          PROVIDER_TIMEOUT_MS: '30000',
-          // Then each send has another step, not only those with a slow delivery.
-          SMS_COOLDOWN_SECONDS: '0',
-          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-          ...env,
-        },
-        preload,
-        preload ? sourceLine(['serve']) : undefined,
-      )
-      running.add(server)
-      ending.defer(async () => {
-        await server.stop('SIGKILL')
-        running.delete(server)
-      })
-      return server
-    },
-    [Symbol.asyncDispose]: () => ending.disposeAsync(),
+    start: (env: Readonly<Record<string, string>> = {}, preload?: string) =>
+      base.start(env, preload, preload ? sourceLine(['serve']) : undefined),
   }
 }
 

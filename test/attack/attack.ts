@@ -105,11 +105,6 @@ export async function startTarget(env: Readonly<Record<string, string>> = {}) {
 
 export type Target = Awaited<ReturnType<typeof startTarget>>
 
-/** What an answer says in one word. */
-export function verdict({ status, body }: Answer): string {
-  return body?.error === undefined ? String(status) : `${status} ${body.error}`
-}
-
 /** An attack that holds where a server with this setting refuses to start. */
 export function refusedSetting(title: string, name: string, value: string): Attack {
   return {

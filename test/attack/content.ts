@@ -1,6 +1,6 @@
-import { credentials } from '../support/app.ts'
+import { credentials, verdict } from '../support/app.ts'
 import { otpost } from '../support/server.ts'
-import { type Attack, attack, type Check, noSendLimits, type Target, verdict } from './attack.ts'
+import { type Attack, attack, type Check, noSendLimits, type Target } from './attack.ts'
 
 const to = '+44 7911 123456'
 const sms = { channel: 'SMS', brandId: 'acme', to: [to], message: 'Your table is ready.' }

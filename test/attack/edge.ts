@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { verdict } from '../support/app.ts'
 
 import { temporaryFolder } from '../support/folder.ts'
 import { programEnv, programLine } from '../support/program.ts'
@@ -13,7 +14,6 @@ import {
   repositoryFile,
   statusOf,
   type Target,
-  verdict,
 } from './attack.ts'
 
 type Socket = Bun.Socket<undefined>

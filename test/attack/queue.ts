@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Answer, credentials } from '../support/app.ts'
+import { type Answer, credentials, verdict } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { otpost } from '../support/server.ts'
-import { type Attack, attack, startTarget, verdict } from './attack.ts'
+import { type Attack, attack, startTarget } from './attack.ts'
 
 /** A provider that cannot be reached, so that jobs stay in the queue. */
 const unreachable = {

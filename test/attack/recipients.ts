@@ -1,4 +1,4 @@
-import { credentials, otherThan } from '../support/app.ts'
+import { credentials, otherThan, verdict } from '../support/app.ts'
 import {
   type Attack,
   attack,
@@ -7,7 +7,6 @@ import {
   noSendLimits,
   startTarget,
   type Target,
-  verdict,
 } from './attack.ts'
 
 /** Spellings of one handset each (design D5). */

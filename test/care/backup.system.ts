@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import {
   existsSync,
   linkSync,
@@ -19,16 +19,11 @@ import { putBrand } from '../../src/domain/operator/brands.ts'
 import { createTestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { programEnv, programLine } from '../support/program.ts'
-import { otpost, startServer, type TestServer } from '../support/server.ts'
+import { otpost, startServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, owner, place } from './scene.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
-
-const running = new Set<TestServer>()
-afterAll(() => {
-  for (const server of running) server.child.kill('SIGKILL')
-})
 
 /** A database with so many rows that a backup takes a while. */
 async function filled(file: string, rows: number): Promise<void> {
@@ -51,7 +46,6 @@ test('a backup of a server under load has every answered request, and blocks no 
   await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
   await context.close()
   const server = await startServer({ ...here.env, SMS_PLAIN: 'discard' })
-  running.add(server)
   const answers: { status: number; requestId: string }[] = []
   let phones = 0
   let isOver = false
@@ -76,7 +70,6 @@ test('a backup of a server under load has every answered request, and blocks no 
   isOver = true
   await Promise.all(clients)
   await server.stop()
-  running.delete(server)
 
   expect({ code, stdout }).toEqual({
     code: 0,

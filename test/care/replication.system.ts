@@ -1,11 +1,11 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
 import { tester } from '../support/operator.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { inDatabase, isWhole, place } from './scene.ts'
 
 // The effect of Litestream (docs/litestream.md) on a database beside a server: it holds a read transaction at all
@@ -13,11 +13,6 @@ import { inDatabase, isWhole, place } from './scene.ts'
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
-
-const running = new Set<TestServer>()
-afterAll(() => {
-  for (const server of running) server.child.kill('SIGKILL')
-})
 
 /** A reader that never stops, like Litestream. */
 function replicator(file: string) {
@@ -53,7 +48,6 @@ test('a server beside a permanent reader answers every request, and its log stay
   await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
   await context.close()
   const server = await startServer({ ...here.env, SMS_PLAIN: 'discard' })
-  running.add(server)
   const logMebibytes = () => statSync(`${here.file}-wal`).size / mebibyte
   const statuses = new Set<number>()
   let sends = 0
@@ -90,7 +84,6 @@ test('a server beside a permanent reader answers every request, and its log stay
   expect([...statuses]).toEqual([200])
 
   expect(await server.stop()).toBe(0)
-  running.delete(server)
   expect(isWhole(here.file)).toBe(true)
   const kept = inDatabase(here.file, (driver) =>
     driver.prepare('SELECT count(*) FROM requests').pluck().get(),

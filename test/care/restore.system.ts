@@ -19,7 +19,7 @@ import { inviteOperator, removeOperator, setRole } from '../../src/domain/accoun
 import { issueApp, revokeApp } from '../../src/domain/operator/apps.ts'
 import { brandSetStatus, putBrand } from '../../src/domain/operator/brands.ts'
 import { queueRetry } from '../../src/domain/operator/queue.ts'
-import { createTestApp } from '../support/app.ts'
+import { createTestApp, verdict } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, place } from './scene.ts'
@@ -28,10 +28,6 @@ import { foundIn, inDatabase, isWhole, place } from './scene.ts'
 setDefaultTimeout(120_000)
 
 const phone = '12025550143'
-
-function verdict({ status, body }: { status: number; body: { error?: string } }): string {
-  return body.error === undefined ? String(status) : `${status} ${body.error}`
-}
 
 /** The brands of a database; one of them identifies it. */
 async function marked(file: string, slug: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
@@ -28,12 +28,6 @@ import { startSmtp } from '../support/smtp.ts'
 // said in support/fuzz.ts.
 
 setDefaultTimeout(120_000)
-
-/** Ended here should the test have failed before it ended it. */
-const running = new Set<{ kill(signal: 'SIGKILL'): void }>()
-afterAll(() => {
-  for (const child of running) child.kill('SIGKILL')
-})
 
 /** Answers that a run must have met. */
 const expected: readonly string[] = [
@@ -78,7 +72,6 @@ test('no bytes on a socket make the process fail, or answer, log or store anythi
   const { key: issued } = await issueApp(context.acting(tester), 'till')
   await context.close()
   const server = await startServer(env)
-  running.add(server.child)
   ending.defer(async () => void (await server.stop('SIGKILL')))
   const run = new Run(receiver, smtp, [issued, receiver.secret])
 

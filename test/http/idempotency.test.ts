@@ -4,7 +4,15 @@ import type { Outcome, Sms } from '../../src/domain/ground/providers.ts'
 import { explain } from '../../src/domain/log/explain.ts'
 import { issueApp, rotateApp } from '../../src/domain/operator/apps.ts'
 import { processOwner } from '../../src/process-owner.ts'
-import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
+import {
+  type Answer,
+  codeIn,
+  createTestApp,
+  credentials,
+  otherThan,
+  type TestApp,
+  verdict,
+} from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 import { freshEmail, freshPhone, logged } from '../support/rows.ts'
@@ -47,9 +55,6 @@ function post(path: string, fields: Fields, key: string | readonly string[] = 'k
 
 const notifySms = (phone: string) => ({ channel: 'SMS', brandId: 'acme', to: [phone], message: 'Hello' })
 const notifyMail = (email: string) => ({ channel: 'EMAIL', to: [email], subject: 'Hello', template: 'Hello' })
-
-const verdict = ({ status, body }: Answer) =>
-  body.error === undefined ? `${status}` : `${status} ${body.error}`
 
 /** A delivery that waits until it is released. */
 function heldDelivery() {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { migrations } from '../../drizzle/postgres/migrations.ts'
-import { type Answer, credentials, otherThan } from '../support/app.ts'
+import { credentials, otherThan, verdict } from '../support/app.ts'
 import { randomNumbers } from '../support/history.ts'
 import { queryOnce } from '../support/postgres.ts'
 import { held } from '../support/receiver.ts'
@@ -59,9 +59,6 @@ describe.skipIf(withoutSceneServer !== undefined)('nodes on one PostgreSQL', () 
     if (code !== 0) throw new Error(stderr)
     return stdout.trim()
   }
-
-  const verdict = ({ status, body }: Answer) =>
-    body.error === undefined ? String(status) : `${status} ${body.error}`
 
   /**
    * Sends the same request to the nodes in turn, all at once. Resolves to the number of each answer.

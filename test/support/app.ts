@@ -143,3 +143,8 @@ export function codeIn(text: string | null | undefined): string {
 export function otherThan(code: string): string {
   return code === '111111' ? '222222' : '111111'
 }
+
+/** The status of an answer, with the code of an error. */
+export function verdict({ status, body }: Pick<Answer, 'status' | 'body'>): string {
+  return body?.error === undefined ? String(status) : `${status} ${body.error}`
+}

@@ -31,6 +31,12 @@ export async function otpost(
   return { code, stdout, stderr }
 }
 
+/** Servers that a failed test left running end with this process. */
+const running = new Set<Bun.Subprocess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
 /**
  * Starts a real server process on a free port and resolves once it says that it listens.
  *
@@ -56,6 +62,7 @@ export async function startServer(
     stdout: 'pipe',
     stderr: 'pipe',
   })
+  running.add(child)
   const lines: string[] = []
   const listening = Promise.withResolvers<string>()
   const awaited: { words: string; resolve: () => void }[] = []
@@ -67,6 +74,7 @@ export async function startServer(
   })
   const stderr = new Response(child.stderr).text()
   const exited = child.exited.then(async (code) => {
+    running.delete(child)
     await reading
     listening.reject(new Error(`the server ended with ${code}: ${await stderr}`))
     return code
