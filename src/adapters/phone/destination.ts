@@ -1,6 +1,7 @@
 import { AsYouType } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
 import type { Destination, NumberKind } from '../../domain/delivery/destination.ts'
+import { remembered } from '../../domain/ground/remember.ts'
 
 // libphonenumber's numbering plans, compiled once per calling code: its parser takes some 15 µs a number.
 
@@ -61,17 +62,11 @@ function isUnchanged(number: string, { accepted, prefix, replacement }: Plan): b
   return accepted.test(number) && !accepted.test(shorter)
 }
 
-const plans = new Map<string, Plan | undefined>()
-
-function planOf(callingCode: string): Plan | undefined {
-  if (!plans.has(callingCode)) plans.set(callingCode, compile(callingCode))
-  return plans.get(callingCode)
-}
-
-function compile(callingCode: string): Plan | undefined {
+/** Null: no plan has the calling code. There are at most 1,110 calling codes. */
+const planOf = remembered(2000, (callingCode): Plan | null => {
   const countries = metadata.country_calling_codes[callingCode]
   const main = countries?.[0] ? metadata.countries[countries[0]] : metadata.nonGeographic[callingCode]
-  if (!main) return undefined
+  if (!main) return null
   const prefix: string | 0 = main[7] || main[5]
   return {
     territories: countries
@@ -81,7 +76,7 @@ function compile(callingCode: string): Plan | undefined {
     prefix: prefix ? new RegExp(`^(?:${prefix})`) : undefined,
     replacement: main[8] || '',
   }
-}
+})
 
 /** Inmarsat, Iridium and Globalstar, and the international networks, most of which are satellite or ship networks. */
 const satelliteCodes = new Set(['870', '881', '882', '883'])
@@ -129,12 +124,7 @@ export function countryOfPrefix(digits: string): string | null {
   // The guard's prefixes are numbers without their last four digits.
   const { country } = destinationOf(`${digits}0000`)
   if (country !== null) return country
-  const known = typedCountries.get(digits)
-  if (known !== undefined) return known
-  if (typedCountries.size >= mostTyped) typedCountries.clear()
-  const found = typedCountry(digits)
-  typedCountries.set(digits, found)
-  return found
+  return typedCountry(digits)
 }
 
 /** The countries whose calling code begins with these digits, so that the digits cover all their numbers; sorted. */
@@ -144,14 +134,11 @@ export function countriesWithin(digits: string): readonly string[] {
 }
 
 /** As the parser takes some 50 µs, and the overview has thousands of prefixes during an attack. */
-const typedCountries = new Map<string, string | null>()
-const mostTyped = 20_000
-
-function typedCountry(digits: string): string | null {
+const typedCountry = remembered(20_000, (digits): string | null => {
   const typed = new AsYouType()
   typed.input(`+${digits}`)
   const code = typed.getCallingCode()
   const countries: readonly string[] = (code && metadata.country_calling_codes[code]) || []
   const isSeveral = countries.length > 1 && digits === code
   return typed.getCountry() ?? (isSeveral ? null : (countries[0] ?? null))
-}
+})

@@ -23,6 +23,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
+import { onceAMinute } from '../../domain/ground/once-a-minute.ts'
 import type { Log } from '../../domain/ground/ports.ts'
 import type { RequestContext } from '../../domain/request/request-context.ts'
 import type { RequestEnded } from '../../domain/request/request-ended.ts'
@@ -105,9 +106,13 @@ export function createTracing(
   { url, headers, serviceName, resourceAttributes, sampling }: TracingSettings,
   { version, log }: { version: string; log: Log },
 ) {
-  const report = rateLimited((spans, problem) =>
-    log.warn({ spans, problem }, 'spans cannot be exported; requests are not affected'),
-  )
+  const limited = onceAMinute(() => performance.now())
+  const report = (lost: number, problem: string) =>
+    limited(
+      'spans',
+      (spans) => log.warn({ spans, problem }, 'spans cannot be exported; requests are not affected'),
+      lost,
+    )
   // Warnings of the packages, such as a full queue. Errors are in the results of exports.
   diag.setLogger(
     {
@@ -228,20 +233,5 @@ function reporting(exporter: SpanExporter, report: (spans: number, problem: stri
         done(result)
       }),
     shutdown: () => exporter.shutdown(),
-  }
-}
-
-/** Reports the first problem at once and later ones once a minute, with the lost spans in between. */
-function rateLimited(
-  report: (spans: number, problem: string) => void,
-): (spans: number, problem: string) => void {
-  let [silentUntil, lost] = [Number.NEGATIVE_INFINITY, 0]
-  return (spans, problem) => {
-    lost += spans
-    const now = performance.now()
-    if (now < silentUntil) return
-    silentUntil = now + 60_000
-    report(lost, problem)
-    lost = 0
   }
 }

@@ -1,6 +1,7 @@
 import { type Body, isGiven } from '../ground/body.ts'
 import { Failure, invalidField } from '../ground/failures.ts'
 import type { Registration, Segments } from '../ground/providers.ts'
+import { remembered } from '../ground/remember.ts'
 import type { IsTopLevelDomain } from '../ground/words.ts'
 import { english, isOtpKey, languageByTag, type OtpKey, otpLanguageOf } from './otp-texts.ts'
 import { dateRule, datetimeRule, readValue, textRule, type VariableRule } from './variables.ts'
@@ -149,18 +150,8 @@ export function filled(key: string, parts: readonly string[], variables: Rendere
   return text
 }
 
-const split = new Map<string, readonly string[]>()
-const maxSplit = 1000
-
 /** As `splitText`. A text is split once, not for each message. */
-export function partsOf(text: string): readonly string[] {
-  const known = split.get(text)
-  if (known) return known
-  const parts = splitText(text)
-  if (split.size >= maxSplit) split.clear()
-  split.set(text, parts)
-  return parts
-}
+export const partsOf = remembered(1000, splitText)
 
 /** Text and names of variables, in turn. */
 export function splitText(text: string): readonly string[] {
