@@ -80,7 +80,9 @@ export function sandboxCommands(program: Command, env: Env): void {
               ? undefined
               : await setWebhook(
                   { ...ports, apps: context.apps, isProduction: false, hostKind: config.hostKind },
-                  { appId, url: webhookUrl, eventTypes: [] },
+                  appId,
+                  webhookUrl,
+                  undefined,
                 )
           const url = listen().origin
           const webhookSecret = webhook?.webhook.secret

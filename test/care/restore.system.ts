@@ -16,11 +16,11 @@ import type { RestoreStep } from '../../src/adapters/sqlite/restore.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
 import { inviteOperator, removeOperator, setRole } from '../../src/domain/accounts/account-changes.ts'
-import { issueApp, revokeApp } from '../../src/domain/operator/apps.ts'
+import { issueApp } from '../../src/domain/operator/apps.ts'
 import { brandSetStatus, putBrand } from '../../src/domain/operator/brands.ts'
 import { queueRetry } from '../../src/domain/operator/queue.ts'
 import { createTestApp, verdict } from '../support/app.ts'
-import { tester } from '../support/operator.ts'
+import { operate, tester } from '../support/operator.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, place } from './scene.ts'
 
@@ -255,7 +255,7 @@ test('reports what had been withdrawn since, what else is restored, and that the
   await context.close()
   await here.backUp(here.at('backup.db'))
   const later = await openContext(readConfig(here.env))
-  await revokeApp(later.acting(tester), 'stolen')
+  await operate({ app: { context: later } }, 'app revoke', { appId: 'stolen' })
   await brandSetStatus.run(later.acting(tester), { slug: 'globex', status: 'suspended' })
   await removeOperator({ ...later, actor: tester }, 'gone@example.com')
   await setRole({ ...later, actor: tester }, 'more@example.com', 'operator')

@@ -1107,7 +1107,7 @@ describe('an operator', () => {
     })
     expect((await app.post('/otp/send', { phone: '12025550143' })).body.error).toBe('forbidden')
     expect((await visitor.get(`${path}?app=nobody`)).status).toBe(404)
-    expect((await visitor.post(path, { ...form, appId: 'nobody' })).status).toBe(404)
+    expect((await visitor.post(path, { ...form, appId: 'nobody' })).status).toBe(409)
     expect((await visitor.post(path, { ...form, csrf: 'guessed' })).status).toBe(403)
   })
 
@@ -1140,9 +1140,9 @@ describe('an operator', () => {
     expect((await context.policy.rows()).webhooks).toMatchObject([{ eventTypes: ['otp.locked'] }])
     expect((await visitor.get(`${path}?app=shop`)).html).toContain('value="https://shop.example/e"')
 
-    expect((await visitor.post(`${path}/off`, { appId: 'shop', csrf: 'guessed' })).status).toBe(403)
-    expect((await visitor.post(`${path}/off`, { appId: 'shop' })).status).toBe(303)
-    expect((await visitor.post(`${path}/off`, { appId: 'shop' })).status).toBe(409)
+    expect((await visitor.post(path, { appId: 'shop', off: '1', csrf: 'guessed' })).status).toBe(403)
+    expect((await visitor.post(path, { appId: 'shop', off: '1' })).status).toBe(303)
+    expect((await visitor.post(path, { appId: 'shop', off: '1' })).status).toBe(409)
     expect((await context.policy.rows()).webhooks).toEqual([])
     expect((await context.audit.list({ limit: 3 })).map(({ action }) => action)).toEqual([
       'app.webhook-removed',
@@ -1150,7 +1150,7 @@ describe('an operator', () => {
       'app.webhook-set',
     ])
     expect((await visitor.get(`${path}?app=nobody`)).status).toBe(404)
-    expect((await visitor.post(path, { appId: 'nobody', url, events })).status).toBe(404)
+    expect((await visitor.post(path, { appId: 'nobody', url, events })).status).toBe(409)
   })
 
   test('shows the last events of an app, sends a test event, and sends an event again', async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sha256 } from '../../src/adapters/crypto/secrets.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
-import { issueApp, revokeApp } from '../../src/domain/operator/apps.ts'
+import { issueApp } from '../../src/domain/operator/apps.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
-import { tester } from '../support/operator.ts'
+import { operate, tester } from '../support/operator.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 
 let app: TestApp
@@ -141,7 +141,7 @@ describe('an app created by command', () => {
     expectError(await send(apiKey), 403, 'forbidden')
     expectError(await send(key, appId), 403, 'forbidden')
     expectSuccess(await app.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
-    await revokeApp(context.acting(tester), 'mobile')
+    await operate(app, 'app revoke', { appId: 'mobile' })
     expectError(await send(key), 403, 'forbidden')
     const { key: next } = await issueApp(context.acting(tester), 'mobile')
     expect(next).not.toBe(key)

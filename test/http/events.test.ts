@@ -4,14 +4,14 @@ import { Webhook } from 'standardwebhooks'
 import { readConfig } from '../../src/config/config.ts'
 import { attemptKey, attemptPath, providerPath } from '../../src/domain/delivery/delivery-reports.ts'
 import type { CallbackRequest } from '../../src/domain/ground/providers.ts'
+import type { EventType } from '../../src/domain/ground/webhook-events.ts'
 import { eventRetryDelaysMs, mostWaiting } from '../../src/domain/integration/event-delivery.ts'
 import type { FailingEvents } from '../../src/domain/integration/event-store.ts'
 import { issueApp } from '../../src/domain/operator/apps.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
-import { sendEventAgain, sendTestEvent } from '../../src/domain/operator/webhooks.ts'
 import { version } from '../../src/version.ts'
 import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
-import { tester } from '../support/operator.ts'
+import { operate, tester } from '../support/operator.ts'
 import { accepted, policyOf, testProvider } from '../support/policy.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { freshEmail, freshPhone } from '../support/rows.ts'
@@ -28,7 +28,7 @@ afterEach(async () => {
 const failing = { kind: 'retryable', reason: 'HTTP 500' } as const
 
 /** An app with a webhook, and a provider that answers as the test says. */
-async function start(eventTypes: readonly string[] = [], overrides: { random?: () => number } = {}) {
+async function start(eventTypes?: readonly EventType[], overrides: { random?: () => number } = {}) {
   receiver = startReceiver()
   const provider = testProvider('one')
   api = await createTestApp(
@@ -47,9 +47,8 @@ async function settle(app: TestApp = api): Promise<void> {
 }
 
 /** An event that waits, which no message caused. */
-function addEvent(appId = 'shop'): Promise<void> {
-  const { context } = api.app
-  return sendTestEvent({ ...context.acting(tester), events: context.events }, appId)
+function addEvent(appId = 'shop') {
+  return operate(api, 'app webhook-test', { appId })
 }
 
 const bodies = () => receiver.received.map(({ body }) => body)
@@ -314,13 +313,12 @@ describe('a receiver', () => {
     // The failed event is sent again by hand.
     const [, failed] = await api.app.context.events.latest('shop', 5)
     expect([failed?.state, failed?.error, failed?.tries]).toEqual(['failed', 'HTTP 500', 8])
-    const ports = { events: api.app.context.events, now: api.app.context.now, actor: tester }
-    await sendEventAgain(ports, { appId: 'shop', id: failed?.id ?? '' })
+    await operate(api, 'app webhook-resend', { appId: 'shop', id: failed?.id ?? '' })
     await settle()
     expect(receiver.received.at(-1)?.headers.get('webhook-id')).toBe(failed?.id ?? '')
-    await expect(sendEventAgain(ports, { appId: 'other', id: failed?.id ?? '' })).rejects.toThrow(
-      'has no event',
-    )
+    await expect(
+      operate(api, 'app webhook-resend', { appId: 'other', id: failed?.id ?? '' }),
+    ).rejects.toThrow('has no event')
   })
 
   test('that answers 410 is switched off at once with an alert, and its event waits', async () => {
@@ -358,7 +356,7 @@ describe('a receiver', () => {
     ['within 10 hours', 0.5, { status: 503, after: '999999' }, 36_000_000],
     ['without Retry-After of another status', 0.5, { status: 500, after: '90' }, 5000],
   ])('that failed is called again %s', async (_, random, { status = 500, after }, expectedMs) => {
-    await start([], { random: () => random })
+    await start(undefined, { random: () => random })
     const headers = after === undefined ? {} : { 'retry-after': after }
     receiver.answer(() => new Response(null, { status, headers }))
     await addEvent()
@@ -430,7 +428,7 @@ describe('a receiver', () => {
     receiver.answer(() => held1.promise)
     const other = startReceiver()
     await issueApp(api.app.context.acting(tester), 'second', {})
-    await policyOf(api).webhook(other.url, [], 'second')
+    await policyOf(api).webhook(other.url, undefined, 'second')
     const { events } = api.app
     for (let time = 0; time < 8; time++) await addEvent()
     await addEvent('second')

@@ -2,6 +2,7 @@ import { hostKindWith } from '../../src/adapters/events/host-kind.ts'
 import { isRegion } from '../../src/adapters/phone/e164.ts'
 import type { DestinationRule } from '../../src/domain/delivery/destination.ts'
 import type { Outcome, Sms, SmsProvider } from '../../src/domain/ground/providers.ts'
+import type { EventType } from '../../src/domain/ground/webhook-events.ts'
 import { parseMicros } from '../../src/domain/money/amounts.ts'
 import { budgetLift, budgetRemove, budgetSet, storePrices } from '../../src/domain/operator/money.ts'
 import { removeWebhook, setWebhook } from '../../src/domain/operator/webhooks.ts'
@@ -29,8 +30,8 @@ export function policyOf({ app: { context } }: { readonly app: Pick<TestApp['app
         removeRules: [{ rule, brandSlug: null }],
         entry,
       })),
-    webhook: (url: string, eventTypes: readonly string[] = [], appId: string = credentials.appId) =>
-      setWebhook({ ...ports, isProduction: false, hostKind: hostKindWith([]) }, { appId, url, eventTypes }),
+    webhook: (url: string, eventTypes?: readonly EventType[], appId: string = credentials.appId) =>
+      setWebhook({ ...ports, isProduction: false, hostKind: hostKindWith([]) }, appId, url, eventTypes),
     removeWebhook: (appId: string = credentials.appId) => removeWebhook(ports, appId),
     budget: (scope: string, amount: string, { period = 'day', alertAt = '80,100', stops = true } = {}) =>
       budgetSet.perform(ports, { scope, period, amount, alertAt, stops }),

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Action } from '../../domain/operator/action.ts'
 import type { Field as ActionField, Entered, Written } from '../../domain/operator/fields.ts'
-import { Button, Choice, Field, FieldGroup, Select } from '../pages/components.tsx'
+import { Button, Choice, Field, FieldGroup, rich, Select } from '../pages/components.tsx'
 import { Form, FormContext, type FormProps } from './components.tsx'
 import { actionsByPath, filled, patternOf } from './form-access.ts'
 
@@ -22,8 +22,12 @@ interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class'> 
   /** The values that a field can have, with their words. A field without any is left out. */
   readonly options?: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly labels?: Readonly<Record<string, string>>
-  /** Fields that are not shown. */
+  /** Fields with these values, which are not shown. */
   readonly hidden?: Readonly<Record<string, string>>
+  readonly without?: readonly string[]
+  /** Fields that the operator unfolds. */
+  readonly fold?: readonly string[]
+  readonly foldTitle?: string
   readonly submit: string
 }
 
@@ -34,6 +38,9 @@ export function ActionForm({
   options = {},
   labels = {},
   hidden = {},
+  without = [],
+  fold = [],
+  foldTitle,
   submit,
   ...look
 }: ActionFormProps) {
@@ -43,9 +50,29 @@ export function ActionForm({
   const [action = again] = all
   if (!action) return null
   const values = (again && rejected?.values) ?? start
-  const shown = Object.entries(action.fields).filter(([name]) => !(name in hidden))
+  const was = action.form?.isPartial && { was: (again && rejected?.was) ?? JSON.stringify(start) }
+  const shown = Object.entries(action.fields).filter(([name]) => !(name in hidden) && !without.includes(name))
+  const legends = (isFolded: boolean) => [
+    ...Map.groupBy(
+      shown.filter(([name]) => fold.includes(name) === isFolded),
+      ([name, { legend = name }]) => legend,
+    ),
+  ]
+  const controls = (isFolded: boolean) =>
+    legends(isFolded).map(([legend, fields]) => {
+      const inside = fields.map(([name, field]) => (
+        <Control
+          key={name}
+          name={name}
+          field={{ ...field, label: labels[name] ?? field.label }}
+          options={options[name] ?? field.choices}
+          written={values[name] ?? field.byDefault}
+        />
+      ))
+      return fields[0]?.[1].legend === undefined ? inside : <FieldGroup legend={legend}>{inside}</FieldGroup>
+    })
   return (
-    <Form action={filled(pathOf(action), hidden)} hidden={hidden} submit={submit} {...look}>
+    <Form action={filled(pathOf(action), hidden)} hidden={{ ...hidden, ...was }} submit={submit} {...look}>
       {all.length > 1 && (
         <Select
           label="Action"
@@ -54,15 +81,13 @@ export function ActionForm({
           options={Object.fromEntries(all.map(({ verb, does }) => [verb, `${verb}: ${does}`]))}
         />
       )}
-      {shown.map(([name, field]) => (
-        <Control
-          key={name}
-          name={name}
-          field={{ ...field, label: labels[name] ?? field.label }}
-          options={options[name] ?? field.choices}
-          written={values[name] ?? field.byDefault}
-        />
-      ))}
+      {controls(false)}
+      {foldTitle !== undefined && (
+        <details class="fold" open={again !== undefined}>
+          <summary>{foldTitle}</summary>
+          <div class="folded">{controls(true)}</div>
+        </details>
+      )}
     </Form>
   )
 }
@@ -81,20 +106,17 @@ function Control({ name, field, options, written }: ControlProps) {
   const values = [written ?? ''].flat().map(String)
   if (options && Object.keys(options).length === 0) return null
   if (options && kind === 'list') {
-    return (
-      <FieldGroup legend={label}>
-        {Object.entries(options).map(([value, words]) => (
-          <Choice
-            key={value}
-            id={`${name}-${value}`}
-            label={words}
-            name={name}
-            value={value}
-            checked={values.includes(value)}
-          />
-        ))}
-      </FieldGroup>
-    )
+    const boxes = Object.entries(options).map(([value, words]) => (
+      <Choice
+        key={value}
+        id={`${name}-${value}`}
+        label={<bdi>{rich(words)}</bdi>}
+        name={name}
+        value={value}
+        checked={values.includes(value)}
+      />
+    ))
+    return field.legend === undefined ? <FieldGroup legend={label}>{boxes}</FieldGroup> : <>{boxes}</>
   }
   const value = values.join(',')
   if (options) {

@@ -3,7 +3,7 @@ import type { Action } from '../../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../../domain/operator/actions.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
 import { isOtpKey } from '../../domain/texts/otp-texts.ts'
-import { field } from './form-fields.ts'
+import { field, shownIn } from './form-fields.ts'
 
 /** Who may submit a form. */
 export interface FormAccess {
@@ -49,15 +49,6 @@ export const codeForms = {
   '/admin/destinations/edit': operator,
   '/admin/destinations/check': viewer,
   '/admin/test': sensitive,
-  '/admin/apps/scope': sensitive,
-  '/admin/apps/issue': sensitive,
-  '/admin/apps/rotate': sensitive,
-  '/admin/apps/revoke-key': sensitive,
-  '/admin/apps/revoke': sensitive,
-  '/admin/apps/webhook': sensitive,
-  '/admin/apps/webhook/off': sensitive,
-  '/admin/apps/webhook/test': operator,
-  '/admin/apps/webhook/resend': operator,
   '/admin/requests/:id/approve': sensitive,
   '/admin/requests/:id/reject': operator,
   '/admin/requests/:id/mail': operator,
@@ -91,6 +82,7 @@ export function actionIn(sharing: readonly FormAction[], form: URLSearchParams):
   return sharing.length === 1 ? sharing[0] : sharing.find(({ verb }) => verb === form.get('action'))
 }
 
+/** As the controls have it. */
 export function enteredIn(
   { fields }: Pick<FormAction, 'fields'>,
   form: URLSearchParams,
@@ -102,6 +94,21 @@ export function enteredIn(
       return [name, kind === 'list' ? form.getAll(name) : (params[name] ?? field(form, name))]
     }),
   )
+}
+
+/** Without the fields that are as the form showed them: those of a legend change together. */
+export function changedIn(
+  { fields, form: declared }: Pick<FormAction, 'fields' | 'form'>,
+  entered: Entered,
+  form: URLSearchParams,
+): Entered {
+  if (!declared?.isPartial) return entered
+  if (!form.has('was')) return Object.fromEntries(Object.entries(entered).filter(([name]) => form.has(name)))
+  const shown = shownIn<Entered>(form)
+  const isSame = (name: string) => JSON.stringify(entered[name]) === JSON.stringify(shown[name])
+  const together = Map.groupBy(Object.keys(fields), (name) => fields[name]?.legend ?? name)
+  const unchanged = new Set([...together.values()].filter((names) => names.every(isSame)).flat())
+  return Object.fromEntries(Object.entries(entered).filter(([name]) => !unchanged.has(name)))
 }
 
 const access: ReadonlyMap<string, FormAccess> = new Map<string, FormAccess>([

@@ -19,6 +19,8 @@ export interface PageContext {
 export interface Rejected {
   readonly action: string
   readonly values: Entered
+  /** What a partial form showed, as JSON. */
+  readonly was: string | null
   readonly problem: string
 }
 

@@ -49,6 +49,7 @@ import {
   actionIn,
   actionsByPath,
   type CodeForm,
+  changedIn,
   enteredIn,
   type FormAccess,
   filled,
@@ -156,6 +157,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   const { operator, policy, secrets, now } = ports
   const unconfirmed = createConfirmation(ports, settings.log)
   const pages = new Map<string, Page>()
+  const shown = new Map<string, ShownAfter>()
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
   async function pageContextOf(visit: Visit, flash = visit.flash): Promise<PageContext> {
@@ -282,7 +284,6 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   /** After a rejection, the page of the form is shown again, with what was entered. */
   async function act(
     sharing: FormActions,
-    shown: Readonly<Record<string, ShownAfter>>,
     pageRequest: PageRequest,
     pageContext: PageContext,
   ): Promise<Response> {
@@ -290,25 +291,27 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     const action = actionIn(sharing, form)
     if (!action) throw new OperatorError('Choose an action.')
     const entered = enteredIn(action, form, params)
-    const { path = '', page: own = path.split('/')[0] ?? '' } = action.form ?? {}
+    const { path = '', page: own = path.split('/')[0] ?? '', next = own } = action.form ?? {}
     try {
-      const said = await action.perform(actionPorts(by), entered)
-      const after = shown[action.name]
+      const said = await action.perform(actionPorts(by), changedIn(action, entered, form))
+      const after = shown.get(action.name)
       if (after) return await after(said, entered, pageRequest, pageContext)
       return done(
         visit,
-        filled(own, action.read(entered)),
+        filled(next, action.read(entered)),
         [said, ...(said.warnings ?? [])].map(({ text }) => text.replaceAll('\n', ' ')).join(' '),
       )
     } catch (error) {
       const again = pages.get(patternOf(own).replace(/\?.*/, ''))
       if (!(error instanceof OperatorError) || !again) throw error
-      const rejected = { action: action.name, values: entered, problem: error.message }
+      const rejected = { action: action.name, values: entered, was: form.get('was'), problem: error.message }
       const answer = await again(
         { ...pageRequest, url: new URL(filled(own, entered), url) },
         { ...pageContext, rejected },
       )
-      return answer.ok ? new Response(answer.body, { status: 409, headers: answer.headers }) : answer
+      // Such as the page of an app that does not exist.
+      if (!answer.ok) throw error
+      return new Response(answer.body, { status: 409, headers: answer.headers })
     }
   }
 
@@ -342,10 +345,12 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       routes.get(path, (handled) => answer(page, handled))
     },
     post: (path: CodeForm, page: Page) => post(path, page),
-    /** The forms of the declared actions. After all pages. @param shown what follows a change, if not the page of its form */
-    postActions: (shown: Readonly<Record<string, ShownAfter>>) => {
+    /** What follows a change, if not the page of its form. */
+    after: (action: { readonly name: string }, page: ShownAfter) => void shown.set(action.name, page),
+    /** The forms of the declared actions. */
+    postActions: () => {
       for (const [path, sharing] of actionsByPath) {
-        post(path, (pageRequest, pageContext) => act(sharing, shown, pageRequest, pageContext))
+        post(path, (pageRequest, pageContext) => act(sharing, pageRequest, pageContext))
       }
     },
     visitorOf,

@@ -42,7 +42,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   overviewRoutes(pageHandler)
   auditRoutes(pageHandler)
   settingsRoutes(pageHandler)
-  pageHandler.postActions({})
+  pageHandler.postActions()
   pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes
 }

@@ -66,8 +66,12 @@ interface Declaration<Ports, All extends Fields, Result> {
 export interface Form {
   /** Actions with the same path have the field `action` with their verb. */
   readonly path: string
-  /** The page that has it, and that follows it. Default: the first word of the path. */
+  /** The page that has it. Default: the first word of the path. */
   readonly page?: string
+  /** The page that follows it. Default: the page that has it. */
+  readonly next?: string
+  /** Only what the operator changed in the form counts, so that concurrent changes of other fields are kept. */
+  readonly isPartial?: boolean
 }
 
 /** As adapters see it. */

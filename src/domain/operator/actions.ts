@@ -1,22 +1,44 @@
+import type { Secrets } from '../ground/ports.ts'
 import type { Action } from './action.ts'
+import { type AppPorts, appIssue, appRevoke, appRevokeKey, appRotate, appSet } from './apps.ts'
 import { brandSetStatus } from './brands.ts'
-import type { ChangePorts } from './changes.ts'
+import type { OperatorPorts } from './changes.ts'
 import { type DestinationPorts, destinationRemove, destinationSet } from './destinations.ts'
 import { type GuardPorts, guardAllow, guardBlock, guardRemove } from './guard.ts'
 import { budgetLift, budgetRemove, budgetSet, type MoneyPorts } from './money.ts'
 import { type QueueOperatorPorts, queueCancel, queueRetry } from './queue.ts'
+import {
+  appWebhook,
+  appWebhookResend,
+  appWebhookTest,
+  type EventPorts,
+  type WebhookPorts,
+} from './webhooks.ts'
 
 /** What all actions need. */
 export interface ActionPorts
-  extends ChangePorts,
-    MoneyPorts,
+  extends OperatorPorts,
+    AppPorts,
     DestinationPorts,
+    EventPorts,
     GuardPorts,
-    QueueOperatorPorts {}
+    MoneyPorts,
+    QueueOperatorPorts,
+    WebhookPorts {
+  readonly secrets: Secrets
+}
 
 /** Every declared action. */
 export const actions: readonly Action<ActionPorts>[] = [
   brandSetStatus,
+  appIssue,
+  appSet,
+  appRotate,
+  appRevokeKey,
+  appRevoke,
+  appWebhook,
+  appWebhookTest,
+  appWebhookResend,
   budgetSet,
   budgetLift,
   budgetRemove,

@@ -1,9 +1,32 @@
+import { advice, see } from '../ground/advice.ts'
+import { counted } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { ApiKey } from '../ground/ports.ts'
+import { dayMs } from '../ground/time.ts'
 import { isAppId } from '../limits/credentials.ts'
 import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from '../limits/scope.ts'
+import type { EventLogReader } from '../log/event-log.ts'
 import { nameKey } from '../texts/brand.ts'
-import { type AppKey, type ChangePorts, change, differences, type OperatorPorts } from './changes.ts'
+import { action, type Group } from './action.ts'
+import {
+  type AppKey,
+  type AppStore,
+  type ChangePorts,
+  change,
+  differences,
+  type OperatorPorts,
+} from './changes.ts'
+import {
+  change as changed,
+  changeList,
+  type Entered,
+  field,
+  flag,
+  type InputOf,
+  someOf,
+  text,
+  texts,
+} from './fields.ts'
 
 const maxKeys = 2
 
@@ -50,7 +73,8 @@ function changedScope(
     const subject = unknown.length === 1 ? 'Brand' : 'Brands'
     const verb = unknown.length === 1 ? 'does' : 'do'
     throw new OperatorError(
-      `${subject} ${unknown.join(', ')} ${verb} not exist. \`otpost brand list\` lists the brands.`,
+      `${subject} ${unknown.join(', ')} ${verb} not exist.`,
+      advice`${see('brand list')} lists the brands.`,
     )
   }
   if (operations?.length === 0) {
@@ -106,10 +130,7 @@ export async function issueApp(
   return { key: apiKey.key, scope, hadScope }
 }
 
-/**
- * `app set`.
- * @param configured the apps in APP_CREDENTIALS
- */
+/** @param configured the apps in APP_CREDENTIALS */
 export async function setApp(
   ports: ChangePorts,
   appId: string,
@@ -119,7 +140,8 @@ export async function setApp(
   const { scope } = await change(ports, { appId }, ({ keys, brandSlugs, scope: before }) => {
     if (keys.length === 0 && !configured.includes(appId) && !before) {
       throw new OperatorError(
-        `App ${appId} does not exist: it has no key here and is not in APP_CREDENTIALS. \`otpost app list\` lists the apps.`,
+        `App ${appId} does not exist: it has no key here and is not in APP_CREDENTIALS.`,
+        listOfApps,
       )
     }
     const was = before ?? unscoped(appId)
@@ -134,25 +156,28 @@ export async function setApp(
 export function firstKey(appId: string, apiKey: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
   if (activeKeys(keys).length > 0) {
     throw new OperatorError(
-      `App ${appId} already has a key. Create a second key with \`otpost app rotate ${appId}\`, or revoke the first with \`otpost app revoke ${appId}\`.`,
+      `App ${appId} already has a key.`,
+      advice`Create a second key with ${see('app rotate', { appId })}, or revoke the first with ${see('app revoke', { appId })}.`,
     )
   }
   return addKey(apiKey, keys)
 }
 
-/** `app rotate`: returns a second key. The first stays active until it is revoked. */
+/** Resolves to a second key. The first stays active until it is revoked. */
 export async function rotateApp(ports: OperatorPorts, appId: string): Promise<string> {
   const apiKey = ports.secrets.newApiKey()
   await change(ports, { appId }, ({ keys }) => {
     const active = activeKeys(keys)
     if (active.length === 0) {
       throw new OperatorError(
-        `App ${appId} has no active key. Create one with \`otpost app issue ${appId}\`.`,
+        `App ${appId} has no active key.`,
+        advice`Create one with ${see('app issue', { appId })}.`,
       )
     }
     if (active.length >= maxKeys) {
       throw new OperatorError(
-        `App ${appId} already has two keys, ending in ${listed(active)}. Revoke the unused one with \`otpost app revoke-key ${appId} LAST4\`.`,
+        `App ${appId} already has two keys, ending in ${listed(active)}.`,
+        advice`Revoke the unused one with ${see('app revoke-key', { appId })}.`,
       )
     }
     const details = { key: apiKey.lastFour, beside: listed(active) }
@@ -161,47 +186,210 @@ export async function rotateApp(ports: OperatorPorts, appId: string): Promise<st
   return apiKey.key
 }
 
-/** `app revoke-key`: returns the number of active keys left. */
-export async function revokeKey(ports: ChangePorts, appId: string, ending: string): Promise<number> {
-  const { left } = await change(ports, { appId }, ({ keys }) => {
-    const active = activeKeys(keys)
-    const key = active.find(({ lastFour }) => ending !== '' && lastFour === ending.slice(-lastFour.length))
-    if (!key) {
-      throw new OperatorError(
-        active.length === 0
-          ? `App ${appId} has no active key. \`otpost app list\` lists the apps.`
-          : `App ${appId} has no active key that ends in ${ending.slice(-4)}. Its keys end in ${listed(active)}.`,
-      )
-    }
-    return {
-      revokedKeys: [key.lastFour],
-      left: active.length - 1,
-      entry: { action: 'app.key-revoked', target: appId, details: { key: key.lastFour } },
-    }
-  })
-  return left
+const listOfApps = advice`${see('app list')} lists the apps.`
+
+export const appGroup: Group = {
+  name: 'app',
+  does: 'create apps, and create and revoke their API keys',
+  entries: 'apps and keys',
 }
 
-/** @returns a warning if APP_CREDENTIALS also has a key of the app */
-export async function revokeApp(
-  ports: ChangePorts,
-  appId: string,
-  configured: readonly string[] = [],
-): Promise<string | undefined> {
-  const warning = configured.includes(appId)
-    ? `The key of ${appId} in APP_CREDENTIALS is still valid. Remove it from APP_CREDENTIALS, and restart the server.`
-    : undefined
-  await change(ports, { appId }, ({ keys }) => {
-    const active = activeKeys(keys)
-    if (active.length === 0) {
-      throw new OperatorError(
-        warning ?? `App ${appId} has no active key. \`otpost app list\` lists the apps.`,
-      )
-    }
-    return {
-      revokedKeys: active.map(({ lastFour }) => lastFour),
-      entry: { action: 'app.revoked', target: appId, details: { keys: listed(active) } },
-    }
-  })
-  return warning
+const appField = field(text, { label: 'App', help: 'the appId' })
+
+const scopeFields = {
+  anyBrand: flag({
+    label: 'Every brand',
+    as: '--any-brand',
+    help: 'every brand',
+    hint: 'Includes brands that you create later. For single brands, clear this box.',
+    legend: 'Brands',
+  }),
+  brands: changeList(texts, {
+    label: 'Single brands',
+    as: '--brand <slug>',
+    help: 'a brand that the app may use; replaces the earlier brands',
+    legend: 'Brands',
+  }),
+  operations: changeList(
+    someOf('operation', {
+      otp: 'Codes: `/otp/send`, `/otp/resend` and `/otp/verify`',
+      notify: 'Notifications: `/notify`',
+    } satisfies Record<AppOperation, string>),
+    {
+      label: 'Operations',
+      as: '--allow <operation>',
+      help: 'an operation that the app may use: otp (send, resend and verify) or notify; replaces the earlier operations',
+    },
+  ),
+  perMinute: changed(perMinuteIn, {
+    label: 'Calls per minute',
+    as: '--per-minute <calls>',
+    help: 'the limit of calls per minute, instead of GLOBAL_LIMIT_PER_MINUTE; default for that setting',
+    hint: '1 to 999999. If empty, the setting `GLOBAL_LIMIT_PER_MINUTE` applies.',
+  }),
 }
+
+/** Null: GLOBAL_LIMIT_PER_MINUTE. */
+function perMinuteIn(text: string): number | null {
+  if (text === '' || text === 'default') return null
+  if (/^[1-9][0-9]{0,5}$/.test(text)) return Number(text)
+  throw new InvalidInput('The calls per minute must be a whole number from 1 to 999999.')
+}
+
+/** No selected brand must not mean every brand, which would give the app more than before. */
+function scopeChange({ anyBrand, brands, ...others }: InputOf<typeof scopeFields>): ScopeChange {
+  if (anyBrand ? brands && brands.length > 0 : brands?.length === 0) {
+    throw new InvalidInput('Select either every brand or single brands.')
+  }
+  return { ...others, brands: anyBrand ? [] : brands }
+}
+
+/** As in the form of the scope, and in its fields. */
+export function scopeEntries({ brands, perMinute, ...scope }: AppScope): Entered {
+  return {
+    anyBrand: brands.length === 0,
+    brands,
+    operations: operationsOf({ brands, perMinute, ...scope }),
+    perMinute: perMinute === null ? '' : String(perMinute),
+  }
+}
+
+/** As in JSON. */
+export function scopeRow(scope: AppScope) {
+  const { brands, perMinute } = scope
+  return { brands, allow: operationsOf(scope), perMinute }
+}
+
+export const appIssue = action(appGroup, 'issue', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'create an app and print its API key; otpost stores only the hash of the key',
+  note: 'Without options, an app may use every brand and both operations. An app whose keys are all revoked keeps its\nearlier scope, as far as no option changes it.',
+  fields: {
+    appId: field(text, {
+      label: 'App ID',
+      help: 'the appId in API requests',
+      hint: '1 to 64 visible ASCII characters without a colon.',
+    }),
+    ...scopeFields,
+  },
+  audit: { 'app.issued': 'App created' },
+  form: { path: 'apps/issue', isPartial: true },
+  run: (ports: OperatorPorts, { appId, ...scope }) => issueApp(ports, appId, scopeChange(scope)),
+  said: ({ key, scope, hadScope }, { appId }) => ({
+    text: scopeSentence(scope),
+    secret: key,
+    warnings: hadScope ? [{ text: `${appId} had a scope before. ${scopeSentence(scope)}` }] : [],
+  }),
+})
+
+export const appSet = action(appGroup, 'set', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'change what an app may do: its brands, operations and calls per minute; also for an app in APP_CREDENTIALS',
+  fields: { appId: appField, ...scopeFields },
+  audit: { 'app.changed': 'App changed' },
+  form: { path: 'apps/scope', page: 'apps/scope?app={appId}', next: 'apps', isPartial: true },
+  run: (ports: AppPorts, { appId, ...scope }) => {
+    const change = scopeChange(scope)
+    if (Object.values(change).every((value) => value === undefined)) {
+      throw new InvalidInput('Nothing to change. Choose brands, operations or the calls per minute.')
+    }
+    return setApp(ports, appId, change, ports.apps.configured)
+  },
+  said: (scope, { appId }) => ({ text: scopeSentence(scope), row: { appId, ...scopeRow(scope) } }),
+})
+
+export const appRotate = action(appGroup, 'rotate', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'create a second API key for an app and print it; the first key works until you revoke it',
+  fields: { appId: appField },
+  audit: { 'app.rotated': 'Key rotated' },
+  form: { path: 'apps/rotate' },
+  run: (ports: OperatorPorts, { appId }) => rotateApp(ports, appId),
+  said: (key, { appId }) => ({ text: `${appId} has a second key.`, secret: key }),
+})
+
+export const appRevokeKey = action(appGroup, 'revoke-key', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'revoke one API key of an app',
+  fields: {
+    appId: appField,
+    key: field(text, {
+      label: 'Key',
+      as: '<last4>',
+      help: 'the last four characters of the key, as the list of apps has them',
+    }),
+  },
+  audit: { 'app.key-revoked': 'Key revoked' },
+  form: { path: 'apps/revoke-key' },
+  run: (ports: ChangePorts, { appId, key: ending }) =>
+    change(ports, { appId }, ({ keys }) => {
+      const active = activeKeys(keys)
+      const key = active.find(({ lastFour }) => ending !== '' && lastFour === ending.slice(-lastFour.length))
+      if (!key) {
+        throw active.length === 0
+          ? new OperatorError(`App ${appId} has no active key.`, listOfApps)
+          : new OperatorError(
+              `App ${appId} has no active key that ends in ${ending.slice(-4)}. Its keys end in ${listed(active)}.`,
+            )
+      }
+      return {
+        revokedKeys: [key.lastFour],
+        left: active.length - 1,
+        entry: { action: 'app.key-revoked', target: appId, details: { key: key.lastFour } },
+      }
+    }),
+  said: ({ left }, { appId, key }) =>
+    `The key …${key.slice(-4)} of ${appId} is revoked. ${left === 0 ? 'The app has no active key.' : 'Its other key is active.'}`,
+})
+
+export interface AppPorts extends ChangePorts {
+  readonly apps: AppStore & { readonly configured: readonly string[] }
+  readonly eventLog: Pick<EventLogReader, 'countFound'>
+}
+
+export const appRevoke = action(appGroup, 'revoke', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'revoke every API key of an app, except a key in APP_CREDENTIALS',
+  fields: { appId: appField },
+  audit: { 'app.revoked': 'App revoked' },
+  form: { path: 'apps/revoke' },
+  run: async (ports: AppPorts, { appId }) => {
+    const remaining = ports.apps.configured.includes(appId)
+      ? `The key of ${appId} in APP_CREDENTIALS is still valid. Remove it from APP_CREDENTIALS, and restart the server.`
+      : undefined
+    const { active } = await change(ports, { appId }, ({ keys }) => {
+      const active = activeKeys(keys)
+      if (active.length === 0) {
+        throw remaining === undefined
+          ? new OperatorError(`App ${appId} has no active key.`, listOfApps)
+          : new OperatorError(remaining)
+      }
+      return {
+        active,
+        revokedKeys: active.map(({ lastFour }) => lastFour),
+        entry: { action: 'app.revoked', target: appId, details: { keys: listed(active) } },
+      }
+    })
+    return { active, warnings: remaining === undefined ? [] : [{ text: remaining }] }
+  },
+  said: ({ warnings }, { appId }) => ({ text: `Every key of ${appId} is revoked.`, warnings }),
+  asks: async (_, { appId }) => ({
+    warning: `This revokes every API key of ${appId}. Its requests fail from now on.`,
+  }),
+  foretells: async ({ eventLog, now }, { active }, { appId }) => {
+    const { requests, isMore } = await eventLog.countFound('calls', { app: appId, since: now() - dayMs })
+    return [
+      `Would revoke ${counted(active.length, 'API key')} of ${appId}:`,
+      ...active.map(
+        ({ lastFour, lastUsedAt }) =>
+          `  …${lastFour}, ${lastUsedAt === null ? 'never used' : `last used ${new Date(lastUsedAt).toISOString()}`}`,
+      ),
+      `Requests of ${appId} in the last 24 hours: ${requests}${isMore ? ' or more' : ''}.`,
+    ]
+  },
+})

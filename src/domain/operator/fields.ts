@@ -23,6 +23,8 @@ interface FieldWords {
   readonly byDefault?: string
   /** What an empty value means, in a form with choices. */
   readonly none?: string
+  /** Of the fields that a form shows together, and that change together. */
+  readonly legend?: string
   /** Text for people, not a code or a name. */
   readonly isProse?: boolean
   readonly placeholder?: string
@@ -65,6 +67,21 @@ export function list<Value>(read: Reader<readonly string[], Value>, words: Field
   const readAll = (written: Written) => read(wordsIn(written ?? words.byDefault))
   const { choices } = read
   return { ...words, ...(choices && { choices }), kind: 'list', isRequired: false, read: readAll }
+}
+
+/** Unchanged unless it is written. */
+export function change<Value>(read: Reader<string, Value>, words: FieldWords): Field<Value | undefined> {
+  const readOr = (written: Written) => (written === undefined ? undefined : read(textOf(written)))
+  return { ...field<Value | undefined>(read, words), isRequired: false, read: readOr }
+}
+
+/** The same for several values. */
+export function changeList<Value>(
+  read: Reader<readonly string[], Value>,
+  words: FieldWords,
+): Field<Value | undefined> {
+  const readOr = (written: Written) => (written === undefined ? undefined : read(wordsIn(written)))
+  return { ...list<Value | undefined>(read, words), read: readOr }
 }
 
 /** Off unless it is written; as `--no-…`, on unless it is written. */

@@ -2,13 +2,21 @@ import type { Actor } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { type Clock, dayMs, type EpochMs } from '../ground/time.ts'
-import { eventTypes, firstDueAt, type PreviousSecret, type Webhook } from '../ground/webhook-events.ts'
+import {
+  type EventType,
+  eventTypes,
+  firstDueAt,
+  type PreviousSecret,
+  type Webhook,
+} from '../ground/webhook-events.ts'
 import type { Alerts } from '../health/alerts.ts'
 import type { EventDeliveryPorts } from '../integration/event-delivery.ts'
 import type { EventReader } from '../integration/event-store.ts'
 import { type HostKindOf, webhookUrlProblem } from '../integration/webhook-url.ts'
 import type { PolicyPorts, PolicyStore } from '../policy/policy-store.ts'
-import { someOf } from './fields.ts'
+import { action } from './action.ts'
+import { appGroup } from './apps.ts'
+import { changeList, field, flag, optional, someOf, text } from './fields.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
 
 export interface WebhookPorts extends PolicyPorts {
@@ -23,34 +31,71 @@ export interface EventPorts extends Pick<PolicyPorts, 'actor' | 'now'> {
   readonly events: EventReader
 }
 
-interface TestEventSecrets {
+interface TestEventPorts extends EventPorts, Pick<PolicyPorts, 'policy'> {
   readonly secrets: Pick<Secrets, 'newEventId' | 'newId'>
 }
 
-/** Fields as operators write them. */
-export interface WebhookRequest {
-  readonly appId: string
-  readonly url: string
-  /** Empty: all. */
-  readonly eventTypes: readonly string[]
-}
+const appField = field(text, { label: 'App', help: 'the appId' })
 
 /**
- * `app webhook` (design D45): where events of the app go. Each call creates a secret; the previous one signs too for 24 hours. Waiting
- * events go to the new URL. A webhook that was switched off is on again.
- * @returns with the new secret, and whether there was one before
- * @throws OperatorError
+ * Design D45: where events of the app go. Each call creates a secret; the previous one signs too for 24 hours. Waiting events go to the new
+ * URL. A webhook that was switched off is on again.
  */
+export const appWebhook = action(appGroup, 'webhook', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'set where events of an app go, and print the secret that signs them; the previous secret signs them too for 24 hours',
+  note: 'otpost prints the secret only once. Events that wait go to the new URL. A webhook that otpost switched off is on again.',
+  fields: {
+    appId: appField,
+    url: optional(text, {
+      label: 'URL',
+      as: '--url <url>',
+      help: 'the URL that receives the events; https, except for a loopback host in development',
+      hint: 'https, and a host with a public IP address. Without `NODE_ENV=production` also http to a loopback address.',
+    }),
+    events: changeList(someOf('event', eventTypes), {
+      label: 'Events',
+      as: '--event <type>',
+      help: `an event to send: ${eventTypes.join(', ')}; all by default`,
+    }),
+    off: flag({ label: 'End', as: '--off', help: 'end the webhook; events that wait are deleted' }),
+  },
+  audit: { 'app.webhook-set': 'Webhook set', 'app.webhook-removed': 'Webhook ended' },
+  form: { path: 'apps/webhook', page: 'apps/webhook?app={appId}' },
+  run: async (ports: WebhookPorts, { appId, url, events, off }) => {
+    if (off ? url !== undefined || events?.length : url === undefined) {
+      throw new InvalidInput('Give the URL and the events, or end the webhook.')
+    }
+    return url === undefined
+      ? { removed: await removeWebhook(ports, appId) }
+      : setWebhook(ports, appId, url.trim(), events)
+  },
+  said: (result, { appId }) =>
+    'removed' in result
+      ? `The webhook of ${appId} is ended.`
+      : {
+          text: `Events of ${appId} go to ${shownUrl(result.webhook.url)}.`,
+          secret: result.webhook.secret,
+          warnings: result.hadWebhook
+            ? [{ text: `The previous secret of ${appId} signs events too, for 24 hours.` }]
+            : [],
+        },
+})
+
+/** @param events undefined: all */
 export async function setWebhook(
   ports: WebhookPorts,
-  request: WebhookRequest,
+  appId: string,
+  url: string,
+  events: readonly EventType[] | undefined,
 ): Promise<{ readonly webhook: Webhook; readonly hadWebhook: boolean }> {
-  const { appId } = request
   await requireApp(ports.apps, appId)
-  const url = request.url.trim()
   const problem = webhookUrlProblem(url, ports.isProduction, ports.hostKind)
   if (problem !== undefined) throw new InvalidInput(problem)
-  const types = eventTypesIn(request.eventTypes)
+  if (events?.length === 0) throw new InvalidInput('Select at least one event.')
+  // All of them: also those of later versions.
+  const types = events === undefined || events.length === eventTypes.length ? [] : events
   const now = ports.now()
   const secret = ports.secrets.newWebhookSecret()
   const { webhook, hadWebhook } = await ports.policy.change({ actor: ports.actor, now }, ({ webhooks }) => {
@@ -91,11 +136,10 @@ function previousSecrets(present: Webhook | undefined, now: EpochMs): readonly P
   return [latest, ...older].slice(0, mostPreviousSecrets)
 }
 
-/** `app webhook --off`: ends the webhook, and deletes events that wait. @throws OperatorError */
 export async function removeWebhook(ports: PolicyPorts, appId: string): Promise<Webhook> {
   const { webhook } = await ports.policy.change({ actor: ports.actor, now: ports.now() }, ({ webhooks }) => {
     const webhook = webhooks.find((each) => each.appId === appId)
-    if (!webhook) throw new OperatorError(`App ${appId} has no webhook.`)
+    if (!webhook) throw noWebhook(appId)
     const details = { url: shownUrl(webhook.url) }
     return {
       webhook,
@@ -106,49 +150,63 @@ export async function removeWebhook(ports: PolicyPorts, appId: string): Promise<
   return webhook
 }
 
-/** An event of the app again, with all its tries. @throws OperatorError */
-export async function sendEventAgain(
-  { events, actor, now }: EventPorts,
-  { appId, id }: { readonly appId: string; readonly id: string },
-): Promise<void> {
-  if (await events.sendAgain({ appId, id }, { actor, now: now() })) return
-  throw new OperatorError(`App ${appId} has no event ${id}. otpost keeps events for 7 days.`)
+function noWebhook(appId: string): OperatorError {
+  return new OperatorError(`App ${appId} has no webhook.`)
 }
 
-/** A signed `message.delivered` that no message caused, also if the app does not receive that type. @throws OperatorError */
-export async function sendTestEvent(
-  { events, policy, secrets, actor, now }: EventPorts & Pick<PolicyPorts, 'policy'> & TestEventSecrets,
-  appId: string,
-): Promise<void> {
-  const webhook = (await policy.rows()).webhooks.find((each) => each.appId === appId)
-  if (!webhook) throw new OperatorError(`App ${appId} has no webhook.`)
-  const at = now()
-  const event = {
-    id: secrets.newEventId(at),
-    at,
-    type: 'message.delivered',
-    requestId: secrets.newId(),
-    reportKey: null,
-    position: null,
-    status: 'delivered',
-    reason: 'test event',
-    state: 'waiting',
-    appId,
-    brand: null,
-    channel: 'SMS',
-    recipient: '00********00',
-    reference: null,
-    tries: 0,
-    dueAt: firstDueAt(webhook, at),
-    triedAt: null,
-    httpStatus: null,
-    error: null,
-    endedAt: null,
-  } as const
-  await events.add(event, { actor, now: at })
-}
+/** An event of the app again, with all its tries. */
+export const appWebhookResend = action(appGroup, 'webhook-resend', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'send an event of an app again, with all its tries',
+  fields: { appId: appField, id: field(text, { label: 'Event', help: 'the webhook-id of the event' }) },
+  audit: { 'app.event-sent': 'Event sent' },
+  form: { path: 'apps/webhook/resend', page: 'apps/webhook?app={appId}' },
+  run: async ({ events, actor, now }: EventPorts, { appId, id }) => {
+    if (await events.sendAgain({ appId, id }, { actor, now: now() })) return
+    throw new OperatorError(`App ${appId} has no event ${id}. otpost keeps events for 7 days.`)
+  },
+  said: () => 'The event is sent again.',
+})
 
-const eventTypesIn = someOf('event', eventTypes)
+/** A signed `message.delivered` that no message caused, also if the app does not receive that type. */
+export const appWebhookTest = action(appGroup, 'webhook-test', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'send a signed test event to the webhook of an app',
+  fields: { appId: appField },
+  audit: { 'app.event-sent': 'Event sent' },
+  form: { path: 'apps/webhook/test', page: 'apps/webhook?app={appId}' },
+  run: async ({ events, policy, secrets, actor, now }: TestEventPorts, { appId }) => {
+    const webhook = (await policy.rows()).webhooks.find((each) => each.appId === appId)
+    if (!webhook) throw noWebhook(appId)
+    const at = now()
+    const event = {
+      id: secrets.newEventId(at),
+      at,
+      type: 'message.delivered',
+      requestId: secrets.newId(),
+      reportKey: null,
+      position: null,
+      status: 'delivered',
+      reason: 'test event',
+      state: 'waiting',
+      appId,
+      brand: null,
+      channel: 'SMS',
+      recipient: '00********00',
+      reference: null,
+      tries: 0,
+      dueAt: firstDueAt(webhook, at),
+      triedAt: null,
+      httpStatus: null,
+      error: null,
+      endedAt: null,
+    } as const
+    await events.add(event, { actor, now: at })
+  },
+  said: () => 'A test event is sent.',
+})
 
 /** A query may contain a secret of the receiver. */
 export function shownUrl(url: string): string {

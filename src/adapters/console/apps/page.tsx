@@ -2,39 +2,23 @@
 
 import { count } from '../../../domain/ground/format.ts'
 import type { Webhook } from '../../../domain/ground/webhook-events.ts'
-import type { AppScope } from '../../../domain/limits/scope.ts'
-import type { IssuedApp } from '../../../domain/operator/changes.ts'
-import type { Brand } from '../../../domain/texts/brand.ts'
+import { type AppScope, unscoped } from '../../../domain/limits/scope.ts'
 import {
-  Badge,
-  Button,
-  Choice,
-  Empty,
-  Facts,
-  Field,
-  FieldGroup,
-  LinkButton,
-  rich,
-  Time,
-} from '../../pages/components.tsx'
-import { auditUrl, Card, consolePage, Form, FormLink, Problem, Table } from '../components.tsx'
+  appIssue,
+  appRevoke,
+  appRevokeKey,
+  appRotate,
+  appSet,
+  scopeEntries,
+} from '../../../domain/operator/apps.ts'
+import type { IssuedApp } from '../../../domain/operator/changes.ts'
+import type { Entered } from '../../../domain/operator/fields.ts'
+import type { Brand } from '../../../domain/texts/brand.ts'
+import { Badge, Empty, Facts, LinkButton, rich, Time } from '../../pages/components.tsx'
+import { ActionButton, ActionForm } from '../action-form.tsx'
+import { auditUrl, Card, consolePage, FormLink, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { WebhookState, webhookPath } from '../webhooks/page.tsx'
-
-export interface ScopeForm {
-  readonly anyBrand: boolean
-  readonly brands: readonly string[]
-  readonly operations: readonly string[]
-  /** Empty: GLOBAL_LIMIT_PER_MINUTE. */
-  readonly perMinute: string
-}
-
-export interface ScopeModel {
-  readonly form: ScopeForm
-  /** The form's initial values as JSON, which it sends back. */
-  readonly was: string
-  readonly brands: readonly Brand[]
-}
 
 export interface AppsModel {
   readonly apps: readonly IssuedApp[]
@@ -43,23 +27,20 @@ export interface AppsModel {
   readonly webhookOf: (appId: string) => Webhook | undefined
   /** Who revoked all its keys. Undefined: not among the latest entries of the audit log. */
   readonly revokerOf: (appId: string) => string | undefined
-  /** Of the form for a new app. */
-  readonly appId: string
-  readonly scope: ScopeModel
-  readonly problem: string | null
+  readonly brands: readonly Brand[]
 }
 
 export interface AppScopeModel {
   readonly appId: string
-  readonly scope: ScopeModel
-  readonly problem: string | null
+  readonly start: Entered
+  readonly brands: readonly Brand[]
 }
 
 type Key = IssuedApp['keys'][number]
 
 export function appsPage(
   pageContext: PageContext,
-  { apps, configured, scopeOf, webhookOf, revokerOf, appId, scope, problem }: AppsModel,
+  { apps, configured, scopeOf, webhookOf, revokerOf, brands }: AppsModel,
 ): string {
   const working = apps.filter(({ revokedAt }) => revokedAt === null)
   const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
@@ -112,25 +93,14 @@ export function appsPage(
       </div>
       <div class="stack">
         <Card title="Create an app" hint="The next page shows its API key once.">
-          <Problem text={problem} />
-          <Form action="/admin/apps/issue" hidden={{ was: scope.was }} submit="Create app">
-            <Field
-              label="App ID"
-              name="appId"
-              required
-              isCode
-              value={appId}
-              hint="1 to 64 visible ASCII characters without a colon."
-            />
-            <details class="fold" open={problem !== null}>
-              <summary>
-                Scope <span class="hint">brands, operations, calls per minute</span>
-              </summary>
-              <div class="folded">
-                <ScopeFields model={scope} />
-              </div>
-            </details>
-          </Form>
+          <ActionForm
+            of={appIssue}
+            start={scopeEntries(unscoped(''))}
+            options={{ brands: brandWords(brands) }}
+            fold={['anyBrand', 'brands', 'operations', 'perMinute']}
+            foldTitle="Scope: brands, operations, calls per minute"
+            submit="Create app"
+          />
         </Card>
         <Card title="Rotate a key">
           <p class="hint">
@@ -166,70 +136,24 @@ export function appHref(appId: string): string {
   return `/admin/apps#${encodeURIComponent(appAnchor(appId))}`
 }
 
-export function appScopePage(pageContext: PageContext, { appId, scope, problem }: AppScopeModel): string {
+export function appScopePage(pageContext: PageContext, { appId, start, brands }: AppScopeModel): string {
   return consolePage(
     pageContext,
     { title: `Scope of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
     <Card hint="What the app may do. A change takes effect immediately.">
-      <Problem text={problem} />
-      <Form action="/admin/apps/scope" hidden={{ appId, was: scope.was }} submit="Save">
-        <ScopeFields model={scope} />
-      </Form>
+      <ActionForm
+        of={appSet}
+        start={start}
+        hidden={{ appId }}
+        options={{ brands: brandWords(brands) }}
+        submit="Save"
+      />
     </Card>,
   )
 }
 
-function ScopeFields({ model: { form, brands } }: { model: ScopeModel }) {
-  return (
-    <>
-      <FieldGroup legend="Brands">
-        <Choice
-          label="Every brand"
-          name="anyBrand"
-          checked={form.anyBrand}
-          hint="Includes brands that you create later. For single brands, clear this box."
-        />
-        {brands.map(({ slug, displayName }) => (
-          <Choice
-            key={slug}
-            id={`brand-${slug}`}
-            label={
-              <>
-                <code>{slug}</code> <bdi>{displayName}</bdi>
-              </>
-            }
-            name="brands"
-            value={slug}
-            checked={form.brands.includes(slug)}
-          />
-        ))}
-      </FieldGroup>
-      <FieldGroup legend="Operations">
-        <Choice
-          id="operation-otp"
-          label="Codes"
-          name="operations"
-          value="otp"
-          checked={form.operations.includes('otp')}
-          hint="`/otp/send`, `/otp/resend` and `/otp/verify`."
-        />
-        <Choice
-          id="operation-notify"
-          label="Notifications"
-          name="operations"
-          value="notify"
-          checked={form.operations.includes('notify')}
-          hint="`/notify`."
-        />
-      </FieldGroup>
-      <Field
-        label="Calls per minute"
-        name="perMinute"
-        value={form.perMinute}
-        hint="1 to 999999. If empty, the setting `GLOBAL_LIMIT_PER_MINUTE` applies."
-      />
-    </>
-  )
+function brandWords(brands: readonly Brand[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(brands.map(({ slug, displayName }) => [slug, `${slug}: ${displayName}`]))
 }
 
 function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefined }) {
@@ -284,19 +208,18 @@ function App({ app, scope, webhook }: AppProps) {
       actions={
         <>
           {live.length < 2 && (
-            <Form action="/admin/apps/rotate" hidden={{ appId }}>
-              <Button small>Add a second key</Button>
-            </Form>
+            <ActionButton of={appRotate} with={{ appId }}>
+              Add a second key
+            </ActionButton>
           )}
-          <Form
-            action="/admin/apps/revoke"
+          <ActionButton
+            of={appRevoke}
+            with={{ appId }}
             confirm={`Revoke ${appId}? All its keys stop working immediately.`}
-            hidden={{ appId }}
+            kind="danger"
           >
-            <Button kind="danger" small>
-              Revoke
-            </Button>
-          </Form>
+            Revoke
+          </ActionButton>
         </>
       }
     >
@@ -336,15 +259,14 @@ function keyRow(appId: string, key: Key, liveCount: number) {
     revokedAt !== null ? null : liveCount < 2 ? (
       <span class="hint">only valid key</span>
     ) : (
-      <Form
-        action="/admin/apps/revoke-key"
+      <ActionButton
+        of={appRevokeKey}
+        with={{ appId, key: lastFour }}
         confirm={`Revoke ${keyName} of ${appId}? It stops working immediately.`}
-        hidden={{ appId, key: lastFour }}
+        kind="danger"
       >
-        <Button kind="danger" small>
-          {lastFour === 'unknown' ? 'Revoke the older key' : `Revoke …${lastFour}`}
-        </Button>
-      </Form>
+        {lastFour === 'unknown' ? 'Revoke the older key' : `Revoke …${lastFour}`}
+      </ActionButton>
     ),
   ]
 }

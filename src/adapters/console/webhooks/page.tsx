@@ -1,24 +1,21 @@
 /** @jsxImportSource preact */
 
 import { count } from '../../../domain/ground/format.ts'
-import {
-  eventTypes,
-  type StoredEvent,
-  type Webhook,
-  whileOff,
-} from '../../../domain/ground/webhook-events.ts'
-import { shownUrl } from '../../../domain/operator/webhooks.ts'
-import { Badge, Button, Choice, Facts, Field, FieldGroup, LinkButton, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import { type StoredEvent, type Webhook, whileOff } from '../../../domain/ground/webhook-events.ts'
+import type { Entered } from '../../../domain/operator/fields.ts'
+import { appWebhook, appWebhookResend, appWebhookTest, shownUrl } from '../../../domain/operator/webhooks.ts'
+import { Badge, Facts, LinkButton, Time } from '../../pages/components.tsx'
+import { ActionButton, ActionForm } from '../action-form.tsx'
+import { Card, consolePage, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface WebhookModel {
   readonly appId: string
   readonly webhook: Webhook | null
-  readonly form: { readonly url: string; readonly eventTypes: readonly string[] }
+  /** What the form begins with. */
+  readonly start: Entered
   /** Newest first. */
   readonly events: readonly StoredEvent[]
-  readonly problem: string | null
 }
 
 export interface WebhookSecretModel {
@@ -31,7 +28,7 @@ export function webhookPath(appId: string): string {
 }
 
 export function webhookPage(pageContext: PageContext, model: WebhookModel): string {
-  const { appId, webhook, form, events, problem } = model
+  const { appId, webhook, start, events } = model
   return consolePage(
     pageContext,
     { title: `Webhook of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
@@ -53,19 +50,18 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
             actions={
               <>
                 {webhook.disabledAt === null && (
-                  <Form action="/admin/apps/webhook/test" hidden={{ appId }}>
-                    <Button small>Send test event</Button>
-                  </Form>
+                  <ActionButton of={appWebhookTest} with={{ appId }}>
+                    Send test event
+                  </ActionButton>
                 )}
-                <Form
-                  action="/admin/apps/webhook/off"
+                <ActionButton
+                  of={appWebhook}
+                  with={{ appId, off: true }}
                   confirm={`End the webhook of ${appId}? Events that wait are deleted.`}
-                  hidden={{ appId }}
+                  kind="danger"
                 >
-                  <Button kind="danger" small>
-                    End
-                  </Button>
-                </Form>
+                  End
+                </ActionButton>
               </>
             }
           >
@@ -88,29 +84,7 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
           title={webhook ? 'Change the webhook' : 'Set a webhook'}
           hint="The next page shows a new secret once. A previous secret signs events too for 24 hours."
         >
-          <Problem text={problem} />
-          <Form action="/admin/apps/webhook" hidden={{ appId }} submit="Save">
-            <Field
-              label="URL"
-              name="url"
-              required
-              isCode
-              value={form.url}
-              hint="https, and a host with a public IP address. Without `NODE_ENV=production` also http to a loopback address."
-            />
-            <FieldGroup legend="Events">
-              {eventTypes.map((type) => (
-                <Choice
-                  key={type}
-                  id={`event-${type}`}
-                  label={<code>{type}</code>}
-                  name="events"
-                  value={type}
-                  checked={form.eventTypes.includes(type)}
-                />
-              ))}
-            </FieldGroup>
-          </Form>
+          <ActionForm of={appWebhook} start={start} hidden={{ appId }} without={['off']} submit="Save" />
         </Card>
       </div>
     </div>,
@@ -142,9 +116,9 @@ function eventCells(appId: string, event: StoredEvent) {
     <EventStatus event={event} />,
     <Time at={at} />,
     state !== 'delivered' && state !== 'failed' ? null : (
-      <Form action="/admin/apps/webhook/resend" hidden={{ appId, id }}>
-        <Button small>Send again</Button>
-      </Form>
+      <ActionButton of={appWebhookResend} with={{ appId, id }}>
+        Send again
+      </ActionButton>
     ),
   ]
 }
