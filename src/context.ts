@@ -41,7 +41,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
       throw error
     },
   )
-  const { now, otps, operator, policy } = storage
+  const { now, operator, policy } = storage
   const isVerifiedNumber = storage.guard.isVerified
   const secrets = createSecrets(...keys.secretKeys)
   const eventLog = openEventLog(storage, log)
@@ -61,11 +61,9 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
   }
 
   return {
-    now,
+    ...storage,
     secrets,
     sealing: createSealing(...keys.secretKeys),
-    store: otps,
-    brands: storage.brands,
     apps: createApps(storage.keys, sha256, config.appCredentials, {
       now,
       save: (keySha256, at) =>
@@ -75,20 +73,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
             log.error({ err: error }, 'the last use of an API key could not be stored'),
           ),
     }),
-    requests: storage.requests,
-    audit: storage.audit,
-    sessions: storage.sessions,
     consoleSecrets: createConsoleSecrets(...keys.secretKeys),
-    operator,
-    policy,
-    guardStore: storage.guard,
-    idempotencyKeys: storage.idempotencyKeys,
-    prices: storage.prices,
-    budgets: storage.budgets,
-    alerts: storage.alerts,
-    jobs: storage.jobs,
-    /** Of webhooks (design D45). */
-    events: storage.events,
     /** What operators see of the guard. */
     guardReader: { ...storage.guard, countries: eventLog.countries, guardCounts: eventLog.guardCounts },
     textBeforeCode,
@@ -113,10 +98,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
       storage.forget(recipient, everySubjectOf(recipient), { now: now(), actor }),
     /** What `forget` would erase. */
     countRecipient: (recipient: Recipient) => storage.countRecipient(recipient, everySubjectOf(recipient)),
-    outbox: storage.outbox,
     eventLog,
-    openCircuits: storage.openCircuits,
-    checkDatabase: storage.check,
     stats: { ...storage.stats, eventLog: eventLog.stats },
     /** Deletes a few rows that are older than their retention. */
     sweep(retentionDays: RetainAfter) {
@@ -145,7 +127,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log) {
-  const { saveEntries, saveReports, reportedMessages: reported, deliveredMessages: delivered } = eventLog
+  const { saveEntries, saveReports, ...entries } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -154,30 +136,26 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
       'the event log could not be written; the outcome of these requests is only in this log',
     )
   })
-  const reports = createReportCounter({ reported, delivered }, count, (err) =>
+  const reports = createReportCounter(eventLog, count, (err) =>
     log.error({ err }, 'delivery reports could not be counted'),
   )
   const flushed =
     <Query extends unknown[], Result>(read: (...query: Query) => Promise<Result>) =>
     (...query: Query) =>
       flush().then(() => read(...query))
+  const all = <Reads extends object>(reads: Reads): Reads =>
+    Object.fromEntries(Object.entries(reads).map(([name, read]) => [name, flushed(read)])) as Reads
   return {
     add,
     count,
     flush,
     drain: () => reports.flush().then(drain),
     stats: () => ({ ...stats(), lastLostAt }),
-    mark: flushed(figures.mark),
+    ...all(entries),
+    ...all(figures),
     statistics: (...query: Parameters<typeof figures.statistics>) =>
       flushed(reports.flush)().then(() => flushed(figures.statistics)(...query)),
     lateCodes: reports.late,
-    lastHour: flushed(figures.lastHour),
-    recentAttempts: flushed(figures.recentAttempts),
-    lastFailures: flushed(figures.lastFailures),
-    accepted: flushed(figures.accepted),
-    spending: flushed(figures.spending),
-    countries: flushed(figures.countries),
-    guardCounts: flushed(figures.guardCounts),
     risingRejections: (at: number) =>
       flushed(reports.flush)().then(() => flushed(figures.risingRejections)(at)),
     async saveReports(...[provider, received, writesEvents]: Parameters<typeof saveReports>): Promise<void> {
@@ -185,13 +163,5 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
       // The answer to a report promises it and its event. Both need the attempt, whose entry may still wait.
       await flush()
     },
-    trace: flushed(eventLog.trace),
-    deliveries: flushed(eventLog.deliveries),
-    findDeliveries: flushed(eventLog.findDeliveries),
-    findCalls: flushed(eventLog.findCalls),
-    countFound: flushed(eventLog.countFound),
-    messages: flushed(eventLog.messages),
-    named: flushed(eventLog.named),
-    guarded: flushed(eventLog.guarded),
   }
 }

@@ -670,7 +670,7 @@ test('a number that verified a code is known to the guard, also under a previous
     { channel: 'EMAIL', identity: email },
   ] as const
   const known = () =>
-    Promise.all(recipients.map((each) => context.guardStore.isVerified(context.subjectsOf(each))))
+    Promise.all(recipients.map((each) => context.guard.isVerified(context.subjectsOf(each))))
   expect(await known()).toEqual([false, false, false])
   for (const answer of [
     { phone, otp },
@@ -683,7 +683,7 @@ test('a number that verified a code is known to the guard, also under a previous
   expect(await known()).toEqual([true, false, false])
   const rotated = createSecrets('the-present-secret-of-32-bytes-or-more', previousKey).subjects('SMS', phone)
   expect(rotated).toHaveLength(2)
-  expect(await context.guardStore.isVerified(rotated)).toBe(true)
+  expect(await context.guard.isVerified(rotated)).toBe(true)
   const { erased } = await context.forget(recipients[0], tester)
   expect(erased.verifiedNumbers).toBe(1)
   expect(await known()).toEqual([false, false, false])

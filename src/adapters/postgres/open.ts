@@ -39,7 +39,7 @@ export async function openPostgres(
   const leased = new LeasedClaims(database)
   const storage: Storage = {
     now,
-    otps: createOtpStore(database, isHashOf, leased),
+    store: createOtpStore(database, isHashOf, leased),
     ...stores,
     budgets: leased.withoutUnused(stores.budgets),
     eventLog: { ...stores.eventLog, ...plainErrors(createEventLogWriter(database, randomInt(parts))) },
@@ -50,7 +50,7 @@ export async function openPostgres(
         traces: 'server' as const,
       }),
     }),
-    check: database.check,
+    checkDatabase: database.check,
     openCircuits: plainErrors(createOpenCircuits(database)),
     stats: {
       version: () => `PostgreSQL ${serverVersion}`,

@@ -29,12 +29,12 @@ export function openSqlite(
   const stores = createStores(shared)
   const storage: Storage = {
     now,
-    otps: work,
+    store: work,
     ...stores,
     eventLog: { ...stores.eventLog, saveEntries, saveReports },
     sweep: work.sweep,
     forget: (recipient, subjects, by) => forget(database, shared, recipient, subjects, by),
-    check: work.checkDatabase,
+    checkDatabase: work.checkDatabase,
     openCircuits: undefined,
     stats: {
       version: () => `SQLite ${sqliteVersion(database)}`,

@@ -28,8 +28,8 @@ interface Waiting {
 }
 
 interface Messages {
-  reported(keys: readonly string[], until: number): Promise<ReadonlyMap<string, ReportedMessage>>
-  delivered(keys: readonly string[]): Promise<ReadonlyMap<string, DeliveredMessage>>
+  reportedMessages(keys: readonly string[], until: number): Promise<ReadonlyMap<string, ReportedMessage>>
+  deliveredMessages(keys: readonly string[]): Promise<ReadonlyMap<string, DeliveredMessage>>
 }
 
 /**
@@ -55,7 +55,7 @@ export function createReportCounter(
 
   async function countFailed(some: readonly Waiting[]): Promise<void> {
     const keys = some.map(({ change }) => change.key)
-    const found = await messages.reported(keys, Math.max(...some.map(({ change }) => change.at)))
+    const found = await messages.reportedMessages(keys, Math.max(...some.map(({ change }) => change.at)))
     for (const { provider, change } of some) {
       const message = found.get(change.key)
       if (message)
@@ -64,7 +64,7 @@ export function createReportCounter(
   }
 
   async function countLate(some: readonly Waiting[]): Promise<void> {
-    const found = await messages.delivered(some.map(({ change }) => change.key))
+    const found = await messages.deliveredMessages(some.map(({ change }) => change.key))
     const again: Waiting[] = []
     for (const each of some) {
       const { provider, change } = each

@@ -11,7 +11,7 @@ import type { createStores } from './stores.ts'
 export interface Storage extends ReturnType<typeof createStores> {
   /** The time that codes and limits use: this machine's, or the database server's. */
   readonly now: Clock
-  readonly otps: OtpStore
+  readonly store: OtpStore
   readonly eventLog: EventLogStore
   readonly statistics: ReturnType<typeof createStatistics>
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
@@ -22,7 +22,7 @@ export interface Storage extends ReturnType<typeof createStores> {
     by: { readonly now: number; readonly actor: Actor },
   ): Promise<Forgotten>
   /** Rejects if the database can't be read and written. */
-  check(): Promise<void>
+  checkDatabase(): Promise<void>
   /** Undefined: the database has only one server. */
   readonly openCircuits: OpenCircuits | undefined
   readonly stats: StorageStats
