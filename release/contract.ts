@@ -57,7 +57,7 @@ export function currentDescription(): Description {
 
 /** The text of client/contract.ts. Throws for an unsupported form of schema. */
 export async function contract(description: Description = currentDescription()): Promise<string> {
-  const { paths, components } = withoutReferences(description)
+  const { paths, components } = description
   const types = new Map<string, string>()
   const declare = (schema: Schema, rivals: readonly Schema[] = [], isAnswer = false) => {
     const name = nameOf(schema)
@@ -294,17 +294,6 @@ function resolved(schema: Schema): Schema {
   return only && more.length === 0 ? { ...resolved(only), ...(description ? { description } : {}) } : schema
 }
 
-function withoutReferences(description: Description): Description {
-  const { schemas } = description.components
-  const text = JSON.stringify(description, (_, value) => {
-    const [, name] = /^#\/components\/schemas\/(.*)$/.exec(value?.$ref) ?? []
-    if (name === undefined) return value
-    if (schemas[name] === undefined) throw new Error(`the description has no schema ${name}`)
-    return schemas[name]
-  })
-  return JSON.parse(text)
-}
-
 function refuseUnknown(schema: Schema): void {
   const unknown = Object.keys(schema).filter((keyword) => !keywords.has(keyword))
   if (unknown.length > 0) throw new Error(`no schema of the description had this before: ${unknown}`)
@@ -319,7 +308,6 @@ function literal(value: string | boolean): string {
   return typeof value === 'string' ? `'${value}'` : String(value)
 }
 
-/** Every schema of the components has its name as title. */
 function nameOf({ title }: Schema): string {
   if (title === undefined) throw new Error('a request or an answer has no name')
   return title

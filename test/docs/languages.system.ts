@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { openApi } from '../../src/adapters/http/openapi.ts'
+import { openApi, openApiText } from '../../src/adapters/http/openapi.ts'
 import { otherThan, temporaryFolder } from '../support/app.ts'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
 import { pageAt, root } from './pages.ts'
@@ -131,7 +131,7 @@ test.skipIf(!Bun.which('jq'))(
   'docs/api/openapi-3.0.jq leaves nothing that OpenAPI 3.0 has not (needs jq)',
   () => {
     const { exitCode, stdout, stderr } = Bun.spawnSync(['jq', '-f', join(root, 'docs/api/openapi-3.0.jq')], {
-      stdin: Buffer.from(JSON.stringify(openApi('0.0.0', true))),
+      stdin: Buffer.from(openApiText(openApi('0.0.0', true))),
     })
     expect({ exitCode, said: stderr.toString() }).toEqual({ exitCode: 0, said: '' })
     const converted = JSON.parse(stdout.toString())

@@ -14,9 +14,11 @@ export interface DocsPorts {
 }
 
 export function docsRoutes({ version, hasOutbox, brands, ownUrl }: DocsPorts) {
-  // Most servers never need it, and it would take time and memory at the start.
-  const describe = async (of: readonly BrandWithTexts[]) =>
-    (await import('./openapi.ts')).openApi(version, hasOutbox, enabledOwnTemplates(of))
+  // Most servers never need them, and they would take time and memory at the start.
+  const describe = async (of: readonly BrandWithTexts[]) => {
+    const { openApi, openApiText } = await import('./openapi.ts')
+    return { description: openApi(version, hasOutbox, enabledOwnTemplates(of)), openApiText }
+  }
   return new Elysia({ strictPath: true, normalize: false })
     .use(
       staticRoutes({
@@ -26,13 +28,16 @@ export function docsRoutes({ version, hasOutbox, brands, ownUrl }: DocsPorts) {
     )
     .get(
       '/openapi.json',
-      untilChange('application/json', async (of) => JSON.stringify(await describe(of))),
+      untilChange('application/json', async (of) => {
+        const { description, openApiText } = await describe(of)
+        return openApiText(description)
+      }),
     )
     .get(
       '/docs',
       untilChange('text/html', async (of) => {
         const { referencePage } = await import('./docs/page.tsx')
-        return referencePage(await describe(of), ownUrl())
+        return referencePage((await describe(of)).description, ownUrl())
       }),
     )
 

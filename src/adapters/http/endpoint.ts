@@ -31,10 +31,10 @@ export interface Operation {
   readonly description: string
   readonly parameters?: readonly Parameter[]
   readonly security?: readonly Named<readonly string[]>[]
-  readonly body?: RequestBody
+  readonly body?: Content
   /** The body with the templates of the brands of a server. */
-  readonly bodyWith?: (templates: ReturnType<typeof enabledOwnTemplates>) => RequestBody
-  readonly answers: Readonly<Record<number, Success | TextSuccess>>
+  readonly bodyWith?: (templates: ReturnType<typeof enabledOwnTemplates>) => Content
+  readonly answers: Readonly<Record<number, Content | TextContent>>
   readonly failures: Failures
   /** Of `rate_limited` and `validation_error`. */
   readonly reasons?: readonly FailureReason[]
@@ -68,17 +68,13 @@ export interface ServerState {
 
 export type Examples = Readonly<Record<string, readonly [summary: string, value: object]>>
 
-export interface RequestBody {
+/** Of a body in JSON, or of an answer. */
+export interface Content {
   readonly schema: TSchema
   readonly examples: Examples
 }
 
-export interface Success {
-  readonly schema: TSchema
-  readonly examples: Examples
-}
-
-export interface TextSuccess {
+export interface TextContent {
   readonly text: string
   readonly description: string
   readonly example: string
@@ -87,7 +83,6 @@ export interface TextSuccess {
 /** When each failure is returned. */
 export type Failures = Partial<Record<FailureKind, string>>
 
-/** Its success has `success` and a `message`; these follow. */
 export function post(
   endpoint: Omit<Endpoint, 'method' | 'maxBytes'> & { readonly maxBytes?: number },
 ): Endpoint {
@@ -100,11 +95,11 @@ export function get(endpoint: Omit<Endpoint, 'method' | 'maxBytes'>): Endpoint {
   return { ...endpoint, method: 'GET', maxBytes: 0 }
 }
 
-export function success(schema: TSchema, fields: object): Success {
+export function success(schema: TSchema, fields: object): Content {
   return answered(schema, { success: ['Success', { success: true, ...fields }] })
 }
 
-export function answered(schema: TSchema, examples: Examples): Success {
+export function answered(schema: TSchema, examples: Examples): Content {
   const completed = Object.entries(examples).map(([name, [summary, value]]) => {
     return [name, [summary, { ...value, requestId: someRequestId }]] as const
   })

@@ -1,9 +1,4 @@
-import {
-  Failure,
-  type FailureKind,
-  type FailureReason,
-  type RecipientStatus,
-} from '../../domain/ground/failures.ts'
+import { Failure, type FailureKind } from '../../domain/ground/failures.ts'
 
 const statuses: Readonly<Record<FailureKind, number>> = {
   validation_error: 400,
@@ -48,28 +43,15 @@ const codes: Partial<Record<FailureKind, string>> = {
 
 export const answerHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const
 
-export interface ErrorAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly envelope: {
-    readonly success: false
-    readonly error: string
-    readonly message: string
-    readonly reason?: FailureReason
-    readonly field?: string
-    readonly channel?: 'SMS' | 'EMAIL'
-    readonly recipients?: readonly RecipientStatus[]
-    readonly requestId: string
-  }
-}
+export type ErrorAnswer = ReturnType<typeof errorAnswer>
 
 /** The error envelope (spec 2.4). The text of an unexpected error goes only to the log. */
-export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
+export function errorAnswer(error: unknown, requestId: string) {
   const failure = failureOf(error)
   const { retryAfterSeconds, reason, field, channel, recipients } = failure.details
   return {
     status: statuses[failure.kind],
-    headers: retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) },
+    headers: { ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }) },
     envelope: {
       success: false,
       error: codeOf(failure),

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from '@sinclair/typebox'
+import { Kind, type TSchema, Type } from '@sinclair/typebox'
 import {
   Failure,
   type FailureDetails,
@@ -9,8 +9,8 @@ import {
 } from '../../domain/ground/failures.ts'
 import type { enabledOwnTemplates } from '../../domain/texts/notify-texts.ts'
 import { maxBodyBytes, maxCodeBodyBytes } from './body.ts'
-import type { Named, Schema } from './docs/description.ts'
-import { type Examples, idempotencyKey, type Operation, type Success, type TextSuccess } from './endpoint.ts'
+import type { Named } from './docs/description.ts'
+import { type Content, type Examples, idempotencyKey, type Operation, type TextContent } from './endpoint.ts'
 import { operations } from './endpoints/index.ts'
 import { errorAnswer } from './errors.ts'
 import { eventOperations } from './events.ts'
@@ -18,7 +18,7 @@ import { channel, recipientIndex, someRequestId } from './fields.ts'
 import { answer, oneOf } from './schema.ts'
 
 /**
- * Writes the API description from the declarations of the endpoints.
+ * The API description, from the declarations of the endpoints. Its schemas have no references.
  * @param ownTemplates of the brands of this server
  */
 export function openApi(
@@ -26,11 +26,10 @@ export function openApi(
   withOutbox: boolean,
   ownTemplates: ReturnType<typeof enabledOwnTemplates> = [],
 ) {
-  const components = new Components()
   const described = operations.filter(({ tag }) => withOutbox || tag !== 'Development')
   const paths = described.map(({ bodyWith, ...operation }) => {
     const own = bodyWith ? { ...operation, body: bodyWith(ownTemplates) } : operation
-    return [own.path, { [own.method.toLowerCase()]: operationOf(own, components) }] as const
+    return [own.path, { [own.method.toLowerCase()]: operationOf(own) }] as const
   })
   const webhooks = eventOperations.map(({ type, id, description, parameters, body }) => {
     const event = {
@@ -39,7 +38,7 @@ export function openApi(
       summary: type,
       description,
       parameters,
-      requestBody: { required: true, content: components.json(body.schema, body.examples) },
+      requestBody: { required: true, content: json(body.schema, body.examples) },
       responses: { '2XX': { description: 'Your application has the event.' } },
     }
     return [type, { post: event }] as const
@@ -68,7 +67,7 @@ export function openApi(
     paths: Object.fromEntries(paths),
     webhooks: Object.fromEntries(webhooks),
     components: {
-      schemas: components.schemas,
+      schemas: { Error: anyError },
       headers,
       securitySchemes: {
         ...(withOutbox ? { outboxToken: bearer('OUTBOX_TOKEN of the server.') } : {}),
@@ -156,51 +155,32 @@ function bearer(description: string) {
   return { type: 'http', scheme: 'bearer', description }
 }
 
-/** Collects the schemas that have a title. Others refer to them. */
-class Components {
-  readonly schemas: Record<string, Schema> = {}
-
-  json(schema: TSchema, examples: Examples) {
-    const shown = Object.entries(examples).map(([name, [summary, value]]) => [name, { summary, value }])
-    return {
-      'application/json': { schema: this.referring(schema), examples: Object.fromEntries(shown) },
-    }
+/** As JSON. A schema with a title becomes a component, to which the others refer. */
+export function openApiText(description: ReturnType<typeof openApi>): string {
+  const schemas: Record<string, object> = {}
+  const referring = (whole: object): object => {
+    const text = JSON.stringify(whole, (_, value) => {
+      if (value === whole || !isNamed(value)) return value
+      schemas[value.title] ??= referring(value)
+      return { $ref: `#/components/schemas/${value.title}` }
+    })
+    return JSON.parse(text)
   }
-
-  private referring(schema: TSchema): Schema {
-    const { title } = schema
-    if (title === undefined) return this.inner(schema)
-    this.schemas[title] ??= this.inner(schema)
-    return { $ref: `#/components/schemas/${title}` }
-  }
-
-  private inner(schema: TSchema): Schema {
-    const { properties, items, anyOf, allOf } = schema
-    const all = (of: readonly TSchema[]) => of.map((each) => this.referring(each))
-    const named = (of: Named<TSchema>) => {
-      const fields = Object.entries(of).map(([name, field]) => [name, this.referring(field)])
-      return { properties: Object.fromEntries(fields) }
-    }
-    return {
-      ...schema,
-      ...(properties ? named(properties) : {}),
-      ...(items ? { items: this.referring(items) } : {}),
-      ...(anyOf ? { anyOf: all(anyOf) } : {}),
-      ...(allOf ? { allOf: all(allOf) } : {}),
-    }
-  }
+  const { components, ...rest } = { ...description, ...referring(description) }
+  return JSON.stringify({ ...rest, components: { ...components, schemas } })
 }
 
-function operationOf(operation: Operation, components: Components) {
+function isNamed(value: unknown): value is { readonly title: string } {
+  return typeof value === 'object' && value !== null && Kind in value && 'title' in value
+}
+
+function operationOf(operation: Operation) {
   const { tag, id, summary, description, parameters, security, body, answers } = operation
   const replays: Named<string> = parameters?.includes(idempotencyKey)
     ? { 'Idempotency-Replayed': 'IdempotencyReplayed' }
     : {}
-  const answered = Object.entries(answers).map(([status, each]) => [
-    status,
-    successResponse(each, replays, components),
-  ])
-  const failed = failureResponses(operation, components)
+  const answered = Object.entries(answers).map(([status, each]) => [status, successResponse(each, replays)])
+  const failed = failureResponses(operation)
   return {
     tags: [tag],
     operationId: id,
@@ -208,9 +188,7 @@ function operationOf(operation: Operation, components: Components) {
     description,
     ...(security ? { security } : {}),
     ...(parameters ? { parameters } : {}),
-    ...(body
-      ? { requestBody: { required: true, content: components.json(body.schema, body.examples) } }
-      : {}),
+    ...(body ? { requestBody: { required: true, content: json(body.schema, body.examples) } } : {}),
     responses: {
       ...Object.fromEntries(answered),
       ...failed,
@@ -225,16 +203,16 @@ const tooManyHeaders = {
     'The request line and the headers have more than 16 KiB. The answer has no body and no requestId.',
 }
 
-function successResponse(answer: Success | TextSuccess, headers: Named<string>, components: Components) {
+function successResponse(answer: Content | TextContent, headers: Named<string>) {
   if ('schema' in answer) {
     const { schema, examples } = answer
-    return response(schema.description ?? '', components.json(schema, examples), headers)
+    return response(schema.description ?? '', json(schema, examples), headers)
   }
   const { text, description, example } = answer
   return response(description, { [text]: { schema: { type: 'string' }, example } })
 }
 
-function failureResponses({ failures, reasons = [], security }: Operation, components: Components) {
+function failureResponses({ failures, reasons = [], security }: Operation) {
   const kinds = (Object.keys(failureMessages) as FailureKind[]).flatMap((kind) => {
     const when = failures[kind]
     const own = reasons.filter((reason) => kindOf(reason) === kind)
@@ -256,7 +234,7 @@ function failureResponses({ failures, reasons = [], security }: Operation, compo
         codes,
         alike.flatMap(({ own }) => own),
       )
-      const content = components.json(schema, Object.fromEntries(examples))
+      const content = json(schema, Object.fromEntries(examples))
       return [status, response(description, content, failureHeaders(status, codes, security !== undefined))]
     }),
   )
@@ -293,6 +271,11 @@ function answerOf(
 ) {
   const { status, envelope } = errorAnswer(new Failure(kind, undefined, details), someRequestId)
   return { status, code: envelope.error, envelope }
+}
+
+function json(schema: TSchema, examples: Examples) {
+  const shown = Object.entries(examples).map(([name, [summary, value]]) => [name, { summary, value }])
+  return { 'application/json': { schema, examples: Object.fromEntries(shown) } }
 }
 
 /** @param headers the component of each header */

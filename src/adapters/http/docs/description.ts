@@ -50,7 +50,6 @@ interface Header {
 }
 
 export interface Schema {
-  readonly $ref?: string
   readonly title?: string
   readonly description?: string
   readonly type?: string | readonly string[]

@@ -4,11 +4,10 @@ import { Brandmark, document, rich } from '../../pages/components.tsx'
 import type { ApiDescription, Operation, Parameter, Response, Schema } from './description.ts'
 import { type Call, contentOf, Examples, errorFields, examplesOf, isError } from './examples.tsx'
 import { Fields, type Mark, ShapeOf } from './fields.tsx'
-import { type Field, shapeReader } from './shape.ts'
+import { type Field, fieldOf, shapeOf } from './shape.ts'
 
 /** @param origin of the URLs in examples */
 export function referencePage(api: ApiDescription, origin: string): string {
-  const { fieldOf, shapeOf } = shapeReader(api)
   const { schemas, headers, securitySchemes } = api.components
   const calls = callsOf(api)
   const groups = api.tags.map((tag) => ({

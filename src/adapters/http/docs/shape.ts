@@ -1,5 +1,5 @@
 import { counted } from '../../../domain/ground/format.ts'
-import type { ApiDescription, Schema } from './description.ts'
+import type { Schema } from './description.ts'
 
 export interface Field {
   readonly name: string
@@ -25,74 +25,56 @@ interface Alternative extends Shape {
   readonly description: string | undefined
 }
 
-const components = '#/components/schemas/'
-
 /** In characters: the description of a field says what a longer pattern accepts. */
 const longestPattern = 60
 
-/** Reads schemas without references. The fields that all alternatives of a union share are listed once. */
-export function shapeReader({ components: { schemas } }: Pick<ApiDescription, 'components'>) {
-  return { fieldOf, shapeOf }
-
-  function fieldOf(name: string, schema: Schema, isRequired = false): Field {
-    const resolved = resolve(schema)
-    const parts = resolved.items ? [resolved, resolve(resolved.items)] : [resolved]
-    return {
-      name,
-      isRequired,
-      type: typeOf(resolved),
-      description: parts.flatMap(({ description }) => description ?? []).join(' '),
-      limits: parts.flatMap((part) => limitsOf(withoutNull(part))),
-      shape: shapeOf(resolved),
-    }
+export function fieldOf(name: string, schema: Schema, isRequired = false): Field {
+  const parts = schema.items ? [schema, schema.items] : [schema]
+  return {
+    name,
+    isRequired,
+    type: typeOf(schema),
+    description: parts.flatMap(({ description }) => description ?? []).join(' '),
+    limits: parts.flatMap((part) => limitsOf(withoutNull(part))),
+    shape: shapeOf(schema),
   }
+}
 
-  /** Undefined for a schema without fields. */
-  function shapeOf(schema: Schema): Shape | undefined {
-    const { properties = {}, required = [], items, allOf = [], anyOf = [] } = resolve(schema)
-    if (items) return shapeOf(items)
-    const own = Object.entries(properties).map(([name, property]) =>
-      fieldOf(name, property, required.includes(name)),
-    )
-    const parts = [
-      { fields: own, unions: [] },
-      ...allOf.flatMap((part) => shapeOf(part) ?? []),
-      unionOf(anyOf),
-    ]
-    const fields = parts.flatMap((part) => part.fields)
-    const unions = parts.flatMap((part) => part.unions)
-    return fields.length + unions.length > 0 ? { fields, unions } : undefined
-  }
+/** Undefined for a schema without fields. The fields that all alternatives of a union share are listed once. */
+export function shapeOf(schema: Schema): Shape | undefined {
+  const { properties = {}, required = [], items, allOf = [], anyOf = [] } = schema
+  if (items) return shapeOf(items)
+  const own = Object.entries(properties).map(([name, property]) =>
+    fieldOf(name, property, required.includes(name)),
+  )
+  const parts = [{ fields: own, unions: [] }, ...allOf.flatMap((part) => shapeOf(part) ?? []), unionOf(anyOf)]
+  const fields = parts.flatMap((part) => part.fields)
+  const unions = parts.flatMap((part) => part.unions)
+  return fields.length + unions.length > 0 ? { fields, unions } : undefined
+}
 
-  function unionOf(anyOf: readonly Schema[]): Shape {
-    const alternatives = anyOf.map(resolve).flatMap((schema) => {
-      const { title, description } = schema
-      const shape = shapeOf(schema)
-      return shape ? [{ title, description, ...shape }] : []
-    })
-    const [first, ...others] = alternatives
-    if (!first) return { fields: [], unions: [] }
-    const shared = first.fields.filter((field) => others.every(({ fields }) => has(fields, field)))
-    const different = alternatives.map((alternative) => ({
-      ...alternative,
-      fields: alternative.fields.filter((field) => !has(shared, field)),
-    }))
-    return { fields: shared, unions: [different] }
-  }
+function unionOf(anyOf: readonly Schema[]): Shape {
+  const alternatives = anyOf.flatMap((schema) => {
+    const { title, description } = schema
+    const shape = shapeOf(schema)
+    return shape ? [{ title, description, ...shape }] : []
+  })
+  const [first, ...others] = alternatives
+  if (!first) return { fields: [], unions: [] }
+  const shared = first.fields.filter((field) => others.every(({ fields }) => has(fields, field)))
+  const different = alternatives.map((alternative) => ({
+    ...alternative,
+    fields: alternative.fields.filter((field) => !has(shared, field)),
+  }))
+  return { fields: shared, unions: [different] }
+}
 
-  function typeOf({ type, properties, anyOf, items, format }: Schema): string {
-    if (anyOf) return [...new Set(anyOf.map((each) => typeOf(resolve(each))))].join(' or ')
-    if (type === undefined) return properties ? 'object' : 'any'
-    const names = typeof type === 'string' ? [type] : type
-    const words = names.map((name) =>
-      name === 'array' && items ? `array of ${typeOf(resolve(items))}` : name,
-    )
-    return words.join(' or ') + (format ? ` (${format})` : '')
-  }
-
-  function resolve({ $ref, ...schema }: Schema): Schema {
-    return $ref === undefined ? schema : { ...schemas[$ref.slice(components.length)], ...schema }
-  }
+function typeOf({ type, properties, anyOf, items, format }: Schema): string {
+  if (anyOf) return [...new Set(anyOf.map((each) => typeOf(each)))].join(' or ')
+  if (type === undefined) return properties ? 'object' : 'any'
+  const names = typeof type === 'string' ? [type] : type
+  const words = names.map((name) => (name === 'array' && items ? `array of ${typeOf(items)}` : name))
+  return words.join(' or ') + (format ? ` (${format})` : '')
 }
 
 /** The schema of the values that are not null. */

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { type TInteger, Type } from '@sinclair/typebox'
 import { catalog as catalogOf } from '../../../domain/integration/integration.ts'
 import { notifySizes } from '../../../domain/notify/order.ts'
 import { variableTypes } from '../../../domain/texts/brand-texts.ts'
@@ -6,7 +6,29 @@ import { anyGet, get, success } from '../endpoint.ts'
 import { channel } from '../fields.ts'
 import { oneOf, succeeded } from '../schema.ts'
 
-const limit = (description: string, minimum = 1) => Type.Integer({ minimum, description })
+/** By name: the value in the example, and what it limits. */
+const limits = {
+  globalPerMinute: [10, 'Requests per minute for one application.'],
+  phonePerMinute: [3, 'SMS codes per minute for one phone.'],
+  phonePerHour: [10, 'SMS codes per hour for one phone.'],
+  smsCooldownSeconds: [30, 'Seconds between two SMS codes for one brand and phone.', 0],
+  emailPerHour: [30, 'Codes by e-mail per hour for one mailbox; 0 means no limit.', 0],
+  otpTtlSeconds: [300, 'Seconds until a code expires.'],
+  otpMaxAttempts: [3, 'Wrong attempts that lock a code.'],
+  otpLength: [6, 'Digits of a code.'],
+  notifyRecipients: [notifySizes.to, 'Maximum number of elements in to.'],
+  messageCharacters: [notifySizes.message, 'Maximum length of message.'],
+  subjectCharacters: [notifySizes.subject, 'Maximum length of subject.'],
+  htmlCharacters: [notifySizes.html, 'Maximum length of html.'],
+  templateCharacters: [notifySizes.template, 'Maximum length of an e-mail template.'],
+} as const
+
+const limitFields = Object.fromEntries(
+  Object.entries(limits).map(([name, [, description, minimum = 1]]) => [
+    name,
+    Type.Integer({ minimum, description }),
+  ]),
+) as Record<keyof typeof limits, TInteger>
 
 export const catalog = succeeded(
   'Catalog',
@@ -46,24 +68,7 @@ export const catalog = succeeded(
           'The built-in templates of /notify, which the operator enables for each brand, and the enabled templates of the active brands.',
       },
     ),
-    limits: Type.Object(
-      {
-        globalPerMinute: limit('Requests per minute for one application.'),
-        phonePerMinute: limit('SMS codes per minute for one phone.'),
-        phonePerHour: limit('SMS codes per hour for one phone.'),
-        smsCooldownSeconds: limit('Seconds between two SMS codes for one brand and phone.', 0),
-        emailPerHour: limit('Codes by e-mail per hour for one mailbox; 0 means no limit.', 0),
-        otpTtlSeconds: limit('Seconds until a code expires.'),
-        otpMaxAttempts: limit('Wrong attempts that lock a code.'),
-        otpLength: limit('Digits of a code.'),
-        notifyRecipients: limit('Maximum number of elements in to.'),
-        messageCharacters: limit('Maximum length of message.'),
-        subjectCharacters: limit('Maximum length of subject.'),
-        htmlCharacters: limit('Maximum length of html.'),
-        templateCharacters: limit('Maximum length of an e-mail template.'),
-      },
-      { description: 'The limits that this server enforces.' },
-    ),
+    limits: Type.Object(limitFields, { description: 'The limits that this server enforces.' }),
   },
   'The channels, templates and limits.',
 )
@@ -94,21 +99,7 @@ export const getCatalog = get({
           ],
         },
       ],
-      limits: {
-        globalPerMinute: 10,
-        phonePerMinute: 3,
-        phonePerHour: 10,
-        smsCooldownSeconds: 30,
-        emailPerHour: 30,
-        otpTtlSeconds: 300,
-        otpMaxAttempts: 3,
-        otpLength: 6,
-        notifyRecipients: notifySizes.to,
-        messageCharacters: notifySizes.message,
-        subjectCharacters: notifySizes.subject,
-        htmlCharacters: notifySizes.html,
-        templateCharacters: notifySizes.template,
-      },
+      limits: Object.fromEntries(Object.entries(limits).map(([name, [value]]) => [name, value])),
     }),
   },
   failures: anyGet,

@@ -14,25 +14,6 @@ function health(title: string, state: 'ok' | 'unavailable', description: string)
   )
 }
 
-const isHealthy = health('Health', 'ok', 'The service works.')
-const isUnhealthy = health(
-  'Unhealthy',
-  'unavailable',
-  'The database cannot be used, so no other request works.',
-)
-const isLive = answer('Live', { status: Type.Literal('ok') }, 'The process is running.')
-const isReady = answer('Ready', { status: Type.Literal('ready') }, 'The server accepts requests.')
-const isNotReady = answer(
-  'NotReady',
-  {
-    status: oneOf(['draining', 'unavailable'], {
-      description:
-        '`draining`: the server is stopping and still serves requests. `unavailable`: the database cannot be used.',
-    }),
-  },
-  'Send requests to another server.',
-)
-
 const healthOf = (version: string, database: string) => ({ status: database, version, checks: { database } })
 
 export const getHealth = get({
@@ -42,8 +23,11 @@ export const getHealth = get({
   summary: 'Whether the service works',
   description: 'For load balancers and monitoring. No credentials, and no limit counts it.',
   answers: {
-    200: answered(isHealthy, { ok: ['Works', healthOf('0.1.0', 'ok')] }),
-    503: answered(isUnhealthy, { unavailable: ['Does not work', healthOf('0.1.0', 'unavailable')] }),
+    200: answered(health('Health', 'ok', 'The service works.'), { ok: ['Works', healthOf('0.1.0', 'ok')] }),
+    503: answered(
+      health('Unhealthy', 'unavailable', 'The database cannot be used, so no other request works.'),
+      { unavailable: ['Does not work', healthOf('0.1.0', 'unavailable')] },
+    ),
   },
   failures: anyCall,
   answer: async (call) => {
@@ -60,9 +44,18 @@ export const getLiveness = get({
   summary: 'Whether the process answers',
   description:
     'For a supervisor that restarts a process that hangs. It does not check the database, since a restart does not repair it.',
-  answers: { 200: answered(isLive, { ok: ['Answers', { status: 'ok' }] }) },
+  answers: {
+    200: answered(answer('Live', { status: Type.Literal('ok') }, 'The process is running.'), {
+      ok: ['Answers', { status: 'ok' }],
+    }),
+  },
   failures: anyCall,
   answer: () => ({ status: 'ok' }),
+})
+
+const notReady = oneOf(['draining', 'unavailable'], {
+  description:
+    '`draining`: the server is stopping and still serves requests. `unavailable`: the database cannot be used.',
 })
 
 export const getReadiness = get({
@@ -73,8 +66,10 @@ export const getReadiness = get({
   description:
     'For load balancers. Returns 503 when a shutdown begins. The server still serves requests for SHUTDOWN_DELAY_SECONDS.',
   answers: {
-    200: answered(isReady, { ready: ['Ready', { status: 'ready' }] }),
-    503: answered(isNotReady, {
+    200: answered(answer('Ready', { status: Type.Literal('ready') }, 'The server accepts requests.'), {
+      ready: ['Ready', { status: 'ready' }],
+    }),
+    503: answered(answer('NotReady', { status: notReady }, 'Send requests to another server.'), {
       draining: ['Stopping', { status: 'draining' }],
       unavailable: ['Does not work', { status: 'unavailable' }],
     }),
