@@ -50,9 +50,9 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     if (keys.problem !== undefined) throw new OperatorError(keys.problem)
   }
 
-  function subjectsOf({ channel, identity }: Recipient): readonly string[] {
+  function subjectsOf({ channel, to }: Recipient): readonly string[] {
     requireSecret()
-    return secrets.subjects(channel, identity)
+    return secrets.subjects(channel, to)
   }
 
   function everySubjectOf(recipient: Recipient): readonly string[] {

@@ -96,7 +96,7 @@ describe('the default:', () => {
     ['keeps mail in the outbox', ({ smtp }) => smtp, undefined],
     ['uses the outbox', ({ outboxSettings }) => outboxSettings, ['SMS_PLAIN', 'SMTP_URL']],
     ['has one provider on the plain route', ({ smsRoutes }) => smsRoutes.plain.length, 1],
-    ['assumes no region', ({ contacts }) => contacts.phone('098123 45678')?.identity, '09812345678'],
+    ['assumes no region', ({ contacts }) => contacts.phone('098123 45678')?.to, '09812345678'],
     ['trusts no proxy', ({ trustedProxies }) => trustedProxies, []],
     ['has no metrics', ({ metrics }) => metrics, undefined],
     ['sends SMS to every country', ({ smsCountries }) => smsCountries, []],
@@ -160,11 +160,7 @@ describe('configured values', () => {
       ({ smtp }) => smtp?.from,
       { name: 'Shop, the', address: 'codes@shop.example' },
     ],
-    [
-      { PHONE_DEFAULT_REGION: 'IN' },
-      ({ contacts }) => contacts.phone('098123 45678')?.identity,
-      '919812345678',
-    ],
+    [{ PHONE_DEFAULT_REGION: 'IN' }, ({ contacts }) => contacts.phone('098123 45678')?.to, '919812345678'],
     [
       { TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' },
       ({ trustedProxies }) => trustedProxies.length,

@@ -594,7 +594,7 @@ test('requests lists every call to a number with its result, as the console does
   for (const answer of answers) await service.eventsOf(answer)
   interface Row {
     readonly requestId: string
-    readonly recipientSubject: string
+    readonly recipientHash: string
     readonly result: string
     readonly why: string
   }
@@ -616,7 +616,7 @@ test('requests lists every call to a number with its result, as the console does
   ])
 
   const visitor = await signedIn(service)
-  const subject = all[0]?.recipientSubject
+  const subject = all[0]?.recipientHash
   const queries: readonly (readonly [rows: number, query: string, ...args: string[]])[] = [
     [10, ''],
     [5, `recipient=${subject}`, '--to', '+1 202 555 0143'],

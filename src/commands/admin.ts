@@ -155,10 +155,7 @@ async function changed(
   act: (ports: AccountPorts & { readonly contacts: Contacts }, email: string) => Promise<void>,
 ): Promise<void> {
   await withContext(env, async (context, { contacts }) =>
-    act(
-      { ...context, contacts, actor: await commandActor(env) },
-      contacts.email(asGiven)?.identity ?? asGiven,
-    ),
+    act({ ...context, contacts, actor: await commandActor(env) }, contacts.email(asGiven)?.to ?? asGiven),
   )
 }
 

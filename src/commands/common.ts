@@ -135,7 +135,7 @@ export async function policyPorts({ acting, brands, apps, prices }: Context, env
 
 /** @throws OperatorError */
 export function phoneDigits({ phone, faultOf }: Contacts, number: string): string {
-  const digits = phone(number)?.identity
+  const digits = phone(number)?.to
   if (digits !== undefined) return digits
   throw new InvalidInput(`The number ${faultOf(number, 'SMS')}`)
 }

@@ -210,12 +210,10 @@ async function forgetPerson(
     }
     await confirm(`This erases all data of ${mask(recipient)}, and cannot be undone.`, { yes })
     for (const line of aboutForgotten(await context.forget(recipient, await commandActor(env)))) print(line)
-    const { identity } = recipient
+    const { to } = recipient
     const accounts = await context.sessions.accounts()
-    if (accounts.some(({ email }) => email === identity)) {
-      print(
-        `Not erased: the account of the console. Remove it with \`otpost admin operator remove ${identity}\`.`,
-      )
+    if (accounts.some(({ email }) => email === to)) {
+      print(`Not erased: the account of the console. Remove it with \`otpost admin operator remove ${to}\`.`)
     }
   })
 }

@@ -139,7 +139,7 @@ function logOptions(command: Command, rows: 'attempts' | 'calls'): Command {
 async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
   await withContext(env, async ({ outbox }, { contacts }) => {
     const recipient = recipientIn(contacts, options.to)
-    const query = { ...(recipient ? { identity: recipient.identity } : {}), limit: 1000 }
+    const query = { ...(recipient ? { to: recipient.to } : {}), limit: 1000 }
     const never = new AbortController().signal
     const entries = await outbox.wait(query, (options.wait ?? 0) * 1000, never)
     for (const entry of entries) print(JSON.stringify(entry))
@@ -163,7 +163,7 @@ async function logFilter(
   const { provider, app, brand, channel, country, since, until } = options
   const recipient = recipientIn(contacts, options.to)
   return {
-    recipientSubjects: recipient && subjectsOf(recipient),
+    recipientHashes: recipient && subjectsOf(recipient),
     provider,
     app,
     brand: brand?.trim().toLowerCase(),
@@ -297,7 +297,7 @@ async function printCallbackUrls(env: Env): Promise<void> {
 }
 
 function deliveryRow(delivery: Delivery) {
-  const { recipientSubject: _, segments, report, reportKey: __, at, ...row } = delivery
+  const { recipientHash: _, segments, report, reportKey: __, at, ...row } = delivery
   return {
     at: isoTime(at),
     ...row,

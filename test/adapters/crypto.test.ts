@@ -47,7 +47,7 @@ describe('codes', () => {
 
 describe('the hash of a code', () => {
   const id = 'id'
-  const owner = { brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
+  const owner = { brandSlug: 'acme', channel: 'SMS', to: '12025550143' } as const
   const hashOf = (given: CodeOwner, code: string, by = secrets, record = id) =>
     by.saltedHash(record, by.keyedCodes(given, code)[0])
   const hash = hashOf(owner, '012345')
@@ -61,17 +61,14 @@ describe('the hash of a code', () => {
     ['another code', () => hashOf(owner, '012346')],
     ['another record', () => hashOf(owner, '012345', secrets, 'other')],
     ['another brand', () => hashOf({ ...owner, brandSlug: 'globex' }, '012345')],
-    ['another recipient', () => hashOf({ ...owner, identity: '12025550144' }, '012345')],
+    ['another recipient', () => hashOf({ ...owner, to: '12025550144' }, '012345')],
     ['another channel', () => hashOf({ ...owner, channel: 'EMAIL' }, '012345')],
     ['another key', () => hashOf(owner, '012345', createSecrets(`${key}.`))],
     [
       'the same letters divided differently',
-      () => hashOf({ ...owner, brandSlug: 'acme1', identity: '2025550143' }, '012345'),
+      () => hashOf({ ...owner, brandSlug: 'acme1', to: '2025550143' }, '012345'),
     ],
-    [
-      'a recipient that has a part of the code',
-      () => hashOf({ ...owner, identity: '120255501430' }, '12345'),
-    ],
+    ['a recipient that has a part of the code', () => hashOf({ ...owner, to: '120255501430' }, '12345')],
     ['a quote in a field', () => hashOf({ ...owner, brandSlug: 'acme","SMS' }, '012345')],
     ['the plain SHA-256 of the code', () => sha256('012345')],
   ]
@@ -81,7 +78,7 @@ describe('the hash of a code', () => {
 })
 
 describe('while the secret key is replaced', () => {
-  const owner = { brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
+  const owner = { brandSlug: 'acme', channel: 'SMS', to: '12025550143' } as const
   const former = createSecrets('f'.repeat(32))
   const both = createSecrets(key, 'f'.repeat(32))
 

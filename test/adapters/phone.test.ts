@@ -22,7 +22,7 @@ const mobiles = getCountries().flatMap((region) => {
   return number ? [{ region, number, digits: number.number.slice(1) }] : []
 })
 
-describe('a handset has one identity for all spellings of its number (design D5)', () => {
+describe('a handset has one key for all spellings of its number (design D5)', () => {
   const handsets: readonly (readonly [digits: string, spellings: readonly string[]])[] = [
     [
       '447911123456',
@@ -60,7 +60,7 @@ describe('a handset has one identity for all spellings of its number (design D5)
     settings.map((region) => ({ digits, spellings, region })),
   )
   test.each(rows)('$digits with the region $region', ({ digits, spellings, region }) => {
-    const identities = [digits, ...spellings].map((raw) => phone(raw, e164In(region))?.identity)
+    const identities = [digits, ...spellings].map((raw) => phone(raw, e164In(region))?.to)
     expect([...new Set(identities)]).toEqual([digits])
   })
 
@@ -68,10 +68,10 @@ describe('a handset has one identity for all spellings of its number (design D5)
     const { countryCallingCode: code, nationalNumber } = number
     const trunk = metadata.countries[number.country ?? 'US']?.[5] || ''
     for (const raw of [`+${digits}`, `00${digits}`, `+${code} (${trunk}) ${nationalNumber}`]) {
-      expect(phone(raw, e164In(undefined))?.identity).toBe(digits)
+      expect(phone(raw, e164In(undefined))?.to).toBe(digits)
     }
     const withZero = `${code}0${nationalNumber}`
-    expect(phone(withZero, e164In(undefined))?.identity).toBe(isE164(withZero) ? withZero : digits)
+    expect(phone(withZero, e164In(undefined))?.to).toBe(isE164(withZero) ? withZero : digits)
   })
 
   const unknown: readonly (readonly [Region, string, string])[] = [
@@ -83,7 +83,7 @@ describe('a handset has one identity for all spellings of its number (design D5)
     ['GB', '0999 123 4567', '09991234567'],
   ]
   test.each(unknown)('with the region %p, %p of no known plan is unchanged', (region, raw, digits) => {
-    expect(phone(raw, e164In(region))?.identity).toBe(digits)
+    expect(phone(raw, e164In(region))?.to).toBe(digits)
   })
 })
 
@@ -143,7 +143,7 @@ describe('a national number (design D5)', () => {
     ['IT', '+39 06 698 12345', '390669812345'],
   ]
   test.each(rows)('in %s %p is %s', (region, raw, digits) => {
-    expect(phone(raw, e164In(region))?.identity).toBe(digits)
+    expect(phone(raw, e164In(region))?.to).toBe(digits)
   })
 
   const both: readonly (readonly [Region, string, string])[] = [
@@ -163,15 +163,15 @@ describe('a national number (design D5)', () => {
         'is a national number and also a number of another country. Begin it with + and the country code.',
       ),
     )
-    expect(contacts.phone(`+${abroad}`)?.identity).toBe(abroad.replaceAll(' ', ''))
-    expect(contacts.phone(`00${abroad}`)?.identity).toBe(abroad.replaceAll(' ', ''))
-    expect(phone(raw, e164In(undefined))?.identity).toBe(raw.replace(/\D/g, ''))
+    expect(contacts.phone(`+${abroad}`)?.to).toBe(abroad.replaceAll(' ', ''))
+    expect(contacts.phone(`00${abroad}`)?.to).toBe(abroad.replaceAll(' ', ''))
+    expect(phone(raw, e164In(undefined))?.to).toBe(raw.replace(/\D/g, ''))
   })
 
   test.each(mobiles)('in $region for a mobile number in national format', ({ region, number, digits }) => {
     const dialed = number.formatNational().replace(/[^0-9]/g, '')
     const expected = isE164(dialed) && dialed !== digits ? undefined : digits
-    expect(phone(number.formatNational(), e164In(region))?.identity).toBe(expected)
+    expect(phone(number.formatNational(), e164In(region))?.to).toBe(expected)
   })
 
   test.each(['', '+', '()', '00', '0', '-.-'])('without digits is rejected: %p', (raw) => {
@@ -204,8 +204,8 @@ describe('of 1000 random national mobile numbers', () => {
       const read = randomMobiles(region, 1000).map((number) => {
         // As short as people write it: with the trunk prefix only where it is required.
         const written = number.format('NATIONAL', { nationalPrefix: false })
-        const identity = contacts.phone(written)?.identity
-        if (identity !== undefined) return identity === number.number.slice(1) ? 'home' : `abroad: ${written}`
+        const to = contacts.phone(written)?.to
+        if (to !== undefined) return to === number.number.slice(1) ? 'home' : `abroad: ${written}`
         expect(contacts.faultOf(written, 'SMS')).toContain('Begin it with + and the country code.')
         return 'rejected'
       })
@@ -274,17 +274,17 @@ describe('numbers of all plans with random changes', () => {
   })
 
   test.each([undefined, 'GB', 'DE', 'US', 'AR', 'MX', 'IT', 'RU', 'BR', 'JP', 'CN', 'JE', 'SM'] as const)(
-    'have an identity that does not change when it is normalized again, with the region %p',
+    'have a form that does not change when it is normalized again, with the region %p',
     (region) => {
-      const identityOf = (raw: string) => phone(raw, e164In(region))?.identity
+      const identityOf = (raw: string) => phone(raw, e164In(region))?.to
       const isInternational = (raw: string) => /^(?:\+|00)/.test(raw)
       fc.assert(
         fc.property(fc.constantFrom('', '0', '00', '+', '+0'), numbers, (prefix, number) => {
-          const identity = identityOf(prefix + number)
-          if (identity === undefined) return
-          expect(identityOf(`+${identity}`)).toBe(identity)
+          const to = identityOf(prefix + number)
+          if (to === undefined) return
+          expect(identityOf(`+${to}`)).toBe(to)
           // Without + its digits may be a national number too, which is then rejected, not another phone.
-          if (!isInternational(prefix + number)) expect([identity, undefined]).toContain(identityOf(identity))
+          if (!isInternational(prefix + number)) expect([to, undefined]).toContain(identityOf(to))
         }),
         { numRuns: 1000 },
       )

@@ -184,7 +184,7 @@ describe.concurrent('the recipient', () => {
     'jürgen@example.com',
   ])('%s is the only e-mail address in RCPT TO', async (address) => {
     // In the domain's normalized form, as every recipient of a caller is.
-    const to = email(address, toAsciiDomain)?.identity
+    const to = email(address, toAsciiDomain)?.to
     expect(to).toBe(address)
     await using post = await scene()
     expect(await post.send({ to: address })).toEqual(accepted)
@@ -193,7 +193,7 @@ describe.concurrent('the recipient', () => {
 
   test('with an internationalized domain name gets the mail', async () => {
     await using post = await scene()
-    const to = email('Jane@bücher.example', toAsciiDomain)?.identity ?? ''
+    const to = email('Jane@bücher.example', toAsciiDomain)?.to ?? ''
     expect(await post.send({ to })).toEqual(accepted)
     expect(post.server.recipients).toHaveLength(1)
     expect(['jane@bücher.example', 'jane@xn--bcher-kva.example']).toContain(post.server.recipients[0] ?? '')

@@ -15,14 +15,14 @@ const [ann, bob] = ['4915123456789', '12025550144']
 const annsMail = 'Ann.Example@Example.com'
 
 const recipients: readonly Recipient[] = [
-  { channel: 'SMS', identity: ann },
-  { channel: 'EMAIL', identity: annsMail.toLowerCase() },
+  { channel: 'SMS', to: ann },
+  { channel: 'EMAIL', to: annsMail.toLowerCase() },
 ]
 
 /** Every form of a person's data in the files: phone number, e-mail address, masks and hashes. */
-function tracesOf({ channel, identity }: Recipient, key = secretKey): readonly string[] {
-  const [subject] = createSecrets(key).subjects(channel, identity)
-  return [identity, mask({ channel, identity }), subject, subject.slice(0, 22)]
+function tracesOf({ channel, to }: Recipient, key = secretKey): readonly string[] {
+  const [subject] = createSecrets(key).subjects(channel, to)
+  return [to, mask({ channel, to }), subject, subject.slice(0, 22)]
 }
 
 const anything = [...new Set(recipients.flatMap((recipient) => tracesOf(recipient)))]
@@ -223,7 +223,7 @@ test('beside a running server: no records are found afterwards, and the output r
     await server.stop()
   }
   await ok(env, 'forget', ann)
-  expect(await here.found(tracesOf({ channel: 'SMS', identity: ann }))).toEqual([])
+  expect(await here.found(tracesOf({ channel: 'SMS', to: ann }))).toEqual([])
 })
 
 sqliteOnly(
@@ -252,10 +252,10 @@ test('records that earlier versions stored under the digits as written are erase
   const service = await createTestApp(env)
   await service.eventsOf(await service.post('/otp/send', { phone: ann }))
   await service.close()
-  const written = { channel: 'SMS', identity: '49015123456789' } as const
-  const [now, former] = [ann, written.identity].map((of) => createSecrets(secretKey).subjects('SMS', of)[0])
+  const written = { channel: 'SMS', to: '49015123456789' } as const
+  const [now, former] = [ann, written.to].map((of) => createSecrets(secretKey).subjects('SMS', of)[0])
   await here.query(`UPDATE codes_and_limits SET subject = '${former}' WHERE subject = '${now}'`)
-  await here.query(`UPDATE outbox SET recipient = '${written.identity}', identity = '${written.identity}'`)
+  await here.query(`UPDATE outbox SET recipient = '${written.to}', identity = '${written.to}'`)
   expect(await here.found([former ?? ''])).toEqual([former ?? ''])
   expect(await ok(env, 'forget', '+49 (0)1512 3456789')).toContain(
     '4 records of limits and codes, 0 verified numbers, 0 review numbers, 0 asynchronous messages, 1 outbox message',
@@ -275,7 +275,7 @@ test('records under a previous secret key are found while the settings name that
   await after.eventsOf(await after.post('/otp/send', { phone: ann }))
   await after.close()
   expect(await ok(env, 'forget', ann)).toStartWith('Erased: 2 requests, 2 deliveries, ')
-  const traces = [former, secretKey].flatMap((key) => tracesOf({ channel: 'SMS', identity: ann }, key))
+  const traces = [former, secretKey].flatMap((key) => tracesOf({ channel: 'SMS', to: ann }, key))
   expect(await here.found(traces)).toEqual([])
 })
 

@@ -47,7 +47,7 @@ describe('a phone number (design D5)', () => {
     ['((123)) 45-67', '1234567'],
   ]
   test.each(accepted)('%p is normalized to %s', (raw, digits) => {
-    expect(phone(raw)).toEqual({ channel: 'SMS', identity: digits })
+    expect(phone(raw)).toEqual({ channel: 'SMS', to: digits })
   })
 
   const refused: readonly (readonly [string, unknown])[] = [
@@ -77,7 +77,7 @@ describe('a phone number (design D5)', () => {
   })
 
   test('must have 7 to 15 digits after it was read', () => {
-    const read = (raw: string, identity: string) => contact.phone(raw, () => identity)?.identity
+    const read = (raw: string, to: string) => contact.phone(raw, () => to)?.to
     expect(read('0123456', '44123456')).toBe('44123456')
     expect(read('0123456789012345', '441234567')).toBe('441234567')
     expect(read('12025550143', '')).toBeUndefined()
@@ -115,8 +115,8 @@ describe('an e-mail address (design D6)', () => {
     ['ann@XN--BCHER-KVA.Example.', 'ann@xn--bcher-kva.example'],
     [long, long],
   ]
-  test.each(accepted)('%p is normalized to %p', (raw, identity) => {
-    expect(email(raw)).toEqual({ channel: 'EMAIL', identity })
+  test.each(accepted)('%p is normalized to %p', (raw, to) => {
+    expect(email(raw)).toEqual({ channel: 'EMAIL', to })
   })
 
   test('does not change when it is normalized again', () => {
@@ -127,8 +127,8 @@ describe('an e-mail address (design D6)', () => {
     })
     fc.assert(
       fc.property(fc.oneof(part, word), fc.oneof(part, word), (local, domain) => {
-        const identity = email(`${local}@${domain}`)?.identity
-        if (identity !== undefined) expect(email(identity)?.identity).toBe(identity)
+        const to = email(`${local}@${domain}`)?.to
+        if (to !== undefined) expect(email(to)?.to).toBe(to)
       }),
       { numRuns: 2000 },
     )

@@ -213,7 +213,7 @@ describe('active rate limits', () => {
       ...context,
     }),
   })
-  const someone = { recipient: '12*******43', recipientSubject: 'a' }
+  const someone = { recipient: '12*******43', recipientHash: 'a' }
 
   test('have one entry per limit, with the number of rejected requests, until the limit resets', () => {
     const limited = new ActiveLimits()
@@ -234,7 +234,7 @@ describe('active rate limits', () => {
   test('have separate entries for recipients with equal masks', () => {
     const limited = new ActiveLimits()
     limited.ended(refused('cooldown', someone))
-    limited.ended(refused('cooldown', { ...someone, recipientSubject: 'b' }))
+    limited.ended(refused('cooldown', { ...someone, recipientHash: 'b' }))
     expect(limited.list(now)).toHaveLength(2)
   })
 
@@ -266,7 +266,7 @@ describe('active rate limits', () => {
   test('have a bounded number of entries', () => {
     const limited = new ActiveLimits()
     for (let index = 0; index < 2000; index++)
-      limited.ended(refused('cooldown', { recipient: 'x', recipientSubject: `${index}` }))
+      limited.ended(refused('cooldown', { recipient: 'x', recipientHash: `${index}` }))
     expect(limited.list(now)).toHaveLength(500)
   })
 })

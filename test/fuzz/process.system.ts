@@ -204,7 +204,7 @@ function drawTalk(draw: Draw, run: Run): Talk {
         ['Content-Length: '],
         ['Content-Length: 0'],
         ['Transfer-Encoding: gzip, chunked'],
-        ['Transfer-Encoding: chunked, identity'],
+        ['Transfer-Encoding: chunked, to'],
         ['Transfer-Encoding: xchunked'],
         ['Transfer-Encoding : chunked'],
         [],

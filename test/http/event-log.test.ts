@@ -64,7 +64,7 @@ describe('the delivery log', () => {
         lang: 'en',
         recipient: '12*******43',
         position: null,
-        recipientSubject: subject.slice(0, 22),
+        recipientHash: subject.slice(0, 22),
         segments: { count: 1, encoding: 'GSM-7' },
         country: 'US',
         ...accepted,
@@ -94,7 +94,7 @@ describe('the delivery log', () => {
         lang: 'en',
         recipient: 'j***@example.com',
         position: null,
-        recipientSubject: subject.slice(0, 22),
+        recipientHash: subject.slice(0, 22),
         segments: null,
         country: null,
         ...accepted,
@@ -175,7 +175,7 @@ describe('the delivery log', () => {
     const { deliveries, trace } = await lonely.eventsOf(answer)
     expect(trace).toMatchObject({ operation: 'notify', recipient: null, recipients: 20, channel: 'SMS' })
     expect(deliveries.map(({ attempt }) => attempt)).toEqual(to.map((_, index) => index + 1))
-    const outcomes = new Map(deliveries.map((row) => [row.recipientSubject, row]))
+    const outcomes = new Map(deliveries.map((row) => [row.recipientHash, row]))
     for (const phone of to) {
       const [subject] = lonely.app.context.secrets.subjects('SMS', phone)
       expect(outcomes.get(subject.slice(0, 22))).toMatchObject({
@@ -310,7 +310,7 @@ describe('the request trace', () => {
       channel: 'SMS',
       recipient: '12*******43',
       recipients: null,
-      recipientSubject: app.app.context.secrets.subjects('SMS', phone)[0].slice(0, 22),
+      recipientHash: app.app.context.secrets.subjects('SMS', phone)[0].slice(0, 22),
       country: 'US',
       reference: null,
       flags: [],
@@ -665,9 +665,9 @@ test('a number that verified a code is known to the guard, also under a previous
     await app.post('/otp/verify', { phone: other, otp: otherThan(await app.lastCode(other)) }),
   )
   const recipients = [
-    { channel: 'SMS', identity: phone },
-    { channel: 'SMS', identity: other },
-    { channel: 'EMAIL', identity: email },
+    { channel: 'SMS', to: phone },
+    { channel: 'SMS', to: other },
+    { channel: 'EMAIL', to: email },
   ] as const
   const known = () =>
     Promise.all(recipients.map((each) => context.guard.isVerified(context.subjectsOf(each))))

@@ -203,7 +203,7 @@ describe('an event', () => {
     await settle()
     const { context } = api.app
     expect((await context.events.latest('shop', 9)).length).toBe(3)
-    await context.forget({ channel: 'SMS', identity: digits(own) }, tester)
+    await context.forget({ channel: 'SMS', to: digits(own) }, tester)
     const [left, ...others] = await context.events.latest('shop', 9)
     expect([left?.position, others.length]).toEqual([1, 0])
   })

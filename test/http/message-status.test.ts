@@ -373,7 +373,7 @@ describe('a request without messages is not found', () => {
     // A process beside the server, as the command is: the server's own connection could not go on.
     const command = await createTestApp(app.database.env)
     const { countRecipient, forget } = command.app.context
-    const recipient = { channel: 'SMS', identity: '12025550143' } as const
+    const recipient = { channel: 'SMS', to: '12025550143' } as const
     const counted = await countRecipient(recipient)
     expect(counted.erased).toMatchObject({ requests: 1, deliveries: 1 })
     expect(await forget(recipient, tester)).toMatchObject(counted)

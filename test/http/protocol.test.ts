@@ -303,7 +303,7 @@ describe('on a socket', () => {
     ['an unknown Transfer-Encoding', ['Transfer-Encoding: xchunked', '', '2', '{}', '0', '', '']],
     [
       'chunked before another Transfer-Encoding',
-      ['Transfer-Encoding: chunked, identity', '', '2', '{}', '0', '', ''],
+      ['Transfer-Encoding: chunked, to', '', '2', '{}', '0', '', ''],
     ],
     ['a space before the colon', ['Transfer-Encoding : chunked', '', '2', '{}', '0', '', '']],
     ['a carriage return in a header', ['X-Own: a\rTransfer-Encoding: chunked', '', '2', '{}', '0', '', '']],

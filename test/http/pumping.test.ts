@@ -175,7 +175,7 @@ describe('GUARD=deny', () => {
     await sendAll(app, [phone, forgotten])
     await verify(app, phone)
     await verify(app, forgotten)
-    await command.app.context.forget({ channel: 'SMS', identity: forgotten }, tester)
+    await command.app.context.forget({ channel: 'SMS', to: forgotten }, tester)
     const pump = async (first: number) => {
       const answers = statuses(await sendAll(app, numbers(30, near, first)))
       expect(answers.at(-1)).toBe(429)

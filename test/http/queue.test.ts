@@ -531,7 +531,7 @@ describe('an operator', () => {
     await jobsOf(own)
     // Beside the server, as the command.
     const command = await another()
-    const { erased } = await command.context.forget({ channel: 'SMS', identity: gone }, tester)
+    const { erased } = await command.context.forget({ channel: 'SMS', to: gone }, tester)
     await command.close()
     expect(erased.jobs).toBe(2)
     expect(

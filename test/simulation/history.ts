@@ -9,12 +9,12 @@ import type { LimitSettings } from '../../src/domain/limits/limits.ts'
 
 export const people = {
   /** Only Indian numbers get registered texts. */
-  ann: { channel: 'SMS', identity: '919812345678', spellings: ['+91 (98123) 45678', '919812345678'] },
-  ben: { channel: 'SMS', identity: '447911123456', spellings: ['447911123456', '+44 7911 123456'] },
-  cat: { channel: 'EMAIL', identity: 'cat@example.com', spellings: ['cat@example.com', 'Cat@Example.COM'] },
-  dan: { channel: 'EMAIL', identity: 'dan@example.com', spellings: ['dan@example.com'] },
+  ann: { channel: 'SMS', to: '919812345678', spellings: ['+91 (98123) 45678', '919812345678'] },
+  ben: { channel: 'SMS', to: '447911123456', spellings: ['447911123456', '+44 7911 123456'] },
+  cat: { channel: 'EMAIL', to: 'cat@example.com', spellings: ['cat@example.com', 'Cat@Example.COM'] },
+  dan: { channel: 'EMAIL', to: 'dan@example.com', spellings: ['dan@example.com'] },
   /** Has the same mailbox as cat. */
-  eve: { channel: 'EMAIL', identity: 'cat+eve@example.com', spellings: ['cat+eve@example.com'] },
+  eve: { channel: 'EMAIL', to: 'cat+eve@example.com', spellings: ['cat+eve@example.com'] },
 } as const
 export type Person = keyof typeof people
 

@@ -38,13 +38,13 @@ export class Invariants {
 
   /** Checks a message that a provider got. */
   handedOver(send: Operation, handover: Handover): void {
-    const { identity, channel } = people[send.person]
+    const { to, channel } = people[send.person]
     if (send.kind !== 'send') broken(`${name(send)} delivers a message`)
     if (send.answer) broken(`${name(send)} sends a message after its response`)
     if (send.callsBefore === 0) broken(`${name(send)} sends a code that is not stored`)
     if (handover.code !== send.code)
       broken(`${name(send)} delivers the code ${handover.code}, not ${send.code}`)
-    if (handover.to !== identity && handover.to.toLowerCase() !== identity) {
+    if (handover.to !== to && handover.to.toLowerCase() !== to) {
       broken(`${name(send)} delivers to ${handover.to}`)
     }
     if (handover.brandSlug !== send.brand) broken(`${name(send)} delivers for ${handover.brandSlug}`)

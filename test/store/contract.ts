@@ -1351,13 +1351,13 @@ function testOutbox(outbox: () => Outbox): void {
       expect(await texts({ limit: 10, after: second?.id ?? 0 })).toEqual(['c', 'd'])
     })
 
-    test('messages are found by recipient identity', async () => {
+    test('messages are found by recipient to', async () => {
       await outbox().add(message({ text: 'to a phone' }))
       await outbox().add(message({ text: 'to another', to: '447911123456' }))
       await outbox().add(message({ text: 'to a mailbox', channel: 'EMAIL', to: 'ann@example.com' }))
-      expect(await texts({ limit: 10, identity: '12025550143' })).toEqual(['to a phone'])
-      expect(await texts({ limit: 10, identity: 'ann@example.com' })).toEqual(['to a mailbox'])
-      expect(await texts({ limit: 10, identity: 'nobody' })).toEqual([])
+      expect(await texts({ limit: 10, to: '12025550143' })).toEqual(['to a phone'])
+      expect(await texts({ limit: 10, to: 'ann@example.com' })).toEqual(['to a mailbox'])
+      expect(await texts({ limit: 10, to: 'nobody' })).toEqual([])
     })
 
     test('waiting ends immediately if there is a message', async () => {
@@ -1369,7 +1369,7 @@ function testOutbox(outbox: () => Outbox): void {
 
     test('waiting ends with the first new message', async () => {
       const never = new AbortController().signal
-      const waiting = outbox().wait({ limit: 10, identity: '12025550143' }, 600_000, never)
+      const waiting = outbox().wait({ limit: 10, to: '12025550143' }, 600_000, never)
       await outbox().add(message({ text: 'for somebody else', to: '447911123456' }))
       await outbox().add(message({ text: 'here' }))
       expect((await waiting).map(({ text }) => text)).toEqual(['here'])

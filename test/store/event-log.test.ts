@@ -48,7 +48,7 @@ const whole: RequestTrace = {
   channel: 'SMS',
   recipient: '12*******43',
   recipients: null,
-  recipientSubject: 'keyed-hash-of-one-num1',
+  recipientHash: 'keyed-hash-of-one-num1',
   country: 'US',
   reference: 'order 17',
   flags: ['destination', 'prefix'],
@@ -77,7 +77,7 @@ const bare: RequestTrace = {
   channel: null,
   recipient: null,
   recipients: 3,
-  recipientSubject: null,
+  recipientHash: null,
   country: null,
   reference: null,
   flags: [],
@@ -96,7 +96,7 @@ const ofSms: Attempt = {
   lang: 'hi',
   recipient: '12*******43',
   position: 3,
-  recipientSubject: 'keyed-hash-of-one-num1',
+  recipientHash: 'keyed-hash-of-one-num1',
   segments: { count: 2, encoding: 'UCS-2' },
   country: 'US',
   cost: null,
@@ -117,7 +117,7 @@ const ofMail: Attempt = {
   template: null,
   lang: null,
   recipient: 'j***@example.com',
-  recipientSubject: 'keyed-hash-of-one-mail',
+  recipientHash: 'keyed-hash-of-one-mail',
   segments: null,
   outcome: 'accepted',
   errorClass: null,
@@ -427,7 +427,7 @@ for (const [name, open, largestStep] of [
         const attempts = [1, 2].map((attempt) => ({
           ...ofSms,
           attempt,
-          recipientSubject: hash,
+          recipientHash: hash,
         }))
         await eventLog.keep({ ...whole, requestId }, ...attempts)
       }
@@ -441,12 +441,12 @@ for (const [name, open, largestStep] of [
       expect(await found({})).toEqual(all)
       expect(await found({ limit: 3 })).toEqual(all.slice(-3))
       expect(await found({ requestId: idAt(start + 2000) })).toEqual(['2.1', '2.2'])
-      expect(await found({ recipientSubjects: hashes.slice(0, 1) })).toEqual(['0.1', '0.2', '2.1', '2.2'])
-      expect(await found({ recipientSubjects: hashes })).toEqual(all)
-      expect(await found({ recipientSubjects: ['hash of another recipient'] })).toEqual([])
+      expect(await found({ recipientHashes: hashes.slice(0, 1) })).toEqual(['0.1', '0.2', '2.1', '2.2'])
+      expect(await found({ recipientHashes: hashes })).toEqual(all)
+      expect(await found({ recipientHashes: ['hash of another recipient'] })).toEqual([])
       expect(await found({ since: start + 2000 })).toEqual(all.slice(4))
       expect(await found({ since: start + 2001 })).toEqual(all.slice(6))
-      expect(await found({ since: start + 2000, recipientSubjects: [hashes[0]], limit: 1 })).toEqual(['2.2'])
+      expect(await found({ since: start + 2000, recipientHashes: [hashes[0]], limit: 1 })).toEqual(['2.2'])
       expect(await found({ since: -1 })).toEqual(all)
     })
 
@@ -507,7 +507,7 @@ for (const [name, open, largestStep] of [
         [{ errorClass: 'account' }, '0.1'],
         [{ since: start + 1000, until: start + 4000 }, '3.1 1.1'],
         [{ requestId: idAt(start), channel: 'SMS' }, '0.1'],
-        [{ recipientSubjects: ['keyed-hash-of-one-mail'], brand: 'acme' }, '0.2'],
+        [{ recipientHashes: ['keyed-hash-of-one-mail'], brand: 'acme' }, '0.2'],
       ] as const) {
         expect([filter, await found(filter)]).toEqual([filter, rows])
       }
@@ -524,7 +524,7 @@ for (const [name, open, largestStep] of [
         [{ call: 'code', result: 'failed' }, '5 4 3 0'],
         [{ result: 'limited' }, ''],
         // The second attempt of 0 was an e-mail.
-        [{ recipientSubjects: ['keyed-hash-of-one-mail'] }, '1 0'],
+        [{ recipientHashes: ['keyed-hash-of-one-mail'] }, '1 0'],
         [{ provider: 'smtp' }, '1 0'],
         [{ app: 'shop', until: start + 3000 }, '2 0'],
       ] as const) {

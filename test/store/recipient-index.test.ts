@@ -72,11 +72,11 @@ describe('the index of the event log by recipient', () => {
   const read = (query: Parameters<ReturnType<typeof createStores>['eventLog']['deliveries']>[0]) =>
     createStores(shared).eventLog.deliveries(query)
 
-  async function pages(recipientSubjects: readonly string[]): Promise<readonly Delivery[]> {
+  async function pages(recipientHashes: readonly string[]): Promise<readonly Delivery[]> {
     const found: Delivery[] = []
     for (;;) {
       const [before] = found
-      const page = await deliveries({ recipientSubjects, limit: 3, ...(before && { before }) })
+      const page = await deliveries({ recipientHashes, limit: 3, ...(before && { before }) })
       if (page.length === 0) return found
       found.unshift(...page)
     }
@@ -100,11 +100,11 @@ describe('the index of the event log by recipient', () => {
         }
         const whole = await deliveries({})
         for (const hashes of [[ann], [bob, eve], ['hash-of-nobody']]) {
-          const own = whole.filter(({ recipientSubject }) => hashes.includes(recipientSubject))
-          expect(await deliveries({ recipientSubjects: hashes })).toEqual(own)
+          const own = whole.filter(({ recipientHash }) => hashes.includes(recipientHash))
+          expect(await deliveries({ recipientHashes: hashes })).toEqual(own)
           expect(await pages(hashes)).toEqual(own)
           const since = now - 30_000
-          expect(await deliveries({ recipientSubjects: hashes, since })).toEqual(
+          expect(await deliveries({ recipientHashes: hashes, since })).toEqual(
             own.filter(({ requestId }) => requestId >= firstIdOf(since)),
           )
         }
@@ -137,8 +137,8 @@ describe('the index of the event log by recipient', () => {
     await save(late, unfinished)
     await save(late)
     expect(count(sql`recipient_hash IN (${ann}, ${bob}, ${eve})`)).toBe(3)
-    const found = await deliveries({ recipientSubjects: [ann, bob, eve] })
-    expect(found.map(({ recipientSubject }) => recipientSubject)).toEqual([ann, bob, eve])
+    const found = await deliveries({ recipientHashes: [ann, bob, eve] })
+    expect(found.map(({ recipientHash }) => recipientHash)).toEqual([ann, bob, eve])
   })
 
   test('loses its oldest runs with their requests', async () => {
@@ -151,7 +151,7 @@ describe('the index of the event log by recipient', () => {
     for (let isRound = false; !isRound; )
       ({ isRound } = await work.sweep(now, { ...keepAll, eventLog: kept }))
     expect([runs(), count(sql`recipient_hash = ${ann}`)]).toEqual([1, 1])
-    expect(await deliveries({ recipientSubjects: [ann] })).toHaveLength(1)
+    expect(await deliveries({ recipientHashes: [ann] })).toHaveLength(1)
   })
 
   test('loses a person with the requests, in all runs, and keeps the others', async () => {
@@ -169,7 +169,7 @@ describe('the index of the event log by recipient', () => {
     })
     expect(erased).toMatchObject({ requests: 1, deliveries: 451 })
     expect([count(sql`recipient_hash = ${ann}`), count(sql`recipient_hash = ${bob}`)]).toEqual([0, 450])
-    expect(await deliveries({ recipientSubjects: [ann] })).toEqual([])
-    expect(await deliveries({ recipientSubjects: [bob] })).toHaveLength(450)
+    expect(await deliveries({ recipientHashes: [ann] })).toEqual([])
+    expect(await deliveries({ recipientHashes: [bob] })).toHaveLength(450)
   })
 })

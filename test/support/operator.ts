@@ -15,7 +15,7 @@ import type { Brand } from '../../src/domain/texts/brand.ts'
 export const tester: Actor = { by: 'command', name: 'tester' }
 
 /** A recipient without records. */
-export const nobody = { channel: 'SMS', identity: '10000000000' } as const
+export const nobody = { channel: 'SMS', to: '10000000000' } as const
 
 /** For a sweep that is to leave what has only grown old. */
 export const keepAll = { eventLog: 0, audit: 0, requests: 0 } as const

@@ -112,7 +112,7 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
   const attemptOf = (
     at: number,
     attempt: number,
-    to: { readonly channel: Channel; readonly recipient: string; readonly recipientSubject: string },
+    to: { readonly channel: Channel; readonly recipient: string; readonly recipientHash: string },
     provider: string,
     outcome: 'accepted' | 'retryable' | 'unknown',
     template: string,
@@ -128,7 +128,7 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
       lang: 'en',
       recipient: to.recipient,
       position: null,
-      recipientSubject: to.recipientSubject,
+      recipientHash: to.recipientHash,
       segments: to.channel === 'SMS' ? { count: 1, encoding: 'GSM-7' } : null,
       country: to.channel === 'SMS' ? 'US' : null,
       cost: null,
@@ -203,12 +203,10 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
     const number = String(Math.floor(random() * 1e4)).padStart(4, '0')
     const mailbox = `${'abcdefghij'[Number(number) % 10]}${number}@example.com`
     const to: Recipient =
-      random() < 0.18
-        ? { channel: 'EMAIL', identity: mailbox }
-        : { channel: 'SMS', identity: `1202555${number}` }
+      random() < 0.18 ? { channel: 'EMAIL', to: mailbox } : { channel: 'SMS', to: `1202555${number}` }
     const { channel } = to
-    const [recipientSubject] = context.secrets.subjects(channel, to.identity)
-    const about = { channel, recipient: mask(to), recipientSubject }
+    const [recipientHash] = context.secrets.subjects(channel, to.to)
+    const about = { channel, recipient: mask(to), recipientHash }
     const { slug, app } = pick()
     const request = { ...about, brand: slug, app }
     if (random() < 0.04) {

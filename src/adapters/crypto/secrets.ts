@@ -13,8 +13,8 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
     newRequestId,
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
     // JSON separates the parts unambiguously.
-    keyedCodes: ({ brandSlug, channel, identity }, code) => {
-      const text = JSON.stringify([brandSlug, channel, identity, code])
+    keyedCodes: ({ brandSlug, channel, to }, code) => {
+      const text = JSON.stringify([brandSlug, channel, to, code])
       return mapped(codeHmacs, (hmac) => hmac(text))
     },
     saltedHash,

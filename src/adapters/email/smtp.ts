@@ -107,7 +107,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
     mostCalls: server.maxConnections,
     async send(mail, attempt, timeoutMs) {
       // nodemailer parses even the recipients of an explicit envelope as lists.
-      if (email(mail.to, toAsciiDomain)?.identity !== mail.to) {
+      if (email(mail.to, toAsciiDomain)?.to !== mail.to) {
         return { kind: 'rejected', scope: 'recipient', reason: 'not one e-mail address' }
       }
       const providerMessageId = `${mail.requestId}.${attempt}@${domain}`

@@ -48,7 +48,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
       const recipient = outbox.contacts.phone(to) ?? outbox.contacts.email(to)
       const page = outboxPage({
         messages: await outbox.messages.list({ limit: maxMessages }),
-        to: recipient?.identity ?? (to?.trim() || null),
+        to: recipient?.to ?? (to?.trim() || null),
         demo: outbox.demo,
         origin: outbox.ownUrl(),
         now: outbox.now(),
@@ -80,7 +80,7 @@ function readQuery({ to, after, limit }: Query, contacts: Contacts): OutboxQuery
     throw invalidField('to', contacts.faultOf(to))
   }
   return {
-    ...(recipient ? { identity: recipient.identity } : {}),
+    ...(recipient ? { to: recipient.to } : {}),
     ...(after === undefined ? {} : { after: readNumber('after', after, Number.MAX_SAFE_INTEGER) }),
     limit: limit === undefined ? maxMessages : readNumber('limit', limit, maxMessages),
   }

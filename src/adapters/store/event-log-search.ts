@@ -55,15 +55,15 @@ function conditionsIn(database: LogDatabase) {
 
   /** What `isCall` cannot find in the requests themselves. */
   async function furtherTo(
-    { recipientSubjects }: CallFilter,
+    { recipientHashes }: CallFilter,
     { before }: PageOfLog,
   ): Promise<readonly string[]> {
-    if (recipientSubjects === undefined) return []
+    if (recipientHashes === undefined) return []
     const { requestId } = attempts
     const rows = await orm
       .select({ requestId })
       .from(attempts)
-      .where(and(ofRecipient(attempts, recipientSubjects), before && lt(requestId, before.requestId)))
+      .where(and(ofRecipient(attempts, recipientHashes), before && lt(requestId, before.requestId)))
       .orderBy(desc(requestId))
       .limit(mostFurther)
     return rows.map((row) => row.requestId)
@@ -114,7 +114,7 @@ function createDeliverySearch(
       const newest = async (page: PageOfLog, from?: string) =>
         (await deliveries({ ...filter, ...page }, from)).toReversed()
       // An index finds these.
-      const isIndexed = filter.requestId !== undefined || filter.recipientSubjects !== undefined
+      const isIndexed = filter.requestId !== undefined || filter.recipientHashes !== undefined
       if (isIndexed) return pageOf(await newest({ before, limit: limit + 1 }), limit)
       return search([requests, attempts], filter, { before, limit }, newest)
     },

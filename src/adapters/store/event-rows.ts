@@ -95,7 +95,7 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
   const { requestId, app, brand, savedAttempts, end } = request
   const attempts = request.attempts.slice(savedAttempts)
   const first = attempts.find(({ attempt }) => attempt === 1)
-  const { verified, channel, recipientSubject: subject } = request
+  const { verified, channel, recipientHash: subject } = request
   return {
     ...(verified &&
       channel === 'SMS' &&
@@ -111,7 +111,7 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
       channel: request.channel ?? first?.channel,
       recipient: first?.recipient ?? request.recipient,
       recipients: request.recipients,
-      recipientHash: first?.recipientSubject ?? request.recipientSubject,
+      recipientHash: first?.recipientHash ?? request.recipientHash,
       limits: limitsText(request),
       status: end?.status,
       error: end?.error ?? undefined,
@@ -147,7 +147,7 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
         brand,
         channel: each.channel,
         recipient: each.recipient,
-        recipientHash: each.recipientSubject,
+        recipientHash: each.recipientHash,
         provider: each.provider,
         outcome: each.outcome,
         durationMs: each.durationMs,
@@ -218,7 +218,7 @@ export function traceOf(row: RequestRow): RequestTrace {
     channel,
     recipient: isOfAttempt ? null : row.recipient,
     recipients,
-    recipientSubject: isOfAttempt ? null : row.recipientHash,
+    recipientHash: isOfAttempt ? null : row.recipientHash,
     country: isOfAttempt ? null : row.country,
     reference: row.reference,
     flags: row.guard === null ? [] : row.guard.split(' ').filter(isFlag),
@@ -263,7 +263,7 @@ export function deliveryOf(row: AttemptRow, report: DeliveryReportState | undefi
     lang: row.lang,
     recipient: row.recipient,
     position: row.position,
-    recipientSubject: row.recipientHash,
+    recipientHash: row.recipientHash,
     segments: segments === null || encoding === null ? null : { count: segments, encoding },
     outcome: row.outcome,
     errorClass: row.errorClass,

@@ -51,12 +51,12 @@ export async function forgetRecipient(
     verifiedNumbers: await ofSubjects(verifiedNumbers),
     reviewNumbers: await eraseReviewNumbers(database, subjects),
     jobs: await eraseJobs(database, recipient, subjects),
-    messages: await deleteWhere(database, outbox, outbox.id, eq(outbox.identity, recipient.identity)),
+    messages: await deleteWhere(database, outbox, outbox.id, eq(outbox.identity, recipient.to)),
     integrationRequests: await deleteWhere(
       database,
       integrationRequests,
       integrationRequests.id,
-      eq(integrationRequests.contactEmail, recipient.identity),
+      eq(integrationRequests.contactEmail, recipient.to),
     ),
   }
   const entry = auditRow({
@@ -102,10 +102,10 @@ export function createRecipientCounter({ orm, tables }: Pick<StoreDatabase, 'orm
         verifiedNumbers: await rows(verifiedNumbers, inArray(verifiedNumbers.subject, hashes)),
         reviewNumbers: await rows(reviewNumbers, inArray(reviewNumbers.subject, hashes)),
         jobs: await rows(notifyJobs, inArray(notifyJobs.recipientHash, hashes)),
-        messages: await rows(outbox, eq(outbox.identity, recipient.identity)),
+        messages: await rows(outbox, eq(outbox.identity, recipient.to)),
         integrationRequests: await rows(
           integrationRequests,
-          eq(integrationRequests.contactEmail, recipient.identity),
+          eq(integrationRequests.contactEmail, recipient.to),
         ),
       },
       possibleRequests: await rows(requests, isPossibly(tables, recipient)),

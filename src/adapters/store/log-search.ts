@@ -153,12 +153,12 @@ export function logFilters({
   return {
     /** @param isIn a part of the table */
     isDelivery(table: LogTable, filter: DeliveryFilter, isIn?: SQL): SQL | undefined {
-      const { requestId, recipientSubjects, statuses, provider, template, lang, errorClass } = filter
+      const { requestId, recipientHashes, statuses, provider, template, lang, errorClass } = filter
       const isOther = and(
         isIn,
         isOf(table, filter),
         requestId === undefined ? undefined : eq(table.requestId, requestId),
-        recipientSubjects && ofRecipient(table, recipientSubjects),
+        recipientHashes && ofRecipient(table, recipientHashes),
         provider === undefined ? undefined : eq(table.provider, provider),
         template === undefined ? undefined : eq(table.template, template),
         lang === undefined ? undefined : eq(table.lang, lang),
@@ -168,12 +168,12 @@ export function logFilters({
     },
     /** @param ofRecipient requests with further attempts to the recipient */
     isCall(filter: CallFilter, ofRecipient: readonly string[] = []): SQL | undefined {
-      const { recipientSubjects, provider, call, result } = filter
+      const { recipientHashes, provider, call, result } = filter
       return and(
         isOf(requests, filter),
-        recipientSubjects &&
+        recipientHashes &&
           or(
-            inArray(requests.recipientHash, [...recipientSubjects]),
+            inArray(requests.recipientHash, [...recipientHashes]),
             inArray(requests.requestId, [...ofRecipient]),
           ),
         provider === undefined

@@ -7,13 +7,13 @@ import type { MessageRow, StoreDatabase } from './database.ts'
 const pollMs = 100
 
 export function createOutbox({ orm, tables: { outbox }, now, saveMessage }: StoreDatabase): Outbox {
-  const list = async ({ identity, after, limit }: OutboxQuery): Promise<readonly OutboxEntry[]> => {
+  const list = async ({ to, after, limit }: OutboxQuery): Promise<readonly OutboxEntry[]> => {
     const rows = await orm
       .select()
       .from(outbox)
       .where(
         and(
-          identity === undefined ? undefined : eq(outbox.identity, identity),
+          to === undefined ? undefined : eq(outbox.identity, to),
           after === undefined ? undefined : gt(outbox.id, after),
         ),
       )

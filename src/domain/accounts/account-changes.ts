@@ -36,7 +36,7 @@ export async function inviteOperator(
   emailAsGiven: string,
   role: Role,
 ): Promise<{ readonly email: string; readonly token: string }> {
-  const email = ports.contacts.email(emailAsGiven)?.identity
+  const email = ports.contacts.email(emailAsGiven)?.to
   if (email === undefined) throw new InvalidInput('The e-mail address is not valid.')
   const { token, sha256 } = ports.consoleSecrets.newToken()
   const id = ports.consoleSecrets.newId()

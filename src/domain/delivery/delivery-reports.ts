@@ -52,12 +52,7 @@ export function attemptKey(requestId: string, attempt: number): string {
   return `${requestId.replaceAll('-', '')}.${attempt.toString(36)}`
 }
 
-/** The ID of a message, for providers that report on it by our ID. It has the ID of the request, so that reports find it. */
-export function messageId(requestId: string, position: number | null): string {
-  return position === null ? requestId : `${requestId}.${position}`
-}
-
-/** Undefined: a key with a provider's own ID. */
+/** Of a key with a URL of its own, or of a message ID as `smsOf` makes it. Undefined: a key with a provider's own ID. */
 export function requestIdOfKey(key: string): string | undefined {
   const [, own] = /^[a-z-]+:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.\d+)?$/.exec(key) ?? []
   if (own !== undefined) return own

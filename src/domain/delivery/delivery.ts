@@ -188,16 +188,10 @@ function saveSmsAttempt(
   context: RequestContext,
   { template, lang, to, country, position, recipientHash }: SmsMessage,
   { route, provider, segments }: AttemptedStep,
-  {
-    attempt,
-    reportKey,
-    result,
-    cost,
-  }: Pick<Attempt, 'attempt' | 'reportKey'> & { readonly cost: Cost | null; readonly result: CallResult },
+  { result, ...about }: Pick<Attempt, 'attempt' | 'reportKey' | 'cost'> & { readonly result: CallResult },
 ): void {
   saveAttempt(ports, context, {
-    attempt,
-    at: result.at,
+    ...about,
     channel: 'SMS',
     route,
     provider: provider.name,
@@ -205,17 +199,10 @@ function saveSmsAttempt(
     lang: (route === 'template' && template ? template.lang : lang) ?? null,
     recipient: context.recipient ?? maskPhone(to),
     position,
-    recipientSubject: recipientHash,
+    recipientHash,
     segments,
     country,
-    cost,
-    outcome: result.outcome,
-    errorClass: result.errorClass,
-    reason: result.reason,
-    providerMessageId: result.providerMessageId,
-    reportKey,
-    durationMs: result.durationMs,
-    error: result.error,
+    ...result,
   })
 }
 
@@ -224,23 +211,8 @@ function saveAttempt({ eventLog }: DeliveryPorts, context: RequestContext, attem
   eventLog.note(context)
 }
 
-function smsFor(
-  provider: string,
-  {
-    id,
-    requestId,
-    brandSlug,
-    brandName,
-    to,
-    text,
-    template,
-    senderId,
-    validitySeconds,
-    expectsFeedback,
-  }: SmsMessage,
-  route: SmsRoute,
-  callbackUrl: string | null,
-): Sms {
+function smsFor(provider: string, message: SmsMessage, route: SmsRoute, callbackUrl: string | null): Sms {
+  const { id, requestId, brandSlug, brandName, to, text, template, senderId, validitySeconds } = message
   const registered = route === 'template' && template ? registeredFor(provider, template) : undefined
   return {
     id,
@@ -249,7 +221,7 @@ function smsFor(
     brandName,
     to,
     validitySeconds,
-    expectsFeedback,
+    expectsFeedback: message.expectsFeedback,
     route,
     text: registered?.text ?? text,
     template: registered?.template ?? null,
@@ -289,7 +261,7 @@ export async function deliverMail(
     lang: lang ?? null,
     recipient: maskEmail(mail.to),
     position,
-    recipientSubject: recipientHash,
+    recipientHash,
     segments: null,
     country: null,
     cost: null,

@@ -10,7 +10,7 @@ export interface Destination {
   readonly kind: NumberKind
 }
 
-/** `digits` as `Recipient.identity` has them. */
+/** `digits` as `Recipient.to` has them. */
 export type DestinationOf = (digits: string) => Destination
 
 /** What numbering plans say, and how numbers are written. */

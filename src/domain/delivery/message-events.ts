@@ -2,8 +2,8 @@ import type { Secrets } from '../ground/ports.ts'
 import type { Clock } from '../ground/time.ts'
 import type { NewEvent, StoredEvent } from '../ground/webhook-events.ts'
 import type { Effect } from '../limits/effects.ts'
-import type { Gate } from '../limits/limits.ts'
-import { type Attempt, mayBeSent, type RequestContext } from '../request/request-context.ts'
+import { type Delivered, type Gate, unchanged } from '../limits/limits.ts'
+import { mayBeSent, type RequestContext } from '../request/request-context.ts'
 import type { EventLog } from '../request/request-trace.ts'
 import { recipientIndex } from './message-status.ts'
 
@@ -28,38 +28,35 @@ export function messageFailed(
   return { id, at, type: 'message.failed', requestId, reportKey: null, ...about }
 }
 
-/** @param attempts at the recipient */
-function attemptsFailed(message: FailedMessage, attempts: readonly Attempt[]): NewEvent {
-  const status = attempts.some(mayBeSent) ? 'unknown' : 'failed'
-  return messageFailed(message, status, attempts.at(-1)?.reason ?? 'no provider')
-}
-
 /** Saves the request before its delivery. An app with a webhook gets `message.failed` of each message that the answer reports as failed. */
-export function events(
-  { eventLog, secrets, now }: EventPorts,
-  context: RequestContext,
-  hasWebhook: boolean,
-): Gate {
+export function events(ports: EventPorts, context: RequestContext, hasWebhook: boolean): Gate {
+  const { eventLog } = ports
   return {
     admitted: () => {
       eventLog.note(context)
       // Events get the app and the recipients from the event log.
       return hasWebhook ? eventLog.flush() : undefined
     },
-    settle: async ({ failed }) => {
-      if (!hasWebhook || failed.length === 0) return {}
+    settle: ({ failed }) => {
+      if (!hasWebhook || failed.length === 0) return unchanged
       // The masked recipients are in the attempts.
-      await eventLog.flush()
-      const { requestId } = context
-      const at = now()
-      const effects = failed.map((position): Effect => {
-        const attempts = context.attempts.filter((attempt) => attempt.position === position)
-        const event = attemptsFailed({ id: secrets.newEventId(at), at, requestId, position }, attempts)
-        return { kind: 'event', event }
-      })
-      return { effects }
+      return eventLog.flush().then(() => ({ effects: failuresOf(ports, context, failed) }))
     },
   }
+}
+
+function failuresOf(
+  { secrets, now }: EventPorts,
+  { requestId, attempts }: RequestContext,
+  positions: Delivered['failed'],
+): readonly Effect[] {
+  const at = now()
+  return positions.map((position) => {
+    const message = { id: secrets.newEventId(at), at, requestId, position }
+    const own = attempts.filter((attempt) => attempt.position === position)
+    const status = own.some(mayBeSent) ? 'unknown' : 'failed'
+    return { kind: 'event', event: messageFailed(message, status, own.at(-1)?.reason ?? 'no provider') }
+  })
 }
 
 /** The body of an event, as receivers get it (Standard Webhooks). Never a code. */

@@ -39,7 +39,7 @@ export interface RoutedProvider {
 export function smsWay(
   ports: WayPorts,
   context: RequestContext,
-  { identity }: Recipient,
+  { to }: Recipient,
   {
     field,
     brand: { slug, dltEnabled },
@@ -52,9 +52,9 @@ export function smsWay(
     readonly isTemplate: boolean
   },
 ): SmsWay {
-  const destination = ports.destinationOf(identity)
+  const destination = ports.destinationOf(to)
   const { country } = destination
-  const decision = destinations.decide(identity, destination, slug)
+  const decision = destinations.decide(to, destination, slug)
   const { action, rule } = decision
   if (country !== null) context.country = country
   if (action !== 'allow') noteFlag(context, 'destination')
@@ -69,7 +69,7 @@ export function smsWay(
       ? (['plain'] as const)
       : route
         ? [route]
-        : routesOf(ports.smsMode, dltEnabled && identity.startsWith('91'))
+        : routesOf(ports.smsMode, dltEnabled && to.startsWith('91'))
   return {
     country,
     isAllowed: country !== null && destinations.allowsCountry(country, slug),
@@ -115,11 +115,12 @@ export function smsSteps(
   { text, template }: { readonly text: string; readonly template: { readonly text: string } | null },
   providers: readonly RoutedProvider[],
 ): readonly Step[] {
-  const byRoute = new Map<SmsRoute, Segments>()
+  let last: Step | undefined
   return providers.map(({ route, provider }) => {
-    const segments = byRoute.get(route) ?? segmentsOf(route === 'template' && template ? template.text : text)
-    byRoute.set(route, segments)
-    return { route, provider, segments }
+    const textOfRoute = route === 'template' && template ? template.text : text
+    const segments = last?.route === route ? last.segments : segmentsOf(textOfRoute)
+    last = { route, provider, segments }
+    return last
   })
 }
 

@@ -5,7 +5,7 @@ export const channelNames: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMA
 export interface Recipient {
   readonly channel: Channel
   /** E.164 digits without `+`, or the e-mail address. Limits and codes use it as key. */
-  readonly identity: string
+  readonly to: string
 }
 
 /** `phone` and `email` return undefined for invalid text. */
@@ -63,10 +63,8 @@ export function contactsOf(e164: ReadE164, toAscii: ToAsciiDomain): Contacts {
 /** Spec 1, design D5. */
 export function phone(raw: unknown, e164: ReadE164): Recipient | undefined {
   const number = dialedIn(raw)
-  const identity = number && e164(number)
-  return identity === undefined || identity.length < 7 || identity.length > 15
-    ? undefined
-    : { channel: 'SMS', identity }
+  const to = number && e164(number)
+  return to === undefined || to.length < 7 || to.length > 15 ? undefined : { channel: 'SMS', to }
 }
 
 /** Digits of other scripts are rejected, since dropping them changes the number. */
@@ -100,11 +98,11 @@ export function email(raw: unknown, toAscii: ToAsciiDomain): Recipient | undefin
   if (others.length > 0) return undefined
   const name = lowerCase(local)
   const domain = domainOf(host, toAscii)
-  const identity = `${name}@${domain}`
+  const to = `${name}@${domain}`
   // RFC 5321 section 4.5.3.1: 64 octets for the local part, 254 for the e-mail address.
   const isDeliverable =
-    isLocalPart.test(name) && octets(name) <= 64 && isDomain.test(domain) && identity.length <= 254
-  return isDeliverable ? { channel: 'EMAIL', identity } : undefined
+    isLocalPart.test(name) && octets(name) <= 64 && isDomain.test(domain) && to.length <= 254
+  return isDeliverable ? { channel: 'EMAIL', to } : undefined
 }
 
 const isLocalPart = /^(?!\.)(?!.*\.\.)[^\s\p{C}\p{Default_Ignorable_Code_Point}@()<>[\]:;,"\\]+(?<!\.)$/u
@@ -129,12 +127,12 @@ function domainOf(host: string, toAscii: ToAsciiDomain): string {
 const isInternational = /^(?:[a-z0-9.-]|(?!\p{C})[^\p{ASCII}])+$/iu
 
 /** Design D6. */
-export function mailboxOf({ identity }: Recipient): string {
-  return identity.replace(/\+[^@]*/, '')
+export function mailboxOf({ to }: Recipient): string {
+  return to.replace(/\+[^@]*/, '')
 }
 
-export function mask({ channel, identity }: Recipient): string {
-  return channel === 'SMS' ? maskPhone(identity) : maskEmail(identity)
+export function mask({ channel, to }: Recipient): string {
+  return channel === 'SMS' ? maskPhone(to) : maskEmail(to)
 }
 
 export function maskPhone(digits: string): string {

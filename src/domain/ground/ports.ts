@@ -62,7 +62,7 @@ export interface ApiKey {
 export interface CodeOwner {
   readonly brandSlug: string
   readonly channel: Channel
-  readonly identity: string
+  readonly to: string
 }
 
 export interface Apps {
@@ -91,7 +91,7 @@ export interface OutboxEntry extends OutboxMessage {
 
 /** The first `limit` messages after an ID, or else the last `limit`. */
 export interface OutboxQuery {
-  readonly identity?: string
+  readonly to?: string
   readonly after?: number
   readonly limit: number
 }

@@ -45,7 +45,7 @@ export interface GuardPorts {
 /** A code that is about to be sent by SMS. */
 export interface GuardedSend {
   /** E.164, without `+`. */
-  readonly digits: string
+  readonly to: string
   /** ISO 3166-1; null for numbers of no country. */
   readonly country: string | null
   /** The hashed IP address of the end user. */
@@ -180,9 +180,9 @@ export class Guard {
     if (this.ports.mode === 'off') return unguarded
     const now = this.ports.now()
     this.syncWhenDue(now)
-    const operator = this.operatorEntry(send.digits, now)
+    const operator = this.operatorEntry(send.to, now)
     if (operator?.action === 'allow') return unguarded
-    const prefix = prefixOf(send.digits)
+    const prefix = prefixOf(send.to)
     const verdict = operator
       ? {
           bucket: 'blocked-prefix' as const,
@@ -200,17 +200,17 @@ export class Guard {
   }
 
   /** A code was verified: drains what it filled. */
-  verified({ digits, country }: { readonly digits: string; readonly country: string | null }): void {
+  verified({ to, country }: { readonly to: string; readonly country: string | null }): void {
     if (this.ports.mode === 'off') return
     const now = this.ports.now()
     this.syncWhenDue(now)
-    const code = this.forget(digits)
-    const key = prefixOf(digits)
+    const code = this.forget(to)
+    const key = prefixOf(to)
     const prefix = this.prefixes.get(key)
     if (prefix) prefix.suspects = 0
     const flagged = this.flagged.get(key)
     if (code?.isFilled === false && flagged) this.drain(flagged, prefixThreshold, now)
-    if (code?.isFilled === false || this.operatorEntry(digits, now)?.action === 'allow') return
+    if (code?.isFilled === false || this.operatorEntry(to, now)?.action === 'allow') return
     if (prefix) this.drain(prefix, prefixThreshold, now)
     const block = this.blocks.get(key)
     if (block) block.verified++
@@ -252,7 +252,7 @@ export class Guard {
 
   /** Of `GuardPass`. */
   admitted(send: GuardedSend): Filled {
-    return this.fill(send, prefixOf(send.digits), this.ports.now(), true)
+    return this.fill(send, prefixOf(send.to), this.ports.now(), true)
   }
 
   /** Of `GuardPass`. */
@@ -260,7 +260,7 @@ export class Guard {
     const now = this.ports.now()
     // A verified code that was not counted must not drain the buckets.
     if (!isDenied) this.remember(send, now, false)
-    const prefix = prefixOf(send.digits)
+    const prefix = prefixOf(send.to)
     if (!byOperator) {
       const flagged = bucketIn(this.flagged, 'flagged', prefix, now)
       advance(flagged, prefixThreshold, now)
@@ -270,7 +270,7 @@ export class Guard {
     if (bucket === 'country-hour' || bucket === 'country-day') {
       const suspected = bucketIn(this.prefixes, 'prefix', prefix, now)
       advance(suspected, prefixThreshold, now)
-      addSuspect(suspected, send.digits, true)
+      addSuspect(suspected, send.to, true)
     }
     if (bucket !== 'prefix') return
     const known = this.prefixes.get(prefix)
@@ -356,7 +356,7 @@ export class Guard {
   private fill(send: GuardedSend, prefix: string, now: EpochMs, isVerifiedNumber: boolean): Filled {
     this.remember(send, now, true)
     const known = this.prefixes.get(prefix)
-    if (known && !isVerifiedNumber) addSuspect(known, send.digits, false)
+    if (known && !isVerifiedNumber) addSuspect(known, send.to, false)
     const rises = this.bucketsOf(send, prefix, now)
     for (const pair of rises) {
       const [bucket, threshold] = pair
@@ -427,22 +427,22 @@ export class Guard {
   }
 
   /** Remembers what `verified` cannot know: the IP address, and whether the code was counted. */
-  private remember({ digits, ip }: GuardedSend, now: EpochMs, isFilled: boolean): void {
-    this.forget(digits)
+  private remember({ to, ip }: GuardedSend, now: EpochMs, isFilled: boolean): void {
+    this.forget(to)
     if (ip === null && isFilled) return
     if (this.codes.size >= mostCodes / 2 || now - this.codesSince >= longestCodeMs) {
       this.olderCodes = this.codes
       this.codes = new Map()
       this.codesSince = now
     }
-    this.codes.set(digits, { ip, isFilled })
+    this.codes.set(to, { ip, isFilled })
   }
 
-  private forget(digits: string): RememberedCode | undefined {
-    const code = this.codes.get(digits) ?? this.olderCodes.get(digits)
+  private forget(to: string): RememberedCode | undefined {
+    const code = this.codes.get(to) ?? this.olderCodes.get(to)
     if (code) {
-      this.codes.delete(digits)
-      this.olderCodes.delete(digits)
+      this.codes.delete(to)
+      this.olderCodes.delete(to)
     }
     return code
   }

@@ -112,7 +112,7 @@ function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, '
   if (!contactEmail) throw invalidField('contactEmail', contacts.faultOf(body.contactEmail, 'EMAIL'))
   return {
     ...names,
-    contactEmail: contactEmail.identity,
+    contactEmail: contactEmail.to,
     channels: readChannels(body.channels),
     website: readWebsite(body.website),
     useCase: optionalText('useCase', body.useCase, { max: requestSizes.useCase, lines: 'many' }) ?? null,

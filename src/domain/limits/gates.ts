@@ -49,20 +49,20 @@ export async function pass<Decision extends Granted>(
       gates.push(gate)
       if (gate.refusal) throw await rejected(ports, context, gates, gate.refusal)
     }
-    const claims = gates.flatMap((gate) => gate.claims ?? [])
-    const effects = gates.flatMap((gate) => gate.effects ?? [])
+    const claims: Claim[] = []
+    const effects: Effect[] = []
+    for (const gate of gates) {
+      if (gate.claims) claims.push(...gate.claims)
+      if (gate.effects) effects.push(...gate.effects)
+    }
     const decision = await step(claims.map(stored), effects)
     noteLimits(context, claims, decision)
     if (!decision.allowed) throw refused(claims, decision)
-    const grants = grantsOf(claims, decision)
-    let counted = 0
-    const passed: PassedGate[] = []
-    for (const gate of gates) {
-      const own = gate.claims?.filter((each) => each.counted).length ?? 0
-      passed.push({ gate, grants: grants.slice(counted, counted + own) })
-      counted += own
+    const passed = withGrants(gates, grantsOf(claims, decision))
+    for (const { gate, grants } of passed) {
+      const waiting = gate.admitted?.(grants)
+      if (waiting) await waiting
     }
-    for (const { gate, grants } of passed) await gate.admitted?.(grants)
     return { decision, settle: (failed, end) => settle(ports, context, passed, failed, end) }
   } catch (error) {
     for (const gate of gates) gate.settle?.({ sent: 0, failed: [] }, [])
@@ -113,6 +113,18 @@ interface PassedGate {
   readonly grants: readonly Grant[]
 }
 
+const none: readonly Grant[] = []
+
+/** @param all grants of all gates, in order */
+function withGrants(gates: readonly Gate[], all: readonly Grant[]): readonly PassedGate[] {
+  let end = 0
+  return gates.map((gate) => {
+    const start = end
+    for (const each of gate.claims ?? []) if (each.counted) end++
+    return { gate, grants: start === end ? none : all.slice(start, end) }
+  })
+}
+
 /** The last gate rejects the request. @throws the failure of a limit of an earlier gate */
 async function rejected(
   ports: ClaimPorts,
@@ -139,25 +151,26 @@ async function settle(
     if (back.length + effects.length > 0) await store.giveBack(back, now(), effects)
   },
 ): Promise<void> {
-  const sent = attempts.filter(mayBeSent).length
-  const settled: Settlement[] = []
+  const delivered = { sent: attempts.filter(mayBeSent).length, failed }
+  const back: Grant[] = []
+  const further: StoredClaim[] = []
+  const restarts: NonNullable<Settlement['restart']>[] = []
+  const effects: Effect[] = []
   for (const { gate, grants } of passed) {
-    const changes = gate.settle?.({ sent, failed }, grants)
-    if (changes) settled.push(changes instanceof Promise ? await changes : changes)
+    const settling = gate.settle?.(delivered, grants)
+    const changes = settling instanceof Promise ? await settling : settling
+    if (changes?.back) back.push(...changes.back)
+    if (changes?.further) further.push(...changes.further.map(stored))
+    if (changes?.restart) restarts.push(changes.restart)
+    if (changes?.effects) effects.push(...changes.effects)
   }
-  const further = settled.flatMap((each) => each.further ?? []).map(stored)
   try {
     // Before the cooldown is given back: the next send then meets all counts.
-    for (let time = 2; time <= sent && further.length > 0; time++) await store.admit(further, now())
-    for (const { restart } of settled) {
-      if (restart) await store.reschedule(restart.grant, restart.durationMs, now())
-    }
+    if (further.length > 0)
+      for (let attempt = 2; attempt <= delivered.sent; attempt++) await store.admit(further, now())
+    for (const { grant, durationMs } of restarts) await store.reschedule(grant, durationMs, now())
   } finally {
-    const back = settled.flatMap((each) => each.back ?? [])
-    await end(
-      back,
-      settled.flatMap((each) => each.effects ?? []),
-    )
+    await end(back, effects)
   }
 }
 

@@ -52,7 +52,7 @@ export type KeptVerdict = 'verified' | 'mismatch'
  * @param work resolves or rejects with the answer; its first gate is the key. Undefined: the request has no key
  * @throws Failure that of `work`, a kept one, `idempotency_in_progress`, `idempotency_key_reused`, or `validation_error` for a bad key
  */
-export async function idempotently<Result extends object>(
+export function idempotently<Result extends object>(
   ports: IdempotencyPorts,
   context: RequestContext,
   body: Body,
@@ -61,28 +61,12 @@ export async function idempotently<Result extends object>(
 ): Promise<Result> {
   const { idempotencyKey } = context
   if (idempotencyKey === undefined) return work(undefined)
-  const key = new IdempotencyKey<Result>(ports, context, body, idempotencyKey, settings)
-  const kept = await key.keptAnswer()
-  if (kept) return kept
-  try {
-    const result = await work(key)
-    await key.succeeded(result)
-    return result
-  } catch (error) {
-    if (!(error instanceof Failure && error.kind === 'idempotency_in_progress')) {
-      await key.failed(error)
-      throw error
-    }
-    // Another request claimed the key after `keptAnswer`.
-    const answer = await key.keptAnswer()
-    if (answer) return answer
-    throw inProgress()
-  }
+  return new IdempotencyKey<Result>(ports, context, body, idempotencyKey, settings).once(work)
 }
 
 /**
- * Its limit of one admits one request with a key, on every store and node: the request that claims it is the only one with the key until it ends
- * or the key expires.
+ * Its limit of one makes it unique, on every store and node: the request that claims it is the only one with the key until it ends or
+ * the key expires.
  */
 export class IdempotencyKey<Result extends object> implements Gate {
   /** Whether the process of an earlier request with this key ended before its answer. */
@@ -115,11 +99,30 @@ export class IdempotencyKey<Result extends object> implements Gate {
     ]
   }
 
+  async once(work: (key: IdempotencyKey<Result>) => Promise<Result>): Promise<Result> {
+    const kept = await this.keptAnswer()
+    if (kept) return kept
+    try {
+      const result = await work(this)
+      await this.end((grant) => [[], [this.keep({ status: 200, value: result }, grant.expiresAt)]])
+      return result
+    } catch (error) {
+      if (!(error instanceof Failure && error.kind === 'idempotency_in_progress')) {
+        await this.failed(error)
+        throw error
+      }
+      // Another request claimed the key after `keptAnswer`.
+      const answer = await this.keptAnswer()
+      if (answer) return answer
+      throw inProgress()
+    }
+  }
+
   /**
    * Undefined: the request must be carried out.
    * @throws Failure a kept failure, `idempotency_in_progress` or `idempotency_key_reused`
    */
-  async keptAnswer(): Promise<Result | undefined> {
+  private async keptAnswer(): Promise<Result | undefined> {
     const row = await this.ports.idempotencyKeys.find(this.subject)
     if (!row) return undefined
     if (this.isAbandoned(row)) {
@@ -162,11 +165,7 @@ export class IdempotencyKey<Result extends object> implements Gate {
     }
   }
 
-  async succeeded(value: Result): Promise<void> {
-    await this.end((grant) => [[], [this.keep({ status: 200, value }, grant.expiresAt)]])
-  }
-
-  async failed(error: unknown): Promise<void> {
+  private async failed(error: unknown): Promise<void> {
     // The claim happened if the connection was lost at its commit.
     if (!this.grant && !(error instanceof Failure))
       await this.ports.idempotencyKeys.release(this.row()).catch(() => {})

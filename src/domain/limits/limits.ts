@@ -112,6 +112,8 @@ export interface Settlement {
   readonly effects?: readonly Effect[]
 }
 
+export const unchanged: Settlement = {}
+
 export interface Refusal {
   readonly allowed: false
   /** Index of the first exhausted claim. */
@@ -277,10 +279,10 @@ function cooldown(lease: Claim, cooldownMs: number, now: Clock): Gate {
   return {
     claims: [lease],
     settle: ({ failed }, [grant]) => {
-      if (!grant) return {}
+      if (!grant) return unchanged
       if (failed.length > 0) return { back: [grant] }
       const isExact = Math.abs(now() + cooldownMs - grant.expiresAt) <= cooldownToleranceMs
-      return isExact ? {} : { restart: { grant, durationMs: cooldownMs } }
+      return isExact ? unchanged : { restart: { grant, durationMs: cooldownMs } }
     },
   }
 }
@@ -289,10 +291,10 @@ function cooldown(lease: Claim, cooldownMs: number, now: Clock): Gate {
 function sends(claim: Claim): Gate {
   return {
     claims: [claim],
-    settle: ({ sent, failed }, grants) =>
-      failed.length > 0 && sent === 0
-        ? { back: grants }
-        : { further: [{ ...claim, max: Number.MAX_SAFE_INTEGER }] },
+    settle: ({ sent, failed }, grants) => {
+      if (sent === 0 && failed.length > 0) return { back: grants }
+      return sent > 1 ? { further: [{ ...claim, max: Number.MAX_SAFE_INTEGER }] } : unchanged
+    },
   }
 }
 

@@ -19,7 +19,7 @@ export class ActiveLimits {
       recipient: isOfApp || refusal.budget ? null : recipient,
     }
     // Different recipients may have the same mask.
-    const recipientKey = about.recipient && (context.recipientSubject ?? about.recipient)
+    const recipientKey = about.recipient && (context.recipientHash ?? about.recipient)
     const budget = refusal.budget && { budget: refusal.budget.scope }
     const key = JSON.stringify([refusal.limit, about.app, about.brand, recipientKey, budget])
     const before = this.known.get(key)

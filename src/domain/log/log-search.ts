@@ -87,7 +87,7 @@ export interface LogFilter {
   readonly country?: string | undefined
   /** Of a request: of one of its attempts. */
   readonly provider?: string | undefined
-  readonly recipientSubjects?: readonly string[] | undefined
+  readonly recipientHashes?: readonly string[] | undefined
 }
 
 export interface DeliveryFilter extends LogFilter {

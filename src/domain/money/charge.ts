@@ -2,7 +2,14 @@ import type { Charging, Outgoing } from '../delivery/delivery.ts'
 import type { Clock } from '../ground/time.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
 import { grantsOf, stored } from '../limits/gates.ts'
-import type { Claim, Delivered, Gate, Grant, Settlement } from '../limits/limits.ts'
+import {
+  type Claim,
+  type Delivered,
+  type Gate,
+  type Grant,
+  type Settlement,
+  unchanged,
+} from '../limits/limits.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { type Budget, budgetClaim } from './budgets.ts'
 import type { PriceList } from './prices.ts'
@@ -92,6 +99,7 @@ export class Charge implements Gate, Charging {
   }
 
   settle(_: Delivered, grants: readonly Grant[]): Settlement {
+    if (this.lines.length === 0) return unchanged
     return { back: [{ lines: this.lines, grants }, ...this.further].flatMap(unspent) }
   }
 

@@ -304,10 +304,10 @@ function recipientsOf(
 ): readonly Addressee[] {
   const byIdentity = new Map<string, Addressee>()
   for (const recipient of normalized(contacts, to, channel)) {
-    const { identity } = recipient
-    if (!byIdentity.has(identity)) {
-      const [recipientHash] = secrets.subjects(channel, identity)
-      byIdentity.set(identity, { ...recipient, recipientHash })
+    const { to } = recipient
+    if (!byIdentity.has(to)) {
+      const [recipientHash] = secrets.subjects(channel, to)
+      byIdentity.set(to, { ...recipient, recipientHash })
     }
   }
   const recipients = [...byIdentity.values()]
@@ -315,7 +315,7 @@ function recipientsOf(
   const [first] = recipients
   if (first && recipients.length === 1) {
     context.recipient = mask(first)
-    context.recipientSubject = first.recipientHash
+    context.recipientHash = first.recipientHash
   } else {
     context.addressees = recipients.map((each) => ({ position: each.position, masked: mask(each) }))
   }
@@ -331,10 +331,7 @@ function normalized(contacts: Contacts, to: readonly string[], channel: Channel)
 }
 
 /** What a message to this recipient has of its own. */
-function addressed(
-  { requestId, recipients }: RequestContext,
-  { identity: to, recipientHash, position }: Addressee,
-) {
+function addressed({ requestId, recipients }: RequestContext, { to, recipientHash, position }: Addressee) {
   return { requestId, to, recipientHash, position: recipients === 1 ? null : position }
 }
 

@@ -271,7 +271,7 @@ export class QueueWorker implements JobQueue {
     const policy = await ports.policy()
     const { destinations } = policy
     const about = { field: 'to', brand, destinations, isTemplate: sms.template !== null }
-    const way = smsWay(ports, context, { channel, identity: to }, about)
+    const way = smsWay(ports, context, { channel, to }, about)
     const message = smsOf(ports, brand, sms, way, addressed)
     const charge = new Charge(policy, { app: appId, brand: brand.slug }, context, ports, [message])
     const { settle } = await pass(ports, context, [charge], admitting(ports))
@@ -344,7 +344,7 @@ function contextOf({ job, order }: DueJob, at: EpochMs): RequestContext {
   if (order.brandSlug !== null) context.brand = order.brandSlug
   context.channel = order.channel
   context.recipient = job.masked
-  context.recipientSubject = job.recipientHash
+  context.recipientHash = job.recipientHash
   context.attemptsBegun = job.position * attemptsPerJob + job.attempts
   return context
 }

@@ -68,13 +68,13 @@ function rowsOf(
   const named = { brandSlug: brand?.slug ?? null, reference: reference ?? null }
   const about = { requestId, appId, ...named, channel, createdAt, expiresAt }
   const jobs = recipients.map((recipient) => {
-    const { identity, recipientHash, position } = recipient
+    const { to, recipientHash, position } = recipient
     return {
       requestId,
       appId,
       position,
       state: 'queued' as const,
-      recipient: sealing.seal(identity, ownerOfRecipient({ requestId, position })),
+      recipient: sealing.seal(to, ownerOfRecipient({ requestId, position })),
       recipientHash,
       masked: mask(recipient),
       tries: 0,

@@ -394,7 +394,7 @@ export interface CheckedDestination extends Destination {
   readonly decision: DestinationDecision
 }
 
-/** `destination check`. @param digits `Recipient.identity` */
+/** `destination check`. @param digits `Recipient.to` */
 export function checkDestination(
   destinationOf: DestinationOf,
   digits: string,

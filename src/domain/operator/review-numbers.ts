@@ -36,7 +36,7 @@ export async function addReviewNumber(
   { phone, brand, until }: ReviewNumberRequest & { readonly until: string },
 ): Promise<{ readonly number: ReviewNumber; readonly code: string }> {
   const { secrets, actor } = ports
-  const { identity, subjects } = recipientIn(ports, phone)
+  const { to, subjects } = recipientIn(ports, phone)
   const now = ports.now()
   const expiresAt = endOf(until, now)
   const brandSlug = await existingBrand(ports.brands, brand)
@@ -49,8 +49,8 @@ export async function addReviewNumber(
   const number: ReviewNumber = {
     subject: subjects[0],
     brandSlug,
-    keyedCode: secrets.keyedCodes({ brandSlug, channel: 'SMS', identity }, code)[0],
-    masked: mask({ channel: 'SMS', identity }),
+    keyedCode: secrets.keyedCodes({ brandSlug, channel: 'SMS', to }, code)[0],
+    masked: mask({ channel: 'SMS', to }),
     createdAt: now,
     expiresAt,
   }
@@ -86,9 +86,9 @@ export async function removeReviewNumber(
   ports: Omit<ReviewNumberPorts, 'isVerifiedNumber'>,
   { phone, brand }: ReviewNumberRequest,
 ): Promise<ReviewNumber> {
-  const { identity, subjects } = recipientIn(ports, phone)
+  const { to, subjects } = recipientIn(ports, phone)
   const brandSlug = await existingBrand(ports.brands, brand)
-  return removeReviewNumberOf(ports, subjects, brandSlug, mask({ channel: 'SMS', identity }))
+  return removeReviewNumberOf(ports, subjects, brandSlug, mask({ channel: 'SMS', to }))
 }
 
 /** @param subjects the hashed identifiers of the phone number. @throws OperatorError if there is none */
@@ -126,10 +126,10 @@ function isOf(subjects: readonly string[], brandSlug: string) {
 function recipientIn(
   { contacts, secrets }: Pick<ReviewNumberPorts, 'contacts' | 'secrets'>,
   phone: string,
-): { readonly identity: Recipient['identity']; readonly subjects: readonly [string, ...string[]] } {
+): { readonly to: Recipient['to']; readonly subjects: readonly [string, ...string[]] } {
   const recipient = contacts.phone(phone)
   if (!recipient) throw new InvalidInput(`The phone number ${contacts.faultOf(phone, 'SMS')}`)
-  return { identity: recipient.identity, subjects: secrets.subjects('SMS', recipient.identity) }
+  return { to: recipient.to, subjects: secrets.subjects('SMS', recipient.to) }
 }
 
 /** The end of the day in UTC. @throws OperatorError */

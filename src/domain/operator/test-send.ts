@@ -116,7 +116,7 @@ export function sampleMessage(
 export async function sendTest(ports: TestPorts, actor: Actor, test: TestSend): Promise<TestSent> {
   const brand = test.brand === undefined ? undefined : await requiredBrand(ports.brands, test.brand)
   const recipient = recipientIn(ports, test.to)
-  const { channel, identity } = recipient
+  const { channel, to } = recipient
   if (test.provider !== undefined) requireProvider(ports, test.provider, channel)
   const message = messageOf(brand, channel, test, ports)
   const { secrets, now, stopwatch } = ports
@@ -128,7 +128,7 @@ export async function sendTest(ports: TestPorts, actor: Actor, test: TestSend): 
   context.app = testAppId
   if (brand) context.brand = brand.slug
   context.recipients = 1
-  context.recipientSubject = secrets.subjects(channel, identity)[0]
+  context.recipientHash = secrets.subjects(channel, to)[0]
   noteRecipient(context, recipient)
   const audit = () =>
     ports.operator.note({
@@ -177,9 +177,9 @@ async function deliverTest(
   },
 ): Promise<Outcome> {
   const { brand, recipient, templateKey = null, audit } = order
-  const { requestId, recipientSubject: recipientHash = '' } = context
+  const { requestId, recipientHash = '' } = context
   const policy = await ports.policy()
-  const addressed = { requestId, to: recipient.identity, recipientHash, position: null }
+  const addressed = { requestId, to: recipient.to, recipientHash, position: null }
   const message =
     'mail' in content
       ? mailOf(brand, content.mail, { ...addressed, template: templateKey })

@@ -2,7 +2,7 @@ import { Failure } from '../ground/failures.ts'
 import type { Guard, GuardedSend, GuardReason, GuardVerdict } from '../guard/guard.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import { durationInWords, retryAfterSeconds } from '../limits/gates.ts'
-import type { Gate, Subject } from '../limits/limits.ts'
+import { type Gate, type Subject, unchanged } from '../limits/limits.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
 
 export interface GuardPorts {
@@ -15,21 +15,16 @@ export interface GuardedCode extends GuardedSend {
   readonly subject: Subject
 }
 
-/**
- * Design D41. A number that verified a code lately always passes, and its code counts like others.
- * @param code undefined: it is not sent by SMS
- */
+/** Design D41. A number that verified a code lately always passes, and its code counts like others. */
 export async function guarded(
   { guard, isVerifiedNumber }: GuardPorts,
   context: RequestContext,
+  code: GuardedCode,
   prefixes: readonly GuardPrefix[],
-  code: GuardedCode | undefined,
-): Promise<Gate | undefined> {
+): Promise<Gate> {
   guard.applyOperatorPrefixes(prefixes)
-  if (!code) return undefined
-  const { subject, ...send } = code
-  const pass = guard.enter(send)
-  if (pass.verdict !== null && (await isVerifiedNumber(subject))) pass.admit()
+  const pass = guard.enter(code)
+  if (pass.verdict !== null && (await isVerifiedNumber(code.subject))) pass.admit()
   const { verdict } = pass
   return {
     refusal: verdict?.isDenied ? refusalOf(verdict) : undefined,
@@ -40,7 +35,7 @@ export async function guarded(
     },
     settle: ({ sent }) => {
       if (sent === 0) pass.undo()
-      return {}
+      return unchanged
     },
   }
 }

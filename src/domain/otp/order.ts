@@ -44,8 +44,8 @@ export interface Addressee extends Recipient {
 
 export interface Order {
   readonly code: NewCode
-  /** One. None for a review number: its code is not sent. */
-  readonly messages: readonly Outgoing[]
+  /** Undefined: the code of a review number, which is not sent. */
+  readonly message?: Outgoing
   /** Undefined: an e-mail, or a review number. */
   readonly guarded?: GuardedCode
   readonly review?: ReviewNumber
@@ -60,9 +60,9 @@ export function readAddressee(
   const channel = channelOf(body)
   const recipient = channel && (channel === 'SMS' ? contacts.phone(body.phone) : contacts.email(body.email))
   if (!recipient) return undefined
-  const subject = secrets.subjects(recipient.channel, recipient.identity)
+  const subject = secrets.subjects(recipient.channel, recipient.to)
   noteRecipient(context, recipient)
-  context.recipientSubject = subject[0]
+  context.recipientHash = subject[0]
   const mailbox = channel === 'SMS' ? subject : secrets.subjects('mailbox', mailboxOf(recipient))
   return { ...recipient, subject, mailbox }
 }
@@ -71,19 +71,19 @@ interface By {
   readonly brand: BrandWithTexts
   readonly policy: Policy
   /** As `readAddressee` returns it. */
-  readonly to: Addressee | undefined
+  readonly addressee: Addressee | undefined
   /** Whether `businessName` is the name of a brand that is not `brandId`. */
   readonly isOtherName: boolean
 }
 
 /** @throws validation_error */
 export function readOrder(ports: OrderPorts, context: RequestContext, body: Body, by: By): Order {
-  const { brand, to, isOtherName } = by
+  const { brand, addressee, isOtherName } = by
   const channel = channelOf(body)
   if (channel === undefined) throw invalidField('channel', 'must be SMS or EMAIL.')
   const field = channel === 'SMS' ? 'phone' : 'email'
   if (!isGiven(body[field])) throw invalidField(field, `is required when \`channel\` is ${channel}.`)
-  if (to === undefined) throw invalidField(field, ports.contacts.faultOf(body[field], channel))
+  if (addressee === undefined) throw invalidField(field, ports.contacts.faultOf(body[field], channel))
   const givenLoginId = optionalWords('loginId', body.loginId, { max: 64 })
   const loginId = brand.loginIdEnabled ? givenLoginId : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
@@ -92,8 +92,8 @@ export function readOrder(ports: OrderPorts, context: RequestContext, body: Body
   const ip = readClientIp(ports, body)
   const text = { loginId, businessName, lang: readLang(body) }
   return channel === 'SMS'
-    ? smsOrder(ports, context, by, { to, field, ip, text })
-    : mailOrder(ports, context, brand, { to, text })
+    ? smsOrder(ports, context, by, { addressee, field, ip, text })
+    : mailOrder(ports, context, brand, { addressee, text })
 }
 
 /** What the caller chooses of the text. */
@@ -108,37 +108,37 @@ function smsOrder(
   ports: OrderPorts,
   context: RequestContext,
   { brand, policy }: By,
-  { to, field, ip, text }: { to: Addressee; field: string; ip: string | null; text: TextChoice },
+  {
+    addressee,
+    field,
+    ip,
+    text,
+  }: { addressee: Addressee; field: string; ip: string | null; text: TextChoice },
 ): Order {
   const { destinations } = policy
-  const way = smsWay(ports, context, to, { field, brand, destinations, isTemplate: true })
+  const way = smsWay(ports, context, addressee, { field, brand, destinations, isTemplate: true })
   const { loginId, businessName = brand.displayName, lang } = text
   if (loginId !== undefined && isScrubbed(way, brand)) refuseLongLoginId(brand, loginId, lang)
-  const review = policy.reviewNumberOf(to.subject, brand.slug, ports.now())
-  if (review) return { review, messages: [], code: codeOf(ports, context, brand, to, review.keyedCode, null) }
-
+  const { to, subject } = addressee
+  const review = policy.reviewNumberOf(subject, brand.slug, ports.now())
+  const { otp, code } = newCode(ports, context, brand, addressee, review)
+  if (review) return { review, code }
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = ports
-  const { otp, keyedCode } = newOtp(ports, brand, to)
   const isRegistered = way.providers.some(({ route }) => route === 'template')
   const values = { code: otp, businessName, lifetimeSeconds, loginId }
   const content = otpSms(brand, values, lang, { segmentsOf, isRegistered })
-  const { requestId } = context
   const message = smsOf(ports, brand, content, way, {
-    requestId,
-    to: to.identity,
-    recipientHash: to.subject[0],
-    position: null,
+    ...sendingOf(context, addressee),
     validitySeconds: lifetimeSeconds,
     expectsFeedback: ports.conversionFeedback !== undefined,
   })
   // The provider that is tried first, unless this is a resend, so that `setProvider` is seldom needed.
   const [first] = orderedSteps(ports, message.steps, null)
-  const code = codeOf(ports, context, brand, to, keyedCode, first?.provider.name ?? null)
   const { country, isAllowed: isAllowedCountry } = way
   return {
-    code,
-    messages: [message],
-    guarded: { subject: to.subject, digits: to.identity, country, ip, isAllowedCountry },
+    code: { ...code, provider: first?.provider.name ?? null },
+    message,
+    guarded: { subject, to, country, ip, isAllowedCountry },
   }
 }
 
@@ -146,41 +146,31 @@ function mailOrder(
   ports: OrderPorts,
   context: RequestContext,
   brand: BrandWithTexts,
-  { to, text: { loginId, businessName, lang } }: { to: Addressee; text: TextChoice },
+  { addressee, text: { loginId, businessName, lang } }: { addressee: Addressee; text: TextChoice },
 ): Order {
-  const { otpTtlSeconds: lifetimeSeconds, mailer } = ports
-  const { otp, keyedCode } = newOtp(ports, brand, to)
-  const content = otpMail(brand, { code: otp, businessName, lifetimeSeconds, loginId }, lang)
-  const message = mailOf(brand, content, {
-    requestId: context.requestId,
-    to: to.identity,
-    recipientHash: to.subject[0],
-    position: null,
-    template: otpKeyOf(loginId),
-  })
-  return { code: codeOf(ports, context, brand, to, keyedCode, mailer.name), messages: [message] }
+  const { otp, code } = newCode(ports, context, brand, addressee)
+  const values = { code: otp, businessName, lifetimeSeconds: ports.otpTtlSeconds, loginId }
+  const template = otpKeyOf(loginId)
+  const message = mailOf(brand, otpMail(brand, values, lang), { ...sendingOf(context, addressee), template })
+  return { code: { ...code, provider: ports.mailer.name }, message }
 }
 
-function newOtp(
-  { secrets }: OrderPorts,
-  { slug: brandSlug }: BrandWithTexts,
-  { channel, identity }: Addressee,
-) {
-  const otp = secrets.newCode()
-  const [keyedCode] = secrets.keyedCodes({ brandSlug, channel, identity }, otp)
-  return { otp, keyedCode }
+function sendingOf({ requestId }: RequestContext, { to, subject }: Addressee) {
+  return { requestId, to, recipientHash: subject[0], position: null }
 }
 
-function codeOf(
+/** Without its provider. @param review has a fixed code instead of a new one */
+function newCode(
   { secrets, otpTtlSeconds }: OrderPorts,
   { requestId: id }: RequestContext,
   { slug: brandSlug }: BrandWithTexts,
-  { subject }: Addressee,
-  keyedCode: string,
-  provider: string | null,
-): NewCode {
+  { channel, to, subject }: Addressee,
+  review?: ReviewNumber,
+): { readonly otp: string; readonly code: NewCode } {
+  const otp = secrets.newCode()
+  const keyedCode = review?.keyedCode ?? secrets.keyedCodes({ brandSlug, channel, to }, otp)[0]
   const hash = secrets.saltedHash(id, keyedCode)
-  return { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider }
+  return { otp, code: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider: null } }
 }
 
 /** The end user's, not the app's (design D41). */

@@ -57,21 +57,23 @@ export async function sendOtp(
   const policy = await ports.policy()
   const scope = permitted(policy, app, 'otp')
   const brand = await approvedBrand(ports.brands, context, body, scope)
-  const to = readAddressee(ports, context, body)
+  const addressee = readAddressee(ports, context, body)
   return idempotently(ports, context, body, keySettings, async (key) => {
     const brandSlug = brand.slug
     const isOtherName = await isNameOfOther(ports.brands, scope, brand, body.businessName)
-    const order = fields(() => readOrder(ports, context, body, { brand, policy, to, isOtherName }))
-    const charge = once(
-      () => new Charge(policy, { app, brand: brandSlug }, context, ports, order.value.messages),
-    )
+    const order = fields(() => readOrder(ports, context, body, { brand, policy, addressee, isOtherName }))
+    const charge = once(() => {
+      const { message } = order.value
+      return new Charge(policy, { app, brand: brandSlug }, context, ports, message ? [message] : [])
+    })
+    const lease = { brandSlug, longestMs, followsCrash: key?.followsCrash }
     const gates = [
       key,
-      ...(to ? sendLimits(ports, to, { brandSlug, longestMs, followsCrash: key?.followsCrash }) : []),
+      ...(addressee ? sendLimits(ports, addressee, lease) : []),
       calls(limits, scope),
       order,
-      () => reviewed(context, order.value.review, operation, now()),
-      () => guarded(ports, context, policy.prefixes, order.value.guarded),
+      () => order.value.review && reviewed(context, order.value.review, operation, now()),
+      () => order.value.guarded && guarded(ports, context, order.value.guarded, policy.prefixes),
       charge,
       events(ports, context, policy.webhooks.has(app)),
     ]
@@ -80,12 +82,10 @@ export async function sendOtp(
       store.beginSend(claims, order.value.code, now(), effects),
     )
     const { lastProvider } = decision
-    const { code, messages } = order.value
+    const { code, message } = order.value
     const avoid = operation === 'resend' ? lastProvider : null
-    const outcomes = await Promise.all(
-      messages.map((each) => deliver(ports, context, each, { charging: charge(), avoid })),
-    )
-    const isAccepted = outcomes.every(({ kind }) => kind === 'accepted')
+    const outcome = message && (await deliver(ports, context, message, { charging: charge(), avoid }))
+    const isAccepted = outcome === undefined || outcome.kind === 'accepted'
     await end(ports, context, { code, isAccepted, lastProvider, settle })
     return { expiresIn }
   })

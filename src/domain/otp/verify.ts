@@ -62,8 +62,8 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
       ],
       async (claims) => {
         const { recipient, subject, otp } = answer.value
-        const { channel, identity } = recipient
-        context.recipientSubject = subject[0]
+        const { channel, to } = recipient
+        context.recipientHash = subject[0]
         const verdict = await ports.store.guess(
           {
             claims,
@@ -71,7 +71,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
             failureBudget: wrongCodes(ports, answer.value).map(stored)[0],
             subject,
             brandSlug,
-            keyedCodes: ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp),
+            keyedCodes: ports.secrets.keyedCodes({ brandSlug, channel, to }, otp),
             // The app that sent the code may be another one.
             eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
             reviewUse: { operation: 'verify', app, requestId: context.requestId, brandSlug },
@@ -102,14 +102,14 @@ function noteVerified(
   { destinationOf, guard }: VerifyOtpPorts,
   context: RequestContext,
   code: VerifiedCode,
-  { recipient: { channel, identity } }: Answer,
+  { recipient: { channel, to } }: Answer,
 ): void {
   context.verified = code
   if (code.provider === null) noteFlag(context, 'review')
   else if (channel === 'SMS') {
-    const { country } = destinationOf(identity)
+    const { country } = destinationOf(to)
     if (country !== null) context.country = country
-    guard.verified({ digits: identity, country })
+    guard.verified({ to, country })
   }
 }
 
@@ -139,5 +139,5 @@ function readAnswer(
   }
   if (!isAppId(appId)) throw new Failure('invalid_app_id')
   noteRecipient(context, recipient)
-  return { recipient, subject: secrets.subjects(recipient.channel, recipient.identity), otp }
+  return { recipient, subject: secrets.subjects(recipient.channel, recipient.to), otp }
 }

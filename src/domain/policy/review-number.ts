@@ -34,13 +34,12 @@ export interface ReviewUse {
 /** The fixed code becomes the active one, and is not sent (design D48). The guard and budgets count SMS, so they do not apply. */
 export function reviewed(
   context: RequestContext,
-  review: ReviewNumber | undefined,
+  { brandSlug }: ReviewNumber,
   operation: ReviewUse['operation'],
   at: EpochMs,
-): Gate | undefined {
-  if (!review) return undefined
+): Gate {
   const { app = '', requestId } = context
-  const use = { operation, app, requestId, brandSlug: review.brandSlug }
+  const use = { operation, app, requestId, brandSlug }
   return { effects: [reviewUseEntry(use, at)], admitted: () => noteFlag(context, 'review') }
 }
 

@@ -24,7 +24,7 @@ export interface RequestContext {
   brand?: string
   channel?: Channel
   recipient?: string
-  recipientSubject?: string
+  recipientHash?: string
   recipients?: number
   /** Of several recipients: each, masked, with its number in `to` from 1. */
   addressees?: readonly { readonly position: number; readonly masked: string }[]
@@ -160,7 +160,7 @@ export interface Attempt {
   readonly recipient: string
   /** The recipient's number within the request, from 1. Null: the only recipient. */
   readonly position: number | null
-  readonly recipientSubject: string
+  readonly recipientHash: string
   readonly segments: Segments | null
   /** ISO 3166-1. Null: e-mail, or a number of no country. */
   readonly country: string | null

@@ -13,7 +13,7 @@ export interface RequestTrace {
   /** Masked. Null: no recipient, or several. */
   readonly recipient: string | null
   readonly recipients: number | null
-  readonly recipientSubject: string | null
+  readonly recipientHash: string | null
   /** ISO 3166-1. Null: no phone number, several recipients, or a number of no country. */
   readonly country: string | null
   /** The caller's. */

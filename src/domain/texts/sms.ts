@@ -1,5 +1,4 @@
 import type { OutgoingSms } from '../delivery/delivery.ts'
-import { messageId } from '../delivery/delivery-reports.ts'
 import { type SmsWay, smsSteps } from '../delivery/way.ts'
 import { preferredTags } from '../ground/languages.ts'
 import type { Segments, SmsMessage } from '../ground/providers.ts'
@@ -90,7 +89,8 @@ export function smsOf(
   { requestId, to, recipientHash, position, validitySeconds = null, expectsFeedback = false }: Sending,
 ): OutgoingSms {
   return {
-    id: messageId(requestId, position),
+    // Providers that report on it by this ID: reports then find the request.
+    id: position === null ? requestId : `${requestId}.${position}`,
     requestId,
     brandSlug: brand.slug,
     brandName: brand.displayName,
@@ -119,12 +119,12 @@ export function otpSms(
   lang: string | undefined,
   { segmentsOf, isRegistered }: { segmentsOf: (text: string) => Segments; isRegistered: boolean },
 ): SmsContent {
-  const { rendered, ...plain } = plainOtp(brand, values, lang, segmentsOf)
-  const { templateKey: key, text, variables } = rendered
+  const plain = plainOtp(brand, values, lang, segmentsOf)
+  const { templateKey: key, text, variables } = plain.rendered
   const template = isRegistered
     ? registeredOtp(brand, { ...values, businessName: brand.displayName }, lang)
     : { key, registrationKey: key, lang: plain.lang, text, variables }
-  return { ...plain, template }
+  return { text: plain.text, lang: plain.lang, template }
 }
 
 /** On the direct route. @returns `text` with its last line */

@@ -24,11 +24,11 @@ import {
 const allowed = { isAllowedCountry: true }
 
 function toPrefix(count: number, first = 0) {
-  return ofPrefix('37122555', count, first).map((digits) => ({ digits, ...allowed }))
+  return ofPrefix('37122555', count, first).map((to) => ({ to, ...allowed }))
 }
 
 function toCountry(count: number, first = 0) {
-  return ofCountry('371', count, first).map((digits) => ({ digits }))
+  return ofCountry('371', count, first).map((to) => ({ to }))
 }
 
 describe('thresholds of a country (D41)', () => {
@@ -85,9 +85,9 @@ describe('unverified codes to one prefix', () => {
     const one = new TestGuard()
     expect(one.verdicts(toPrefix(7))).toEqual(passesThen(5, 'prefix', 'blocked-prefix'))
     one.clock.now += 12 * hourMs - 1
-    expect(one.verdict({ digits: '371225559999', ...allowed })).toBe('blocked-prefix')
+    expect(one.verdict({ to: '371225559999', ...allowed })).toBe('blocked-prefix')
     one.clock.now += 1
-    expect(one.verdict({ digits: '371225559999', ...allowed })).toBe('passes')
+    expect(one.verdict({ to: '371225559999', ...allowed })).toBe('passes')
   })
 
   test('the same after some seconds between the codes', () => {
@@ -102,28 +102,28 @@ describe('unverified codes to one prefix', () => {
   test('a verified code allows exactly one more, before and during the block', () => {
     const before = new TestGuard()
     before.verdicts(toPrefix(5))
-    before.guard.verified({ digits: '371225550000', country: 'LV' })
+    before.guard.verified({ to: '371225550000', country: 'LV' })
     expect(before.verdicts(toPrefix(2, 10))).toEqual(passesThen(1, 'prefix'))
-    before.guard.verified({ digits: '371225550001', country: 'LV' })
+    before.guard.verified({ to: '371225550001', country: 'LV' })
     expect(before.verdicts(toPrefix(2, 20))).toEqual(passesThen(1, 'blocked-prefix'))
   })
 
   test('a blocked prefix is open once most of its codes are verified', () => {
     const one = new TestGuard()
-    for (const { digits } of toPrefix(4)) {
-      one.verdict({ digits, ...allowed })
-      one.guard.verified({ digits, country: 'LV' })
+    for (const { to } of toPrefix(4)) {
+      one.verdict({ to, ...allowed })
+      one.guard.verified({ to, country: 'LV' })
     }
     expect(one.verdicts(toPrefix(6, 10))).toEqual(passesThen(5, 'prefix'))
-    for (const { digits } of toPrefix(2, 10)) one.guard.verified({ digits, country: 'LV' })
+    for (const { to } of toPrefix(2, 10)) one.guard.verified({ to, country: 'LV' })
     expect(one.verdicts(toPrefix(10, 20))).toEqual(passesThen(9, 'blocked-prefix'))
   })
 
   test('a code that was not sent gives back what it passed with', () => {
     const one = new TestGuard()
     one.verdicts(toPrefix(6))
-    one.guard.verified({ digits: '371225550000', country: 'LV' })
-    const pass = one.enter({ digits: '371225559999', ...allowed })
+    one.guard.verified({ to: '371225550000', country: 'LV' })
+    const pass = one.enter({ to: '371225559999', ...allowed })
     pass.admit()
     pass.undo()
     pass.undo()
@@ -141,7 +141,7 @@ describe('unverified codes to one prefix', () => {
   test('the prefix is the number without its last four digits', () => {
     const one = new TestGuard()
     one.verdicts(toPrefix(6))
-    expect(one.verdict({ digits: '371225560000', ...allowed })).toBe('passes')
+    expect(one.verdict({ to: '371225560000', ...allowed })).toBe('passes')
   })
 })
 
@@ -155,7 +155,7 @@ describe('unverified codes to one country', () => {
   test('a verified code allows exactly one more', () => {
     const one = new TestGuard()
     one.verdicts(toCountry(4))
-    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    one.guard.verified({ to: '371000000000', country: 'LV' })
     expect(one.verdicts(toCountry(2, 10))).toEqual(passesThen(1, 'country-hour'))
   })
 
@@ -173,13 +173,13 @@ describe('unverified codes to one country', () => {
   test('an attacked country does not stop another', () => {
     const one = new TestGuard()
     one.verdicts(toCountry(50))
-    const other = ofCountry('44', 3).map((digits) => ({ digits, country: 'GB' }))
+    const other = ofCountry('44', 3).map((to) => ({ to, country: 'GB' }))
     expect(one.verdicts(other)).toEqual(passesThen(3))
   })
 
   test('numbers of no country share a bucket', () => {
     const one = new TestGuard()
-    const sends = ofCountry('882', 4).map((digits) => ({ digits, country: null }))
+    const sends = ofCountry('882', 4).map((to) => ({ to, country: null }))
     expect(one.verdicts(sends)).toEqual(passesThen(3, 'country-hour'))
   })
 
@@ -191,9 +191,8 @@ describe('unverified codes to one country', () => {
   })
 
   function thresholdNow(one: TestGuard): number | undefined {
-    const digits = ofCountry('371', 300)
-    return digits.map((each) => one.enter({ digits: each }).verdict).find((verdict) => verdict !== null)
-      ?.threshold
+    const to = ofCountry('371', 300)
+    return to.map((each) => one.enter({ to: each }).verdict).find((verdict) => verdict !== null)?.threshold
   }
 
   test.each([
@@ -211,9 +210,9 @@ describe('unverified codes to one country', () => {
   test('codes verified since the history was read count, until it is read again after 60 s', async () => {
     const one = new TestGuard()
     await one.guard.sync()
-    for (const digits of ofCountry('371', 50)) {
-      one.enter({ digits })
-      one.guard.verified({ digits, country: 'LV' })
+    for (const to of ofCountry('371', 50)) {
+      one.enter({ to })
+      one.guard.verified({ to, country: 'LV' })
     }
     expect(thresholdNow(one)).toBe(10)
     one.clock.now += 59_999
@@ -230,7 +229,7 @@ describe('unverified codes to one country', () => {
     await one.guard.sync()
     one.verdicts(toCountry(20).map((send) => ({ ...send, ...allowed })))
     one.clock.now += hourMs / 2
-    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    one.guard.verified({ to: '371000000000', country: 'LV' })
     const sends = toCountry(12, 50).map((send) => ({ ...send, ...allowed }))
     expect(one.verdicts(sends)).toEqual(passesThen(11, 'country-hour'))
   })
@@ -238,9 +237,9 @@ describe('unverified codes to one country', () => {
 
 describe('a suspected prefix', () => {
   const [first, second, third] = ofPrefix('37122555', 3)
-  const attacked = [first, second].map((digits = '') => ({ digits }))
-  const next = { digits: third ?? '' }
-  const other = { digits: '371999990000' }
+  const attacked = [first, second].map((to = '') => ({ to }))
+  const next = { to: third ?? '' }
+  const other = { to: '371999990000' }
 
   function deniedTwice(mode: GuardMode = 'deny'): TestGuard {
     const one = new TestGuard(undefined, undefined, { mode })
@@ -280,7 +279,7 @@ describe('a suspected prefix', () => {
     ] as const
     for (const [mode, passes] of modes) {
       const one = deniedTwice(mode)
-      one.guard.verified({ digits: '371225550001', country: 'LV' })
+      one.guard.verified({ to: '371225550001', country: 'LV' })
       expect(one.verdicts([next, next, next]), mode).toEqual([
         ...passesThen(passes),
         ...Array(3 - passes).fill('country-hour'),
@@ -301,7 +300,7 @@ describe('a suspected prefix', () => {
 
 describe('unverified codes of one IP address', () => {
   function fromIp(count: number, first = 0, ip = 'ip') {
-    return ofCountry('371', count, first).map((digits) => ({ digits, ip, ...allowed }))
+    return ofCountry('371', count, first).map((to) => ({ to, ip, ...allowed }))
   }
 
   test('five an hour and ten a day pass', () => {
@@ -317,16 +316,16 @@ describe('unverified codes of one IP address', () => {
   test('a verified code allows exactly one more', () => {
     const one = new TestGuard()
     one.verdicts(fromIp(6))
-    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    one.guard.verified({ to: '371000000000', country: 'LV' })
     expect(one.verdicts(fromIp(2, 10))).toEqual(passesThen(1, 'ip-hour'))
   })
 
   test('codes to three countries pass; a verified code frees its country', () => {
     const one = new TestGuard()
-    const to = (country: string, digits: string) => ({ country, digits, ip: 'ip' })
+    const to = (country: string, to: string) => ({ country, to, ip: 'ip' })
     const sends = [to('LV', '37122555000'), to('GB', '447911123456'), to('FR', '33612345678')]
     expect(one.verdicts([...sends, to('DE', '4915112345678')])).toEqual(passesThen(3, 'ip-countries'))
-    one.guard.verified({ digits: '33612345678', country: 'FR' })
+    one.guard.verified({ to: '33612345678', country: 'FR' })
     expect(one.verdicts([to('DE', '4915112345678'), to('ES', '34612345678')])).toEqual(
       passesThen(1, 'ip-countries'),
     )
@@ -339,10 +338,10 @@ describe('unverified codes of one IP address', () => {
     const one = new TestGuard()
     for (const send of fromIp(8)) {
       one.verdict(send)
-      one.guard.verified({ digits: send.digits, country: 'LV' })
+      one.guard.verified({ to: send.to, country: 'LV' })
     }
     const countries = ['GB', 'FR', 'DE', 'ES']
-    const sends = countries.map((country, at) => ({ country, digits: `4479111234${at}0`, ip: 'ip' }))
+    const sends = countries.map((country, at) => ({ country, to: `4479111234${at}0`, ip: 'ip' }))
     expect(one.verdicts(sends)).toEqual(passesThen(4))
   })
 
@@ -353,7 +352,7 @@ describe('unverified codes of one IP address', () => {
     one.verdicts(fromIp(5))
     one.clock.now += 590_000
     one.verdicts(fromIp(1, 60, 'other'))
-    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    one.guard.verified({ to: '371000000000', country: 'LV' })
     expect(one.verdicts(fromIp(2, 10))).toEqual(passesThen(1, 'ip-hour'))
   })
 })
@@ -361,12 +360,12 @@ describe('unverified codes of one IP address', () => {
 test('Retry-After ends when the next code passes', () => {
   const one = new TestGuard()
   one.verdicts(toCountry(3))
-  const { verdict } = one.enter({ digits: '371999990000' })
+  const { verdict } = one.enter({ to: '371999990000' })
   expect(verdict).toMatchObject({ bucket: 'country-hour', threshold: 3, level: 3, resetsInMs: 20 * minuteMs })
   one.clock.now += 20 * minuteMs - 500
-  expect(one.enter({ digits: '371999990000' }).verdict?.resetsInMs).toBe(1000)
+  expect(one.enter({ to: '371999990000' }).verdict?.resetsInMs).toBe(1000)
   one.clock.now += 500
-  expect(one.enter({ digits: '371999990000' }).verdict).toBeNull()
+  expect(one.enter({ to: '371999990000' }).verdict).toBeNull()
 })
 
 describe('entries of operators', () => {
@@ -379,7 +378,7 @@ describe('entries of operators', () => {
       { ...entry, prefix: '3712', action: 'allow' },
       { ...entry, prefix: '37129', action: 'block' },
     ])
-    const sends = ['37110000000', '37129000000', '44791112345'].map((digits) => ({ digits, ...allowed }))
+    const sends = ['37110000000', '37129000000', '44791112345'].map((to) => ({ to, ...allowed }))
     expect(one.verdicts(sends)).toEqual(['blocked-prefix', 'blocked-prefix', 'passes'])
     expect(one.verdicts(toPrefix(50))).toEqual(passesThen(50))
     one.clock.now = entry.expiresAt
@@ -392,8 +391,8 @@ describe('entries of operators', () => {
     one.verdicts(toCountry(3))
     one.guard.applyOperatorPrefixes([{ ...entry, prefix: '3712', action: 'allow' }])
     one.verdicts(toPrefix(1))
-    one.guard.verified({ digits: '371225550000', country: 'LV' })
-    expect(one.verdict({ digits: '371999990000' })).toBe('country-hour')
+    one.guard.verified({ to: '371225550000', country: 'LV' })
+    expect(one.verdict({ to: '371999990000' })).toBe('country-hour')
   })
 
   test('take precedence over blocks of the guard', async () => {
@@ -419,35 +418,35 @@ describe('a code that is denied', () => {
   test('does not drain the buckets when it is verified in mode record', () => {
     const one = new TestGuard(undefined, undefined, { mode: 'record' })
     one.verdicts(toCountry(4))
-    one.guard.verified({ digits: '371000030000', country: 'LV' })
-    expect(one.verdict({ digits: '371999990000' })).toBe('country-hour')
+    one.guard.verified({ to: '371000030000', country: 'LV' })
+    expect(one.verdict({ to: '371999990000' })).toBe('country-hour')
   })
 
   test('counts if its number is admitted, and its verification drains one', () => {
     const one = new TestGuard()
     one.verdicts(toCountry(3))
-    one.enter({ digits: '371999990000' }).admit()
-    one.guard.verified({ digits: '371999990000', country: 'LV' })
-    expect(one.verdict({ digits: '371999980000' })).toBe('country-hour')
+    one.enter({ to: '371999990000' }).admit()
+    one.guard.verified({ to: '371999990000', country: 'LV' })
+    expect(one.verdict({ to: '371999980000' })).toBe('country-hour')
   })
 
   test('and is admitted and verified does not count its country for the IP address', () => {
     const one = new TestGuard()
-    const to = (country: string, digits: string) => ({ country, digits, ip: 'ip' })
+    const to = (country: string, to: string) => ({ country, to, ip: 'ip' })
     one.verdicts([to('LV', '37122555000'), to('GB', '447911123456'), to('FR', '33612345678')])
     one.enter(to('DE', '4915112345678')).admit()
     one.enter(to('DE', '4915112345678')).admit()
-    one.guard.verified({ digits: '4915112345678', country: 'DE' })
-    one.guard.verified({ digits: '33612345678', country: 'FR' })
+    one.guard.verified({ to: '4915112345678', country: 'DE' })
+    one.guard.verified({ to: '33612345678', country: 'FR' })
     expect(one.enter(to('ES', '34612345678')).verdict).toBeNull()
   })
 
   test('does not block a prefix if its number is admitted', () => {
     const one = new TestGuard()
     one.verdicts(toPrefix(5))
-    one.enter({ digits: '371225559999', ...allowed }).admit()
+    one.enter({ to: '371225559999', ...allowed }).admit()
     one.clock.now += hourMs
-    expect(one.verdict({ digits: '371225558888', ...allowed })).toBe('passes')
+    expect(one.verdict({ to: '371225558888', ...allowed })).toBe('passes')
   })
 })
 
@@ -460,9 +459,9 @@ test('a clock that is set back for a day stops no more than before', () => {
   const one = new TestGuard()
   one.verdicts(toCountry(3))
   one.clock.now -= dayMs
-  expect(one.verdict({ digits: '371999990000' })).toBe('country-hour')
+  expect(one.verdict({ to: '371999990000' })).toBe('country-hour')
   one.clock.now += 21 * minuteMs
-  expect(one.verdict({ digits: '371999990000' })).toBe('passes')
+  expect(one.verdict({ to: '371999990000' })).toBe('passes')
 })
 
 test('a block lasts 12 hours after the clock was set back, also without a request and after a restart', async () => {
@@ -500,7 +499,7 @@ test("an operator's block keeps its length after the clock was set back, for eac
   clock.now -= dayMs
   for (const { guard } of [one, two]) await guard.sync()
   clock.now += 12 * hourMs - 1
-  const send = { digits: '447400120001' }
+  const send = { to: '447400120001' }
   expect([one.verdict(send), two.verdict(send)]).toEqual(['blocked-prefix', 'blocked-prefix'])
   clock.now += 1
   expect([one.verdict(send), two.verdict(send)]).toEqual(['passes', 'passes'])
@@ -549,15 +548,15 @@ describe('stories', () => {
     const start = one.clock.now
     one.store.history = [{ country: 'GB', bestDay, inDay: bestDay, inHour: 0 }]
     await one.guard.sync()
-    const events: { at: number; stream: Stream; digits: string; isVerified: boolean }[] = []
+    const events: { at: number; stream: Stream; to: string; isVerified: boolean }[] = []
     for (const stream of streams) {
       const random = seeded(stream.perHour)
       for (let at = stream.fromMs; ; ) {
         at -= (Math.log(1 - random()) * hourMs) / stream.perHour
         if (at >= stream.toMs) break
         const prefix = Math.floor(random() * stream.prefixes)
-        const digits = `44${String(prefix).padStart(6, '0')}${String(events.length % 10_000).padStart(4, '0')}`
-        events.push({ at, stream, digits, isVerified: random() < stream.conversion })
+        const to = `44${String(prefix).padStart(6, '0')}${String(events.length % 10_000).padStart(4, '0')}`
+        events.push({ at, stream, to, isVerified: random() < stream.conversion })
       }
     }
     const counts = new Map(streams.map(({ name }) => [name, { sent: 0, refused: 0 }]))
@@ -568,12 +567,12 @@ describe('stories', () => {
     ])
     for (const { at, event, isVerify } of steps.sort((a, b) => a.at - b.at)) {
       one.clock.now = start + at
-      const { digits, stream } = event
+      const { to, stream } = event
       if (isVerify) {
-        if (passed.has(event)) one.guard.verified({ digits, country: stream.country })
+        if (passed.has(event)) one.guard.verified({ to, country: stream.country })
         continue
       }
-      const { verdict } = one.guard.enter({ ...stream, digits, ip: null })
+      const { verdict } = one.guard.enter({ ...stream, to, ip: null })
       const count = counts.get(stream.name)
       if (!count) continue
       count.sent++
@@ -665,7 +664,7 @@ describe('several processes', () => {
     for (const one of fresh) expect(one.verdicts(toPrefix(2))).toEqual(passesThen(2))
     fresh[0]?.verdicts(toPrefix(1, 10))
     await syncAll(fresh)
-    for (const one of fresh) expect(one.verdict({ digits: '371225559999', ...allowed })).toBe('prefix')
+    for (const one of fresh) expect(one.verdict({ to: '371225559999', ...allowed })).toBe('prefix')
   })
 
   test('that exchange after each code judge like one process', async () => {
@@ -683,14 +682,14 @@ describe('several processes', () => {
         for (const [at, { node, isVerify, waitMs }] of steps.entries()) {
           single.clock.now += waitMs
           const one = two[node]
-          const digits = `371${String(at).padStart(5, '0')}0000`
+          const to = `371${String(at).padStart(5, '0')}0000`
           const verified = isVerify ? sent.pop() : undefined
           if (verified !== undefined) {
-            for (const each of [one, single]) each?.guard.verified({ digits: verified, country: 'LV' })
+            for (const each of [one, single]) each?.guard.verified({ to: verified, country: 'LV' })
           } else {
-            const verdict = single.verdict({ digits })
-            expect(one?.verdict({ digits })).toBe(verdict)
-            if (verdict === 'passes') sent.push(digits)
+            const verdict = single.verdict({ to })
+            expect(one?.verdict({ to })).toBe(verdict)
+            if (verdict === 'passes') sent.push(to)
           }
           await syncAll([...two, single])
           single.clock.now += 1
@@ -710,10 +709,10 @@ describe('several processes', () => {
     before.clock.now += minuteMs
     const after = new TestGuard(before.clock, before.store, { node: 'after' })
     await after.guard.sync()
-    expect(after.verdict({ digits: '371225559999', ...allowed })).toBe('blocked-prefix')
-    expect(after.verdict({ digits: '441234567890', country: 'GB' })).toBe('country-hour')
+    expect(after.verdict({ to: '371225559999', ...allowed })).toBe('blocked-prefix')
+    expect(after.verdict({ to: '441234567890', country: 'GB' })).toBe('country-hour')
     before.clock.now += 20 * minuteMs
-    expect(after.verdict({ digits: '441234567890', country: 'GB' })).toBe('passes')
+    expect(after.verdict({ to: '441234567890', country: 'GB' })).toBe('passes')
   })
 
   test('a restarted process leaks what leaked before its start', async () => {
@@ -730,9 +729,9 @@ describe('several processes', () => {
   test('a restarted process knows how many codes were verified', async () => {
     const [before] = nodes(1)
     if (!before) throw new Error('no node')
-    for (const { digits } of toCountry(20)) {
-      before.enter({ digits })
-      before.guard.verified({ digits, country: 'LV' })
+    for (const { to } of toCountry(20)) {
+      before.enter({ to })
+      before.guard.verified({ to, country: 'LV' })
     }
     before.verdicts(toCountry(3, 50))
     await before.guard.sync()
@@ -744,7 +743,7 @@ describe('several processes', () => {
   test('a restarted process knows the countries of an IP address', async () => {
     const [before] = nodes(1)
     if (!before) throw new Error('no node')
-    const to = (country: string) => ({ country, digits: '447911123456', ip: 'ip' })
+    const to = (country: string) => ({ country, to: '447911123456', ip: 'ip' })
     before.verdicts([to('LV'), to('GB'), to('FR')])
     await before.guard.sync()
     const after = new TestGuard(before.clock, before.store, { node: 'after' })
@@ -758,7 +757,7 @@ describe('several processes', () => {
     await syncAll([first, second])
     first.verdicts(toPrefix(3))
     await syncAll([first, second])
-    for (const { digits } of toPrefix(3)) first.guard.verified({ digits, country: 'LV' })
+    for (const { to } of toPrefix(3)) first.guard.verified({ to, country: 'LV' })
     await syncAll([first, second])
     expect(second.verdicts(toPrefix(6, 10))).toEqual(passesThen(5, 'prefix'))
   })
@@ -775,7 +774,7 @@ describe('several processes', () => {
     await second.guard.sync()
     await third.guard.sync()
     await first.guard.sync()
-    for (const one of [first, third]) expect(one.verdict({ digits: '371999990000' })).toBe('country-hour')
+    for (const one of [first, third]) expect(one.verdict({ to: '371999990000' })).toBe('country-hour')
   })
 
   test('a code that another process verified drains country and prefix', async () => {
@@ -784,7 +783,7 @@ describe('several processes', () => {
     await syncAll([first, second])
     first.verdicts(toCountry(3))
     await syncAll([first, second])
-    second.guard.verified({ digits: '371000000000', country: 'LV' })
+    second.guard.verified({ to: '371000000000', country: 'LV' })
     await syncAll([first, second])
     expect(first.verdicts(toCountry(2, 10))).toEqual(passesThen(1, 'country-hour'))
   })
@@ -796,19 +795,19 @@ describe('the exchange with the store', () => {
     one.verdicts(toCountry(3))
     await settled()
     expect(one.store.savedCounts).toEqual([2])
-    one.verdict({ digits: '371999990000' })
+    one.verdict({ to: '371999990000' })
     one.clock.now += 4999
-    one.guard.verified({ digits: '371000000000', country: 'LV' })
+    one.guard.verified({ to: '371000000000', country: 'LV' })
     await settled()
     expect(one.store.savedCounts.length).toBe(1)
     one.clock.now += 1
-    one.guard.verified({ digits: '371000010000', country: 'LV' })
-    one.guard.verified({ digits: '371000020000', country: 'LV' })
+    one.guard.verified({ to: '371000010000', country: 'LV' })
+    one.guard.verified({ to: '371000020000', country: 'LV' })
     await settled()
     expect(one.store.savedCounts.length).toBe(2)
     one.clock.now -= dayMs
-    one.verdict({ digits: '371999990000' })
-    one.guard.verified({ digits: '371999990000', country: 'LV' })
+    one.verdict({ to: '371999990000' })
+    one.guard.verified({ to: '371999990000', country: 'LV' })
     await settled()
     expect(one.store.savedCounts.length).toBe(3)
   })
@@ -846,19 +845,19 @@ describe('the exchange with the store', () => {
     }
     await one.guard.sync()
     one.clock.now += 2 * hourMs
-    expect(one.verdict({ digits: '371225559999', ...allowed })).toBe('blocked-prefix')
+    expect(one.verdict({ to: '371225559999', ...allowed })).toBe('blocked-prefix')
   })
 
   test('writes buckets with two or more codes, the 1,000 fullest first, and the rest next time', async () => {
     const one = new TestGuard()
     await one.guard.sync()
     for (let prefix = 0; prefix < 1500; prefix++) {
-      for (const digits of ofPrefix(`44${String(prefix).padStart(6, '0')}`, 2)) {
-        const pass = one.enter({ digits, country: String(prefix) })
+      for (const to of ofPrefix(`44${String(prefix).padStart(6, '0')}`, 2)) {
+        const pass = one.enter({ to, country: String(prefix) })
         if (pass.verdict) pass.admit()
       }
     }
-    one.verdict({ digits: '371225550000' })
+    one.verdict({ to: '371225550000' })
     await one.guard.sync()
     await one.guard.sync()
     expect(one.store.savedCounts.slice(0, 2)).toEqual([1000, 1000])
@@ -885,14 +884,14 @@ describe('the exchange with the store', () => {
   test('keeps the fullest of too many buckets in memory', async () => {
     const one = new TestGuard()
     await one.guard.sync()
-    const full = ofCountry('371', 5).map((digits) => ({ digits, ip: 'full', ...allowed }))
+    const full = ofCountry('371', 5).map((to) => ({ to, ip: 'full', ...allowed }))
     one.verdicts(full)
     for (let at = 0; at < 60_000; at++) {
-      const digits = `44${String(at).padStart(6, '0')}0000`
-      one.enter({ digits, country: 'GB', ip: `ip ${at}`, ...allowed })
-      one.guard.verified({ digits, country: 'GB' })
+      const to = `44${String(at).padStart(6, '0')}0000`
+      one.enter({ to, country: 'GB', ip: `ip ${at}`, ...allowed })
+      one.guard.verified({ to, country: 'GB' })
     }
-    expect(one.verdict({ digits: '371999990000', ip: 'full', ...allowed })).toBe('ip-hour')
+    expect(one.verdict({ to: '371999990000', ip: 'full', ...allowed })).toBe('ip-hour')
   })
 })
 
@@ -914,10 +913,10 @@ describe('any history of codes', () => {
         const other = new TestGuard(one.clock)
         await one.guard.sync()
         await other.guard.sync()
-        const sent: { digits: string; country: string; at: number }[] = []
+        const sent: { to: string; country: string; at: number }[] = []
         for (const [at, { kind, prefix, ip, waitMs }] of history.entries()) {
           one.clock.now += waitMs
-          const send = { digits: `3712255${prefix}${String(at).padStart(4, '0')}`, country: 'LV', ip }
+          const send = { to: `3712255${prefix}${String(at).padStart(4, '0')}`, country: 'LV', ip }
           const last = kind === 'verify' ? sent.pop() : undefined
           const code = last && one.clock.now - last.at < 10 * minuteMs ? last : undefined
           if (code) {

@@ -41,7 +41,7 @@ function statusOf(
 async function attacked(mode: 'record' | 'deny', node = 'one', shared?: TestGuard): Promise<TestGuard> {
   const one = new TestGuard(shared?.clock, shared?.store, { mode, node })
   await one.guard.sync()
-  one.verdicts(attack.map((digits) => ({ digits, country })))
+  one.verdicts(attack.map((to) => ({ to, country })))
   await one.guard.sync()
   return one
 }
@@ -73,7 +73,7 @@ describe('a pumped country', () => {
 
   test('has the codes of all processes', async () => {
     const one = await attacked('record')
-    const rest = ofPrefix('99890555', 100).map((digits) => ({ digits, country }))
+    const rest = ofPrefix('99890555', 100).map((to) => ({ to, country }))
     const two = new TestGuard(one.clock, one.store, { mode: 'record', node: 'two' })
     await two.guard.sync()
     two.verdicts(rest)
@@ -84,13 +84,13 @@ describe('a pumped country', () => {
 
   test('has no codes that were verified, and none of a prefix that an operator blocked', async () => {
     const one = await attacked('record')
-    for (const digits of attack) one.guard.verified({ digits, country })
+    for (const to of attack) one.guard.verified({ to, country })
     await one.guard.sync()
     expect(statusOf(one, [count('recorded', 1)])[0]?.prefixes).toEqual([])
     const createdAt = one.clock.now
     const entry = { by: 'operator', action: 'block', createdAt, expiresAt: createdAt + dayMs } as const
     one.guard.applyOperatorPrefixes([{ ...entry, prefix: '99899' }])
-    one.verdicts(ofPrefix('99899111', 9).map((digits) => ({ digits, country })))
+    one.verdicts(ofPrefix('99899111', 9).map((to) => ({ to, country })))
     await one.guard.sync()
     expect(statusOf(one, [count('recorded', 1)])[0]?.prefixes).toEqual([])
   })
@@ -136,7 +136,7 @@ describe('a pumped country', () => {
     const one = await attacked('record')
     one.clock.now += 6 * hourMs
     const again = [...ofPrefix('99890555', 20), ...ofPrefix('99893710', 1)]
-    one.verdicts(again.map((digits) => ({ digits, country })))
+    one.verdicts(again.map((to) => ({ to, country })))
     one.clock.now += minuteMs
     await one.guard.sync()
     expect(statusOf(one, [count('recorded', 1)])[0]?.prefixes).toMatchObject([{ prefix: '+99890555' }])
@@ -146,7 +146,7 @@ describe('a pumped country', () => {
     const one = new TestGuard(undefined, undefined, { mode: 'record' })
     await one.guard.sync()
     const numbers = Array.from({ length: 10 }, (_, digit) => ofPrefix(`998${digit}1234`, 5)).flat()
-    one.verdicts(numbers.map((digits) => ({ digits, country })))
+    one.verdicts(numbers.map((to) => ({ to, country })))
     await one.guard.sync()
     expect(statusOf(one, [count('recorded', 1)])[0]?.prefixes).toEqual([])
   })

@@ -60,19 +60,19 @@ export class TestGuard {
     this.guard = new Guard({ store, now: () => clock.now, log, mode, node })
   }
 
-  enter(send: Partial<GuardedSend> & { digits: string }) {
+  enter(send: Partial<GuardedSend> & { to: string }) {
     return this.guard.enter({ country: 'LV', ip: null, isAllowedCountry: false, ...send })
   }
 
   /** The bucket that denies a code, or `passes`. */
-  verdict(send: Partial<GuardedSend> & { digits: string }): string {
+  verdict(send: Partial<GuardedSend> & { to: string }): string {
     const pass = this.enter(send)
     pass.confirm()
     return pass.verdict?.bucket ?? 'passes'
   }
 
   /** The verdicts on one code each. */
-  verdicts(sends: readonly (Partial<GuardedSend> & { digits: string })[]): string[] {
+  verdicts(sends: readonly (Partial<GuardedSend> & { to: string })[]): string[] {
     return sends.map((send) => this.verdict(send))
   }
 }

@@ -168,7 +168,7 @@ function logPage(
           <p class="hint">
             {rows.length === 0 ? 'Nothing found' : 'Searched'} back to <ExactTime at={searchedTo} />. Older
             rows may match.
-            {list === 'calls' && filters.recipientSubjects && (
+            {list === 'calls' && filters.recipientHashes && (
               <>
                 {' '}
                 <a href={logUrl('deliveries', filters)}>Messages to the recipient</a> are found at any age.
@@ -203,21 +203,21 @@ function Total({ list, filters, total: { rows, requests, recipients, isMore } }:
   if (rows === 0) return null
   const several = rows < mostCounted ? 'At least ' : 'More than '
   const what = list === 'calls' ? '' : `${counted(rows, 'attempt')} of `
-  const { provider, statuses, recipientSubjects } = filters
+  const { provider, statuses, recipientHashes } = filters
   return (
     <p class="total">
       <strong>
         {isMore && several}
         {what}
         {counted(requests, 'request')}
-        {recipientSubjects ? '' : ` to ${counted(recipients, 'recipient')}`}
+        {recipientHashes ? '' : ` to ${counted(recipients, 'recipient')}`}
       </strong>
-      {list === 'deliveries' && recipientSubjects && (
+      {list === 'deliveries' && recipientHashes && (
         <span class="hint">
           Without requests that were rejected. <a href={logUrl('calls', filters)}>All requests</a>
         </span>
       )}
-      {list === 'deliveries' && !recipientSubjects && (provider ?? statuses) && (
+      {list === 'deliveries' && !recipientHashes && (provider ?? statuses) && (
         <span class="hint">
           Requests{provider && ` with ${provider}`} that all providers failed:{' '}
           <a href={logUrl('calls', { ...filters, call: 'code', result: 'failed' })}>codes</a>,{' '}
@@ -237,7 +237,7 @@ interface FiltersProps {
 }
 
 function Filters({ list, model: { filters, known }, now }: FiltersProps) {
-  const { recipientSubjects, requestId, statuses = [], since, until } = filters
+  const { recipientHashes, requestId, statuses = [], since, until } = filters
   const any = { '': 'any' }
   const today = periodOf('day', now).start
   const named = (values: readonly string[]) => Object.fromEntries(values.map((value) => [value, value]))
@@ -248,7 +248,7 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
     .sort(([, one], [, other]) => one.localeCompare(other))
   return (
     <form method="get" action={`/admin/${list}`} class="form filters" autocomplete="off">
-      {recipientSubjects && <input type="hidden" name="recipient" value={recipientSubjects.join('.')} />}
+      {recipientHashes && <input type="hidden" name="recipient" value={recipientHashes.join('.')} />}
       {list === 'deliveries' && requestId && <input type="hidden" name="request" value={requestId} />}
       <details class="fold">
         <summary>Filter</summary>
@@ -423,18 +423,18 @@ function deliveryCells(row: Delivery) {
 }
 
 function callCells(row: Call) {
-  const { requestId, at, app, brand, operation, recipient, recipientSubject, recipients, country, end } = row
+  const { requestId, at, app, brand, operation, recipient, recipientHash, recipients, country, end } = row
   const { result, why } = resultOf(row)
   return [
     <Instant at={at} />,
     <RequestLink requestId={requestId} />,
     <bdi class="breaks">{app}</bdi>,
     <BrandName brand={brand} />,
-    recipient === null || recipientSubject === null ? (
+    recipient === null || recipientHash === null ? (
       <span class="hint">{recipients === null ? '–' : `${recipients} recipients`}</span>
     ) : (
       <span class="two-lines">
-        <a class="masked" href={requestsTo({ recipientSubject })}>
+        <a class="masked" href={requestsTo({ recipientHash })}>
           {withPlus(recipient)}
         </a>
         {country !== null && <small>{countryWords(country)}</small>}
@@ -559,8 +559,8 @@ export function shortId(requestId: string): string {
 }
 
 /** All requests to the recipient. */
-export function requestsTo({ recipientSubject }: { readonly recipientSubject: string }): string {
-  return logUrl('calls', { recipientSubjects: [recipientSubject] })
+export function requestsTo({ recipientHash }: { readonly recipientHash: string }): string {
+  return logUrl('calls', { recipientHashes: [recipientHash] })
 }
 
 export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {

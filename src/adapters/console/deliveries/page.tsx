@@ -157,10 +157,8 @@ export function tracePage(
               ),
               Channel: trace.channel && channelNames[trace.channel],
               Recipient:
-                trace.recipient && trace.recipientSubject ? (
-                  <a href={requestsTo({ recipientSubject: trace.recipientSubject })}>
-                    {withPlus(trace.recipient)}
-                  </a>
+                trace.recipient && trace.recipientHash ? (
+                  <a href={requestsTo({ recipientHash: trace.recipientHash })}>{withPlus(trace.recipient)}</a>
                 ) : (
                   trace.recipient && withPlus(trace.recipient)
                 ),

@@ -34,7 +34,7 @@ export function readLogQuery(query: URLSearchParams): LogFilters {
   const statuses = statusesIn(query.getAll('status'))
   return {
     requestId: requestId !== undefined && isRequestId(requestId) ? requestId : undefined,
-    recipientSubjects: text('recipient')?.split('.'),
+    recipientHashes: text('recipient')?.split('.'),
     since: timeIn(text('from')),
     until: timeIn(text('until')),
     statuses: statuses.length === 0 ? undefined : statuses,
@@ -93,7 +93,7 @@ export function logUrl(list: LogList, filters: LogFilters, before: Place | null 
   const own: LogFilters = { ...filters }
   for (const name of list === 'calls' ? ofDeliveries : ofCalls) Object.assign(own, { [name]: undefined })
   set('request', own.requestId)
-  set('recipient', own.recipientSubjects?.join('.'))
+  set('recipient', own.recipientHashes?.join('.'))
   for (const status of own.statuses ?? []) set('status', wordOf(status))
   set('call', own.call)
   set('result', own.result)
@@ -124,7 +124,7 @@ export function filtersInForce(list: LogList, filters: LogFilters, masked: strin
   const { template, lang, errorClass, call, result } = filters
   const values: readonly (readonly [keyof LogFilters, string, string | undefined])[] = [
     ['requestId', 'Request', requestId],
-    ['recipientSubjects', 'Recipient', filters.recipientSubjects && (masked ?? 'this recipient')],
+    ['recipientHashes', 'Recipient', filters.recipientHashes && (masked ?? 'this recipient')],
     ['statuses', 'Status', statuses?.map((status) => deliveryStatuses[status].name).join(' or ')],
     ['call', 'Call', call && callNames[call]],
     ['result', 'Result', result && callResults[result].name],

@@ -60,7 +60,7 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
       find(filters, { before, limit: pageLength }),
       isCounted ? eventLog.countFound(list, filters) : null,
     ])
-    const masked = filters.recipientSubjects ? (found.rows[0]?.recipient ?? null) : null
+    const masked = filters.recipientHashes ? (found.rows[0]?.recipient ?? null) : null
     const providers = ports.providerStates().map(({ name }) => name)
     const own = brands.flatMap(({ notifyTemplates }) => notifyTemplates)
     const known = {

@@ -22,7 +22,7 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
   )
   post('/admin/destinations/check', async ({ form }, pageContext) => {
     const [number, brand] = [field(form, 'number'), field(form, 'brand')]
-    const digits = settings.contacts.phone(number)?.identity
+    const digits = settings.contacts.phone(number)?.to
     if (digits === undefined) {
       const problem = `The number ${settings.contacts.faultOf(number, 'SMS')}`
       return shown(pageContext, { check: { number, brand, result: null, problem } }, 400)

@@ -55,11 +55,11 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     const recipient = settings.contacts.phone(text) ?? settings.contacts.email(text)
     if (!recipient) return []
     // Hashed, since proxies log URLs.
-    const recipientSubjects = secrets.subjects(recipient.channel, recipient.identity)
-    const { rows } = await eventLog.findCalls({ recipientSubjects }, { limit: 1 })
+    const recipientHashes = secrets.subjects(recipient.channel, recipient.to)
+    const { rows } = await eventLog.findCalls({ recipientHashes }, { limit: 1 })
     // Its index finds older ones.
-    const found = rows.length > 0 ? rows : await eventLog.deliveries({ recipientSubjects, limit: 1 })
-    const href = logUrl(rows.length > 0 ? 'calls' : 'deliveries', { recipientSubjects })
+    const found = rows.length > 0 ? rows : await eventLog.deliveries({ recipientHashes, limit: 1 })
+    const href = logUrl(rows.length > 0 ? 'calls' : 'deliveries', { recipientHashes })
     return found.map(({ recipient }) => ({
       title: 'Requests to this recipient',
       detail: withPlus(recipient ?? ''),

@@ -44,7 +44,7 @@ export function sessionRoutes({
   routes.post('/admin/login', ({ request, body }) => {
     const form = body as URLSearchParams
     const email = field(form, 'email')
-    const given = { email: contacts.email(email)?.identity ?? email, password: form.get('password') ?? '' }
+    const given = { email: contacts.email(email)?.to ?? email, password: form.get('password') ?? '' }
     return signIn(request, 'password', {
       enter: async () => {
         const next = await enterByPassword(ports, visitorOf(request), given)
