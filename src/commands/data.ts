@@ -83,7 +83,7 @@ async function makeBackup(env: Env, file: string, replace: boolean): Promise<voi
   const startedAt = performance.now()
   const bytes = await backUp(databaseFile, file, { replace, owner: thisProcess })
   const seconds = (performance.now() - startedAt) / 1000
-  print(`Backup written: ${file}, ${inMebibytes(bytes)}, in ${seconds.toFixed(1)} s.`)
+  print(`Backup written: ${file}, ${(bytes / 2 ** 20).toFixed(1)} MiB, in ${seconds.toFixed(1)} s.`)
   const [key, copy] = config.secretKeys
     ? ['SECRET_KEY', 'SECRET_KEY']
     : [`the secret key in ${keyFileOf(databaseFile)}`, 'that file']
@@ -140,47 +140,55 @@ function aboutRestored(
 ): readonly string[] {
   const { asideFile, ownerUid, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
   const { droppedAlerts, unknownJobs, knowsSpent } = restored
+  const latest =
+    lastRequestAt === null
+      ? 'The backup has no requests.'
+      : `Its latest request is from ${isoTime(lastRequestAt)}.`
+  const others = `${counted(droppedSessions, 'console session or link', 'console sessions or links')}, ${counted(droppedAlerts, 'undelivered alert')}`
   const { appIds, brands, accounts } = validAgain
+  const listed = (names: readonly string[], words: string, remedy: string) => {
+    if (names.length === 0) return []
+    const line = `${words}: ${names.join(', ')}.`
+    return [isDryRun ? line : `${line} ${remedy}`]
+  }
   if (isDryRun) {
     return [
-      `Would restore ${databaseFile} from ${file}. ${lastRequestAt === null ? 'The backup has no requests.' : `Its latest request is from ${isoTime(lastRequestAt)}.`}`,
-      `${asideFile === null ? 'There is no present database.' : `${databaseFile} would be kept as ${asideFile}.`}`,
-      `Would not be restored: ${counted(droppedCodes, 'code')}, ${counted(droppedSessions, 'console session or link', 'console sessions or links')}, ${counted(droppedAlerts, 'undelivered alert')}.`,
-      ...(appIds.length > 0 ? [`Keys of these apps would be valid again: ${appIds.join(', ')}.`] : []),
-      ...(brands.length > 0 ? [`These brands would be active again: ${brands.join(', ')}.`] : []),
-      ...(accounts.length > 0
-        ? [`These accounts of the console would be as in the backup: ${accounts.join(', ')}.`]
-        : []),
+      `Would restore ${databaseFile} from ${file}. ${latest}`,
+      asideFile === null ? 'There is no present database.' : `${databaseFile} would be kept as ${asideFile}.`,
+      `Would not be restored: ${counted(droppedCodes, 'code')}, ${others}.`,
+      ...listed(appIds, 'Keys of these apps would be valid again', ''),
+      ...listed(brands, 'These brands would be active again', ''),
+      ...listed(accounts, 'These accounts of the console would be as in the backup', ''),
       nothingChanged,
     ]
   }
   return [
-    `Restored ${databaseFile} from ${file}. ${lastRequestAt === null ? 'The backup has no requests.' : `Its latest request is from ${isoTime(lastRequestAt)}.`}`,
+    `Restored ${databaseFile} from ${file}. ${latest}`,
     ...(ownerUid === null
       ? []
       : [`The owner of the file could not be set. Run: chown ${ownerUid} ${databaseFile}`]),
     asideFile === null ? 'There was no previous database.' : `The previous database is ${asideFile}.`,
-    `Not restored: ${counted(droppedCodes, 'code')} that could have been used a second time, ${counted(droppedSessions, 'console session or link', 'console sessions or links')}, ${counted(droppedAlerts, 'undelivered alert')}.`,
+    `Not restored: ${counted(droppedCodes, 'code')} that could have been used a second time, ${others}.`,
     ...(unknownJobs > 0
       ? [
           `${counted(unknownJobs, 'asynchronous message')} waited. They may have been sent after the backup, so they are not sent. \`otpost queue list\` shows them, and \`otpost queue retry REQUESTID --include-unknown\` sends them.`,
         ]
       : []),
-    ...(appIds.length > 0
-      ? [
-          `Keys of these apps were revoked after the backup and are valid again: ${appIds.join(', ')}. Revoke them again with \`otpost app revoke-key\`.`,
-        ]
-      : []),
-    ...(brands.length > 0
-      ? [
-          `These brands were suspended after the backup and are active again: ${brands.join(', ')}. Suspend them again with \`otpost brand status\`.`,
-        ]
-      : []),
-    ...(accounts.length > 0
-      ? [
-          `These accounts of the console were removed or changed after the backup and are as they were then: ${accounts.join(', ')}. Remove or reset them again with \`otpost admin operator\`.`,
-        ]
-      : []),
+    ...listed(
+      appIds,
+      'Keys of these apps were revoked after the backup and are valid again',
+      'Revoke them again with `otpost app revoke-key`.',
+    ),
+    ...listed(
+      brands,
+      'These brands were suspended after the backup and are active again',
+      'Suspend them again with `otpost brand status`.',
+    ),
+    ...listed(
+      accounts,
+      'These accounts of the console were removed or changed after the backup and are as they were then',
+      'Remove or reset them again with `otpost admin operator`.',
+    ),
     ...(knowsSpent
       ? []
       : [
@@ -273,8 +281,4 @@ const thisProcess: DraftOwner = {
       return (error as NodeJS.ErrnoException).code !== 'ESRCH'
     }
   },
-}
-
-function inMebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }

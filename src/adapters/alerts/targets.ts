@@ -33,11 +33,9 @@ type Post = (
   url: string,
   request: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
   timeoutMs: number,
+  outcomeOf: (status: number) => Outcome,
   needs: 'status',
-) => Promise<
-  | { readonly answered: true; readonly status: number }
-  | { readonly answered: false; readonly outcome: Outcome }
->
+) => Promise<Outcome>
 
 /** Standard Webhooks: a POST with `type`, `timestamp` and `data`, which has the same `webhook-id` in each try. */
 export function alertWebhook(
@@ -47,18 +45,19 @@ export function alertWebhook(
 ): AlertTarget {
   return {
     channel: 'webhook',
-    async send(alert) {
+    send(alert) {
       const timestamp = new Date(alert.at).toISOString()
       const body = JSON.stringify({ type: alert.kind, timestamp, data: alertData(alert) })
       const headers = signedHeaders(key, idOf(alert), body, now())
-      const result = await post(url, { headers, body }, alertTimeoutMs, 'status')
-      if (!result.answered) return result.outcome
-      const { status } = result
-      return status >= 200 && status < 300
-        ? { kind: 'accepted' }
-        : { kind: 'retryable', reason: `HTTP ${status}` }
+      return post(url, { headers, body }, alertTimeoutMs, outcomeOf, 'status')
     },
   }
+}
+
+function outcomeOf(status: number): Outcome {
+  return status >= 200 && status < 300
+    ? { kind: 'accepted' }
+    : { kind: 'retryable', reason: `HTTP ${status}` }
 }
 
 function idOf({ key }: Alert): string {

@@ -38,14 +38,13 @@ export const awsSms: SmsProviderSpec = {
     const url = `${settings.baseUrl(awsSmsSettings.AWS_SMS_BASE_URL, usualUrl)}/`
     const accessKey = settings.optional(awsSmsSettings.AWS_SMS_FIREHOSE_ACCESS_KEY)
     return ({ now }) => {
-      async function call(action: string, request: object, timeoutMs: number): Promise<Outcome> {
+      const call = (action: string, request: object, timeoutMs: number) => {
         const headers = {
           'content-type': 'application/x-amz-json-1.0',
           'x-amz-target': `PinpointSMSVoiceV2.${action}`,
         }
         const body = JSON.stringify(request)
-        const answer = await signedPost(account, { service: 'sms-voice', url, headers, body }, now, timeoutMs)
-        return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
+        return signedPost(account, { service: 'sms-voice', url, headers, body }, now(), timeoutMs, outcomeOf)
       }
       return {
         name: 'aws-sms',

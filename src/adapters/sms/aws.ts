@@ -1,8 +1,9 @@
 import { AwsV4Signer } from 'aws4fetch'
 import { declare } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
-import type { Clock } from '../../domain/ground/time.ts'
-import { type HttpResult, post } from './http.ts'
+import type { Outcome } from '../../domain/ground/providers.ts'
+import type { EpochMs } from '../../domain/ground/time.ts'
+import { type HttpPost, post } from './http.ts'
 
 const oneWord = [/^\s*[!-~]+\s*$/, 'must be one word'] as const
 
@@ -28,19 +29,10 @@ export const awsSettings = declare('AWS', {
   },
 })
 
-export interface AwsAccount {
-  readonly region: string
-  /** Of the region's endpoints. */
-  readonly domain: string
-  readonly credentials: {
-    readonly accessKeyId: string
-    readonly secretAccessKey: string
-    readonly sessionToken?: string
-  }
-}
+type AwsAccount = ReturnType<typeof readAccount>
 
 /** @param provider the provider that needs the settings, for the problems */
-export function readAccount(settings: Settings, provider: string): AwsAccount {
+export function readAccount(settings: Settings, provider: string) {
   const why = `the SMS provider ${provider} needs it`
   // Without a region, the usual URLs must still be URLs.
   const region = settings.required(awsSettings.AWS_REGION, why).trim() || 'us-east-1'
@@ -51,35 +43,31 @@ export function readAccount(settings: Settings, provider: string): AwsAccount {
   const sessionToken = settings.optional(awsSettings.AWS_SESSION_TOKEN)?.trim()
   return {
     region,
+    /** Of the region's endpoints. */
     domain: region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com',
     credentials: sessionToken === undefined ? credentials : { ...credentials, sessionToken },
   }
 }
 
-interface AwsRequest {
-  readonly service: string
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
 /** A POST with signature version 4. */
 export async function signedPost(
   { region, credentials }: AwsAccount,
-  { service, url, headers: given, body }: AwsRequest,
-  now: Clock,
+  { service, url, ...request }: HttpPost & { readonly service: string; readonly url: string },
+  now: EpochMs,
   timeoutMs: number,
-): Promise<HttpResult> {
-  const { headers } = await new AwsV4Signer({
+  outcomeOf: (status: number, text: string) => Outcome,
+): Promise<Outcome> {
+  const datetime = new Date(now).toISOString().replace(/[:-]|\.\d{3}/g, '')
+  const about = {
     ...credentials,
+    ...request,
     method: 'POST',
     url,
-    headers: given,
-    body,
     service,
     region,
     allHeaders: true,
-    datetime: new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
-  }).sign()
-  return post(url, { headers: Object.fromEntries(headers), body }, timeoutMs)
+    datetime,
+  }
+  const { headers } = await new AwsV4Signer(about).sign()
+  return post(url, { headers: Object.fromEntries(headers), body: request.body }, timeoutMs, outcomeOf)
 }

@@ -2,11 +2,14 @@ import { Turns } from '../../domain/delivery/turns.ts'
 import type { Outcome } from '../../domain/ground/providers.ts'
 import type { Meaning } from './provider.ts'
 
-export type HttpResult =
-  | { readonly answered: true; readonly status: number; readonly text: string }
-  | { readonly answered: false; readonly outcome: Outcome }
-
 const maxAnswerBytes = 64 * 1024
+
+export interface HttpPost {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+type OutcomeOf = (status: number, text: string) => Outcome
 
 /**
  * No redirects and no retries, since a message that may be accepted must not be sent twice.
@@ -14,36 +17,37 @@ const maxAnswerBytes = 64 * 1024
  */
 export async function post(
   url: string,
-  request: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+  request: HttpPost,
   timeoutMs: number,
+  outcomeOf: OutcomeOf,
   needs: 'text' | 'status' = 'text',
-): Promise<HttpResult> {
+): Promise<Outcome> {
   const giveUpAt = performance.now() + timeoutMs
   try {
     new Headers(request.headers)
   } catch {
-    return unanswered({ kind: 'rejected', scope: 'account', reason: 'unusable header', notCalled: true })
+    return { kind: 'rejected', scope: 'account', reason: 'unusable header', notCalled: true }
   }
   const [host, caller] = [{ name: new URL(url).host }, { app: '', isCode: true }]
   const late = { kind: 'retryable', reason: 'too many calls under way', notCalled: true } as const
-  if (!(await turns.enter(host, caller, timeoutMs / 2))) return unanswered(late)
+  if (!(await turns.enter(host, caller, timeoutMs / 2))) return late
   // The machine may have been suspended meanwhile.
   if (performance.now() >= giveUpAt) {
     turns.leave(host, caller)
-    return unanswered(late)
+    return late
   }
   const abort = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   // A fetch that ignores the signal must not exceed the deadline.
-  const timeUp = new Promise<'time-out'>((resolve) => {
+  const timeUp = new Promise<Outcome>((resolve) => {
     timer = setTimeout(() => {
-      resolve('time-out')
+      resolve({ kind: 'unknown', reason: 'time-out' })
       abort.abort()
     }, giveUpAt - performance.now())
   })
-  const head = Promise.withResolvers<HttpResult>()
-  const whole = httpRequest(url, { ...request, signal: abort.signal }, (status) => {
-    if (needs === 'status') head.resolve({ answered: true, status, text: '' })
+  const head = Promise.withResolvers<Outcome>()
+  const whole = httpRequest(url, { ...request, signal: abort.signal }, outcomeOf, (status) => {
+    if (needs === 'status') head.resolve(outcomeOf(status, ''))
   })
     // A call counts until it has ended, also beyond its deadline.
     .finally(() => {
@@ -51,10 +55,9 @@ export async function post(
       turns.leave(host, caller)
     })
   try {
-    const first = await Promise.race([head.promise, whole, timeUp])
-    return first === 'time-out' ? unanswered({ kind: 'unknown', reason: 'time-out' }) : first
+    return await Promise.race([head.promise, whole, timeUp])
   } catch (error) {
-    return unanswered(fault(error))
+    return fault(error)
   } finally {
     whole.catch(() => undefined)
   }
@@ -63,13 +66,14 @@ export async function post(
 async function httpRequest(
   url: string,
   request: RequestInit,
+  outcomeOf: OutcomeOf,
   begun: (status: number) => void,
-): Promise<HttpResult> {
+): Promise<Outcome> {
   // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot override it.
   const tls = { rejectUnauthorized: true }
   const response = await fetch(url, { method: 'POST', redirect: 'manual', tls, ...request })
   begun(response.status)
-  return { answered: true, status: response.status, text: await textOf(response) }
+  return outcomeOf(response.status, await textOf(response))
 }
 
 /** Returns a truncated text after a lost connection, since the status is still valid. */
@@ -111,8 +115,4 @@ const unsent =
 function fault(error: unknown): Outcome {
   const code = String((error as { code?: unknown } | null)?.code ?? 'connection lost')
   return { kind: unsent.test(code) ? 'retryable' : 'unknown', reason: code }
-}
-
-function unanswered(outcome: Outcome): HttpResult {
-  return { answered: false, outcome }
 }

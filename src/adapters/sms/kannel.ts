@@ -91,8 +91,7 @@ export const kannel: SmsProviderSpec = {
         }
         if (!Object.values(headers).every((value) => printable[0].test(value)))
           return failure('content', 'unprintable header')
-        const result = await post(url, { headers, body: text }, timeoutMs)
-        return result.answered ? outcomeOf(result.status, result.text.trim()) : result.outcome
+        return post(url, { headers, body: text }, timeoutMs, outcomeOf)
       },
       deliveryReports: { namedBy: 'attempt', read: readCallback },
     })
@@ -113,7 +112,8 @@ const answers: ReadonlyMap<string, readonly [meaning: Meaning, reason: string]> 
   ['403 Not routable. Do not try again.', ['content', 'not routable']],
 ])
 
-function outcomeOf(status: number, text: string): Outcome {
+function outcomeOf(status: number, body: string): Outcome {
+  const text = body.trim()
   if (status === 202 && text === '0: Accepted for delivery') return { kind: 'accepted' }
   const answer = answers.get(`${status} ${text}`)
   if (answer) return failure(...answer)

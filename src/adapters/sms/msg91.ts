@@ -36,8 +36,7 @@ export const msg91: SmsProviderSpec = {
       async send(sms, timeoutMs) {
         const request = route === 'template' ? flowRequest(sms, sender) : plainRequest(sms, sender)
         if (!request) return { ...failure('content', 'no template id'), notCalled: true }
-        const answer = await post(url, { headers, body: JSON.stringify(request) }, timeoutMs)
-        return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
+        return post(url, { headers, body: JSON.stringify(request) }, timeoutMs, outcomeOf)
       },
       deliveryReports: { namedBy: 'providerMessageId', read: readReports },
     })

@@ -36,11 +36,10 @@ export const sns: SmsProviderSpec = {
     return ({ now }) => ({
       name: 'sns',
       endpoint: url,
-      async send(sms, timeoutMs) {
+      send(sms, timeoutMs) {
         const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }
         const body = requestOf(sms, usualSender).toString()
-        const answer = await signedPost(account, { service: 'sns', url, headers, body }, now, timeoutMs)
-        return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
+        return signedPost(account, { service: 'sns', url, headers, body }, now(), timeoutMs, outcomeOf)
       },
       deliveryReports: firehoseReader(accessKey, (object) => statusLogsOf(object).flatMap(reportsOf)),
     })

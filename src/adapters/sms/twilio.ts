@@ -56,15 +56,13 @@ export const twilio: SmsProviderSpec = {
     return () => ({
       name: 'twilio',
       endpoint: url,
-      async send(sms, timeoutMs) {
-        const result = await post(url, { headers, body: form(sms, from) }, timeoutMs)
-        return result.answered ? outcomeOf(result.status, result.text) : result.outcome
-      },
-      async reportConversion(sid, timeoutMs) {
+      send: (sms, timeoutMs) => post(url, { headers, body: form(sms, from) }, timeoutMs, outcomeOf),
+      reportConversion(sid, timeoutMs) {
         const feedbackUrl = `${base}/2010-04-01/Accounts/${account}/Messages/${encodeURIComponent(sid)}/Feedback.json`
-        const result = await post(feedbackUrl, { headers, body: 'Outcome=confirmed' }, timeoutMs)
-        if (!result.answered) return result.outcome
-        return isSuccess(result.status) ? { kind: 'accepted' } : refusalOf(result.status, result.text)
+        const request = { headers, body: 'Outcome=confirmed' }
+        return post(feedbackUrl, request, timeoutMs, (status, text) =>
+          isSuccess(status) ? { kind: 'accepted' } : refusalOf(status, text),
+        )
       },
       deliveryReports: { namedBy: 'attempt', read: (call) => readCallback(call, token) },
     })

@@ -66,10 +66,8 @@ export const vonage: SmsProviderSpec = {
     return () => ({
       name: 'vonage',
       endpoint: url,
-      async send(sms, timeoutMs) {
-        const answer = await post(url, { headers, body: requestOf(sms, from).toString() }, timeoutMs)
-        return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
-      },
+      send: (sms, timeoutMs) =>
+        post(url, { headers, body: requestOf(sms, from).toString() }, timeoutMs, outcomeOf),
       ...(canReport
         ? {
             deliveryReports: {

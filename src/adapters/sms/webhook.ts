@@ -46,8 +46,7 @@ export const webhook: SmsProviderSpec = {
           requestId,
         })
         const headers = signedHeaders(key, id, body, now())
-        const result = await post(url, { headers, body }, timeoutMs, 'status')
-        const outcome = result.answered ? outcomeOf(result.status) : result.outcome
+        const outcome = await post(url, { headers, body }, timeoutMs, outcomeOf, 'status')
         // The receiver has our ID even if its response was lost.
         return outcome.kind === 'rejected' || outcome.kind === 'retryable'
           ? outcome
