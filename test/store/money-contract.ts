@@ -608,7 +608,7 @@ export function testMoneyAtOnce(url: () => string): void {
       const [claims, added] = await Promise.all([
         Promise.all(keys.slice(0, 60).map(() => context.store.admit([budgetClaim(budget, 100, now)], now))),
         context.alerts.add(alert, ['email']),
-        context.guardStore.saveBuckets(keys.map((key) =>
+        context.guard.saveBuckets(keys.map((key) =>
           ({ kind: 'prefix', key, node: 'same', level: 1, sent: 1, verified: 0, updatedAt: now }))),
       ])
       const taken = await Promise.all(keys.slice(0, 9).map(async () =>

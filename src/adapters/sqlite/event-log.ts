@@ -1,5 +1,6 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, getTableColumns, sql } from 'drizzle-orm'
 import type { MessageReport } from '../../domain/delivery/delivery-reports.ts'
+import type { Counted } from '../../domain/log/stats.ts'
 import {
   bestReports,
   outranks,
@@ -9,20 +10,19 @@ import {
   type SavedReport,
 } from '../store/delivery-reports.ts'
 import type { EventLogWriter } from '../store/event-log.ts'
-import type { VerifiedNumber } from '../store/event-rows.ts'
-import { verifiedIn, verifiedRenewalMs } from '../store/verified-numbers.ts'
+import { type VerifiedNumber, verifiedIn, verifiedRenewalMs } from '../store/event-rows.ts'
+import { statRows } from '../store/stat-buffer.ts'
 import type { Database } from './database.ts'
 import { writeEffect } from './effects.ts'
 import { placeholders, prepared, preparedUpsert } from './prepared.ts'
 import { createRecipientIndex } from './recipient-index.ts'
-import { attempts, deliveryReports, requests, verifiedNumbers } from './schema.ts'
-import { statTable } from './stats.ts'
+import { attempts, deliveryReports, requests, stats, verifiedNumbers } from './schema.ts'
 
 export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogWriter {
   const { writer } = database
   const write = prepareWrites(database)
   const recipientIndex = createRecipientIndex(database)
-  const stats = statTable(database)
+  const counted = statTable(database)
   return {
     saveEntries: (entries, counts) =>
       writer.write(() => {
@@ -30,7 +30,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
         write.attempts(entries.flatMap((entry) => entry.attempts))
         recipientIndex.addLate(entries)
         for (const number of verifiedIn(entries)) write.verified.run(number)
-        stats.add(counts)
+        counted.add(counts)
       }),
     saveReports: (provider, reports, writesEvents) =>
       writer.write(() => {
@@ -41,7 +41,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
           write.report.run(report)
           saved.push({ report, before })
         }
-        stats.add(reportCounts(provider, saved))
+        counted.add(reportCounts(provider, saved))
         if (writesEvents)
           for (const event of reportEvents(saved)) writeEffect(database, { kind: 'event', event })
         return reportChanges(saved)
@@ -83,4 +83,12 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
         }),
     ),
   }
+}
+
+function statTable({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
+  const { count, ...key } = getTableColumns(stats)
+  const add = preparedUpsert({ orm, driver }, stats, Object.values(key), {
+    count: sql`${count} + excluded.count`,
+  })
+  return { add: (counts: readonly Counted[]) => add(statRows(counts)) }
 }

@@ -1,11 +1,11 @@
-import { and, gt, lte, type SQL, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, gt, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { statSteps } from '../../domain/log/stats.ts'
+import { verifiedRetentionMs } from '../store/event-rows.ts'
 import { expiredDeletions } from '../store/expiry-cleanup.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
-import { verifiedRetentionMs } from '../store/verified-numbers.ts'
 import type { Database } from './database.ts'
 import { createRecipientIndex } from './recipient-index.ts'
-import { codesAndLimits, verifiedNumbers } from './schema.ts'
-import { sweepStats } from './stats.ts'
+import { codesAndLimits, stats, verifiedNumbers } from './schema.ts'
 
 /** Small, so that concurrent requests do not wait noticeably. */
 const batch = 500
@@ -70,4 +70,22 @@ function expiredRuns({ eventLog }: RetainAfter): SQL {
   return sql`DELETE FROM recipient_index WHERE (indexed_before, recipient_hash, request_id) IN
     (SELECT indexed_before, recipient_hash, request_id FROM recipient_index WHERE indexed_before <= ${eventLog}
      ORDER BY indexed_before, recipient_hash, request_id LIMIT ${otherBatch})`
+}
+
+function sweepStats({ orm }: Pick<Database, 'orm'>, now: number): number {
+  let removed = 0
+  for (const { stepMs, retentionMs } of statSteps) {
+    const { count: _, ...key } = getTableColumns(stats)
+    const some = orm
+      .select(key)
+      .from(stats)
+      .where(and(eq(stats.stepMs, stepMs), lt(stats.at, now - retentionMs)))
+      .orderBy(stats.at)
+      .limit(batch)
+    removed += orm
+      .delete(stats)
+      .where(sql`(${sql.join(Object.values(key), sql`, `)}) IN ${some}`)
+      .run().changes
+  }
+  return removed
 }

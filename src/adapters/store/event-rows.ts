@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryReportState } from '../../domain/delivery/delivery-reports.ts'
-import type { EpochMs } from '../../domain/ground/time.ts'
+import { dayMs, type EpochMs } from '../../domain/ground/time.ts'
 import type { SavedRequest } from '../../domain/log/event-log.ts'
 import { limitNames } from '../../domain/request/limit-names.ts'
 import {
@@ -284,4 +284,20 @@ export function firstIdOf(epochMs: number): string {
 
 export function timeOfId(requestId: string): number {
   return Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
+}
+
+/** Design D41: these numbers always pass the guard. */
+export const verifiedRetentionMs = 180 * dayMs
+
+/** A later code within this time is not stored. */
+export const verifiedRenewalMs = 3_600_000
+
+/** The latest verification of each number. */
+export function verifiedIn(entries: readonly EventLogEntry[]): readonly VerifiedNumber[] {
+  const latest = new Map<string, VerifiedNumber>()
+  for (const { verified } of entries) {
+    const known = verified && latest.get(verified.subject)
+    if (verified && !(known && known.verifiedAt > verified.verifiedAt)) latest.set(verified.subject, verified)
+  }
+  return [...latest.values()]
 }

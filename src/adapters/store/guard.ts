@@ -2,9 +2,9 @@ import { and, desc, eq, gt, gte, ne, sql } from 'drizzle-orm'
 import type { GuardReader } from '../../domain/guard/status.ts'
 import type { GuardStore } from '../../domain/guard/store.ts'
 import type { StoreDatabase } from './database.ts'
+import { verifiedRetentionMs } from './event-rows.ts'
 import { givenRows, replacing } from './statements.ts'
 import { createStatistics } from './statistics.ts'
-import { verifiedRetentionMs } from './verified-numbers.ts'
 
 /** The newest rows that an exchange of the guard reads. */
 const [mostBuckets, mostPrefixes] = [50_000, 10_000]
