@@ -39,7 +39,12 @@ export function groupCommand(program: Command, { name, does }: Group): Command {
 }
 
 /** @param show what the command prints after the change */
-function actionCommand(program: Command, env: Env, action: Action<ActionPorts>, show = printed): void {
+export function actionCommand(
+  program: Command,
+  env: Env,
+  action: Action<ActionPorts>,
+  show: (said: Said) => void | Promise<void> = printed,
+): void {
   const command = groupCommand(program, action.group).command(action.verb).description(action.does)
   const fields = Object.entries(action.fields)
   for (const [name, field] of fields) addField(command, name, field)
@@ -65,7 +70,7 @@ function actionCommand(program: Command, env: Env, action: Action<ActionPorts>, 
           isDryRun: options.dryRun ?? false,
         },
       )
-      show(said)
+      await show(said)
       for (const { text, advice = [] } of said.warnings ?? [])
         complain(`${text} ${adviceWords(program, advice)}`.trimEnd())
       if (options.dryRun) print(nothingChanged)

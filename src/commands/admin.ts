@@ -1,19 +1,13 @@
 import { type Command, Option } from 'commander'
-import {
-  type AccountPorts,
-  invitationMs,
-  inviteOperator,
-  removeOperator,
-  resetOperator,
-  roleIn,
-  setRole,
-} from '../domain/accounts/account-changes.ts'
-import { isSetUp, roles } from '../domain/accounts/accounts.ts'
+import { invitationMs } from '../domain/accounts/account-changes.ts'
+import { isSetUp } from '../domain/accounts/accounts.ts'
 import { endAllSessions, linkMs, makeLink } from '../domain/accounts/sessions.ts'
 import { type AuditFilters, actorName, withReasons } from '../domain/ground/audit.ts'
-import type { Contacts } from '../domain/ground/contact.ts'
 import { hourMs } from '../domain/ground/time.ts'
+import { operatorGroup, operatorInvite, operatorReset } from '../domain/operator/accounts.ts'
+import type { Said } from '../domain/operator/action.ts'
 import { auditGroups } from '../domain/operator/audit-words.ts'
+import { actionCommand, groupCommand } from './actions.ts'
 import {
   commandActor,
   complain,
@@ -54,8 +48,9 @@ export function adminCommands(program: Command, env: Env): void {
         print(ended === 1 ? '1 session ended.' : `${ended} sessions ended.`)
       }),
     )
-  const operator = admin.command('operator').description('manage the accounts of operators')
-  operator
+  const show = ({ secret = '' }: Said) => printLink(env, secret, invitationDuration)
+  for (const action of [operatorInvite, operatorReset]) actionCommand(program, env, action, show)
+  groupCommand(program, operatorGroup)
     .command('list')
     .description('list the accounts')
     .option('--json', 'print a JSON array')
@@ -77,42 +72,6 @@ export function adminCommands(program: Command, env: Env): void {
           ['APP', (row) => (row.hasApp ? 'yes' : 'no')],
           ['LAST SIGN-IN', (row) => row.signedInAt ?? '-'],
         ])
-      }),
-    )
-  operator
-    .command('invite <email>')
-    .description('create an account, and print the link with which the person sets it up, within 72 hours')
-    .requiredOption('--role <role>', `one of: ${roles.join(', ')}`)
-    .action((asGiven: string, options: { role: string }) =>
-      changed(env, asGiven, async (ports, email) => {
-        const { token } = await inviteOperator(ports, email, roleIn(options.role))
-        await printLink(env, token, invitationDuration)
-      }),
-    )
-  operator
-    .command('role <email> <role>')
-    .description(`change a role: ${roles.join(', ')}`)
-    .action((asGiven: string, role: string) =>
-      changed(env, asGiven, async (ports, email) => {
-        await setRole(ports, email, roleIn(role))
-        print(`${email} has the role ${role}.`)
-      }),
-    )
-  operator
-    .command('reset <email>')
-    .description('remove the password, the app and the passkeys, and print a link to set them up again')
-    .action((asGiven: string) =>
-      changed(env, asGiven, async (ports, email) =>
-        printLink(env, await resetOperator(ports, email), invitationDuration),
-      ),
-    )
-  operator
-    .command('remove <email>')
-    .description('remove an account and end its sessions')
-    .action((asGiven: string) =>
-      changed(env, asGiven, async (ports, email) => {
-        await removeOperator(ports, email)
-        print(`Removed ${email}.`)
       }),
     )
   program
@@ -146,17 +105,6 @@ export function adminCommands(program: Command, env: Env): void {
         ])
       }),
     )
-}
-
-/** @param act with the e-mail address as accounts have it */
-async function changed(
-  env: Env,
-  asGiven: string,
-  act: (ports: AccountPorts & { readonly contacts: Contacts }, email: string) => Promise<void>,
-): Promise<void> {
-  await withContext(env, async (context, { contacts }) =>
-    act({ ...context, contacts, actor: await commandActor(env) }, contacts.email(asGiven)?.to ?? asGiven),
-  )
 }
 
 /**

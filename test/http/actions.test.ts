@@ -51,7 +51,49 @@ const rule: Entered = { rule: '+4479', action: 'allow', providers: ['outbox'], s
 const app42 = { appId: 'till', brands: ['acme'], operations: ['notify'], perMinute: '42' }
 const url = 'http://localhost:3002/events'
 
+const reviewer = { phone: '+12025550177', brand: 'acme', until: '2026-01-31' }
+const invited = { email: 'new@example.com', role: 'viewer' }
+const noAccount: Row['wrong'] = [
+  [{ email: 'ghost@example.com' }, 'No account has the e-mail address ghost@example.com.', 1],
+]
+
 const rows: Readonly<Record<string, Row>> = {
+  'review-number add': {
+    entered: reviewer,
+    wrong: [
+      [{ phone: '12' }, 'The phone number', 2],
+      [{ brand: 'ghost' }, 'Brand ghost does not exist.', 1],
+      [{ until: '2026-02-30' }, 'The last day must be a date', 2],
+      [{ until: '2025-12-31' }, 'The last day must not be in the past.', 2],
+    ],
+  },
+  'review-number remove': {
+    before: [['review-number add', reviewer]],
+    entered: { phone: reviewer.phone, brand: 'acme' },
+    wrong: [[{ phone: '+12025550178' }, 'The phone number is no review number of brand acme.', 1]],
+  },
+  'admin operator invite': {
+    entered: invited,
+    wrong: [
+      [{ email: 'new' }, 'The e-mail address is not valid.', 2],
+      [{ role: 'boss' }, 'The role must be one of viewer, operator, owner.', 2],
+    ],
+  },
+  'admin operator role': {
+    before: [['admin operator invite', invited]],
+    entered: { email: 'NEW@example.com', role: 'operator' },
+    wrong: [[{ role: 'boss' }, 'The role must be one of', 2], ...noAccount],
+  },
+  'admin operator reset': {
+    before: [['admin operator invite', invited]],
+    entered: { email: 'new@example.com' },
+    wrong: noAccount,
+  },
+  'admin operator remove': {
+    before: [['admin operator invite', invited]],
+    entered: { email: 'new@example.com' },
+    wrong: noAccount,
+  },
   'app issue': {
     entered: app42,
     wrong: [
@@ -290,7 +332,7 @@ async function state(): Promise<string> {
   return JSON.stringify(all, null, 1)
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'UUID')
     .replace(/whsec_[^"]+/g, 'SECRET')
-    .replace(/("(?:lastFour|keys?|beside)": )"[^"]*"/g, '$1"KEY"')
+    .replace(/("(?:lastFour|keys?|beside|keyedCode)": )"[^"]*"/g, '$1"KEY"')
 }
 
 describe.each(actions.map((action) => [action.name, action] as const))('%s', (name, action) => {
@@ -318,6 +360,8 @@ describe.each(actions.map((action) => [action.name, action] as const))('%s', (na
     const [latest] = await app.app.context.audit.list({ limit: 1 })
     expect(Object.keys(action.audit)).toContain(latest?.action ?? '')
   })
+
+  if (!action.form) return
 
   test('by its form: for its role, after a confirmation if it is sensitive, with the same words and the same effect', async () => {
     await open()

@@ -22,7 +22,6 @@ const ifOfCode: FormAccess = {
   role: 'operator',
   isSensitive: (form) => isOtpKey(field(form, 'templateKey')),
 }
-const owner: FormAccess = { role: 'owner', isSensitive: always }
 
 /** The forms that no action declares. */
 export const codeForms = {
@@ -35,10 +34,6 @@ export const codeForms = {
   '/admin/account/recovery-codes': ownSignIn,
   '/admin/account/passkey': ownSignIn,
   '/admin/account/passkey/remove': ownSignIn,
-  '/admin/operators': owner,
-  '/admin/operators/role': owner,
-  '/admin/operators/reset': owner,
-  '/admin/operators/remove': owner,
   '/admin/brands': operator,
   '/admin/brands/:slug': operator,
   '/admin/brands/:slug/templates/:key': operator,
@@ -52,7 +47,6 @@ export const codeForms = {
   '/admin/requests/:id/approve': sensitive,
   '/admin/requests/:id/reject': operator,
   '/admin/requests/:id/mail': operator,
-  '/admin/review-numbers': owner,
   '/admin/review-numbers/remove': operator,
 } as const satisfies Readonly<Record<string, FormAccess>>
 

@@ -31,7 +31,7 @@ import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
-import type { ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
+import type { ReviewActionPorts, ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
 import type { PolicyPorts, PolicyStore } from '../../domain/policy/policy-store.ts'
 import type { ReviewNumber } from '../../domain/policy/review-number.ts'
@@ -89,6 +89,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>
   readonly isVerifiedNumber: ReviewNumberPorts['isVerifiedNumber']
+  readonly requireSecret: ReviewActionPorts['requireSecret']
   readonly activeReviewNumbers: () => Promise<readonly ReviewNumber[]>
   readonly budgets: BudgetCounters
   readonly alerts: HealthPorts['alerts'] & Pick<AlertStore, 'latest'>

@@ -1,4 +1,12 @@
+import type { Contacts } from '../ground/contact.ts'
 import type { Secrets } from '../ground/ports.ts'
+import {
+  type AccountActionPorts,
+  operatorInvite,
+  operatorRemove,
+  operatorReset,
+  operatorRole,
+} from './accounts.ts'
 import type { Action } from './action.ts'
 import { type AppPorts, appIssue, appRevoke, appRevokeKey, appRotate, appSet } from './apps.ts'
 import { brandSetStatus } from './brands.ts'
@@ -7,6 +15,7 @@ import { type DestinationPorts, destinationRemove, destinationSet } from './dest
 import { type GuardPorts, guardAllow, guardBlock, guardRemove } from './guard.ts'
 import { budgetLift, budgetRemove, budgetSet, type MoneyPorts } from './money.ts'
 import { type QueueOperatorPorts, queueCancel, queueRetry } from './queue.ts'
+import { type ReviewActionPorts, reviewNumberAdd, reviewNumberRemove } from './review-numbers.ts'
 import {
   appWebhook,
   appWebhookResend,
@@ -18,13 +27,16 @@ import {
 /** What all actions need. */
 export interface ActionPorts
   extends OperatorPorts,
+    AccountActionPorts,
     AppPorts,
     DestinationPorts,
     EventPorts,
     GuardPorts,
     MoneyPorts,
     QueueOperatorPorts,
+    ReviewActionPorts,
     WebhookPorts {
+  readonly contacts: Contacts
   readonly secrets: Secrets
 }
 
@@ -49,6 +61,12 @@ export const actions: readonly Action<ActionPorts>[] = [
   guardRemove,
   queueRetry,
   queueCancel,
+  reviewNumberAdd,
+  reviewNumberRemove,
+  operatorInvite,
+  operatorRole,
+  operatorReset,
+  operatorRemove,
 ]
 
 export function actionOf(name: string): Action<ActionPorts> | undefined {

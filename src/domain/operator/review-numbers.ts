@@ -6,7 +6,9 @@ import { dayMs } from '../ground/time.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { activeReviewNumbers, type ReviewNumber, untilWords } from '../policy/review-number.ts'
 import type { Brands } from '../texts/brand.ts'
+import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
+import { field, text } from './fields.ts'
 
 export const maxReviewNumbers = 10
 export const maxReviewDays = 90
@@ -26,7 +28,7 @@ export interface ReviewNumberRequest {
 }
 
 /**
- * `review-number add` (design D48). An expired number is replaced.
+ * Design D48. An expired number is replaced.
  * @param until `YYYY-MM-DD`: the last day in UTC
  * @returns with the fixed code, which is not stored
  * @throws OperatorError
@@ -81,7 +83,7 @@ export async function addReviewNumber(
   return { number, code }
 }
 
-/** `review-number remove`. @throws OperatorError if there is none */
+/** @throws OperatorError if there is none */
 export async function removeReviewNumber(
   ports: Omit<ReviewNumberPorts, 'isVerifiedNumber'>,
   { phone, brand }: ReviewNumberRequest,
@@ -148,4 +150,75 @@ function endOf(text: string, now: number): number {
     )
   }
   return start + dayMs
+}
+
+export interface ReviewActionPorts extends ReviewNumberPorts {
+  /** @throws OperatorError without the secret key of the server */
+  readonly requireSecret: () => void
+}
+
+export const reviewNumberGroup: Group = {
+  name: 'review-number',
+  does: 'give app store reviewers a phone number with a fixed code that is not sent',
+  entries: 'review numbers',
+}
+
+const phoneField = field(text, {
+  label: 'Phone number',
+  help: 'a phone number as in API requests',
+  hint: '',
+  placeholder: '+1 202 555 0143',
+})
+
+export const reviewNumberAdd = action(reviewNumberGroup, 'add', {
+  role: 'owner',
+  isSensitive: true,
+  does: `create a review number and print its fixed code once. At most ${maxReviewNumbers} review numbers exist at a time`,
+  fields: {
+    phone: phoneField,
+    brand: field(text, {
+      label: 'Brand',
+      as: '--brand <slug>',
+      help: 'the brand whose codes it is for',
+      hint: '',
+    }),
+    until: field(text, {
+      label: 'Last day',
+      as: '--until <date>',
+      help: `the last day in UTC, such as 2026-11-21; at most ${maxReviewDays} days from today`,
+      hint: `In UTC, at most ${maxReviewDays} days from today.`,
+      placeholder: '2026-11-21',
+    }),
+  },
+  audit: { 'review-number.added': 'Review number added' },
+  form: { path: 'review-numbers' },
+  run: (ports: ReviewActionPorts, asked) => {
+    ports.requireSecret()
+    return addReviewNumber(ports, asked)
+  },
+  said: ({ code, number }) => ({
+    text: `Fixed code for ${number.masked} and brand ${number.brandSlug}`,
+    secret: code,
+  }),
+})
+
+/** The console has its own form: it knows the hashed identifier, not the number. */
+export const reviewNumberRemove = action(reviewNumberGroup, 'remove', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'remove a review number',
+  fields: {
+    phone: phoneField,
+    brand: field(text, { label: 'Brand', as: '--brand <slug>', help: 'its brand' }),
+  },
+  audit: { 'review-number.removed': 'Review number removed' },
+  run: (ports: ReviewActionPorts, asked) => {
+    ports.requireSecret()
+    return removeReviewNumber(ports, asked)
+  },
+  said: removedWords,
+})
+
+export function removedWords({ masked, brandSlug }: ReviewNumber): string {
+  return `Removed the review number ${masked} of brand ${brandSlug}.`
 }

@@ -2,15 +2,14 @@
 
 import { type Account, isSetUp, roles } from '../../../domain/accounts/accounts.ts'
 import { counted } from '../../../domain/ground/format.ts'
+import { operatorInvite, operatorRemove, operatorReset } from '../../../domain/operator/accounts.ts'
 import { Badge, Button, Empty, LinkButton, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Problem, Table } from '../components.tsx'
+import { ActionButton, ActionForm } from '../action-form.tsx'
+import { Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface OperatorsModel {
   readonly accounts: readonly Account[]
-  readonly email: string
-  readonly role: string
-  readonly problem: string | null
 }
 
 export interface InvitationModel {
@@ -19,10 +18,7 @@ export interface InvitationModel {
   readonly link: string
 }
 
-export function operatorsPage(
-  pageContext: PageContext,
-  { accounts, email, role, problem }: OperatorsModel,
-): string {
+export function operatorsPage(pageContext: PageContext, { accounts }: OperatorsModel): string {
   return consolePage(
     pageContext,
     { title: 'Operators', section: 'operators' },
@@ -49,17 +45,11 @@ export function operatorsPage(
         title="Invite an operator"
         hint="The next page shows a link, once. With it the person chooses a passkey, or a password and an authenticator app."
       >
-        <Problem text={problem} />
-        <Form action="/admin/operators" submit="Invite">
-          <div class="field">
-            <label for="invite-email">E-mail address</label>
-            <input id="invite-email" name="email" type="email" maxLength={254} required value={email} />
-          </div>
-          <div class="field">
-            <label for="invite-role">Role</label>
-            <RoleSelect id="invite-role" role={accounts.length === 0 ? 'owner' : role} />
-          </div>
-        </Form>
+        <ActionForm
+          of={operatorInvite}
+          start={{ role: accounts.length === 0 ? 'owner' : 'operator' }}
+          submit="Invite"
+        />
       </Card>
     </>,
   )
@@ -102,21 +92,22 @@ function accountCells(account: Account, isOwn: boolean) {
     isActive ? ways.join(', ') : <Badge tone="warn">invited</Badge>,
     isActive && signedInAt !== null ? <Time at={signedInAt} /> : <span class="hint">never</span>,
     <div class="actions">
-      <Form
-        action="/admin/operators/reset"
-        hidden={hidden}
+      <ActionButton
+        of={operatorReset}
+        with={hidden}
         confirm={`Remove the password, the app and the passkeys of ${email}? You get a link with which the person sets them up again.`}
       >
-        <Button kind="plain" small>
-          {isActive ? 'Reset sign-in' : 'New link'}
-          <span class="sr-only"> of {email}</span>
-        </Button>
-      </Form>
-      <Form action="/admin/operators/remove" hidden={hidden} confirm={`Remove the account of ${email}?`}>
-        <Button kind="danger" small>
-          Remove<span class="sr-only"> {email}</span>
-        </Button>
-      </Form>
+        {isActive ? 'Reset sign-in' : 'New link'}
+        <span class="sr-only"> of {email}</span>
+      </ActionButton>
+      <ActionButton
+        of={operatorRemove}
+        with={hidden}
+        confirm={`Remove the account of ${email}?`}
+        kind="danger"
+      >
+        Remove<span class="sr-only"> {email}</span>
+      </ActionButton>
     </div>,
   ]
 }

@@ -1,26 +1,19 @@
 /** @jsxImportSource preact */
 
-import { maxReviewDays, maxReviewNumbers } from '../../../domain/operator/review-numbers.ts'
+import { maxReviewNumbers, reviewNumberAdd } from '../../../domain/operator/review-numbers.ts'
 import { type ReviewNumber, untilWords } from '../../../domain/policy/review-number.ts'
-import { Button, Field, Select, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Problem, Table, withPlus } from '../components.tsx'
+import { Button, Time } from '../../pages/components.tsx'
+import { ActionForm } from '../action-form.tsx'
+import { Card, consolePage, Form, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
-
-export interface ReviewNumberForm {
-  readonly phone: string
-  readonly brand: string
-  readonly until: string
-}
 
 export interface ReviewNumbersModel {
   /** Active ones. */
   readonly numbers: readonly ReviewNumber[]
   /** Slugs. */
   readonly brands: readonly string[]
-  readonly form: ReviewNumberForm
   /** Of the number that was added. */
-  readonly code: { readonly code: string; readonly number: ReviewNumber } | null
-  readonly problem: string | null
+  readonly code: { readonly title: string; readonly code: string } | null
 }
 
 export function reviewNumbersPage(pageContext: PageContext, model: ReviewNumbersModel): string {
@@ -58,12 +51,10 @@ export function reviewNumbersPage(pageContext: PageContext, model: ReviewNumbers
   )
 }
 
-function NewCode({ code, number }: NonNullable<ReviewNumbersModel['code']>) {
+function NewCode({ code, title }: NonNullable<ReviewNumbersModel['code']>) {
   return (
     <section class="key" aria-labelledby="code-title">
-      <h2 id="code-title">
-        Fixed code for {withPlus(number.masked)} and brand {number.brandSlug}
-      </h2>
+      <h2 id="code-title">{title}</h2>
       <p class="key-value">
         <code>{code}</code>
       </p>
@@ -100,35 +91,14 @@ function numberCells(number: ReviewNumber) {
   ]
 }
 
-function AddForm({ model: { brands, form, problem } }: { model: ReviewNumbersModel }) {
+function AddForm({ model: { brands } }: { model: ReviewNumbersModel }) {
   return (
     <Card title="Add a review number" hint={`At most ${maxReviewNumbers} numbers exist at a time.`}>
-      <Problem text={problem} />
-      <Form action="/admin/review-numbers" submit="Add">
-        <Field
-          label="Phone number"
-          name="phone"
-          required
-          isCode
-          value={form.phone}
-          placeholder="+1 202 555 0143"
-        />
-        <Select
-          label="Brand"
-          name="brand"
-          value={form.brand}
-          options={Object.fromEntries(brands.map((slug) => [slug, slug]))}
-        />
-        <Field
-          label="Last day"
-          name="until"
-          required
-          isCode
-          value={form.until}
-          placeholder="2026-11-21"
-          hint={`In UTC, at most ${maxReviewDays} days from today.`}
-        />
-      </Form>
+      <ActionForm
+        of={reviewNumberAdd}
+        options={{ brand: Object.fromEntries(brands.map((slug) => [slug, slug])) }}
+        submit="Add"
+      />
     </Card>
   )
 }

@@ -1,0 +1,90 @@
+import {
+  type AccountPorts,
+  invitationMs,
+  inviteOperator,
+  removeOperator,
+  resetOperator,
+  setRole,
+} from '../accounts/account-changes.ts'
+import { roles } from '../accounts/accounts.ts'
+import type { Contacts } from '../ground/contact.ts'
+import { hourMs } from '../ground/time.ts'
+import { action, type Group } from './action.ts'
+import { field, oneOf, text } from './fields.ts'
+
+export interface AccountActionPorts extends AccountPorts {
+  readonly contacts: Pick<Contacts, 'email'>
+}
+
+export const operatorGroup: Group = {
+  name: 'admin operator',
+  does: 'manage the accounts of operators',
+  entries: 'accounts',
+}
+
+const emailField = field(text, { label: 'E-mail address', help: 'the e-mail address of the person' })
+
+const roleWords = `the role: ${roles.join(', ')}`
+
+/** As accounts have it. */
+function emailOf({ contacts }: AccountActionPorts, asGiven: string): string {
+  return contacts.email(asGiven)?.to ?? asGiven
+}
+
+export const operatorInvite = action(operatorGroup, 'invite', {
+  role: 'owner',
+  isSensitive: true,
+  does: `create an account, and print the link with which the person sets it up, within ${invitationMs / hourMs} hours`,
+  fields: {
+    email: emailField,
+    role: field(oneOf('role', roles), { label: 'Role', as: '--role <role>', help: roleWords, hint: '' }),
+  },
+  audit: { 'operator.invited': 'Operator invited' },
+  form: { path: 'operators' },
+  run: (ports: AccountActionPorts, { email, role }) => inviteOperator(ports, email, role),
+  said: ({ email, token }) => ({ text: email, secret: token }),
+})
+
+export const operatorRole = action(operatorGroup, 'role', {
+  role: 'owner',
+  isSensitive: true,
+  does: 'change the role of an account',
+  fields: { email: emailField, role: field(oneOf('role', roles), { label: 'Role', help: roleWords }) },
+  audit: { 'operator.role': 'Role changed' },
+  form: { path: 'operators/role' },
+  run: async (ports: AccountActionPorts, { email: asGiven, role }) => {
+    const email = emailOf(ports, asGiven)
+    await setRole(ports, email, role)
+    return { email, role }
+  },
+  said: ({ email, role }) => `${email} has the role ${role}.`,
+})
+
+export const operatorReset = action(operatorGroup, 'reset', {
+  role: 'owner',
+  isSensitive: true,
+  does: 'remove the password, the app and the passkeys, and print a link to set them up again',
+  fields: { email: emailField },
+  audit: { 'operator.reset': 'Sign-in reset' },
+  form: { path: 'operators/reset' },
+  run: async (ports: AccountActionPorts, { email: asGiven }) => {
+    const email = emailOf(ports, asGiven)
+    return { email, token: await resetOperator(ports, email) }
+  },
+  said: ({ email, token }) => ({ text: email, secret: token }),
+})
+
+export const operatorRemove = action(operatorGroup, 'remove', {
+  role: 'owner',
+  isSensitive: true,
+  does: 'remove an account and end its sessions',
+  fields: { email: emailField },
+  audit: { 'operator.removed': 'Operator removed' },
+  form: { path: 'operators/remove' },
+  run: async (ports: AccountActionPorts, { email: asGiven }) => {
+    const email = emailOf(ports, asGiven)
+    await removeOperator(ports, email)
+    return email
+  },
+  said: (email) => `Removed ${email}.`,
+})
