@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { constants, setPriority, userInfo } from 'node:os'
 import { isAbsolute } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { markerOfLost } from '../adapters/sqlite/marker.ts'
@@ -142,7 +143,6 @@ export function phoneDigits({ phone, faultOf }: Contacts, number: string): strin
 
 /** The operator in the audit log; with sudo, the user who called it. */
 export async function commandActor(env: Env): Promise<Actor> {
-  const { userInfo } = await import('node:os')
   // Users in a container may have no name and no home.
   const named = (): string | undefined => {
     try {
@@ -238,6 +238,11 @@ export async function confirm(
   } finally {
     terminal.close()
   }
+}
+
+/** Lowers the priority of this process, so that it does not slow down servers. */
+export function yieldToServers(): void {
+  setPriority(constants.priority.PRIORITY_LOW)
 }
 
 export function isoTime(epochMs: number): string {
