@@ -20,7 +20,7 @@ export function completionCommands(program: Command): void {
 }
 
 /** What can follow a command. */
-interface Place {
+interface CommandWords {
   /** Such as ` brand put`; empty for the program itself. */
   readonly path: string
   readonly commands: readonly Word[]
@@ -39,7 +39,7 @@ interface OptionWord extends Word {
   readonly choices: readonly string[]
 }
 
-function placesIn(command: Command, path = ''): readonly Place[] {
+function placesIn(command: Command, path = ''): readonly CommandWords[] {
   const help = command.createHelp()
   const subcommands = help.visibleCommands(command).filter((each) => each.name() !== 'help')
   const options = help.visibleOptions(command).flatMap((option): OptionWord[] => {
@@ -55,7 +55,7 @@ function placesIn(command: Command, path = ''): readonly Place[] {
   return [place, ...subcommands.flatMap((each) => placesIn(each, `${path} ${each.name()}`))]
 }
 
-const scripts: Readonly<Record<Shell, (places: readonly Place[]) => string>> = {
+const scripts: Readonly<Record<Shell, (places: readonly CommandWords[]) => string>> = {
   bash: bashScript,
   zsh: zshScript,
   fish: fishScript,
@@ -67,14 +67,17 @@ function quoted(text: string): string {
 }
 
 /** `case` patterns of every command, to find the command that a line is at. */
-function pathPattern(places: readonly Place[], separator: string): string {
+function pathPattern(places: readonly CommandWords[], separator: string): string {
   return places
     .filter(({ path }) => path !== '')
     .map(({ path }) => quoted(path))
     .join(separator)
 }
 
-function valueCases(places: readonly Place[], line: (words: readonly string[]) => string): readonly string[] {
+function valueCases(
+  places: readonly CommandWords[],
+  line: (words: readonly string[]) => string,
+): readonly string[] {
   return places.flatMap(({ path, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
@@ -82,8 +85,8 @@ function valueCases(places: readonly Place[], line: (words: readonly string[]) =
   )
 }
 
-function bashScript(places: readonly Place[]): string {
-  const words = ({ commands, options, values }: Place) =>
+function bashScript(places: readonly CommandWords[]): string {
+  const words = ({ commands, options, values }: CommandWords) =>
     quoted([...commands, ...options, ...values.map((name) => ({ name }))].map(({ name }) => name).join(' '))
   return `# Completion of otpost for bash. Created by: otpost completion bash
 _otpost() {
@@ -106,8 +109,8 @@ ${places.map((place) => `    ${quoted(place.path)}) words=${words(place)} ;;`).j
 complete -o default -F _otpost otpost`
 }
 
-function zshScript(places: readonly Place[]): string {
-  const described = ({ commands, options, values }: Place) =>
+function zshScript(places: readonly CommandWords[]): string {
+  const described = ({ commands, options, values }: CommandWords) =>
     [...commands, ...options, ...values.map((name) => ({ name, description: '' }))]
       .map(({ name, description }) => quoted(`${name}:${description.replaceAll('`', '')}`))
       .join(' ')
@@ -132,7 +135,7 @@ ${places.map((place) => `    ${quoted(place.path)}) found=(${described(place)}) 
 compdef _otpost otpost`
 }
 
-function fishScript(places: readonly Place[]): string {
+function fishScript(places: readonly CommandWords[]): string {
   const lines = places.flatMap(({ path, commands, options, values }) => {
     const at = `complete -c otpost -n ${quoted(`__otpost_at "${path}"`)}`
     return [

@@ -4,7 +4,7 @@ import { type Delivery, providerPath } from '../domain/delivery/delivery-reports
 import type { Contacts, Recipient } from '../domain/ground/contact.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
-import { type Call, statusOf, whyOf } from '../domain/log/event-log.ts'
+import { type LoggedRequest, statusOf, whyOf } from '../domain/log/event-log.ts'
 import { explain, resultOf } from '../domain/log/explain.ts'
 import {
   type CallFilter,
@@ -16,8 +16,8 @@ import {
   errorClasses,
   type Found,
   type LogFilter,
+  type LogPosition,
   type PageOfLog,
-  type Place,
   statusesIn,
   statusKeys,
   wordOf,
@@ -187,7 +187,7 @@ async function latest<Row>(
   find: (page: PageOfLog) => Promise<Found<Row>>,
 ): Promise<readonly Row[]> {
   const found: Row[] = []
-  let before: Place | undefined
+  let before: LogPosition | undefined
   do {
     const { rows, next } = await find({ before, limit: limit - found.length })
     found.push(...rows)
@@ -321,6 +321,6 @@ function traceRow(trace: RequestTrace, deliveries: readonly Delivery[]) {
 }
 
 /** As `explain --json`, with the result in words. */
-function callRow(call: Call) {
+function callRow(call: LoggedRequest) {
   return { ...traceRow(call, call.deliveries), ...resultOf(call) }
 }

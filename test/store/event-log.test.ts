@@ -22,7 +22,7 @@ import type { Storage } from '../../src/adapters/store/store.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import { type DeliveryReportState, reportRanks } from '../../src/domain/delivery/delivery-reports.ts'
 import type { SavedRequest } from '../../src/domain/log/event-log.ts'
-import type { DeliveryFilter, Found, Place } from '../../src/domain/log/log-search.ts'
+import type { DeliveryFilter, Found, LogPosition } from '../../src/domain/log/log-search.ts'
 import type { Attempt } from '../../src/domain/request/request-context.ts'
 import type { RequestTrace } from '../../src/domain/request/request-trace.ts'
 import { temporaryFolder } from '../support/app.ts'
@@ -512,7 +512,7 @@ for (const [name, open, largestStep] of [
         expect([filter, await found(filter)]).toEqual([filter, rows])
       }
       const pages: string[] = []
-      for (let next: Place | null | undefined; next !== null; ) {
+      for (let next: LogPosition | null | undefined; next !== null; ) {
         const page = await eventLog.findDeliveries({ brand: 'acme' }, { before: next, limit: 2 })
         pages.push(page.rows.map((row) => `${nameOf(row)}.${row.attempt}`).join(' '))
         next = page.next
@@ -564,7 +564,7 @@ for (const [name, open, largestStep] of [
       ] as const) {
         const rows: string[] = []
         let searches = 0
-        for (let next: Place | null | undefined; next !== null; searches++) {
+        for (let next: LogPosition | null | undefined; next !== null; searches++) {
           const page: Found<object & { attempt?: number }> = await find(
             { country: 'LU' },
             { before: next, limit: 10 },

@@ -1,8 +1,8 @@
 import { invalid } from '../../domain/ground/failures.ts'
 
-export type Fields = Readonly<Record<string, unknown>>
+export type JsonFields = Readonly<Record<string, unknown>>
 
-export function fieldsOf(json: string): Fields {
+export function fieldsOf(json: string): JsonFields {
   try {
     return Object(JSON.parse(json))
   } catch {

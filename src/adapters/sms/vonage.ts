@@ -8,7 +8,7 @@ import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain
 import { isSame } from '../crypto/secrets.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
-import { type Fields, fieldsOf, reportJson } from './reading.ts'
+import { fieldsOf, type JsonFields, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 
 const vonageSettings = declare('Vonage', {
@@ -118,7 +118,7 @@ const statuses = wordTable<Meaning>({
 function outcomeOf(status: number, text: string): Outcome {
   const isOk = status >= 200 && status < 300
   const { messages } = fieldsOf(text)
-  const parts: readonly Fields[] = Array.isArray(messages) ? messages.map(Object) : []
+  const parts: readonly JsonFields[] = Array.isArray(messages) ? messages.map(Object) : []
   const refused = parts.find((part) => part.status !== '0')
   if (isOk && parts.length > 0 && !refused) {
     const id = parts[0]?.['message-id']
@@ -151,7 +151,7 @@ const failed: ReadonlySet<string> = new Set(['expired', 'failed', 'rejected'])
 /** A GET with a query, or a POST of a form or of JSON, by the account's settings. */
 function readCallback(call: CallbackRequest, signature: Signature | undefined): readonly DeliveryReport[] {
   const isJson = /^application\/json\b/i.test(call.headers['content-type'] ?? '')
-  const fields: Fields = isJson ? Object(reportJson(call.body)) : call.fields
+  const fields: JsonFields = isJson ? Object(reportJson(call.body)) : call.fields
   if (signature && !isSigned(fields, signature)) throw new Failure('forbidden', 'The signature is wrong.')
   const { messageId, status, 'err-code': code } = fields
   if (typeof messageId !== 'string' || typeof status !== 'string') {
@@ -164,7 +164,7 @@ function readCallback(call: CallbackRequest, signature: Signature | undefined): 
 }
 
 /** The HMAC covers all other parameters, sorted by name, with separators replaced by `_`. */
-function isSigned({ sig, ...fields }: Fields, { secret, method }: Signature): boolean {
+function isSigned({ sig, ...fields }: JsonFields, { secret, method }: Signature): boolean {
   const signed = Object.keys(fields)
     .sort()
     .map((name) => `&${name}=${String(fields[name]).replace(/[&=]/g, '_')}`)

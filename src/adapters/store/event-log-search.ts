@@ -1,7 +1,12 @@
 import { and, desc, eq, gte, inArray, isNotNull, like, lt, lte, or, type SQL, sql } from 'drizzle-orm'
 import type { Delivery } from '../../domain/delivery/delivery-reports.ts'
-import type { Call, DeliveryQuery, EventLogReader } from '../../domain/log/event-log.ts'
-import { type CallFilter, mostCounted, type PageOfLog, type Place } from '../../domain/log/log-search.ts'
+import type { DeliveryQuery, EventLogReader, LoggedRequest } from '../../domain/log/event-log.ts'
+import {
+  type CallFilter,
+  type LogPosition,
+  mostCounted,
+  type PageOfLog,
+} from '../../domain/log/log-search.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import { type AttemptRow, deliveryOf, firstAttemptOf, type RequestRow, traceOf } from './event-rows.ts'
 import { createLogSearch, logFilters, pageOf, type SearchWindows } from './log-search.ts'
@@ -72,14 +77,14 @@ function conditionsIn(database: LogDatabase) {
   return {
     areDeliveries,
     furtherTo,
-    areCalls: (filter: CallFilter, further: readonly string[], before?: Place, from?: string) =>
+    areCalls: (filter: CallFilter, further: readonly string[], before?: LogPosition, from?: string) =>
       and(isCall(filter, further), isWithin(requests, before, from)),
   }
 }
 
 function isWithin(
   { requestId }: LogTable,
-  before: Place | undefined,
+  before: LogPosition | undefined,
   from: string | undefined,
 ): SQL | undefined {
   return and(from === undefined ? undefined : gte(requestId, from), before && lt(requestId, before.requestId))
@@ -129,7 +134,7 @@ function createCallSearch(
   const { orm, tables } = database
   const { requests, attempts } = tables
 
-  async function withAttempts(rows: readonly RequestRow[]): Promise<readonly Call[]> {
+  async function withAttempts(rows: readonly RequestRow[]): Promise<readonly LoggedRequest[]> {
     const ids = rows.map(({ requestId }) => requestId)
     const further = await orm.select().from(attempts).where(inArray(attempts.requestId, ids))
     const all = [...rows.flatMap((row) => firstAttemptOf(row) ?? []), ...further]
@@ -252,7 +257,7 @@ export async function withReports(
   return rows.map((row) => deliveryOf(row, reportOf.get(row.reportKey ?? '')))
 }
 
-function byPlace(a: Place, b: Place): number {
+function byPlace(a: LogPosition, b: LogPosition): number {
   if (a.requestId === b.requestId) return a.attempt - b.attempt
   return a.requestId < b.requestId ? -1 : 1
 }

@@ -23,8 +23,8 @@ import {
   type DeliveryStatus,
   type Found,
   type LogFilter,
+  type LogPosition,
   type PageOfLog,
-  type Place,
 } from '../../domain/log/log-search.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import { firstIdOf, timeOfId } from './event-rows.ts'
@@ -51,7 +51,7 @@ export function createLogSearch(orm: StoreDatabase['orm'], windows = defaultWind
   async function endOf(
     table: LogTable,
     since: string,
-    before: Place | undefined,
+    before: LogPosition | undefined,
     rows: number,
   ): Promise<string | null> {
     const { requestId } = table
@@ -70,7 +70,7 @@ export function createLogSearch(orm: StoreDatabase['orm'], windows = defaultWind
   }
 
   /** @param read its rows are newest first */
-  return async <Row extends Place>(
+  return async <Row extends LogPosition>(
     tables: readonly LogTable[],
     { since, until }: LogFilter,
     { before, limit }: PageOfLog,
@@ -93,13 +93,13 @@ export function createLogSearch(orm: StoreDatabase['orm'], windows = defaultWind
 }
 
 /** @param rows one more than the limit, if there are more */
-export function pageOf<Row extends Place>(rows: readonly Row[], limit: number): Found<Row> {
+export function pageOf<Row extends LogPosition>(rows: readonly Row[], limit: number): Found<Row> {
   const shown = rows.slice(0, limit)
   const last = rows.length > limit ? shown.at(-1) : undefined
   return { rows: shown, next: last ? placeOf(last) : null }
 }
 
-function placeOf({ requestId, attempt }: Place): Found<unknown>['next'] {
+function placeOf({ requestId, attempt }: LogPosition): Found<unknown>['next'] {
   return { requestId, attempt, at: timeOfId(requestId) }
 }
 

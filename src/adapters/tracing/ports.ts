@@ -4,7 +4,7 @@ import type { IntegrationRequests } from '../../domain/integration/integration.t
 import type { IdempotencyKeys } from '../../domain/limits/idempotency-store.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 
-export interface Step {
+export interface TracedStep {
   readonly name: string
   readonly isCall?: boolean
   readonly attributes?: Attributes
@@ -13,7 +13,7 @@ export interface Step {
 type Attributes = Readonly<Record<string, string>>
 
 export type DoStep = <T>(
-  step: Step,
+  step: TracedStep,
   work: () => Promise<T>,
   resultOf?: (result: T) => StepResult,
 ) => Promise<T>

@@ -27,7 +27,7 @@ import { onceAMinute } from '../../domain/ground/once-a-minute.ts'
 import type { Log } from '../../domain/ground/ports.ts'
 import type { RequestContext } from '../../domain/request/request-context.ts'
 import type { RequestEnded } from '../../domain/request/request-ended.ts'
-import { type Step, type StepResult, type TracedPorts, traced } from './ports.ts'
+import { type StepResult, type TracedPorts, type TracedStep, traced } from './ports.ts'
 import type { Sampling, TracingSettings } from './settings.ts'
 
 export type Tracing = ReturnType<typeof createTracing>
@@ -59,7 +59,7 @@ class RequestSpan {
   }
 
   private async step<T>(
-    { name, isCall = false, attributes = {} }: Step,
+    { name, isCall = false, attributes = {} }: TracedStep,
     work: () => Promise<T>,
     resultOf?: (result: T) => StepResult,
   ): Promise<T> {

@@ -199,7 +199,7 @@ export async function enterByLink(
   ports: LoginPorts,
   visitor: Visitor,
   linkToken: string,
-): Promise<Entered | undefined> {
+): Promise<SignedIn | undefined> {
   const linkSha256 = ports.consoleSecrets.sha256(linkToken)
   const entered = await begin(ports, visitor, 'link', { linkSha256 }, ({ link, accounts }) => {
     if (!link) return undefined
@@ -245,7 +245,7 @@ export async function enterByCode(
   ports: LoginPorts,
   visitor: Visitor,
   { next, code }: { readonly next: string; readonly code: string },
-): Promise<Entered | 'wrong' | undefined> {
+): Promise<SignedIn | 'wrong' | undefined> {
   const account = (await ports.sessions.accounts()).find((each) => isNext(ports, each, next))
   if (!account) return undefined
   const grants = await claimCode(ports, visitor, account.id)
@@ -316,7 +316,7 @@ export async function enterByPasskey(
   ports: LoginPorts,
   visitor: Visitor,
   response: string,
-): Promise<Entered | undefined> {
+): Promise<SignedIn | undefined> {
   const used = await checkedPasskey(ports, 'sign-in', response)
   const entered =
     used &&
@@ -433,7 +433,7 @@ function knownPurpose(accountId: string): string {
 const maxPasswordLength = 2048
 
 /** A new session, and the account as it was before. */
-export interface Entered {
+export interface SignedIn {
   readonly token: string
   readonly account: Account | undefined
 }
@@ -448,7 +448,7 @@ async function begin(
     state: ConsoleState,
     now: EpochMs,
   ) => { readonly account: Account | undefined; readonly usesLink?: boolean } | undefined,
-): Promise<Entered | undefined> {
+): Promise<SignedIn | undefined> {
   const { token } = ports.consoleSecrets.newToken()
   const now = ports.now()
   const { entered } = await ports.sessions.change({ ...about, now }, (state) => {

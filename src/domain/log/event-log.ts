@@ -14,7 +14,7 @@ import type {
 } from './log-search.ts'
 
 /** With its attempts, oldest first. */
-export interface Call extends RequestTrace {
+export interface LoggedRequest extends RequestTrace {
   readonly deliveries: readonly Delivery[]
 }
 
@@ -30,7 +30,7 @@ export interface EventLogReader {
   /** Oldest first. */
   deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
   findDeliveries(filter: DeliveryFilter, page: PageOfLog): Promise<Found<Delivery>>
-  findCalls(filter: CallFilter, page: PageOfLog): Promise<Found<Call>>
+  findCalls(filter: CallFilter, page: PageOfLog): Promise<Found<LoggedRequest>>
   /** Reads as much of the log as one search. */
   countFound(list: LogList, filters: LogFilters): Promise<LogCount>
   /** Requests with this reference or whose ID ends with these 8 characters, and messages with this provider message ID. */

@@ -18,7 +18,7 @@ import {
   testAppId,
 } from '../request/request-context.ts'
 import type { RequestTrace } from '../request/request-trace.ts'
-import { type Call, statusOf, whyOf } from './event-log.ts'
+import { type LoggedRequest, statusOf, whyOf } from './event-log.ts'
 import { deliveryStatuses } from './log-search.ts'
 
 /**
@@ -244,7 +244,7 @@ export interface CallResult {
 }
 
 /** How a call ended, for lists of calls: the command's and the console's. */
-export function resultOf(call: Call): CallResult {
+export function resultOf(call: LoggedRequest): CallResult {
   const { operation, flags, limits, end, deliveries } = call
   if (end === null) return { result: 'no response', why: '' }
   const { status, error, message } = end

@@ -122,12 +122,12 @@ export interface LogCount {
   readonly isMore: boolean
 }
 
-export interface Place extends Pick<Attempt, 'attempt'> {
+export interface LogPosition extends Pick<Attempt, 'attempt'> {
   readonly requestId: string
 }
 
 export interface PageOfLog {
-  readonly before?: Place | undefined
+  readonly before?: LogPosition | undefined
   readonly limit: number
 }
 
@@ -138,7 +138,7 @@ export interface Found<Row> {
    * Where the next search continues, with the time of that request. One search reads a limited part of the log, so it may find
    * fewer rows than the limit. Null: the log has no further rows.
    */
-  readonly next: (Place & { readonly at: EpochMs }) | null
+  readonly next: (LogPosition & { readonly at: EpochMs }) | null
 }
 
 /** The rows of each figure. The log has no other figures. */

@@ -13,7 +13,7 @@ import { declarationProblems, textProblems } from './text-problems.ts'
 export type TextParts = Readonly<Record<'subject' | 'text' | 'html', string>>
 
 /** A text that is being written. */
-export interface Draft extends TextTarget, TextParts {
+export interface TextDraft extends TextTarget, TextParts {
   /** Of a brand's own template. */
   readonly variables: readonly DeclaredVariable[]
 }
@@ -48,7 +48,7 @@ export function builtInParts(
 }
 
 /** The brand with the draft stored. */
-function withDraft(brand: BrandWithTexts, { variables, subject, html, ...draft }: Draft): BrandWithTexts {
+function withDraft(brand: BrandWithTexts, { variables, subject, html, ...draft }: TextDraft): BrandWithTexts {
   const text = { ...draft, subject: subject || null, html: html || null, version: 1, updatedAt: 0 }
   const others = brand.texts.all.filter((each) => !isSameTarget(each, draft))
   const declared = new Map([...brand.texts.variables, [draft.templateKey, variables]])
@@ -58,7 +58,7 @@ function withDraft(brand: BrandWithTexts, { variables, subject, html, ...draft }
 /** @param given sample values by name */
 export function draftPreview(
   brand: BrandWithTexts,
-  draft: Draft,
+  draft: TextDraft,
   given: Readonly<Record<string, string>>,
   settings: PreviewSettings,
 ): DraftPreview {

@@ -7,7 +7,7 @@ import { countryWords } from '../../../domain/delivery/destination.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import { count, counted, utc } from '../../../domain/ground/format.ts'
 import { dayMs, hourMs, minuteMs, periodOf } from '../../../domain/ground/time.ts'
-import { type Call, statusOf, whyOf } from '../../../domain/log/event-log.ts'
+import { type LoggedRequest, statusOf, whyOf } from '../../../domain/log/event-log.ts'
 import { resultOf } from '../../../domain/log/explain.ts'
 import {
   callResults,
@@ -84,7 +84,7 @@ export function deliveriesPage(pageContext: PageContext, model: LogModel<Deliver
   )
 }
 
-export function callsPage(pageContext: PageContext, model: LogModel<Call>): string {
+export function callsPage(pageContext: PageContext, model: LogModel<LoggedRequest>): string {
   return logPage(
     pageContext,
     'calls',
@@ -422,7 +422,7 @@ function deliveryCells(row: Delivery) {
   ]
 }
 
-function callCells(row: Call) {
+function callCells(row: LoggedRequest) {
   const { requestId, at, app, brand, operation, recipient, recipientHash, recipients, country, end } = row
   const { result, why } = resultOf(row)
   return [
@@ -455,7 +455,7 @@ function callCells(row: Call) {
 }
 
 /** What the providers did. */
-function Attempts({ row: { deliveries } }: { row: Call }) {
+function Attempts({ row: { deliveries } }: { row: LoggedRequest }) {
   if (deliveries.length === 0) return <span class="hint">–</span>
   return (
     <span class="attempts">

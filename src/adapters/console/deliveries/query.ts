@@ -9,8 +9,8 @@ import {
   type Found,
   type LogFilters,
   type LogList,
+  type LogPosition,
   type PageOfLog,
-  type Place,
   statusesIn,
   wordOf,
 } from '../../../domain/log/log-search.ts'
@@ -81,13 +81,18 @@ export function timeText(at: number): string {
   return new Date(at).toISOString().replace(/(?:(?::00)?\.000)?Z$/, '')
 }
 
-export function readPlace(text: string | null): Place | undefined {
+export function readPlace(text: string | null): LogPosition | undefined {
   const [, requestId, attempt] = /^([0-9a-f-]{36})\.([0-9]{1,7})$/.exec(text ?? '') ?? []
   return requestId === undefined ? undefined : { requestId, attempt: Number(attempt) }
 }
 
 /** @param file `.csv`: the export */
-export function logUrl(list: LogList, filters: LogFilters, before: Place | null = null, file = ''): string {
+export function logUrl(
+  list: LogList,
+  filters: LogFilters,
+  before: LogPosition | null = null,
+  file = '',
+): string {
   const query = new URLSearchParams()
   const set = (name: string, value: string | undefined) => value !== undefined && query.append(name, value)
   const own: LogFilters = { ...filters }
@@ -179,7 +184,7 @@ export async function* csvOf<Row>(
   find: (page: PageOfLog) => Promise<Found<Row>>,
 ): AsyncGenerator<string> {
   yield csvRow(Object.keys(columns))
-  let before: Place | undefined
+  let before: LogPosition | undefined
   for (let left = mostExported; left > 0; ) {
     const { rows, next } = await find({ before, limit: Math.min(exportStep, left) })
     yield rows.map((row) => csvRow(Object.values(columns).map((cell) => cell(row)))).join('')

@@ -1,6 +1,6 @@
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { effectivePrefixes } from '../../../domain/guard/status.ts'
-import { type Call, statusOf } from '../../../domain/log/event-log.ts'
+import { type LoggedRequest, statusOf } from '../../../domain/log/event-log.ts'
 import { blockingRules, explain, resultOf } from '../../../domain/log/explain.ts'
 import {
   deliveryStatuses,
@@ -133,7 +133,7 @@ const deliveryColumns: Columns<Delivery> = {
   duration_ms: ({ durationMs }) => durationMs,
 }
 
-const callColumns: Columns<Call> = {
+const callColumns: Columns<LoggedRequest> = {
   time: ({ at }) => new Date(at).toISOString(),
   request_id: ({ requestId }) => requestId,
   app: ({ app }) => app,

@@ -1,7 +1,6 @@
 import type { Account } from '../../../domain/accounts/accounts.ts'
 import {
   type ConsoleSession,
-  type Entered,
   endSession,
   enterByCode,
   enterByLink,
@@ -9,6 +8,7 @@ import {
   enterByPassword,
   newChallenge,
   newKnownBrowser,
+  type SignedIn,
   sessionId,
 } from '../../../domain/accounts/sessions.ts'
 import { Failure } from '../../../domain/ground/failures.ts'
@@ -141,7 +141,7 @@ export function sessionRoutes({
       limited,
     }: {
       /** A response is that of the next step. */
-      readonly enter: () => Promise<Entered | Response | undefined>
+      readonly enter: () => Promise<SignedIn | Response | undefined>
       readonly wrong: () => Promise<Response> | Response
       readonly limited: (wait: string) => Promise<Response> | Response
     },
@@ -171,7 +171,7 @@ export function sessionRoutes({
     }
   }
 
-  function cookiesOf({ token, account }: Entered): readonly string[] {
+  function cookiesOf({ token, account }: SignedIn): readonly string[] {
     const cookies = signedInCookies(publicUrl, token, account && newKnownBrowser(ports, account.id))
     const warning = account && failedBefore(account)
     return warning

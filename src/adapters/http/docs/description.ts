@@ -2,8 +2,8 @@
 export interface ApiDescription {
   readonly info: { readonly version: string; readonly summary: string; readonly description: string }
   readonly tags: readonly { readonly name: string; readonly description: string }[]
-  readonly paths: Named<Named<Operation>>
-  readonly webhooks: Named<Named<Operation>>
+  readonly paths: Named<Named<ApiOperation>>
+  readonly webhooks: Named<Named<ApiOperation>>
   readonly components: {
     readonly schemas: Named<Schema>
     readonly headers: Named<Header>
@@ -13,14 +13,14 @@ export interface ApiDescription {
 
 export type Named<T> = Readonly<Record<string, T>>
 
-export interface Operation {
+export interface ApiOperation {
   readonly tags: readonly string[]
   readonly operationId: string
   readonly summary: string
   readonly description: string
   readonly security?: readonly Named<readonly string[]>[]
   readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly content: Named<Content> }
+  readonly requestBody?: { readonly content: Named<ApiContent> }
   readonly responses: Named<Response>
 }
 
@@ -35,10 +35,10 @@ export interface Parameter {
 export interface Response {
   readonly description: string
   readonly headers?: Named<{ readonly $ref: string }>
-  readonly content?: Named<Content>
+  readonly content?: Named<ApiContent>
 }
 
-export interface Content {
+export interface ApiContent {
   readonly schema: Schema
   readonly example?: string
   readonly examples?: Named<{ readonly summary: string; readonly value: object }>

@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
 import { curl, Snippet } from '../../pages/components.tsx'
-import type { Content, Named, Operation, Response } from './description.ts'
+import type { ApiContent, ApiOperation, Named, Response } from './description.ts'
 
-export interface Call {
+export interface ApiCall {
   /** Undefined for an event. */
   readonly method: string | undefined
   readonly path: string
-  readonly operation: Operation
+  readonly operation: ApiOperation
 }
 
 interface Example {
@@ -15,7 +15,7 @@ interface Example {
   readonly text: string
 }
 
-export function Examples({ call, origin }: { call: Call; origin: string }) {
+export function Examples({ call, origin }: { call: ApiCall; origin: string }) {
   return (
     <div class="examples">
       <Snippets examples={requestsOf(call, origin)} />
@@ -34,7 +34,7 @@ function Snippets({ examples }: { examples: readonly Example[] }) {
   ))
 }
 
-function requestsOf({ method, path, operation: { requestBody } }: Call, origin: string): Example[] {
+function requestsOf({ method, path, operation: { requestBody } }: ApiCall, origin: string): Example[] {
   if (!requestBody) return [{ summary: 'Request', title: 'curl', text: `curl -s ${origin}${path}` }]
   return examplesOf(requestBody).map(([, { summary, value }]) =>
     method
@@ -44,7 +44,7 @@ function requestsOf({ method, path, operation: { requestBody } }: Call, origin: 
 }
 
 /** Errors only if they have fields of their own. */
-function responsesOf({ operation: { responses } }: Call): Example[] {
+function responsesOf({ operation: { responses } }: ApiCall): Example[] {
   return Object.entries(responses).flatMap(([status, response]) => {
     const summary = `Response ${status}`
     const text = contentOf(response)?.example
@@ -71,9 +71,9 @@ export function isError(response: Response): boolean {
   return examples.length > 0 && examples.every(([, { value }]) => 'error' in value)
 }
 
-type Part = { readonly content?: Named<Content> } | undefined
+type Part = { readonly content?: Named<ApiContent> } | undefined
 
-export function contentOf(part: Part): Content | undefined {
+export function contentOf(part: Part): ApiContent | undefined {
   return Object.values(part?.content ?? {})[0]
 }
 

@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
 import { Fragment } from 'preact'
 import { rich } from '../../pages/components.tsx'
-import { code, type Field, type Shape } from './shape.ts'
+import { type ApiField, code, type Shape } from './shape.ts'
 
 /** Which fields have a mark: the required ones of what a reader sends, the optional ones of what otpost sends. */
 export type Mark = 'required' | 'optional'
 
-export function Fields({ fields, mark }: { fields: readonly Field[]; mark: Mark }) {
+export function Fields({ fields, mark }: { fields: readonly ApiField[]; mark: Mark }) {
   if (fields.length === 0) return null
   return (
     <dl class="fields">
@@ -30,8 +30,8 @@ export function Fields({ fields, mark }: { fields: readonly Field[]; mark: Mark 
 }
 
 export function ShapeOf({ fields, unions, mark }: Shape & { mark: Mark }) {
-  const isAbsent = ({ isRequired, type }: Field) => !isRequired && type === 'null'
-  const isListed = ({ name }: Field) => fields.some((field) => field.name === name)
+  const isAbsent = ({ isRequired, type }: ApiField) => !isRequired && type === 'null'
+  const isListed = ({ name }: ApiField) => fields.some((field) => field.name === name)
   return (
     <>
       <Fields mark={mark} fields={fields.filter((field) => !isAbsent(field))} />
@@ -68,7 +68,7 @@ function Names({ title, of }: { title: string; of: readonly string[] }) {
   return <p class="hint">{rich(`${title}: ${of.map(code).join(', ')}`)}</p>
 }
 
-function requiredFirst(one: Field, other: Field): number {
+function requiredFirst(one: ApiField, other: ApiField): number {
   return Number(other.isRequired) - Number(one.isRequired)
 }
 

@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import { Fragment } from 'preact'
 import { Brandmark, document, rich } from '../../pages/components.tsx'
-import type { ApiDescription, Operation, Parameter, Response, Schema } from './description.ts'
-import { type Call, contentOf, Examples, errorFields, examplesOf, isError } from './examples.tsx'
+import type { ApiDescription, ApiOperation, Parameter, Response, Schema } from './description.ts'
+import { type ApiCall, contentOf, Examples, errorFields, examplesOf, isError } from './examples.tsx'
 import { Fields, type Mark, ShapeOf } from './fields.tsx'
-import { type Field, fieldOf, shapeOf } from './shape.ts'
+import { type ApiField, fieldOf, shapeOf } from './shape.ts'
 
 /** @param origin of the URLs in examples */
 export function referencePage(api: ApiDescription, origin: string): string {
@@ -79,7 +79,7 @@ export function referencePage(api: ApiDescription, origin: string): string {
     </>,
   )
 
-  function callSection(call: Call) {
+  function callSection(call: ApiCall) {
     const { method, path, operation } = call
     const { operationId: id, summary, description, parameters = [], security, requestBody } = operation
     const responses = Object.entries(operation.responses)
@@ -153,15 +153,15 @@ export function referencePage(api: ApiDescription, origin: string): string {
   }
 
   /** Those beside the fields of every error. */
-  function errorFieldsOf(response: Response, code: string): readonly Field[] {
+  function errorFieldsOf(response: Response, code: string): readonly ApiField[] {
     const schema = contentOf(response)?.schema
     const shapes = (schema?.anyOf ?? [schema ?? {}]).flatMap((each) => shapeOf(each) ?? [])
-    const isOfCode = ({ name, limits }: Field) => name === 'error' && limits.includes(`\`${code}\``)
+    const isOfCode = ({ name, limits }: ApiField) => name === 'error' && limits.includes(`\`${code}\``)
     const fields = shapes.find((shape) => shape.fields.some(isOfCode))?.fields ?? []
     return fields.filter(({ name }) => !errorFields.includes(name))
   }
 
-  function authorization(security: NonNullable<Operation['security']>) {
+  function authorization(security: NonNullable<ApiOperation['security']>) {
     const isOptional = security.some((scheme) => Object.keys(scheme).length === 0)
     const tokens = security.flatMap((scheme) => Object.keys(scheme))
     return (
@@ -198,7 +198,7 @@ export function referencePage(api: ApiDescription, origin: string): string {
     })
   }
 
-  function fieldList(title: string, fields: readonly Field[]) {
+  function fieldList(title: string, fields: readonly ApiField[]) {
     if (fields.length === 0) return null
     return (
       <>
@@ -214,7 +214,7 @@ export function referencePage(api: ApiDescription, origin: string): string {
   }
 }
 
-function callsOf({ paths, webhooks }: ApiDescription): Call[] {
+function callsOf({ paths, webhooks }: ApiDescription): ApiCall[] {
   const calls = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({
       method: method.toUpperCase(),

@@ -1,7 +1,7 @@
 import { counted } from '../../../domain/ground/format.ts'
 import type { Schema } from './description.ts'
 
-export interface Field {
+export interface ApiField {
   readonly name: string
   readonly isRequired: boolean
   /** Such as `array of string`. */
@@ -16,7 +16,7 @@ export interface Field {
 
 /** Unions: one of the alternatives applies to the object. */
 export interface Shape {
-  readonly fields: readonly Field[]
+  readonly fields: readonly ApiField[]
   readonly unions: readonly (readonly Alternative[])[]
 }
 
@@ -28,7 +28,7 @@ interface Alternative extends Shape {
 /** In characters: the description of a field says what a longer pattern accepts. */
 const longestPattern = 60
 
-export function fieldOf(name: string, schema: Schema, isRequired = false): Field {
+export function fieldOf(name: string, schema: Schema, isRequired = false): ApiField {
   const parts = schema.items ? [schema, schema.items] : [schema]
   return {
     name,
@@ -83,7 +83,7 @@ function withoutNull(schema: Schema): Schema {
   return only && more.length === 0 ? only : schema
 }
 
-function has(fields: readonly Field[], field: Field): boolean {
+function has(fields: readonly ApiField[], field: ApiField): boolean {
   return fields.some((each) => Bun.deepEquals(each, field))
 }
 
