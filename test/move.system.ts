@@ -5,8 +5,10 @@ import { type Column, getTableColumns, getTableName, type Table } from 'drizzle-
 import fc from 'fast-check'
 import { Client } from 'pg'
 import { openDatabase } from '../src/adapters/sqlite/database.ts'
-import * as schema from '../src/adapters/sqlite/schema.ts'
-import { firstIdOf } from '../src/adapters/store/event-rows.ts'
+import { tables as schema } from '../src/adapters/sqlite/schema.ts'
+import type { AnyTable } from '../src/adapters/store/dialect.ts'
+import { firstIdOf } from '../src/adapters/store/request-ids.ts'
+import { schema as declarations } from '../src/adapters/store/schema.ts'
 import { move } from '../src/commands/move-data.ts'
 import { readDatabaseUrl, readStoreConfig } from '../src/config/store.ts'
 import { openContext } from '../src/context.ts'
@@ -559,8 +561,9 @@ describe.skipIf(withoutPostgres !== undefined)(
               name,
               rows: inOrder(expected),
             })
-            expect(moved.find((each) => each.table === name)).toEqual({
-              table: name as 'brands',
+            expect(moved.find((each) => each.name === name)).toEqual({
+              name,
+              called: expect.any(String),
               rows: expected.length,
               leftOut: (drawn[index]?.length ?? 0) - expected.length,
             })
@@ -615,16 +618,28 @@ function rowsFor(table: Table): fc.Arbitrary<Drawn[]> {
   const name = getTableName(table)
   const columns = Object.entries(getTableColumns(table))
   const row = fc.record(
-    Object.fromEntries(columns.map(([property, column]) => [property, valueFor(name, column)])),
+    Object.fromEntries(columns.map(([property, column]) => [property, valueFor(name, property, column)])),
   )
   return fc.array(row, { maxLength: 5 }).map((rows) => rows.map((each, index) => withKey(name, each, index)))
 }
 
-function valueFor(table: string, column: Column): fc.Arbitrary<unknown> {
-  const { name, enumValues, dataType, notNull } = column
+/** Of texts that the database does not check. */
+const words: Readonly<Record<string, readonly string[]>> = {
+  channel: ['SMS', 'EMAIL'],
+  route: ['plain', 'template'],
+  encoding: ['GSM-7', 'UCS-2'],
+  errorClass: ['recipient', 'content', 'account', 'retryable', 'unknown'],
+  by: ['password', 'link', 'passkey'],
+}
+
+function valueFor(table: string, property: string, column: Column): fc.Arbitrary<unknown> {
+  const { name, dataType, notNull } = column
+  const declared = Object.values<AnyTable>(declarations).find((each) => each.name === table)
+  const { allowed } = declared?.columns[property]?.properties ?? {}
+  const values = typeof allowed === 'object' ? allowed : table === 'stats' ? undefined : words[property]
   const value =
-    enumValues && enumValues.length > 0
-      ? fc.constantFrom(...enumValues)
+    values !== undefined
+      ? fc.constantFrom(...values)
       : dataType === 'boolean'
         ? fc.boolean()
         : dataType === 'json'

@@ -95,7 +95,9 @@ CREATE TABLE "brands" (
 	"color" text,
 	"dlt_allow_list" jsonb NOT NULL,
 	CONSTRAINT "brands_status" CHECK ("brands"."status" IN ('pending', 'active', 'suspended')),
-	CONSTRAINT "brands_notify_templates" CHECK (jsonb_typeof("brands"."notify_templates") = 'array')
+	CONSTRAINT "brands_notify_templates" CHECK (jsonb_typeof("brands"."notify_templates") = 'array'),
+	CONSTRAINT "brands_registrations" CHECK (jsonb_typeof("brands"."registrations") = 'object'),
+	CONSTRAINT "brands_dlt_allow_list" CHECK (jsonb_typeof("brands"."dlt_allow_list") = 'array')
 );
 --> statement-breakpoint
 CREATE TABLE "budgets" (
@@ -108,7 +110,7 @@ CREATE TABLE "budgets" (
 	"lifted_until" bigint,
 	"counts_from" bigint NOT NULL,
 	CONSTRAINT "budgets_period" CHECK ("budgets"."period" IN ('day', 'month')),
-	CONSTRAINT "budgets_alerts" CHECK (jsonb_typeof("budgets"."alert_at") = 'array')
+	CONSTRAINT "budgets_alert_at" CHECK (jsonb_typeof("budgets"."alert_at") = 'array')
 );
 --> statement-breakpoint
 CREATE TABLE "codes_and_limits" (
@@ -164,8 +166,8 @@ CREATE TABLE "destination_rules" (
 	"route" text,
 	CONSTRAINT "destination_rules_rule_brand_slug_pk" PRIMARY KEY("rule","brand_slug"),
 	CONSTRAINT "destination_rules_action" CHECK ("destination_rules"."action" IN ('allow', 'monitor', 'block')),
-	CONSTRAINT "destination_rules_route" CHECK ("destination_rules"."route" IN ('plain', 'template')),
-	CONSTRAINT "destination_rules_providers" CHECK (jsonb_typeof("destination_rules"."providers") = 'array')
+	CONSTRAINT "destination_rules_providers" CHECK (jsonb_typeof("destination_rules"."providers") = 'array'),
+	CONSTRAINT "destination_rules_route" CHECK ("destination_rules"."route" IN ('plain', 'template'))
 );
 --> statement-breakpoint
 CREATE TABLE "events" (
@@ -189,8 +191,8 @@ CREATE TABLE "events" (
 	"http_status" integer,
 	"error" text,
 	"ended_at" bigint,
-	CONSTRAINT "events_state" CHECK ("events"."state" IN ('new', 'waiting', 'delivered', 'failed')),
 	CONSTRAINT "events_status" CHECK ("events"."status" IN ('delivered', 'failed', 'unknown')),
+	CONSTRAINT "events_state" CHECK ("events"."state" IN ('new', 'waiting', 'delivered', 'failed')),
 	CONSTRAINT "events_subject" CHECK ("events"."request_id" IS NOT NULL OR "events"."report_key" IS NOT NULL)
 );
 --> statement-breakpoint
@@ -322,7 +324,8 @@ CREATE TABLE "outbox" (
 	"variables" jsonb,
 	"request_id" text NOT NULL,
 	CONSTRAINT "outbox_channel" CHECK ("outbox"."channel" IN ('SMS', 'EMAIL')),
-	CONSTRAINT "outbox_route" CHECK ("outbox"."route" IN ('plain', 'template'))
+	CONSTRAINT "outbox_route" CHECK ("outbox"."route" IN ('plain', 'template')),
+	CONSTRAINT "outbox_variables" CHECK (jsonb_typeof("outbox"."variables") = 'object')
 );
 --> statement-breakpoint
 CREATE TABLE "passkeys" (
@@ -407,7 +410,8 @@ CREATE TABLE "review_numbers" (
 --> statement-breakpoint
 CREATE TABLE "revision" (
 	"id" smallint PRIMARY KEY NOT NULL,
-	"number" bigint NOT NULL
+	"number" bigint NOT NULL,
+	CONSTRAINT "revision_one_row" CHECK ("revision"."id" = 1)
 );
 --> statement-breakpoint
 CREATE TABLE "stats" (
@@ -461,26 +465,43 @@ CREATE TABLE "webhooks" (
 	"event_types" jsonb NOT NULL,
 	"created_at" bigint NOT NULL,
 	"disabled_at" bigint,
-	CONSTRAINT "webhooks_event_types" CHECK (jsonb_typeof("webhooks"."event_types") = 'array'),
-	CONSTRAINT "webhooks_previous_secrets" CHECK (jsonb_typeof("webhooks"."previous_secrets") = 'array')
+	CONSTRAINT "webhooks_previous_secrets" CHECK (jsonb_typeof("webhooks"."previous_secrets") = 'array'),
+	CONSTRAINT "webhooks_event_types" CHECK (jsonb_typeof("webhooks"."event_types") = 'array')
 );
 --> statement-breakpoint
-CREATE INDEX "app_keys_by_app" ON "app_keys" USING btree ("app_id");--> statement-breakpoint
-CREATE INDEX "attempts_by_recipient" ON "attempts" USING btree ("recipient_hash","request_id");--> statement-breakpoint
-CREATE INDEX "brands_by_name" ON "brands" USING btree ("name_key");--> statement-breakpoint
-CREATE INDEX "delivery_reports_by_time" ON "delivery_reports" USING btree ("at");--> statement-breakpoint
-CREATE INDEX "events_by_state" ON "events" USING btree ("state","due_at","app_id");--> statement-breakpoint
-CREATE INDEX "events_by_app" ON "events" USING btree ("app_id","id");--> statement-breakpoint
-CREATE INDEX "events_by_request" ON "events" USING btree ("request_id");--> statement-breakpoint
-CREATE INDEX "guard_buckets_by_time" ON "guard_buckets" USING btree ("updated_at");--> statement-breakpoint
-CREATE INDEX "idempotency_keys_by_expiry" ON "idempotency_keys" USING btree ("expires_at");--> statement-breakpoint
-CREATE INDEX "notify_jobs_by_state" ON "notify_jobs" USING btree ("state","due_at");--> statement-breakpoint
-CREATE INDEX "notify_jobs_by_app" ON "notify_jobs" USING btree ("state","app_id","due_at");--> statement-breakpoint
-CREATE INDEX "notify_jobs_by_recipient" ON "notify_jobs" USING btree ("recipient_hash");--> statement-breakpoint
-CREATE INDEX "outbox_by_identity" ON "outbox" USING btree ("identity","id");--> statement-breakpoint
-CREATE INDEX "outbox_by_creation" ON "outbox" USING btree ("created_at");--> statement-breakpoint
-CREATE INDEX "requests_by_recipient" ON "requests" USING btree ("recipient_hash","request_id") WHERE outcome IS NOT NULL;--> statement-breakpoint
-CREATE INDEX "stats_by_time" ON "stats" USING btree ("step_ms","at");--> statement-breakpoint
+CREATE INDEX "app_keys_by_app" ON "app_keys" USING btree ("app_id");
+--> statement-breakpoint
+CREATE INDEX "attempts_by_recipient" ON "attempts" USING btree ("recipient_hash","request_id");
+--> statement-breakpoint
+CREATE INDEX "brands_by_name" ON "brands" USING btree ("name_key");
+--> statement-breakpoint
+CREATE INDEX "delivery_reports_by_time" ON "delivery_reports" USING btree ("at");
+--> statement-breakpoint
+CREATE INDEX "events_by_state" ON "events" USING btree ("state","due_at","app_id");
+--> statement-breakpoint
+CREATE INDEX "events_by_app" ON "events" USING btree ("app_id","id");
+--> statement-breakpoint
+CREATE INDEX "events_by_request" ON "events" USING btree ("request_id");
+--> statement-breakpoint
+CREATE INDEX "guard_buckets_by_time" ON "guard_buckets" USING btree ("updated_at");
+--> statement-breakpoint
+CREATE INDEX "idempotency_keys_by_expiry" ON "idempotency_keys" USING btree ("expires_at");
+--> statement-breakpoint
+CREATE INDEX "notify_jobs_by_state" ON "notify_jobs" USING btree ("state","due_at");
+--> statement-breakpoint
+CREATE INDEX "notify_jobs_by_app" ON "notify_jobs" USING btree ("state","app_id","due_at");
+--> statement-breakpoint
+CREATE INDEX "notify_jobs_by_recipient" ON "notify_jobs" USING btree ("recipient_hash");
+--> statement-breakpoint
+CREATE INDEX "outbox_by_identity" ON "outbox" USING btree ("identity","id");
+--> statement-breakpoint
+CREATE INDEX "outbox_by_creation" ON "outbox" USING btree ("created_at");
+--> statement-breakpoint
+CREATE INDEX "requests_by_recipient" ON "requests" USING btree ("recipient_hash","request_id") WHERE outcome IS NOT NULL;
+--> statement-breakpoint
+CREATE INDEX "stats_by_time" ON "stats" USING btree ("step_ms","at");
+--> statement-breakpoint
 -- HOT updates need room in the page; expired rows are replaced within minutes.
-ALTER TABLE codes_and_limits SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);--> statement-breakpoint
+ALTER TABLE codes_and_limits SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+--> statement-breakpoint
 INSERT INTO "revision" ("id", "number") VALUES (1, 1);

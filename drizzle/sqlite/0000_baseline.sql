@@ -31,7 +31,8 @@ CREATE TABLE `app_keys` (
 	CONSTRAINT "app_keys_key" CHECK(length("app_keys"."key_sha256") = 43)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `app_keys_by_app` ON `app_keys` (`app_id`);--> statement-breakpoint
+CREATE INDEX `app_keys_by_app` ON `app_keys` (`app_id`);
+--> statement-breakpoint
 CREATE TABLE `apps` (
 	`app_id` text PRIMARY KEY NOT NULL,
 	`allows_otp` integer NOT NULL,
@@ -97,11 +98,14 @@ CREATE TABLE `brands` (
 	`color` text,
 	`dlt_allow_list` text NOT NULL,
 	CONSTRAINT "brands_status" CHECK("brands"."status" IN ('pending', 'active', 'suspended')),
-	CONSTRAINT "brands_flags" CHECK("brands"."dlt_enabled" IN (0, 1) AND "brands"."login_id_enabled" IN (0, 1)),
-	CONSTRAINT "brands_notify_templates" CHECK(json_type("brands"."notify_templates") = 'array')
+	CONSTRAINT "brands_notify_templates" CHECK(json_type("brands"."notify_templates") = 'array'),
+	CONSTRAINT "brands_registrations" CHECK(json_type("brands"."registrations") = 'object'),
+	CONSTRAINT "brands_dlt_allow_list" CHECK(json_type("brands"."dlt_allow_list") = 'array'),
+	CONSTRAINT "brands_flags" CHECK("brands"."dlt_enabled" IN (0, 1) AND "brands"."login_id_enabled" IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `brands_by_name` ON `brands` (`name_key`);--> statement-breakpoint
+CREATE INDEX `brands_by_name` ON `brands` (`name_key`);
+--> statement-breakpoint
 CREATE TABLE `budgets` (
 	`scope` text PRIMARY KEY NOT NULL,
 	`period` text NOT NULL,
@@ -112,8 +116,8 @@ CREATE TABLE `budgets` (
 	`lifted_until` integer,
 	`counts_from` integer NOT NULL,
 	CONSTRAINT "budgets_period" CHECK("budgets"."period" IN ('day', 'month')),
-	CONSTRAINT "budgets_flags" CHECK("budgets"."stops" IN (0, 1)),
-	CONSTRAINT "budgets_alerts" CHECK(json_type("budgets"."alert_at") = 'array')
+	CONSTRAINT "budgets_alert_at" CHECK(json_type("budgets"."alert_at") = 'array'),
+	CONSTRAINT "budgets_flags" CHECK("budgets"."stops" IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `codes_and_limits` (
@@ -160,7 +164,8 @@ CREATE TABLE `delivery_reports` (
 	CONSTRAINT "delivery_reports_status" CHECK("delivery_reports"."status" IN ('pending', 'failed', 'delivered'))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `delivery_reports_by_time` ON `delivery_reports` (`at`);--> statement-breakpoint
+CREATE INDEX `delivery_reports_by_time` ON `delivery_reports` (`at`);
+--> statement-breakpoint
 CREATE TABLE `destination_rules` (
 	`rule` text NOT NULL,
 	`brand_slug` text NOT NULL,
@@ -170,8 +175,8 @@ CREATE TABLE `destination_rules` (
 	`route` text,
 	PRIMARY KEY(`rule`, `brand_slug`),
 	CONSTRAINT "destination_rules_action" CHECK("destination_rules"."action" IN ('allow', 'monitor', 'block')),
-	CONSTRAINT "destination_rules_route" CHECK("destination_rules"."route" IN ('plain', 'template')),
-	CONSTRAINT "destination_rules_providers" CHECK(json_type("destination_rules"."providers") = 'array')
+	CONSTRAINT "destination_rules_providers" CHECK(json_type("destination_rules"."providers") = 'array'),
+	CONSTRAINT "destination_rules_route" CHECK("destination_rules"."route" IN ('plain', 'template'))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `events` (
@@ -195,14 +200,17 @@ CREATE TABLE `events` (
 	`http_status` integer,
 	`error` text,
 	`ended_at` integer,
-	CONSTRAINT "events_state" CHECK("events"."state" IN ('new', 'waiting', 'delivered', 'failed')),
 	CONSTRAINT "events_status" CHECK("events"."status" IN ('delivered', 'failed', 'unknown')),
+	CONSTRAINT "events_state" CHECK("events"."state" IN ('new', 'waiting', 'delivered', 'failed')),
 	CONSTRAINT "events_subject" CHECK("events"."request_id" IS NOT NULL OR "events"."report_key" IS NOT NULL)
 ) STRICT;
 --> statement-breakpoint
-CREATE INDEX `events_by_state` ON `events` (`state`,`due_at`,`app_id`);--> statement-breakpoint
-CREATE INDEX `events_by_app` ON `events` (`app_id`,`id`);--> statement-breakpoint
-CREATE INDEX `events_by_request` ON `events` (`request_id`);--> statement-breakpoint
+CREATE INDEX `events_by_state` ON `events` (`state`,`due_at`,`app_id`);
+--> statement-breakpoint
+CREATE INDEX `events_by_app` ON `events` (`app_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `events_by_request` ON `events` (`request_id`);
+--> statement-breakpoint
 CREATE TABLE `guard_buckets` (
 	`kind` text NOT NULL,
 	`key` text NOT NULL,
@@ -214,7 +222,8 @@ CREATE TABLE `guard_buckets` (
 	PRIMARY KEY(`kind`, `key`, `node`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `guard_buckets_by_time` ON `guard_buckets` (`updated_at`);--> statement-breakpoint
+CREATE INDEX `guard_buckets_by_time` ON `guard_buckets` (`updated_at`);
+--> statement-breakpoint
 CREATE TABLE `guard_prefixes` (
 	`prefix` text NOT NULL,
 	`by` text NOT NULL,
@@ -236,7 +245,8 @@ CREATE TABLE `idempotency_keys` (
 	`answer` text
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `idempotency_keys_by_expiry` ON `idempotency_keys` (`expires_at`);--> statement-breakpoint
+CREATE INDEX `idempotency_keys_by_expiry` ON `idempotency_keys` (`expires_at`);
+--> statement-breakpoint
 CREATE TABLE `integration_requests` (
 	`id` text PRIMARY KEY NOT NULL,
 	`created_at` integer NOT NULL,
@@ -279,9 +289,12 @@ CREATE TABLE `notify_jobs` (
 	CONSTRAINT "notify_jobs_state" CHECK("notify_jobs"."state" IN ('queued', 'sending', 'accepted', 'failed', 'unknown', 'cancelled'))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `notify_jobs_by_state` ON `notify_jobs` (`state`,`due_at`);--> statement-breakpoint
-CREATE INDEX `notify_jobs_by_app` ON `notify_jobs` (`state`,`app_id`,`due_at`);--> statement-breakpoint
-CREATE INDEX `notify_jobs_by_recipient` ON `notify_jobs` (`recipient_hash`);--> statement-breakpoint
+CREATE INDEX `notify_jobs_by_state` ON `notify_jobs` (`state`,`due_at`);
+--> statement-breakpoint
+CREATE INDEX `notify_jobs_by_app` ON `notify_jobs` (`state`,`app_id`,`due_at`);
+--> statement-breakpoint
+CREATE INDEX `notify_jobs_by_recipient` ON `notify_jobs` (`recipient_hash`);
+--> statement-breakpoint
 CREATE TABLE `notify_orders` (
 	`request_id` text PRIMARY KEY NOT NULL,
 	`app_id` text NOT NULL,
@@ -306,7 +319,8 @@ CREATE TABLE `operators` (
 	CONSTRAINT "operators_role" CHECK("operators"."role" IN ('viewer', 'operator', 'owner'))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE UNIQUE INDEX `operators_email_unique` ON `operators` (`email`);--> statement-breakpoint
+CREATE UNIQUE INDEX `operators_email_unique` ON `operators` (`email`);
+--> statement-breakpoint
 CREATE TABLE `outbox` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`created_at` integer NOT NULL,
@@ -323,11 +337,14 @@ CREATE TABLE `outbox` (
 	`variables` text,
 	`request_id` text NOT NULL,
 	CONSTRAINT "outbox_channel" CHECK("outbox"."channel" IN ('SMS', 'EMAIL')),
-	CONSTRAINT "outbox_route" CHECK("outbox"."route" IN ('plain', 'template'))
+	CONSTRAINT "outbox_route" CHECK("outbox"."route" IN ('plain', 'template')),
+	CONSTRAINT "outbox_variables" CHECK(json_type("outbox"."variables") = 'object')
 ) STRICT;
 --> statement-breakpoint
-CREATE INDEX `outbox_by_identity` ON `outbox` (`identity`,`id`);--> statement-breakpoint
-CREATE INDEX `outbox_by_creation` ON `outbox` (`created_at`);--> statement-breakpoint
+CREATE INDEX `outbox_by_identity` ON `outbox` (`identity`,`id`);
+--> statement-breakpoint
+CREATE INDEX `outbox_by_creation` ON `outbox` (`created_at`);
+--> statement-breakpoint
 CREATE TABLE `passkeys` (
 	`credential_id` text PRIMARY KEY NOT NULL,
 	`operator_id` text NOT NULL,
@@ -471,7 +488,8 @@ CREATE TABLE `webhooks` (
 	`event_types` text NOT NULL,
 	`created_at` integer NOT NULL,
 	`disabled_at` integer,
-	CONSTRAINT "webhooks_event_types" CHECK(json_type("webhooks"."event_types") = 'array'),
-	CONSTRAINT "webhooks_previous_secrets" CHECK(json_type("webhooks"."previous_secrets") = 'array')
-) STRICT, WITHOUT ROWID;--> statement-breakpoint
+	CONSTRAINT "webhooks_previous_secrets" CHECK(json_type("webhooks"."previous_secrets") = 'array'),
+	CONSTRAINT "webhooks_event_types" CHECK(json_type("webhooks"."event_types") = 'array')
+) STRICT, WITHOUT ROWID;
+--> statement-breakpoint
 INSERT INTO `revision` (`id`, `number`) VALUES (1, 1);

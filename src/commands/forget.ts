@@ -1,4 +1,4 @@
-import type { Erased, Forgotten } from '../adapters/store/forget.ts'
+import { type Erased, type Forgotten, forgottenTables } from '../adapters/store/forget.ts'
 import { readStoreConfig } from '../config/store.ts'
 import { mask } from '../domain/ground/contact.ts'
 import { counted } from '../domain/ground/format.ts'
@@ -52,7 +52,13 @@ function aboutForgotten({ erased, possibleRequests, traces }: Forgotten): readon
 }
 
 function erasedWords(erased: Erased): string {
-  return `${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.verifiedNumbers, 'verified number')}, ${counted(erased.reviewNumbers, 'review number')}, ${counted(erased.jobs, 'asynchronous message')}, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}`
+  return [
+    counted(erased.requests, 'request'),
+    counted(erased.deliveries, 'delivery', 'deliveries'),
+    counted(erased.deliveryReports, 'delivery report'),
+    counted(erased.jobs, 'asynchronous message'),
+    ...forgottenTables.map(({ name, called: [one, many] }) => counted(erased[name] ?? 0, one, many)),
+  ].join(', ')
 }
 
 function aboutPossible(requests: number): readonly string[] {

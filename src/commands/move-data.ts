@@ -4,7 +4,6 @@ import { keyFingerprints } from '../adapters/crypto/secrets.ts'
 import { importAll, OutcomeUnknown } from '../adapters/postgres/import.ts'
 import type { PostgresTarget } from '../adapters/postgres/pool.ts'
 import { fingerprintsIn, holdFile, requireFileThere } from '../adapters/sqlite/export.ts'
-import type { Transferred } from '../adapters/store/transfer.ts'
 import { ConfigError } from '../config/settings.ts'
 import { type DatabaseConfig, readDatabaseUrl, readStoreConfig } from '../config/store.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
@@ -38,7 +37,7 @@ export async function runMove(env: Env, { from, to, keep, force }: MoveOptions):
   const { moved, asideFile } = await move(file, server, { keep: keep ?? false, secretKeys })
   const seconds = (performance.now() - startedAt) / 1000
   printTable(undefined, moved, [
-    ['WHAT', ({ table }) => words[table]],
+    ['WHAT', ({ called }) => called],
     ['ROWS', ({ rows }) => String(rows)],
     ['LEFT OUT', ({ leftOut }) => (leftOut === 0 ? '-' : `${leftOut} expired`)],
   ])
@@ -152,40 +151,4 @@ function secretOf(
 function inDoubt(problem: string, file: string, asideFile: string | null): string {
   const back = asideFile === null ? '' : `: mv ${asideFile} ${file}`
   return `The connection was lost during the commit (${problem}), so it is unknown whether the move is complete. When PostgreSQL is back, run \`otpost brand list\` on it. If it lists the brands, the move is complete. If it lists none, nothing was moved, and the file stays in use${back}.`
-}
-
-const words: Readonly<Record<Transferred['table'], string>> = {
-  brands: 'brands',
-  texts: 'texts',
-  text_variables: 'variables of texts',
-  app_keys: 'API keys',
-  apps: 'scopes of apps',
-  app_brands: 'brands of scopes',
-  destination_rules: 'destination rules',
-  guard_prefixes: 'prefixes of the guard',
-  verified_numbers: 'verified numbers',
-  prices: 'prices',
-  price_lists: 'price lists',
-  budgets: 'budgets',
-  alerts: 'alerts',
-  alert_deliveries: 'waiting alerts',
-  webhooks: 'webhooks',
-  review_numbers: 'review numbers',
-  events: 'events',
-  idempotency_keys: 'idempotency keys',
-  notify_orders: 'queued notifications',
-  notify_jobs: 'jobs of notifications',
-  integration_requests: 'integration requests',
-  audit: 'audit log',
-  operators: 'operators',
-  passkeys: 'passkeys',
-  recovery_codes: 'recovery codes',
-  console_sessions: 'console sessions',
-  console_links: 'console links',
-  outbox: 'outbox',
-  stats: 'statistics',
-  delivery_reports: 'delivery reports',
-  attempts: 'further attempts',
-  requests: 'requests',
-  codes_and_limits: 'limits and codes',
 }

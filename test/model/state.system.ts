@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { isHashOf, saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
-import { codesAndLimits } from '../../src/adapters/postgres/schema.ts'
+import { tables } from '../../src/adapters/postgres/schema.ts'
 import { Records } from '../../src/adapters/store/records.ts'
 import { clockToleranceMs } from '../../src/domain/ground/ports.ts'
 import { grantsOf } from '../../src/domain/limits/gates.ts'
@@ -12,6 +12,8 @@ import { otpSteps } from '../../src/domain/otp/state.ts'
 import type { CodeRef, OtpStore, SendDecision, Verdict } from '../../src/domain/otp/store.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
+
+const { codesAndLimits } = tables
 
 // Runs random steps on PostgreSQL, from one node and from several at once, and the same steps on records in
 // memory. The results and the stored rows must be equal. A failure prints seed and path, which are parameters

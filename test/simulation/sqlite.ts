@@ -5,13 +5,15 @@ import { sql } from 'drizzle-orm'
 import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
-import { codesAndLimits } from '../../src/adapters/sqlite/schema.ts'
+import { tables } from '../../src/adapters/sqlite/schema.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { operatorOf, sqliteStores } from '../support/operator.ts'
 import { appsOf, type Breakage, type Ground, makeBrands, type Server, type Site, turn } from './ground.ts'
 import type { Profile } from './history.ts'
 import { baseProfile } from './profile.ts'
 import { Random } from './random.ts'
+
+const { codesAndLimits } = tables
 
 interface SqliteServer extends Server {
   readonly database: Database

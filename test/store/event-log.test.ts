@@ -16,8 +16,9 @@ import {
   type EventLogWriter,
 } from '../../src/adapters/store/event-log.ts'
 import { createEventLogBuffer } from '../../src/adapters/store/event-log-buffer.ts'
-import { eventLogEntry, firstIdOf } from '../../src/adapters/store/event-rows.ts'
+import { eventLogEntry } from '../../src/adapters/store/event-rows.ts'
 import type { SearchWindows } from '../../src/adapters/store/log-search.ts'
+import { firstIdOf } from '../../src/adapters/store/request-ids.ts'
 import type { Storage } from '../../src/adapters/store/store.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import { type DeliveryReportState, reportRanks } from '../../src/domain/delivery/delivery-reports.ts'

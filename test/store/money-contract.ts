@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { EventLogWriter } from '../../src/adapters/store/event-log.ts'
-import { firstIdOf, type VerifiedNumber } from '../../src/adapters/store/event-rows.ts'
+import type { VerifiedNumber } from '../../src/adapters/store/event-rows.ts'
+import { firstIdOf } from '../../src/adapters/store/request-ids.ts'
 import type { Storage } from '../../src/adapters/store/store.ts'
 import type { createStores } from '../../src/adapters/store/stores.ts'
 import type { Clock } from '../../src/domain/ground/time.ts'
@@ -20,7 +21,7 @@ export interface MoneyStores extends ReturnType<typeof createStores> {
   readonly saveEntries: EventLogWriter['saveEntries']
   readonly otps: OtpStore
   readonly sweep: Storage['sweep']
-  readonly forget: (subjects: readonly string[]) => Promise<{ readonly verifiedNumbers: number }>
+  readonly forget: (subjects: readonly string[]) => Promise<Readonly<Record<string, number>>>
   readonly close: () => Promise<void>
 }
 

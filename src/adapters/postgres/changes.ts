@@ -2,7 +2,9 @@ import { eq, sql } from 'drizzle-orm'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import { type DatabaseClock, serverTime } from './clock.ts'
 import type { Queryable } from './pool.ts'
-import { revision } from './schema.ts'
+import { tables } from './schema.ts'
+
+const { revision } = tables
 
 const freshMs = 10
 

@@ -1,7 +1,7 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import { isLoopback } from '../../config/settings.ts'
 import { type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
-import { timeOfId } from '../store/event-rows.ts'
+import { timeOfId } from '../store/request-ids.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { Changes } from './changes.ts'
 import { DatabaseClock } from './clock.ts'

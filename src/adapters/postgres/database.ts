@@ -9,9 +9,11 @@ import { DatabaseClock, serverTime } from './clock.ts'
 import { isDistributed } from './distribution.ts'
 import { hasSchema, migrate, requireSchema } from './migrate.ts'
 import { openPool, type Pool, type Queryable } from './pool.ts'
-import { attempts, codesAndLimits, leases, requests, revision } from './schema.ts'
+import { tables } from './schema.ts'
 import { Steps } from './steps.ts'
 import { type DatabaseTarget, usualBatchSize } from './target.ts'
+
+const { attempts, codesAndLimits, leases, requests, revision } = tables
 
 export type Orm = PgRemoteDatabase<Record<string, never>>
 

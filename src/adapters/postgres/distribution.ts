@@ -1,16 +1,6 @@
-import { getTableName } from 'drizzle-orm'
-import type { PgColumn } from 'drizzle-orm/pg-core'
+import { type AnyTable, sqlName } from '../store/dialect.ts'
+import { schema } from '../store/schema.ts'
 import type { Queryable } from './pool.ts'
-import {
-  attempts,
-  codesAndLimits,
-  deliveryReports,
-  idempotencyKeys,
-  notifyJobs,
-  notifyOrders,
-  requests,
-  stats,
-} from './schema.ts'
 
 export interface DistributedTable {
   readonly table: string
@@ -22,25 +12,19 @@ export interface DistributedTable {
 }
 
 /** The other tables stay on the coordinator. */
-export const distributedTables: readonly DistributedTable[] = [
-  by(codesAndLimits.subject),
-  { ...by(requests.requestId), isBatched: true },
-  by(attempts.requestId, requests.requestId),
-  by(notifyOrders.requestId, requests.requestId),
-  by(notifyJobs.requestId, requests.requestId),
-  by(idempotencyKeys.hash, codesAndLimits.subject),
-  by(deliveryReports.key),
-  by(stats.part),
-]
-
-function by(column: PgColumn, colocated?: PgColumn): DistributedTable {
-  return {
-    table: getTableName(column.table),
-    column: column.name,
-    colocateWith: colocated && getTableName(colocated.table),
-    isBatched: false,
-  }
-}
+export const distributedTables: readonly DistributedTable[] = Object.values<AnyTable>(schema).flatMap(
+  ({ name, facts: { distributed } }) =>
+    distributed === undefined
+      ? []
+      : [
+          {
+            table: name,
+            column: sqlName(distributed.by),
+            colocateWith: distributed.like,
+            isBatched: distributed.isBatched ?? false,
+          },
+        ],
+)
 
 /** Whether Citus distributes codes and limits, seen from the coordinator or a worker. */
 export async function isDistributed(connection: Queryable): Promise<boolean> {
@@ -48,7 +32,7 @@ export async function isDistributed(connection: Queryable): Promise<boolean> {
   if (catalog == null) return false
   const rows = await connection.rows(
     "SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass($1) AND partmethod = 'h'",
-    [getTableName(codesAndLimits)],
+    [schema.codesAndLimits.name],
   )
   return rows.length > 0
 }

@@ -17,8 +17,10 @@ import { statRows } from '../store/stat-buffer.ts'
 import type { Orm as StoreOrm } from '../store/statements.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
-import { attempts, deliveryReports, events, requests, stats, verifiedNumbers } from './schema.ts'
+import { tables } from './schema.ts'
 import { asJson } from './text.ts'
+
+const { attempts, deliveryReports, events, requests, stats, verifiedNumbers } = tables
 
 /** @param part of the statistics, different for each process */
 export function createEventLogWriter(

@@ -5,7 +5,6 @@ import {
   comparedKeys,
   type MovedTable,
   movedTables,
-  numberedTables,
   type PlainRow,
   type Transferred,
   type TransferSource,
@@ -21,24 +20,12 @@ import {
   type Queryable,
   StatementError,
 } from './pool.ts'
-import * as schema from './schema.ts'
-import { revision } from './schema.ts'
+import { tables } from './schema.ts'
 import { asJson, storable } from './text.ts'
 
-const columns = columnsByTable(Object.values(schema))
-
-/** Instants in the future, which are converted to the target's clock. */
-const shiftedColumns: Partial<Record<MovedTable, readonly string[]>> = {
-  passkeys: ['used_at'],
-  console_sessions: ['started_at', 'last_seen_at', 'expires_at', 'confirmed_at'],
-  console_links: ['expires_at'],
-  guard_prefixes: ['expires_at'],
-  budgets: ['lifted_until'],
-  alert_deliveries: ['due_at'],
-  notify_orders: ['expires_at'],
-  notify_jobs: ['due_at'],
-  codes_and_limits: ['created_at', 'expires_at'],
-}
+const { revision } = tables
+const columns = columnsByTable(Object.values(tables))
+const movedNames = movedTables.map(({ name }) => name)
 
 const batchChars = 1_000_000
 
@@ -127,13 +114,13 @@ async function holdEmpty(connection: Queryable): Promise<void> {
     }
   }
   await lock('SELECT number FROM revision WHERE id = 1 FOR UPDATE')
-  await lock(`LOCK TABLE ${movedTables.join()} IN SHARE ROW EXCLUSIVE MODE`)
+  await lock(`LOCK TABLE ${movedNames.join()} IN SHARE ROW EXCLUSIVE MODE`)
   await requireEmpty(connection)
 }
 
 async function requireEmpty(connection: Queryable): Promise<void> {
   const found: string[] = []
-  for (const table of movedTables) {
+  for (const table of movedNames) {
     const rows = await countOf(connection, table)
     if (rows > 0) found.push(`${table} has ${rows} ${rows === 1 ? 'row' : 'rows'}`)
   }
@@ -166,10 +153,10 @@ async function isEmpty(pool: Pool, lost: DatabaseUnavailable): Promise<boolean> 
   throw new OutcomeUnknown(lost.message, { cause: lost })
 }
 
-type Counts = ReadonlyMap<Transferred['table'], number>
+type Counts = ReadonlyMap<string, number>
 
 function countsOf(source: TransferSource): Counts {
-  return new Map(movedTables.map((table) => [table, source.count(table)]))
+  return new Map(movedNames.map((table) => [table, source.count(table)]))
 }
 
 async function copyAll(
@@ -180,20 +167,20 @@ async function copyAll(
   const shiftMs = await aheadOf(connection, source)
   const done: Transferred[] = []
   for (const table of movedTables) {
-    const names = columns(table).map(({ name }) => name)
-    const rows = await copyRows(connection, table, names, movedRows(source, table, shiftMs))
-    done.push({ table, rows, leftOut: (expected.get(table) ?? 0) - rows })
-  }
-  for (const table of numberedTables) {
+    const { name, called, isNumbered } = table
+    const names = columns(name).map((column) => column.name)
+    const rows = await copyRows(connection, name, names, movedRows(source, table, shiftMs))
+    done.push({ name, called, rows, leftOut: (expected.get(name) ?? 0) - rows })
+    if (!isNumbered) continue
     // Sequences are not rolled back: then some numbers stay unused.
     await connection.rows(`SELECT setval(pg_get_serial_sequence($1, 'id'), $2::bigint + 1, false)`, [
-      table,
-      source.lastNumber(table),
+      name,
+      source.lastNumber(name),
     ])
   }
   await raiseRevision(ormOn(connection))
   // Without statistics, long tables would be searched as if they were short.
-  await connection.rows(`ANALYZE ${movedTables.join()}`, [])
+  await connection.rows(`ANALYZE ${movedNames.join()}`, [])
   return done
 }
 
@@ -206,8 +193,11 @@ async function aheadOf(connection: Queryable, { now }: TransferSource): Promise<
   return Math.min(Math.max(0, at - receivedAt), at + 1 - sentAt)
 }
 
-function* movedRows(source: TransferSource, table: MovedTable, shiftMs: number): Generator<PlainRow> {
-  const shifted = shiftedColumns[table] ?? []
+function* movedRows(
+  source: TransferSource,
+  { name: table, shifted }: MovedTable,
+  shiftMs: number,
+): Generator<PlainRow> {
   const now = source.now()
   for (const row of source.rows(table)) {
     if (table === 'codes_and_limits' && Number(row.expires_at) <= now) continue
@@ -256,7 +246,7 @@ async function compare(
   report: readonly Transferred[],
   expected: Counts,
 ): Promise<void> {
-  for (const { table, leftOut } of report) {
+  for (const { name: table, leftOut } of report) {
     const [theirs, ours] = [(expected.get(table) ?? 0) - leftOut, await countOf(connection, table)]
     if (theirs !== ours) throw new Error(`${ours} of ${theirs} rows of table ${table} were copied${undone}`)
   }

@@ -2,7 +2,9 @@ import type { KeyFingerprints } from '../store/store.ts'
 import { raiseRevision } from './changes.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
-import { keyFingerprints } from './schema.ts'
+import { tables } from './schema.ts'
+
+const { keyFingerprints } = tables
 
 export function createKeyFingerprints({ orm, pool }: Pick<Database, 'orm' | 'pool'>): KeyFingerprints {
   return {

@@ -3,7 +3,9 @@ import { drizzle } from 'drizzle-orm/pg-proxy'
 import type { RecordRow } from '../store/records.ts'
 import { isShared } from './claim-leases.ts'
 import type { Queryable, Transaction } from './pool.ts'
-import { codesAndLimits } from './schema.ts'
+import { tables } from './schema.ts'
+
+const { codesAndLimits } = tables
 
 export type RowKey = Pick<RecordRow, 'subject' | 'name'>
 

@@ -7,7 +7,7 @@ import type { Orm } from '../store/statements.ts'
 import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
 import { orm, prepared, type RecordStatements, type RowKey } from './record-statements.ts'
-import * as tables from './schema.ts'
+import { tables } from './schema.ts'
 import { jsonElements } from './text.ts'
 
 // Two round trips: BEGIN, lock and read all rows; then write and COMMIT. Rows that do not exist can't be

@@ -4,7 +4,7 @@ import type { Orm, Steps } from '../store/statements.ts'
 import { raiseRevision } from './changes.ts'
 import { type Database, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
-import * as tables from './schema.ts'
+import { tables } from './schema.ts'
 import { jsonElements, storableRow } from './text.ts'
 
 export function storeDatabase({

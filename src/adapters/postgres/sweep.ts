@@ -1,5 +1,4 @@
 import { lte, type SQL, sql } from 'drizzle-orm'
-import { statSteps } from '../../domain/log/stats.ts'
 import { verifiedRetentionMs } from '../store/event-rows.ts'
 import { deletion, expiredDeletions } from '../store/expiry-cleanup.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
@@ -8,7 +7,9 @@ import { serverTime } from './clock.ts'
 import { type Database, ormOn, plainError } from './database.ts'
 import { StatementError } from './pool.ts'
 import { isSharedRow } from './record-statements.ts'
-import { leases, openCircuitRows } from './schema.ts'
+import { tables } from './schema.ts'
+
+const { leases, openCircuits } = tables
 
 /** Small, so that concurrent requests do not wait noticeably. */
 const batch = 1000
@@ -62,7 +63,7 @@ export function createSweep(
     const isUnverified = sql`verified_at <= ${now - verifiedRetentionMs}`
     ;[numbers] = await visit('verified_numbers', 'subject', numbers, isUnverified)
     let isFull = false
-    for (const statement of deletions(now, retainAfter)) {
+    for (const statement of expiredDeletions('postgres', now, retainAfter, batch)) {
       if ((await remove(statement)) >= batch) isFull = true
     }
     await closeCircuits(now)
@@ -108,23 +109,14 @@ export function createSweep(
   }
 
   async function closeCircuits(now: number): Promise<void> {
-    const isOver = lte(openCircuitRows.openUntil, now - leaseMs)
-    const [over] = await orm.select().from(openCircuitRows).where(isOver).limit(1)
+    const isOver = lte(openCircuits.openUntil, now - leaseMs)
+    const [over] = await orm.select().from(openCircuits).where(isOver).limit(1)
     if (!over) return
     await pool.transaction(async (connection) => {
       const inside = ormOn(connection)
-      await inside.delete(openCircuitRows).where(isOver)
+      await inside.delete(openCircuits).where(isOver)
       await raiseRevision(inside)
     })
-  }
-
-  function deletions(now: number, retainAfter: RetainAfter): readonly SQL[] {
-    const key = 'part, step_ms, at, kind, channel, brand, provider, detail'
-    const ofStats = statSteps.map(({ stepMs, retentionMs }) => {
-      const isExpired = sql`step_ms = ${stepMs} AND at < ${now - retentionMs}`
-      return deletion({ table: 'stats', key, isExpired, order: 'at', batch })
-    })
-    return [...expiredDeletions(now, retainAfter, batch), ...ofStats]
   }
 }
 

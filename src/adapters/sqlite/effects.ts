@@ -3,7 +3,7 @@ import { effectStatements } from '../store/effects.ts'
 import type { Orm } from '../store/statements.ts'
 import type { Database } from './database.ts'
 import { jsonElements } from './prepared.ts'
-import * as tables from './schema.ts'
+import { tables } from './schema.ts'
 
 /** Inside the transaction of the writer. */
 export function writeEffect({ orm, driver }: Pick<Database, 'orm' | 'driver'>, effect: Effect): void {

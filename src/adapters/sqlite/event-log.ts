@@ -16,7 +16,9 @@ import type { Database } from './database.ts'
 import { writeEffect } from './effects.ts'
 import { placeholders, prepared, preparedUpsert } from './prepared.ts'
 import { createRecipientIndex } from './recipient-index.ts'
-import { attempts, deliveryReports, requests, stats, verifiedNumbers } from './schema.ts'
+import { tables } from './schema.ts'
+
+const { attempts, deliveryReports, requests, stats, verifiedNumbers } = tables
 
 export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogWriter {
   const { writer } = database

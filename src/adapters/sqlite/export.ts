@@ -3,21 +3,15 @@ import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/ground/operator-error.ts'
 import type { Clock } from '../../domain/ground/time.ts'
-import {
-  columnsByTable,
-  comparedKeys,
-  type MovedTable,
-  type PlainRow,
-  type TransferSource,
-} from '../store/transfer.ts'
+import { columnsByTable, comparedKeys, type PlainRow, type TransferSource } from '../store/transfer.ts'
 import { DatabaseError } from './database.ts'
 import { movedAside, movedEnding, requireIntact, syncToDisk } from './draft.ts'
 import { fileAt } from './file-at.ts'
 import { holdAlone, stamp } from './hold.ts'
 import { migrate } from './migrate.ts'
-import * as schema from './schema.ts'
+import { tables } from './schema.ts'
 
-const columns = columnsByTable(Object.values(schema))
+const columns = columnsByTable(Object.values(tables))
 
 export interface HeldFile extends TransferSource {
   /** Renames the file durably, so that no server finds it; returns the new name. */
@@ -91,7 +85,7 @@ export function fingerprintsIn(file: string): readonly string[] {
   }
 }
 
-function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow> {
+function* rowsOf(driver: Driver.Database, table: string): Generator<PlainRow> {
   const own = columns(table)
   const names = own.map(({ name }) => `"${name}"`).join()
   const rows = driver.prepare<[], unknown[]>(`SELECT ${names} FROM ${table}`).raw()

@@ -1,6 +1,8 @@
 import type { KeyFingerprints } from '../store/store.ts'
 import type { Database } from './database.ts'
-import { keyFingerprints } from './schema.ts'
+import { tables } from './schema.ts'
+
+const { keyFingerprints } = tables
 
 export function createKeyFingerprints({ orm, writer }: Pick<Database, 'orm' | 'writer'>): KeyFingerprints {
   const noted = () =>

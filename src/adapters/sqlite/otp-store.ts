@@ -7,8 +7,10 @@ import { type RecordRow, Records } from '../store/records.ts'
 import type { Database } from './database.ts'
 import { writeEffect } from './effects.ts'
 import { placeholders, prepared } from './prepared.ts'
-import { codesAndLimits } from './schema.ts'
+import { tables } from './schema.ts'
 import type { Sync, Unit } from './writer.ts'
+
+const { codesAndLimits } = tables
 
 /** @param isHashOf compares in constant time */
 export function createOtpStore(

@@ -1,5 +1,6 @@
 import { and, type Column, inArray, type SQL, sql, type Table } from 'drizzle-orm'
-import { type EventLogEntry, firstIdOf, timeOfId } from '../store/event-rows.ts'
+import type { EventLogEntry } from '../store/event-rows.ts'
+import { firstIdOf, timeOfId } from '../store/request-ids.ts'
 import type { Database } from './database.ts'
 
 // An index by recipient on `requests` would change a random page for each request, which costs more than the row.

@@ -18,14 +18,18 @@ import type { Actor } from '../../domain/ground/audit.ts'
 import { OperatorError } from '../../domain/ground/operator-error.ts'
 import { keptAfterEndMs } from '../../domain/notify/queue.ts'
 import { auditRow } from '../store/audit.ts'
-import { timeOfId } from '../store/event-rows.ts'
+import type { AnyTable } from '../store/dialect.ts'
+import { timeOfId } from '../store/request-ids.ts'
+import { schema } from '../store/schema.ts'
 import { DatabaseError } from './database.ts'
 import { companions, type DraftOwner, draftBeside, refuseOwnFile, requireIntact } from './draft.ts'
 import { fileAt } from './file-at.ts'
 import { holdAlone, stamp } from './hold.ts'
 import { mark } from './marker.ts'
 import { columnsOf, migrate, missingColumns } from './migrate.ts'
-import { audit } from './schema.ts'
+import { tables } from './schema.ts'
+
+const { audit } = tables
 
 /** SQLite maps a file beside the database into memory. */
 const fewestFreeBytes = 64 * 1024
@@ -217,10 +221,13 @@ function takeOut(
     const droppedCodes = draft
       .prepare('DELETE FROM codes_and_limits WHERE code_hash IS NOT NULL')
       .run().changes
-    const droppedSessions = ['console_sessions', 'console_links'].reduce(
-      (sum, table) => sum + draft.prepare(`DELETE FROM ${table}`).run().changes,
-      0,
+    const notRestored = Object.values<AnyTable>(schema).filter(({ facts }) => facts.isNotRestored)
+    const dropped = new Map(
+      notRestored.map(({ name }) => [name, draft.prepare(`DELETE FROM ${name}`).run().changes]),
     )
+    const droppedOf = (...tables: readonly { readonly name: string }[]) =>
+      tables.reduce((sum, { name }) => sum + (dropped.get(name) ?? 0), 0)
+    const droppedSessions = droppedOf(schema.consoleSessions, schema.consoleLinks)
     // They may have been sent after the backup.
     const unknownJobs = draft
       .prepare(
@@ -228,7 +235,6 @@ function takeOut(
          WHERE state IN ('queued', 'sending')`,
       )
       .run(now + keptAfterEndMs, now).changes
-    const droppedAlerts = draft.prepare('DELETE FROM alert_deliveries').run().changes
     const knowsSpent = keepSpent(present, draft)
     const lastRequest = draft.prepare<[], string | null>('SELECT max(request_id) FROM requests').pluck().get()
     const entry = auditRow({
@@ -242,7 +248,7 @@ function takeOut(
     return {
       droppedCodes,
       droppedSessions,
-      droppedAlerts,
+      droppedAlerts: droppedOf(schema.alertDeliveries),
       unknownJobs,
       knowsSpent,
       lastRequestAt: lastRequest ? timeOfId(lastRequest) : null,

@@ -7,7 +7,7 @@ import { type Orm, run, type Statement, type Steps } from '../store/statements.t
 import type { Database } from './database.ts'
 import { jsonElements } from './prepared.ts'
 import { ofRecipient } from './recipient-index.ts'
-import * as tables from './schema.ts'
+import { tables } from './schema.ts'
 import type { DatabaseWork } from './thread.ts'
 
 /** @param work the server's database thread, or this connection */

@@ -1,11 +1,12 @@
-import { and, eq, getTableColumns, gt, lt, lte, type SQL, sql } from 'drizzle-orm'
-import { statSteps } from '../../domain/log/stats.ts'
+import { and, gt, lte, type SQL } from 'drizzle-orm'
 import { verifiedRetentionMs } from '../store/event-rows.ts'
 import { expiredDeletions } from '../store/expiry-cleanup.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
 import type { Database } from './database.ts'
 import { createRecipientIndex } from './recipient-index.ts'
-import { codesAndLimits, stats, verifiedNumbers } from './schema.ts'
+import { tables } from './schema.ts'
+
+const { codesAndLimits, verifiedNumbers } = tables
 
 /** Small, so that concurrent requests do not wait noticeably. */
 const batch = 500
@@ -48,9 +49,9 @@ export function createSweep(
         from.numbers,
         lte(verifiedNumbers.verifiedAt, now - verifiedRetentionMs),
       )
-      const deletions = [...expiredDeletions(now, retainAfter, otherBatch), expiredRuns(retainAfter)]
+      const deletions = expiredDeletions('sqlite', now, retainAfter, otherBatch)
       const counts = deletions.map((each) => orm.run(each).changes)
-      const isFull = Math.max(sweepStats({ orm }, now), ...counts) >= otherBatch
+      const isFull = Math.max(...counts) >= otherBatch
       const isShrinking = shrink()
       return {
         next: { codes: codes.last ?? '', numbers: numbers.last ?? '' },
@@ -63,29 +64,4 @@ export function createSweep(
     const isIndexing = await recipientIndex.addRun(now)
     return { isRound: done.isRound && !isIndexing, isBusy: done.isBusy }
   }
-}
-
-/** All requests of a run are older than its `indexed_before`. */
-function expiredRuns({ eventLog }: RetainAfter): SQL {
-  return sql`DELETE FROM recipient_index WHERE (indexed_before, recipient_hash, request_id) IN
-    (SELECT indexed_before, recipient_hash, request_id FROM recipient_index WHERE indexed_before <= ${eventLog}
-     ORDER BY indexed_before, recipient_hash, request_id LIMIT ${otherBatch})`
-}
-
-function sweepStats({ orm }: Pick<Database, 'orm'>, now: number): number {
-  let removed = 0
-  for (const { stepMs, retentionMs } of statSteps) {
-    const { count: _, ...key } = getTableColumns(stats)
-    const some = orm
-      .select(key)
-      .from(stats)
-      .where(and(eq(stats.stepMs, stepMs), lt(stats.at, now - retentionMs)))
-      .orderBy(stats.at)
-      .limit(batch)
-    removed += orm
-      .delete(stats)
-      .where(sql`(${sql.join(Object.values(key), sql`, `)}) IN ${some}`)
-      .run().changes
-  }
-  return removed
 }

@@ -2,7 +2,7 @@ import { and, asc, count, desc, eq, gt, gte, inArray, lte, or } from 'drizzle-or
 import type { Alert, AlertChannel } from '../../domain/ground/alert.ts'
 import { clockToleranceMs } from '../../domain/ground/ports.ts'
 import { type AlertStore, leaseMs, requestIntervalMs, retryDelaysMs } from '../../domain/health/alerts.ts'
-import type { AlertDeliveryRow, StoreDatabase, Tables } from './database.ts'
+import type { Row, StoreDatabase, Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
 /** More than the alerts of one check of all budgets. */
@@ -18,7 +18,7 @@ export function createAlertStore({
   serialTransaction,
 }: StoreDatabase): AlertStore {
   const { alerts, alertDeliveries } = tables
-  const deliveryOf = ({ key, channel }: Pick<AlertDeliveryRow, 'key' | 'channel'>) =>
+  const deliveryOf = ({ key, channel }: Pick<Row<'alertDeliveries'>, 'key' | 'channel'>) =>
     and(eq(alertDeliveries.key, key), eq(alertDeliveries.channel, channel))
   /** One condition for each number of tries: of all, the first is for a delivery that was not tried. */
   const waitsTooLong = (now: number, leaseMs: number) =>

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, gte, inArray, like, lt, notInArray } from 'drizzle-orm'
 import { type AuditEntry, type AuditReader, signInActions } from '../../domain/ground/audit.ts'
-import type { AuditRow, StoreDatabase } from './database.ts'
+import type { Row, StoreDatabase } from './database.ts'
 
 export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): AuditReader {
   return {
@@ -28,6 +28,6 @@ export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): Au
   }
 }
 
-export function auditRow({ actor, ...entry }: AuditEntry): Omit<AuditRow, 'id'> {
+export function auditRow({ actor, ...entry }: AuditEntry): Omit<Row<'audit'>, 'id'> {
   return { ...entry, ...actor }
 }

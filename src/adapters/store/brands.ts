@@ -2,14 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { BrandStore, Decision } from '../../domain/operator/changes.ts'
 import { type BrandWithTexts, nameKey } from '../../domain/texts/brand.ts'
 import { BrandTexts, noTexts } from '../../domain/texts/brand-texts.ts'
-import {
-  type BrandRow,
-  cached,
-  type StoreDatabase,
-  type Tables,
-  type TextRow,
-  type TextVariableRow,
-} from './database.ts'
+import { cached, type Row, type StoreDatabase, type Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
 type BrandTables = Pick<Tables, 'brands' | 'texts' | 'textVariables'>
@@ -28,7 +21,7 @@ export function createBrandStore({ orm, tables, changes }: StoreDatabase): Brand
     .orderBy(sql`${brands.status} <> 'active'`, asc(brands.slug))
     .limit(1)
     .prepare('brand_by_name')
-  const withTexts = async ([row]: readonly BrandRow[]) => {
+  const withTexts = async ([row]: readonly Row<'brands'>[]) => {
     if (!row) return undefined
     const [all, variables] = await Promise.all([
       listedTexts(orm, tables, row.slug),
@@ -69,8 +62,8 @@ function listedVariables(orm: Orm, { textVariables }: BrandTables, slug?: string
 
 /** @param variables in their order */
 export function textsOf(
-  all: readonly TextRow[],
-  variables: readonly Omit<TextVariableRow, 'brandSlug' | 'position'>[],
+  all: readonly Row<'texts'>[],
+  variables: readonly Omit<Row<'textVariables'>, 'brandSlug' | 'position'>[],
 ): BrandTexts {
   if (all.length === 0) return noTexts
   const declared = variables.map(
@@ -83,7 +76,7 @@ export function textsOf(
   )
 }
 
-function toBrand({ nameKey: _, ...brand }: BrandRow, texts: BrandTexts): BrandWithTexts {
+function toBrand({ nameKey: _, ...brand }: Row<'brands'>, texts: BrandTexts): BrandWithTexts {
   return { ...brand, texts }
 }
 

@@ -1,123 +1,17 @@
 import type { Column, SQL } from 'drizzle-orm'
-import type { AccountRow, Passkey } from '../../domain/accounts/accounts.ts'
-import type { ConsoleLink, ConsoleSession } from '../../domain/accounts/sessions.ts'
-import type { MessageReport } from '../../domain/delivery/delivery-reports.ts'
-import type { DestinationRule } from '../../domain/delivery/destination.ts'
-import type { Alert, AlertChannel } from '../../domain/ground/alert.ts'
-import type { Actor, AuditRecord } from '../../domain/ground/audit.ts'
-import type { NotifyJob, NotifyOrder } from '../../domain/ground/notify-job.ts'
-import type { OutboxEntry } from '../../domain/ground/ports.ts'
 import type { Clock } from '../../domain/ground/time.ts'
-import type { StoredEvent, Webhook } from '../../domain/ground/webhook-events.ts'
-import type { BucketRow } from '../../domain/guard/bucket.ts'
-import type { GuardPrefix } from '../../domain/guard/store.ts'
-import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
-import type { StoredKey } from '../../domain/limits/idempotency-store.ts'
-import type { AppScope } from '../../domain/limits/scope.ts'
 import type { DeliveryStatus } from '../../domain/log/log-search.ts'
-import type { Budget } from '../../domain/money/budgets.ts'
-import type { PriceRow } from '../../domain/money/prices.ts'
-import type { AppKey } from '../../domain/operator/changes.ts'
-import type { ReviewNumber } from '../../domain/policy/review-number.ts'
-import type { Brand } from '../../domain/texts/brand.ts'
-import type { BrandText, DeclaredVariable } from '../../domain/texts/brand-texts.ts'
-import type { AttemptRow, RequestRow, VerifiedNumber } from './event-rows.ts'
-import type { RecordRow } from './records.ts'
-import type { StatRow } from './stat-buffer.ts'
+import type { RowsOf } from './dialect.ts'
+import type { schema } from './schema.ts'
 import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
 
-export type BrandRow = Brand & { readonly nameKey: string }
+type Rows = RowsOf<typeof schema>
 
-export type TextRow = BrandText & { readonly brandSlug: string }
+/** A row of a table, as code has it. */
+export type Row<Name extends keyof Rows> = Rows[Name]
 
-export type TextVariableRow = DeclaredVariable & {
-  readonly brandSlug: string
-  readonly templateKey: string
-  readonly position: number
-}
-
-export type KeyRow = AppKey & { readonly keySha256: string; readonly appId: string }
-
-export type RuleRow = Omit<DestinationRule, 'brandSlug'> & { readonly brandSlug: string }
-
-export interface PriceTableRow extends Omit<PriceRow, 'provider'> {
-  readonly generation: number
-  /** Empty: every provider. */
-  readonly provider: string
-}
-
-export interface PriceListRow extends Pick<PriceTableRow, 'provider'> {
-  /** Null: none is in force yet. */
-  readonly generation: number | null
-  /** Announced: it will be in force soon. */
-  readonly next: number | null
-}
-
-export type ScopeRow = Omit<AppScope, 'brands'>
-
-export interface ScopeBrandRow {
-  readonly appId: string
-  readonly brandSlug: string
-}
-
-export type AuditRow = Omit<AuditRecord, 'actor'> & Actor
-
-/** `identity` is the normalized recipient. */
-export type MessageRow = Omit<OutboxEntry, 'to' | 'brandId' | 'createdAt'> & {
-  readonly createdAt: number
-  readonly recipient: string
-  readonly identity: string
-  readonly brandSlug: string | null
-}
-
-export interface AlertDeliveryRow {
-  readonly key: string
-  readonly channel: AlertChannel
-  readonly tries: number
-  readonly dueAt: number
-}
-
-export interface RecoveryCodeRow {
-  readonly operatorId: string
-  readonly codeSha256: string
-}
-
-export interface Tables {
-  readonly brands: StoreTable<BrandRow>
-  readonly texts: StoreTable<TextRow>
-  readonly textVariables: StoreTable<TextVariableRow>
-  readonly appKeys: StoreTable<KeyRow>
-  readonly apps: StoreTable<ScopeRow>
-  readonly appBrands: StoreTable<ScopeBrandRow>
-  readonly destinationRules: StoreTable<RuleRow>
-  readonly guardPrefixes: StoreTable<GuardPrefix>
-  readonly guardBuckets: StoreTable<BucketRow>
-  readonly verifiedNumbers: StoreTable<VerifiedNumber>
-  readonly prices: StoreTable<PriceTableRow>
-  readonly priceLists: StoreTable<PriceListRow>
-  readonly budgets: StoreTable<Budget>
-  readonly alerts: StoreTable<Alert>
-  readonly alertDeliveries: StoreTable<AlertDeliveryRow>
-  readonly webhooks: StoreTable<Webhook>
-  readonly reviewNumbers: StoreTable<ReviewNumber>
-  readonly events: StoreTable<StoredEvent>
-  readonly idempotencyKeys: StoreTable<StoredKey>
-  readonly notifyOrders: StoreTable<NotifyOrder>
-  readonly notifyJobs: StoreTable<NotifyJob>
-  readonly integrationRequests: StoreTable<IntegrationRequestRecord>
-  readonly audit: StoreTable<AuditRow>
-  readonly consoleSessions: StoreTable<ConsoleSession>
-  readonly consoleLinks: StoreTable<ConsoleLink>
-  readonly operators: StoreTable<AccountRow>
-  readonly passkeys: StoreTable<Passkey>
-  readonly recoveryCodes: StoreTable<RecoveryCodeRow>
-  readonly outbox: StoreTable<MessageRow>
-  readonly requests: StoreTable<RequestRow>
-  readonly attempts: StoreTable<AttemptRow>
-  readonly deliveryReports: StoreTable<MessageReport>
-  readonly codesAndLimits: StoreTable<RecordRow>
-  readonly stats: StoreTable<StatRow>
-}
+/** Of both stores. */
+export type Tables = { readonly [Name in keyof Rows]: StoreTable<Rows[Name]> }
 
 export interface StoreDatabase {
   readonly orm: Orm
@@ -144,7 +38,7 @@ export interface StoreDatabase {
   /** The elements of a JSON array as a column `value`. */
   jsonElements(json: string): SQL
   /** A reader sees an ID only after every lower ID. */
-  saveMessage(message: Omit<MessageRow, 'id'>): Promise<void>
+  saveMessage(message: Omit<Row<'outbox'>, 'id'>): Promise<void>
 }
 
 export interface Changes {

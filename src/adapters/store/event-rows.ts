@@ -2,84 +2,23 @@ import type { Delivery, DeliveryReportState } from '../../domain/delivery/delive
 import { dayMs, type EpochMs } from '../../domain/ground/time.ts'
 import type { SavedRequest } from '../../domain/log/event-log.ts'
 import { limitNames } from '../../domain/request/limit-names.ts'
-import {
-  type Attempt,
-  isFlag,
-  isReview,
-  type LimitStatus,
-  type Operation,
-} from '../../domain/request/request-context.ts'
+import { type Attempt, isFlag, isReview, type LimitStatus } from '../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../domain/request/request-trace.ts'
+import type { Row } from './database.ts'
 
 // `requests` also has each first attempt. The delivery log is the union of both tables.
 
-/** All null in a request without attempts. */
-interface AttemptDetails {
-  readonly route: Attempt['route']
-  readonly template: string | null
-  readonly position: number | null
-  readonly segments: number | null
-  readonly encoding: 'GSM-7' | 'UCS-2' | null
-  readonly errorClass: Attempt['errorClass']
-  readonly reason: string | null
-  readonly providerMessageId: string | null
-  readonly reportKey: string | null
-  readonly country: string | null
-  readonly lang: string | null
-}
-
-export interface RequestRow extends AttemptDetails {
-  readonly requestId: string
-  readonly at: number
-  readonly operation: Operation
-  readonly app: string
-  readonly brand: string | null
-  readonly channel: RequestTrace['channel']
-  /** The first attempt's recipient if there are several, as is the hash. */
-  readonly recipient: string | null
-  readonly recipients: number | null
-  readonly recipientHash: string | null
-  /** Such as `cooldown 1/1 until 1795354130973, app-minute 10/10 until 1795354130973 refused`. */
-  readonly limits: string
-  readonly status: number | null
-  readonly error: string | null
-  readonly message: string | null
-  readonly durationMs: number | null
-  readonly attemptAt: number | null
-  readonly provider: string | null
-  readonly outcome: Attempt['outcome'] | null
-  readonly attemptDurationMs: number | null
-  readonly reference: string | null
-  /** Flags, such as `prefix` or `destination country-hour`. */
-  readonly guard: string | null
-  /** Names, separated by spaces. */
-  readonly unknownFields: string | null
-}
-
-export interface AttemptRow extends AttemptDetails {
-  readonly requestId: string
-  readonly attempt: number
-  readonly at: number
-  readonly app: string
-  readonly brand: string | null
-  readonly channel: Attempt['channel']
-  readonly recipient: string
-  readonly recipientHash: string
-  readonly provider: string
-  readonly outcome: Attempt['outcome']
-  readonly durationMs: number
-}
+export type RequestRow = Row<'requests'>
+export type AttemptRow = Row<'attempts'>
 
 /** Columns without a value are left out, since most rows have many. */
-type NewRow<Row> = { readonly [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name] } & {
-  readonly [Name in keyof Row as null extends Row[Name] ? Name : never]?: Row[Name] | undefined
+type NewRow<Full> = {
+  readonly [Name in keyof Full as null extends Full[Name] ? never : Name]: Full[Name]
+} & {
+  readonly [Name in keyof Full as null extends Full[Name] ? Name : never]?: Full[Name] | undefined
 }
 
-/** `subject`: the hash of a phone number. */
-export interface VerifiedNumber {
-  readonly subject: string
-  readonly verifiedAt: number
-}
+export type VerifiedNumber = Row<'verifiedNumbers'>
 
 export interface EventLogEntry {
   /** The number whose code was verified. */
@@ -156,7 +95,7 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
   }
 }
 
-function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
+function detailsOf(attempt: Attempt) {
   return {
     route: attempt.route ?? undefined,
     template: attempt.template ?? undefined,
@@ -274,16 +213,6 @@ export function deliveryOf(row: AttemptRow, report: DeliveryReportState | undefi
     durationMs: row.durationMs,
     report: report ? { status: report.status, reason: report.reason, at: report.at } : null,
   }
-}
-
-/** The lowest ID that a request at this time may have: 48 bits of time. */
-export function firstIdOf(epochMs: number): string {
-  const hex = Math.max(0, Math.floor(epochMs)).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-`
-}
-
-export function timeOfId(requestId: string): number {
-  return Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
 }
 
 /** Design D41: these numbers always pass the guard. */

@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type { Log } from '../../domain/ground/ports.ts'
-import { dayMs, hourMs } from '../../domain/ground/time.ts'
+import { hourMs } from '../../domain/ground/time.ts'
+import { statSteps } from '../../domain/log/stats.ts'
 import { erasedAt } from '../../domain/notify/queue.ts'
 import { longestLifetimeMs } from '../../domain/notify/queue-body.ts'
-import { firstIdOf } from './event-rows.ts'
+import { type AnyTable, keyOf, type Store, sqlName } from './dialect.ts'
+import { schema } from './schema.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 
 /** A step rests ten times as long as it took, within these bounds. */
@@ -36,42 +38,48 @@ async function run(sweep: () => Promise<SweepStep>, signal: AbortSignal, log: Lo
   }
 }
 
-const outboxRetentionMs = dayMs
-const bucketRetentionMs = 2 * dayMs
-const prefixRetentionMs = 7 * dayMs
-const eventRetentionMs = 7 * dayMs
 const unresolvedRetentionMs = hourMs
-const alertRetentionMs = 90 * dayMs
 
-/** For all tables except codes, limits, verified numbers and statistics. */
-export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: number): SQL[] {
-  const before = firstIdOf(retainAfter.eventLog)
-  const beforeJobs = firstIdOf(Math.min(retainAfter.eventLog, now - 2 * longestLifetimeMs))
-  const remove = (table: string, key: string, isExpired: SQL, order = key) =>
-    deletion({ table, key, isExpired, order, batch })
+/** For all tables except codes, limits and verified numbers. */
+export function expiredDeletions(
+  store: Store,
+  now: number,
+  { eventLog, audit, requests }: RetainAfter,
+  batch: number,
+): SQL[] {
+  const ages = { now, eventLog, jobs: Math.min(eventLog, now - 2 * longestLifetimeMs), requests }
+  const declared = Object.values<AnyTable>(schema).filter(({ stores }) => stores.includes(store))
   return [
-    remove('outbox', 'id', sql`created_at <= ${now - outboxRetentionMs}`, 'created_at'),
-    remove('requests', 'request_id', sql`request_id < ${before}`),
-    remove('attempts', 'request_id, attempt', sql`request_id < ${before}`),
-    remove('delivery_reports', 'key', sql`at < ${retainAfter.eventLog}`, 'at'),
-    remove('notify_jobs', 'request_id, position', sql`request_id < ${beforeJobs}`),
-    remove('notify_orders', 'request_id', sql`request_id < ${beforeJobs}`),
+    ...declared.flatMap((table) => {
+      const { name, columns, facts } = table
+      if (!facts.expired) return []
+      const row = Object.fromEntries(Object.keys(columns).map((each) => [each, sql.raw(sqlName(each))]))
+      const key = keyOf(table, store).map(sqlName).join(', ')
+      const order = facts.expiredBy === undefined ? key : sqlName(facts.expiredBy)
+      return [deletion({ table: name, key, isExpired: facts.expired(row, ages), order, batch })]
+    }),
+    ...statSteps.map(({ stepMs, retentionMs }) =>
+      deletion({
+        table: 'stats',
+        key: keyOf(schema.stats, store).map(sqlName).join(', '),
+        isExpired: sql`step_ms = ${stepMs} AND at < ${now - retentionMs}`,
+        order: 'at',
+        batch,
+      }),
+    ),
     ...erasures(now, batch),
     // IDs are in order of time.
     sql`DELETE FROM audit WHERE id IN
       (SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT ${sql.raw(String(batch))}) AS oldest
-       WHERE at < ${retainAfter.audit})`,
-    remove('integration_requests', 'id', sql`coalesce(decided_at, created_at) < ${retainAfter.requests}`),
-    remove('guard_buckets', 'kind, key, node', sql`updated_at < ${now - bucketRetentionMs}`, 'updated_at'),
-    remove('guard_prefixes', 'prefix, by', sql`expires_at <= ${now - prefixRetentionMs}`),
-    remove('events', 'id', sql`id < ${firstIdOf(now - eventRetentionMs)}`),
+       WHERE at < ${audit})`,
     // A server without webhooks reads no events.
-    remove('events', 'id', sql`state = 'new' AND due_at < ${now - unresolvedRetentionMs}`, 'due_at'),
-    remove('alerts', 'key', sql`at < ${now - alertRetentionMs}`),
-    remove('alert_deliveries', 'key, channel', sql`due_at < ${now - alertRetentionMs}`),
-    remove('idempotency_keys', 'hash', sql`expires_at <= ${now}`, 'expires_at'),
-    sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
-    sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
+    deletion({
+      table: 'events',
+      key: 'id',
+      isExpired: sql`state = 'new' AND due_at < ${now - unresolvedRetentionMs}`,
+      order: 'due_at',
+      batch,
+    }),
   ]
 }
 

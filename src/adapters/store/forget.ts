@@ -1,23 +1,41 @@
-import { and, type Column, count, eq, gt, inArray, isNull, lte, type SQL, sql, type Table } from 'drizzle-orm'
+import {
+  and,
+  type Column,
+  count,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNull,
+  lte,
+  type SQL,
+  sql,
+  type Table,
+} from 'drizzle-orm'
 import type { Actor } from '../../domain/ground/audit.ts'
 import { mask, type Recipient } from '../../domain/ground/contact.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase, Tables } from './database.ts'
+import { type AnyTable, keyOf } from './dialect.ts'
 import type { RequestRow } from './event-rows.ts'
+import { schema } from './schema.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
+/** The numbers of rows; those of the tables in `forgottenTables` by their names in code. */
 export interface Erased {
   readonly requests: number
   readonly deliveries: number
   readonly deliveryReports: number
-  readonly codesAndLimits: number
-  readonly verifiedNumbers: number
-  readonly reviewNumbers: number
   /** Of asynchronous notifications. Queued ones are not sent. */
   readonly jobs: number
-  readonly messages: number
-  readonly integrationRequests: number
+  readonly [table: string]: number
 }
+
+export const forgottenTables = Object.entries<AnyTable>(schema).flatMap(([name, declared]) => {
+  const { forgotten, isCached = false } = declared.facts
+  const [key = ''] = keyOf(declared, 'sqlite')
+  return forgotten ? [{ name, key, isCached, ...forgotten }] : []
+})
 
 export interface Forgotten {
   readonly erased: Erased
@@ -41,24 +59,11 @@ export async function forgetRecipient(
   subjects: readonly string[],
   { now, actor }: { readonly now: number; readonly actor: Actor },
 ): Promise<Omit<Forgotten, 'traces'>> {
-  const { audit, codesAndLimits, integrationRequests, outbox, verifiedNumbers } = database.tables
-  const ofSubjects = (table: Table & { readonly subject: Column }) =>
-    deleteWhere(database, table, table.subject, inArray(table.subject, [...subjects]))
+  const { audit } = database.tables
   const { possibleRequests, ...events } = await eraseEvents(database, recipient, subjects)
-  const erased: Erased = {
-    ...events,
-    codesAndLimits: await ofSubjects(codesAndLimits),
-    verifiedNumbers: await ofSubjects(verifiedNumbers),
-    reviewNumbers: await eraseReviewNumbers(database, subjects),
-    jobs: await eraseJobs(database, recipient, subjects),
-    messages: await deleteWhere(database, outbox, outbox.id, eq(outbox.identity, recipient.to)),
-    integrationRequests: await deleteWhere(
-      database,
-      integrationRequests,
-      integrationRequests.id,
-      eq(integrationRequests.contactEmail, recipient.to),
-    ),
-  }
+  const jobs = await eraseJobs(database, recipient, subjects)
+  const others = await ofEachTable(database.tables, recipient, subjects, (own) => deleteRows(database, own))
+  const erased = { ...events, jobs, ...others }
   const entry = auditRow({
     at: now,
     actor,
@@ -72,8 +77,7 @@ export async function forgetRecipient(
 
 /** What `forgetRecipient` would erase. */
 export function createRecipientCounter({ orm, tables }: Pick<StoreDatabase, 'orm' | 'tables'>) {
-  const { attempts, codesAndLimits, deliveryReports, integrationRequests } = tables
-  const { notifyJobs, outbox, requests, reviewNumbers, verifiedNumbers } = tables
+  const { attempts, deliveryReports, notifyJobs, requests } = tables
   const { outcome, reportKey } = requests
   const rows = async (table: Table, isWanted: SQL | undefined) => {
     const [counted] = await orm.select({ rows: count() }).from(table).where(isWanted)
@@ -98,19 +102,37 @@ export function createRecipientCounter({ orm, tables }: Pick<StoreDatabase, 'orm
         requests: first.length - sent.filter((row) => (row.recipients ?? 1) > 1).length,
         deliveries: sent.length + further.length,
         deliveryReports: await rows(deliveryReports, inArray(deliveryReports.key, keys)),
-        codesAndLimits: await rows(codesAndLimits, inArray(codesAndLimits.subject, hashes)),
-        verifiedNumbers: await rows(verifiedNumbers, inArray(verifiedNumbers.subject, hashes)),
-        reviewNumbers: await rows(reviewNumbers, inArray(reviewNumbers.subject, hashes)),
         jobs: await rows(notifyJobs, inArray(notifyJobs.recipientHash, hashes)),
-        messages: await rows(outbox, eq(outbox.identity, recipient.to)),
-        integrationRequests: await rows(
-          integrationRequests,
-          eq(integrationRequests.contactEmail, recipient.to),
-        ),
+        ...(await ofEachTable(tables, recipient, subjects, ({ table, isOwn }) => rows(table, isOwn))),
       },
       possibleRequests: await rows(requests, isPossibly(tables, recipient)),
     }
   }
+}
+
+/** The rows of a recipient in one table. */
+interface OwnRows {
+  readonly table: Table
+  readonly key: Column
+  readonly isOwn: SQL
+  readonly isCached: boolean
+}
+
+async function ofEachTable(
+  tables: Tables,
+  { to }: Recipient,
+  subjects: readonly string[],
+  act: (own: OwnRows) => Promise<number>,
+): Promise<Readonly<Record<string, number>>> {
+  const done: Record<string, number> = {}
+  for (const { name, key: keyName, by, is, isCached } of forgottenTables) {
+    const table = Object.entries<Table>(tables).find(([each]) => each === name)?.[1]
+    const { [by]: column, [keyName]: key } = table ? getTableColumns(table) : {}
+    if (!table || !column || !key) throw new Error(`the table ${name} is not in this store`)
+    const isOwn = is === 'hash' ? inArray(column, [...subjects]) : eq(column, to)
+    done[name] = await act({ table, key, isOwn, isCached })
+  }
+  return done
 }
 
 /** Requests that may be of this person, or of others with the same masked recipient. */
@@ -268,36 +290,25 @@ async function eraseJobs(
   }
 }
 
-/** A running server sees it at its next request. */
-async function eraseReviewNumbers(
-  { orm, tables: { reviewNumbers }, serialTransaction }: StoreDatabase,
-  subjects: readonly string[],
+/** In batches. A running server sees it at its next request. */
+async function deleteRows(
+  { orm, transaction, serialTransaction }: StoreDatabase,
+  { table, key, isOwn, isCached }: OwnRows,
 ): Promise<number> {
-  const isOwn = inArray(reviewNumbers.subject, [...subjects])
-  const { subject } = reviewNumbers
-  if ((await orm.select({ subject }).from(reviewNumbers).where(isOwn)).length === 0) return 0
-  return serialTransaction(function* (inside) {
-    return (yield* run(inside.delete(reviewNumbers).where(isOwn).returning({ subject }))).length
-  })
-}
-
-async function deleteWhere(
-  { transaction }: StoreDatabase,
-  table: Table,
-  key: Column,
-  isWanted: SQL | undefined,
-): Promise<number> {
+  const [some] = await orm.select({ key }).from(table).where(isOwn).limit(1)
+  if (!some) return 0
+  const inTransaction = isCached ? serialTransaction : transaction
   for (let erased = 0; ; ) {
-    const rows = await transaction(function* (orm) {
-      const some = yield* run(orm.select({ key }).from(table).where(isWanted).limit(batch))
-      const keys = some.map((row) => row.key)
-      const removed = yield* run(
-        orm
-          .delete(table)
-          .where(and(inArray(key, keys), isWanted))
-          .returning({ key }),
+    const rows = await inTransaction(function* (inside) {
+      const found = yield* run(inside.select({ key }).from(table).where(isOwn).limit(batch))
+      const isOne = and(
+        inArray(
+          key,
+          found.map((row) => row.key),
+        ),
+        isOwn,
       )
-      return removed.length
+      return (yield* run(inside.delete(table).where(isOne).returning({ key }))).length
     })
     if (rows === 0) return erased
     erased += rows

@@ -4,7 +4,7 @@ import type { Apps } from '../../domain/ground/ports.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import { isAppId, maxApiKeyLength } from '../../domain/limits/credentials.ts'
 import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/changes.ts'
-import { cached, type KeyRow, type StoreDatabase } from './database.ts'
+import { cached, type Row, type StoreDatabase } from './database.ts'
 
 export interface KeyStore extends AppStore {
   /** The text of each SHA-256 in base64url. */
@@ -90,7 +90,7 @@ export function listedKey({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey
 }
 
 /** The keys must be sorted by appId and creation. */
-export function listedApps(rows: readonly KeyRow[]): readonly IssuedApp[] {
+export function listedApps(rows: readonly Row<'appKeys'>[]): readonly IssuedApp[] {
   return Array.from(
     Map.groupBy(rows, ({ appId }) => appId),
     ([appId, ofApp]): IssuedApp => {

@@ -27,7 +27,7 @@ import {
   type PageOfLog,
 } from '../../domain/log/log-search.ts'
 import type { StoreDatabase, Tables } from './database.ts'
-import { firstIdOf, timeOfId } from './event-rows.ts'
+import { firstIdOf, timeOfId } from './request-ids.ts'
 
 // The event log has no index by what operators filter, since an index costs time in each send. A search reads windows of
 // the newest rows by primary key, with a turn of the event loop between: SQLite reads block it.

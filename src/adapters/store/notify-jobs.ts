@@ -11,7 +11,7 @@ import {
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import { eventInsert } from './effects.ts'
-import { timeOfId } from './event-rows.ts'
+import { timeOfId } from './request-ids.ts'
 import { type Orm, run, type Statement } from './statements.ts'
 
 type JobKey = Pick<NotifyJob, 'requestId' | 'position'>

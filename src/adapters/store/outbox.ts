@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { and, asc, desc, eq, gt } from 'drizzle-orm'
 import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ground/ports.ts'
-import type { MessageRow, StoreDatabase } from './database.ts'
+import type { Row, StoreDatabase } from './database.ts'
 
 /** Messages may come from other processes, so a waiting reader polls. */
 const pollMs = 100
@@ -41,6 +41,6 @@ export function createOutbox({ orm, tables: { outbox }, now, saveMessage }: Stor
   }
 }
 
-function entryOf({ recipient, identity: _, brandSlug, createdAt, ...row }: MessageRow): OutboxEntry {
+function entryOf({ recipient, identity: _, brandSlug, createdAt, ...row }: Row<'outbox'>): OutboxEntry {
   return { ...row, to: recipient, brandId: brandSlug, createdAt: new Date(createdAt).toISOString() }
 }

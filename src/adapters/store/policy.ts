@@ -8,14 +8,7 @@ import { Policy, type ReadPolicy } from '../../domain/policy/policy.ts'
 import type { PolicyChange, PolicyRows, PolicyStore } from '../../domain/policy/policy-store.ts'
 import { addAlert } from './alerts.ts'
 import { auditRow } from './audit.ts'
-import {
-  cached,
-  type RuleRow,
-  type ScopeBrandRow,
-  type ScopeRow,
-  type StoreDatabase,
-  type Tables,
-} from './database.ts'
+import { cached, type Row, type StoreDatabase, type Tables } from './database.ts'
 import { createPriceReader } from './prices.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
@@ -137,7 +130,7 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
   }
 }
 
-function scopesOf(scopes: readonly ScopeRow[], brands: readonly ScopeBrandRow[]): AppScope[] {
+function scopesOf(scopes: readonly Row<'apps'>[], brands: readonly Row<'appBrands'>[]): AppScope[] {
   const ofApp = Map.groupBy(brands, ({ appId }) => appId)
   return scopes.map((scope) => ({
     ...scope,
@@ -145,7 +138,7 @@ function scopesOf(scopes: readonly ScopeRow[], brands: readonly ScopeBrandRow[])
   }))
 }
 
-function ruleOf(row: RuleRow): DestinationRule {
+function ruleOf(row: Row<'destinationRules'>): DestinationRule {
   return { ...row, brandSlug: row.brandSlug || null }
 }
 

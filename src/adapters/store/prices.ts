@@ -6,7 +6,7 @@ import type { PriceGroup, PriceList, PriceRow } from '../../domain/money/prices.
 import { priceListOf } from '../../domain/money/relative-prices.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
 import { auditRow } from './audit.ts'
-import type { PriceListRow, PriceTableRow, StoreDatabase, Tables } from './database.ts'
+import type { Row, StoreDatabase, Tables } from './database.ts'
 import { givenRows, type Orm, run, type Steps } from './statements.ts'
 
 // The prices of a provider are the rows of one generation, which `price_lists` names. An import writes a new generation in small
@@ -28,7 +28,7 @@ const pageSize = 5000
 type PriceDatabase = Pick<StoreDatabase, 'orm' | 'tables'>
 
 /** A provider and the generation of its prices. */
-type Part = Pick<PriceListRow, 'provider'> & { readonly generation: number }
+type Part = Pick<Row<'priceLists'>, 'provider'> & { readonly generation: number }
 
 interface Loaded {
   readonly fingerprint: string
@@ -42,7 +42,7 @@ export function createPriceReader({ orm, tables: { prices, priceLists } }: Price
 
   async function readParts(): Promise<{ readonly inForce: readonly Part[]; readonly next: readonly Part[] }> {
     const rows = await orm.select().from(priceLists).orderBy(asc(priceLists.provider))
-    const partsOf = (generationOf: (row: PriceListRow) => number | null) =>
+    const partsOf = (generationOf: (row: Row<'priceLists'>) => number | null) =>
       rows.flatMap((row) => {
         const generation = generationOf(row)
         return generation === null ? [] : [{ provider: row.provider, generation }]
@@ -55,7 +55,7 @@ export function createPriceReader({ orm, tables: { prices, priceLists } }: Price
 
   /** With a turn of the event loop between pages, since 100,000 prices take 130 ms. */
   async function readRows({ provider, generation }: Part): Promise<readonly PriceRow[]> {
-    const rows: PriceTableRow[] = []
+    const rows: Row<'prices'>[] = []
     const isOfPart = isOf(prices, { provider, generation })
     for (;;) {
       const last = rows.at(-1)
@@ -122,7 +122,7 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
   const { orm, tables, policyChanges, serialTransaction, write, jsonElements } = database
   const { prices, priceLists, budgets, audit } = tables
   const key = [prices.generation, prices.provider, prices.prefix]
-  const insertion = (inside: Orm, rows: readonly PriceTableRow[]) =>
+  const insertion = (inside: Orm, rows: readonly Row<'prices'>[]) =>
     inside.insert(prices).select(givenRows(jsonElements, prices, rows, key))
 
   function* decided<Change>(
@@ -249,6 +249,6 @@ function isOf(prices: Tables['prices'], { provider, generation }: Part) {
   return and(eq(prices.generation, generation), eq(prices.provider, provider))
 }
 
-function priceOf({ provider, prefix, priceMicros, currency }: PriceTableRow): PriceRow {
+function priceOf({ provider, prefix, priceMicros, currency }: Row<'prices'>): PriceRow {
   return { prefix, provider: provider || null, priceMicros, currency }
 }

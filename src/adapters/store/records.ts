@@ -1,21 +1,9 @@
 import type { Effect } from '../../domain/limits/effects.ts'
 import type { LimitCount, Subject } from '../../domain/limits/limits.ts'
 import type { Code, State } from '../../domain/otp/state.ts'
+import type { Row } from './database.ts'
 
-/** A limit has a count, a code has the other columns. Instants are epoch milliseconds. */
-export interface RecordRow {
-  readonly subject: string
-  /** A limit's name, or `code:` and the brand's slug. */
-  readonly name: string
-  readonly count: number | null
-  readonly codeId: string | null
-  readonly codeHash: string | null
-  readonly attempts: number | null
-  readonly createdAt: number | null
-  readonly expiresAt: number
-  readonly provider: string | null
-  readonly providerMessageId: string | null
-}
+export type RecordRow = Row<'codesAndLimits'>
 
 export interface RecordUpdate {
   readonly stored: RecordRow

@@ -7,7 +7,8 @@ import {
 import { clockToleranceMs } from '../../domain/ground/ports.ts'
 import { minuteMs } from '../../domain/ground/time.ts'
 import type { StoreDatabase } from './database.ts'
-import { type AttemptRow, firstIdOf } from './event-rows.ts'
+import type { AttemptRow } from './event-rows.ts'
+import { firstIdOf } from './request-ids.ts'
 
 type Tables = {
   readonly orm: StoreDatabase['orm']

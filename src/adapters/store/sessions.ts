@@ -2,7 +2,7 @@ import { and, asc, desc, eq, gt, lte, sql } from 'drizzle-orm'
 import type { Account, AccountRow, Passkey } from '../../domain/accounts/accounts.ts'
 import type { ConsoleStore } from '../../domain/accounts/sessions.ts'
 import { auditRow } from './audit.ts'
-import { cached, type RecoveryCodeRow, type StoreDatabase, type Tables } from './database.ts'
+import { cached, type Row, type StoreDatabase, type Tables } from './database.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 
 export function createConsoleStore({
@@ -104,7 +104,7 @@ export function createConsoleStore({
 function accountsOf(
   rows: readonly AccountRow[],
   passkeys: readonly Passkey[],
-  codes: readonly RecoveryCodeRow[],
+  codes: readonly Row<'recoveryCodes'>[],
 ): readonly Account[] {
   return rows.map((row) => ({
     ...row,

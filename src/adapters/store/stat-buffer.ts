@@ -1,4 +1,5 @@
 import { type Counted, type StatKey, statSteps } from '../../domain/log/stats.ts'
+import type { Row } from './database.ts'
 
 /** Equal events of a minute share a row. */
 export class StatBuffer {
@@ -30,12 +31,8 @@ function textOf({ kind, channel, brand, provider, detail }: StatKey): string {
   return `${kind}\n${channel}\n${brand}\n${provider}\n${detail}`
 }
 
-export interface StatRow extends Counted {
-  readonly stepMs: number
-}
-
-export function statRows(counts: readonly Counted[]): readonly StatRow[] {
-  const rows = new Map<string, StatRow>()
+export function statRows(counts: readonly Counted[]): readonly Row<'stats'>[] {
+  const rows = new Map<string, Row<'stats'>>()
   for (const counted of counts) {
     const text = textOf(counted)
     for (const { stepMs } of statSteps) {

@@ -1,53 +1,31 @@
-import { type Column, getTableColumns, getTableName, is, Table } from 'drizzle-orm'
+import { type Column, getTableColumns, getTableName, type Table } from 'drizzle-orm'
 import type { Clock } from '../../domain/ground/time.ts'
+import { type AnyTable, sqlName } from './dialect.ts'
+import { schema } from './schema.ts'
 
-export const movedTables = [
-  'brands',
-  'texts',
-  'text_variables',
-  'app_keys',
-  'apps',
-  'app_brands',
-  'destination_rules',
-  'guard_prefixes',
-  'verified_numbers',
-  'prices',
-  'price_lists',
-  'budgets',
-  'alerts',
-  'alert_deliveries',
-  'webhooks',
-  'review_numbers',
-  'events',
-  'idempotency_keys',
-  'notify_orders',
-  'notify_jobs',
-  'integration_requests',
-  'audit',
-  'operators',
-  'passkeys',
-  'recovery_codes',
-  'console_sessions',
-  'console_links',
-  'outbox',
-  'stats',
-  'delivery_reports',
-  'attempts',
-  'requests',
-  'codes_and_limits',
-] as const
+export interface MovedTable {
+  readonly name: string
+  /** For people. */
+  readonly called: string
+  /** Columns of instants that may be in the future. */
+  readonly shifted: readonly string[]
+  /** Whether the column `id` numbers the rows. */
+  readonly isNumbered: boolean
+}
 
-export type MovedTable = (typeof movedTables)[number]
+export const movedTables: readonly MovedTable[] = Object.values<AnyTable>(schema).flatMap(
+  ({ name, columns, facts: { moved } }) => {
+    if (moved === undefined) return []
+    const shifted = Object.keys(columns).filter((property) => columns[property]?.properties.isShifted)
+    const isNumbered = columns.id?.properties.kind === 'id'
+    return [{ name, called: moved, shifted: shifted.map(sqlName), isNumbered }]
+  },
+)
 
-export function columnsByTable(schema: readonly unknown[]): (table: MovedTable) => readonly Column[] {
-  const tables = schema.filter((each) => is(each, Table))
+export function columnsByTable(tables: readonly Table[]): (table: string) => readonly Column[] {
   const byName = new Map(tables.map((table) => [getTableName(table), Object.values(getTableColumns(table))]))
   return (table) => byName.get(table) ?? []
 }
-
-export const numberedTables = ['audit', 'outbox'] as const
-
-export type NumberedTable = (typeof numberedTables)[number]
 
 /** Tables whose keys are compared one by one after the move. */
 export const comparedKeys = { brands: 'slug', app_keys: 'key_sha256' } as const
@@ -62,15 +40,14 @@ export interface TransferSource {
   readonly now: Clock
   /** Migrates the schema. Throws if it is not an intact database of this program. */
   prepare(): void
-  count(table: MovedTable): number
-  rows(table: MovedTable): Iterable<PlainRow>
+  count(table: string): number
+  rows(table: string): Iterable<PlainRow>
   keys(table: ComparedTable): readonly string[]
   /** The highest ID ever used; 0: none. */
-  lastNumber(table: NumberedTable): number
+  lastNumber(table: string): number
 }
 
-export interface Transferred {
-  readonly table: MovedTable
+export interface Transferred extends Pick<MovedTable, 'name' | 'called'> {
   readonly rows: number
   readonly leftOut: number
 }
