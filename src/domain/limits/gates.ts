@@ -133,10 +133,9 @@ async function rejected(
   refusal: Failure,
 ): Promise<Failure> {
   const isInvalid = refusal.kind !== 'rate_limited'
-  const claims = gates.flatMap((gate) => {
-    const isCounted = isInvalid && gate.countsInvalid === true
-    return (gate.claims ?? []).map((each) => ({ ...each, counted: each.counted && isCounted }))
-  })
+  const claims = gates.flatMap((gate) =>
+    isInvalid && gate.countsInvalid ? (gate.claims ?? []) : uncounted(gate.claims ?? []),
+  )
   await claim(ports, context, claims)
   await gates.at(-1)?.admitted?.([])
   return refusal

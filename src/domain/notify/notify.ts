@@ -72,6 +72,7 @@ export async function notify(
       const messages = isSms ? order.value.messages() : []
       return new Charge(policy, { app, brand: brand?.slug ?? '' }, context, ports, messages)
     })
+    // The order of the contract, after credentials and brand.
     const gates = [
       key,
       calls(ports.limits, scope),

@@ -302,32 +302,22 @@ function recipientsOf(
   to: readonly string[],
   channel: Channel,
 ): readonly Addressee[] {
-  const byIdentity = new Map<string, Addressee>()
-  for (const recipient of normalized(contacts, to, channel)) {
-    const { to } = recipient
-    if (!byIdentity.has(to)) {
-      const [recipientHash] = secrets.subjects(channel, to)
-      byIdentity.set(to, { ...recipient, recipientHash })
-    }
-  }
-  const recipients = [...byIdentity.values()]
-  context.recipients = recipients.length
-  const [first] = recipients
-  if (first && recipients.length === 1) {
-    context.recipient = mask(first)
-    context.recipientHash = first.recipientHash
-  } else {
-    context.addressees = recipients.map((each) => ({ position: each.position, masked: mask(each) }))
-  }
-  return recipients
-}
-
-function normalized(contacts: Contacts, to: readonly string[], channel: Channel) {
-  return to.map((raw, index) => {
+  const known = new Map<string, Addressee>()
+  for (const [index, raw] of to.entries()) {
     const recipient = channel === 'SMS' ? contacts.phone(raw) : contacts.email(raw)
     if (!recipient) throw invalidField(`to[${index}]`, contacts.faultOf(raw, channel))
-    return { ...recipient, position: index + 1 }
-  })
+    if (known.has(recipient.to)) continue
+    const [recipientHash] = secrets.subjects(channel, recipient.to)
+    known.set(recipient.to, { ...recipient, recipientHash, position: index + 1 })
+  }
+  const all = [...known.values()]
+  const [first] = all
+  context.recipients = all.length
+  if (first && all.length === 1) {
+    context.recipient = mask(first)
+    context.recipientHash = first.recipientHash
+  } else context.addressees = all.map((each) => ({ position: each.position, masked: mask(each) }))
+  return all
 }
 
 /** What a message to this recipient has of its own. */

@@ -67,6 +67,7 @@ export async function sendOtp(
       return new Charge(policy, { app, brand: brandSlug }, context, ports, message ? [message] : [])
     })
     const lease = { brandSlug, longestMs, followsCrash: key?.followsCrash }
+    // The order of the contract, after credentials and brand.
     const gates = [
       key,
       ...(addressee ? sendLimits(ports, addressee, lease) : []),

@@ -50,37 +50,32 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const { slug: brandSlug } = await approvedBrand(ports.brands, context, body, scope)
   const answer = fields(() => readAnswer(ports, context, body, app))
   await idempotently(ports, context, body, keySettings, async (key) => {
-    const now = ports.now()
-    const { decision } = await pass(
-      ports,
-      context,
-      [
-        key && { claims: uncounted(key.claims) },
-        calls(ports.limits, scope),
-        answer,
-        () => ({ claims: uncounted(wrongCodes(ports, answer.value)) }),
-      ],
-      async (claims) => {
-        const { recipient, subject, otp } = answer.value
-        const { channel, to } = recipient
-        context.recipientHash = subject[0]
-        const verdict = await ports.store.guess(
-          {
-            claims,
-            key: key?.ofGuess(keptAnswers),
-            failureBudget: wrongCodes(ports, answer.value).map(stored)[0],
-            subject,
-            brandSlug,
-            keyedCodes: ports.secrets.keyedCodes({ brandSlug, channel, to }, otp),
-            // The app that sent the code may be another one.
-            eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
-            reviewUse: { operation: 'verify', app, requestId: context.requestId, brandSlug },
-          },
-          now,
-        )
-        return verdict.kind === 'refused' ? verdict.refusal : { allowed: true, counts: [], verdict }
-      },
-    )
+    // The order of the contract, after credentials and brand.
+    const gates = [
+      // Counted with the answer of the guess.
+      key && { claims: uncounted(key.claims) },
+      calls(ports.limits, scope),
+      answer,
+      () => ({ claims: uncounted(wrongCodes(ports, answer.value)) }),
+    ]
+    const { decision } = await pass(ports, context, gates, async (claims) => {
+      const { recipient, subject, otp } = answer.value
+      context.recipientHash = subject[0]
+      const now = ports.now()
+      const attempt = {
+        claims,
+        key: key?.ofGuess(keptAnswers),
+        failureBudget: wrongCodes(ports, answer.value).map(stored)[0],
+        subject,
+        brandSlug,
+        keyedCodes: ports.secrets.keyedCodes({ brandSlug, ...recipient }, otp),
+        // The app that sent the code may be another one.
+        eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
+        reviewUse: { operation: 'verify', app, requestId: context.requestId, brandSlug },
+      } as const
+      const verdict = await ports.store.guess(attempt, now)
+      return verdict.kind === 'refused' ? verdict.refusal : { allowed: true, counts: [], verdict }
+    })
     if (decision.verdict.kind !== 'verified') throw failureOf(decision.verdict)
     noteVerified(ports, context, decision.verdict, answer.value)
     return {}
