@@ -73,7 +73,7 @@ test('docs/languages.md has the text of every language', () => {
   const rows = rowsOf('docs/languages.md').slice(1)
   const texts = otpLanguages.map((language) => {
     const about = { code: '493027', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined }
-    const { text } = renderOtp(about, { lang: language.tag, text: language.sms.LOGIN_OTP })
+    const { text } = renderOtp(about, { lang: language.tag, text: language.LOGIN_OTP })
     return [`\`${language.tag}\``, segmentsOf(text).encoding, text.replaceAll('\n', ' ⏎ ')]
   })
   expect(rows.map(([tag, , encoding, text]) => [tag, encoding, text])).toEqual(texts)

@@ -164,9 +164,9 @@ describe('rendering', () => {
           const key = otpKeyOf(loginId)
           const { text: sent, variables } = renderOtp(
             { ...about, businessName, loginId },
-            { lang: builtIn.tag, text: builtIn.sms[key] },
+            { lang: builtIn.tag, text: builtIn[key] },
           )
-          const source = builtIn.sms[key].split(/\{\{(\w+)\}\}/)
+          const source = builtIn[key].split(/\{\{(\w+)\}\}/)
           const pattern = source
             .map((part, at) => (at % 2 === 0 ? RegExp.escape(part) : `(?<${part}>.+?)`))
             .join('')

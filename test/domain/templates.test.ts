@@ -331,7 +331,7 @@ describe('the text of a message', () => {
     expect(text.match(/A-1/g)).toHaveLength(1)
   })
 
-  const inEnglish = (key: OtpKey) => ({ lang: 'en', text: english.sms[key] })
+  const inEnglish = (key: OtpKey) => ({ lang: 'en', text: english[key] })
   const otp = { code: '012345', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined }
 
   test('of a code has the brand and the lifetime', () => {

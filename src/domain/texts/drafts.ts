@@ -37,13 +37,13 @@ export function builtInParts(
   const template = templateOf(templateKey)
   if (!template) return null
   if (!isOtpKey(templateKey)) return { subject: '', text: template.text, html: '' }
-  const { lifetime, sms, mail } = otpLanguageOf(lang)
+  const language = otpLanguageOf(lang)
   const minutes = wholeMinutes(otpTtlSeconds)
-  const inMinutes = lifetime(Number(minutes) * 60).replace(minutes, '{{minutes}}')
+  const inMinutes = language.lifetime(Number(minutes) * 60).replace(minutes, '{{minutes}}')
   const [subject, text] =
     channel === 'EMAIL'
-      ? [mail.subject, [mail.intro, '{{otp}}', mail.expiry, mail.unrequested].join('\n\n')]
-      : ['', sms[templateKey]]
+      ? [language.subject, [language.intro, '{{otp}}', language.expiry, language.unrequested].join('\n\n')]
+      : ['', language[templateKey]]
   return { subject, text: text.replaceAll('{{lifetime}}', inMinutes), html: '' }
 }
 

@@ -100,15 +100,14 @@ function withNames(text: string): string {
 }
 
 /** With a loginId, the first sentence of the SMS, around the code. */
-function introOf(key: OtpKey, { sms, mail }: OtpLanguage): readonly string[] {
-  if (key === 'LOGIN_OTP') return [mail.intro, '{{otp}}']
-  const parts = firstSentence(sms[key]).split(/(\{\{otp\}\})/)
+function introOf(key: OtpKey, language: OtpLanguage): readonly string[] {
+  if (key === 'LOGIN_OTP') return [language.intro, '{{otp}}']
+  const parts = firstSentence(language[key]).split(/(\{\{otp\}\})/)
   return parts.map((part) => part.trim()).filter((part) => /\p{L}/u.test(part))
 }
 
 function builtInMail(look: MailLook, key: OtpKey, language: OtpLanguage): MailContent {
-  const { tag, mail } = language
-  const { subject, expiry, unrequested } = mail
+  const { tag, subject, expiry, unrequested } = language
   const intro = introOf(key, language)
   const html = layout(look, tag, {
     title: escapeHtml(subject),

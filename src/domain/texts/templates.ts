@@ -31,7 +31,7 @@ const deliveryDateTime: VariableRule = { name: 'deliveryDateTime', ...datetimeRu
 const otpTemplate = (key: OtpKey): Template => ({
   key,
   audience: 'otp',
-  text: english.sms[key],
+  text: english[key],
   variables: [],
 })
 const loginOtp = otpTemplate('LOGIN_OTP')
@@ -73,7 +73,7 @@ export function templateOf(key: string): Template | undefined {
 
 /** The text that otpost has of a template in a language; of a brand's own template, its first text. */
 export function builtInText({ key, lang = english.tag, text }: Template, tag: string): string | undefined {
-  if (isOtpKey(key)) return languageByTag.get(tag)?.sms[key]
+  if (isOtpKey(key)) return languageByTag.get(tag)?.[key]
   return tag === lang ? text : undefined
 }
 
