@@ -76,6 +76,7 @@ const rows: Readonly<Record<string, Row>> = {
     entered: invited,
     wrong: [
       [{ email: 'new' }, 'The e-mail address is not valid.', 2],
+      [{ email: 'OWNER@example.com' }, 'owner@example.com already has an account.', 1],
       [{ role: 'boss' }, 'The role must be one of viewer, operator, owner.', 2],
     ],
   },
