@@ -232,6 +232,13 @@ describe('outside access', () => {
     ).toEqual([])
   })
 
+  test('by commands is not in the words of the domain', () => {
+    expect(
+      codeWhere(/\\`otpost |(['"])(?:(?!\1).)*`otpost /g, (file) => !isDomain(file)),
+      'A text of the domain refers to actions and lists with `see`. Commands and the console word the reference.',
+    ).toEqual([])
+  })
+
   test('to process is in src/main.ts and src/commands only', () => {
     expect(
       codeWhere(/(?:\bglobalThis\.|(?<![.\w]))process(?:\.\w+|\[)|\bnode:process\b/g, ({ path }, found) => {

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
 import { type Delivery, providerPath } from '../domain/delivery/delivery-reports.ts'
+import type { Advice } from '../domain/ground/advice.ts'
 import type { Contacts, Recipient } from '../domain/ground/contact.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
@@ -25,6 +26,7 @@ import {
 import { authoredRules } from '../domain/operator/destinations.ts'
 import { requestIdIn } from '../domain/operator/fields.ts'
 import type { RequestTrace } from '../domain/request/request-trace.ts'
+import { adviceWords } from './advice.ts'
 import {
   complain,
   type Env,
@@ -101,7 +103,7 @@ export function messageCommands(program: Command, env: Env): void {
     )
     .argument('<requestId>', 'the requestId of the answer, or its X-Request-Id header')
     .option('--json', 'print JSON')
-    .action((id: string, options: { json?: true }) => printTrace(env, id, options))
+    .action((id: string, options: { json?: true }) => printTrace(program, env, id, options))
   program
     .command('callbacks')
     .description('print the status callback URLs that you enter in the panels of providers')
@@ -259,7 +261,8 @@ async function printCalls(env: Env, options: CallOptions): Promise<void> {
   })
 }
 
-async function printTrace(env: Env, id: string, options: { json?: true }): Promise<void> {
+async function printTrace(program: Command, env: Env, id: string, options: { json?: true }): Promise<void> {
+  const worded = (advice: Advice) => adviceWords(program, advice)
   await withContext(env, async ({ eventLog, jobs: queue, policy, audit }, { database }) => {
     const { readDestinationConfig } = await import('../config/destinations.ts')
     const query = { requestId: requestIdIn(id), limit: 10_000 }
@@ -275,7 +278,7 @@ async function printTrace(env: Env, id: string, options: { json?: true }): Promi
       )
     }
     if (options.json) print(JSON.stringify({ ...traceRow(trace, deliveries), jobs: jobs.map(jobRow) }))
-    else for (const line of explain(trace, deliveries, jobs, rules)) print(line)
+    else for (const line of explain(trace, deliveries, jobs, rules, worded)) print(line)
   })
 }
 

@@ -23,6 +23,7 @@ import {
 } from '../domain/texts/dlt.ts'
 import type { PreviewSettings } from '../domain/texts/preview.ts'
 import type { SmsContent } from '../domain/texts/sms.ts'
+import { adviceWords } from './advice.ts'
 import {
   commandActor,
   complain,
@@ -169,7 +170,11 @@ docs/texts.md has an example of each.`,
         const results = texts.map((each) => {
           const text = { ...each, maxLength }
           const compared = registered === undefined ? [] : compareRegistered(text, registered, settings)
-          return { text, findings: [...lintText(text, settings), ...compared] }
+          const findings = [...lintText(text, settings), ...compared]
+          return {
+            text,
+            findings: findings.map((found) => ({ ...found, fix: adviceWords(program, found.fix) })),
+          }
         })
         for (const line of json ? [JSON.stringify(results.flatMap(findingRows))] : results.flatMap(listed)) {
           print(line)
@@ -224,7 +229,7 @@ interface LintOptions {
 
 interface LintResult {
   readonly text: DltText
-  readonly findings: readonly DltFinding[]
+  readonly findings: readonly (Omit<DltFinding, 'fix'> & { readonly fix: string })[]
 }
 
 function variableLength(text: string): number {

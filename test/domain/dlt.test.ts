@@ -17,6 +17,7 @@ import {
 import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
 import { registeredSmsText } from '../../src/domain/texts/sms.ts'
 import { otpTemplateOf, renderOtp, templateKeys } from '../../src/domain/texts/templates.ts'
+import { worded } from '../support/explained.ts'
 
 const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }
 const registration = { id: '1107000000000000001', ids: {}, senderId: 'ACMEIN', maxLength: null }
@@ -168,7 +169,7 @@ const rows: readonly Row[] = [
     'variable-length',
     'warning',
     { ...notice('Acme: ready on {{day}} for you.'), lang: 'es' },
-    '`--var day:date:24`',
+    '--var day:date:24',
     'Acme: ready on {{day}}, {{at}} for you.',
   ),
   row(
@@ -326,7 +327,7 @@ const rulesOf = (text: DltText) => lintText(text, settings).map(({ rule }) => ru
 test.each(rows)('$rule: $says', ({ rule, level, found, says, clean }) => {
   const [finding] = lintText(found, settings).filter((each) => each.rule === rule)
   expect(finding?.level).toBe(level)
-  expect(`${finding?.message} ${finding?.fix}`).toContain(says)
+  expect(`${finding?.message} ${worded(finding?.fix ?? [])}`).toContain(says)
   expect(rulesOf(clean)).not.toContain(rule)
 })
 
@@ -350,7 +351,9 @@ test('docs/dlt-rules.md has each rule, in order', async () => {
 test('a fix names the language of the registration, and is given once for each variable', () => {
   const unregistered = { registrations: {}, lang: 'sv' }
   const fixes = (lang: string, change: Partial<DltBrand>) =>
-    lintText({ ...notice('Acme: {{long}} follows {{long}}', change), lang }, settings).map(({ fix }) => fix)
+    lintText({ ...notice('Acme: {{long}} follows {{long}}', change), lang }, settings).map(({ fix }) =>
+      worded(fix),
+    )
   expect(fixes('en', unregistered)).toEqual([
     expect.stringContaining('acme NOTICE --id ID'),
     expect.stringContaining('acme NOTICE --max-length 40'),

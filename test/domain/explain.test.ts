@@ -2,11 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import type { Delivery } from '../../src/domain/delivery/delivery-reports.ts'
 import type { AuthoredRule } from '../../src/domain/delivery/destination.ts'
 import { type FailureKind, failureMessages } from '../../src/domain/ground/failures.ts'
-import { explain } from '../../src/domain/log/explain.ts'
 import type { ListedJob } from '../../src/domain/notify/queue.ts'
 import type { LimitName } from '../../src/domain/request/limit-names.ts'
 import type { LimitStatus } from '../../src/domain/request/request-context.ts'
 import type { RequestTrace } from '../../src/domain/request/request-trace.ts'
+import { explained } from '../support/explained.ts'
 
 const at = Date.UTC(2026, 0, 31, 23, 59, 58, 700)
 const requestId = '019b796d-d600-7256-a391-52604e6fc76b'
@@ -115,7 +115,7 @@ describe('a request that a destination rule blocked names the rules that may hav
   ] as const) {
     test(name, () => {
       const blocked = { ...refused(400, 'validation_error', message), flags: ['destination'] as const }
-      const lines = explain(blocked, [], [], rules)
+      const lines = explained(blocked, [], [], rules)
       expect(lines).toContain(`  REJECTED  destination: ${message}`)
       expect(lines.slice(lines.indexOf('What to do')).join('\n')).toContain(told)
     })
@@ -135,7 +135,7 @@ test('an asynchronous notification has its jobs, and the attempts of each recipi
     { ...job, position: 4, state: 'failed', tries: 3, reason: 'expired: HTTP 503' },
     { ...job, position: 5, state: 'accepted', reason: null },
   ] as const
-  const lines = explain(accepted, [{ ...delivery, attempt: 20_003, position: 2 }], jobs)
+  const lines = explained(accepted, [{ ...delivery, attempt: 20_003, position: 2 }], jobs)
   const start = lines.indexOf('Queue')
   expect(lines.slice(start, start + 9)).toEqual([
     'Queue',
@@ -164,7 +164,7 @@ describe('a complete request trace', () => {
       limitStatus('app-minute', 10, 7, 12),
     ]
     expect(
-      explain({ ...trace, limits }, [
+      explained({ ...trace, limits }, [
         {
           ...delivery,
           route: 'template',
@@ -218,7 +218,7 @@ describe('a complete request trace', () => {
   test('of a code that no provider accepted', () => {
     const failed = refused(502, 'sms_failed')
     expect(
-      explain({ ...failed, operation: 'resend', limits: [limitStatus('app-minute', 10, 1, 60)] }, [
+      explained({ ...failed, operation: 'resend', limits: [limitStatus('app-minute', 10, 1, 60)] }, [
         { ...delivery, outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503' },
         {
           ...delivery,
@@ -263,7 +263,7 @@ describe('a complete request trace', () => {
 
   test('of a send rejected by the cooldown', () => {
     const limits = [{ ...limitStatus('cooldown', 1, 1, 21), refused: true }]
-    expect(explain({ ...refused(429, 'cooldown_active'), limits }, [])).toEqual([
+    expect(explained({ ...refused(429, 'cooldown_active'), limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
       'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43 (US), brand acme (POST /otp/send).',
       'Answered after 5 ms: 429 cooldown_active.',
@@ -283,7 +283,7 @@ describe('a complete request trace', () => {
 
   test('of a verify with a wrong code', () => {
     const limits = [limitStatus('app-minute', 10, null), limitStatus('failures', 100, null)]
-    expect(explain({ ...refused(401, 'mismatch'), operation: 'verify', limits }, [])).toEqual([
+    expect(explained({ ...refused(401, 'mismatch'), operation: 'verify', limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
       'On 2026-01-31 23:59:58 UTC app shop requested verification of a code for 12*******43 (US), brand acme (POST /otp/verify).',
       'Answered after 5 ms: 401 mismatch.',
@@ -321,7 +321,7 @@ describe('a complete request trace', () => {
       limits: [limitStatus('app-minute', 10, 2, 60)],
     } as const
     expect(
-      explain(asked, [
+      explained(asked, [
         mail,
         {
           ...mail,
@@ -355,7 +355,7 @@ describe('a complete request trace', () => {
 
   test('without an end', () => {
     const limits = [limitStatus('app-minute', 10, 1, 60)]
-    expect(explain({ ...trace, limits, end: null }, [])).toEqual([
+    expect(explained({ ...trace, limits, end: null }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
       'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43 (US), brand acme (POST /otp/send).',
       'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.',
@@ -413,14 +413,14 @@ describe('the delivery reports of an attempt', () => {
     ],
   ]
   test.each([...rows])('%s', (_, properties, words) => {
-    const lines = explain(trace, [{ ...delivery, ...properties }])
+    const lines = explained(trace, [{ ...delivery, ...properties }])
     expect(lines.find((line) => line.startsWith('  1. '))).toEndWith(`: ${words}`)
   })
 
   test('a message reported as delivered or failed is not described as a time-out', () => {
     const lost = { ...delivery, outcome: 'unknown', errorClass: 'unknown', reason: 'time-out' } as const
     const told = (status: 'delivered' | 'failed', providerMessageId: string | null = null) =>
-      explain(trace, [{ ...lost, providerMessageId, report: { status, reason: null, at } }])
+      explained(trace, [{ ...lost, providerMessageId, report: { status, reason: null, at } }])
     expect(told('delivered')).not.toContain('What to do')
     expect(told('failed').slice(-2)).toEqual([
       'What to do',
@@ -448,7 +448,7 @@ describe('an error is described in words, once', () => {
   test.each(kinds)('%s', (kind) => {
     const message = kind === 'validation_error' ? '`phone` must have 7 to 15 digits.' : null
     const limits = [{ ...limitStatus('phone-minute', 3, 3, 60), refused: limiting.includes(kind) }]
-    const lines = explain({ ...refused(400, kind, message), limits }, [])
+    const lines = explained({ ...refused(400, kind, message), limits }, [])
     const told = lines.filter((line) => line.startsWith('  REJECTED  '))
     expect(told).toHaveLength(delivering.includes(kind) ? 0 : 1)
     // Words only; the error code is for programs.
@@ -459,7 +459,7 @@ describe('an error is described in words, once', () => {
   test('each limit has a description', () => {
     for (const limit of ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'] as const) {
       const limits = [{ ...limitStatus(limit, 3, 3, 60), refused: true }]
-      const told = explain({ ...refused(429, 'rate_limited'), limits }, []).filter((line) =>
+      const told = explained({ ...refused(429, 'rate_limited'), limits }, []).filter((line) =>
         /REJECTED/.test(line),
       )
       expect(told).toEqual([expect.stringMatching(/(until|resets at) 2026-02-01 00:00:58 UTC$/)])
@@ -473,21 +473,21 @@ describe('an error is described in words, once', () => {
       budget: { scope: 'app:shop', currency: 'EUR' },
     }
     const told = (limit: LimitStatus) =>
-      explain({ ...trace, limits: [limit] }, []).filter((line) => /budget/.test(line))
+      explained({ ...trace, limits: [limit] }, []).filter((line) => /budget/.test(line))
     const resets = 'resets at 2026-02-01 00:00:58 UTC'
     expect(told(status)).toEqual([`  passed    budget app:shop: 0.075 EUR spent of 50 EUR, ${resets}`])
     expect(told({ ...status, max: Number.MAX_SAFE_INTEGER })).toEqual([
       `  passed    budget app:shop: 0.075 EUR spent (it rejects no messages), ${resets}`,
     ])
     const rejected = { ...refused(429, 'rate_limited'), limits: [{ ...status, refused: true }] }
-    expect(explain(rejected, []).join('\n')).toContain(
+    expect(explained(rejected, []).join('\n')).toContain(
       `  REJECTED  budget app:shop: too little is left of 50 EUR, ${resets}`,
     )
-    expect(explain(rejected, []).at(-1)).toContain('`otpost budget lift app:shop --for 12h`')
+    expect(explained(rejected, []).at(-1)).toContain('`otpost budget lift app:shop --for 12h`')
   })
 
   test('a request that is only recorded as pumping has the reasons', () => {
-    const told = explain(
+    const told = explained(
       { ...trace, country: 'LV', reference: 'login-7', flags: ['destination', 'prefix'] },
       [],
     )
@@ -500,7 +500,7 @@ describe('an error is described in words, once', () => {
 
   test('a request that the guard denied has the bucket, and what to do if it was genuine', () => {
     const denied = { ...refused(429, 'rate_limited'), flags: ['country-hour'] as const }
-    const told = explain(denied, [])
+    const told = explained(denied, [])
     expect(told).toContain(
       '  REJECTED  SMS pumping guard: too many unverified codes to the country in an hour',
     )
@@ -511,7 +511,7 @@ describe('an error is described in words, once', () => {
     const first = '019b796d-d600-7256-a391-000000000000'
     for (const answered of [trace, refused(500, 'internal_error'), refused(500, 'notification_failed')]) {
       const end = { status: 200, error: null, durationMs: 5, ...answered.end, message: first }
-      const told = explain({ ...answered, flags: ['replayed'], end }, [])
+      const told = explained({ ...answered, flags: ['replayed'], end }, [])
       const line = `  replayed  the Idempotency-Key is that of request ${first}, whose answer was sent again; no limit counted it`
       expect(told.slice(told.indexOf('Checks') + 3)).toEqual([
         line,
@@ -524,7 +524,7 @@ describe('an error is described in words, once', () => {
 
   test('repeated advice is given once', () => {
     const failing = { ...delivery, outcome: 'rejected', errorClass: 'account', reason: 'no credit' } as const
-    const lines = explain(trace, [failing, { ...failing, attempt: 2 }])
+    const lines = explained(trace, [failing, { ...failing, attempt: 2 }])
     expect(lines.slice(lines.indexOf('What to do'))).toHaveLength(2)
   })
 })

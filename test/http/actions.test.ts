@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { actionsByPath, filled, patternOf } from '../../src/adapters/console/form-access.ts'
 import { createProgram } from '../../src/commands/program.ts'
 import { roles } from '../../src/domain/accounts/accounts.ts'
+import { see } from '../../src/domain/ground/advice.ts'
 import { InvalidInput } from '../../src/domain/ground/operator-error.ts'
 import type { Action } from '../../src/domain/operator/action.ts'
 import { type ActionPorts, actions } from '../../src/domain/operator/actions.ts'
@@ -11,6 +12,7 @@ import type { Entered, Written } from '../../src/domain/operator/fields.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import type { Visitor } from '../support/console.ts'
+import { worded } from '../support/explained.ts'
 import { operate, tester } from '../support/operator.ts'
 import { temporary, testProvider } from '../support/policy.ts'
 
@@ -409,6 +411,15 @@ describe('the help of', () => {
     const help = command?.helpInformation().replace(/\s+/g, ' ') ?? ''
     for (const { help: words } of Object.values(action.fields)) expect(help).toContain(words)
   })
+})
+
+test('what the domain refers to is a command', async () => {
+  const names = new Set<string>()
+  for await (const path of new Bun.Glob('src/domain/**/*.ts').scan()) {
+    for (const [, name = ''] of (await Bun.file(path).text()).matchAll(/\bsee\('([^']+)'/g)) names.add(name)
+  }
+  expect(names.size).toBeGreaterThan(20)
+  for (const name of names) expect(worded([see(name)])).toStartWith(`\`otpost ${name}`)
 })
 
 test('audit entries have words, and their group too', () => {

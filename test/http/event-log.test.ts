@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
-import { explain } from '../../src/domain/log/explain.ts'
 import type { LimitName } from '../../src/domain/request/limit-names.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
+import { explained } from '../support/explained.ts'
 import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { expectSuccess, freshEmail, freshPhone, logged } from '../support/rows.ts'
@@ -444,7 +444,7 @@ describe('the request trace', () => {
     const names = ['clientIP', 'e?mail?', 'id#', long.slice(0, 32)]
     expect(trace?.unknownFields).toEqual(names)
     const words = `ignored fields of the body that POST /otp/send does not have: ${names.join(', ')}.`
-    expect(trace && explain(trace, deliveries).join('\n')).toContain(words)
+    expect(trace && explained(trace, deliveries).join('\n')).toContain(words)
     expect(JSON.stringify([trace, app.lines])).not.toContain('hidden')
 
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`field${index}`, 1]))

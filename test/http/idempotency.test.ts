@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Outcome, Sms } from '../../src/domain/ground/providers.ts'
-import { explain } from '../../src/domain/log/explain.ts'
 import { issueApp, rotateApp } from '../../src/domain/operator/apps.ts'
 import { processOwner } from '../../src/process-owner.ts'
 import {
@@ -14,6 +13,7 @@ import {
   verdict,
 } from '../support/app.ts'
 import { openTestDatabase } from '../support/database.ts'
+import { explained } from '../support/explained.ts'
 import { tester } from '../support/operator.ts'
 import { freshEmail, freshPhone, logged } from '../support/rows.ts'
 
@@ -476,7 +476,9 @@ test('a replay is one in the log, the request trace and the statistics', async (
   const own = { body: { requestId: second.headers.get('x-request-id') } }
   const { trace, deliveries } = await app.eventsOf(own)
   expect(trace).toMatchObject({ flags: ['replayed'], limits: [], end: { status: 200, error: null } })
-  expect(trace && explain(trace, deliveries).join('\n')).toContain(`that of request ${first.body.requestId}`)
+  expect(trace && explained(trace, deliveries).join('\n')).toContain(
+    `that of request ${first.body.requestId}`,
+  )
   await logged()
   expect(app.lines).toContainEqual(
     expect.objectContaining({ requestId: own.body.requestId, replayOf: first.body.requestId }),

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
-import { explain } from '../../src/domain/log/explain.ts'
 import {
   addReviewNumber,
   maxReviewNumbers,
@@ -10,6 +9,7 @@ import {
 } from '../../src/domain/operator/review-numbers.ts'
 import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
+import { explained } from '../support/explained.ts'
 import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
@@ -77,7 +77,7 @@ describe('a send to a review number', () => {
     expect(deliveries).toEqual([])
     if (!trace) throw new Error('no trace')
     expect(trace.flags).toEqual(['review'])
-    const lines = explain(trace, deliveries)
+    const lines = explained(trace, deliveries)
     expect(lines).toContain('  no provider was called')
     expect(lines.join('\n')).toContain('review number')
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AppOperation } from '../../src/domain/limits/scope.ts'
-import { explain } from '../../src/domain/log/explain.ts'
 import { issueApp, type ScopeChange, setApp } from '../../src/domain/operator/apps.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
 import { appKeys, freshApp, manyApps } from '../support/apps.ts'
+import { explained } from '../support/explained.ts'
 import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
 
@@ -166,7 +166,7 @@ test('log, request trace and explain name the app and the brand, and say how to 
   const linesOf = async (answer: Answer) => {
     const { trace, deliveries } = await app.eventsOf(answer)
     const logged = app.lines.find((line) => 'requestId' in line && line.requestId === answer.body.requestId)
-    return { logged, lines: trace ? explain(trace, deliveries).join('\n') : '' }
+    return { logged, lines: trace ? explained(trace, deliveries).join('\n') : '' }
   }
   const operation = await linesOf(await call('notify'))
   expect(operation.logged).toMatchObject({ app: appId, error: 'forbidden' })

@@ -50,6 +50,11 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
   { section: 'settings', title: 'Settings', href: '/admin/settings', icon: 'sliders' },
 ]
 
+/** The title of the section of a path, such as `money`. */
+export function sectionOf(path: string): string {
+  return sections.find(({ section }) => section === path)?.title ?? path
+}
+
 interface ConsolePageOptions {
   readonly title: string
   readonly section: Section | null

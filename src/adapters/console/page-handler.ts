@@ -215,7 +215,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       return response
     } catch (error) {
       if (pageContext && error instanceof OperatorError)
-        return problem(pageContext, 409, 'The change was rejected', withoutCommands(error.message))
+        return problem(pageContext, 409, 'The change was rejected', error.message)
       if (error instanceof Failure) throw error
       return broken(request, error, pageContext)
     }
@@ -377,13 +377,7 @@ export async function orAgain(
   try {
     return await act()
   } catch (error) {
-    if (error instanceof OperatorError) return again(withoutCommands(error.message))
+    if (error instanceof OperatorError) return again(error.message)
     throw error
   }
-}
-
-/** Without the sentences that name a command: the console has a button for each. */
-export function withoutCommands(message: string): string {
-  const sentences = message.split(/(?<=\.)[^\S\n]+/).filter((sentence) => !sentence.includes('`otpost '))
-  return sentences.length === 0 ? message : sentences.join(' ')
 }

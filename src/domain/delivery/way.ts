@@ -130,6 +130,6 @@ export function withoutProvider(rule: DestinationRule | null): Error {
   const { rule: destination, brandSlug, providers } = rule
   const name = brandSlug === null ? destination : `${destination} for brand ${brandSlug}`
   return new Error(
-    `The destination rule ${name} names only providers that its route does not have: ${providers.join(', ')}. Change the rule with \`otpost destination set\`, or add the providers to SMS_PLAIN or SMS_TEMPLATE.`,
+    `The destination rule ${name} names only providers that its route does not have: ${providers.join(', ')}. Change the rule, or add the providers to SMS_PLAIN or SMS_TEMPLATE.`,
   )
 }

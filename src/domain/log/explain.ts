@@ -2,6 +2,7 @@ import type { Delivery } from '../delivery/delivery-reports.ts'
 import type { AuthoredRule } from '../delivery/destination.ts'
 import { blockersOf } from '../delivery/destination.ts'
 import { dltWords } from '../delivery/dlt-codes.ts'
+import { type Advice, advice, type Reference, see } from '../ground/advice.ts'
 import type { FailureKind } from '../ground/failures.ts'
 import type { RejectionScope } from '../ground/providers.ts'
 import type { GuardReason } from '../guard/guard.ts'
@@ -24,12 +25,14 @@ import { deliveryStatuses } from './log-search.ts'
 /**
  * @param jobs of an asynchronous notification
  * @param rules the destination rules in force
+ * @param worded as the adapter names commands or pages
  */
 export function explain(
   trace: RequestTrace,
   deliveries: readonly Delivery[],
-  jobs: readonly ListedJob[] = [],
-  rules: readonly AuthoredRule[] = [],
+  jobs: readonly ListedJob[],
+  rules: readonly AuthoredRule[],
+  worded: (advice: Advice) => string,
 ): readonly string[] {
   return [
     ...opening(trace),
@@ -38,7 +41,7 @@ export function explain(
     ...checks(trace).map((line) => `  ${line}`),
     ...jobSection(jobs),
     ...deliverySection(trace, deliveries),
-    ...adviceSection(trace, deliveries, rules),
+    ...adviceSection(trace, deliveries, rules, worded),
   ]
 }
 
@@ -163,12 +166,11 @@ function replayed(end: RequestEnd | null): string {
   return `replayed  the Idempotency-Key is that of request ${end?.message}, whose answer was sent again; no limit counted it`
 }
 
-const allowPrefix =
-  '`otpost guard status` shows the number range. If its numbers are genuine, run `otpost guard allow PREFIX`.'
-const allowCountry =
-  'If codes to the country are genuine, allow it with SMS_COUNTRIES or `otpost destination set COUNTRY allow`.'
-const checkClientIp =
-  'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.'
+const allowPrefix = advice`${see('guard status')} shows the number range. If its numbers are genuine, use ${see('guard allow')}.`
+const allowCountry = advice`If codes to the country are genuine, allow it with SMS_COUNTRIES or ${allow('COUNTRY')}.`
+const checkClientIp = [
+  'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.',
+]
 
 function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): string {
   if (flag === 'review') {
@@ -194,7 +196,7 @@ const guardWords: Readonly<Record<GuardReason, string>> = {
 }
 
 /** If the code was genuine. */
-const guardAdvice: Readonly<Record<GuardReason, string>> = {
+const guardAdvice: Readonly<Record<GuardReason, Advice>> = {
   prefix: allowPrefix,
   'blocked-prefix': allowPrefix,
   'ip-hour': checkClientIp,
@@ -357,23 +359,33 @@ export function blockingRules(trace: RequestTrace, rules: readonly AuthoredRule[
     : []
 }
 
-function blockedAdvice(trace: RequestTrace, rules: readonly AuthoredRule[]): string[] {
+function blockedAdvice(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly Advice[] {
   if (!isBlocked(trace, trace.end?.error)) return []
   const [first, ...others] = blockingRules(trace, rules)
   if (!first) {
     return [
-      'No rule that matches the number is known. `otpost destination check NUMBER` prints what the rules decide now. To send to the number, run `otpost destination set PREFIX allow`.',
+      advice`No rule that matches the number is known. ${see('destination check')} shows what the rules decide now. To send to the number, use ${allow('PREFIX')}.`,
     ]
   }
   const named = [first, ...others].map(ruleInForce)
   return [
-    others.length === 0
-      ? `The rule that applies now is ${named.join()}.`
-      : `One of these rules applies now: ${named.join('; ')}.`,
+    [
+      others.length === 0
+        ? `The rule that applies now is ${named.join()}.`
+        : `One of these rules applies now: ${named.join('; ')}.`,
+    ],
     first.rule === '*' || first.source === 'SMS_COUNTRIES'
-      ? `To send to the country, run \`otpost destination set ${trace.country ?? 'COUNTRY'} allow\`.`
-      : `To send to all its numbers, run \`otpost destination remove ${first.rule}${first.brandSlug === null ? '' : ` --brand ${first.brandSlug}`}\`. To send to some of them, allow a longer prefix with \`otpost destination set PREFIX allow\`.`,
+      ? advice`To send to the country, use ${allow(trace.country ?? 'COUNTRY')}.`
+      : advice`To send to all its numbers, use ${remove(first)}. To send to some of them, allow a longer prefix with ${allow('PREFIX')}.`,
   ]
+}
+
+function allow(rule: string): Reference {
+  return see('destination set', { rule, action: 'allow' })
+}
+
+function remove({ rule, brandSlug }: AuthoredRule): Reference {
+  return see('destination remove', { rule, ...(brandSlug !== null && { brand: brandSlug }) })
 }
 
 function ruleInForce({ rule, action, brandSlug, source, set }: AuthoredRule): string {
@@ -391,80 +403,89 @@ function adviceSection(
   trace: RequestTrace,
   deliveries: readonly Delivery[],
   rules: readonly AuthoredRule[],
+  worded: (advice: Advice) => string,
 ): string[] {
   const { end, channel, limits } = trace
   const decision = guardDecision(trace, end?.error)
-  const lines = new Set<string | undefined>(deliveries.map(adviceOnAttempt))
+  const lines: (Advice | undefined)[] = deliveries.map(adviceOnAttempt)
   if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
-    lines.add(
+    lines.push([
       'The code is revoked: if a message arrives later, its code does not verify. The person must request a new code. The attempt counts against the minute and hour limits of the recipient.',
-    )
+    ])
   }
   const providers = new Set(deliveries.map(({ provider }) => provider))
   const isDown = deliveries.some(({ outcome }) => outcome === 'retryable' || outcome === 'unknown')
   if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
-    lines.add('With a second provider in SMS_PLAIN or SMS_TEMPLATE, otpost would have tried it next.')
+    lines.push(['With a second provider in SMS_PLAIN or SMS_TEMPLATE, otpost would have tried it next.'])
   }
   if (decision?.verdict === 'recorded') {
-    lines.add('The guard recorded the request because of GUARD=record. To deny such codes, set GUARD=deny.')
+    lines.push([
+      'The guard recorded the request because of GUARD=record. To deny such codes, set GUARD=deny.',
+    ])
   }
   const spent = limits.find(({ refused }) => refused)?.budget?.scope
   const budgetAdvice =
     spent &&
-    `To send more before the budget resets, lift it with \`otpost budget lift ${spent} --for 12h\`, or set a larger amount with \`otpost budget set\`.`
-  const ofError = end?.error && decision?.verdict !== 'denied' ? advice[kindOf(end.error)] : undefined
+    advice`To send more before the budget resets, lift it with ${see('budget lift', { scope: spent, duration: '12h' })}, or set a larger amount with ${see('budget set', { scope: spent, period: 'PERIOD', amount: 'AMOUNT' })}.`
+  const ofError = end?.error && decision?.verdict !== 'denied' ? errorAdvice[kindOf(end.error)] : undefined
   const ofGuard = decision && guardAdvice[decision.bucket]
-  const all = [...blockedAdvice(trace, rules), budgetAdvice ?? ofError, ofGuard, ...lines].filter(
-    (line) => line !== undefined,
+  const all = [...blockedAdvice(trace, rules), budgetAdvice ?? ofError, ofGuard, ...lines].flatMap((line) =>
+    line ? [worded(line)] : [],
   )
-  return all.length === 0 ? [] : ['', 'What to do', ...all.map((line) => `  ${line}`)]
+  return all.length === 0 ? [] : ['', 'What to do', ...[...new Set(all)].map((line) => `  ${line}`)]
 }
 
-const advice: Readonly<Partial<Record<FailureKind, string>>> = {
-  forbidden: 'To allow both operations, run `otpost app set APPID --allow otp --allow notify`.',
-  brand_not_approved:
-    'Create the brand with `otpost brand put SLUG --name NAME`, or activate it with `otpost brand status SLUG active`. To let the app use it, run `otpost app set APPID --brand SLUG` with every brand of the app.',
-  brand_suspended: 'To activate the brand, run `otpost brand status SLUG active`.',
-  template_not_allowed:
-    'To enable the template, run `otpost brand put SLUG --notify KEY,KEY` with every template of the brand.',
-  idempotency_in_progress:
+const errorAdvice: Readonly<Partial<Record<FailureKind, Advice>>> = {
+  forbidden: advice`To allow both operations, use ${see('app set', { appId: 'APPID', operations: 'otp,notify' })}.`,
+  brand_not_approved: advice`Create the brand with ${see('brand put', { name: 'NAME' })}, or activate it with ${see('brand status', { status: 'active' })}. To let the app use it, use ${see('app set', { appId: 'APPID', brands: 'SLUG' })} with every brand of the app.`,
+  brand_suspended: advice`To activate the brand, use ${see('brand status', { status: 'active' })}.`,
+  template_not_allowed: advice`To enable the template, use ${see('brand put', { notify: 'KEY,KEY' })} with every template of the brand.`,
+  idempotency_in_progress: [
     'The client must repeat the request with the same key after the seconds in Retry-After.',
-  idempotency_key_reused: 'The client must create a new key for each new request.',
-  max_attempts: 'The client must request a new code with POST /otp/resend.',
-  cooldown_active: 'The client can try again after the seconds in Retry-After.',
-  rate_limited:
+  ],
+  idempotency_key_reused: ['The client must create a new key for each new request.'],
+  max_attempts: ['The client must request a new code with POST /otp/resend.'],
+  cooldown_active: ['The client can try again after the seconds in Retry-After.'],
+  rate_limited: [
     'The client must wait for the seconds in Retry-After and send fewer requests. The limits are settings.',
+  ],
 }
 
-function adviceOnAttempt(row: Delivery): string | undefined {
+function adviceOnAttempt(row: Delivery): Advice | undefined {
   const { provider, reason, errorClass } = row
   if (errorClass === 'account') {
-    return `${provider} rejects the account (${reason}). Check its credentials, credit and permissions.`
+    return [`${provider} rejects the account (${reason}). Check its credentials, credit and permissions.`]
   }
   if (errorClass === 'content') {
     return reason === 'no template id'
-      ? `${provider} requires the id of the registered template. Run \`otpost brand template ${row.brand ?? 'BRAND'} ${row.template ?? 'KEY'} --id ${provider}=ID\`.`
-      : `${provider} rejected the message (${reason}). Check the sender id, the template id, the text, and whether the destination is allowed.`
+      ? advice`${provider} requires the id of the registered template. Use ${see('brand template', { slug: row.brand ?? 'BRAND', key: row.template ?? 'KEY', id: `${provider}=ID` })}.`
+      : [
+          `${provider} rejected the message (${reason}). Check the sender id, the template id, the text, and whether the destination is allowed.`,
+        ]
   }
   if (errorClass === 'recipient') {
     const [what, kind] = row.channel === 'SMS' ? ['phone number', 'SMS'] : ['e-mail address', 'e-mail']
-    return `The ${what} cannot receive ${kind} (${reason}). Ask the person for another.`
+    return [`The ${what} cannot receive ${kind} (${reason}). Ask the person for another.`]
   }
   switch (statusOf(row)) {
     case 'unknown':
       return reason === 'time-out'
-        ? `${provider} did not answer in time. Check the status of the provider, and PROVIDER_TIMEOUT_MS.`
-        : `The result at ${provider} is unknown (${reason}). Check the log of the provider for that time.`
+        ? [`${provider} did not answer in time. Check the status of the provider, and PROVIDER_TIMEOUT_MS.`]
+        : [`The result at ${provider} is unknown (${reason}). Check the log of the provider for that time.`]
     case 'retryable':
       return reason === 'too many calls under way'
-        ? `Too many requests to ${provider} were in progress. Check whether the provider is slow.`
-        : `${provider} had a ${deliveryStatuses.retryable.name} (${reason}). Check the status of the provider.`
+        ? [`Too many requests to ${provider} were in progress. Check whether the provider is slow.`]
+        : [
+            `${provider} had a ${deliveryStatuses.retryable.name} (${reason}). Check the status of the provider.`,
+          ]
     case 'failed':
-      return `${provider} accepted the message, but it was not delivered. ${
-        row.providerMessageId === null
-          ? 'Check the log of the provider for that time'
-          : 'Ask the provider, with the id above'
-      }.`
+      return [
+        `${provider} accepted the message, but it was not delivered. ${
+          row.providerMessageId === null
+            ? 'Check the log of the provider for that time'
+            : 'Ask the provider, with the id above'
+        }.`,
+      ]
   }
 }
 

@@ -1,3 +1,4 @@
+import { advice, see } from '../ground/advice.ts'
 import { canonicalTag } from '../ground/languages.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import {
@@ -34,10 +35,11 @@ export async function putBrand(
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (current && how.mustBeNew) throw new OperatorError(`Brand ${brandSlug} already exists.`)
     if (!current && requested.displayName === undefined) {
-      // Report invalid fields first: --name would not correct them.
+      // Report invalid fields first: a display name would not correct them.
       refuse(brandProblems({ ...fresh, ...fields, displayName: 'any' }), InvalidInput)
       throw new OperatorError(
-        `Brand ${brandSlug} does not exist. To create it, add --name with its display name.`,
+        `Brand ${brandSlug} does not exist. A new brand needs a display name.`,
+        advice`To create it, run ${see('brand put', { slug: brandSlug, name: 'NAME' })}.`,
       )
     }
     const brand = { ...fresh, ...current, ...fields }
@@ -93,7 +95,7 @@ export function freshBrand(slug: string): BrandWithTexts {
 }
 
 export function noBrand(slug: string): OperatorError {
-  return new OperatorError(`Brand ${slug} does not exist. \`otpost brand list\` lists the brands.`)
+  return new OperatorError(`Brand ${slug} does not exist.`, advice`${see('brand list')} lists the brands.`)
 }
 
 /** @throws OperatorError */

@@ -10,7 +10,7 @@ import type { PolicyChange } from '../policy/policy-store.ts'
 import { nameKey } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
-import type { AppStore } from './changes.ts'
+import { type AppStore, refuse } from './changes.ts'
 import type { RulePorts } from './destinations.ts'
 import { durationIn, field, flag, list, oneOf, text } from './fields.ts'
 
@@ -266,13 +266,16 @@ export async function storePrices(
     const conflicts = importProblems(current, next)
     const others = budgets.filter((budget) => ![currency, unitCurrency].includes(budget.currency))
     const [other] = others
-    const all = other
-      ? [
+    if (other) {
+      throw new OperatorError(
+        [
           ...conflicts,
-          `The file has prices in ${currency}, but these budgets are in ${other.currency}: ${scopesOf(others)}. Remove them with \`otpost budget remove SCOPE\`, import the prices, then set the budgets again.`,
-        ]
-      : conflicts
-    if (all.length > 0) throw new OperatorError(all.join('\n'))
+          `The file has prices in ${currency}, but these budgets are in ${other.currency}: ${scopesOf(others)}. Remove them, import the prices, then set the budgets again.`,
+        ].join('\n'),
+        advice`${see('budget remove')} removes a budget.`,
+      )
+    }
+    refuse(conflicts)
     const details = {
       prices: String(next.length),
       currency,

@@ -1,3 +1,4 @@
+import { advice, see } from '../ground/advice.ts'
 import { textProblem } from '../ground/body.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
@@ -63,7 +64,10 @@ export function requestIdOf(text: string): string {
 }
 
 export function noRequest(requestId: string): OperatorError {
-  return new OperatorError(`Request ${requestId} does not exist. \`otpost request list\` lists the requests.`)
+  return new OperatorError(
+    `Request ${requestId} does not exist.`,
+    advice`${see('request list')} lists the requests.`,
+  )
 }
 
 function requirePending(

@@ -1,3 +1,4 @@
+import { advice, see } from '../ground/advice.ts'
 import { canonicalTag } from '../ground/languages.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { type BrandWithTexts, nameKey, ownTemplateKeys } from '../texts/brand.ts'
@@ -151,7 +152,8 @@ function existingText(brand: BrandWithTexts, target: TextTarget): BrandText {
   if (text) return text
   const what = target.channel === 'EMAIL' ? 'e-mail text' : 'text'
   throw new OperatorError(
-    `Brand ${brand.slug} has no ${what} of ${target.templateKey} in ${target.lang}. \`otpost text list ${brand.slug}\` lists its texts.`,
+    `Brand ${brand.slug} has no ${what} of ${target.templateKey} in ${target.lang}.`,
+    advice`${see('text list', { slug: brand.slug })} lists its texts.`,
   )
 }
 
@@ -212,17 +214,19 @@ function otherProblems(
 function refuseUsed({ slug, notifyTemplates, registrations }: BrandWithTexts, templateKey: string): void {
   const last = `This is the last text of ${templateKey}, and removing it removes the template.`
   if (notifyTemplates.includes(templateKey)) {
-    const others = notifyTemplates.filter((key) => key !== templateKey).join(',') || '""'
+    const notify = notifyTemplates.filter((key) => key !== templateKey).join(',')
     throw new OperatorError(
-      `${last} Disable it on /notify first: \`otpost brand put ${slug} --notify ${others}\`.`,
+      `${last} Disable it on /notify first.`,
+      advice`Run ${see('brand put', { slug, notify })}.`,
     )
   }
   const registered = Object.keys(registrations)
     .map(registeredTarget)
     .find((each) => each.templateKey === templateKey)
   if (!registered) return
-  const option = registered.lang === undefined ? '' : ` --lang ${registered.lang}`
+  const lang = registered.lang === undefined ? {} : { lang: registered.lang }
   throw new OperatorError(
-    `${last} Remove its registration first: \`otpost brand template ${slug} ${templateKey}${option} --remove\`.`,
+    `${last} Remove its registration first.`,
+    advice`Run ${see('brand template', { slug, key: templateKey, ...lang, remove: '' })}.`,
   )
 }

@@ -1,4 +1,6 @@
+import { type Advice, advice, see } from '../ground/advice.ts'
 import { characters } from '../ground/body.ts'
+import { counted } from '../ground/format.ts'
 import { type BrandWithTexts, registrationOf } from './brand.ts'
 import { type DeclaredVariable, registeredTarget, registrationKeyOf } from './brand-texts.ts'
 import { templateIn } from './notify-texts.ts'
@@ -55,7 +57,7 @@ export interface DltFinding {
   readonly rule: DltRule
   readonly level: 'error' | 'warning'
   readonly message: string
-  readonly fix: string
+  readonly fix: Advice
 }
 
 interface Variable {
@@ -210,32 +212,38 @@ export function lintText(subject: DltText, settings: DltSettings): readonly DltF
   const fixed = parts.map((part) => (typeof part === 'string' ? part : '\0')).join('')
   const portalText = parts.map(exported).join('')
   const fixedCount = characters(fixed.replace(/[\s\0]/g, ''))
-  const template = `otpost brand template ${brand.slug} ${templateKey}${registrationKey === templateKey ? '' : ` --lang ${lang}`}`
+  const template = {
+    slug: brand.slug,
+    key: templateKey,
+    ...(registrationKey === templateKey ? {} : { lang }),
+  }
   return [
     ...when(brand.entityId === null, {
       rule: 'entity-id',
       level: 'warning',
       message: 'The brand has no principal entity id.',
-      fix: `Set it with \`otpost brand put ${brand.slug} --entity ID\`, unless the SMS provider adds it.`,
+      fix: advice`Set it with ${see('brand put', { slug: brand.slug, entity: 'ID' })}, unless the SMS provider adds it.`,
     }),
     ...when(registration.id === null && Object.keys(registration.ids).length === 0, {
       rule: 'template-id',
       level: 'warning',
       message: 'The text has no template id. Carriers drop an SMS without one.',
-      fix: `Register the text, then set the id with \`${template} --id ID\`.`,
+      fix: advice`Register the text, then set the id with ${see('brand template', { ...template, id: 'ID' })}.`,
     }),
     ...when(registration.senderId !== null && !/^[A-Za-z]{6}$/.test(registration.senderId), {
       rule: 'sender-header',
       level: 'error',
       message: `The header ${registration.senderId} does not have six letters.`,
-      fix: `Set the header as the portal shows it, without operator prefix and suffix: \`${template} --sender HEADER\`.`,
+      fix: advice`Set the header as the portal shows it, without operator prefix and suffix: ${see('brand template', { ...template, sender: 'HEADER' })}.`,
     }),
     ...tagFindings(text),
     ...when(variables.length > mostVariables, {
       rule: 'variable-count',
       level: 'warning',
       message: `The text has ${variables.length} variables. Some portals accept at most ${mostVariables}.`,
-      fix: `Remove ${variables.length - mostVariables === 1 ? 'a variable' : `${variables.length - mostVariables} variables`}, or write the value as fixed text.`,
+      fix: [
+        `Remove ${counted(variables.length - mostVariables, 'variable')}, or write the value as fixed text.`,
+      ],
     }),
     ...adjacentFindings(parts),
     ...different.flatMap((variable) => lengthFindings(variable, maxLength, template)),
@@ -244,31 +252,31 @@ export function lintText(subject: DltText, settings: DltSettings): readonly DltF
       rule: 'fixed-text',
       level: 'error',
       message: `The text has ${fixedCount} fixed characters beside spaces. Portals require at least ${leastFixed}.`,
-      fix: 'Add words that say what the message is for.',
+      fix: ['Add words that say what the message is for.'],
     }),
     ...when(!hasWord(comparable(fixed), comparable(brand.displayName)), {
       rule: 'brand-name',
       level: 'error',
       message: `The text does not have the brand's name, ${brand.displayName}.`,
-      fix: 'Add {{businessName}}. The registered text has the name in its place.',
+      fix: ['Add {{businessName}}. The registered text has the name in its place.'],
     }),
     ...when(/[\p{Zs}\t]{2}|^\s|\s$/u.test(portalText), {
       rule: 'spaces',
       level: 'error',
       message: 'The text has two adjacent spaces, or begins or ends with a space or line break.',
-      fix: 'Leave one space between words, and none at the beginning and the end.',
+      fix: ['Leave one space between words, and none at the beginning and the end.'],
     }),
     ...when(/[<>]/.test(fixed), {
       rule: 'angle-brackets',
       level: 'error',
       message: 'The text has < or >, which portals refuse.',
-      fix: 'Replace the character with words.',
+      fix: ['Replace the character with words.'],
     }),
     ...when(characters(portalText) > longestText, {
       rule: 'text-length',
       level: 'error',
       message: `The text has ${characters(portalText)} characters with its tags. Portals accept at most ${longestText}.`,
-      fix: 'Shorten the text.',
+      fix: ['Shorten the text.'],
     }),
     ...allowListFindings(brand, fixed, variables, settings),
     ...characterFindings(parts, settings),
@@ -304,7 +312,7 @@ function tagFindings(text: string): readonly DltFinding[] {
       tag === oldTag
         ? `otpost would send ${tag} as it is, and portals refuse it in templates created after 14 January 2026.`
         : `otpost would send ${tag} as it is.`,
-    fix: 'Write {{name}} for each variable. `otpost text export` prints the text with the tags of the portals.',
+    fix: advice`Write {{name}} for each variable. ${see('text export')} prints the text with the tags of the portals.`,
   }))
 }
 
@@ -319,16 +327,22 @@ function adjacentFindings(parts: readonly Part[]): readonly DltFinding[] {
         rule: 'adjacent-variables',
         level: 'error',
         message: `${part.placeholder} and ${next.placeholder} have no fixed text between them.`,
-        fix: 'Write a word or a punctuation mark between them, or declare one variable for both.',
+        fix: ['Write a word or a punctuation mark between them, or declare one variable for both.'],
       },
     ]
   })
 }
 
+type TemplateFields = Readonly<Record<'slug' | 'key', string>>
+
+function declareWith(template: TemplateFields, { name, type }: DeclaredVariable, max: number): Advice {
+  return advice`Declare the variable with ${see('text set', { ...template, var: `${name}:${type}:${max}` })}.`
+}
+
 function lengthFindings(
   { placeholder, longest, longestMoment, declared }: Variable,
   maxLength: number,
-  template: string,
+  template: TemplateFields,
 ): readonly DltFinding[] {
   if (longest <= maxLength) {
     const raw = `Write ${placeholder.replace('}}', ':raw}}')}`
@@ -338,25 +352,27 @@ function lengthFindings(
       message: `Values of ${placeholder} may have ${longestMoment} characters in the language of the text. otpost rejects those of more than ${longest} with validation_error.`,
       fix:
         declared && longestMoment <= maxLength
-          ? `Declare \`--var ${declared.name}:${declared.type}:${longestMoment}\` with \`otpost text set\`.`
-          : `${raw}, or send it as text.`,
+          ? declareWith(template, declared, longestMoment)
+          : [`${raw}, or send it as text.`],
     })
   }
   const register =
-    maxLength < 40 ? ` If the carriers accept 40 characters, set \`${template} --max-length 40\`.` : ''
+    maxLength < 40
+      ? advice` If the carriers accept 40 characters, run ${see('brand template', { ...template, maxLength: '40' })}.`
+      : []
   return [
     declared
       ? {
           rule: 'variable-length',
           level: 'error',
           message: `Values of ${placeholder} may have ${longest} characters. Carriers accept ${maxLength}.`,
-          fix: `Declare \`--var ${declared.name}:${declared.type}:${maxLength}\` with \`otpost text set\`.${register}`,
+          fix: [...declareWith(template, declared, maxLength), ...register],
         }
       : {
           rule: 'variable-length',
           level: 'warning',
           message: `Values of ${placeholder} may have ${longest} characters. On the registered route to India, otpost rejects those of more than ${maxLength} with validation_error.`,
-          fix: `Send at most ${maxLength} characters.${register}`,
+          fix: [`Send at most ${maxLength} characters.`, ...register],
         },
   ]
 }
@@ -367,7 +383,7 @@ function formatFindings({ placeholder, declared, longest }: Variable): readonly 
     rule: 'variable-format',
     level: 'error',
     message: `${placeholder} has separators from 1,000 on. Carriers accept only digits for {#numeric#}.`,
-    fix: `Write {{${declared?.name}:raw}}.`,
+    fix: [`Write {{${declared?.name}:raw}}.`],
   })
 }
 
@@ -386,7 +402,7 @@ function characterFindings(parts: readonly Part[], { segmentsOf }: DltSettings):
       rule: 'characters',
       level: 'warning',
       message: `The text has ${few ? outside.map(named).join(', ') : `${outside.length} characters`} outside GSM-7. An SMS has up to ${count} segment${count === 1 ? '' : 's'} (one: 70 characters).`,
-      fix: `Register it with the message type Unicode${few ? ', or replace these characters' : ''}.`,
+      fix: [`Register it with the message type Unicode${few ? ', or replace these characters' : ''}.`],
     },
   ]
 }
@@ -399,7 +415,9 @@ function lastLineFindings({ brand, templateKey }: DltText, portalText: string): 
     rule: 'last-line',
     level: 'warning',
     message: `SMS of this text do not end with the line from which ${brand.domain === null ? 'the Android app reads' : 'browsers and apps read'} the code. otpost adds no line to a registered text.`,
-    fix: `To have the line, store and register a text that ends with a line of \`${marksOf(brand, '{{otp}}')}\`.`,
+    fix: [
+      `To have the line, store and register a text that ends with a line of \`${marksOf(brand, '{{otp}}')}\`.`,
+    ],
   })
 }
 
@@ -424,7 +442,7 @@ function allowListFindings(
     rule: 'allow-list',
     level: 'error',
     message: `${what} is not on the brand's DLT allow-list. Carriers drop an SMS with a URL or call-back number that the entity has not registered.`,
-    fix: `Register it on the portal, then add it: \`otpost brand put ${slug} --dlt-allow ${[...dltAllowList, entry].join(',')}\`.`,
+    fix: advice`Register it on the portal, then add it: ${see('brand put', { slug, dltAllow: [...dltAllowList, entry].join(',') })}.`,
   })
   return [
     ...urls
@@ -492,13 +510,13 @@ export function compareRegistered(
       rule: 'variable-tag',
       level: 'warning',
       message: `The registered text has ${oldTag}. Portals refuse it in templates created after 14 January 2026.`,
-      fix: 'Register the text that `otpost text export` prints. On SmartPing and Tata, choose the tag of each variable in the form beside the text.',
+      fix: advice`Register the text that ${see('text export')} prints. On SmartPing and Tata, choose the tag of each variable in the form beside the text.`,
     }),
     ...when(!isEqual, {
       rule: 'registered-text',
       level: 'error',
       message: `Character ${position} differs. The registered text has ${described(theirs, end)}, and otpost sends ${described(sent, end)}.`,
-      fix: 'Store the registered text with `otpost text set`, or register the text that `otpost text export` prints.',
+      fix: advice`Store the registered text with ${see('text set')}, or register the text that ${see('text export')} prints.`,
     }),
   ]
 }

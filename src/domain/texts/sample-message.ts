@@ -37,8 +37,7 @@ export function sampleSms(
     return { sms: content, tooLong }
   }
   if (!templateOf(templateKey)) {
-    const message = `Brand ${brand.slug} has no template ${templateKey}. \`otpost text list ${brand.slug}\` lists its texts.`
-    throw new Failure('invalid_template', message)
+    throw new Failure('invalid_template', `Brand ${brand.slug} has no template ${templateKey}.`)
   }
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = settings
   const loginId = loginIdOf(templateKey, values)

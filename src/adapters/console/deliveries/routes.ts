@@ -16,6 +16,7 @@ import { otpLanguages } from '../../../domain/texts/otp-texts.ts'
 import { templateKeys } from '../../../domain/texts/templates.ts'
 import { csvDownload, html, seeOther } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
+import { pageWords } from '../references.ts'
 import { callsPage, deliveriesPage, type LogModel } from './log.tsx'
 import { tracePage } from './page.tsx'
 import { type Columns, csvOf, filtersInForce, logUrl, readLogQuery, readPlace, unknownIn } from './query.ts'
@@ -90,7 +91,7 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
         'The event log has requests with valid credentials from the last `DELIVERY_LOG_DAYS` days.',
       )
     }
-    const lines = explain(trace, deliveries, jobs, rules)
+    const lines = explain(trace, deliveries, jobs, rules, pageWords)
     const blockers = blockingRules(trace, rules).map((rule) => rules.indexOf(rule))
     const ofGuard = guardDecision(trace, trace.end?.error) && trace.country !== null
     const prefixes = ofGuard ? effectivePrefixes(await ports.guard.prefixes(), pageContext.now) : []

@@ -13,6 +13,7 @@ import { Badge, Button, Field, FieldGroup, rich, Select, Time } from '../../page
 import { Changes } from '../audit/page.tsx'
 import { Card, consolePage, Form, FormLink, Notice, Problem, Problems, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
+import { pageWords } from '../references.ts'
 import { testPath } from '../test-send/page.tsx'
 import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
 
@@ -365,7 +366,7 @@ function Findings({ list }: { list: DraftPreview['findings'] }) {
           <li key={rule + message}>
             <Badge tone={level === 'error' ? 'bad' : 'warn'}>{rule}</Badge>
             <p>{rich(message)}</p>
-            <p class="hint">{rich(fix)}</p>
+            <p class="hint">{rich(pageWords(fix))}</p>
           </li>
         ))}
       </ul>

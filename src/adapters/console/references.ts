@@ -1,0 +1,52 @@
+import type { Advice, Reference } from '../../domain/ground/advice.ts'
+import { actionOf } from '../../domain/operator/actions.ts'
+import { sectionOf } from './components.tsx'
+import { filled } from './form-access.ts'
+import { testPath } from './test-send/page.tsx'
+import { webhookPath } from './webhooks/page.tsx'
+
+export interface PageLink {
+  readonly title: string
+  readonly href: string
+}
+
+/** The page of an action or a list. Undefined: the console has none. */
+export function pageOf({ to, fields }: Reference): PageLink | undefined {
+  const page = pages[to]
+  if (page) return page(fields)
+  const [group = ''] = to.split(' ')
+  const path = actionOf(to)?.form?.path.split('/')[0] ?? sections[group]
+  return path === undefined ? undefined : { title: sectionOf(path), href: filled(path, {}) }
+}
+
+/** With the title of each page in backticks. */
+export function pageWords(advice: Advice): string {
+  return advice
+    .map((part) => (typeof part === 'string' ? part : `\`${pageOf(part)?.title ?? `otpost ${part.to}`}\``))
+    .join('')
+}
+
+/** Of lists, and of actions that are not declared: by the first word. */
+const sections: Readonly<Record<string, string>> = {
+  brand: 'brands',
+  budget: 'money',
+  destination: 'destinations',
+  guard: 'guard',
+  queue: 'queue',
+}
+
+/** Those that are not their section alone. */
+const pages: Readonly<Record<string, (fields: Readonly<Record<string, string>>) => PageLink>> = {
+  'app set': (fields) => ({
+    title: 'Change the limit',
+    href: `/admin/apps/scope?${new URLSearchParams({ app: fields.appId ?? '' })}`,
+  }),
+  'app webhook': ({ appId = '' }) => ({ title: `Webhook of ${appId}`, href: webhookPath(appId) }),
+  'guard block': () => ({ title: 'Stop it', href: '/admin/guard' }),
+  'review-number remove': () => ({ title: 'Review numbers', href: '/admin/review-numbers' }),
+  'test-send': (fields) => ({ title: 'Send a test', href: testPath(fields) }),
+  'text lint': ({ slug = '' }) => ({
+    title: `Texts of ${slug}`,
+    href: `/admin/brands/${encodeURIComponent(slug)}/texts`,
+  }),
+}
