@@ -2,16 +2,16 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ActiveLimits } from '../../src/domain/log/active-limits.ts'
 import type { SavedRequest } from '../../src/domain/log/event-log.ts'
-import { type Figures, type Period, periods, type Statistics } from '../../src/domain/log/statistics.ts'
 import {
-  attemptStat,
-  type Counted,
+  type Figures,
+  type Period,
   periodStart,
   periodSteps,
-  requestStats,
+  periods,
+  type Statistics,
   StatisticsSum,
-  type StatKey,
-} from '../../src/domain/log/stats.ts'
+} from '../../src/domain/log/statistics.ts'
+import { attemptStat, type Counted, requestStats, type StatKey } from '../../src/domain/log/stats.ts'
 import type { Attempt } from '../../src/domain/request/request-context.ts'
 import { newContext } from '../support/calls.ts'
 

@@ -4,19 +4,19 @@ import type { CountryHistory } from '../../domain/guard/bucket.ts'
 import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
 import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
-import type { LastFailures, LastHour, Period, Statistics } from '../../domain/log/statistics.ts'
 import {
-  type Counted,
-  guardCountOf,
+  type LastFailures,
+  type LastHour,
   lastFailuresOf,
   lastHourOf,
+  type Period,
   periodSteps,
+  type Statistics,
   StatisticsSum,
-  type StatKey,
-  spendOf,
   stepsOf,
   wayName,
-} from '../../domain/log/stats.ts'
+} from '../../domain/log/statistics.ts'
+import { type Counted, guardCountOf, type StatKey, spendOf } from '../../domain/log/stats.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { StoreDatabase } from './database.ts'
 

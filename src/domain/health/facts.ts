@@ -5,15 +5,15 @@ import type { GuardMode } from '../guard/guard.ts'
 import type { PumpingPorts } from '../guard/status.ts'
 import type { EventReader, FailingEvents } from '../integration/event-store.ts'
 import type { RejectionRate } from '../log/rejections.ts'
-import type {
-  ActiveLimit,
-  LastFailures,
-  LastHour,
-  Period,
-  ProviderHealth,
-  Statistics,
+import {
+  type ActiveLimit,
+  type LastFailures,
+  type LastHour,
+  type Period,
+  type ProviderHealth,
+  type Statistics,
+  wayName,
 } from '../log/statistics.ts'
-import { wayName } from '../log/stats.ts'
 import { type BudgetCounters, type BudgetStatus, budgetStatuses } from '../money/budgets.ts'
 import type { NotifyJobStore, QueueStatus } from '../notify/queue.ts'
 import type { PolicyStore } from '../policy/policy-store.ts'

@@ -3,9 +3,11 @@ import type { ReportRejection } from '../delivery/delivery-reports.ts'
 import type { ClockStep } from '../ground/clock-watch.ts'
 import type { Channel } from '../ground/contact.ts'
 import type { SmsRoute } from '../ground/providers.ts'
-import type { EpochMs } from '../ground/time.ts'
+import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
 import type { LimitName } from '../request/limit-names.ts'
 import type { Attempt } from '../request/request-context.ts'
+import { callResults } from './log-search.ts'
+import { type Counted, type StatKey, type StatKind, timedOut, verifyBins } from './stats.ts'
 
 export const periods = ['hour', 'day', 'month'] as const
 export type Period = (typeof periods)[number]
@@ -39,75 +41,19 @@ export const noFigures = {
 
 export type Figures = Readonly<typeof noFigures>
 
-export interface Point extends Figures {
-  readonly at: EpochMs
-}
+export type Statistics = StatisticsSum['statistics']
+export type Point = Statistics['points'][number]
+export type Share = ReturnType<Shares['list']>[number]
+/** Codes of failed sends that were delivered after all, and do not verify. */
+export type LateCodes = Statistics['late'][number]
+/** Delivery reports that this server rejected. */
+export type RejectedReports = Statistics['rejectedReports'][number]
 
 /** What was tried in a step. Unknown results count as failed. */
 export interface Tries {
   readonly at: EpochMs
   readonly failed: number
   readonly all: number
-}
-
-export interface Share extends Figures {
-  readonly name: string
-}
-
-export interface FailureCount {
-  readonly provider: string
-  readonly errorClass: Attempt['errorClass']
-  readonly count: number
-}
-
-export interface VerifyTimes {
-  readonly count: number
-  readonly bins: readonly { readonly upToSeconds: number | null; readonly count: number }[]
-  /** Upper bounds of bins. Null: no values, or above all bounds. */
-  readonly medianSeconds: number | null
-  readonly p90Seconds: number | null
-}
-
-/** Codes of failed sends that were delivered after all, and do not verify. */
-export interface LateCodes {
-  readonly provider: string
-  readonly count: number
-  /** False: the provider answered an error, or the connection broke. */
-  readonly hasTimedOut: boolean
-}
-
-/** Delivery reports that this server rejected. */
-export interface RejectedReports {
-  /** Empty: the URL names no provider of this server. */
-  readonly provider: string
-  readonly why: ReportRejection
-  readonly count: number
-}
-
-export interface Statistics {
-  readonly period: Period
-  readonly from: EpochMs
-  readonly until: EpochMs
-  readonly stepMs: number
-  readonly totals: Figures
-  /** Oldest first, without gaps. */
-  readonly points: readonly Point[]
-  readonly byChannel: readonly Share[]
-  readonly byBrand: readonly Share[]
-  /** Delivery reports are counted by provider only. */
-  readonly byProvider: readonly Share[]
-  /** Of each provider, oldest first. Steps without attempts are left out. */
-  readonly tries: ReadonlyMap<string, readonly Tries[]>
-  readonly failures: readonly FailureCount[]
-  readonly verifyTimes: VerifyTimes
-  /** The most first. */
-  readonly late: readonly LateCodes[]
-  /** The most first. */
-  readonly rejectedReports: readonly RejectedReports[]
-  /** Of the clocks of servers, oldest first. `at`: the start of the step in which it was set. */
-  readonly clockSteps: readonly ClockStep[]
-  /** The start of the latest step in which X-Forwarded-For from outside TRUSTED_PROXIES was ignored. */
-  readonly forwardedIgnoredAt: EpochMs | null
 }
 
 export interface ActiveLimit {
@@ -130,6 +76,220 @@ export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
   readonly lastHour: LastHour
   /** False: never, in the days that the statistics have. */
   readonly hasAccepted: boolean
+}
+
+type ErrorClass = Attempt['errorClass']
+
+export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; readonly count: number }>> = {
+  hour: { stepMs: minuteMs, count: 60 },
+  day: { stepMs: hourMs, count: 24 },
+  month: { stepMs: dayMs, count: 30 },
+}
+
+const figureNames: ReadonlyMap<string, keyof Figures> = new Map([
+  ['send ok', 'sends'],
+  ['send sms_failed', 'sendsFailed'],
+  ['send internal_error', 'sendsFailed'],
+  ['notify ok', 'notified'],
+  ['notify notification_failed', 'notifyFailed'],
+  ['notify internal_error', 'notifyFailed'],
+  ['verify ok', 'verified'],
+  ['verify mismatch', 'wrongCodes'],
+  ['verify max_attempts', 'wrongCodes'],
+  ['attempt accepted', 'accepted'],
+  ['attempt unknown', 'unknown'],
+  ['attempt rejected', 'failed'],
+  ['attempt retryable', 'failed'],
+  ['report delivered', 'delivered'],
+  ['report failed', 'undelivered'],
+])
+const brandErrors: ReadonlySet<string> = new Set(callResults.brand.errors)
+const limitErrors: ReadonlySet<string> = new Set(callResults.limited.errors)
+
+function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Figures | undefined {
+  if (limitErrors.has(detail)) return 'limited'
+  if (brandErrors.has(detail)) return 'refused'
+  if (detail === 'validation_error destination') return 'blocked'
+  return figureNames.get(`${kind === 'resend' ? 'send' : kind} ${detail.split(' ')[0]}`)
+}
+
+export function periodStart(period: Period, now: number): number {
+  const { stepMs, count } = periodSteps[period]
+  return Math.floor(now / stepMs) * stepMs - (count - 1) * stepMs
+}
+
+/** The starts of all steps of a period, oldest first. */
+export function stepsOf(period: Period, now: number): readonly EpochMs[] {
+  const { stepMs, count } = periodSteps[period]
+  const from = periodStart(period, now)
+  return Array.from({ length: count }, (_, index) => from + index * stepMs)
+}
+
+const notedKinds: readonly StatKind[] = ['late', 'report-rejected', 'clock', 'forwarded-ignored']
+
+/** Add the counts of its steps, oldest first. */
+export class StatisticsSum {
+  private readonly from: EpochMs
+  private readonly totals: typeof noFigures = { ...noFigures }
+  private readonly steps: ReadonlyMap<number, typeof noFigures>
+  private readonly channels = new Shares()
+  private readonly brands = new Shares()
+  private readonly providers = new Shares()
+  private readonly tries = new Map<string, Map<EpochMs, { failed: number; all: number }>>()
+  private readonly failures = new Map<string, { provider: string; errorClass: ErrorClass; count: number }>()
+  private readonly times: Counted[] = []
+  /** Of kinds that have no figure. */
+  private readonly noted: Counted[] = []
+
+  constructor(
+    private readonly period: Period,
+    private readonly now: number,
+  ) {
+    this.from = periodStart(period, now)
+    this.steps = new Map(stepsOf(period, now).map((at) => [at, { ...noFigures }]))
+  }
+
+  add(statKey: Counted): void {
+    if (statKey.kind === 'verify-time') this.times.push(statKey)
+    if (notedKinds.includes(statKey.kind)) this.noted.push(statKey)
+    const figure = figureOf(statKey)
+    if (figure === undefined) return
+    const { at, channel, brand, provider, count } = statKey
+    this.totals[figure] += count
+    const shares = [this.channels.of(channel), this.brands.of(brand), this.providers.of(provider)]
+    for (const figures of [this.steps.get(at), ...shares]) if (figures) figures[figure] += count
+    if (statKey.kind === 'attempt') this.addTries(statKey, figure !== 'accepted')
+    if (statKey.kind === 'attempt' && (figure === 'failed' || figure === 'unknown')) this.addFailure(statKey)
+  }
+
+  private addTries({ at, provider, count }: Counted, isFailure: boolean): void {
+    const steps = this.tries.getOrInsertComputed(provider, () => new Map())
+    const step = steps.getOrInsertComputed(at, () => ({ failed: 0, all: 0 }))
+    step.all += count
+    if (isFailure) step.failed += count
+  }
+
+  private addFailure({ provider, detail, count }: Counted): void {
+    const [, errorClass = null] = detail.split(' ') as [string, ErrorClass?]
+    const none = () => ({ provider, errorClass, count: 0 })
+    this.failures.getOrInsertComputed(`${provider} ${errorClass}`, none).count += count
+  }
+
+  get statistics() {
+    const triesIn = (steps: ReadonlyMap<EpochMs, Omit<Tries, 'at'>>): readonly Tries[] =>
+      Array.from(steps, ([at, step]) => ({ at, ...step })).sort((one, other) => one.at - other.at)
+    return {
+      period: this.period,
+      from: this.from,
+      until: this.now,
+      stepMs: periodSteps[this.period].stepMs,
+      totals: this.totals as Figures,
+      /** Oldest first, without gaps. */
+      points: Array.from(this.steps, ([at, figures]) => ({ at, ...figures })),
+      byChannel: this.channels.list(),
+      byBrand: this.brands.list(),
+      /** Delivery reports are counted by provider only. */
+      byProvider: this.providers.list(),
+      /** Of each provider, oldest first. Steps without attempts are left out. */
+      tries: new Map(Array.from(this.tries, ([name, steps]) => [name, triesIn(steps)])),
+      failures: [...this.failures.values()].sort((a, b) => b.count - a.count),
+      verifyTimes: verifyTimes(this.times),
+      /** The most first. Not timed out: the provider answered an error, or the connection broke. */
+      late: providerCounts(this.noted, 'late').map(({ provider, detail, count }) => {
+        return { provider, count, hasTimedOut: detail === timedOut }
+      }),
+      /** The most first. Without a provider: the URL names none of this server. */
+      rejectedReports: providerCounts(this.noted, 'report-rejected').map(({ provider, detail, count }) => {
+        const why: ReportRejection = detail === 'signature' || detail === 'form' ? detail : 'url'
+        return { provider, why, count }
+      }),
+      /** Of the clocks of servers, oldest first. `at`: the start of the step in which it was set. */
+      clockSteps: this.noted.filter(({ kind }) => kind === 'clock').map(clockStepOf),
+      /** The start of the latest step in which X-Forwarded-For from outside TRUSTED_PROXIES was ignored. */
+      forwardedIgnoredAt: this.noted.findLast(({ kind }) => kind === 'forwarded-ignored')?.at ?? null,
+    }
+  }
+}
+
+/** By channel and provider (`wayName`), since `outbox` serves both channels. */
+export function lastHourOf(counted: readonly Counted[]): ReadonlyMap<string, LastHour> {
+  const ways = new Map<string, { -readonly [Figure in keyof LastHour]: number }>()
+  for (const statKey of counted) {
+    const figure = figureOf(statKey)
+    if (figure !== 'accepted' && figure !== 'failed' && figure !== 'unknown') continue
+    const name = wayName(statKey.channel, statKey.provider)
+    const none = () => ({ accepted: 0, failed: 0, unknown: 0 })
+    ways.getOrInsertComputed(name, none)[figure] += statKey.count
+  }
+  return ways
+}
+
+/** @param counted of minutes */
+export function lastFailuresOf(counted: readonly Counted[]): LastFailures {
+  const latest = new Map<string, EpochMs>()
+  for (const statKey of counted) {
+    const figure = figureOf(statKey)
+    const isAttempt = figure === 'failed' || figure === 'unknown'
+    if (!isAttempt && figure !== 'sendsFailed' && figure !== 'notifyFailed') continue
+    const name = isAttempt ? statKey.provider : figure
+    latest.set(name, Math.max(statKey.at, latest.get(name) ?? 0))
+  }
+  return latest
+}
+
+export function wayName(channel: Channel | '', provider: string): string {
+  return `${channel} ${provider}`
+}
+
+class Shares {
+  private readonly byName = new Map<string, typeof noFigures>()
+
+  of(name: string): typeof noFigures | undefined {
+    return name === '' ? undefined : this.byName.getOrInsertComputed(name, () => ({ ...noFigures }))
+  }
+
+  list() {
+    const busy = ({ sends, notified, accepted, limited, refused, blocked }: Figures) =>
+      sends + notified + accepted + limited + refused + blocked
+    return Array.from(this.byName, ([name, figures]) => ({ name, ...figures })).sort(
+      (a, b) => busy(b) - busy(a) || (a.name < b.name ? -1 : 1),
+    )
+  }
+}
+
+/** Of this kind, by provider and detail; the most first. */
+function providerCounts(
+  counts: readonly Counted[],
+  kind: StatKind,
+): readonly Pick<Counted, 'provider' | 'detail' | 'count'>[] {
+  const own = counts.filter((each) => each.kind === kind)
+  return [...Map.groupBy(own, ({ provider, detail }) => `${provider} ${detail}`).values()]
+    .map((all) => all.reduce((sum, each) => ({ ...each, count: sum.count + each.count })))
+    .sort((one, other) => other.count - one.count)
+}
+
+/** `clockStat` counts seconds. */
+function clockStepOf({ at, detail, count }: Counted): ClockStep {
+  return { at, byMs: count * (detail === 'back' ? -1000 : 1000) }
+}
+
+/** The times are upper bounds of bins. Null: no values, or above all bounds. */
+function verifyTimes(counted: readonly Counted[]) {
+  const bins = [...verifyBins, null].map((upToSeconds) => {
+    const detail = upToSeconds === null ? 'more' : String(upToSeconds)
+    const own = counted.filter((statKey) => statKey.detail === detail)
+    return { upToSeconds, count: own.reduce((sum, statKey) => sum + statKey.count, 0) }
+  })
+  const count = bins.reduce((sum, bin) => sum + bin.count, 0)
+  const quantile = (share: number) => {
+    let seen = 0
+    for (const bin of bins) {
+      seen += bin.count
+      if (count > 0 && seen >= share * count) return bin.upToSeconds
+    }
+    return null
+  }
+  return { count, bins, medianSeconds: quantile(0.5), p90Seconds: quantile(0.9) }
 }
 
 /** Carriers and wrong numbers cause fewer failures than this on a normal day. */
