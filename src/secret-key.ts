@@ -1,19 +1,11 @@
 import { existsSync } from 'node:fs'
-import { type SecretKeys, secretsFrom } from './adapters/crypto/secret-file.ts'
+import { secretsFrom } from './adapters/crypto/secret-file.ts'
 import { keyFingerprints, newSecretKey } from './adapters/crypto/secrets.ts'
 import type { KeyFingerprints, OpenStore } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
 import type { Log } from './domain/ground/ports.ts'
 
 // Records are found only by the key that they were stored under, so databases note key fingerprints.
-
-export interface KeysInUse {
-  readonly secretKeys: SecretKeys
-  /** Why these keys do not find records of recipients. Undefined: they do. */
-  readonly problem: string | undefined
-  /** Notes these keys in the database; call it only after the server listens. */
-  note(): Promise<void>
-}
 
 interface Opening {
   /** A command must have the keys that servers noted, and creates no key file for an existing database. */
@@ -23,9 +15,11 @@ interface Opening {
 
 /**
  * The keys of SECRET_KEY or, beside an SQLite file, of its key file.
+ * @returns `problem`: why these keys do not find records of recipients. `note` notes them in the database; call it only after
+ *   the server listens
  * @throws on PostgreSQL if SECRET_KEY lacks the key of the server that started last
  */
-export function keysFor(config: StoreConfig, store: OpenStore, opening: Opening): Promise<KeysInUse> {
+export function keysFor(config: StoreConfig, store: OpenStore, opening: Opening) {
   return config.database.kind === 'postgres'
     ? keysOnPostgres(config, store.fingerprints, opening)
     : keysOnSqlite(config, config.database.file, store, opening)
@@ -42,7 +36,7 @@ async function keysOnPostgres(
   { secretKeys }: StoreConfig,
   fingerprints: KeyFingerprints,
   { serves }: Opening,
-): Promise<KeysInUse> {
+) {
   if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a PostgreSQL database.')
   await useOnPostgres(fingerprints, keyFingerprints(secretKeys), serves)
   return { secretKeys, problem: undefined, note: async () => {} }
@@ -66,7 +60,7 @@ async function keysOnSqlite(
   file: string,
   { isNew, fingerprints }: OpenStore,
   { serves, log }: Opening,
-): Promise<KeysInUse> {
+) {
   const { secretKeys, isNewFile, keyFile } = readKeys(config, file, serves || isNew)
   const own = keyFingerprints(secretKeys)
   const noted = await fingerprints.noted()

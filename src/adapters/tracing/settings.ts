@@ -1,19 +1,7 @@
 import { declare, type TextSetting } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 
-export interface TracingSettings {
-  /** OTLP over HTTP, protobuf. */
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly serviceName: string
-  readonly resourceAttributes: Readonly<Record<string, string>>
-  readonly sampling: Sampling
-}
-
-export interface Sampling {
-  readonly sampler: (typeof samplers)[number]
-  readonly ratio: number
-}
+export type TracingSettings = NonNullable<ReturnType<typeof tracingSettings>>
 
 const samplers = [
   'parentbased_always_on',
@@ -104,7 +92,7 @@ const {
 } = openTelemetrySettings
 
 /** Undefined: no endpoint is set, or tracing is off. */
-export function tracingSettings(settings: Settings): TracingSettings | undefined {
+export function tracingSettings(settings: Settings) {
   if (settings.optional(otel.OTEL_SDK_DISABLED)?.trim().toLowerCase() === 'true') return undefined
   if (settings.optional(otel.OTEL_TRACES_EXPORTER)?.trim() === 'none') return undefined
   const url = readUrl(settings)
@@ -113,6 +101,7 @@ export function tracingSettings(settings: Settings): TracingSettings | undefined
   settings.oneOf(otel.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL)
   const resourceAttributes = readPairs(settings, otel.OTEL_RESOURCE_ATTRIBUTES)
   return {
+    /** OTLP over HTTP, protobuf. */
     url,
     headers: {
       ...readHeaders(settings, otel.OTEL_EXPORTER_OTLP_HEADERS),
@@ -191,7 +180,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-function readSampling(settings: Settings): Sampling {
+function readSampling(settings: Settings) {
   const sampler = settings.oneOf(otel.OTEL_TRACES_SAMPLER)
   const text = sampler.endsWith('traceidratio')
     ? settings.optional(otel.OTEL_TRACES_SAMPLER_ARG)?.trim()

@@ -28,7 +28,7 @@ import type { Log } from '../../domain/ground/ports.ts'
 import type { RequestContext } from '../../domain/request/request-context.ts'
 import type { RequestEnded } from '../../domain/request/request-ended.ts'
 import { type StepResult, type TracedPorts, type TracedStep, traced } from './ports.ts'
-import type { Sampling, TracingSettings } from './settings.ts'
+import type { TracingSettings } from './settings.ts'
 
 export type Tracing = ReturnType<typeof createTracing>
 
@@ -213,7 +213,7 @@ const headerReader = {
   keys: (headers: Headers) => [...headers.keys()],
 }
 
-function samplerOf({ sampler, ratio }: Sampling): Sampler {
+function samplerOf({ sampler, ratio }: TracingSettings['sampling']): Sampler {
   const root = sampler.endsWith('always_on')
     ? new AlwaysOnSampler()
     : sampler.endsWith('always_off')

@@ -5,17 +5,9 @@ import type { Counted } from './stats.ts'
 
 // Carriers reject a registered text that they do not recognize only in delivery reports.
 
-/** Of one template of a brand. `sent`: attempts that a provider accepted. */
-export interface RejectionRate extends ReportedMessage {
-  readonly day: Rejected
-  /** The 7 to 8 days before that day. */
-  readonly before: Rejected
-  /** The most frequent ones of the day. */
-  readonly provider: string
-  /** Null: the delivery reports have none. */
-  readonly reason: string | null
-}
+export type RejectionRate = ReturnType<typeof rateOf>
 
+/** `sent`: attempts that a provider accepted. */
 interface Rejected {
   readonly sent: number
   readonly rejected: number
@@ -60,7 +52,8 @@ function partOf({ kind, brand, provider, detail, count, stepMs }: RejectionCount
   return isSent ? [{ ...about, template: second, reason: '', sent: count, rejected: 0 }] : []
 }
 
-function rateOf(parts: readonly Part[]): RejectionRate {
+/** Of one template of a brand. */
+function rateOf(parts: readonly Part[]) {
   const { brand, template } = parts[0] ?? { brand: '', template: '' }
   const inDay = parts.filter(({ isDay }) => isDay)
   const day = sumOf(inDay)
@@ -71,7 +64,9 @@ function rateOf(parts: readonly Part[]): RejectionRate {
     brand,
     template,
     day,
+    /** The 7 to 8 days before that day. */
     before: { sent: all.sent - day.sent, rejected: all.rejected - day.rejected },
+    /** The most frequent ones of the day. No reason: the delivery reports have none. */
     provider: most?.[0]?.provider ?? '',
     reason: most?.[0]?.reason || null,
   }

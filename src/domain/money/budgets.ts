@@ -54,27 +54,19 @@ export function budgetClaim(budget: Budget, micros: number, now: number): Claim 
   }
 }
 
-export interface BudgetStatus {
-  readonly budget: Budget
-  readonly spentMicros: Micros
-  /** Of a budget that only sends alerts, too. Never below 0. */
-  readonly remainingMicros: Micros
-  readonly resetsAt: EpochMs
-  /** What is spent at the end of the period, if spending goes on as in this period so far. Null in its first hour. */
-  readonly forecastMicros: Micros | null
-  readonly isStopping: boolean
-}
+export type BudgetStatus = ReturnType<typeof budgetStatus>
 
 /** @param spentMicros the count of `counterOf` in the present period */
-export function budgetStatus(budget: Budget, spentMicros: Micros, now: number): BudgetStatus {
+export function budgetStatus(budget: Budget, spentMicros: Micros, now: number) {
   const { start, end } = periodOf(budget.period, now)
   const measuredMs = now - Math.max(start, budget.countsFrom)
   return {
     budget,
     spentMicros,
+    /** Of a budget that only sends alerts, too. */
     remainingMicros: Math.max(0, budget.amountMicros - spentMicros),
     resetsAt: end,
-    // From less time it would be a guess.
+    /** At the end of the period, if spending goes on as so far. Null in its first hour, when it would be a guess. */
     forecastMicros:
       measuredMs < hourMs ? null : spentMicros + Math.round((spentMicros / measuredMs) * (end - now)),
     isStopping: isStopping(budget, now),

@@ -6,12 +6,8 @@ export type PriceRecord =
   | { readonly line: number; readonly fields: readonly string[] }
   | { readonly line: number; readonly problem: string }
 
-export interface CheckedPrices {
-  /** Empty if there is a problem. */
-  readonly rows: readonly PriceRow[]
-  /** Sentences, one for each bad line: at most 100, then one with the number of the others. */
-  readonly problems: readonly string[]
-}
+/** No `rows` if there is a problem. `problems`: sentences, at most 100 for bad lines, then the number of the others. */
+export type CheckedPrices = ReturnType<typeof checkPrices>
 
 const mostPrices = 200_000
 const mostProblems = 100
@@ -23,10 +19,7 @@ const headers = [columns.slice(0, 3), columns]
 const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
 
 /** Checks every row of a price file (D42). The first record is the header row. Records without text are skipped. */
-export function checkPrices(
-  records: Iterable<PriceRecord>,
-  knownProviders: readonly string[],
-): CheckedPrices {
+export function checkPrices(records: Iterable<PriceRecord>, knownProviders: readonly string[]) {
   const rows: PriceRow[] = []
   const lines = new Map<string, number>()
   const problems: string[] = []
@@ -88,7 +81,7 @@ function checkRow(
   fields: readonly string[],
   width: number,
   knownProviders: readonly string[],
-): { readonly row: PriceRow | undefined; readonly faults: string[] } {
+): { row: PriceRow | undefined; faults: string[] } {
   // A spreadsheet may omit an empty last column.
   if (fields.length !== width && !(width === 4 && fields.length === 3))
     return { row: undefined, faults: [`The row must have ${width} fields. It has ${fields.length}.`] }

@@ -22,13 +22,7 @@ export interface FoundPrice {
   readonly prefix: string | null
 }
 
-interface ProviderPrices {
-  /** By the number that the prefix is. A prefix does not begin with 0, so each has its own number. */
-  readonly byPrefix: ReadonlyMap<number, Micros>
-  /** The number of digits of the longest prefix. */
-  readonly longest: number
-  readonly dearestMicros: Micros
-}
+type ProviderPrices = ReturnType<typeof compile>
 
 /** Prices that are compiled for lookups. Immutable. */
 export class PriceList {
@@ -43,9 +37,7 @@ export class PriceList {
     const byProvider = new Map<string | null, PriceRow[]>()
     const currencies = new Set<string>()
     for (const row of rows) {
-      const group = byProvider.get(row.provider)
-      if (group) group.push(row)
-      else byProvider.set(row.provider, [row])
+      byProvider.getOrInsertComputed(row.provider, () => []).push(row)
       currencies.add(row.currency)
     }
     const [currency, ...others] = currencies
@@ -91,7 +83,8 @@ export class PriceList {
 /** The code of the digit 0. */
 const zero = 48
 
-function compile(rows: readonly PriceRow[], searched: readonly PriceRow[]): ProviderPrices {
+/** By the number that a prefix is: it does not begin with 0, so each has its own. `longest`: in digits. */
+function compile(rows: readonly PriceRow[], searched: readonly PriceRow[]) {
   let longest = 0
   let dearestMicros = 0
   for (const { prefix, priceMicros } of searched) {

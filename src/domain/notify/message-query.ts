@@ -6,15 +6,13 @@ import {
   recipientIndex,
 } from '../delivery/message-status.ts'
 import type { Body } from '../ground/body.ts'
-import type { Channel } from '../ground/contact.ts'
 import { Failure, invalidField } from '../ground/failures.ts'
 import type { NotifyJob } from '../ground/notify-job.ts'
 import { clockToleranceMs } from '../ground/ports.ts'
-import type { MessageStatus } from '../ground/providers.ts'
 import { authenticate, type CredentialPorts } from '../limits/credentials.ts'
 import { claim } from '../limits/gates.ts'
 import { statusLimit } from '../limits/limits.ts'
-import { isRequestId, type Operation, type RequestContext } from '../request/request-context.ts'
+import { isRequestId, type RequestContext } from '../request/request-context.ts'
 import type { RequestTrace } from '../request/request-trace.ts'
 import { longestNotifyMs } from './notify.ts'
 
@@ -52,33 +50,11 @@ export interface MessageQueryPorts extends CredentialPorts {
   readonly providerTimeoutMs: number
 }
 
-/** Design D44. Times are ISO 8601. */
-export interface MessageStatuses {
-  readonly request: {
-    readonly requestId: string
-    readonly operation: Operation
-    readonly channel: Channel | null
-    readonly brandId: string | null
-    readonly createdAt: string
-    readonly reference: string | null
-  }
-  /** In the order of `index`. */
-  readonly recipients: readonly {
-    /** In `to`, from 0. */
-    readonly index: number
-    /** Masked. */
-    readonly to: string
-    readonly status: MessageStatus
-    readonly updatedAt: string
-  }[]
-}
-
-/** What became of the messages of a send, resend or notify (design D44). */
-export async function queryMessages(
-  ports: MessageQueryPorts,
-  context: RequestContext,
-  body: Body,
-): Promise<MessageStatuses> {
+/**
+ * What became of the messages of a send, resend or notify (design D44). Times are ISO 8601, `to` is masked.
+ * `index` counts from 0 in `to` of the request.
+ */
+export async function queryMessages(ports: MessageQueryPorts, context: RequestContext, body: Body) {
   const appId = await authenticate(ports, context, body)
   await claim(ports, context, [statusLimit(appId)])
   const found = await find(ports, readRequestId(body))

@@ -1,10 +1,9 @@
 import type { BrandWithTexts } from './brand.ts'
 import { BrandTexts, type DeclaredVariable, isSameTarget, type TextTarget } from './brand-texts.ts'
-import { type DltFinding, lintText } from './dlt.ts'
-import type { MailContent } from './emails.ts'
+import { lintText } from './dlt.ts'
 import { templateIn } from './notify-texts.ts'
 import { isOtpKey, otpLanguageOf } from './otp-texts.ts'
-import { type Preview, type PreviewSettings, previewOf } from './preview.ts'
+import { type PreviewSettings, previewOf } from './preview.ts'
 import { sampleMail } from './sample-message.ts'
 import { templateOf, wholeMinutes } from './templates.ts'
 import { declarationProblems, textProblems } from './text-problems.ts'
@@ -18,16 +17,7 @@ export interface TextDraft extends TextTarget, TextParts {
   readonly variables: readonly DeclaredVariable[]
 }
 
-export interface DraftPreview {
-  /** Why the draft cannot be stored. */
-  readonly problems: readonly string[]
-  /** Null: it has problems, or is an e-mail. */
-  readonly sms: Preview | null
-  /** Null: it has problems, or is an SMS. */
-  readonly mail: MailContent | null
-  /** Null: the brand does not use the registered-template route, or there is no message. */
-  readonly findings: readonly DltFinding[] | null
-}
+export type DraftPreview = ReturnType<typeof draftPreview>
 
 /** The built-in text as a brand's text may have it: with `{{minutes}}`. Null: the template is the brand's own. */
 export function builtInParts(
@@ -55,13 +45,16 @@ function withDraft(brand: BrandWithTexts, { variables, subject, html, ...draft }
   return { ...brand, texts: new BrandTexts([text, ...others], declared) }
 }
 
-/** @param given sample values by name */
+/**
+ * @param given sample values by name
+ * @returns `problems`: why the draft cannot be stored; then there is no message. `findings`: null without DLT
+ */
 export function draftPreview(
   brand: BrandWithTexts,
   draft: TextDraft,
   given: Readonly<Record<string, string>>,
   settings: PreviewSettings,
-): DraftPreview {
+) {
   const { templateKey, subject, text, html, channel, variables, lang } = draft
   if (text.trim() === '') return { problems: ['The text is empty.'], sms: null, mail: null, findings: null }
   const problems = [
