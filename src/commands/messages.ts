@@ -6,7 +6,7 @@ import type { Contacts, Recipient } from '../domain/ground/contact.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { type LoggedRequest, statusOf, whyOf } from '../domain/log/event-log.ts'
-import { explain, resultOf } from '../domain/log/explain.ts'
+import { explain, explanationLines, resultOf } from '../domain/log/explain.ts'
 import {
   type CallFilter,
   callResults,
@@ -278,7 +278,7 @@ async function printTrace(program: Command, env: Env, id: string, options: { jso
       )
     }
     if (options.json) print(JSON.stringify({ ...traceRow(trace, deliveries), jobs: jobs.map(jobRow) }))
-    else for (const line of explain(trace, deliveries, jobs, rules, worded)) print(line)
+    else for (const line of explanationLines(explain(trace, deliveries, jobs, rules), worded)) print(line)
   })
 }
 

@@ -758,7 +758,7 @@ describe('an operator', () => {
     await app.eventsOf(rejected)
     const { html: traced } = await visitor.get(`/admin/deliveries/${rejected.body.requestId}`)
     expect(traced).toMatch(/<code>GB block<\/code> of all brands, set by \S+ on /)
-    const [, link = ''] = /href="\/admin\/destinations#(rule-\d+)"/.exec(traced) ?? []
+    const [, link = ''] = /href="\/admin\/destinations#(rule-[\w-]+)"/.exec(traced) ?? []
     const { html: listed } = await visitor.get('/admin/destinations')
     expect(listed).toContain(`id="${link}"><code>GB</code>`)
     const [entry] = await app.app.context.audit.list({ actions: ['destination.set'], limit: 1 })

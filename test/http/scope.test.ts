@@ -172,12 +172,12 @@ test('log, request trace and explain name the app and the brand, and say how to 
   expect(operation.logged).toMatchObject({ app: appId, error: 'forbidden' })
   expect(operation.lines).toContain(`passed    credentials of app ${appId}`)
   expect(operation.lines).toContain('REJECTED  the app may not use this operation')
-  expect(operation.lines).toContain('otpost app set APPID --allow')
+  expect(operation.lines).toContain(`otpost app set ${appId} --allow otp`)
   const brand = await linesOf(await call('send'))
   expect(brand.logged).toMatchObject({ app: appId, brand: 'acme', error: 'brand_not_approved' })
   expect(brand.lines).toContain('brand acme')
   expect(brand.lines).toContain('REJECTED  the brand is unknown or pending, or the app may not use it')
-  expect(brand.lines).toContain('otpost app set APPID --brand SLUG')
+  expect(brand.lines).toContain(`otpost app set ${appId} --brand SLUG`)
 })
 
 describe('businessName of an app that is limited to brands', () => {

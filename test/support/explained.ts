@@ -1,7 +1,7 @@
 import { adviceWords } from '../../src/commands/advice.ts'
 import { createProgram } from '../../src/commands/program.ts'
 import type { Advice } from '../../src/domain/ground/advice.ts'
-import { explain } from '../../src/domain/log/explain.ts'
+import { explain, explanationLines } from '../../src/domain/log/explain.ts'
 
 const program = createProgram({})
 
@@ -19,5 +19,5 @@ export function explained(
   jobs: Explained[2] = [],
   rules: Explained[3] = [],
 ): readonly string[] {
-  return explain(trace, deliveries, jobs, rules, worded)
+  return explanationLines(explain(trace, deliveries, jobs, rules), worded)
 }

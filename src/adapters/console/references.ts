@@ -1,6 +1,7 @@
 import type { Advice, Reference } from '../../domain/ground/advice.ts'
 import { actionOf } from '../../domain/operator/actions.ts'
 import { sectionOf } from './components.tsx'
+import { ruleId } from './destinations/page.tsx'
 import { filled } from './form-access.ts'
 import { testPath } from './test-send/page.tsx'
 import { webhookPath } from './webhooks/page.tsx'
@@ -36,12 +37,19 @@ const sections: Readonly<Record<string, string>> = {
 }
 
 /** Those that are not their section alone. */
-const pages: Readonly<Record<string, (fields: Readonly<Record<string, string>>) => PageLink>> = {
+const pages: Readonly<Record<string, (fields: Reference['fields']) => PageLink>> = {
   'app set': (fields) => ({
     title: 'Change the limit',
     href: `/admin/apps/scope?${new URLSearchParams({ app: fields.appId ?? '' })}`,
   }),
   'app webhook': ({ appId = '' }) => ({ title: `Webhook of ${appId}`, href: webhookPath(appId) }),
+  'brand put': brandPage,
+  'brand status': brandPage,
+  'brand template': brandPage,
+  'destination remove': ({ rule = '', brand }) => ({
+    title: `Rule ${rule}`,
+    href: `/admin/destinations#${encodeURIComponent(ruleId(rule, brand))}`,
+  }),
   'guard block': () => ({ title: 'Stop it', href: '/admin/guard' }),
   'review-number remove': () => ({ title: 'Review numbers', href: '/admin/review-numbers' }),
   'test-send': (fields) => ({ title: 'Send a test', href: testPath(fields) }),
@@ -49,4 +57,10 @@ const pages: Readonly<Record<string, (fields: Readonly<Record<string, string>>) 
     title: `Texts of ${slug}`,
     href: `/admin/brands/${encodeURIComponent(slug)}/texts`,
   }),
+}
+
+function brandPage({ slug }: Reference['fields']): PageLink {
+  return slug === undefined
+    ? { title: 'Brands', href: '/admin/brands' }
+    : { title: `Brand ${slug}`, href: `/admin/brands/${encodeURIComponent(slug)}` }
 }

@@ -4,6 +4,7 @@ import { blockersOf } from '../delivery/destination.ts'
 import { dltWords } from '../delivery/dlt-codes.ts'
 import { type Advice, advice, type Reference, see } from '../ground/advice.ts'
 import type { FailureKind } from '../ground/failures.ts'
+import { utc } from '../ground/format.ts'
 import type { RejectionScope } from '../ground/providers.ts'
 import type { GuardReason } from '../guard/guard.ts'
 import { formatMicros } from '../money/amounts.ts'
@@ -22,27 +23,75 @@ import type { RequestTrace } from '../request/request-trace.ts'
 import { type LoggedRequest, statusOf, whyOf } from './event-log.ts'
 import { deliveryStatuses } from './log-search.ts'
 
+/** What happened to a request, and what to do. */
+export interface Explanation {
+  /** What was requested, and the answer. */
+  readonly opening: readonly string[]
+  readonly checks: readonly Check[]
+  /** Of each recipient of an asynchronous notification. */
+  readonly queue: readonly string[]
+  /** Undefined: the call sends nothing. */
+  readonly delivery: { readonly attempts: readonly Attempted[]; readonly nothing: string } | undefined
+  readonly advice: readonly Advice[]
+}
+
+export interface Check {
+  readonly result: 'passed' | 'recorded' | 'replayed' | 'REJECTED'
+  readonly text: string
+  readonly limit?: LimitStatus
+}
+
+interface Attempted {
+  readonly number: number
+  readonly text: string
+}
+
 /**
  * @param jobs of an asynchronous notification
  * @param rules the destination rules in force
- * @param worded as the adapter names commands or pages
  */
 export function explain(
   trace: RequestTrace,
   deliveries: readonly Delivery[],
   jobs: readonly ListedJob[],
   rules: readonly AuthoredRule[],
+): Explanation {
+  return {
+    opening: opening(trace),
+    checks: checks(trace),
+    queue: jobs.map((job) => `recipient ${job.position}: ${jobWords(job)}`),
+    delivery:
+      trace.operation === 'verify'
+        ? undefined
+        : {
+            // That of a job is the number within its recipient.
+            attempts: deliveries.map((row) => ({ number: row.attempt % attemptsPerJob, text: attempt(row) })),
+            nothing: trace.end === null ? 'no attempt is recorded' : 'no provider was called',
+          },
+    advice: adviceOn(trace, deliveries, rules),
+  }
+}
+
+/** As text. @param worded as the adapter names commands or pages */
+export function explanationLines(
+  { opening, checks, queue, delivery, advice }: Explanation,
   worded: (advice: Advice) => string,
 ): readonly string[] {
+  const attempts = delivery?.attempts.map(({ number, text }) => `${number}. ${text}`) ?? []
   return [
-    ...opening(trace),
-    '',
-    'Checks',
-    ...checks(trace).map((line) => `  ${line}`),
-    ...jobSection(jobs),
-    ...deliverySection(trace, deliveries),
-    ...adviceSection(trace, deliveries, rules, worded),
+    ...opening,
+    ...section(
+      'Checks',
+      checks.map(({ result, text }) => `${result.padEnd(8)}  ${text}`),
+    ),
+    ...section('Queue', queue),
+    ...section('Delivery', delivery && attempts.length === 0 ? [delivery.nothing] : attempts),
+    ...section('What to do', advice.map(worded)),
   ]
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${line}`)]
 }
 
 function opening(trace: RequestTrace): string[] {
@@ -66,8 +115,8 @@ function opening(trace: RequestTrace): string[] {
   return [
     `Request ${requestId}`,
     app === testAppId
-      ? `On ${time(at)} an operator sent a test message${by}${forRecipient}${forBrand}.`
-      : `On ${time(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${paths[operation]}).`,
+      ? `On ${utc(at)} an operator sent a test message${by}${forRecipient}${forBrand}.`
+      : `On ${utc(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${paths[operation]}).`,
     ...(trace.unknownFields.length === 0
       ? []
       : [
@@ -130,40 +179,45 @@ function kindOf(error: string): FailureKind {
   return Object.hasOwn(refusals, error) ? (error as FailureKind) : 'internal_error'
 }
 
-function checks(trace: RequestTrace): string[] {
+function checks(trace: RequestTrace): Check[] {
   const { operation, app, brand, channel, limits, flags, end } = trace
   const isDenied = guardDecision(trace, end?.error)?.verdict === 'denied'
   const kind = end?.error ? kindOf(end.error) : undefined
   const [failed, meaning] = kind ? refusals[kind] : []
   const isTest = app === testAppId
-  const lines = isTest ? [] : [`passed    credentials of app ${app}`]
-  const refused = (why: string) => [...lines, `REJECTED  ${why}`]
+  const lines = isTest ? [] : [passed(`credentials of app ${app}`)]
+  const refused = (text: string): Check[] => [...lines, { result: 'REJECTED', text }]
   const why = end?.message ?? meaning ?? end?.error ?? ''
 
   if (failed === 'app' || (failed === 'brand' && kind !== 'template_not_allowed')) return refused(why)
-  if (brand !== null && !isTest) lines.push(`passed    brand ${brand} is active`)
-  else if (channel === 'EMAIL' && !isTest) lines.push('passed    e-mail needs no brand')
+  if (brand !== null && !isTest) lines.push(passed(`brand ${brand} is active`))
+  else if (channel === 'EMAIL' && !isTest) lines.push(passed('e-mail needs no brand'))
   if (failed === 'brand') return refused(why)
   if (failed === 'key') return refused(`Idempotency-Key: ${why}`)
   if (flags.includes('replayed')) return [...lines, replayed(end)]
-  lines.push(...limits.map(limitStatus))
+  lines.push(...limits.map(limitCheck))
   if (failed === 'limits' && !isDenied) return lines
   if (failed === 'fields')
     return refused(`${isBlocked(trace, trace.end?.error) ? 'destination' : 'fields'}: ${why}`)
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
   lines.push(
-    'passed    fields',
+    passed('fields'),
     ...flags.flatMap((flag) => (flag === 'replayed' ? [] : flagLine(flag, isDenied))),
   )
   if (isDenied) return lines
   if (failed === 'code') return refused(why)
-  if (operation === 'verify' && end !== null) lines.push('passed    the code was correct and is consumed')
+  if (operation === 'verify' && end !== null) lines.push(passed('the code was correct and is consumed'))
   return lines
 }
 
+function passed(text: string): Check {
+  return { result: 'passed', text }
+}
+
 /** The message of a replay is the ID of the first request. */
-function replayed(end: RequestEnd | null): string {
-  return `replayed  the Idempotency-Key is that of request ${end?.message}, whose answer was sent again; no limit counted it`
+function replayed(end: RequestEnd | null): Check {
+  const text = `the Idempotency-Key is that of request ${end?.message}, whose answer was sent again; no limit counted it`
+  return { result: 'replayed', text }
 }
 
 const allowPrefix = advice`${see('guard status')} shows the number range. If its numbers are genuine, use ${see('guard allow')}.`
@@ -172,17 +226,19 @@ const checkClientIp = [
   'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.',
 ]
 
-function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): string {
+function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): Check {
   if (flag === 'review') {
-    return 'recorded  review number: the code is the fixed code of the number, which no provider sends'
+    const text = 'review number: the code is the fixed code of the number, which no provider sends'
+    return { result: 'recorded', text }
   }
   if (flag === 'destination') {
-    return 'recorded  destination: with block instead of monitor, its rule would reject the request'
+    const text = 'destination: with block instead of monitor, its rule would reject the request'
+    return { result: 'recorded', text }
   }
   const why = guardWords[flag]
-  return isDenied
-    ? `REJECTED  SMS pumping guard: ${why}`
-    : `recorded  SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
+  if (isDenied) return { result: 'REJECTED', text: `SMS pumping guard: ${why}` }
+  const text = `SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
+  return { result: 'recorded', text }
 }
 
 const guardWords: Readonly<Record<GuardReason, string>> = {
@@ -220,22 +276,26 @@ const limitWords: Readonly<Record<LimitName, string>> = {
   queue: 'waiting asynchronous notifications of this app',
 }
 
-function limitStatus({ limit, max, used, endsAt, refused, budget }: LimitStatus): string {
+function limitCheck(limit: LimitStatus): Check {
+  return { result: limit.refused ? 'REJECTED' : 'passed', text: limitText(limit), limit }
+}
+
+function limitText({ limit, max, used, endsAt, refused, budget }: LimitStatus): string {
   const words = limitWords[limit]
   if (limit === 'cooldown') {
-    const until = endsAt === null ? '' : ` until ${time(endsAt)}`
-    return refused ? `REJECTED  ${words}: active${until}` : `passed    ${words}: not active`
+    const until = endsAt === null ? '' : ` until ${utc(endsAt)}`
+    return refused ? `${words}: active${until}` : `${words}: not active`
   }
-  const reset = endsAt === null ? '' : `, resets at ${time(endsAt)}`
+  const reset = endsAt === null ? '' : `, resets at ${utc(endsAt)}`
   if (budget) {
     const amount = formatMicros(max, budget.currency)
-    if (refused) return `REJECTED  budget ${budget.scope}: too little is left of ${amount}${reset}`
+    if (refused) return `budget ${budget.scope}: too little is left of ${amount}${reset}`
     const spent = used === null ? 'not counted' : `${formatMicros(used, budget.currency)} spent`
     const most = max === Number.MAX_SAFE_INTEGER ? ' (it rejects no messages)' : ` of ${amount}`
-    return `passed    budget ${budget.scope}: ${spent}${most}${reset}`
+    return `budget ${budget.scope}: ${spent}${most}${reset}`
   }
-  if (refused) return `REJECTED  ${words}: ${max} of ${max} used${reset}`
-  return used === null ? `passed    ${words}: below ${max}` : `passed    ${words}: ${used} of ${max}${reset}`
+  if (refused) return `${words}: ${max} of ${max} used${reset}`
+  return used === null ? `${words}: below ${max}` : `${words}: ${used} of ${max}${reset}`
 }
 
 export interface CallResult {
@@ -274,31 +334,19 @@ export function resultOf(call: LoggedRequest): CallResult {
   return { result: error, why: last ? `${last.provider}: ${whyOf(last)}` : (message ?? meaning) }
 }
 
-function jobSection(jobs: readonly ListedJob[]): string[] {
-  if (jobs.length === 0) return []
-  return ['', 'Queue', ...jobs.map((job) => `  recipient ${job.position}: ${jobWords(job)}`)]
-}
-
 function jobWords({ state, masked, tries, dueAt, expiresAt, updatedAt, reason }: ListedJob): string {
   const why = reason === null ? '' : ` (${reason})`
   const tried = tries === 1 ? '1 try' : `${tries} tries`
   switch (state) {
     case 'queued':
-      return `${masked} queued after ${tried}${why}, next try at ${time(dueAt)}, expires at ${time(expiresAt)}`
+      return `${masked} queued after ${tried}${why}, next try at ${utc(dueAt)}, expires at ${utc(expiresAt)}`
     case 'sending':
-      return `${masked} in flight since ${time(updatedAt)}, ${tried}`
+      return `${masked} in flight since ${utc(updatedAt)}, ${tried}`
     case 'unknown':
-      return `${masked} unknown since ${time(updatedAt)}, ${tried}${why}; the message may or may not have been sent`
+      return `${masked} unknown since ${utc(updatedAt)}, ${tried}${why}; the message may or may not have been sent`
     default:
-      return `${masked} ${state} at ${time(updatedAt)}, ${tried}${why}`
+      return `${masked} ${state} at ${utc(updatedAt)}, ${tried}${why}`
   }
-}
-
-function deliverySection({ operation, end }: RequestTrace, deliveries: readonly Delivery[]): string[] {
-  if (operation === 'verify') return []
-  if (deliveries.length > 0) return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row)}`)]
-  const nothing = end === null ? 'no attempt is recorded' : 'no provider was called'
-  return ['', 'Delivery', `  ${nothing}`]
 }
 
 function attempt(row: Delivery): string {
@@ -308,8 +356,7 @@ function attempt(row: Delivery): string {
   const form = [row.template, row.segments && segmentsInWords(row.segments), position]
     .filter(Boolean)
     .join(', ')
-  // That of a job is the number within its recipient.
-  return `${row.attempt % attemptsPerJob}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
+  return `${utc(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
 }
 
 function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
@@ -343,17 +390,17 @@ const scopes: Readonly<Record<RejectionScope, string>> = {
 function reported({ outcome, report, reportKey }: Delivery): string {
   if (outcome !== 'accepted' && outcome !== 'unknown') return ''
   if (report?.status === 'delivered')
-    return `; ${deliveryStatuses.delivered.name} (delivery report of ${time(report.at)})`
+    return `; ${deliveryStatuses.delivered.name} (delivery report of ${utc(report.at)})`
   if (report?.status === 'failed') {
     const words = report.reason === null ? undefined : dltWords(report.reason)
     const why = report.reason === null ? '' : `: ${report.reason}${words === undefined ? '' : `, ${words}`}`
-    return `; NOT delivered (delivery report of ${time(report.at)}${why})`
+    return `; NOT delivered (delivery report of ${utc(report.at)}${why})`
   }
-  if (report) return `; pending (delivery report of ${time(report.at)})`
+  if (report) return `; pending (delivery report of ${utc(report.at)})`
   return reportKey === null ? '' : '; no delivery report yet'
 }
 
-export function blockingRules(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly AuthoredRule[] {
+function blockingRules(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly AuthoredRule[] {
   return isBlocked(trace, trace.end?.error)
     ? blockersOf({ ...trace, message: trace.end?.message ?? '' }, rules)
     : []
@@ -394,17 +441,16 @@ function ruleInForce({ rule, action, brandSlug, source, set }: AuthoredRule): st
     source === 'SMS_COUNTRIES'
       ? ', from SMS_COUNTRIES'
       : set
-        ? `, set by ${set.actor.name} on ${time(set.at)}`
+        ? `, set by ${set.actor.name} on ${utc(set.at)}`
         : ''
   return `\`${rule} ${action}\` of ${brand}${origin}`
 }
 
-function adviceSection(
+function adviceOn(
   trace: RequestTrace,
   deliveries: readonly Delivery[],
   rules: readonly AuthoredRule[],
-  worded: (advice: Advice) => string,
-): string[] {
+): readonly Advice[] {
   const { end, channel, limits } = trace
   const decision = guardDecision(trace, end?.error)
   const lines: (Advice | undefined)[] = deliveries.map(adviceOnAttempt)
@@ -427,19 +473,27 @@ function adviceSection(
   const budgetAdvice =
     spent &&
     advice`To send more before the budget resets, lift it with ${see('budget lift', { scope: spent, duration: '12h' })}, or set a larger amount with ${see('budget set', { scope: spent, period: 'PERIOD', amount: 'AMOUNT' })}.`
-  const ofError = end?.error && decision?.verdict !== 'denied' ? errorAdvice[kindOf(end.error)] : undefined
+  const ofError =
+    end?.error && decision?.verdict !== 'denied' ? errorAdvice(trace)[kindOf(end.error)] : undefined
   const ofGuard = decision && guardAdvice[decision.bucket]
-  const all = [...blockedAdvice(trace, rules), budgetAdvice ?? ofError, ofGuard, ...lines].flatMap((line) =>
-    line ? [worded(line)] : [],
-  )
-  return all.length === 0 ? [] : ['', 'What to do', ...[...new Set(all)].map((line) => `  ${line}`)]
+  const all = [...blockedAdvice(trace, rules), budgetAdvice ?? ofError, ofGuard, ...lines]
+  const known = all.filter((each) => each !== undefined && each !== '')
+  return [...new Map(known.map((each) => [JSON.stringify(each), each])).values()]
 }
 
-const errorAdvice: Readonly<Partial<Record<FailureKind, Advice>>> = {
-  forbidden: advice`To allow both operations, use ${see('app set', { appId: 'APPID', operations: 'otp,notify' })}.`,
-  brand_not_approved: advice`Create the brand with ${see('brand put', { name: 'NAME' })}, or activate it with ${see('brand status', { status: 'active' })}. To let the app use it, use ${see('app set', { appId: 'APPID', brands: 'SLUG' })} with every brand of the app.`,
-  brand_suspended: advice`To activate the brand, use ${see('brand status', { status: 'active' })}.`,
-  template_not_allowed: advice`To enable the template, use ${see('brand put', { notify: 'KEY,KEY' })} with every template of the brand.`,
+function errorAdvice({ app: appId, brand }: RequestTrace): Readonly<Partial<Record<FailureKind, Advice>>> {
+  const ofBrand = brand === null ? {} : { slug: brand }
+  const activate = see('brand status', { ...ofBrand, status: 'active' })
+  return {
+    forbidden: advice`To allow both operations, use ${see('app set', { appId, operations: 'otp,notify' })}.`,
+    brand_not_approved: advice`Create the brand with ${see('brand put', { ...ofBrand, name: 'NAME' })}, or activate it with ${activate}. To let the app use it, use ${see('app set', { appId, brands: 'SLUG' })} with every brand of the app.`,
+    brand_suspended: advice`To activate the brand, use ${activate}.`,
+    template_not_allowed: advice`To enable the template, use ${see('brand put', { ...ofBrand, notify: 'KEY,KEY' })} with every template of the brand.`,
+    ...clientAdvice,
+  }
+}
+
+const clientAdvice: Readonly<Partial<Record<FailureKind, Advice>>> = {
   idempotency_in_progress: [
     'The client must repeat the request with the same key after the seconds in Retry-After.',
   ],
@@ -487,10 +541,6 @@ function adviceOnAttempt(row: Delivery): Advice | undefined {
         }.`,
       ]
   }
-}
-
-function time(epochMs: number): string {
-  return `${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
 function seconds(ms: number): string {

@@ -3,11 +3,13 @@
 import type { ComponentChildren } from 'preact'
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { countryName, countryWords } from '../../../domain/delivery/destination.ts'
+import type { Advice } from '../../../domain/ground/advice.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import { statusOf } from '../../../domain/log/event-log.ts'
+import { type Check, type Explanation, explanationLines } from '../../../domain/log/explain.ts'
 import { deliveryStatuses } from '../../../domain/log/log-search.ts'
 import { attemptsPerJob } from '../../../domain/notify/queue.ts'
-import { guardDecision, isBlocked, type LimitStatus } from '../../../domain/request/request-context.ts'
+import { guardDecision, type LimitStatus } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import {
   Badge,
@@ -25,15 +27,13 @@ import {
 import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
+import { pageOf, pageWords } from '../references.ts'
 import { callPaths, DeliveryBadge, requestsTo, shortId } from './log.tsx'
 
 export interface TraceModel {
   readonly trace: RequestTrace
   readonly deliveries: readonly Delivery[]
-  /** The output of `otpost explain`. */
-  readonly lines: readonly string[]
-  /** Those that block such a number now, by their place on the page Destinations. */
-  readonly blockers: readonly number[]
+  readonly explanation: Explanation
   /** Blocked now in the country of the number, with `+`. Empty also if the guard did not object. */
   readonly blockedPrefixes: readonly string[]
 }
@@ -42,18 +42,10 @@ const mostPrefixes = 5
 
 export function tracePage(
   pageContext: PageContext,
-  { trace, deliveries, lines, blockers, blockedPrefixes }: TraceModel,
+  { trace, deliveries, explanation, blockedPrefixes }: TraceModel,
 ): string {
-  const { opening, sections } = parseTrace(lines)
-  const checks = sections.get('Checks') ?? []
-  const delivery = sections.get('Delivery')
-  const queue = sections.get('Queue')
-  const advice = sections.get('What to do') ?? []
+  const { opening, checks, queue, delivery, advice } = explanation
   const span = spanOf(trace, deliveries)
-  const brandAdvice = advice.some(isBrandCommand)
-    ? (brandAdviceBy[trace.end?.error ?? ''] ?? 'Enter the template ID on the brand’s page.')
-    : undefined
-  const brandPath = `/admin/brands${trace.brand ? `/${encodeURIComponent(trace.brand)}` : ''}`
   // The title has the first line.
   const [, asked, ...answered] = opening
   return consolePage(
@@ -68,11 +60,13 @@ export function tracePage(
       <Card title="Timeline">
         <ol class="timeline">
           <Event mark={asking} title="Request" lines={[asked ?? '']} />
-          <Event mark={checks.some(isRefusal) ? failure : success} title="Checks">
-            <Checks lines={checks} limits={trace.limits} />
+          <Event mark={checks.some(({ result }) => result === 'REJECTED') ? failure : success} title="Checks">
+            <Checks checks={checks} />
           </Event>
-          {queue && <Event mark={nothing} title="Queue" lines={queue} />}
-          {delivery && deliveries.length === 0 && <Event mark={nothing} title="Delivery" lines={delivery} />}
+          {queue.length > 0 && <Event mark={nothing} title="Queue" lines={queue} />}
+          {delivery && deliveries.length === 0 && (
+            <Event mark={nothing} title="Delivery" lines={[delivery.nothing]} />
+          )}
           {deliveries.map((row, index) => (
             <Event
               key={row.attempt}
@@ -86,7 +80,7 @@ export function tracePage(
                   )}
                 </>
               }
-              lines={[(delivery?.[index] ?? '').replace(/^\d+\. /, '')]}
+              lines={[delivery?.attempts[index]?.text ?? '']}
             >
               <Waterfall row={row} span={span} />
             </Event>
@@ -102,19 +96,9 @@ export function tracePage(
         {advice.length > 0 && (
           <section class="advice" aria-labelledby="advice-title">
             <h2 id="advice-title">What to do</h2>
-            {brandAdvice && (
-              <>
-                <p>{brandAdvice}</p>
-                <p class="buttons">
-                  <LinkButton href={brandPath} small>
-                    {trace.brand ? `Open brand ${trace.brand}` : 'Open brands'}
-                  </LinkButton>
-                </p>
-              </>
-            )}
-            {advice.map((line) => (
-              <p key={line} class={/`otpost (?:brand|destination|guard) /.test(line) ? 'hint' : undefined}>
-                <TraceText text={line} />
+            {advice.map((each, index) => (
+              <p key={index}>
+                <AdviceText advice={each} />
               </p>
             ))}
             {guardDecision(trace, trace.end?.error) && (
@@ -132,16 +116,6 @@ export function tracePage(
                   </LinkButton>
                 </p>
               </>
-            )}
-            {isBlocked(trace, trace.end?.error) && (
-              <p class="buttons">
-                <LinkButton
-                  href={`/admin/destinations${blockers.length > 0 ? `#rule-${blockers[0]}` : ''}`}
-                  small
-                >
-                  {blockers.length > 0 ? 'Open the rule' : 'Open destinations'}
-                </LinkButton>
-              </p>
             )}
           </section>
         )}
@@ -174,7 +148,7 @@ export function tracePage(
           hint="Without API key, code and full recipient. Times are in UTC."
         >
           <p class="buttons">
-            <CopyButton text={lines.join('\n')} label="Copy trace" />
+            <CopyButton text={explanationLines(explanation, pageWords).join('\n')} label="Copy trace" />
           </p>
           <p class="hint">The same text on the server:</p>
           <Snippet title="Command" text={`otpost explain ${trace.requestId}`} />
@@ -182,23 +156,6 @@ export function tracePage(
       </div>
     </div>,
   )
-}
-
-/** Splits the lines of `explain` by headings. */
-function parseTrace(lines: readonly string[]) {
-  const opening: string[] = []
-  const sections = new Map<string, string[]>()
-  let current = opening
-  let isHeading = false
-  for (const line of lines) {
-    if (line === '') isHeading = true
-    else if (isHeading) {
-      current = []
-      sections.set(line, current)
-      isHeading = false
-    } else current.push(line.trim())
-  }
-  return { opening, sections }
 }
 
 function Verdict({ trace: { end } }: { trace: RequestTrace }) {
@@ -255,19 +212,6 @@ function markOf(row: Delivery): MarkProps {
   return { tone, icon: deliveryIcons[tone] ?? 'alert' }
 }
 
-const checkPrefix = /^(passed|recorded|REJECTED) +/
-
-const passed = { name: 'passed', word: 'Passed' }
-const checkResults: Readonly<Record<string, typeof passed>> = {
-  passed,
-  recorded: { name: 'recorded', word: 'Recorded' },
-  REJECTED: { name: 'refused', word: 'Rejected' },
-}
-
-function isRefusal(line: string): boolean {
-  return checkPrefix.exec(line)?.[1] === 'REJECTED'
-}
-
 /** A line of `explain`, with times in the viewer's time zone and a plus sign before phone numbers. */
 function TraceText({ text }: { text: string }) {
   const parts = text
@@ -286,45 +230,50 @@ function TraceText({ text }: { text: string }) {
   )
 }
 
-function isBrandCommand(line: string): boolean {
-  return line.includes('otpost brand ')
+/** With a link for what it names. */
+function AdviceText({ advice }: { advice: Advice }) {
+  return (
+    <>
+      {advice.map((part) => {
+        if (typeof part === 'string') return <TraceText key={part} text={part} />
+        const page = pageOf(part)
+        return page ? (
+          <a key={part.to} href={page.href}>
+            {page.title}
+          </a>
+        ) : (
+          <code key={part.to}>otpost {part.to}</code>
+        )
+      })}
+    </>
+  )
 }
 
-const brandAdviceBy: Readonly<Record<string, string>> = {
-  brand_not_approved: 'Create the brand, or activate it on its page.',
-  brand_suspended: 'To allow requests for the brand again, activate it on its page.',
-  template_not_allowed: 'To allow the template, enable it on the brand’s page.',
-}
+const checkWords = {
+  passed: ['passed', 'Passed'],
+  recorded: ['recorded', 'Recorded'],
+  replayed: ['passed', 'Replayed'],
+  REJECTED: ['refused', 'Rejected'],
+} as const satisfies Readonly<Record<Check['result'], readonly string[]>>
 
-function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly LimitStatus[] }) {
-  let seen = 0
+function Checks({ checks }: Pick<Explanation, 'checks'>) {
   return (
     <ul class="checks">
-      {lines.map((line) => {
-        const limitStatus = limits[seen]
-        const isOfLimit = limitStatus !== undefined && tellsOf(line, limitStatus)
-        if (isOfLimit) seen++
-        const { name, word } = checkResults[checkPrefix.exec(line)?.[1] ?? 'passed'] ?? passed
+      {checks.map(({ result, text, limit }) => {
+        const [name, word] = checkWords[result]
         return (
-          <li key={line} class={name}>
+          <li key={text} class={name}>
             <Icon name={name === 'passed' ? 'check' : 'alert'} />
             <span>
-              <span class={name === 'passed' ? 'sr-only' : undefined}>{word}: </span>
-              <TraceText text={line.replace(checkPrefix, '')} />
+              <span class={result === 'passed' ? 'sr-only' : undefined}>{word}: </span>
+              <TraceText text={text} />
             </span>
-            {isOfLimit && <Gauge limitStatus={limitStatus} />}
+            {limit && <Gauge limitStatus={limit} />}
           </li>
         )
       })}
     </ul>
   )
-}
-
-function tellsOf(line: string, { limit, max, budget }: LimitStatus): boolean {
-  if (budget) return line.includes(` budget ${budget.scope}:`)
-  return limit === 'cooldown'
-    ? /\bcooldown\b/.test(line)
-    : new RegExp(`(?:of|all|below) ${max}(?:\\D|$)`).test(line)
 }
 
 function Gauge({ limitStatus: { limit, max, used, refused, budget } }: { limitStatus: LimitStatus }) {

@@ -1,7 +1,7 @@
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { effectivePrefixes } from '../../../domain/guard/status.ts'
 import { type LoggedRequest, statusOf } from '../../../domain/log/event-log.ts'
-import { blockingRules, explain, resultOf } from '../../../domain/log/explain.ts'
+import { explain, resultOf } from '../../../domain/log/explain.ts'
 import {
   deliveryStatuses,
   type Found,
@@ -16,7 +16,6 @@ import { otpLanguages } from '../../../domain/texts/otp-texts.ts'
 import { templateKeys } from '../../../domain/texts/templates.ts'
 import { csvDownload, html, seeOther } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
-import { pageWords } from '../references.ts'
 import { callsPage, deliveriesPage, type LogModel } from './log.tsx'
 import { tracePage } from './page.tsx'
 import { type Columns, csvOf, filtersInForce, logUrl, readLogQuery, readPlace, unknownIn } from './query.ts'
@@ -91,8 +90,7 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
         'The event log has requests with valid credentials from the last `DELIVERY_LOG_DAYS` days.',
       )
     }
-    const lines = explain(trace, deliveries, jobs, rules, pageWords)
-    const blockers = blockingRules(trace, rules).map((rule) => rules.indexOf(rule))
+    const explanation = explain(trace, deliveries, jobs, rules)
     const ofGuard = guardDecision(trace, trace.end?.error) && trace.country !== null
     const prefixes = ofGuard ? effectivePrefixes(await ports.guard.prefixes(), pageContext.now) : []
     const blockedPrefixes = prefixes
@@ -101,7 +99,7 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
           action === 'block' && settings.numbers.countryOfPrefix(prefix) === trace.country,
       )
       .map(({ prefix }) => `+${settings.numbers.formatPrefix(prefix).replace(/^\+/, '')}`)
-    return html(tracePage(pageContext, { trace, deliveries, lines, blockers, blockedPrefixes }))
+    return html(tracePage(pageContext, { trace, deliveries, explanation, blockedPrefixes }))
   })
 }
 

@@ -125,7 +125,12 @@ function Rules({ model: { rules } }: { model: DestinationsModel }) {
   )
 }
 
-function ruleCells(listed: AuthoredRule, index: number) {
+/** Of its row. */
+export function ruleId(rule: string, brandSlug: string | null = null): string {
+  return ['rule', rule, brandSlug].filter(Boolean).join('-')
+}
+
+function ruleCells(listed: AuthoredRule) {
   const { rule, brandSlug, action, providers, sender, route, source, set } = listed
   const how = [
     providers.join(', '),
@@ -134,7 +139,7 @@ function ruleCells(listed: AuthoredRule, index: number) {
   ].filter(Boolean)
   const hidden = { rule, brand: brandSlug ?? '' }
   return [
-    <span class="two-lines" id={`rule-${index}`}>
+    <span class="two-lines" id={ruleId(rule, brandSlug)}>
       <code>{rule}</code>
       <small>{meaningOf(rule)}</small>
     </span>,
