@@ -230,6 +230,32 @@ describe('SQLite', () => {
       expect(all('SELECT * FROM __drizzle_migrations')).toHaveLength(migrations.length)
     })
 
+    test('a unit of a limit and an attempt at a code are increments of what is stored', async () => {
+      const store = createOtpStore(database, isHashOf)
+      const subject = ['a'] as const
+      const claim = { subject, name: 'b', max: 9, windowMs: 10, counted: true }
+      const code = { subject, brandSlug: 'acme', id: 'id', hash: 'hash', ttlMs: 10, provider: null }
+      await store.beginSend([claim], code, 1)
+      const guess = {
+        claims: [],
+        failureBudget: undefined,
+        subject,
+        brandSlug: 'acme',
+        keyedCodes: ['wrong'],
+      }
+      // In the transaction of the steps, after they have read the rows.
+      const added = 'UPDATE codes_and_limits SET count = count + 5, attempts = attempts + 5'
+      await Promise.all([
+        store.admit([claim], 2),
+        store.guess(guess, 2),
+        database.writer.write(() => void database.driver.exec(added)),
+      ])
+      expect(all('SELECT name, count, attempts FROM codes_and_limits ORDER BY name')).toEqual([
+        { name: 'b', count: 7, attempts: null },
+        { name: 'code:acme', count: null, attempts: 6 },
+      ])
+    })
+
     test('close waits for writes in progress', async () => {
       const store = createOtpStore(database, isHashOf)
       const claim = { subject: ['a'] as const, name: 'b', max: 1, windowMs: 1, counted: true }

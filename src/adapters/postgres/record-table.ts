@@ -2,7 +2,13 @@ import { sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Subject } from '../../domain/limits/limits.ts'
 import { effectStatements } from '../store/effects.ts'
-import { type RecordChanges, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
+import {
+  incrementOf,
+  type RecordChanges,
+  type RecordRow,
+  Records,
+  type RecordUpdate,
+} from '../store/records.ts'
 import type { Orm } from '../store/statements.ts'
 import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
@@ -84,7 +90,7 @@ export function sendChanges(
   { inserts, updates, deletes, effects }: RecordChanges,
 ): void {
   if (inserts.length > 0) write.insert(connection, inserts)
-  if (updates.length > 0) write.update(connection, updates.map(increment))
+  if (updates.length > 0) write.update(connection, updates.map(withIncrement))
   if (deletes.length > 0) write.delete(connection, deletes)
   for (const effect of effects) {
     for (const statement of effectStatements(orm as unknown as Orm, tables, effect, jsonElements)) {
@@ -98,13 +104,8 @@ function keyOf({ subject, name }: RowKey): string {
   return `${subject} ${name}`
 }
 
-/** The row with its counters as increments, if it is of the same window or code. */
-function increment({ stored, current }: RecordUpdate): RecordRow {
-  if (current.count !== null && stored.count !== null && current.expiresAt === stored.expiresAt) {
-    return { ...current, count: current.count - stored.count }
-  }
-  if (current.attempts !== null && stored.attempts !== null && current.codeId === stored.codeId) {
-    return { ...current, attempts: current.attempts - stored.attempts }
-  }
-  return current
+/** The row with its counter as an increment, if it is of the same window or code. */
+function withIncrement(update: RecordUpdate): RecordRow {
+  const increment = incrementOf(update)
+  return increment ? { ...update.current, [increment.counter]: increment.by } : update.current
 }

@@ -3,7 +3,7 @@ import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import type { Subject } from '../../domain/limits/limits.ts'
 import { otpSteps, type Steps, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
-import { type RecordRow, Records } from '../store/records.ts'
+import { incrementOf, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
 import type { Database } from './database.ts'
 import { writeEffect } from './effects.ts'
 import { placeholders, prepared } from './prepared.ts'
@@ -44,7 +44,10 @@ const mostRows = 16
 
 const columns = Object.keys(getTableColumns(codesAndLimits)) as readonly (keyof RecordRow)[]
 
-/** Shared by the steps of a transaction, and written before its commit. */
+/**
+ * Shared by the steps of a transaction, and written before its commit. The transaction has the write lock since it read the
+ * rows, so an increment of a stored counter gives the number that the step decided from.
+ */
 class RecordTable implements Unit {
   records: Records
   /** The subjects of steps to come, which are read with one statement. */
@@ -52,6 +55,10 @@ class RecordTable implements Unit {
   private readonly select: Driver.Statement<[string], RecordRow>
   private readonly remove: Driver.Statement<[string, string]>
   private readonly update: ReturnType<typeof prepared<RecordRow>>
+  /** `count = count + n`, of units of a limit and of attempts at a code. */
+  private readonly increments: Readonly<
+    Record<'count' | 'attempts', Driver.Statement<[by: number, subject: string, name: string]>>
+  >
   private readonly inserts = new Map<number, Driver.Statement<(string | number | null)[]>>()
 
   constructor(private readonly database: Pick<Database, 'orm' | 'driver'>) {
@@ -72,6 +79,13 @@ class RecordTable implements Unit {
       .filter((column) => column !== 'subject' && column !== 'name')
       .map((column) => [column, sql`${sql.placeholder(column)}`])
     this.update = prepared(driver, orm.update(codesAndLimits).set(Object.fromEntries(values)).where(key))
+    const incremented = (counter: 'count' | 'attempts') => {
+      const set = { [counter]: sql`${codesAndLimits[counter]} + ${sql.placeholder('by')}` }
+      return driver.prepare<[number, string, string]>(
+        orm.update(codesAndLimits).set(set).where(key).toSQL().sql,
+      )
+    }
+    this.increments = { count: incremented('count'), attempts: incremented('attempts') }
     this.records = this.fresh()
   }
 
@@ -86,7 +100,7 @@ class RecordTable implements Unit {
   flush(): void {
     const { inserts, updates, deletes, effects } = this.records.changes()
     // A step of the cleanup may have deleted an expired row since it was read.
-    const missing = updates.filter(({ current }) => this.update.run(current).changes === 0)
+    const missing = updates.filter((update) => this.write(update).changes === 0)
     const added = [...inserts, ...missing.map(({ current }) => current)]
     for (let start = 0; start < added.length; start += mostRows) {
       const rows = added.slice(start, start + mostRows)
@@ -95,6 +109,14 @@ class RecordTable implements Unit {
     for (const { subject, name } of deletes) this.remove.run(subject, name)
     for (const effect of effects) writeEffect(this.database, effect)
     this.reset()
+  }
+
+  private write(update: RecordUpdate): Driver.RunResult {
+    const { stored, current } = update
+    const increment = incrementOf(update)
+    const isAlone = columns.every((name) => name === increment?.counter || stored[name] === current[name])
+    if (!increment || !isAlone) return this.update.run(current)
+    return this.increments[increment.counter].run(increment.by, current.subject, current.name)
   }
 
   private fresh(): Records {

@@ -10,6 +10,17 @@ export interface RecordUpdate {
   readonly current: RecordRow
 }
 
+/** What a row's counter grew by. Undefined: the row is of another window or code than the stored one. */
+export function incrementOf({ stored, current }: RecordUpdate) {
+  if (current.count !== null && stored.count !== null && current.expiresAt === stored.expiresAt) {
+    return { counter: 'count', by: current.count - stored.count } as const
+  }
+  if (current.attempts !== null && stored.attempts !== null && current.codeId === stored.codeId) {
+    return { counter: 'attempts', by: current.attempts - stored.attempts } as const
+  }
+  return undefined
+}
+
 export interface RecordChanges {
   readonly inserts: readonly RecordRow[]
   readonly updates: readonly RecordUpdate[]
