@@ -172,7 +172,7 @@ test('log, request trace and explain name the app and the brand, and say how to 
   expect(operation.logged).toMatchObject({ app: appId, error: 'forbidden' })
   expect(operation.lines).toContain(`passed    credentials of app ${appId}`)
   expect(operation.lines).toContain('REJECTED  the app may not use this operation')
-  expect(operation.lines).toContain(`otpost app set ${appId} --allow otp`)
+  expect(operation.lines).toContain(`otpost app set ${appId} --allow otp,notify`)
   const brand = await linesOf(await call('send'))
   expect(brand.logged).toMatchObject({ app: appId, brand: 'acme', error: 'brand_not_approved' })
   expect(brand.lines).toContain('brand acme')

@@ -10,5 +10,5 @@ export function elapsed(ms: number): string {
 }
 
 export function shellWord(word: string): string {
-  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+  return /^[\w./:@=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
