@@ -9,7 +9,7 @@ import { clockToleranceMs } from '../../src/domain/ground/ports.ts'
 import { grantsOf } from '../../src/domain/limits/gates.ts'
 import type { Claim, Grant, LimitDecision, Subject } from '../../src/domain/limits/limits.ts'
 import { otpSteps } from '../../src/domain/otp/state.ts'
-import type { CodeRef, OtpStore, SendDecision, Verdict } from '../../src/domain/otp/store.ts'
+import type { CodeRef, GuessDecision, OtpStore, SendDecision } from '../../src/domain/otp/store.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
 
@@ -155,7 +155,7 @@ const passing = fc.record({
 })
 type Passing = typeof passing extends fc.Arbitrary<infer Value> ? Value : never
 
-type Answer = LimitDecision | SendDecision | Verdict | undefined
+type Answer = LimitDecision | SendDecision | GuessDecision | undefined
 /** A step that can run on any store. */
 type Call = (store: OtpStore) => Promise<Answer>
 
@@ -224,7 +224,13 @@ class Past {
 const reached = new Set<string>()
 
 function note(kind: Step['kind'], answer: Answer): void {
-  const what = !answer ? 'done' : 'kind' in answer ? answer.kind : answer.allowed ? 'allowed' : 'refused'
+  const what = !answer
+    ? 'done'
+    : 'verdict' in answer
+      ? answer.verdict.kind
+      : answer.allowed
+        ? 'allowed'
+        : 'refused'
   reached.add(`${kind}: ${what}`)
 }
 

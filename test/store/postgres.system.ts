@@ -257,9 +257,9 @@ test('a limit and a locked code have the right remaining time, for any clock of 
   const refusals = [await admit([minute], now), await beginSend([minute], code, now)]
   const spans = refusals.map((refusal) => (refusal.allowed ? undefined : refusal.resetsInMs))
   const refused = await guess({ ...attempt, claims: [minute] }, now)
-  spans.push(refused.kind === 'refused' ? refused.refusal.resetsInMs : undefined)
+  spans.push(refused.allowed ? undefined : refused.resetsInMs)
   const locked = await guess(attempt, now)
-  spans.push(locked.kind === 'locked' ? locked.resetsInMs : undefined)
+  spans.push(locked.allowed && locked.verdict.kind === 'locked' ? locked.verdict.resetsInMs : undefined)
   for (const span of spans) expect(span).toBeWithin(0, 60_001)
   await opened.close()
 })

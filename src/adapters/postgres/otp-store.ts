@@ -1,6 +1,6 @@
 import type { LimitDecision } from '../../domain/limits/limits.ts'
 import { otpSteps, type State, stepSubjects } from '../../domain/otp/state.ts'
-import type { OtpStore, Verdict } from '../../domain/otp/store.ts'
+import type { OtpStore } from '../../domain/otp/store.ts'
 import type { Database } from './database.ts'
 import { type LeaseDatabase, LeasedClaims } from './leased-claims.ts'
 import type { Step } from './steps.ts'
@@ -61,19 +61,13 @@ export function createOtpStore(
           steps.abandonSend(state, code, others, lastProvider, at, effects),
         ),
       ),
-    guess: async (attempt, now) => {
-      let verdict: Verdict | undefined
-      const decision = await leased.claim(attempt.claims, now, async (claims, unused) => {
+    guess: (attempt, now) =>
+      leased.claim(attempt.claims, now, (claims, unused) => {
         const rest = { ...attempt, claims }
-        verdict = await take(stepSubjects.guess(rest, now), now, (state, at) => {
+        return take(stepSubjects.guess(rest, now), now, (state, at) => {
           steps.giveBack(state, unused, at)
           return steps.guess(state, rest, at)
         })
-        return verdict.kind === 'refused' ? verdict.refusal : nothingCounted
-      })
-      if (!decision.allowed) return { kind: 'refused', refusal: decision }
-      if (!verdict) throw new Error('a guess has no verdict')
-      return verdict
-    },
+      }),
   }
 }

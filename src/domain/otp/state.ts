@@ -15,6 +15,7 @@ import { reviewUseEntry } from '../policy/review-number.ts'
 import {
   type CodeRef,
   type GuessAttempt,
+  type GuessDecision,
   maxAttempts,
   type NewCode,
   type OtpStore,
@@ -61,8 +62,13 @@ export type Steps = {
 export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean): Steps {
   return { admit, beginSend, setProvider, reschedule, giveBack, abandonSend, guess }
 
-  function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
-    const { claims, key, failureBudget, subject, brandSlug, keyedCodes, eventId, reviewUse } = attempt
+  function guess(state: State, attempt: GuessAttempt, now: number): GuessDecision {
+    const decision = admit(state, attempt.claims, now)
+    return decision.allowed ? { ...decision, verdict: verdictOn(state, attempt, now) } : decision
+  }
+
+  function verdictOn(state: State, attempt: GuessAttempt, now: number): Verdict {
+    const { key, failureBudget, subject, brandSlug, keyedCodes, eventId, reviewUse } = attempt
     const emit = (type: EventType, { id: requestId }: Code) => {
       if (eventId === undefined) return
       const about = { reportKey: null, position: null, status: null, reason: null }
@@ -72,8 +78,6 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       if (key) admit(state, [key.claim], now, key.answers[verdict])
     }
     const code = state.code(subject, brandSlug, now)
-    const decision = admit(state, claims, now)
-    if (!decision.allowed) return { kind: 'refused', refusal: decision }
     if (!code || code.hash === '' || isFromBeforeStep(code.createdAt, now)) return { kind: 'absent' }
     if (code.attempts >= maxAttempts) return { kind: 'locked', resetsInMs: code.expiresAt - now }
     if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {

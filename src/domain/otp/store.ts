@@ -33,7 +33,8 @@ export type Verdict =
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'locked'; readonly resetsInMs: number }
   | { readonly kind: 'absent' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+export type GuessDecision = (Granted & { readonly verdict: Verdict }) | Refusal
 
 export interface GuessAttempt {
   readonly claims: readonly StoredClaim[]
@@ -73,5 +74,5 @@ export interface OtpStore extends ClaimStore {
     effects?: readonly Effect[],
   ): Promise<void>
   /** Counts the attempt and consumes a matching code. A match also resets `failureBudget`. */
-  guess(attempt: GuessAttempt, now: number): Promise<Verdict>
+  guess(attempt: GuessAttempt, now: number): Promise<GuessDecision>
 }

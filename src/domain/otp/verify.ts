@@ -58,7 +58,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
       answer,
       () => ({ claims: uncounted(wrongCodes(ports, answer.value)) }),
     ]
-    const { decision } = await pass(ports, context, gates, async (claims) => {
+    const { decision } = await pass(ports, context, gates, (claims) => {
       const { recipient, subject, otp } = answer.value
       context.recipientHash = subject[0]
       const now = ports.now()
@@ -73,11 +73,11 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
         eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
         reviewUse: { operation: 'verify', app, requestId: context.requestId, brandSlug },
       } as const
-      const verdict = await ports.store.guess(attempt, now)
-      return verdict.kind === 'refused' ? verdict.refusal : { allowed: true, counts: [], verdict }
+      return ports.store.guess(attempt, now)
     })
-    if (decision.verdict.kind !== 'verified') throw failureOf(decision.verdict)
-    noteVerified(ports, context, decision.verdict, answer.value)
+    const { verdict } = decision
+    if (verdict.kind !== 'verified') throw failureOf(verdict)
+    noteVerified(ports, context, verdict, answer.value)
     return {}
   })
 }
@@ -87,7 +87,7 @@ function wrongCodes({ limits }: VerifyOtpPorts, { subject }: Answer): readonly C
   return budget ? [budget] : []
 }
 
-function failureOf(verdict: Exclude<Verdict, { readonly kind: 'verified' | 'refused' }>): Failure {
+function failureOf(verdict: Exclude<Verdict, { readonly kind: 'verified' }>): Failure {
   if (verdict.kind === 'mismatch') return wrongCode
   if (verdict.kind === 'absent') return new Failure('not_found')
   return new Failure('max_attempts', undefined, { retryAfterSeconds: retryAfterSeconds(verdict.resetsInMs) })
