@@ -19,40 +19,32 @@ export function completionCommands(program: Command): void {
     .action((shell: Shell) => print(scripts[shell](placesIn(program))))
 }
 
-/** What can follow a command. */
-interface CommandWords {
-  /** Such as ` brand put`; empty for the program itself. */
-  readonly path: string
-  readonly commands: readonly Word[]
-  readonly options: readonly OptionWord[]
-  /** The choices of its arguments. */
-  readonly values: readonly string[]
+type CommandWords = ReturnType<typeof wordsOf>
+
+/** What can follow a command. @param path such as ` brand put`; empty for the program itself */
+function wordsOf(command: Command, path: string) {
+  const options = command.createHelp().visibleOptions(command)
+  return {
+    path,
+    commands: subcommandsOf(command).map((each) => ({ name: each.name(), description: each.description() })),
+    options: options.flatMap(({ long, description, required, optional, argChoices: choices = [] }) =>
+      long ? [{ name: long, description, takesValue: required || optional, choices }] : [],
+    ),
+    /** The choices of its arguments. */
+    values: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
+  }
 }
 
-interface Word {
-  readonly name: string
-  readonly description: string
-}
-
-interface OptionWord extends Word {
-  readonly takesValue: boolean
-  readonly choices: readonly string[]
+function subcommandsOf(command: Command): readonly Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((each) => each.name() !== 'help')
 }
 
 function placesIn(command: Command, path = ''): readonly CommandWords[] {
-  const help = command.createHelp()
-  const subcommands = help.visibleCommands(command).filter((each) => each.name() !== 'help')
-  const options = help.visibleOptions(command).flatMap((option): OptionWord[] => {
-    const { long, description, required, optional, argChoices = [] } = option
-    return long ? [{ name: long, description, takesValue: required || optional, choices: argChoices }] : []
-  })
-  const place = {
-    path,
-    commands: subcommands.map((each) => ({ name: each.name(), description: each.description() })),
-    options,
-    values: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
-  }
-  return [place, ...subcommands.flatMap((each) => placesIn(each, `${path} ${each.name()}`))]
+  const below = subcommandsOf(command).flatMap((each) => placesIn(each, `${path} ${each.name()}`))
+  return [wordsOf(command, path), ...below]
 }
 
 const scripts: Readonly<Record<Shell, (places: readonly CommandWords[]) => string>> = {

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Channel } from '../../domain/ground/contact.ts'
 import { counted } from '../../domain/ground/format.ts'
 import type { OutboxEntry } from '../../domain/ground/ports.ts'
 import {
@@ -40,12 +39,7 @@ type FormatPhone = (digits: string) => string
 
 const PhoneFormat = createContext<FormatPhone>((digits) => `+${digits}`)
 
-interface Conversation {
-  readonly to: string
-  readonly channel: Channel
-  readonly sent: readonly OutboxEntry[]
-  readonly last: OutboxEntry
-}
+type Conversation = ReturnType<typeof conversationsOf>[number]
 
 export function outboxPage({ messages, to, demo, origin, now, formatPhone }: OutboxModel): string {
   const conversations = conversationsOf(messages)
@@ -137,7 +131,7 @@ export function outboxPage({ messages, to, demo, origin, now, formatPhone }: Out
   )
 }
 
-function conversationsOf(messages: readonly OutboxEntry[]): Conversation[] {
+function conversationsOf(messages: readonly OutboxEntry[]) {
   return [...Map.groupBy(messages, recipientKey)]
     .flatMap(([to, sent]) => sent.slice(-1).map((last) => ({ to, channel: last.channel, sent, last })))
     .sort((a, b) => b.last.id - a.last.id)

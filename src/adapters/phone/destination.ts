@@ -7,21 +7,8 @@ import { remembered } from '../../domain/ground/remember.ts'
 
 type PlanMetadata = (typeof metadata.nonGeographic)[string]
 
-interface Plan {
-  /** In the parser's order. */
-  readonly territories: readonly Territory[]
-  /** What the parser accepts as a number of the plan's main country. */
-  readonly accepted: RegExp
-  /** What the parser removes, or replaces by `replacement`. */
-  readonly prefix: RegExp | undefined
-  readonly replacement: string
-}
-
-interface Territory {
-  /** What its numbers begin with, where the metadata says so. */
-  readonly leading: RegExp | undefined
-  readonly numbers: readonly { readonly pattern: RegExp; readonly destination: Destination }[]
-}
+type Plan = NonNullable<ReturnType<typeof planOf>>
+type Territory = ReturnType<typeof territoryOf>[number]
 
 const unknown: Destination = { country: null, kind: 'unknown' }
 
@@ -63,16 +50,19 @@ function isUnchanged(number: string, { accepted, prefix, replacement }: Plan): b
 }
 
 /** Null: no plan has the calling code. There are at most 1,110 calling codes. */
-const planOf = remembered(2000, (callingCode): Plan | null => {
+const planOf = remembered(2000, (callingCode) => {
   const countries = metadata.country_calling_codes[callingCode]
   const main = countries?.[0] ? metadata.countries[countries[0]] : metadata.nonGeographic[callingCode]
   if (!main) return null
   const prefix: string | 0 = main[7] || main[5]
   return {
+    /** In the parser's order. */
     territories: countries
       ? countries.flatMap((country) => territoryOf(metadata.countries[country], country))
       : territoryOf(main, null, satelliteCodes.has(callingCode) ? 'satellite' : undefined),
+    /** What the parser accepts as a number of the plan's main country. */
     accepted: new RegExp(`^(?:${main[2]})$`),
+    /** What the parser removes, or replaces by `replacement`. */
     prefix: prefix ? new RegExp(`^(?:${prefix})`) : undefined,
     replacement: main[8] || '',
   }
@@ -92,11 +82,7 @@ const kinds: readonly (readonly [kind: NumberKind, types: readonly number[]])[] 
   ['ordinary', [6, 5]], // UAN, voicemail
 ]
 
-function territoryOf(
-  plan: PlanMetadata | undefined,
-  country: string | null,
-  onlyKind?: NumberKind,
-): Territory[] {
+function territoryOf(plan: PlanMetadata | undefined, country: string | null, onlyKind?: NumberKind) {
   if (!plan) return []
   const leading: string | 0 = plan[10]
   const numbers = kinds.flatMap(([kind, types]) => {
@@ -105,6 +91,7 @@ function territoryOf(
     const pattern = new RegExp(`^(?=(?:${plan[2]})$)(?:${patterns.join('|')})$`)
     return [{ pattern, destination: { country, kind: onlyKind ?? kind } }]
   })
+  // `leading`: what its numbers begin with, where the metadata says so.
   return [{ leading: leading ? new RegExp(`^(?:${leading})`) : undefined, numbers }]
 }
 

@@ -135,12 +135,9 @@ function outcomeOf(status: number, text: string): Outcome {
   return isOk ? failure('unknown', 'unreadable answer') : failure(meaningOfStatus(status), `HTTP ${status}`)
 }
 
-interface Signature {
-  readonly secret: string
-  readonly method: 'sha256' | 'sha512' | 'sha1' | 'md5'
-}
+type Signature = NonNullable<ReturnType<typeof readSignature>>
 
-function readSignature(settings: Settings): Signature | undefined {
+function readSignature(settings: Settings) {
   const secret = settings.optional(vonageSettings.VONAGE_SIGNATURE_SECRET)
   const method = settings.oneOf(vonageSettings.VONAGE_SIGNATURE_METHOD)
   return secret === undefined ? undefined : { secret, method }
