@@ -10,7 +10,6 @@ import { dayMs, hourMs, minuteMs, periodOf } from '../../../domain/ground/time.t
 import { type LoggedRequest, statusOf, whyOf } from '../../../domain/log/event-log.ts'
 import { resultOf } from '../../../domain/log/explain.ts'
 import {
-  callResults,
   type DeliveryStatus,
   deliveryStatuses,
   errorClasses,
@@ -39,7 +38,7 @@ import {
 import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, LiveBar, Notice, Pager, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
-import { callNames, filtersInForce, logUrl, mostExported, timeText } from './query.ts'
+import { callNames, filtersInForce, logUrl, mostExported, resultNames, timeText } from './query.ts'
 
 export interface LogModel<Row> {
   readonly filters: LogFilters
@@ -60,53 +59,17 @@ export interface LogModel<Row> {
 }
 
 export function deliveriesPage(pageContext: PageContext, model: LogModel<Delivery>): string {
-  return logPage(
-    pageContext,
-    'deliveries',
-    model,
-    <Table
-      caption="Deliveries, latest first"
-      columns={[
-        'Time (UTC)',
-        { title: 'Request', isHeader: true },
-        'App',
-        'Brand',
-        'To',
-        'Provider',
-        'Template',
-        'Status',
-        { title: 'Duration', align: 'end' },
-      ]}
-      rows={model.found.rows.map(deliveryCells)}
-      keys={model.found.rows.map(({ requestId, attempt }) => `${requestId}.${attempt}`)}
-      empty={<NoRows list="deliveries" model={model} />}
-    />,
-  )
+  const { rows } = model.found
+  const keys = rows.map(({ requestId, attempt }) => `${requestId}.${attempt}`)
+  const own = ['Provider', 'Template', 'Status']
+  return logPage(pageContext, 'deliveries', model, own, rows.map(deliveryCells), keys)
 }
 
 export function callsPage(pageContext: PageContext, model: LogModel<LoggedRequest>): string {
-  return logPage(
-    pageContext,
-    'calls',
-    model,
-    <Table
-      caption="API calls, latest first"
-      columns={[
-        'Time (UTC)',
-        { title: 'Request', isHeader: true },
-        'App',
-        'Brand',
-        'To',
-        'Call',
-        'Attempts',
-        'Result',
-        { title: 'Duration', align: 'end' },
-      ]}
-      rows={model.found.rows.map(callCells)}
-      keys={model.found.rows.map(({ requestId }) => requestId)}
-      empty={<NoRows list="calls" model={model} />}
-    />,
-  )
+  const { rows } = model.found
+  const keys = rows.map(({ requestId }) => requestId)
+  const own = ['Call', 'Attempts', 'Result']
+  return logPage(pageContext, 'calls', model, own, rows.map(callCells), keys)
 }
 
 const lists: Readonly<Record<LogList, string>> = { deliveries: 'Messages', calls: 'API calls' }
@@ -115,7 +78,9 @@ function logPage(
   pageContext: PageContext,
   list: LogList,
   model: LogModel<unknown>,
-  table: ComponentChildren,
+  columns: readonly string[],
+  cells: readonly (readonly ComponentChildren[])[],
+  keys: readonly string[],
 ): string {
   const { filters, unknown, total, isLater, found, searchedTo } = model
   const { rows, next } = found
@@ -163,7 +128,21 @@ function logPage(
       )}
       <div class="live" data-live="log" data-now={pageContext.now}>
         {total && <Total list={list} filters={filters} total={total} />}
-        {table}
+        <Table
+          caption={`${list === 'calls' ? 'API calls' : 'Deliveries'}, latest first`}
+          columns={[
+            'Time (UTC)',
+            { title: 'Request', isHeader: true },
+            'App',
+            'Brand',
+            'To',
+            ...columns,
+            { title: 'Duration', align: 'end' },
+          ]}
+          rows={cells}
+          keys={keys}
+          empty={<NoRows list={list} model={model} />}
+        />
         {searchedTo !== null && (
           <p class="hint">
             {rows.length === 0 ? 'Nothing found' : 'Searched'} back to <ExactTime at={searchedTo} />. Older
@@ -238,11 +217,28 @@ interface FiltersProps {
 
 function Filters({ list, model: { filters, known }, now }: FiltersProps) {
   const { recipientHashes, requestId, statuses = [], since, until } = filters
-  const any = { '': 'any' }
   const today = periodOf('day', now).start
-  const named = (values: readonly string[]) => Object.fromEntries(values.map((value) => [value, value]))
-  const namesOf = (values: Readonly<Record<string, { readonly name: string }>>) =>
-    Object.fromEntries(Object.entries(values).map(([value, { name }]) => [value, name]))
+  const named = (values: readonly (string | undefined)[]) =>
+    Object.fromEntries(values.flatMap((value) => (value === undefined ? [] : [[value, value]])))
+  const select = (
+    label: string,
+    name: string,
+    value: string | undefined,
+    options: Readonly<Record<string, string>>,
+  ) => <Select label={label} name={name} value={value ?? ''} options={{ '': 'any', ...options }} />
+  const time = (label: string, name: string, at: number | undefined) => (
+    <Field
+      label={
+        <>
+          {label}
+          <UtcNote> (UTC)</UtcNote>
+        </>
+      }
+      name={name}
+      isTime
+      value={at === undefined ? '' : timeText(at)}
+    />
+  )
   const countries = known.country
     .map((code): [string, string] => [code, countryWords(code)])
     .sort(([, one], [, other]) => one.localeCompare(other))
@@ -272,20 +268,10 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
             </fieldset>
           )}
           <div class="fields">
-            <Select
-              label="Provider"
-              name="provider"
-              value={filters.provider ?? ''}
-              options={{ ...any, ...named(known.provider) }}
-            />
+            {select('Provider', 'provider', filters.provider, named(known.provider))}
             {list === 'deliveries' ? (
               <>
-                <Select
-                  label="Cause of a failure"
-                  name="error"
-                  value={filters.errorClass ?? ''}
-                  options={{ ...any, ...errorClasses }}
-                />
+                {select('Cause of a failure', 'error', filters.errorClass, errorClasses)}
                 <Field
                   label="Template"
                   name="template"
@@ -301,66 +287,18 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
               </>
             ) : (
               <>
-                <Select
-                  label="Call"
-                  name="call"
-                  value={filters.call ?? ''}
-                  options={{ ...any, ...callNames }}
-                />
-                <Select
-                  label="Result"
-                  name="result"
-                  value={filters.result ?? ''}
-                  options={{ ...any, ...namesOf(callResults) }}
-                />
+                {select('Call', 'call', filters.call, callNames)}
+                {select('Result', 'result', filters.result, resultNames)}
               </>
             )}
-            <Select
-              label="App"
-              name="app"
-              value={filters.app ?? ''}
-              options={{ ...any, ...named(known.app), ...named(filters.app ? [filters.app] : []) }}
-            />
-            <Select
-              label="Brand"
-              name="brand"
-              value={filters.brand ?? ''}
-              options={{ ...any, ...named(known.brand), ...named(filters.brand ? [filters.brand] : []) }}
-            />
-            <Select
-              label="Channel"
-              name="channel"
-              value={filters.channel ?? ''}
-              options={{ ...any, ...channelNames }}
-            />
-            <Select
-              label="Country"
-              name="country"
-              value={filters.country ?? ''}
-              options={{ ...any, ...Object.fromEntries(countries) }}
-            />
+            {select('App', 'app', filters.app, named([...known.app, filters.app]))}
+            {select('Brand', 'brand', filters.brand, named([...known.brand, filters.brand]))}
+            {select('Channel', 'channel', filters.channel, channelNames)}
+            {select('Country', 'country', filters.country, Object.fromEntries(countries))}
           </div>
           <div class="times">
-            <Field
-              label={
-                <>
-                  From<UtcNote> (UTC)</UtcNote>
-                </>
-              }
-              name="from"
-              isTime
-              value={since === undefined ? '' : timeText(since)}
-            />
-            <Field
-              label={
-                <>
-                  Until<UtcNote> (UTC)</UtcNote>
-                </>
-              }
-              name="until"
-              isTime
-              value={until === undefined ? '' : timeText(until)}
-            />
+            {time('From', 'from', since)}
+            {time('Until', 'until', until)}
           </div>
           <p class="buttons">
             <Button kind="primary">Apply</Button>

@@ -3,7 +3,7 @@ import { channelNames } from '../../../domain/ground/contact.ts'
 import { canonicalTag } from '../../../domain/ground/languages.ts'
 import {
   callResults,
-  calls,
+  type calls,
   deliveryStatuses,
   errorClasses,
   type Found,
@@ -18,8 +18,18 @@ import { isRequestId } from '../../../domain/request/request-context.ts'
 
 // The filters of the two lists, as the queries of their URLs have them: keyed hashes in place of recipients.
 
-const ofDeliveries = ['requestId', 'statuses', 'template', 'lang', 'errorClass'] as const
-const ofCalls = ['call', 'result'] as const
+interface LogField {
+  readonly key: keyof LogFilters
+  /** In URLs. */
+  readonly name: string
+  readonly label: string
+  /** Undefined: of both lists. */
+  readonly list?: LogList | undefined
+  /** Undefined: unknown values. */
+  read(texts: readonly string[]): LogFilters[keyof LogFilters]
+  write(filters: LogFilters): string | readonly string[] | undefined
+  words(filters: LogFilters, masked: string | null): string | undefined
+}
 
 export const callNames: Readonly<Record<keyof typeof calls, string>> = {
   code: 'send or resend a code',
@@ -27,46 +37,109 @@ export const callNames: Readonly<Record<keyof typeof calls, string>> = {
   notify: 'notify',
 }
 
+export const resultNames: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(callResults).map(([result, { name }]) => [result, name]),
+)
+
+const logFields: readonly LogField[] = [
+  textField(
+    'requestId',
+    'request',
+    'Request',
+    (text) => (isRequestId(text) ? text : undefined),
+    'deliveries',
+  ),
+  {
+    key: 'recipientHashes',
+    name: 'recipient',
+    label: 'Recipient',
+    read: ([text]) => text?.split('.'),
+    write: ({ recipientHashes }) => recipientHashes?.join('.'),
+    words: ({ recipientHashes }, masked) => recipientHashes && (masked ?? 'this recipient'),
+  },
+  {
+    key: 'statuses',
+    name: 'status',
+    label: 'Status',
+    list: 'deliveries',
+    read: (texts) => {
+      const statuses = statusesIn(texts)
+      return statuses.length === 0 ? undefined : statuses
+    },
+    write: ({ statuses }) => statuses?.map(wordOf),
+    words: ({ statuses }) => statuses?.map((status) => deliveryStatuses[status].name).join(' or '),
+  },
+  choiceField('call', 'call', 'Call', callNames, 'calls'),
+  choiceField('result', 'result', 'Result', resultNames, 'calls'),
+  textField('provider', 'provider', 'Provider'),
+  textField('app', 'app', 'App'),
+  textField('brand', 'brand', 'Brand', (text) => text.toLowerCase()),
+  choiceField('channel', 'channel', 'Channel', channelNames),
+  {
+    ...textField('country', 'country', 'Country', (text) => text.toUpperCase()),
+    words: ({ country }) => country && nameOfCountry(country),
+  },
+  textField('template', 'template', 'Template', (text) => text, 'deliveries'),
+  textField('lang', 'lang', 'Language', canonicalTag, 'deliveries'),
+  choiceField('errorClass', 'error', 'Cause', errorClasses, 'deliveries'),
+  timeField('since', 'from', 'From'),
+  timeField('until', 'until', 'Until'),
+]
+
+function textField(
+  key: 'requestId' | 'provider' | 'app' | 'brand' | 'country' | 'template' | 'lang',
+  name: string,
+  label: string,
+  read: (text: string) => string | undefined = (text) => text,
+  list?: LogList,
+): LogField {
+  const own = (filters: LogFilters) => filters[key]
+  return { key, name, label, list, read: ([text = '']) => read(text), write: own, words: own }
+}
+
+function choiceField(
+  key: 'call' | 'result' | 'channel' | 'errorClass',
+  name: string,
+  label: string,
+  words: Readonly<Record<string, string>>,
+  list?: LogList,
+): LogField {
+  return {
+    key,
+    name,
+    label,
+    list,
+    read: ([text = '']) => (Object.hasOwn(words, text) ? text : undefined),
+    write: (filters) => filters[key],
+    words: (filters) => words[filters[key] ?? ''],
+  }
+}
+
+function timeField(key: 'since' | 'until', name: string, label: string): LogField {
+  return {
+    key,
+    name,
+    label,
+    read: ([text]) => timeIn(text),
+    write: ({ [key]: at }) => (at === undefined ? undefined : `${timeText(at)}Z`),
+    words: ({ [key]: at }) => (at === undefined ? undefined : `${timeText(at).replace('T', ' ')} UTC`),
+  }
+}
+
 /** Unknown values are left out: `unknownIn` has them. */
 export function readLogQuery(query: URLSearchParams): LogFilters {
-  const text = (name: string) => query.get(name)?.trim() || undefined
-  const requestId = text('request')
-  const statuses = statusesIn(query.getAll('status'))
-  return {
-    requestId: requestId !== undefined && isRequestId(requestId) ? requestId : undefined,
-    recipientHashes: text('recipient')?.split('.'),
-    since: timeIn(text('from')),
-    until: timeIn(text('until')),
-    statuses: statuses.length === 0 ? undefined : statuses,
-    provider: text('provider'),
-    app: text('app'),
-    brand: text('brand')?.toLowerCase(),
-    channel: knownIn(text('channel'), channelNames),
-    country: text('country')?.toUpperCase(),
-    template: text('template'),
-    lang: canonicalTag(text('lang') ?? ''),
-    errorClass: knownIn(text('error'), errorClasses),
-    call: knownIn(text('call'), calls),
-    result: knownIn(text('result'), callResults),
-  }
+  const read = logFields.map(({ key, name, read }) => {
+    const texts = query.getAll(name).map((text) => text.trim())
+    return [key, texts.every((text) => text === '') ? undefined : read(texts)] as const
+  })
+  return Object.fromEntries(read.filter(([, value]) => value !== undefined))
 }
 
 /** Names and values that `readLogQuery` left out, such as `result=lost`. */
 export function unknownIn(query: URLSearchParams): string[] {
   const all = [...query].filter(([name, value]) => name !== 'before' && value.trim() !== '')
-  return all.flatMap(([name, value]) => {
-    const isRead = Object.values(readLogQuery(new URLSearchParams([[name, value]]))).some(
-      (each) => each !== undefined,
-    )
-    return isRead ? [] : [`${name}=${value}`]
-  })
-}
-
-function knownIn<Name extends string>(
-  value: string | undefined,
-  names: Readonly<Record<Name, unknown>>,
-): Name | undefined {
-  return Object.keys(names).find((name): name is Name => name === value)
+  const isRead = (pair: [string, string]) => Object.keys(readLogQuery(new URLSearchParams([pair]))).length > 0
+  return all.filter((pair) => !isRead(pair)).map(([name, value]) => `${name}=${value}`)
 }
 
 /** In UTC, as the fields send it. */
@@ -94,62 +167,25 @@ export function logUrl(
   file = '',
 ): string {
   const query = new URLSearchParams()
-  const set = (name: string, value: string | undefined) => value !== undefined && query.append(name, value)
-  const own: LogFilters = { ...filters }
-  for (const name of list === 'calls' ? ofDeliveries : ofCalls) Object.assign(own, { [name]: undefined })
-  set('request', own.requestId)
-  set('recipient', own.recipientHashes?.join('.'))
-  for (const status of own.statuses ?? []) set('status', wordOf(status))
-  set('call', own.call)
-  set('result', own.result)
-  set('provider', own.provider)
-  set('app', own.app)
-  set('brand', own.brand)
-  set('channel', own.channel)
-  set('country', own.country)
-  set('template', own.template)
-  set('lang', own.lang)
-  set('error', own.errorClass)
-  set('from', own.since === undefined ? undefined : `${timeText(own.since)}Z`)
-  set('until', own.until === undefined ? undefined : `${timeText(own.until)}Z`)
-  set('before', before === null ? undefined : `${before.requestId}.${before.attempt}`)
+  for (const { name, write } of fieldsOf(list)) {
+    for (const value of [write(filters) ?? []].flat()) query.append(name, value)
+  }
+  if (before) query.append('before', `${before.requestId}.${before.attempt}`)
   const text = query.toString()
   return `/admin/${list}${file}${text === '' ? '' : `?${text}`}`
 }
 
-interface FilterInForce {
-  readonly name: string
-  readonly value: string
-  /** The list without it. */
-  readonly without: LogFilters
+function fieldsOf(list: LogList): readonly LogField[] {
+  return logFields.filter((field) => field.list === undefined || field.list === list)
 }
 
-export function filtersInForce(list: LogList, filters: LogFilters, masked: string | null): FilterInForce[] {
-  const { requestId, since, until, statuses, provider, app, brand, channel, country } = filters
-  const { template, lang, errorClass, call, result } = filters
-  const values: readonly (readonly [keyof LogFilters, string, string | undefined])[] = [
-    ['requestId', 'Request', requestId],
-    ['recipientHashes', 'Recipient', filters.recipientHashes && (masked ?? 'this recipient')],
-    ['statuses', 'Status', statuses?.map((status) => deliveryStatuses[status].name).join(' or ')],
-    ['call', 'Call', call && callNames[call]],
-    ['result', 'Result', result && callResults[result].name],
-    ['provider', 'Provider', provider],
-    ['app', 'App', app],
-    ['brand', 'Brand', brand],
-    ['channel', 'Channel', channel && channelNames[channel]],
-    ['country', 'Country', country && nameOfCountry(country)],
-    ['template', 'Template', template],
-    ['lang', 'Language', lang],
-    ['errorClass', 'Cause', errorClass && errorClasses[errorClass]],
-    ['since', 'From', since === undefined ? undefined : `${timeText(since).replace('T', ' ')} UTC`],
-    ['until', 'Until', until === undefined ? undefined : `${timeText(until).replace('T', ' ')} UTC`],
-  ]
-  const others: readonly (keyof LogFilters)[] = list === 'calls' ? ofDeliveries : ofCalls
-  return values.flatMap(([key, name, value]) =>
-    value === undefined || others.includes(key)
-      ? []
-      : [{ name, value, without: { ...filters, [key]: undefined } }],
-  )
+/** With the filters that are left `without` each. */
+export function filtersInForce(list: LogList, filters: LogFilters, masked: string | null) {
+  return fieldsOf(list).flatMap(({ key, label, words }) => {
+    const value = words(filters, masked)
+    const without: LogFilters = { ...filters, [key]: undefined }
+    return value === undefined ? [] : [{ name: label, value, without }]
+  })
 }
 
 function nameOfCountry(code: string): string {
