@@ -3,13 +3,13 @@ import { isHashOf, saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase, ormOn, plainErrors } from '../../src/adapters/postgres/database.ts'
 import { isDistributed } from '../../src/adapters/postgres/distribution.ts'
 import { createEventLogWriter } from '../../src/adapters/postgres/event-log.ts'
-import { createKeyFingerprints } from '../../src/adapters/postgres/key-fingerprints.ts'
 import { createOpenCircuits } from '../../src/adapters/postgres/open-circuits.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { type Queryable, StatementError } from '../../src/adapters/postgres/pool.ts'
 import { storeDatabase } from '../../src/adapters/postgres/stores.ts'
 import { createSweep } from '../../src/adapters/postgres/sweep.ts'
 import { forgetRecipient } from '../../src/adapters/store/forget.ts'
+import { createKeyFingerprints } from '../../src/adapters/store/key-fingerprints.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
@@ -73,9 +73,9 @@ describe('the secret key of a database', () => {
     return problem
   }
   const begins = async (...fingerprints: Fingerprints) =>
-    !(await refusal(useOnPostgres(createKeyFingerprints(opened), fingerprints, true)))
+    !(await refusal(useOnPostgres(createKeyFingerprints(storeDatabase(opened)), fingerprints, true)))
   const commands = async (...fingerprints: Fingerprints) =>
-    !(await refusal(useOnPostgres(createKeyFingerprints(opened), fingerprints, false)))
+    !(await refusal(useOnPostgres(createKeyFingerprints(storeDatabase(opened)), fingerprints, false)))
   /** Starts servers in sequence; returns the fingerprints of those that were accepted. */
   const lets = async (...each: readonly Fingerprints[]) => {
     const begun: string[] = []

@@ -1,4 +1,6 @@
 import { OperatorError } from '../../domain/ground/operator-error.ts'
+import { replaceFingerprints } from '../store/key-fingerprints.ts'
+import type { Orm } from '../store/statements.ts'
 import {
   type ComparedTable,
   columnsByTable,
@@ -12,7 +14,6 @@ import {
 import { raiseRevision } from './changes.ts'
 import { serverTime } from './clock.ts'
 import { openDatabase, ormOn, plainError } from './database.ts'
-import { replaceFingerprints } from './key-fingerprints.ts'
 import {
   DatabaseUnavailable,
   type Pool,
@@ -21,6 +22,7 @@ import {
   StatementError,
 } from './pool.ts'
 import { tables } from './schema.ts'
+import { runAll } from './stores.ts'
 import { asJson, storable } from './text.ts'
 
 const { revision } = tables
@@ -75,7 +77,11 @@ export async function importAll(
       async (connection) => {
         copied = undefined
         await holdEmpty(connection)
-        if (noteKeys) await replaceFingerprints(connection, [noteKeys.present], noteKeys.check)
+        if (noteKeys) {
+          const inside = ormOn(connection) as unknown as Orm
+          const { present, check } = noteKeys
+          await runAll(replaceFingerprints(inside, tables.keyFingerprints, [present], check))
+        }
         const report = await copyAll(connection, source, expected)
         await compare(connection, source, report, expected)
         beforeCommit()

@@ -3,11 +3,11 @@ import type { Log } from '../../domain/ground/ports.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import { isHashOf } from '../crypto/secrets.ts'
 import { forgetRecipient } from '../store/forget.ts'
+import { createKeyFingerprints } from '../store/key-fingerprints.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { openDatabase, plainErrors } from './database.ts'
 import { createEventLogWriter } from './event-log.ts'
-import { createKeyFingerprints } from './key-fingerprints.ts'
 import { LeasedClaims } from './leased-claims.ts'
 import { createOpenCircuits } from './open-circuits.ts'
 import { createOtpStore } from './otp-store.ts'
@@ -61,5 +61,5 @@ export async function openPostgres(
     },
     close: () => database.close(),
   }
-  return { storage, isNew: false, fingerprints: plainErrors(createKeyFingerprints(database)) }
+  return { storage, isNew: false, fingerprints: plainErrors(createKeyFingerprints(shared)) }
 }

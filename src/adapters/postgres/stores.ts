@@ -70,7 +70,7 @@ function messageInsert(orm: Database['orm'], row: Readonly<Record<string, unknow
     select ${sql.join(values, sql`, `)} from ${turn.as('turn')}`
 }
 
-async function runAll<Result>(steps: Steps<Result>): Promise<Result> {
+export async function runAll<Result>(steps: Steps<Result>): Promise<Result> {
   let step = steps.next()
   while (!step.done) step = steps.next(await step.value)
   return step.value

@@ -1,10 +1,10 @@
 import type { Log } from '../../domain/ground/ports.ts'
+import { createKeyFingerprints } from '../store/key-fingerprints.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { type Database, openDatabase } from './database.ts'
 import { fileStats, sqliteVersion } from './file-stats.ts'
 import { forget } from './forget.ts'
-import { createKeyFingerprints } from './key-fingerprints.ts'
 import { storeDatabase } from './stores.ts'
 import { startThread } from './thread.ts'
 import { databaseWork } from './work.ts'
@@ -49,7 +49,7 @@ export function openSqlite(
       await database.close()
     },
   }
-  return { storage, isNew: database.isNew, fingerprints: createKeyFingerprints(database) }
+  return { storage, isNew: database.isNew, fingerprints: createKeyFingerprints(shared) }
 }
 
 function openThread(file: string, database: Database, log: Log) {
