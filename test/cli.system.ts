@@ -1050,7 +1050,7 @@ describe.concurrent('admin', () => {
     expect(await ok('admin', 'operator', 'remove', 'CI@example.com')).toBe('Removed ci@example.com.\n')
     expect((await ci.get('/admin')).status).toBe(401)
     expect(await ok('admin', 'operator', 'list')).toMatch(
-      /^EMAIL +ROLE +STATUS +PASSKEYS +APP +LAST SIGN-IN\nana@example\.com +owner +invited +0 +no +\S+\nbo@example\.com +viewer +invited .*\n$/,
+      /^E-MAIL ADDRESS +ROLE +STATUS +PASSKEYS +APP +LAST SIGN-IN\nana@example\.com +owner +invited +0 +- +\S+\nbo@example\.com +viewer +invited .*\n$/,
     )
     const changes = JSON.parse(await ok('audit', '--json')).filter(({ action }: { action: string }) =>
       action.startsWith('operator.'),

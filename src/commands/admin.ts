@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import { invitationMs } from '../domain/accounts/account-changes.ts'
-import { isSetUp } from '../domain/accounts/accounts.ts'
+import { accountListing } from '../domain/accounts/accounts.ts'
 import { endAllSessions, linkMs, makeLink } from '../domain/accounts/sessions.ts'
-import { type AuditFilters, actorName, withReasons } from '../domain/ground/audit.ts'
+import { type AuditFilters, auditListing, withReasons } from '../domain/ground/audit.ts'
 import { hourMs } from '../domain/ground/time.ts'
 import { operatorGroup, operatorInvite, operatorReset } from '../domain/operator/accounts.ts'
 import type { Said } from '../domain/operator/action.ts'
@@ -13,9 +13,8 @@ import {
   complain,
   type Env,
   instant,
-  isoTime,
   print,
-  printTable,
+  printListing,
   wholeNumber,
   withContext,
 } from './common.ts'
@@ -56,22 +55,7 @@ export function adminCommands(program: Command, env: Env): void {
     .option('--json', 'print a JSON array')
     .action((options: { json?: true }) =>
       withContext(env, async ({ sessions }) => {
-        const rows = (await sessions.accounts()).map((account) => ({
-          email: account.email,
-          role: account.role,
-          status: isSetUp(account) ? 'active' : 'invited',
-          passkeys: account.passkeys.length,
-          hasApp: account.totpSecret !== null,
-          signedInAt: account.signedInAt === null ? null : isoTime(account.signedInAt),
-        }))
-        printTable(options.json, rows, [
-          ['EMAIL', (row) => row.email],
-          ['ROLE', (row) => row.role],
-          ['STATUS', (row) => row.status],
-          ['PASSKEYS', (row) => String(row.passkeys)],
-          ['APP', (row) => (row.hasApp ? 'yes' : 'no')],
-          ['LAST SIGN-IN', (row) => row.signedInAt ?? '-'],
-        ])
+        printListing(options.json, await sessions.accounts(), accountListing)
       }),
     )
   program
@@ -91,18 +75,7 @@ export function adminCommands(program: Command, env: Env): void {
         const filters = { group, actorName: by, target, withoutSignIns }
         const found = await audit.list({ ...since, ...filters, limit })
         const records = await withReasons(found, requests)
-        const rows = [...records].reverse().map(({ id: _, at, actor, ...rest }) => ({
-          at: isoTime(at),
-          by: actorName(actor),
-          ...rest,
-        }))
-        printTable(options.json, rows, [
-          ['TIME', (row) => row.at],
-          ['BY', (row) => row.by],
-          ['ACTION', (row) => row.action],
-          ['TARGET', (row) => row.target],
-          ['DETAILS', (row) => inWords(row.details) || '-'],
-        ])
+        printListing(options.json, records.toReversed(), auditListing)
       }),
     )
 }
@@ -128,9 +101,3 @@ async function printLink(env: Env, token: string, duration: string): Promise<voi
 }
 
 const invitationDuration = `${invitationMs / hourMs} hours`
-
-function inWords(details: Readonly<Record<string, string>>): string {
-  return Object.entries(details)
-    .map(([name, value]) => `${name}: ${value.replaceAll('\n', ' ⏎ ')}`)
-    .join(', ')
-}

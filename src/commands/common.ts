@@ -11,6 +11,7 @@ import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
 import type { Contacts } from '../domain/ground/contact.ts'
+import { cellsOf, headOf, type Listing, rowOf } from '../domain/ground/listing.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { parseDuration } from '../domain/ground/time.ts'
 
@@ -257,6 +258,18 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
+/** @param none what to say if there are no rows */
+export function printListing<Row>(
+  json: true | undefined,
+  rows: readonly Row[],
+  listing: Listing<Row>,
+  none?: string,
+): void {
+  if (json) print(JSON.stringify(rows.map((row) => rowOf(listing, row))))
+  else if (rows.length === 0 && none !== undefined) complain(none)
+  else printLines([headOf(listing), ...rows.map((row) => cellsOf(listing, row))])
+}
+
 export function printTable<Row>(
   json: true | undefined,
   rows: readonly Row[],
@@ -266,8 +279,11 @@ export function printTable<Row>(
     print(JSON.stringify(rows))
     return
   }
-  const lines = [columns.map(([title]) => title), ...rows.map((row) => columns.map(([, cell]) => cell(row)))]
-  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)))
+  printLines([columns.map(([title]) => title), ...rows.map((row) => columns.map(([, cell]) => cell(row)))])
+}
+
+function printLines(lines: readonly (readonly string[])[]): void {
+  const widths = lines[0]?.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0))) ?? []
   for (const line of lines) {
     print(
       line

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { countryWords, kindInWords } from '../domain/delivery/destination.ts'
+import { countryWords, kindInWords, ruleListing } from '../domain/delivery/destination.ts'
 import { existingBrand } from '../domain/operator/brands.ts'
 import {
   checkDestination,
@@ -11,7 +11,7 @@ import {
 } from '../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../domain/operator/guard.ts'
 import { groupCommand } from './actions.ts'
-import { complain, type Env, phoneDigits, print, printTable, withContext } from './common.ts'
+import { type Env, phoneDigits, print, printListing, withContext } from './common.ts'
 
 export function destinationCommands(program: Command, env: Env): void {
   const destination = groupCommand(program, destinationGroup)
@@ -24,22 +24,12 @@ export function destinationCommands(program: Command, env: Env): void {
         const { readDestinationConfig } = await import('../config/destinations.ts')
         const { rules } = await policy.rows()
         const listed = listedRules(readDestinationConfig(env).smsCountries, rules)
-        if (listed.length === 0 && !options.json) {
-          complain(
-            'There are no rules: SMS go to every country, except to premium-rate, shared-cost, pager and satellite numbers.',
-          )
-          return
-        }
-        const rows = listed.map(({ rule, brandSlug, ...rest }) => ({ rule, brand: brandSlug, ...rest }))
-        printTable(options.json, rows, [
-          ['RULE', (row) => row.rule],
-          ['BRAND', (row) => row.brand ?? '-'],
-          ['ACTION', (row) => row.action],
-          ['PROVIDERS', (row) => row.providers.join(',') || '-'],
-          ['SENDER', (row) => row.sender ?? '-'],
-          ['ROUTE', (row) => row.route ?? '-'],
-          ['SOURCE', (row) => row.source],
-        ])
+        printListing(
+          options.json,
+          listed,
+          ruleListing,
+          'There are no rules: SMS go to every country, except to premium-rate, shared-cost, pager and satellite numbers.',
+        )
       }),
     )
   destination

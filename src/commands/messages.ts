@@ -4,6 +4,7 @@ import { type Delivery, providerPath } from '../domain/delivery/delivery-reports
 import type { Advice } from '../domain/ground/advice.ts'
 import type { Contacts, Recipient } from '../domain/ground/contact.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
+import { rowOf } from '../domain/ground/listing.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { type LoggedRequest, statusOf, whyOf } from '../domain/log/event-log.ts'
 import { explain, explanationLines, resultOf } from '../domain/log/explain.ts'
@@ -23,6 +24,7 @@ import {
   statusKeys,
   wordOf,
 } from '../domain/log/log-search.ts'
+import { jobListing } from '../domain/notify/queue.ts'
 import { authoredRules } from '../domain/operator/destinations.ts'
 import { requestIdIn } from '../domain/operator/fields.ts'
 import type { RequestTrace } from '../domain/request/request-trace.ts'
@@ -41,7 +43,6 @@ import {
   withApp,
   withContext,
 } from './common.ts'
-import { jobRow } from './queue.ts'
 
 /** Of both lists. */
 interface LogOptions extends Pick<LogFilter, 'provider' | 'app' | 'brand' | 'channel'> {
@@ -277,7 +278,10 @@ async function printTrace(program: Command, env: Env, id: string, options: { jso
         `Request ${query.requestId} is not in ${database.name}. The event log has requests with valid credentials for DELIVERY_LOG_DAYS. For any other request, search the server log for this id.`,
       )
     }
-    if (options.json) print(JSON.stringify({ ...traceRow(trace, deliveries), jobs: jobs.map(jobRow) }))
+    if (options.json)
+      print(
+        JSON.stringify({ ...traceRow(trace, deliveries), jobs: jobs.map((job) => rowOf(jobListing, job)) }),
+      )
     else for (const line of explanationLines(explain(trace, deliveries, jobs, rules), worded)) print(line)
   })
 }

@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { OperatorError } from '../domain/ground/operator-error.ts'
-import { type BudgetStatus, budgetStatuses } from '../domain/money/budgets.ts'
+import { budgetListing, budgetStatuses } from '../domain/money/budgets.ts'
 import { budgetGroup, checkPrice, storePrices } from '../domain/operator/money.ts'
 import { groupCommand } from './actions.ts'
 import {
   complain,
   type Env,
-  isoTime,
   phoneDigits,
   policyPorts,
   print,
+  printListing,
   printTable,
   withContext,
-  yesNo,
 } from './common.ts'
 
 export function moneyCommands(program: Command, env: Env): void {
@@ -25,23 +24,8 @@ export function moneyCommands(program: Command, env: Env): void {
       withContext(env, async ({ policy, budgets, now: clock }) => {
         const now = clock()
         const all = (await policy.rows()).budgets
-        const rows = (await budgetStatuses(budgets, all, now)).map(budgetRow)
-        if (rows.length === 0 && !json) {
-          complain('There are no budgets: the cost of SMS is not limited.')
-          return
-        }
-        printTable(json, rows, [
-          ['SCOPE', (row) => row.scope],
-          ['PER', (row) => row.per],
-          ['AMOUNT', (row) => `${row.amount} ${row.currency}`],
-          ['SPENT', (row) => String(row.spent)],
-          ['REMAINING', (row) => String(row.remaining)],
-          ['FORECAST', (row) => String(row.forecast ?? '-')],
-          ['RESETS AT', (row) => row.resetsAt],
-          ['ALERTS', (row) => row.alerts.join(',') || '-'],
-          ['STOPS', (row) => yesNo(row.stops)],
-          ['LIFTED UNTIL', (row) => row.liftedUntil ?? '-'],
-        ])
+        const rows = await budgetStatuses(budgets, all, now)
+        printListing(json, rows, budgetListing, 'There are no budgets: the cost of SMS is not limited.')
       }),
     )
   const price = program.command('price').description('import what SMS cost, and look up a price')
@@ -103,24 +87,6 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
       ['PRICE', (row) => String(row.price)],
     ])
   })
-}
-
-function budgetRow({ budget, ...status }: BudgetStatus) {
-  const { scope, period, amountMicros, currency, alertAt, stops, liftedUntil } = budget
-  const { spentMicros, remainingMicros, forecastMicros, resetsAt } = status
-  return {
-    scope,
-    per: period,
-    amount: amountMicros / 1e6,
-    currency,
-    spent: spentMicros / 1e6,
-    remaining: remainingMicros / 1e6,
-    forecast: forecastMicros === null ? null : forecastMicros / 1e6,
-    resetsAt: isoTime(resetsAt),
-    alerts: alertAt,
-    stops,
-    liftedUntil: liftedUntil === null ? null : isoTime(liftedUntil),
-  }
 }
 
 function contentOf(file: string): Uint8Array {

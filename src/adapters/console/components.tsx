@@ -5,6 +5,7 @@ import { useContext } from 'preact/hooks'
 import { hasRole, type Role } from '../../domain/accounts/accounts.ts'
 import type { AuditFilters, AuditRecord } from '../../domain/ground/audit.ts'
 import { counted } from '../../domain/ground/format.ts'
+import type { Listing } from '../../domain/ground/listing.ts'
 import {
   Brandmark,
   Button,
@@ -289,6 +290,22 @@ interface TableProps {
   readonly keys?: readonly string[]
   /** Mostly numbers: side by side on a phone. With up to three columns it stays a table. */
   readonly figures?: boolean
+}
+
+export const end = (title: string): Column => ({ title, align: 'end' })
+
+/** Of the last column, with the buttons of each row. */
+export const actions: Column = { title: 'Actions', align: 'end', isQuiet: true }
+
+/** The titles of these columns. */
+export function columnsOf<Name extends string>(
+  listing: Readonly<Record<Name, Pick<Listing<never>[string], 'title' | 'isNumber'>>>,
+  ...names: readonly Name[]
+): readonly Column[] {
+  return names.map((name) => {
+    const { title = name, isNumber } = listing[name]
+    return isNumber ? end(title) : { title }
+  })
 }
 
 /** On a phone each row becomes a list. A column title may end with ` (UTC)`. */

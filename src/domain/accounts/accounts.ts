@@ -1,3 +1,4 @@
+import { instant, type Listing } from '../ground/listing.ts'
 import type { EpochMs } from '../ground/time.ts'
 
 /** Each may do what the roles before it may. */
@@ -51,3 +52,12 @@ export function isSetUp({ passkeys, passwordHash, totpSecret }: Account): boolea
 export function hasRole(role: Role, required: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(required)
 }
+
+export const accountListing = {
+  email: { title: 'E-mail address', value: ({ email }) => email },
+  role: { title: 'Role', value: ({ role }) => role },
+  status: { title: 'Status', value: (account) => (isSetUp(account) ? 'active' : 'invited') },
+  passkeys: { title: 'Passkeys', value: ({ passkeys }) => passkeys.length },
+  hasApp: { title: 'App', value: ({ totpSecret }) => totpSecret !== null },
+  signedInAt: { title: 'Last sign-in', value: ({ signedInAt }) => instant(signedInAt) },
+} satisfies Listing<Account>

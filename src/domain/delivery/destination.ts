@@ -1,4 +1,5 @@
 import type { AuditRecord } from '../ground/audit.ts'
+import type { Listing } from '../ground/listing.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 
 /** `unknown`: the digits are a number of no known numbering plan. */
@@ -226,3 +227,13 @@ export interface AuthoredRule extends ListedRule {
 export interface ListedRule extends DestinationRule {
   readonly source: 'stored' | 'SMS_COUNTRIES'
 }
+
+export const ruleListing = {
+  rule: { title: 'Rule', value: ({ rule }) => rule },
+  brand: { title: 'Brand', value: ({ brandSlug }) => brandSlug },
+  action: { title: 'Action', value: ({ action }) => action },
+  providers: { title: 'Providers', value: ({ providers }) => providers },
+  sender: { title: 'Sender', value: ({ sender }) => sender },
+  route: { title: 'Route', value: ({ route }) => route },
+  source: { title: 'Source', value: ({ source }) => source },
+} satisfies Listing<ListedRule>

@@ -1,3 +1,4 @@
+import { instant, type Listing } from './listing.ts'
 import type { EpochMs } from './time.ts'
 export interface Actor {
   readonly by: 'command' | 'console'
@@ -63,4 +64,22 @@ export function withReasons(
 
 export function actorName({ by, name }: Actor): string {
   return `${by} ${name}`
+}
+
+export const auditListing = {
+  at: { title: 'Time', value: ({ at }) => instant(at) },
+  by: { title: 'Operator', value: ({ actor }) => actorName(actor) },
+  action: { title: 'Action', value: ({ action }) => action },
+  target: { title: 'Target', value: ({ target }) => target },
+  details: {
+    title: 'Details',
+    value: ({ details }) => details,
+    text: ({ details }) => detailsInLine(details) || '-',
+  },
+} satisfies Listing<AuditRecord>
+
+function detailsInLine(details: AuditRecord['details']): string {
+  return Object.entries(details)
+    .map(([name, value]) => `${name}: ${value.replaceAll('\n', ' ⏎ ')}`)
+    .join(', ')
 }

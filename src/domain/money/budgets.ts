@@ -1,3 +1,4 @@
+import { instant, type Listing } from '../ground/listing.ts'
 import { type EpochMs, hourMs, periodOf } from '../ground/time.ts'
 import type { Claim } from '../limits/limits.ts'
 import { formatMicros, type Micros } from './amounts.ts'
@@ -105,3 +106,25 @@ export function percentagesReached(
 export function spentWords({ scope, period, amountMicros, currency }: Budget, percent: number): string {
   return `Budget ${scope}: ${percent}% of ${formatMicros(amountMicros, currency)} per ${period} spent`
 }
+
+export const budgetListing = {
+  scope: { title: 'Scope', value: ({ budget }) => budget.scope },
+  per: { title: 'Per', value: ({ budget }) => budget.period },
+  amount: {
+    title: 'Amount',
+    value: ({ budget }) => budget.amountMicros / 1e6,
+    text: ({ budget }) => `${budget.amountMicros / 1e6} ${budget.currency}`,
+  },
+  currency: { value: ({ budget }) => budget.currency },
+  spent: { title: 'Spent', isNumber: true, value: ({ spentMicros }) => spentMicros / 1e6 },
+  remaining: { title: 'Remaining', isNumber: true, value: ({ remainingMicros }) => remainingMicros / 1e6 },
+  forecast: {
+    title: 'Forecast',
+    isNumber: true,
+    value: ({ forecastMicros }) => (forecastMicros === null ? null : forecastMicros / 1e6),
+  },
+  resetsAt: { title: 'Resets at', value: ({ resetsAt }) => instant(resetsAt) },
+  alerts: { title: 'Alerts', value: ({ budget }) => budget.alertAt },
+  stops: { title: 'Stops', value: ({ budget }) => budget.stops },
+  liftedUntil: { title: 'Lifted until', value: ({ budget }) => instant(budget.liftedUntil) },
+} satisfies Listing<BudgetStatus>

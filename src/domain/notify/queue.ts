@@ -1,4 +1,5 @@
 import type { Actor, AuditEntry } from '../ground/audit.ts'
+import { instant, type Listing } from '../ground/listing.ts'
 import type { NotifyJob, NotifyOrder } from '../ground/notify-job.ts'
 import { dayMs, type EpochMs, minuteMs } from '../ground/time.ts'
 import type { NewEvent } from '../ground/webhook-events.ts'
@@ -125,3 +126,20 @@ export interface NotifyJobStore {
     decide: (jobs: readonly ListedJob[]) => JobsDecision,
   ): Promise<number>
 }
+
+export const jobListing = {
+  requestId: { title: 'Request', value: ({ requestId }) => requestId },
+  index: { title: 'Index', value: ({ position }) => position - 1 },
+  app: { title: 'App', value: ({ appId }) => appId },
+  brandId: { value: ({ brandSlug }) => brandSlug },
+  channel: { title: 'Channel', value: ({ channel }) => channel },
+  to: { title: 'To', value: ({ masked }) => masked },
+  reference: { value: ({ reference }) => reference },
+  state: { title: 'State', value: ({ state }) => state },
+  tries: { title: 'Tries', value: ({ tries }) => tries },
+  reason: { title: 'Reason', value: ({ reason }) => reason },
+  createdAt: { value: ({ createdAt }) => instant(createdAt) },
+  updatedAt: { value: ({ updatedAt }) => instant(updatedAt) },
+  nextTryAt: { title: 'Next try', value: ({ state, dueAt }) => (state === 'queued' ? instant(dueAt) : null) },
+  expiresAt: { title: 'Expires', value: ({ expiresAt }) => instant(expiresAt) },
+} satisfies Listing<ListedJob>

@@ -1,3 +1,4 @@
+import { instant, type Listing } from '../ground/listing.ts'
 import type { EpochMs } from '../ground/time.ts'
 import type { Effect } from '../limits/effects.ts'
 import type { Gate } from '../limits/limits.ts'
@@ -61,3 +62,10 @@ export function reviewUseEntry({ operation, app, requestId, brandSlug }: ReviewU
 export function untilWords({ expiresAt }: Pick<ReviewNumber, 'expiresAt'>): string {
   return new Date(expiresAt - 1).toISOString().slice(0, 10)
 }
+
+export const reviewNumberListing = {
+  phone: { title: 'Phone number', value: ({ masked }) => masked },
+  brand: { title: 'Brand', value: ({ brandSlug }) => brandSlug },
+  until: { title: 'Last day (UTC)', value: untilWords },
+  createdAt: { title: 'Created', value: ({ createdAt }) => instant(createdAt) },
+} satisfies Listing<ReviewNumber>

@@ -3,7 +3,7 @@
 import { type Account, isSetUp } from '../../../domain/accounts/accounts.ts'
 import { counted } from '../../../domain/ground/format.ts'
 import { Button, Facts, LinkButton, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, PasskeyForm, Problem, Table } from '../components.tsx'
+import { actions, Card, consolePage, Form, PasskeyForm, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { UserName } from '../sessions/page.tsx'
 import { QrCode } from './qr-code.tsx'
@@ -85,7 +85,7 @@ function Passkeys({ account, passkey }: OwnAccountModel) {
       {account.passkeys.length > 0 && (
         <Table
           caption="Your passkeys"
-          columns={['Name', 'Added', 'Last used', { title: 'Actions', align: 'end', isQuiet: true }]}
+          columns={['Name', 'Added', 'Last used', actions]}
           rows={account.passkeys.map(({ credentialId, name, createdAt, usedAt }) => [
             name,
             <Time at={createdAt} />,

@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 
-import type { AuditFilters, AuditRecord } from '../../../domain/ground/audit.ts'
+import { type AuditFilters, type AuditRecord, auditListing } from '../../../domain/ground/audit.ts'
 import { auditGroups, auditWords } from '../../../domain/operator/audit-words.ts'
 import { Button, Choice, Empty, ExactTime, Field, Select } from '../../pages/components.tsx'
 import { appHref } from '../apps/page.tsx'
-import { auditUrl, Card, consolePage, Pager, Table } from '../components.tsx'
+import { auditUrl, Card, columnsOf, consolePage, end, Pager, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface AuditModel {
@@ -41,11 +41,8 @@ export function auditPage(
         <Table
           caption="Audit log"
           columns={[
-            { title: 'Action', isHeader: true },
-            'Target',
-            'Details',
-            'Operator',
-            { title: 'Time', align: 'end' },
+            ...columnsOf(auditListing, 'action', 'target', 'details', 'by'),
+            end(auditListing.at.title),
           ]}
           rows={records.map((record) => auditCells(record))}
           empty={

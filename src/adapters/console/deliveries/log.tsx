@@ -36,7 +36,7 @@ import {
   UtcNote,
 } from '../../pages/components.tsx'
 import { elapsed } from '../../pages/words.ts'
-import { Card, consolePage, LiveBar, Notice, Pager, Table, withPlus } from '../components.tsx'
+import { Card, consolePage, end, LiveBar, Notice, Pager, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { callNames, filtersInForce, logUrl, mostExported, resultNames, timeText } from './query.ts'
 
@@ -137,7 +137,7 @@ function logPage(
             'Brand',
             'To',
             ...columns,
-            { title: 'Duration', align: 'end' },
+            end('Duration'),
           ]}
           rows={cells}
           keys={keys}

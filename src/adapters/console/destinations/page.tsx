@@ -5,6 +5,7 @@ import {
   countryWords,
   type DestinationAction,
   kindInWords,
+  ruleListing,
 } from '../../../domain/delivery/destination.ts'
 import { count, percent } from '../../../domain/ground/format.ts'
 import { unknownCountry } from '../../../domain/guard/bucket.ts'
@@ -20,7 +21,7 @@ import {
 import type { Entered } from '../../../domain/operator/fields.ts'
 import { Badge, Button, Empty, Facts, Field, Select, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { Card, consolePage, Form, Problem, SetBy, Table } from '../components.tsx'
+import { actions, Card, columnsOf, consolePage, end, Form, Problem, SetBy, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface DestinationsModel {
@@ -61,12 +62,7 @@ export function destinationsPage(pageContext: PageContext, model: DestinationsMo
           <Table
             caption="Codes by country"
             figures
-            columns={[
-              'Country',
-              { title: 'Sent', align: 'end' },
-              { title: 'Verified', align: 'end' },
-              { title: 'Conversion', align: 'end' },
-            ]}
+            columns={['Country', end('Sent'), end('Verified'), end('Conversion')]}
             rows={model.countries.map(({ country, sent, verified }) => [
               country === unknownCountry ? 'No country' : countryWords(country),
               count(sent),
@@ -104,14 +100,7 @@ function Rules({ model: { rules } }: { model: DestinationsModel }) {
     >
       <Table
         caption="Destination rules"
-        columns={[
-          'Rule',
-          'Brand',
-          'Action',
-          'Sent with',
-          'Set',
-          { title: 'Actions', align: 'end', isQuiet: true },
-        ]}
+        columns={[...columnsOf(ruleListing, 'rule', 'brand', 'action'), 'Sent with', 'Set', actions]}
         rows={rules.map(ruleCells)}
         empty=""
       />

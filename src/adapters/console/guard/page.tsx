@@ -19,7 +19,7 @@ import { guardDecision } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import { Badge, Button, ExactTime, Facts, LinkButton, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { Card, consolePage, Form, LiveBar, SetBy, Table, withPlus } from '../components.tsx'
+import { actions, Card, consolePage, end, Form, LiveBar, SetBy, Table, withPlus } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 
@@ -148,7 +148,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
             <Table
               caption="Fullest buckets"
               figures
-              columns={['Bucket', { title: 'Level', align: 'end' }, { title: 'Threshold', align: 'end' }]}
+              columns={['Bucket', end('Level'), end('Threshold')]}
               rows={buckets.map((bucket) => [
                 <span key="bucket" class="two-lines">
                   <bdi class="breaks">{keyOf(bucket, model)}</bdi>
@@ -225,11 +225,7 @@ function Pumping({ status, model, now }: PumpingProps) {
       </header>
       <Table
         caption={`Prefixes of ${place}`}
-        columns={[
-          'Prefix',
-          { title: 'Share', align: 'end' },
-          { title: 'Actions', align: 'end', isQuiet: true },
-        ]}
+        columns={['Prefix', end('Share'), actions]}
         rows={prefixes.map(({ prefix, share, isBlocked }) => {
           const shown = `${model.formatPrefix(prefix.slice(1))}…`
           return [
@@ -258,12 +254,7 @@ function Pumping({ status, model, now }: PumpingProps) {
       />
       <Table
         caption={`Apps that request codes to ${place}`}
-        columns={[
-          'App',
-          'Brand',
-          { title: 'Codes', align: 'end' },
-          { title: 'Actions', align: 'end', isQuiet: true },
-        ]}
+        columns={['App', 'Brand', end('Codes'), actions]}
         rows={apps.slice(0, mostPumped).map(({ app, brand, codes }) => [
           <bdi key="app" class="breaks">
             {app}
@@ -305,7 +296,7 @@ function Prefixes({ caption, entries, model }: PrefixesProps) {
     <>
       <Table
         caption={caption}
-        columns={['Prefix', 'Since', 'Until', { title: 'Actions', align: 'end', isQuiet: true }]}
+        columns={['Prefix', 'Since', 'Until', actions]}
         rows={latest.slice(0, mostPrefixes).map((entry) => prefixCells(entry, caption, model))}
         keys={latest.slice(0, mostPrefixes).map(({ prefix }) => prefix)}
         empty="None."

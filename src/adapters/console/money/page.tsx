@@ -5,7 +5,7 @@ import type { Alert } from '../../../domain/ground/alert.ts'
 import { percent } from '../../../domain/ground/format.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
-import { type Budget, type BudgetStatus, percentSpent } from '../../../domain/money/budgets.ts'
+import { type Budget, type BudgetStatus, budgetListing, percentSpent } from '../../../domain/money/budgets.ts'
 import {
   type DaySpend,
   type SpendingPeriod,
@@ -16,7 +16,7 @@ import {
 import { budgetLift, budgetRemove, budgetSet } from '../../../domain/operator/money.ts'
 import { Badge, Empty, ExactTime, rich, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { Card, consolePage, FormLink, Table } from '../components.tsx'
+import { actions, Card, columnsOf, consolePage, end, FormLink, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface MoneyModel {
@@ -104,13 +104,7 @@ function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }
     >
       <Table
         caption="Budgets"
-        columns={[
-          'Scope',
-          { title: 'Spent', align: 'end' },
-          { title: 'Remaining', align: 'end' },
-          { title: 'Forecast', align: 'end' },
-          { title: 'Actions', align: 'end', isQuiet: true },
-        ]}
+        columns={[...columnsOf(budgetListing, 'scope', 'spent', 'remaining', 'forecast'), actions]}
         rows={budgets.map((status) => budgetCells(status, now))}
         empty=""
       />
@@ -217,8 +211,8 @@ function Spending({ title, spending, nameOf }: SpendingProps) {
         figures
         columns={[
           title.slice('By '.length).replace(/^./, (first) => first.toUpperCase()),
-          { title: 'Cost', align: 'end' },
-          { title: 'Share', align: 'end' },
+          end('Cost'),
+          end('Share'),
         ]}
         rows={shares
           .slice(0, mostRows)
@@ -240,7 +234,7 @@ function Days({ spending }: Pick<MoneyModel, 'spending'>) {
       <Table
         caption="Cost of SMS by day"
         figures
-        columns={['Day', { title: 'Cost', align: 'end' }]}
+        columns={['Day', end('Cost')]}
         rows={[...days]
           .sort((one, other) => (one.name < other.name ? 1 : -1))
           .map(({ name, currency, micros }) => [name, rounded(micros, currency)])}

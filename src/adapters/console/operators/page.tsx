@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 
-import { type Account, isSetUp, roles } from '../../../domain/accounts/accounts.ts'
+import { type Account, accountListing, isSetUp, roles } from '../../../domain/accounts/accounts.ts'
 import { counted } from '../../../domain/ground/format.ts'
 import { operatorInvite, operatorRemove, operatorReset } from '../../../domain/operator/accounts.ts'
 import { Badge, Button, Empty, LinkButton, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { Card, consolePage, Form, Table } from '../components.tsx'
+import { actions, Card, columnsOf, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface OperatorsModel {
@@ -31,11 +31,10 @@ export function operatorsPage(pageContext: PageContext, { accounts }: OperatorsM
         <Table
           caption="Accounts of operators"
           columns={[
-            'E-mail address',
-            'Role',
+            ...columnsOf(accountListing, 'email', 'role'),
             'Signs in with',
-            'Last sign-in',
-            { title: 'Actions', align: 'end', isQuiet: true },
+            ...columnsOf(accountListing, 'signedInAt'),
+            actions,
           ]}
           rows={accounts.map((account) => accountCells(account, account.email === pageContext.person.email))}
           empty={<Empty title="No accounts yet">Invite yourself as the first owner.</Empty>}

@@ -21,7 +21,7 @@ import {
 } from '../../../domain/log/statistics.ts'
 import type { LimitName } from '../../../domain/request/limit-names.ts'
 import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
-import { Card, consolePage, Drawing, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
+import { Card, consolePage, Drawing, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
 import { Count } from './counts.tsx'
@@ -399,9 +399,9 @@ function Providers({ providers, lastHour }: ProvidersProps) {
           'Provider',
           'Sends',
           'State',
-          { title: 'Accepted', align: 'end' },
-          { title: 'Failed', align: 'end' },
-          { title: 'Unknown', align: 'end' },
+          end('Accepted'),
+          end('Failed'),
+          end('Unknown'),
           { title: 'Test', isQuiet: true },
         ]}
         rows={providers.map((provider) => {
@@ -579,12 +579,7 @@ function Failures({ statistics }: { statistics: Statistics }) {
     <Card title="Failed attempts" hint="By provider and cause.">
       <Table
         caption={`Failed attempts ${periodWords[period]}`}
-        columns={[
-          'Provider',
-          'Cause',
-          { title: 'Share', isQuiet: true },
-          { title: 'Attempts', align: 'end' },
-        ]}
+        columns={['Provider', 'Cause', { title: 'Share', isQuiet: true }, end('Attempts')]}
         rows={failures.map(({ provider, errorClass, count: attempts }) => [
           provider,
           errorClasses[errorClass ?? 'unknown'],

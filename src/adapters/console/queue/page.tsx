@@ -6,7 +6,7 @@ import type { ListedJob } from '../../../domain/notify/queue.ts'
 import { mostListedJobs, queueCancel, queueRetry } from '../../../domain/operator/queue.ts'
 import { Badge, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton } from '../action-form.tsx'
-import { Card, consolePage, Table, withPlus } from '../components.tsx'
+import { actions, Card, consolePage, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface QueueModel {
@@ -35,14 +35,7 @@ export function queuePage(pageContext: PageContext, { jobs, appId }: QueueModel)
     >
       <Table
         caption="Jobs by request"
-        columns={[
-          'Request',
-          'Recipients',
-          'Next try',
-          'Expires',
-          'Reason',
-          { title: 'Actions', align: 'end', isQuiet: true },
-        ]}
+        columns={['Request', 'Recipients', 'Next try', 'Expires', 'Reason', actions]}
         rows={requests.map(requestCells)}
         empty="No jobs."
       />

@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 
 import { maxReviewNumbers, reviewNumberAdd } from '../../../domain/operator/review-numbers.ts'
-import { type ReviewNumber, untilWords } from '../../../domain/policy/review-number.ts'
+import { type ReviewNumber, reviewNumberListing, untilWords } from '../../../domain/policy/review-number.ts'
 import { Button, Time } from '../../pages/components.tsx'
 import { ActionForm } from '../action-form.tsx'
-import { Card, consolePage, Form, Table, withPlus } from '../components.tsx'
+import { actions, Card, columnsOf, consolePage, Form, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface ReviewNumbersModel {
@@ -34,13 +34,7 @@ export function reviewNumbersPage(pageContext: PageContext, model: ReviewNumbers
         >
           <Table
             caption="Review numbers"
-            columns={[
-              'Phone number',
-              'Brand',
-              'Last day (UTC)',
-              'Created',
-              { title: 'Actions', align: 'end', isQuiet: true },
-            ]}
+            columns={[...columnsOf(reviewNumberListing, 'phone', 'brand', 'until', 'createdAt'), actions]}
             rows={numbers.map(numberCells)}
             empty="None."
           />

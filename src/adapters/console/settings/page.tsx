@@ -3,7 +3,7 @@ import type { SettingInForce } from '../../../config/settings.ts'
 import type { ConsoleSession } from '../../../domain/accounts/sessions.ts'
 import { counted } from '../../../domain/ground/format.ts'
 import { Badge, Button, Facts, Time } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Table } from '../components.tsx'
+import { actions, Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
@@ -31,14 +31,7 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
       <Card title="Sessions" hint="Open console sessions. End a session to sign it out.">
         <Table
           caption="Console sessions"
-          columns={[
-            'Session',
-            'Person',
-            'From',
-            'Started',
-            'Last active',
-            { title: 'Actions', align: 'end', isQuiet: true },
-          ]}
+          columns={['Session', 'Person', 'From', 'Started', 'Last active', actions]}
           rows={model.sessions.map((session) => sessionCells(session))}
           empty="No open sessions."
         />

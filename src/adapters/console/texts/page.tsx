@@ -11,7 +11,7 @@ import { isOtpKey, otpLanguages } from '../../../domain/texts/otp-texts.ts'
 import { templateKeys } from '../../../domain/texts/templates.ts'
 import { Badge, Button, Field, FieldGroup, rich, Select, Time } from '../../pages/components.tsx'
 import { Changes } from '../audit/page.tsx'
-import { Card, consolePage, Form, FormLink, Notice, Problem, Problems, Table } from '../components.tsx'
+import { Card, consolePage, end, Form, FormLink, Notice, Problem, Problems, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { pageWords } from '../references.ts'
 import { testPath } from '../test-send/page.tsx'
@@ -417,7 +417,7 @@ function History({ records }: { records: readonly AuditRecord[] }) {
     <Card title="History">
       <Table
         caption="History"
-        columns={['Version', 'Change', 'Operator', { title: 'Time', align: 'end' }]}
+        columns={['Version', 'Change', 'Operator', end('Time')]}
         rows={records.map(({ action, details, actor, at }) => {
           const { version = '', template: _, lang: __, channel: ___, ...changes } = details
           return [
