@@ -5,7 +5,7 @@ import type { Problem } from '../../src/domain/health/problem.ts'
 import { problemsOf } from '../../src/domain/health/problems.ts'
 import type { Figures, ProviderHealth } from '../../src/domain/log/statistics.ts'
 import { type Budget, budgetStatus } from '../../src/domain/money/budgets.ts'
-import { healthFacts, noGuard, none, now, provider } from '../support/health.ts'
+import { healthFacts, noGuard, none, now, provider, reviewNumber } from '../support/health.ts'
 
 const isOpen: ProviderHealth = { ...provider, state: 'open', failuresInARow: 5, openMs: 120_000 }
 const texts = (problems: readonly Problem[]) => problems.map(({ level, text }) => `${level}: ${text}`)
@@ -156,7 +156,7 @@ test('has every failure, however few, and names a place to see more for most', (
         { channel: 'webhook', alerts: 2 },
       ],
       guard: { ...noGuard, blockedByOperators: 1 },
-      reviewNumbers: [{ masked: '1202****143', brandSlug: 'acme', expiresAt: Date.UTC(2026, 2, 8) }],
+      reviewNumbers: [reviewNumber],
     },
     { byProvider: [share], failures: [{ provider: 'kannel', errorClass: 'retryable', count: 4 }] },
   )

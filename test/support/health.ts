@@ -1,5 +1,6 @@
 import type { HealthFacts } from '../../src/domain/health/facts.ts'
 import type { Figures, ProviderHealth, Statistics } from '../../src/domain/log/statistics.ts'
+import type { ReviewNumber } from '../../src/domain/policy/review-number.ts'
 
 export const now = Date.UTC(2026, 2, 1, 12, 30)
 
@@ -102,4 +103,13 @@ export function healthFacts(
     reviewNumbers,
     server,
   }
+}
+
+export const reviewNumber: ReviewNumber = {
+  subject: 'subject',
+  brandSlug: 'acme',
+  masked: '1202****143',
+  keyedCode: 'keyed',
+  createdAt: now,
+  expiresAt: Date.UTC(2026, 2, 8),
 }

@@ -1,7 +1,8 @@
 import type { Config } from '../../config/config.ts'
 import type { HealthFacts } from '../../domain/health/facts.ts'
+import { found, warn } from '../../domain/health/problem.ts'
 import { budgetProblems } from '../../domain/health/problems.ts'
-import { type Finding, found, ok, warn } from './finding.ts'
+import { type Finding, ok } from './finding.ts'
 
 /** Besides the problems of the budgets. */
 export function budgetFindings(

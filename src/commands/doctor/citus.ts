@@ -1,5 +1,6 @@
 import type { ClusterFacts, ClusterNode, ClusterNodeState } from '../../adapters/store/condition.ts'
-import { type Finding, fail, found, inSeconds, ok, warn } from './finding.ts'
+import { fail, found, warn } from '../../domain/health/problem.ts'
+import { type Finding, inSeconds, ok } from './finding.ts'
 
 /** Older versions do not keep metadata on the workers. */
 const oldestCitus = 11

@@ -1,4 +1,5 @@
-import { type Finding, fail, inSeconds, ok, warn } from './finding.ts'
+import { fail, warn } from '../../domain/health/problem.ts'
+import { type Finding, inSeconds, ok } from './finding.ts'
 
 export interface ClockSample {
   readonly from: string

@@ -1,7 +1,8 @@
 import type { DestinationConfig } from '../../config/destinations.ts'
 import { type DestinationRule, mobileCountryOf } from '../../domain/delivery/destination.ts'
+import { fail, warn } from '../../domain/health/problem.ts'
 import { ruleName, ruleProblems } from '../../domain/operator/destinations.ts'
-import { type Finding, fail, ok, warn } from './finding.ts'
+import { type Finding, ok } from './finding.ts'
 
 const what = 'destinations'
 

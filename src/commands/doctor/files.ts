@@ -1,7 +1,8 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { leastFreeBytes } from '../../domain/health/conditions.ts'
-import { type Finding, fail, inMebibytes, ok, warn } from './finding.ts'
+import { fail, warn } from '../../domain/health/problem.ts'
+import { type Finding, inMebibytes, ok } from './finding.ts'
 
 export interface PathFacts {
   readonly path: string

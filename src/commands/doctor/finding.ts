@@ -11,18 +11,6 @@ export function ok(what: string, text: string): Finding {
   return { level: 'ok', what, text }
 }
 
-export function warn(what: string, text: string, remedy: string): Problem {
-  return { level: 'warn', what, text, remedy, see: [] }
-}
-
-export function fail(what: string, text: string, remedy: string): Problem {
-  return { level: 'fail', what, text, remedy, see: [] }
-}
-
-export function found(...findings: readonly (Finding | false | undefined)[]): Finding[] {
-  return findings.filter((finding) => finding !== undefined && finding !== false)
-}
-
 export function inMebibytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }

@@ -2,8 +2,9 @@ import { createSmtpMailer } from '../../adapters/email/smtp.ts'
 import type { Config } from '../../config/config.ts'
 import { isLoopback } from '../../config/settings.ts'
 import { providersOf } from '../../config/warnings.ts'
+import { fail, warn } from '../../domain/health/problem.ts'
 import type { ClockSample } from './clock.ts'
-import { type Finding, fail, ok, warn } from './finding.ts'
+import { type Finding, ok } from './finding.ts'
 import { type Reach, reach } from './reach.ts'
 
 /** The time-out of each request; all run concurrently. */

@@ -1,8 +1,9 @@
 import { allSettings } from '../../config/all-settings.ts'
 import type { Config } from '../../config/config.ts'
 import { unreadFile, useOfServersUser, variablesOfFiles } from '../../config/setting-source.ts'
+import { fail, found, warn } from '../../domain/health/problem.ts'
 import type { Env } from '../common.ts'
-import { type Finding, fail, found, ok, warn } from './finding.ts'
+import { type Finding, ok } from './finding.ts'
 import { nearest } from './near-name.ts'
 
 /** @param problems each begins with the name of the variable */

@@ -4,10 +4,11 @@ import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
 import { conditionOf } from '../../adapters/sqlite/condition.ts'
 import { isMissing } from '../../adapters/sqlite/marker.ts'
 import type { DatabaseFacts } from '../../adapters/store/condition.ts'
+import { fail, warn } from '../../domain/health/problem.ts'
 import { type DatabaseFindings, schemaFinding, secretFindings } from './database.ts'
 import type { ReadStored } from './facts.ts'
 import { pathFacts } from './files.ts'
-import { type Finding, fail, inMebibytes, ok, warn } from './finding.ts'
+import { type Finding, inMebibytes, ok } from './finding.ts'
 
 export async function sqliteFindings(
   databaseFile: string,

@@ -1,9 +1,8 @@
 import { budgetKind } from '../ground/alert.ts'
 import { dayMs, type EpochMs } from '../ground/time.ts'
-import type { Webhook } from '../ground/webhook-events.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import type { PumpingPorts } from '../guard/status.ts'
-import type { EventReader, FailingEvents } from '../integration/event-store.ts'
+import type { EventReader } from '../integration/event-store.ts'
 import type { RejectionRate } from '../log/rejections.ts'
 import {
   type ActiveLimit,
@@ -14,30 +13,16 @@ import {
   type Statistics,
   wayName,
 } from '../log/statistics.ts'
-import { type BudgetCounters, type BudgetStatus, budgetStatuses } from '../money/budgets.ts'
-import type { NotifyJobStore, QueueStatus } from '../notify/queue.ts'
+import { type BudgetCounters, budgetStatuses } from '../money/budgets.ts'
+import type { NotifyJobStore } from '../notify/queue.ts'
 import type { PolicyStore } from '../policy/policy-store.ts'
-import { activeReviewNumbers, type ReviewNumber } from '../policy/review-number.ts'
-import type { AlertStore, FailingAlerts } from './alerts.ts'
-import { type MinuteOfAttempts, type Reported, reportedBudgets } from './conditions.ts'
-import type { OutageFacts } from './outages.ts'
-import { type GuardWarnings, readGuardWarnings } from './pumping-problems.ts'
+import { activeReviewNumbers } from '../policy/review-number.ts'
+import type { AlertStore } from './alerts.ts'
+import { type MinuteOfAttempts, reportedBudgets } from './conditions.ts'
+import { readGuardWarnings } from './pumping-problems.ts'
 
 /** What the problems follow from, at the end of the period of the statistics. */
-export interface HealthFacts extends OutageFacts {
-  readonly budgets: readonly BudgetStatus[]
-  /** The alerts of the last day that budgets are exhausted, by scope. */
-  readonly reported: ReadonlyMap<string, Reported>
-  readonly guard: GuardWarnings
-  readonly rejections: readonly RejectionRate[]
-  readonly providerTimeoutMs: number
-  readonly queue: QueueStatus & { readonly failed: number }
-  readonly webhooks: readonly (Pick<Webhook, 'appId' | 'disabledAt'> & {
-    readonly failing: FailingEvents | undefined
-  })[]
-  readonly failingAlerts: readonly FailingAlerts[]
-  /** Active ones. */
-  readonly reviewNumbers: readonly Pick<ReviewNumber, 'masked' | 'brandSlug' | 'expiresAt'>[]
+export type HealthFacts = Awaited<ReturnType<typeof readHealth>> & {
   /** What only a running server knows of itself. */
   readonly server?: ServerFacts
 }
@@ -93,7 +78,7 @@ export async function readHealth(
   settings: HealthSettings,
   period: Period,
   now: EpochMs,
-): Promise<HealthFacts> {
+) {
   const { webhooks, budgets, reviewNumbers } = await policy.rows()
   const [statistics, lastHour, lastFailures, attempts, accepted, rejections] = await Promise.all([
     eventLog.statistics(period, now),
@@ -123,6 +108,7 @@ export async function readHealth(
       return { ...state, lastHour: lastHour.get(way) ?? quiet, hasAccepted }
     }),
     budgets: statuses,
+    /** The alerts of the last day that budgets are exhausted, by scope. */
     reported: reportedBudgets(reports),
     guard: warnings,
     rejections,
@@ -130,6 +116,7 @@ export async function readHealth(
     queue: { ...status, failed },
     webhooks: webhooks.map(({ appId, disabledAt }) => ({ appId, disabledAt, failing: failing.get(appId) })),
     failingAlerts,
+    /** Active ones. */
     reviewNumbers: activeReviewNumbers(reviewNumbers, now),
   }
 }

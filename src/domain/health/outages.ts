@@ -15,7 +15,7 @@ import {
   worstStretch,
 } from '../log/statistics.ts'
 import { type MinuteOfAttempts, providerVerdicts } from './conditions.ts'
-import type { LogRows, Problem } from './problem.ts'
+import { bad, fail, type LogRows, type Problem, warn } from './problem.ts'
 
 // What failed in a period: when, how much, and whether it goes on.
 
@@ -36,7 +36,7 @@ export function sendingProblems({ statistics, lastFailures }: OutageFacts): Prob
       ['code', 'sends', 'sendsFailed'],
       ['notification', 'notified', 'notifyFailed'],
     ] as const
-  ).flatMap(([noun, success, failure]): Problem[] => {
+  ).flatMap(([noun, success, failure]) => {
     const [failed, all] = [totals[failure], totals[success] + totals[failure]]
     if (failed === 0) return []
     const tries = points.map(({ at, ...figures }) => {
@@ -44,15 +44,9 @@ export function sendingProblems({ statistics, lastFailures }: OutageFacts): Prob
     })
     const latest = lastFailures.get(failure)
     const filters: CallFilter = { ...spanOf(statistics), ...figureRows[failure] }
-    return [
-      {
-        what: 'messages',
-        level: latest !== undefined && isTroubleNow(tries, statistics) ? 'bad' : 'warn',
-        text: `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}. ${whenWords(tries, statistics, latest)}`,
-        remedy: '',
-        see: [{ list: 'calls', filters }],
-      },
-    ]
+    const level = latest !== undefined && isTroubleNow(tries, statistics) ? bad : warn
+    const text = `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}. ${whenWords(tries, statistics, latest)}`
+    return level('messages', text, '', { list: 'calls', filters })
   })
 }
 
@@ -68,7 +62,7 @@ export function providerProblems({ providers, statistics, lastFailures, attempts
       lasts ? [[condition.data.provider, condition]] : [],
     ),
   )
-  return all.flatMap((provider): Problem[] => {
+  return all.flatMap((provider) => {
     const { name } = provider
     const condition = failing.get(name)
     const circuit = 'state' in provider ? circuitOf(provider, providers) : undefined
@@ -98,24 +92,17 @@ export function providerProblems({ providers, statistics, lastFailures, attempts
       : [rows]
     const test = see('test-send', { provider: name })
     const isUntested = 'hasAccepted' in provider && !provider.hasAccepted
-    const about = { what: 'providers', remedy: condition?.remedy ?? '' }
     if (parts.length === 0 && !condition) {
       const text = `Provider ${name} has never accepted a message.`
-      const remedy = 'Send a test message to yourself.'
-      return isUntested ? [{ what: 'providers', level: 'warn', text, remedy, see: [test] }] : []
+      return isUntested ? warn('providers', text, 'Send a test message to yourself.', test) : []
     }
     const more = [...parts, ...(isUntested ? ['It has never accepted a message.'] : [])].join(' ')
     const isOngoing = latest !== undefined && (isTroubleNow(tries, statistics) || isFailing(inHour))
-    return [
-      {
-        ...about,
-        level: condition ? 'fail' : circuit?.isBad || isOngoing ? 'bad' : 'warn',
-        text: condition
-          ? `${condition.text} ${more.replace(/^./, (first) => first.toUpperCase())}`
-          : `Provider ${name}: ${more}`,
-        see: isUntested ? [...shown, test] : shown,
-      },
-    ]
+    const level = condition ? fail : circuit?.isBad || isOngoing ? bad : warn
+    const text = condition
+      ? `${condition.text} ${more.replace(/^./, (first) => first.toUpperCase())}`
+      : `Provider ${name}: ${more}`
+    return level('providers', text, condition?.remedy ?? '', ...(isUntested ? [...shown, test] : shown))
   })
 }
 

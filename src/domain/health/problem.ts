@@ -26,3 +26,18 @@ export interface LogRows {
   /** What they are, unless `list` says it. */
   readonly title?: string
 }
+
+function ofLevel(level: Problem['level']) {
+  return (what: string, text: string, remedy: string, ...see: readonly See[]): Problem => {
+    return { what, level, text, remedy, see }
+  }
+}
+
+export const fail = ofLevel('fail')
+export const bad = ofLevel('bad')
+export const warn = ofLevel('warn')
+
+/** Those that were found. */
+export function found<Each extends object>(...each: readonly (Each | false | undefined)[]): Each[] {
+  return each.filter((one) => one !== undefined && one !== false)
+}

@@ -6,7 +6,7 @@ import { unknownCountry } from '../guard/bucket.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { type PumpingState, type PumpingStatus, pumpingState } from '../guard/pumping.ts'
 import { effectivePrefixes, type PumpingPorts, readPumping } from '../guard/status.ts'
-import type { Problem } from './problem.ts'
+import { bad, type Problem, warn } from './problem.ts'
 
 /** What the pumping guard warns about. Cheaper than its status. */
 export interface GuardWarnings {
@@ -72,18 +72,15 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
           ]
     const isBad = isOngoing && sent - verified >= manyUnverified && verified <= sent / 3
     const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }
-    return {
-      what: 'guard',
-      level: isBad ? 'bad' : 'warn',
-      text: texts.join(' '),
-      remedy: '',
-      see: [
-        see(isBad ? 'guard block' : 'guard status'),
-        recorded > 0
-          ? { list: 'deliveries', filters: { ...rows, channel: 'SMS' } }
-          : { list: 'calls', filters: { ...rows, result: 'limited' } },
-      ],
-    }
+    return (isBad ? bad : warn)(
+      'guard',
+      texts.join(' '),
+      '',
+      see(isBad ? 'guard block' : 'guard status'),
+      recorded > 0
+        ? { list: 'deliveries', filters: { ...rows, channel: 'SMS' } }
+        : { list: 'calls', filters: { ...rows, result: 'limited' } },
+    )
   })
 }
 
@@ -104,7 +101,7 @@ export function guardProblems({ mode, blocked, blockedByOperators, pumping }: Gu
   }
   if (blockedByOperators > 0)
     texts.push(`Operators block ${counted(blockedByOperators, 'prefix', 'prefixes')}.`)
-  return texts.map((text) => ({ what: 'guard', level: 'warn', text, remedy: '', see: [see('guard status')] }))
+  return texts.map((text) => warn('guard', text, '', see('guard status')))
 }
 
 function placeOf(country: string | null): string {
