@@ -340,7 +340,7 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
     expect(statSync(keyFile).mode & 0o777).toBe(0o600)
 
     // The app is one like others, for the commands with the printed DATABASE_URL.
-    const [, DATABASE_URL = ''] = /DATABASE_URL='(file:.*)' otpost app list/.exec(welcome) ?? []
+    const [, DATABASE_URL = ''] = /DATABASE_URL='(file:.*)' .*app list/.exec(welcome) ?? []
     const app = async (...args: string[]) => {
       const { code, stderr } = await otpost(['app', ...args], { DATABASE_URL })
       expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
