@@ -336,3 +336,17 @@ test('every source file is in one of the documented folders', () => {
     'src has the process, the composition root with its parts and its context; settings are in src/config, rules in src/domain by subject, everything outside in a folder of src/adapters.',
   ).toEqual([])
 })
+
+test('exported types have one meaning for each name', () => {
+  const places = new Map<string, string[]>()
+  for (const { path, code } of sources) {
+    // The two stores have the same parts.
+    const place = path.replace(/^src\/adapters\/(?:sqlite|postgres)\//, 'stores/')
+    for (const [, name = ''] of code.matchAll(/^export (?:abstract )?(?:type|interface|class) (\w+)/gm))
+      places.set(name, [...new Set([...(places.get(name) ?? []), place])])
+  }
+  expect(
+    [...places].filter(([, paths]) => paths.length > 1),
+    'A reader who knows a name from one file must not find another thing under it.',
+  ).toEqual([])
+})

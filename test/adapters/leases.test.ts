@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { leaseSize } from '../../src/adapters/postgres/claim-leases.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
-import type { Step } from '../../src/adapters/postgres/steps.ts'
+import type { BatchedStep } from '../../src/adapters/postgres/steps.ts'
 import type { LimitCount, StoredClaim } from '../../src/domain/limits/limits.ts'
 import type { State } from '../../src/domain/otp/state.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
@@ -43,7 +43,10 @@ class World {
     return this.stateOf(this.limits).limit(subject, name, this.now)
   }
 
-  private async transaction<Answer>({ subjects, run }: Step<Answer>, isOfUnits: boolean): Promise<Answer> {
+  private async transaction<Answer>(
+    { subjects, run }: BatchedStep<Answer>,
+    isOfUnits: boolean,
+  ): Promise<Answer> {
     this.steps.push({ isOfUnits, subjects: [...new Set(subjects.flat())] })
     for (let turns = this.delays.next().value ?? 0; turns > 0; turns--) await undefined
     const fault = this.faults.next().value ?? 'none'

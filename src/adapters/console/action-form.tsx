@@ -116,7 +116,7 @@ function Control({ name, field, options, written }: ControlProps) {
         checked={values.includes(value)}
       />
     ))
-    return field.legend === undefined ? <FieldGroup legend={label}>{boxes}</FieldGroup> : <>{boxes}</>
+    return field.legend === undefined ? <FieldGroup legend={label}>{boxes}</FieldGroup> : boxes
   }
   const value = values.join(',')
   if (options) {

@@ -22,7 +22,7 @@ export type HttpPorts = SendOtpPorts &
   CallbackPorts & { readonly checkDatabase: () => Promise<void> }
 
 /** An operation of the API as the API description has it. */
-export interface Operation {
+export interface EndpointOperation {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly tag: 'OTP' | 'Notifications' | 'Onboarding' | 'Operation' | 'Development'
@@ -41,7 +41,7 @@ export interface Operation {
 }
 
 /** An operation with the code that answers it. */
-export interface Endpoint extends Operation {
+export interface Endpoint extends EndpointOperation {
   /** The method of `otpost/client` that calls it. */
   readonly client?: string
   /** Of the body. */

@@ -10,7 +10,13 @@ import {
 import type { enabledOwnTemplates } from '../../domain/texts/notify-texts.ts'
 import { maxBodyBytes, maxCodeBodyBytes } from './body.ts'
 import type { Named } from './docs/description.ts'
-import { type Content, type Examples, idempotencyKey, type Operation, type TextContent } from './endpoint.ts'
+import {
+  type Content,
+  type EndpointOperation,
+  type Examples,
+  idempotencyKey,
+  type TextContent,
+} from './endpoint.ts'
 import { operations } from './endpoints/index.ts'
 import { errorAnswer } from './errors.ts'
 import { eventOperations } from './events.ts'
@@ -86,7 +92,7 @@ null counts as absent; fields that an endpoint does not know are ignored. Use HT
 are in the body.
 
 **Credentials.** \`appId\` and \`apiKey\` are fields of the body. OpenAPI cannot describe such credentials as a security
-scheme, so these operations declare none. The operations in the groups Onboarding and Operation need no credentials, except
+scheme, so these operations declare none. The operations in the groups Onboarding and EndpointOperation need no credentials, except
 \`/metrics\`.
 
 **Applications and brands.** \`appId\` and \`apiKey\` identify the application; the operator creates them. \`brandId\`
@@ -174,7 +180,7 @@ function isNamed(value: unknown): value is { readonly title: string } {
   return typeof value === 'object' && value !== null && Kind in value && 'title' in value
 }
 
-function operationOf(operation: Operation) {
+function operationOf(operation: EndpointOperation) {
   const { tag, id, summary, description, parameters, security, body, answers } = operation
   const replays: Named<string> = parameters?.includes(idempotencyKey)
     ? { 'Idempotency-Replayed': 'IdempotencyReplayed' }
@@ -212,7 +218,7 @@ function successResponse(answer: Content | TextContent, headers: Named<string>) 
   return response(description, { [text]: { schema: { type: 'string' }, example } })
 }
 
-function failureResponses({ failures, reasons = [], security }: Operation) {
+function failureResponses({ failures, reasons = [], security }: EndpointOperation) {
   const kinds = (Object.keys(failureMessages) as FailureKind[]).flatMap((kind) => {
     const when = failures[kind]
     const own = reasons.filter((reason) => kindOf(reason) === kind)

@@ -10,22 +10,22 @@ import { isDistributed } from './distribution.ts'
 import { hasSchema, migrate, requireSchema } from './migrate.ts'
 import { openPool, type Pool, type Queryable } from './pool.ts'
 import { tables } from './schema.ts'
-import { Steps } from './steps.ts'
+import { StepBatches } from './steps.ts'
 import { type DatabaseTarget, usualBatchSize } from './target.ts'
 
 const { attempts, codesAndLimits, leases, requests, revision } = tables
 
-export type Orm = PgRemoteDatabase<Record<string, never>>
+export type PostgresOrm = PgRemoteDatabase<Record<string, never>>
 
 export interface Database {
   readonly pool: Pool
-  readonly orm: Orm
+  readonly orm: PostgresOrm
   readonly changes: Changes
   readonly now: Clock
   /** Runs an atomic step; resolves after the commit. */
-  readonly take: Steps['take']
+  readonly take: StepBatches['take']
   /** The same for steps on limits that many requests share, in transactions without other rows. */
-  readonly takeUnits: Steps['take']
+  readonly takeUnits: StepBatches['take']
   queueLength(): number
   readonly serverVersion: string
   /** The caller's time if a test moves the clock. Undefined: use the server's clock. */
@@ -70,8 +70,8 @@ export async function openDatabase(
     queueTimeoutMs: target.connectTimeoutMs,
     startReading: () => serverClock.startReading(),
   }
-  const steps = new Steps(pool, settings)
-  const unitSteps = new Steps(pool, settings)
+  const steps = new StepBatches(pool, settings)
+  const unitSteps = new StepBatches(pool, settings)
   const closing: (() => Promise<void>)[] = []
   // YugabyteDB would read all rows: its keys have no order. A lost server there makes no rows unavailable.
   const hasOrder = !/-YB-/.test(String(serverVersion))
@@ -148,7 +148,7 @@ function usableProof(pool: Pool, columns: readonly PgColumn[]): () => Promise<vo
   }
 }
 
-export function ormOn(connection: Queryable): Orm {
+export function ormOn(connection: Queryable): PostgresOrm {
   return drizzle(async (text, values) => ({ rows: await connection.rows(text, values) }))
 }
 

@@ -15,7 +15,7 @@ import type { EventLogWriter } from '../store/event-log.ts'
 import { verifiedIn, verifiedRenewalMs } from '../store/event-rows.ts'
 import { statRows } from '../store/stat-buffer.ts'
 import type { Orm as StoreOrm } from '../store/statements.ts'
-import { type Database, type Orm, ormOn } from './database.ts'
+import { type Database, ormOn, type PostgresOrm } from './database.ts'
 import type { Queryable } from './pool.ts'
 import { tables } from './schema.ts'
 import { asJson } from './text.ts'
@@ -65,7 +65,7 @@ export function createEventLogWriter(
 }
 
 /** Saves and returns the reports that outrank those known of their messages. */
-async function saveBest(orm: Orm, best: readonly MessageReport[]): Promise<readonly SavedReport[]> {
+async function saveBest(orm: PostgresOrm, best: readonly MessageReport[]): Promise<readonly SavedReport[]> {
   const fresh = await orm
     .insert(deliveryReports)
     .values([...best])
@@ -98,7 +98,7 @@ async function saveBest(orm: Orm, best: readonly MessageReport[]): Promise<reado
 }
 
 /** Rows are one JSON parameter: writing their values into a statement takes Drizzle longer than the save. */
-function writesBy(orm: Orm) {
+function writesBy(orm: PostgresOrm) {
   return {
     requests: prepared(
       'otpost_save_requests',

@@ -1,7 +1,7 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import { version } from '../../version.ts'
-import type { Pool, Queryable, Statement } from './pool.ts'
+import type { Pool, PreparedStatement, Queryable } from './pool.ts'
 
 /** Key of the advisory lock; any number that nothing else uses. */
 const migrationLock = 0x6f74706f7374
@@ -63,7 +63,7 @@ export async function lockMigrations(connection: Queryable): Promise<void> {
 
 const newest = Math.max(...migrations.map(({ when }) => when))
 
-const checkStatement: Statement = {
+const checkStatement: PreparedStatement = {
   name: 'otpost_check',
   // A read-only server is a standby, or its disk is full.
   text: `SELECT (SELECT min(hash) FROM __drizzle_migrations WHERE created_at > $1) AS newer,

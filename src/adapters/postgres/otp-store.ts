@@ -3,7 +3,7 @@ import { otpSteps, type State, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 import type { Database } from './database.ts'
 import { type LeaseDatabase, LeasedClaims } from './leased-claims.ts'
-import type { Step } from './steps.ts'
+import type { BatchedStep } from './steps.ts'
 
 const nothingCounted: LimitDecision = { allowed: true, counts: [] }
 
@@ -19,7 +19,7 @@ export function createOtpStore(
   const { given } = database
   const steps = otpSteps(isHashOf)
   const take = <Answer>(
-    subjects: Step<Answer>['subjects'],
+    subjects: BatchedStep<Answer>['subjects'],
     now: number,
     run: (state: State, now: number) => Answer,
   ) => database.take({ subjects, run: (state, serverNow) => run(state, given(now) ?? serverNow) })

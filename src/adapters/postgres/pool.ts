@@ -5,21 +5,24 @@ import { DatabaseUnavailable, StatementError } from './errors.ts'
 export type { PostgresTarget }
 export { DatabaseUnavailable, StatementError }
 
-export interface Statement {
+export interface PreparedStatement {
   readonly name: string
   readonly text: string
 }
 
 /** int8 is returned as number, jsonb parsed. Rejects with StatementError or DatabaseUnavailable. */
 export interface Queryable {
-  query<Row extends object>(statement: Statement, values?: readonly unknown[]): Promise<readonly Row[]>
+  query<Row extends object>(
+    statement: PreparedStatement,
+    values?: readonly unknown[],
+  ): Promise<readonly Row[]>
   rows(text: string, values: readonly unknown[]): Promise<unknown[][]>
 }
 
 /** Statements sent without an await in between are pipelined. */
 export interface Transaction extends Queryable {
   /** A failure of the statement fails the commit. */
-  send(statement: Statement, values: readonly unknown[]): void
+  send(statement: PreparedStatement, values: readonly unknown[]): void
 }
 
 export interface TransactionLimits {
@@ -43,7 +46,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
   const alone = (query: Query) =>
     persistently(() => connections.use((connection) => connections.execute(connection, query)))
   return {
-    query: async <Row extends object>(statement: Statement, values: readonly unknown[] = []) =>
+    query: async <Row extends object>(statement: PreparedStatement, values: readonly unknown[] = []) =>
       (await alone(prepared(target, statement, values))).rows as Row[],
     rows: async (text, values) => (await alone({ text, values, asArrays: true })).rows as unknown[][],
     transaction: (work, limits) =>
@@ -84,7 +87,7 @@ async function transactionOn<T>(
   try {
     sent(beginning(target, limits))
     const result = await work({
-      query: async <Row extends object>(statement: Statement, values: readonly unknown[] = []) =>
+      query: async <Row extends object>(statement: PreparedStatement, values: readonly unknown[] = []) =>
         (await inside(prepared(target, statement, values))).rows as Row[],
       rows: async (text, values) => (await inside({ text, values, asArrays: true })).rows as unknown[][],
       send: (statement, values) => void inside(prepared(target, statement, values)),
@@ -128,7 +131,7 @@ function beginning(target: PostgresTarget, limits: TransactionLimits | undefined
 
 function prepared(
   { isPooled }: PostgresTarget,
-  { name, text }: Statement,
+  { name, text }: PreparedStatement,
   values: readonly unknown[],
 ): Query {
   return isPooled ? { text, values } : { name, text, values }

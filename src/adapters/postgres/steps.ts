@@ -4,7 +4,7 @@ import { DatabaseUnavailable, type Pool } from './pool.ts'
 import { ofOneKey, ofSeveralKeys } from './record-statements.ts'
 import { isOvertaken, openRecords, sendChanges } from './record-table.ts'
 
-export interface Step<Answer> {
+export interface BatchedStep<Answer> {
   readonly subjects: readonly Subject[]
   /** May run again after a rollback. `now` is the server's time in epoch milliseconds. */
   run(state: State, now: number): Answer
@@ -50,7 +50,7 @@ interface Settings {
  * Steps that arrive together share a transaction; after an error each is retried alone.
  * Owners of steps in a slow transaction get separate groups until it ends, so that others do not wait.
  */
-export class Steps {
+export class StepBatches {
   private readonly statements: typeof ofOneKey
   private readonly shared: Group = { waiting: [], running: 0 }
   /** `slow` counts the slow transactions with steps of this owner. */
@@ -68,7 +68,7 @@ export class Steps {
     this.polling.unref()
   }
 
-  readonly take = <Answer>({ subjects, run }: Step<Answer>): Promise<Answer> => {
+  readonly take = <Answer>({ subjects, run }: BatchedStep<Answer>): Promise<Answer> => {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const owner = ownerOf(subjects)
     const group = this.apart.get(owner) ?? this.shared

@@ -1,6 +1,6 @@
 import { eq, getTableColumns, inArray, type SQL, sql } from 'drizzle-orm'
 import type { StoreDatabase } from '../store/database.ts'
-import type { Orm, Steps } from '../store/statements.ts'
+import type { Orm, StatementSteps } from '../store/statements.ts'
 import { raiseRevision } from './changes.ts'
 import { type Database, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
@@ -70,7 +70,7 @@ function messageInsert(orm: Database['orm'], row: Readonly<Record<string, unknow
     select ${sql.join(values, sql`, `)} from ${turn.as('turn')}`
 }
 
-export async function runAll<Result>(steps: Steps<Result>): Promise<Result> {
+export async function runAll<Result>(steps: StatementSteps<Result>): Promise<Result> {
   let step = steps.next()
   while (!step.done) step = steps.next(await step.value)
   return step.value

@@ -2,8 +2,8 @@ import type Driver from 'better-sqlite3'
 import { inArray, sql } from 'drizzle-orm'
 import { ExecuteResultSync } from 'drizzle-orm/sqlite-core'
 import type { Clock } from '../../domain/ground/time.ts'
-import type { Changes, StoreDatabase } from '../store/database.ts'
-import { type Orm, run, type Statement, type Steps } from '../store/statements.ts'
+import type { StoreChanges, StoreDatabase } from '../store/database.ts'
+import { type Orm, run, type Statement, type StatementSteps } from '../store/statements.ts'
 import type { Database } from './database.ts'
 import { jsonElements } from './prepared.ts'
 import { ofRecipient } from './recipient-index.ts'
@@ -53,9 +53,9 @@ export function storeDatabase(
 }
 
 /** The number of the table `revision`, since every commit of another connection changes `changes`. */
-function policyChanges(driver: Driver.Database, changes: Changes): Changes {
+function policyChanges(driver: Driver.Database, changes: StoreChanges): StoreChanges {
   const read = driver.prepare<[], number>('SELECT number FROM revision').pluck()
-  let seen: ReturnType<Changes['token']> = -1
+  let seen: ReturnType<StoreChanges['token']> = -1
   let number = -1
   return {
     token: () => {
@@ -81,7 +81,7 @@ export function createWrite({ driver, writer }: Pick<Database, 'driver' | 'write
 }
 
 /** Synchronous, since a transaction of SQLite can't wait. */
-function runAll<Result>(steps: Steps<Result>): Result {
+function runAll<Result>(steps: StatementSteps<Result>): Result {
   let step = steps.next()
   while (!step.done) {
     const answer = step.value.prepare('').execute()

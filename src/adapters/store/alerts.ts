@@ -3,7 +3,7 @@ import type { Alert, AlertChannel } from '../../domain/ground/alert.ts'
 import { clockToleranceMs } from '../../domain/ground/ports.ts'
 import { type AlertStore, leaseMs, requestIntervalMs, retryDelaysMs } from '../../domain/health/alerts.ts'
 import type { Row, StoreDatabase, Tables } from './database.ts'
-import { type Orm, run, type Steps } from './statements.ts'
+import { type Orm, run, type StatementSteps } from './statements.ts'
 
 /** More than the alerts of one check of all budgets. */
 const mostTaken = 100
@@ -91,7 +91,7 @@ export function* addAlert(
   { alerts, alertDeliveries }: Pick<Tables, 'alerts' | 'alertDeliveries'>,
   alert: Alert,
   channels: readonly AlertChannel[],
-): Steps<void> {
+): StatementSteps<void> {
   const { key, at: dueAt } = alert
   yield* run(orm.insert(alerts).values(alert))
   for (const channel of channels)

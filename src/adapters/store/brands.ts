@@ -3,7 +3,7 @@ import type { BrandStore, Decision } from '../../domain/operator/changes.ts'
 import { type BrandWithTexts, nameKey } from '../../domain/texts/brand.ts'
 import { BrandTexts, noTexts } from '../../domain/texts/brand-texts.ts'
 import { cached, type Row, type StoreDatabase, type Tables } from './database.ts'
-import { type Orm, run, type Steps } from './statements.ts'
+import { type Orm, run, type StatementSteps } from './statements.ts'
 
 type BrandTables = Pick<Tables, 'brands' | 'texts' | 'textVariables'>
 
@@ -80,7 +80,11 @@ function toBrand({ nameKey: _, ...brand }: Row<'brands'>, texts: BrandTexts): Br
   return { ...brand, texts }
 }
 
-export function* readBrand(orm: Orm, tables: BrandTables, slug: string): Steps<BrandWithTexts | undefined> {
+export function* readBrand(
+  orm: Orm,
+  tables: BrandTables,
+  slug: string,
+): StatementSteps<BrandWithTexts | undefined> {
   const { brands } = tables
   const [row] = yield* run(orm.select().from(brands).where(eq(brands.slug, slug)))
   if (!row) return undefined
@@ -97,7 +101,7 @@ export function* saveBrand(
   { brands, texts, textVariables }: BrandTables,
   slug: string,
   { brand, saveText, removeText, declare }: BrandDecision,
-): Steps<void> {
+): StatementSteps<void> {
   if (brand) {
     const row = { ...brand, nameKey: nameKey(brand.displayName) }
     yield* run(orm.insert(brands).values(row).onConflictDoUpdate({ target: brands.slug, set: row }))

@@ -3,7 +3,7 @@ import type { Clock } from '../../domain/ground/time.ts'
 import type { DeliveryStatus } from '../../domain/log/log-search.ts'
 import type { RowsOf } from './dialect.ts'
 import type { schema } from './schema.ts'
-import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
+import type { Orm, Statement, StatementSteps, StoreTable } from './statements.ts'
 
 type Rows = RowsOf<typeof schema>
 
@@ -17,17 +17,17 @@ export interface StoreDatabase {
   readonly orm: Orm
   readonly tables: Tables
   readonly now: Clock
-  readonly changes: Changes
+  readonly changes: StoreChanges
   /** Of what `PolicyRows` and prices contain. */
-  readonly policyChanges: Changes
+  readonly policyChanges: StoreChanges
   /** Runs statements in one transaction; resolves after the commit. */
   write(...statements: readonly Statement<unknown>[]): Promise<void>
   /** Like `write`. The numbers of rows that each statement returns. */
   writeCounted(...statements: readonly Statement<unknown>[]): Promise<readonly number[]>
   /** `steps` may run again after a rollback. */
-  transaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
+  transaction<Result>(steps: (orm: Orm) => StatementSteps<Result>): Promise<Result>
   /** The serial transactions of all servers run one after another. */
-  serialTransaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
+  serialTransaction<Result>(steps: (orm: Orm) => StatementSteps<Result>): Promise<Result>
   /** Matches attempts to these recipients. */
   ofRecipient(table: Tables['requests' | 'attempts'], hashes: readonly string[]): SQL | undefined
   /**
@@ -41,7 +41,7 @@ export interface StoreDatabase {
   saveMessage(message: Omit<Row<'outbox'>, 'id'>): Promise<void>
 }
 
-export interface Changes {
+export interface StoreChanges {
   /** Differs after a change. Rejects if the database does not answer. */
   token(): number | Promise<number>
   invalidate(): void
@@ -52,7 +52,7 @@ const [mostKeys, longestKey] = [1000, 256]
 
 /** Returns a known value itself, since promises take 0.4 µs of each request. */
 export function cached<Value>(
-  changes: Changes,
+  changes: StoreChanges,
   read: (key: string) => Promise<Value>,
 ): (key: string) => Value | Promise<Value> {
   const known = new Map<string, { readonly value: Value } | Promise<Value>>()

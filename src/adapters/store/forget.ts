@@ -19,7 +19,7 @@ import type { StoreDatabase, Tables } from './database.ts'
 import { type AnyTable, keyOf } from './dialect.ts'
 import type { RequestRow } from './event-rows.ts'
 import { schema } from './schema.ts'
-import { type Orm, run, type Steps } from './statements.ts'
+import { type Orm, run, type StatementSteps } from './statements.ts'
 
 /** The numbers of rows; those of the tables in `forgottenTables` by their names in code. */
 export interface Erased {
@@ -188,7 +188,7 @@ async function eraseEvents(
 
   function furtherAttempts(isOwn: SQL | undefined) {
     const { requestId, reportKey } = attempts
-    return function* (orm: Orm): Steps<ErasedEvents> {
+    return function* (orm: Orm): StatementSteps<ErasedEvents> {
       const some = yield* run(orm.select({ requestId }).from(attempts).where(isOwn).limit(batch))
       const ids = some.map((row) => row.requestId)
       const isOne = and(inArray(requestId, ids), isOwn)
@@ -201,7 +201,7 @@ async function eraseEvents(
   function ownRequests(isOwn: SQL | undefined) {
     const { requestId, recipients, outcome, reportKey } = requests
     const columns = { requestId, recipients, outcome, reportKey }
-    return function* (orm: Orm): Steps<ErasedEvents> {
+    return function* (orm: Orm): StatementSteps<ErasedEvents> {
       const some = yield* run(orm.select(columns).from(requests).where(isOwn).limit(batch))
       const sent = some.filter((row) => row.outcome !== null)
       const shared = sent.filter((row) => (row.recipients ?? 1) > 1).map((row) => row.requestId)
@@ -217,7 +217,10 @@ async function eraseEvents(
     }
   }
 
-  function* reportsOf(orm: Orm, rows: readonly { readonly reportKey: string | null }[]): Steps<number> {
+  function* reportsOf(
+    orm: Orm,
+    rows: readonly { readonly reportKey: string | null }[],
+  ): StatementSteps<number> {
     const { key } = deliveryReports
     const keys = rows.map(({ reportKey }) => reportKey).filter((each) => each !== null)
     const removed = yield* run(orm.delete(deliveryReports).where(inArray(key, keys)).returning({ key }))
@@ -251,7 +254,7 @@ function eraseWebhookEvents(
   { events }: Pick<Tables, 'events'>,
   requestIds: readonly string[],
   masked: string,
-): Steps<unknown> {
+): StatementSteps<unknown> {
   const isOwn = and(inArray(events.requestId, [...requestIds]), eq(events.recipient, masked))
   return run(orm.delete(events).where(isOwn))
 }

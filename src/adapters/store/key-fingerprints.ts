@@ -1,5 +1,5 @@
 import type { StoreDatabase, Tables } from './database.ts'
-import { type Orm, run, type Steps } from './statements.ts'
+import { type Orm, run, type StatementSteps } from './statements.ts'
 import type { KeyFingerprints } from './store.ts'
 
 export function createKeyFingerprints({
@@ -20,7 +20,7 @@ export function* replaceFingerprints(
   table: Tables['keyFingerprints'],
   own: readonly string[],
   check?: (noted: readonly string[]) => void,
-): Steps<void> {
+): StatementSteps<void> {
   const noted = yield* run(inside.select().from(table))
   check?.(noted.map(({ fingerprint }) => fingerprint))
   yield* run<unknown>(inside.delete(table))

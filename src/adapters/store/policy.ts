@@ -10,7 +10,7 @@ import { addAlert } from './alerts.ts'
 import { auditRow } from './audit.ts'
 import { cached, type Row, type StoreDatabase, type Tables } from './database.ts'
 import { createPriceReader } from './prices.ts'
-import { type Orm, run, type Steps } from './statements.ts'
+import { type Orm, run, type StatementSteps } from './statements.ts'
 
 export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   /** @returns the policy of the present revision */
@@ -77,7 +77,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
 }
 
 /** Saves and removes the rows that a change names. */
-function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: EpochMs): Steps<void> {
+function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: EpochMs): StatementSteps<void> {
   const { budgets, destinationRules, events, guardPrefixes, reviewNumbers, webhooks } = tables
   const isWaiting = (appId: string) => and(eq(events.appId, appId), eq(events.state, 'waiting'))
   for (const rule of change.saveRules ?? []) {
@@ -148,7 +148,7 @@ export function* readScope(
   orm: Orm,
   { apps, appBrands }: ScopeTables,
   appId: string,
-): Steps<AppScope | undefined> {
+): StatementSteps<AppScope | undefined> {
   const [scope] = yield* run(orm.select().from(apps).where(eq(apps.appId, appId)))
   const ofApp = eq(appBrands.appId, appId)
   const brands = yield* run(orm.select().from(appBrands).where(ofApp).orderBy(asc(appBrands.brandSlug)))
@@ -156,7 +156,11 @@ export function* readScope(
 }
 
 /** An unscoped app has no rows. */
-export function* saveScope(orm: Orm, { apps, appBrands }: ScopeTables, scope: AppScope): Steps<void> {
+export function* saveScope(
+  orm: Orm,
+  { apps, appBrands }: ScopeTables,
+  scope: AppScope,
+): StatementSteps<void> {
   const { brands, ...row } = scope
   yield* run(
     isUnscoped(scope)

@@ -7,7 +7,7 @@ import { priceListOf } from '../../domain/money/relative-prices.ts'
 import type { PriceStore } from '../../domain/operator/money.ts'
 import { auditRow } from './audit.ts'
 import type { Row, StoreDatabase, Tables } from './database.ts'
-import { givenRows, type Orm, run, type Steps } from './statements.ts'
+import { givenRows, type Orm, run, type StatementSteps } from './statements.ts'
 
 // The prices of a provider are the rows of one generation, which `price_lists` names. An import writes a new generation in small
 // steps, so that requests of other processes are written in between, announces it, so that servers load it before it is in force, and
@@ -128,7 +128,7 @@ export function createPriceStore(database: StoreDatabase): PriceStore {
   function* decided<Change>(
     inside: Orm,
     decide: (current: readonly PriceGroup[], budgets: readonly Budget[]) => Change,
-  ): Steps<Change> {
+  ): StatementSteps<Change> {
     const current: PriceGroup[] = []
     for (const { provider, generation } of yield* run(inside.select().from(priceLists))) {
       if (generation === null) continue

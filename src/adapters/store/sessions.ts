@@ -3,7 +3,7 @@ import type { Account, AccountRow, Passkey } from '../../domain/accounts/account
 import type { ConsoleStore } from '../../domain/accounts/sessions.ts'
 import { auditRow } from './audit.ts'
 import { cached, type Row, type StoreDatabase, type Tables } from './database.ts'
-import { type Orm, run, type Steps } from './statements.ts'
+import { type Orm, run, type StatementSteps } from './statements.ts'
 
 export function createConsoleStore({
   orm,
@@ -119,7 +119,7 @@ function* save(
   inside: Orm,
   { operators, passkeys, recoveryCodes }: Tables,
   { passkeys: keys, recoveryCodes: codes, ...row }: Account,
-): Steps<void> {
+): StatementSteps<void> {
   const { id: operatorId } = row
   yield* run(inside.insert(operators).values(row).onConflictDoUpdate({ target: operators.id, set: row }))
   yield* run(inside.delete(passkeys).where(eq(passkeys.operatorId, operatorId)))

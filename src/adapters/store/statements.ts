@@ -66,9 +66,9 @@ export interface Orm {
 }
 
 /** Statements of one transaction, as a generator yields them: `const rows = yield* run(statement)`. */
-export type Steps<Result> = Generator<Statement<unknown>, Result>
+export type StatementSteps<Result> = Generator<Statement<unknown>, Result>
 
-export function* run<Result>(statement: Statement<Result>): Steps<Result> {
+export function* run<Result>(statement: Statement<Result>): StatementSteps<Result> {
   // The store that runs the transaction passes in the result.
   return (yield statement) as Result
 }

@@ -7,7 +7,7 @@ import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
 import type { DestinationRule } from './destination.ts'
 import { type Called, callerOf, type Turns } from './turns.ts'
-import { type Step, withoutProvider } from './way.ts'
+import { type RouteStep, withoutProvider } from './way.ts'
 
 export interface DeliveryPorts {
   readonly mailer: Mailer
@@ -35,7 +35,7 @@ interface AttemptedStep {
 
 export interface OutgoingSms extends SmsMessage {
   /** In the order of the settings. */
-  readonly steps: readonly Step[]
+  readonly steps: readonly RouteStep[]
   /** Of its destination. */
   readonly rule: DestinationRule | null
 }
@@ -46,7 +46,7 @@ export type Outgoing = OutgoingSms | Mail
 const noStep: AttemptedStep = { route: null, provider: { name: 'none' }, segments: null }
 
 /** The order in which a delivery tries the steps, unless circuits open or close meanwhile. */
-export function orderedSteps<Each extends Step>(
+export function orderedSteps<Each extends RouteStep>(
   { breakers }: Pick<DeliveryPorts, 'breakers'>,
   steps: readonly Each[],
   avoid: string | null,
@@ -66,9 +66,9 @@ export function orderedSteps<Each extends Step>(
 /** What a delivery costs. */
 export interface Charging {
   /** Whether the budgets allow another attempt, after one that may have been sent. Never rejects. */
-  mayContinue(sms: OutgoingSms, step: Step): Promise<boolean>
+  mayContinue(sms: OutgoingSms, step: RouteStep): Promise<boolean>
   /** Called for each attempt that may have been sent. */
-  spend(sms: OutgoingSms, step: Step): Cost
+  spend(sms: OutgoingSms, step: RouteStep): Cost
 }
 
 /** Of an SMS. `avoid`: the provider that is tried last. */
@@ -101,7 +101,7 @@ export async function deliverSms(
 ): Promise<Outcome> {
   const { steps } = message
   const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
-  const isOpen = ({ provider }: Step) => ports.breakers.isOpen(provider.name)
+  const isOpen = ({ provider }: RouteStep) => ports.breakers.isOpen(provider.name)
   const open = new Set(steps.filter(isOpen))
   let waiting = orderedSteps(ports, steps, avoid)
   let mayHaveArrived = false
@@ -145,7 +145,7 @@ async function tryProvider(
   ports: DeliveryPorts,
   context: RequestContext,
   message: OutgoingSms,
-  step: Step,
+  step: RouteStep,
   { timeoutMs, charging }: { readonly timeoutMs: number; readonly charging: Charging },
 ): Promise<Outcome> {
   const attempt = ++context.attemptsBegun

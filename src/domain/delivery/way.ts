@@ -106,7 +106,7 @@ export function isScrubbed(
 }
 
 /** A way to send a message. */
-export interface Step extends RoutedProvider {
+export interface RouteStep extends RoutedProvider {
   readonly segments: Segments
 }
 
@@ -114,8 +114,8 @@ export function smsSteps(
   segmentsOf: (text: string) => Segments,
   { text, template }: { readonly text: string; readonly template: { readonly text: string } | null },
   providers: readonly RoutedProvider[],
-): readonly Step[] {
-  let last: Step | undefined
+): readonly RouteStep[] {
+  let last: RouteStep | undefined
   return providers.map(({ route, provider }) => {
     const textOfRoute = route === 'template' && template ? template.text : text
     const segments = last?.route === route ? last.segments : segmentsOf(textOfRoute)

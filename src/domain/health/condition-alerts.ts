@@ -6,6 +6,7 @@ import { type AlertStore, type AlertTarget, withoutPoint } from './alerts.ts'
 import {
   budgetAbout,
   budgetCondition,
+  type ConditionVerdict,
   conditionKinds,
   databaseVerdicts,
   isExhausted,
@@ -13,7 +14,6 @@ import {
   providerVerdicts,
   type Reported,
   removedBudget,
-  type Verdict,
 } from './conditions.ts'
 
 export interface ConditionPorts {
@@ -98,9 +98,12 @@ export class ConditionAlerts {
   }
 
   /** Budgets with `--alert ''` send no alerts. A removed budget is no longer exhausted. */
-  private budgetVerdicts(budgets: readonly BudgetStatus[], rejecting: ReadonlySet<string>): Verdict[] {
+  private budgetVerdicts(
+    budgets: readonly BudgetStatus[],
+    rejecting: ReadonlySet<string>,
+  ): ConditionVerdict[] {
     const open = this.open()
-    const known = budgets.flatMap((status): Verdict[] => {
+    const known = budgets.flatMap((status): ConditionVerdict[] => {
       const { scope, alertAt } = status.budget
       if (alertAt.length === 0) return []
       const about = budgetAbout(scope)
@@ -108,7 +111,7 @@ export class ConditionAlerts {
       const lasts = isExhausted(status, rejecting.has(scope), reported)
       return [{ condition: budgetCondition(status), lasts }]
     })
-    const removed = [...open.values()].flatMap(({ data: { scope } }): Verdict[] =>
+    const removed = [...open.values()].flatMap(({ data: { scope } }): ConditionVerdict[] =>
       typeof scope !== 'string' || budgets.some(({ budget }) => budget.scope === scope)
         ? []
         : [{ condition: removedBudget(scope), lasts: false }],
@@ -137,7 +140,7 @@ export class ConditionAlerts {
     this.latest.set(about, { at, data, state, since: Date.parse(String(data.since)), number })
   }
 
-  private async note({ condition, lasts }: Verdict, isUsable: boolean): Promise<Alert | undefined> {
+  private async note({ condition, lasts }: ConditionVerdict, isUsable: boolean): Promise<Alert | undefined> {
     const { about, kind, text, ended, remedy } = condition
     const now = this.ports.now()
     const isRecent = (reported: Reported | undefined) =>

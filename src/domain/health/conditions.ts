@@ -31,7 +31,7 @@ export interface Condition extends Problem {
 }
 
 /** A rule finds that the condition lasts or has ended. What it does not know, it leaves out. */
-export interface Verdict {
+export interface ConditionVerdict {
   readonly condition: Condition
   readonly lasts: boolean
 }
@@ -171,19 +171,21 @@ export function providerVerdicts(
   minutes: readonly MinuteOfAttempts[],
   openCircuits: ReadonlySet<string>,
   reported: ReadonlyMap<string, Reported>,
-): Verdict[] {
-  return [...Map.groupBy(minutes, ({ provider }) => provider)].flatMap(([provider, own]): Verdict[] => {
-    const failures = failuresInARow(own)
-    const isOpen = openCircuits.has(provider) && own.some(({ failed }) => failed > 0)
-    const condition = providerCondition(provider, Math.max(failures, failuresToOpen))
-    // Fewer may be chance. As many open a circuit.
-    if (failures >= failuresToOpen || isOpen) return [{ condition, lasts: true }]
-    // In the minute of the alert both may have happened, and another server may have found it.
-    const since = reported.get(condition.about)?.at ?? 0
-    const later = own.filter(({ at }) => at > since)
-    const works = sumOf(later, 'accepted') > sumOf(later, 'failed')
-    return works ? [{ condition, lasts: false }] : []
-  })
+): ConditionVerdict[] {
+  return [...Map.groupBy(minutes, ({ provider }) => provider)].flatMap(
+    ([provider, own]): ConditionVerdict[] => {
+      const failures = failuresInARow(own)
+      const isOpen = openCircuits.has(provider) && own.some(({ failed }) => failed > 0)
+      const condition = providerCondition(provider, Math.max(failures, failuresToOpen))
+      // Fewer may be chance. As many open a circuit.
+      if (failures >= failuresToOpen || isOpen) return [{ condition, lasts: true }]
+      // In the minute of the alert both may have happened, and another server may have found it.
+      const since = reported.get(condition.about)?.at ?? 0
+      const later = own.filter(({ at }) => at > since)
+      const works = sumOf(later, 'accepted') > sumOf(later, 'failed')
+      return works ? [{ condition, lasts: false }] : []
+    },
+  )
 }
 
 function sumOf(minutes: readonly MinuteOfAttempts[], of: 'accepted' | 'failed'): number {
@@ -237,17 +239,17 @@ export function databaseVerdicts(
   error: unknown,
   freeBytes: number | undefined,
   isLasting: boolean,
-): Verdict[] {
+): ConditionVerdict[] {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   const isFull =
     diskFullCodes.some((each) => each === code) || (freeBytes !== undefined && freeBytes < leastFreeBytes)
-  const disk: Verdict[] =
+  const disk: ConditionVerdict[] =
     isFull || error === null ? [{ condition: diskCondition(freeBytes), lasts: isFull }] : []
   const isAway = error !== null && !isFull
   // A restart of PostgreSQL fails one check.
   if (isAway && !isLasting) return disk
   const reason = error instanceof Error ? error.message : ''
-  const database: Verdict[] =
+  const database: ConditionVerdict[] =
     isAway || error === null ? [{ condition: databaseCondition(reason), lasts: isAway }] : []
   return [...disk, ...database]
 }

@@ -15,9 +15,9 @@ import type { OtpStore } from '../otp/store.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import {
+  type MessageOrder,
+  type MessageOrderPorts,
   notifySizes,
-  type Order,
-  type OrderPorts,
   readMailBrand,
   readMailOrder,
   readSmsBrand,
@@ -28,7 +28,7 @@ import { type Accepted, type QueuedPorts, queued } from './queued.ts'
 export interface NotifyPorts
   extends CredentialPorts,
     IdempotencyPorts,
-    OrderPorts,
+    MessageOrderPorts,
     QueuedPorts,
     DeliveryPorts {
   readonly policy: ReadPolicy
@@ -120,7 +120,7 @@ async function eachOf<Each>(all: readonly Each[], work: (each: Each) => Promise<
 
 function notificationFailed(
   { attempts, at }: RequestContext,
-  { channel, recipients: all }: Order,
+  { channel, recipients: all }: MessageOrder,
   failed: number,
 ): Failure {
   const of = Map.groupBy(attempts, ({ position }) => recipientIndex(position))

@@ -30,7 +30,7 @@ import { readExpiry } from './queue-body.ts'
 
 // What a notification asks for: its brand and its fields (spec 4.4), and a message for each recipient.
 
-export interface OrderPorts extends WayPorts {
+export interface MessageOrderPorts extends WayPorts {
   readonly brands: Brands
   readonly contacts: Contacts
   readonly secrets: Pick<Secrets, 'subjects'>
@@ -53,9 +53,9 @@ export const notifySizes = {
 export const smsFields = ['message', 'templateKey', 'variables'] as const
 export const mailFields = ['subject', 'html', 'template', 'data'] as const
 
-export interface Order {
+export interface MessageOrder {
   readonly channel: Channel
-  readonly recipients: readonly Addressee[]
+  readonly recipients: readonly MessageRecipient[]
   /** Null: text of the caller. */
   readonly templateKey: string | null
   /** Made when it is used: a request that a limit rejects costs no conversion of HTML. */
@@ -66,7 +66,7 @@ export interface Order {
   readonly expiresAt: EpochMs | undefined
 }
 
-export interface Addressee extends Recipient {
+export interface MessageRecipient extends Recipient {
   readonly recipientHash: string
   /** In `to`, from 1. */
   readonly position: number
@@ -74,7 +74,7 @@ export interface Addressee extends Recipient {
 
 /** The brand of an SMS, which may use the template. */
 export async function readSmsBrand(
-  { brands }: OrderPorts,
+  { brands }: MessageOrderPorts,
   context: RequestContext,
   body: Body,
   app: AppScope,
@@ -87,7 +87,7 @@ export async function readSmsBrand(
 
 /** Mail needs no brand: a brandId that is unknown, inactive or not the app's is ignored. */
 export async function readMailBrand(
-  { brands }: OrderPorts,
+  { brands }: MessageOrderPorts,
   { brandId }: Body,
   app: AppScope,
 ): Promise<Brand | undefined> {
@@ -97,11 +97,11 @@ export async function readMailBrand(
 }
 
 export function readSmsOrder(
-  ports: OrderPorts,
+  ports: MessageOrderPorts,
   context: RequestContext,
   body: Body,
   { brand, policy: { destinations } }: { readonly brand: BrandWithTexts; readonly policy: Policy },
-): Order {
+): MessageOrder {
   const { to, ...fields } = readSms(body)
   const { reference, lang, expiresAt } = readCommon(body, ports.now())
   context.reference = reference
@@ -135,11 +135,11 @@ export function readSmsOrder(
 }
 
 export function readMailOrder(
-  ports: OrderPorts,
+  ports: MessageOrderPorts,
   context: RequestContext,
   body: Body,
   brand: Brand | undefined,
-): Order {
+): MessageOrder {
   if (!isGiven(body.channel) || body.channel === '')
     throw invalidField('channel', 'is required: SMS or EMAIL.')
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
@@ -197,7 +197,7 @@ function readSms(
 
 /** Spec 4.4 rules 5 to 7, in the order of design 5. */
 function templateSms(
-  ports: OrderPorts,
+  ports: MessageOrderPorts,
   context: RequestContext,
   to: readonly string[],
   { templateKey, variables, lang }: { templateKey: string; variables: Body; lang: string | undefined },
@@ -242,7 +242,7 @@ function notifyTemplate(templateKey: string, brand: BrandWithTexts): Template {
 
 function readMail(
   body: Body,
-  textOf: OrderPorts['textOf'],
+  textOf: MessageOrderPorts['textOf'],
   brand: Brand | undefined,
   lang: string | undefined,
 ): () => MailContent {
@@ -297,12 +297,12 @@ function readTo(to: unknown): readonly string[] {
 
 /** Duplicates after normalization become one recipient, at the first position (design D30). */
 function recipientsOf(
-  { contacts, secrets }: OrderPorts,
+  { contacts, secrets }: MessageOrderPorts,
   context: RequestContext,
   to: readonly string[],
   channel: Channel,
-): readonly Addressee[] {
-  const known = new Map<string, Addressee>()
+): readonly MessageRecipient[] {
+  const known = new Map<string, MessageRecipient>()
   for (const [index, raw] of to.entries()) {
     const recipient = channel === 'SMS' ? contacts.phone(raw) : contacts.email(raw)
     if (!recipient) throw invalidField(`to[${index}]`, contacts.faultOf(raw, channel))
@@ -321,7 +321,10 @@ function recipientsOf(
 }
 
 /** What a message to this recipient has of its own. */
-function addressed({ requestId, recipients }: RequestContext, { to, recipientHash, position }: Addressee) {
+function addressed(
+  { requestId, recipients }: RequestContext,
+  { to, recipientHash, position }: MessageRecipient,
+) {
   return { requestId, to, recipientHash, position: recipients === 1 ? null : position }
 }
 

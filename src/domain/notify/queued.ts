@@ -6,7 +6,7 @@ import type { Gate } from '../limits/limits.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { EventLog } from '../request/request-trace.ts'
 import type { Brand } from '../texts/brand.ts'
-import type { Order } from './order.ts'
+import type { MessageOrder } from './order.ts'
 import type { DueJob, JobQueue } from './queue.ts'
 
 // The jobs of an asynchronous notification are stored with its claims. Content and recipient of a stored job are encrypted under the
@@ -21,7 +21,7 @@ export interface QueuedPorts {
 
 /** Of an asynchronous notification. */
 export interface Accepted {
-  readonly channel: Order['channel']
+  readonly channel: MessageOrder['channel']
   /** How many jobs were stored. */
   readonly recipients: number
 }
@@ -36,7 +36,7 @@ export async function queued(
     brand,
     key,
   }: {
-    readonly order: Order
+    readonly order: MessageOrder
     readonly brand: Brand | undefined
     readonly key: { answerWithClaim(status: number, answer: Accepted): void } | undefined
   },
@@ -61,7 +61,7 @@ function rowsOf(
   { sealing, now }: QueuedPorts,
   { requestId, app: appId = '', reference }: RequestContext,
   expiresAt: EpochMs,
-  { channel, recipients, content }: Order,
+  { channel, recipients, content }: MessageOrder,
   brand: Brand | undefined,
 ): { readonly order: NotifyOrder; readonly jobs: readonly NotifyJob[] } {
   const createdAt = now()

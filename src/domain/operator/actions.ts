@@ -12,7 +12,7 @@ import { type AppPorts, appIssue, appRevoke, appRevokeKey, appRotate, appSet } f
 import { brandSetStatus } from './brands.ts'
 import type { OperatorPorts } from './changes.ts'
 import { type DestinationPorts, destinationRemove, destinationSet } from './destinations.ts'
-import { type GuardPorts, guardAllow, guardBlock, guardRemove } from './guard.ts'
+import { type GuardChangePorts, guardAllow, guardBlock, guardRemove } from './guard.ts'
 import { budgetLift, budgetRemove, budgetSet, type MoneyPorts } from './money.ts'
 import { type QueueOperatorPorts, queueCancel, queueRetry } from './queue.ts'
 import { type ReviewActionPorts, reviewNumberAdd, reviewNumberRemove } from './review-numbers.ts'
@@ -20,7 +20,7 @@ import {
   appWebhook,
   appWebhookResend,
   appWebhookTest,
-  type EventPorts,
+  type StoredEventPorts,
   type WebhookPorts,
 } from './webhooks.ts'
 
@@ -30,8 +30,8 @@ export interface ActionPorts
     AccountActionPorts,
     AppPorts,
     DestinationPorts,
-    EventPorts,
-    GuardPorts,
+    StoredEventPorts,
+    GuardChangePorts,
     MoneyPorts,
     QueueOperatorPorts,
     ReviewActionPorts,

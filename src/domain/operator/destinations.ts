@@ -23,7 +23,7 @@ import { action, type Group, type Warning } from './action.ts'
 import { existingBrand } from './brands.ts'
 import { differences, refuse } from './changes.ts'
 import { field, flag, list, oneOf, optional, text, texts } from './fields.ts'
-import { codesTo, type GuardPorts } from './guard.ts'
+import { codesTo, type GuardChangePorts } from './guard.ts'
 
 export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
 
@@ -51,7 +51,7 @@ export interface RulePorts extends PolicyPorts {
 
 export interface DestinationPorts
   extends RulePorts,
-    Pick<GuardPorts, 'countryOfPrefix' | 'countriesOfCodes'> {
+    Pick<GuardChangePorts, 'countryOfPrefix' | 'countriesOfCodes'> {
   readonly routing: () => Promise<{
     readonly routes: RouteSettings
     readonly smsCountries: readonly string[]

@@ -19,7 +19,7 @@ import { durationIn, field } from './fields.ts'
 
 type PrefixAction = GuardPrefix['action']
 
-export interface GuardPorts extends PolicyPorts, Pick<Numbers, 'countryOfPrefix' | 'countriesWithin'> {
+export interface GuardChangePorts extends PolicyPorts, Pick<Numbers, 'countryOfPrefix' | 'countriesWithin'> {
   /** GUARD. */
   readonly guardMode: () => Promise<GuardMode>
   readonly countriesOfCodes: () => Promise<readonly CountryCodes[]>
@@ -67,7 +67,7 @@ function prefixAction(verb: PrefixAction, does: string) {
     },
     audit: { 'guard.set': 'Guard prefix set' },
     form: { path: 'guard' },
-    run: async (ports: GuardPorts, { prefix, duration }) => {
+    run: async (ports: GuardChangePorts, { prefix, duration }) => {
       const mode = await ports.guardMode()
       const now = ports.now()
       const entered: GuardPrefix = {
@@ -115,7 +115,7 @@ function prefixAction(verb: PrefixAction, does: string) {
       ]
     },
     ...(isBlock && {
-      asks: async (ports: GuardPorts, { prefix }: { readonly prefix: string }) => {
+      asks: async (ports: GuardChangePorts, { prefix }: { readonly prefix: string }) => {
         const whole = ports.countriesWithin(prefix)
         if (whole.length === 0) return undefined
         return { warning: `${covered(prefix, whole)} They would get no code.`, cutsOffMany: true }

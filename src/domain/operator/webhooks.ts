@@ -27,11 +27,11 @@ export interface WebhookPorts extends PolicyPorts {
   readonly hostKind: HostKindOf
 }
 
-export interface EventPorts extends Pick<PolicyPorts, 'actor' | 'now'> {
+export interface StoredEventPorts extends Pick<PolicyPorts, 'actor' | 'now'> {
   readonly events: EventReader
 }
 
-interface TestEventPorts extends EventPorts, Pick<PolicyPorts, 'policy'> {
+interface TestEventPorts extends StoredEventPorts, Pick<PolicyPorts, 'policy'> {
   readonly secrets: Pick<Secrets, 'newEventId' | 'newId'>
 }
 
@@ -162,7 +162,7 @@ export const appWebhookResend = action(appGroup, 'webhook-resend', {
   fields: { appId: appField, id: field(text, { label: 'Event', help: 'the webhook-id of the event' }) },
   audit: { 'app.event-sent': 'Event sent' },
   form: { path: 'apps/webhook/resend', page: 'apps/webhook?app={appId}' },
-  run: async ({ events, actor, now }: EventPorts, { appId, id }) => {
+  run: async ({ events, actor, now }: StoredEventPorts, { appId, id }) => {
     if (await events.sendAgain({ appId, id }, { actor, now: now() })) return
     throw new OperatorError(`App ${appId} has no event ${id}. otpost keeps events for 7 days.`)
   },

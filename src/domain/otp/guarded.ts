@@ -5,7 +5,7 @@ import { durationInWords, retryAfterSeconds } from '../limits/gates.ts'
 import { type Gate, type Subject, unchanged } from '../limits/limits.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
 
-export interface GuardPorts {
+export interface GuardedPorts {
   readonly guard: Guard
   /** Whether it verified a code within 180 days (design D41). */
   readonly isVerifiedNumber: (subject: Subject) => Promise<boolean>
@@ -17,7 +17,7 @@ export interface GuardedCode extends GuardedSend {
 
 /** Design D41. A number that verified a code lately always passes, and its code counts like others. */
 export async function guarded(
-  { guard, isVerifiedNumber }: GuardPorts,
+  { guard, isVerifiedNumber }: GuardedPorts,
   context: RequestContext,
   code: GuardedCode,
   prefixes: readonly GuardPrefix[],

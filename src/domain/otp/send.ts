@@ -14,7 +14,7 @@ import type { ReadPolicy } from '../policy/policy.ts'
 import { reviewed } from '../policy/review-number.ts'
 import { mayBeSent, type RequestContext } from '../request/request-context.ts'
 import { approvedBrand, type BrandList, type Brands, isNameOfOther } from '../texts/brand.ts'
-import { type GuardPorts, guarded } from './guarded.ts'
+import { type GuardedPorts, guarded } from './guarded.ts'
 import { type OrderPorts, readAddressee, readOrder } from './order.ts'
 import type { NewCode, OtpStore } from './store.ts'
 
@@ -22,7 +22,7 @@ export interface SendOtpPorts
   extends CredentialPorts,
     IdempotencyPorts,
     OrderPorts,
-    GuardPorts,
+    GuardedPorts,
     DeliveryPorts {
   readonly store: OtpStore
   readonly secrets: Secrets

@@ -208,7 +208,7 @@ export function csvRow(cells: readonly (string | number | null | undefined)[]): 
   return `${text.join(',')}\r\n`
 }
 
-export type Columns<Row> = Readonly<Record<string, (row: Row) => string | number | null | undefined>>
+export type FilterColumns<Row> = Readonly<Record<string, (row: Row) => string | number | null | undefined>>
 
 /** Rows of a file. */
 export const mostExported = 10_000
@@ -216,7 +216,7 @@ const exportStep = 1000
 
 /** The parts of a CSV file: each is one search. */
 export async function* csvOf<Row>(
-  columns: Columns<Row>,
+  columns: FilterColumns<Row>,
   find: (page: PageOfLog) => Promise<Found<Row>>,
 ): AsyncGenerator<string> {
   yield csvRow(Object.keys(columns))

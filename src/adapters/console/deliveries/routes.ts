@@ -18,7 +18,15 @@ import { csvDownload, html, seeOther } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { callsPage, deliveriesPage, type LogModel } from './log.tsx'
 import { tracePage } from './page.tsx'
-import { type Columns, csvOf, filtersInForce, logUrl, readLogQuery, readPlace, unknownIn } from './query.ts'
+import {
+  csvOf,
+  type FilterColumns,
+  filtersInForce,
+  logUrl,
+  readLogQuery,
+  readPlace,
+  unknownIn,
+} from './query.ts'
 
 export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): void {
   const { eventLog } = ports
@@ -111,7 +119,7 @@ function countries(isCountry: (code: string) => boolean): readonly string[] {
   return knownCountries
 }
 
-const deliveryColumns: Columns<Delivery> = {
+const deliveryColumns: FilterColumns<Delivery> = {
   time: ({ at }) => new Date(at).toISOString(),
   request_id: ({ requestId }) => requestId,
   attempt: ({ attempt }) => attempt,
@@ -132,7 +140,7 @@ const deliveryColumns: Columns<Delivery> = {
   duration_ms: ({ durationMs }) => durationMs,
 }
 
-const callColumns: Columns<LoggedRequest> = {
+const callColumns: FilterColumns<LoggedRequest> = {
   time: ({ at }) => new Date(at).toISOString(),
   request_id: ({ requestId }) => requestId,
   app: ({ app }) => app,

@@ -1,4 +1,4 @@
-import type { Endpoint, Operation } from '../endpoint.ts'
+import type { Endpoint, EndpointOperation } from '../endpoint.ts'
 import { listBrands } from './brands.ts'
 import { getCatalog } from './catalog.ts'
 import { getHealth, getLiveness, getReadiness } from './health.ts'
@@ -27,4 +27,9 @@ export const endpoints: readonly Endpoint[] = [
 ]
 
 /** What the API description has: also operations that a server has only with some settings. */
-export const operations: readonly Operation[] = [getRoot, ...endpoints, getMetrics, listOutboxMessages]
+export const operations: readonly EndpointOperation[] = [
+  getRoot,
+  ...endpoints,
+  getMetrics,
+  listOutboxMessages,
+]

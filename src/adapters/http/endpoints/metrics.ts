@@ -3,7 +3,7 @@ import { Failure, failureMessages } from '../../../domain/ground/failures.ts'
 import type { Log } from '../../../domain/ground/ports.ts'
 import type { Clock } from '../../../domain/ground/time.ts'
 import { challenge, showsToken } from '../../pages/bearer.ts'
-import { anyCall, type Operation } from '../endpoint.ts'
+import { anyCall, type EndpointOperation } from '../endpoint.ts'
 import { answerHeaders, errorAnswer } from '../errors.ts'
 import { HttpRequests, pathOf } from '../http-request.ts'
 import { hostOf, type IsKnownHost, refuseSecondHost } from '../known-hosts.ts'
@@ -17,7 +17,7 @@ export interface MetricsPorts {
 
 const path = '/metrics'
 
-export const getMetrics: Operation = {
+export const getMetrics: EndpointOperation = {
   method: 'GET',
   path,
   tag: 'Operation',

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { anyCall, type Operation, parameter, success } from '../endpoint.ts'
+import { anyCall, type EndpointOperation, parameter, success } from '../endpoint.ts'
 import { channel, someRequestId } from '../fields.ts'
 import { oneOf, orNull, succeeded } from '../schema.ts'
 
@@ -34,7 +34,7 @@ const outboxMessages = succeeded(
 const query = parameter.bind(undefined, 'query')
 
 /** The description alone: src/adapters/outbox answers it. */
-export const listOutboxMessages: Operation = {
+export const listOutboxMessages: EndpointOperation = {
   method: 'GET',
   path: '/outbox/messages',
   tag: 'Development',

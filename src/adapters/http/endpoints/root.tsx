@@ -4,7 +4,7 @@ import { Elysia } from 'elysia'
 import type { ContextOf } from '../../../domain/request/request-context.ts'
 import { singlePage } from '../../pages/components.tsx'
 import { headersOf, pageFiles, pagePolicy, staticRoutes } from '../../pages/static.ts'
-import { anyCall, type Operation, success } from '../endpoint.ts'
+import { anyCall, type EndpointOperation, success } from '../endpoint.ts'
 import { succeeded } from '../schema.ts'
 
 const path = Type.String({ description: 'A path of this server.' })
@@ -24,7 +24,7 @@ const root = succeeded(
   'The version and the links of this server.',
 )
 
-export const getRoot: Operation = {
+export const getRoot: EndpointOperation = {
   method: 'GET',
   path: '/',
   tag: 'Operation',
