@@ -4,7 +4,7 @@ import { LinkButton, rich } from '../pages/components.tsx'
 import { consolePage, signedOutPage } from './components.tsx'
 import type { PageContext } from './page-context.ts'
 
-export interface ProblemModel {
+interface ProblemModel {
   readonly status: number
   readonly title: string
   readonly text: string

@@ -16,7 +16,7 @@ export interface PathFacts {
   readonly isShared?: boolean
 }
 
-export type PathUse = 'database' | 'log' | 'secret' | 'folder'
+type PathUse = 'database' | 'log' | 'secret' | 'folder'
 
 /** If there is no database, only what prevents a server from creating it. */
 export function fileFindings(databaseFile: string, hasSecret: boolean): readonly Finding[] {
@@ -174,11 +174,11 @@ export function pathFacts(path: string): PathFacts | undefined {
   }
 }
 
-export function sizeOf(path: string): number {
+function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-export function freeBytes(folder: string): number {
+function freeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }

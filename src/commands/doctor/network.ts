@@ -110,7 +110,7 @@ export function providerFinding(name: string, host: string, reach: Reach): Findi
 }
 
 /** @param reason undefined: connection and login work */
-export function mailFinding(host: string, reason: string | undefined): Finding {
+function mailFinding(host: string, reason: string | undefined): Finding {
   if (reason === undefined) return ok('SMTP', `${host} answers and accepts the login, if one is set.`)
   return fail('SMTP', `${host} cannot be used (${reason}).`, mailRemedy(reason))
 }

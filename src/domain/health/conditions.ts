@@ -18,7 +18,7 @@ export const conditionKinds = [
   'database.unavailable',
 ] as const
 
-export type ConditionKind = (typeof conditionKinds)[number]
+type ConditionKind = (typeof conditionKinds)[number]
 
 export interface Condition extends Problem {
   readonly kind: ConditionKind
@@ -196,7 +196,7 @@ function sumOf(minutes: readonly MinuteOfAttempts[], of: 'accepted' | 'failed'):
 export const leastFreeBytes = 64 * 2 ** 20
 
 /** @param freeBytes undefined: a server of PostgreSQL has the disk */
-export function diskCondition(freeBytes: number | undefined): Condition {
+function diskCondition(freeBytes: number | undefined): Condition {
   const isKnown = freeBytes !== undefined && freeBytes < leastFreeBytes
   return {
     kind: 'disk.full',

@@ -8,7 +8,7 @@ import type { PageContext } from '../page-context.ts'
 import { UserName } from '../sessions/page.tsx'
 import { QrCode } from './qr-code.tsx'
 
-export interface OwnAccountModel {
+interface OwnAccountModel {
   readonly account: Account
   /** A new secret: encrypted, and as an app reads it. `isTried`: with a code that was rejected. */
   readonly app: { readonly secret: string; readonly uri: string; readonly isTried: boolean }
@@ -17,7 +17,7 @@ export interface OwnAccountModel {
   readonly problem: string | null
 }
 
-export type AccountModel = OwnAccountModel | { readonly account: null }
+type AccountModel = OwnAccountModel | { readonly account: null }
 
 export function accountPage(pageContext: PageContext, model: AccountModel): string {
   const title = pageContext.person.isSetUp ? 'Your account' : 'Set up your account'

@@ -20,7 +20,7 @@ import { auditUrl, Card, consolePage, FormLink, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { WebhookState, webhookPath } from '../webhooks/page.tsx'
 
-export interface AppsModel {
+interface AppsModel {
   readonly apps: readonly IssuedApp[]
   readonly configured: readonly string[]
   readonly scopeOf: (appId: string) => AppScope
@@ -30,7 +30,7 @@ export interface AppsModel {
   readonly brands: readonly Brand[]
 }
 
-export interface AppScopeModel {
+interface AppScopeModel {
   readonly appId: string
   readonly start: Entered
   readonly brands: readonly Brand[]

@@ -7,7 +7,7 @@ import { appHref } from '../apps/page.tsx'
 import { auditUrl, Card, columnsOf, consolePage, end, Pager, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
-export interface AuditModel {
+interface AuditModel {
   readonly filters: AuditFilters
   /** E-mail addresses of accounts. */
   readonly people: readonly string[]

@@ -33,7 +33,7 @@ export type BrandForm = Pick<
   // `dltAllowList` has one entry per line.
   Readonly<Record<'domain' | 'entityId' | 'androidHash' | 'logoUrl' | 'color' | 'dltAllowList', string>>
 
-export interface BrandModel {
+interface BrandModel {
   /** Null: a new brand. */
   readonly brand: BrandWithTexts | null
   readonly form: BrandForm
@@ -379,6 +379,6 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
 
 const brandTones: Readonly<Record<BrandStatus, Tone>> = { pending: 'warn', active: 'good', suspended: 'bad' }
 
-export function BrandStatusBadge({ status }: { status: BrandStatus }) {
+function BrandStatusBadge({ status }: { status: BrandStatus }) {
   return <Badge tone={brandTones[status]}>{status}</Badge>
 }

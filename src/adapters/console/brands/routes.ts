@@ -115,7 +115,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
   }
 }
 
-export function formOf(brand: Brand): BrandForm {
+function formOf(brand: Brand): BrandForm {
   const { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, lang } = brand
   return {
     ...{ slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, lang },

@@ -479,7 +479,7 @@ export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report
   )
 }
 
-export function StatusBadge({ status }: { status: DeliveryStatus }) {
+function StatusBadge({ status }: { status: DeliveryStatus }) {
   const { tone, name } = deliveryStatuses[status]
   return <Badge tone={tone}>{name}</Badge>
 }
@@ -501,14 +501,14 @@ export function requestsTo({ recipientHash }: { readonly recipientHash: string }
   return logUrl('calls', { recipientHashes: [recipientHash] })
 }
 
-export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
+function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
   return `${counted(count, 'segment')} · ${encoding}`
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** The time to the second, with the date unless it is today. page.js shows it in the viewer's time zone. */
-export function Instant({ at }: { at: number }) {
+function Instant({ at }: { at: number }) {
   const now = useContext(Now)
   const date = new Date(at)
   const iso = date.toISOString()

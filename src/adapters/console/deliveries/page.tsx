@@ -30,7 +30,7 @@ import type { PageContext } from '../page-context.ts'
 import { pageOf, pageWords } from '../references.ts'
 import { callPaths, DeliveryBadge, requestsTo, shortId } from './log.tsx'
 
-export interface TraceModel {
+interface TraceModel {
   readonly trace: RequestTrace
   readonly deliveries: readonly Delivery[]
   readonly explanation: Explanation

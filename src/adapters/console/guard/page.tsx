@@ -23,7 +23,7 @@ import { actions, Card, consolePage, end, Form, LiveBar, SetBy, Table, withPlus 
 import { logUrl } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 
-export interface GuardModel {
+interface GuardModel {
   readonly status: GuardStatus
   /** Requests that were denied or recorded, newest first. */
   readonly requests: readonly RequestTrace[]

@@ -19,7 +19,7 @@ import { ActionButton, ActionForm } from '../action-form.tsx'
 import { actions, Card, columnsOf, consolePage, end, FormLink, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
-export interface MoneyModel {
+interface MoneyModel {
   readonly budgets: readonly BudgetStatus[]
   /** Of the prices. */
   readonly currency: string

@@ -8,17 +8,10 @@ import { ActionButton, ActionForm } from '../action-form.tsx'
 import { actions, Card, columnsOf, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
-export interface OperatorsModel {
-  readonly accounts: readonly Account[]
-}
-
-export interface InvitationModel {
-  readonly email: string
-  /** Shown once. */
-  readonly link: string
-}
-
-export function operatorsPage(pageContext: PageContext, { accounts }: OperatorsModel): string {
+export function operatorsPage(
+  pageContext: PageContext,
+  { accounts }: { readonly accounts: readonly Account[] },
+): string {
   return consolePage(
     pageContext,
     { title: 'Operators', section: 'operators' },
@@ -111,7 +104,11 @@ function accountCells(account: Account, isOwn: boolean) {
   ]
 }
 
-export function invitationPage(pageContext: PageContext, { email, link }: InvitationModel): string {
+/** @param link shown once */
+export function invitationPage(
+  pageContext: PageContext,
+  { email, link }: { readonly email: string; readonly link: string },
+): string {
   return consolePage(
     pageContext,
     {

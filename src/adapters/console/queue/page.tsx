@@ -9,7 +9,7 @@ import { ActionButton } from '../action-form.tsx'
 import { actions, Card, consolePage, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
-export interface QueueModel {
+interface QueueModel {
   readonly jobs: readonly ListedJob[]
   /** Only jobs of this app. */
   readonly appId: string | undefined

@@ -20,7 +20,7 @@ import {
 import { Card, consolePage, Form, Notice, Pager, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
-export interface RequestsModel {
+interface RequestsModel {
   readonly pending: readonly IntegrationRequestRecord[]
   readonly decided: readonly IntegrationRequestRecord[]
   readonly origin: string
@@ -386,7 +386,7 @@ function requestLine(origin: string): string {
 }
 
 /** A URL from a caller. Only http(s) becomes a link. */
-export function WebLink({ url }: { url: string }) {
+function WebLink({ url }: { url: string }) {
   if (!/^https?:\/\//i.test(url)) return <bdi>{url}</bdi>
   return (
     <a href={url} rel="noopener noreferrer nofollow">
@@ -396,7 +396,7 @@ export function WebLink({ url }: { url: string }) {
 }
 
 /** Escapes `?` and `&`, which mail programs read as header fields. */
-export function MailLink({ address }: { address: string }) {
+function MailLink({ address }: { address: string }) {
   const href = `mailto:${encodeURIComponent(address).replace('%40', '@')}`
   return (
     <a href={href}>

@@ -3,16 +3,10 @@ import type { ComponentChildren } from 'preact'
 import { rich } from '../../pages/components.tsx'
 import { PasskeyForm, Problem, signedOutPage } from '../components.tsx'
 
-export interface LoginModel {
+interface LoginModel {
   /** The options of the browser's call, in JSON. */
   readonly passkey: string | null
   readonly email: string
-  readonly problem: string | null
-}
-
-export interface CodeModel {
-  /** The proof of the first step. */
-  readonly next: string
   readonly problem: string | null
 }
 
@@ -72,7 +66,14 @@ export function loginPage({ passkey, email, problem }: LoginModel): string {
   )
 }
 
-export function codePage({ next, problem }: CodeModel): string {
+/** @param next the proof of the first step */
+export function codePage({
+  next,
+  problem,
+}: {
+  readonly next: string
+  readonly problem: string | null
+}): string {
   return signedOutPage(
     'Enter the code',
     <>

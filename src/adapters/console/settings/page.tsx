@@ -6,7 +6,7 @@ import { Badge, Button, Facts, Time } from '../../pages/components.tsx'
 import { actions, Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
-export interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
+interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
   readonly id: string
   /** The person's e-mail address. */
   readonly person: string | null
@@ -14,7 +14,7 @@ export interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
   readonly isOwn: boolean
 }
 
-export interface SettingsModel {
+interface SettingsModel {
   readonly settings: readonly SettingInForce[]
   readonly sessions: readonly SessionRow[]
   readonly databaseName: string

@@ -9,18 +9,13 @@ import { ActionButton, ActionForm } from '../action-form.tsx'
 import { Card, consolePage, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
-export interface WebhookModel {
+interface WebhookModel {
   readonly appId: string
   readonly webhook: Webhook | null
   /** What the form begins with. */
   readonly start: Entered
   /** Newest first. */
   readonly events: readonly StoredEvent[]
-}
-
-export interface WebhookSecretModel {
-  readonly appId: string
-  readonly secret: string
 }
 
 export function webhookPath(appId: string): string {
@@ -147,7 +142,10 @@ function EventStatus({ event: { state, tries, dueAt, httpStatus, error, endedAt 
 }
 
 /** The only page with the secret of a webhook. */
-export function webhookSecretPage(pageContext: PageContext, { appId, secret }: WebhookSecretModel): string {
+export function webhookSecretPage(
+  pageContext: PageContext,
+  { appId, secret }: { readonly appId: string; readonly secret: string },
+): string {
   const parent = { title: `Webhook of ${appId}`, href: webhookPath(appId) }
   return consolePage(
     pageContext,
