@@ -5,10 +5,6 @@ import { Settings } from '../config/settings.ts'
 import { OperatorError } from '../domain/ground/operator-error.ts'
 import { type Env, print, wholeNumber } from './common.ts'
 
-interface HealthOptions {
-  readonly timeout: number
-}
-
 /** Containers run it every few seconds, so it does not load the service. */
 export function healthCommands(program: Command, env: Env): void {
   program
@@ -16,7 +12,7 @@ export function healthCommands(program: Command, env: Env): void {
     .description('check that the server at HOST and PORT is ready; exits with status 1 if it is not')
     // More than the 2 s after which the server reports a disk that hangs.
     .option('--timeout <seconds>', 'how long to wait for the answer', wholeNumber, 4)
-    .action(async ({ timeout }: HealthOptions) => {
+    .action(async ({ timeout }: { timeout: number }) => {
       const origin = originOf(new Settings(env))
       print(`${origin} is ${await readinessOf(origin, timeout)}`)
     })

@@ -78,7 +78,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
 }
 
 /** Unlike commander's own, also for a command of a group: `help brand put`. */
-export function helpCommands(program: Command): void {
+function helpCommands(program: Command): void {
   program
     .command('help')
     .description('print the help of a command')

@@ -6,7 +6,7 @@ import { ConfigError, Settings } from './settings.ts'
 type MutableEnv = Record<string, string | undefined>
 
 /** Where the deployment files of this repository put the settings of the server. */
-export const usualEnvFile = '/etc/otpost/otpost.env'
+const usualEnvFile = '/etc/otpost/otpost.env'
 
 /**
  * Adds the settings of the file that --env-file names.
@@ -65,17 +65,12 @@ function addSettings(env: MutableEnv, file: string, text: string): void {
   }
 }
 
-interface EnvFile {
-  readonly settings: ReadonlyMap<string, string>
-  /** Lines that systemd ignores silently. */
-  readonly lost: readonly { readonly line: number; readonly why: string }[]
-}
-
 /**
  * Parses NAME=value lines. `#` and `;` begin a comment only at the start of a line. A backslash escapes the next character
  * or joins lines. Quoted values may have several lines.
+ * @returns `lost`: lines that systemd ignores silently
  */
-export function parseEnvFile(text: string): EnvFile {
+export function parseEnvFile(text: string) {
   const settings = new Map<string, string>()
   const lost: { line: number; why: string }[] = []
   const rest = new Reader(text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n'))

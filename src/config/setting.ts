@@ -9,7 +9,7 @@ interface Description {
   readonly secret?: true
 }
 
-export interface TextDescription extends Description {
+interface TextDescription extends Description {
   readonly default?: string
   /** What the value must match, and the rest of the sentence about a value that does not. */
   readonly valid?: readonly [pattern: RegExp, otherwise: string]
@@ -21,17 +21,17 @@ export const printable = [
   'must be printable ASCII, since it becomes an HTTP header',
 ] as const satisfies TextDescription['valid']
 
-export interface IntegerDescription extends Description {
+interface IntegerDescription extends Description {
   readonly default: number
   readonly min: number
   readonly max: number
 }
 
-export interface FlagDescription extends Description {
+interface FlagDescription extends Description {
   readonly default: false
 }
 
-export interface ChoiceDescription<Choice extends string = string> extends Description {
+interface ChoiceDescription<Choice extends string = string> extends Description {
   readonly default: Choice
   readonly choices: readonly Choice[]
 }

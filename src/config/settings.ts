@@ -23,7 +23,7 @@ const leastTokenBytes = 16
 const leastWebhookKeyBytes = 24
 
 /** A secret that an attacker could guess. It is accepted, since a server that runs with it must start after an upgrade. */
-export interface ShortSecret {
+interface ShortSecret {
   readonly name: string
   /** In bytes. */
   readonly least: number

@@ -4,7 +4,7 @@ import type { Config } from './config.ts'
 import { isLoopback } from './settings.ts'
 
 /** A valid setting that may not do what the operator wants. `otpost doctor` reports it. */
-export interface SettingWarning {
+interface SettingWarning {
   readonly setting: string
   readonly problem: string
   readonly remedy: string

@@ -39,7 +39,7 @@ export interface DkimSettings {
   readonly privateKey: string
 }
 
-export interface SmtpMailer extends Mailer {
+interface SmtpMailer extends Mailer {
   /** Connects and logs in; never throws. Resolves to the reason of a failure, or undefined. */
   verify(timeoutMs: number): Promise<string | undefined>
   close(): void

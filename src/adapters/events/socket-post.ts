@@ -55,7 +55,7 @@ function socketError(code: string): Error {
   return Object.assign(new Error(code), { code })
 }
 
-export interface AnswerHead {
+interface AnswerHead {
   readonly status: number
   /** As received. */
   readonly retryAfter: string | undefined

@@ -4,7 +4,7 @@ import { enabledOwnTemplates } from '../../domain/texts/notify-texts.ts'
 import { fileAnswer, loadFile, pageFiles, type StaticFile, staticRoutes } from '../pages/static.ts'
 import docsCss from './docs/docs.css' with { type: 'text' }
 
-export interface DocsPorts {
+interface DocsPorts {
   readonly version: string
   readonly hasOutbox: boolean
   /** The same array until something changes. */

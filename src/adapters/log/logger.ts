@@ -1,7 +1,7 @@
 import pino, { type Logger } from 'pino'
 
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof logLevels)[number]
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+type LogLevel = (typeof logLevels)[number]
 
 const closeMs = 500
 

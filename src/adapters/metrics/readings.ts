@@ -5,8 +5,8 @@ import { DistributionHistogram } from './distribution-histogram.ts'
 import { watchLag } from './lag.ts'
 import type { MetricSources } from './ports.ts'
 
-/** One value, or one for each set of labels. Undefined: unknown, so that the metric is left out. */
-type Values = number | undefined | Iterable<readonly [labels: Record<string, string>, value: number]>
+/** One value, or one for each label or pair of labels. Undefined: unknown, so that the metric is left out. */
+type Values = number | undefined | Iterable<readonly [labels: string | readonly string[], value: number]>
 
 /** What is read once for all metrics of a scrape. Undefined: it did not answer. */
 type Facts = Awaited<ReturnType<typeof readFacts>>
@@ -44,13 +44,13 @@ export function createReadings(registry: Registry, sources: MetricSources) {
 function readingsIn(registry: Registry) {
   const make =
     (Metric: typeof Gauge | typeof Counter) =>
-    (name: string, help: string, read: () => Values, labelNames: string[] = []): void => {
+    (name: string, help: string, read: () => Values, ...labelNames: string[]): void => {
       const metric = new Metric({ name, help, labelNames, registers: [registry], collect })
       function collect(): void {
         const values = read()
         metric.reset()
         if (typeof values === 'number') metric.inc(values)
-        else if (values) for (const [labels, value] of values) metric.inc(labels, value)
+        else if (values) for (const [labels, value] of values) metric.labels(...[labels].flat()).inc(value)
         else if (labelNames.length === 0) metric.remove()
       }
     }
@@ -91,21 +91,22 @@ function readProviders(registry: Registry, { smsRoutes, breakers, lateCodes }: M
     () =>
       names.flatMap((provider) => {
         const present = stateOf(provider)?.state ?? 'closed'
-        return circuitStates.map((state) => [{ provider, state }, state === present ? 1 : 0] as const)
+        return circuitStates.map((state) => [[provider, state], state === present ? 1 : 0] as const)
       }),
-    ['provider', 'state'],
+    'provider',
+    'state',
   )
   gauge(
     'otpost_provider_failures_in_a_row',
     'Consecutive failures of an SMS provider.',
-    () => names.map((provider) => [{ provider }, stateOf(provider)?.failuresInARow ?? 0] as const),
-    ['provider'],
+    () => names.map((provider) => [provider, stateOf(provider)?.failuresInARow ?? 0]),
+    'provider',
   )
   counter(
     'otpost_late_codes_total',
     'Codes that were delivered although their send had failed, according to delivery reports. They do not verify.',
-    () => Array.from(reporting, (provider) => [{ provider }, lateCodes.get(provider) ?? 0] as const),
-    ['provider'],
+    () => Array.from(reporting, (provider) => [provider, lateCodes.get(provider) ?? 0]),
+    'provider',
   )
 }
 
@@ -114,26 +115,19 @@ function readWork(
   { alerts, events, queue }: MetricSources,
   facts: () => Facts | undefined,
 ): void {
-  const results = (counts: ReadonlyMap<string, number>) =>
-    Array.from(counts, ([result, count]) => [{ result }, count] as const)
   const { gauge, counter } = readingsIn(registry)
-  counter(
-    'otpost_alerts_total',
-    'Alerts that this server stored, by kind.',
-    () => Array.from(alerts.counts, ([kind, count]) => [{ kind }, count] as const),
-    ['kind'],
-  )
+  counter('otpost_alerts_total', 'Alerts that this server stored, by kind.', () => alerts.counts, 'kind')
   gauge(
     'otpost_budget_spent_ratio',
     'Spent part of a budget in its present period: 1 is the whole amount. At most 30 seconds old.',
-    () => alerts.shares.map(({ scope, ratio }) => [{ scope }, ratio] as const),
-    ['scope'],
+    () => alerts.shares.map(({ scope, ratio }) => [scope, ratio]),
+    'scope',
   )
   counter(
     'otpost_events_total',
     'Tries to deliver events to webhooks, and events that were dropped, by result.',
-    () => results(events.counts),
-    ['result'],
+    () => events.counts,
+    'result',
   )
   gauge(
     'otpost_events_waiting',
@@ -156,8 +150,8 @@ function readWork(
   counter(
     'otpost_queue_jobs_total',
     'Jobs of asynchronous notifications that this server ended, by result.',
-    () => results(queue.counts()),
-    ['result'],
+    queue.counts,
+    'result',
   )
 }
 
@@ -187,9 +181,9 @@ function readDatabase(registry: Registry, { stats }: MetricSources, facts: () =>
     'Size of the database file and its write-ahead log.',
     () => {
       const files = facts()?.files
-      return files && (['main', 'wal'] as const).map((file) => [{ file }, files[file]] as const)
+      return files && (['main', 'wal'] as const).map((file) => [file, files[file]])
     },
-    ['file'],
+    'file',
   )
   gauge(
     'otpost_database_disk_free_bytes',
@@ -202,9 +196,9 @@ function readDatabase(registry: Registry, { stats }: MetricSources, facts: () =>
     () => {
       const { size, idle } = stats.pool() ?? {}
       if (size === undefined || idle === undefined) return undefined
-      return Object.entries({ busy: size - idle, idle }).map(([state, count]) => [{ state }, count] as const)
+      return Object.entries({ busy: size - idle, idle })
     },
-    ['state'],
+    'state',
   )
   gauge(
     'otpost_database_statements_waiting',

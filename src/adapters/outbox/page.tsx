@@ -24,7 +24,7 @@ export interface Demo {
   readonly brandId: string
 }
 
-export interface OutboxModel {
+interface OutboxModel {
   /** Oldest first. */
   readonly messages: readonly OutboxEntry[]
   readonly to: string | null

@@ -12,7 +12,7 @@ export interface TracedStep {
 
 type Attributes = Readonly<Record<string, string>>
 
-export type DoStep = <T>(
+type DoStep = <T>(
   step: TracedStep,
   work: () => Promise<T>,
   resultOf?: (result: T) => StepResult,

@@ -2,7 +2,7 @@ import type { Actor, AuditEntry } from '../ground/audit.ts'
 import type { Contacts } from '../ground/contact.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
-import { type Account, isSetUp, type Role, roles } from './accounts.ts'
+import { type Account, isSetUp, type Role } from './accounts.ts'
 import {
   type ConsoleDecision,
   type ConsolePorts,
@@ -21,13 +21,6 @@ const recoveryCodeCount = 10
 
 export interface AccountPorts extends Pick<ConsolePorts, 'sessions' | 'consoleSecrets' | 'now'> {
   readonly actor: Actor
-}
-
-/** @throws OperatorError */
-export function roleIn(text: string): Role {
-  const role = roles.find((known) => known === text)
-  if (!role) throw new InvalidInput(`Unknown role ${text}. The roles are ${roles.join(', ')}.`)
-  return role
 }
 
 /** @returns the token of a sign-in link, with which the person sets up the account */

@@ -30,7 +30,7 @@ export interface ConsoleSession {
   readonly device: string
 }
 
-export interface ConsoleLink {
+interface ConsoleLink {
   readonly tokenSha256: string
   readonly expiresAt: EpochMs
   /** Of the account that it sets up. Null: of `otpost admin link`. */
@@ -296,7 +296,7 @@ export function newChallenge({ consoleSecrets, now }: ConsolePorts, purpose: Pas
 }
 
 /** `new` with the ID of the account. */
-export type PasskeyPurpose = 'sign-in' | 'confirm' | `new ${string}`
+type PasskeyPurpose = 'sign-in' | 'confirm' | `new ${string}`
 
 /** The creation time of the challenge of this purpose; undefined for another purpose, and after 10 minutes. */
 export function challengeTime(

@@ -16,7 +16,7 @@ export const budgetKind = 'budget.threshold'
 export const reviewNumberKind = 'review-number.added'
 
 /** About a phone number with a fixed code (design D48). */
-export interface ReviewNumberAlert {
+interface ReviewNumberAlert {
   /** Masked. */
   readonly phone: string
   readonly brandId: string

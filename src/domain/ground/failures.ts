@@ -74,7 +74,7 @@ export interface FailureDetails {
   readonly cause?: unknown
 }
 
-export interface RecipientStatus {
+interface RecipientStatus {
   /** In `to`, from 0. */
   readonly index: number
   readonly status: MessageStatus

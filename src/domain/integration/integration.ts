@@ -51,7 +51,7 @@ export interface IntegrationRequests {
 }
 
 /** Over all callers (design D18). */
-export const maxPendingRequests = 1000
+const maxPendingRequests = 1000
 
 export interface IntegrationPorts {
   readonly now: Clock

@@ -1,5 +1,5 @@
 /** `private`: every other IP address that is not on the Internet, such as link-local ones and those of cloud metadata. */
-export type HostKind = 'public' | 'loopback' | 'private'
+type HostKind = 'public' | 'loopback' | 'private'
 
 /** The kind of an IP address, or of a name that is always loopback. Undefined: a name that must be resolved. */
 export type HostKindOf = (host: string) => HostKind | undefined

@@ -25,7 +25,7 @@ function endOf({ status, failure, error, durationMs, context }: RequestEnded): R
 const savedRefusals = 60
 
 /** Where the event log is written. */
-export interface EventLogSink {
+interface EventLogSink {
   readonly add: SaveRequest
   /** Receives the stats of every ended request, stored or not, its time, and how often it counts (once). */
   count(at: number, statKey: StatKey, times?: number): void

@@ -20,7 +20,7 @@ export interface LoggedRequest extends RequestTrace {
 
 export interface DeliveryQuery extends DeliveryFilter, PageOfLog {}
 
-export interface NamedRequest extends Pick<RequestTrace, 'requestId' | 'app' | 'at'> {
+interface NamedRequest extends Pick<RequestTrace, 'requestId' | 'app' | 'at'> {
   /** False: it has the provider message ID. */
   readonly isReference: boolean
 }

@@ -298,7 +298,7 @@ function limitText({ limit, max, used, endsAt, refused, budget }: LimitStatus): 
   return used === null ? `${words}: below ${max}` : `${words}: ${used} of ${max}${reset}`
 }
 
-export interface CallResult {
+interface CallResult {
   /** In a few words. */
   readonly result: string
   /** The limit, the guard's reason, the provider's or the message of the error. Empty: the result says it. */

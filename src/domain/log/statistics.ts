@@ -19,7 +19,7 @@ export const periodWords: Readonly<Record<Period, string>> = {
 }
 
 /** Counts of a time span. A rejected request counts only in `limited`, `refused` or `blocked`. */
-export const noFigures = {
+const noFigures = {
   /** /otp/send and /otp/resend: success, and no provider accepted the code. */
   sends: 0,
   sendsFailed: 0,

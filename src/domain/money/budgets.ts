@@ -1,16 +1,13 @@
 import { instant, type Listing } from '../ground/listing.ts'
-import { type EpochMs, hourMs, periodOf } from '../ground/time.ts'
+import { type CalendarPeriod, type EpochMs, hourMs, periodOf } from '../ground/time.ts'
 import type { Claim } from '../limits/limits.ts'
 import { formatMicros, type Micros } from './amounts.ts'
-
-export const budgetPeriods = ['day', 'month'] as const
-export type BudgetPeriod = (typeof budgetPeriods)[number]
 
 /** A limit of money for a calendar period in UTC (design D42). */
 export interface Budget {
   /** `server`, `brand:SLUG`, `app:APPID` or `country:CC`. */
   readonly scope: string
-  readonly period: BudgetPeriod
+  readonly period: CalendarPeriod
   /** Millionths of `currency`. */
   readonly amountMicros: number
   /** ISO 4217, or `units`. */
@@ -33,7 +30,7 @@ export function counterOf({ scope, period, countsFrom }: Pick<Budget, 'scope' | 
 }
 
 /** Whether it rejects messages once it is exhausted. */
-export function isStopping({ stops, liftedUntil }: Budget, now: number): boolean {
+function isStopping({ stops, liftedUntil }: Budget, now: number): boolean {
   return stops && (liftedUntil === null || liftedUntil <= now)
 }
 

@@ -7,7 +7,7 @@ export interface DaySpend extends Spend {
   readonly micros: Micros
 }
 
-export interface SpendShare {
+interface SpendShare {
   readonly name: string
   readonly currency: string
   readonly micros: Micros

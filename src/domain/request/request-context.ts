@@ -115,7 +115,7 @@ export function noteFlag(context: RequestContext, flag: Flag): void {
 }
 
 /** What the guard did with a code (design D41). */
-export interface GuardDecision {
+interface GuardDecision {
   readonly bucket: GuardReason
   /** `recorded`: sent, since the guard only records. */
   readonly verdict: 'denied' | 'recorded'

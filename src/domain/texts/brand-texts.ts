@@ -33,7 +33,7 @@ export interface BrandText extends TextTarget {
 }
 
 /** By template key, in order. */
-export type DeclaredVariables = ReadonlyMap<string, readonly DeclaredVariable[]>
+type DeclaredVariables = ReadonlyMap<string, readonly DeclaredVariable[]>
 
 /** What operators have stored of a brand's texts. Immutable. */
 export class BrandTexts {

@@ -12,7 +12,7 @@ import { declarationProblems, textProblems } from './text-problems.ts'
 export type TextParts = Readonly<Record<'subject' | 'text' | 'html', string>>
 
 /** A text that is being written. */
-export interface TextDraft extends TextTarget, TextParts {
+interface TextDraft extends TextTarget, TextParts {
   /** Of a brand's own template. */
   readonly variables: readonly DeclaredVariable[]
 }

@@ -30,7 +30,7 @@ export function mailOf(
 }
 
 /** What a code's mail depends on. */
-export type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>
+type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>
 
 /**
  * The mail of a code: the brand's text, else the built-in one (design D47).

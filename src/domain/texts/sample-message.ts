@@ -9,7 +9,7 @@ import { loginIdRule, type PreviewSettings, sampleCode, sampleFor } from './prev
 import { otpSms, refuseLongLoginId, type SmsContent } from './sms.ts'
 import { templateOf, templateVariables } from './templates.ts'
 
-export interface SampleRequest {
+interface SampleRequest {
   readonly templateKey: string
   /** As `readLang` returns it. */
   readonly lang: string | undefined

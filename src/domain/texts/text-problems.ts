@@ -16,15 +16,10 @@ const rules = {
   html: { max: 20_000, lines: 'html' },
 } as const satisfies Record<string, TextRule>
 
-interface Placeholder {
-  readonly name: string
-  /** `{{name:raw}}` */
-  readonly isRaw: boolean
-}
-
 const placeholder = /(?<!\{)\{\{([A-Za-z]\w*)(:raw)?\}\}(?!\})/g
 
-function placeholdersOf(text: string): Placeholder[] {
+/** `isRaw`: `{{name:raw}}` */
+function placeholdersOf(text: string) {
   return Array.from(text.matchAll(placeholder), ([, name = '', raw]) => ({ name, isRaw: raw !== undefined }))
 }
 
@@ -35,7 +30,7 @@ function placeholdersOf(text: string): Placeholder[] {
 export type TextBeforeCode = (html: string) => string | undefined
 
 /** Programs that display or check a mail load URLs, so a URL with the code would send it to a server (design D47). */
-export function isCodeInText(html: string, textBeforeCode: TextBeforeCode): boolean {
+function isCodeInText(html: string, textBeforeCode: TextBeforeCode): boolean {
   if (tagFromPlaceholder.test(html)) return false
   const before = textBeforeCode(html)
   return before !== undefined && !endsInUrl(decodedReferences(before))
@@ -95,7 +90,7 @@ function htmlProblems(html: string, own: PartRule, textBeforeCode: TextBeforeCod
 }
 
 /** The key of a template that is not built in. */
-export const newTemplateKey = /^[A-Z][A-Z0-9_]{2,39}$/
+const newTemplateKey = /^[A-Z][A-Z0-9_]{2,39}$/
 
 function keyProblem({ templateKey, channel }: TextFields): string | undefined {
   if (channel === 'EMAIL' && !isOtpKey(templateKey)) return `Only ${otpKeysInWords} have e-mail texts.`
