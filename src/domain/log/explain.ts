@@ -4,7 +4,7 @@ import { blockersOf } from '../delivery/destination.ts'
 import { dltWords } from '../delivery/dlt-codes.ts'
 import { type Advice, advice, type Reference, see } from '../ground/advice.ts'
 import type { FailureKind } from '../ground/failures.ts'
-import { utc } from '../ground/format.ts'
+import { counted, utc } from '../ground/format.ts'
 import type { RejectionScope } from '../ground/providers.ts'
 import type { GuardReason } from '../guard/guard.ts'
 import { formatMicros } from '../money/amounts.ts'
@@ -31,7 +31,12 @@ export interface Explanation {
   /** Of each recipient of an asynchronous notification. */
   readonly queue: readonly string[]
   /** Undefined: the call sends nothing. */
-  readonly delivery: { readonly attempts: readonly Attempted[]; readonly nothing: string } | undefined
+  readonly delivery:
+    | {
+        readonly attempts: readonly { readonly number: number; readonly text: string }[]
+        readonly nothing: string
+      }
+    | undefined
   readonly advice: readonly Advice[]
 }
 
@@ -39,11 +44,6 @@ export interface Check {
   readonly result: 'passed' | 'recorded' | 'replayed' | 'REJECTED'
   readonly text: string
   readonly limit?: LimitStatus
-}
-
-interface Attempted {
-  readonly number: number
-  readonly text: string
 }
 
 /**
@@ -235,31 +235,21 @@ function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): Check {
     const text = 'destination: with block instead of monitor, its rule would reject the request'
     return { result: 'recorded', text }
   }
-  const why = guardWords[flag]
+  const [why] = guardReasons[flag]
   if (isDenied) return { result: 'REJECTED', text: `SMS pumping guard: ${why}` }
   const text = `SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
   return { result: 'recorded', text }
 }
 
-const guardWords: Readonly<Record<GuardReason, string>> = {
-  prefix: 'too many unverified codes to the number range',
-  'blocked-prefix': 'the number range is blocked',
-  'ip-hour': 'too many unverified codes in an hour for the IP address of the end user',
-  'ip-day': 'too many unverified codes in a day for the IP address of the end user',
-  'ip-countries': 'codes to too many countries for the IP address of the end user',
-  'country-hour': 'too many unverified codes to the country in an hour',
-  'country-day': 'too many unverified codes to the country in a day',
-}
-
-/** If the code was genuine. */
-const guardAdvice: Readonly<Record<GuardReason, Advice>> = {
-  prefix: allowPrefix,
-  'blocked-prefix': allowPrefix,
-  'ip-hour': checkClientIp,
-  'ip-day': checkClientIp,
-  'ip-countries': checkClientIp,
-  'country-hour': allowCountry,
-  'country-day': allowCountry,
+/** What the guard found, and what to do if the code was genuine. */
+const guardReasons: Readonly<Record<GuardReason, readonly [words: string, advice: Advice]>> = {
+  prefix: ['too many unverified codes to the number range', allowPrefix],
+  'blocked-prefix': ['the number range is blocked', allowPrefix],
+  'ip-hour': ['too many unverified codes in an hour for the IP address of the end user', checkClientIp],
+  'ip-day': ['too many unverified codes in a day for the IP address of the end user', checkClientIp],
+  'ip-countries': ['codes to too many countries for the IP address of the end user', checkClientIp],
+  'country-hour': ['too many unverified codes to the country in an hour', allowCountry],
+  'country-day': ['too many unverified codes to the country in a day', allowCountry],
 }
 
 const limitWords: Readonly<Record<LimitName, string>> = {
@@ -313,16 +303,17 @@ export function resultOf(call: LoggedRequest): CallResult {
   if (flags.includes('replayed'))
     return { result: 'replayed', why: `the answer of request ${message} was sent again` }
   const decision = guardDecision(call, error)
+  const [guarded] = decision ? guardReasons[decision.bucket] : []
   if (error === null) {
     const result = operation === 'verify' ? 'verified' : status === 202 ? 'queued' : 'sent'
     const notes = [
-      decision && `recorded by the SMS pumping guard: ${guardWords[decision.bucket]}`,
+      guarded && `recorded by the SMS pumping guard: ${guarded}`,
       flags.includes('destination') && 'recorded by a destination rule with `monitor`',
       flags.includes('review') && 'review number',
     ]
     return { result, why: notes.filter(Boolean).join('; ') }
   }
-  if (decision?.verdict === 'denied') return { result: 'guard denied', why: guardWords[decision.bucket] }
+  if (guarded && decision?.verdict === 'denied') return { result: 'guard denied', why: guarded }
   if (isBlocked(call, error)) return { result: 'blocked destination', why: message ?? '' }
   if (error === 'rate_limited' || error === 'cooldown_active') {
     const limit = limits.find(({ refused }) => refused)
@@ -336,7 +327,7 @@ export function resultOf(call: LoggedRequest): CallResult {
 
 function jobWords({ state, masked, tries, dueAt, expiresAt, updatedAt, reason }: ListedJob): string {
   const why = reason === null ? '' : ` (${reason})`
-  const tried = tries === 1 ? '1 try' : `${tries} tries`
+  const tried = counted(tries, 'try', 'tries')
   switch (state) {
     case 'queued':
       return `${masked} queued after ${tried}${why}, next try at ${utc(dueAt)}, expires at ${utc(expiresAt)}`
@@ -353,14 +344,9 @@ function attempt(row: Delivery): string {
   const to = row.position === null ? '' : ` to ${row.recipient}${inCountry(row.country)}`
   const way = row.route === null ? '' : ` on the ${row.route} route`
   const position = row.position === null ? '' : `recipient ${row.position}`
-  const form = [row.template, row.segments && segmentsInWords(row.segments), position]
-    .filter(Boolean)
-    .join(', ')
+  const segments = row.segments && counted(row.segments.count, `${row.segments.encoding} segment`)
+  const form = [row.template, segments, position].filter(Boolean).join(', ')
   return `${utc(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
-}
-
-function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
-  return `${count} ${encoding} segment${count === 1 ? '' : 's'}`
 }
 
 function result(row: Delivery): string {
@@ -400,15 +386,9 @@ function reported({ outcome, report, reportKey }: Delivery): string {
   return reportKey === null ? '' : '; no delivery report yet'
 }
 
-function blockingRules(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly AuthoredRule[] {
-  return isBlocked(trace, trace.end?.error)
-    ? blockersOf({ ...trace, message: trace.end?.message ?? '' }, rules)
-    : []
-}
-
 function blockedAdvice(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly Advice[] {
   if (!isBlocked(trace, trace.end?.error)) return []
-  const [first, ...others] = blockingRules(trace, rules)
+  const [first, ...others] = blockersOf({ ...trace, message: trace.end?.message ?? '' }, rules)
   if (!first) {
     return [
       advice`No rule that matches the number is known. ${see('destination check')} shows what the rules decide now. To send to the number, use ${allow('PREFIX')}.`,
@@ -475,7 +455,7 @@ function adviceOn(
     advice`To send more before the budget resets, lift it with ${see('budget lift', { scope: spent, duration: '12h' })}, or set a larger amount with ${see('budget set', { scope: spent, period: 'PERIOD', amount: 'AMOUNT' })}.`
   const ofError =
     end?.error && decision?.verdict !== 'denied' ? errorAdvice(trace)[kindOf(end.error)] : undefined
-  const ofGuard = decision && guardAdvice[decision.bucket]
+  const [, ofGuard] = decision ? guardReasons[decision.bucket] : []
   const all = [...blockedAdvice(trace, rules), budgetAdvice ?? ofError, ofGuard, ...lines]
   const known = all.filter((each) => each !== undefined && each !== '')
   return [...new Map(known.map((each) => [JSON.stringify(each), each])).values()]

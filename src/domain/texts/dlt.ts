@@ -401,7 +401,7 @@ function characterFindings(parts: readonly Part[], { segmentsOf }: DltSettings):
     {
       rule: 'characters',
       level: 'warning',
-      message: `The text has ${few ? outside.map(named).join(', ') : `${outside.length} characters`} outside GSM-7. An SMS has up to ${count} segment${count === 1 ? '' : 's'} (one: 70 characters).`,
+      message: `The text has ${few ? outside.map(named).join(', ') : `${outside.length} characters`} outside GSM-7. An SMS has up to ${counted(count, 'segment')} (one: 70 characters).`,
       fix: [`Register it with the message type Unicode${few ? ', or replace these characters' : ''}.`],
     },
   ]
