@@ -133,6 +133,11 @@ docs/texts.md has an example of each.`,
     .action((brand: string, key: string, { to, lang, value }: SampleOptions & { to: string }) =>
       runTest(env, { to, brand, key, lang, values: valuesIn(value) }),
     )
+  dltCommands(text, program, env)
+}
+
+/** For India's DLT portals. */
+function dltCommands(text: Command, program: Command, env: Env): void {
   text
     .command('lint')
     .description(
