@@ -2,6 +2,8 @@ import type { ClusterFacts, ClusterNode, ClusterNodeState } from '../../adapters
 import { fail, found, warn } from '../../domain/health/problem.ts'
 import { type Finding, inSeconds, ok } from './finding.ts'
 
+// Whether a Citus cluster can have the tables of otpost, and has them.
+
 /** Older versions do not keep metadata on the workers. */
 const oldestCitus = 11
 

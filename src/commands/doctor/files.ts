@@ -4,6 +4,8 @@ import { leastFreeBytes } from '../../domain/health/conditions.ts'
 import { fail, warn } from '../../domain/health/problem.ts'
 import { type Finding, inMebibytes, ok } from './finding.ts'
 
+// Owner, mode and space of the database file, its folder and the secret key.
+
 export interface PathFacts {
   readonly path: string
   readonly kind: 'file' | 'folder' | 'other'

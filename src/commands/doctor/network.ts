@@ -7,6 +7,8 @@ import type { ClockSample } from './clock.ts'
 import { type Finding, ok } from './finding.ts'
 import { type Reach, reach } from './reach.ts'
 
+// Whether providers, the mail server and other hosts of the settings answer.
+
 /** The time-out of each request; all run concurrently. */
 const patienceMs = 4000
 

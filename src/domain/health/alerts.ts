@@ -16,6 +16,8 @@ import type { RequestListener } from '../request/request-ended.ts'
 import { conditionKinds } from './conditions.ts'
 import type { Problem } from './problem.ts'
 
+// Alerts: when one is stored, and its deliveries until a receiver accepts it.
+
 export const requestKind = 'integration.requested'
 
 /** About the webhook of an app (design D45). */

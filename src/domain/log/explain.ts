@@ -23,6 +23,8 @@ import type { RequestTrace } from '../request/request-trace.ts'
 import { type LoggedRequest, statusOf, whyOf } from './event-log.ts'
 import { deliveryStatuses } from './log-search.ts'
 
+// The explanation of a request from its trace: checks, deliveries, and what to do.
+
 /** What happened to a request, and what to do. */
 export interface Explanation {
   /** What was requested, and the answer. */

@@ -40,6 +40,8 @@ import { Card, consolePage, end, LiveBar, Notice, Pager, Table, withPlus } from 
 import type { PageContext } from '../page-context.ts'
 import { callNames, filtersInForce, logUrl, mostExported, resultNames, timeText } from './query.ts'
 
+// The two lists of the event log: attempts at providers, and API calls, with their filters.
+
 export interface LogModel<Row> {
   readonly filters: LogFilters
   /** Parts of the URL that are no filters, such as `result=lost`. */

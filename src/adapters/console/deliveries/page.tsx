@@ -30,6 +30,8 @@ import type { PageContext } from '../page-context.ts'
 import { pageOf, pageWords } from '../references.ts'
 import { callPaths, DeliveryBadge, requestsTo, shortId } from './log.tsx'
 
+// The page of one request: its trace as a timeline, and what to do.
+
 interface TraceModel {
   readonly trace: RequestTrace
   readonly deliveries: readonly Delivery[]

@@ -28,6 +28,8 @@ import {
   unknownIn,
 } from './query.ts'
 
+// The lists of the event log, their CSV files, and the page of a request.
+
 export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): void {
   const { eventLog } = ports
 

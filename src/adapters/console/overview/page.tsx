@@ -27,6 +27,8 @@ import { testPath } from '../test-send/page.tsx'
 import { Count } from './counts.tsx'
 import { linksOf } from './links.ts'
 
+// The overview: problems first, then the figures of a period, providers and limits.
+
 const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
 
 /** The length of a chart's step. Days are UTC days in every time zone. */
