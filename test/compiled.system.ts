@@ -6,6 +6,7 @@ import { commitOf } from '../src/version.ts'
 import { optionsIn } from './support/accounts.ts'
 import { codeIn, type TestApp, temporaryFolder } from './support/app.ts'
 import { createAuthenticator } from './support/authenticator.ts'
+import { accessRequest } from './support/calls.ts'
 import { Visitor } from './support/console.ts'
 import { binary, programEnv } from './support/program.ts'
 import { demoIn } from './support/server.ts'
@@ -173,12 +174,7 @@ describe.skipIf(binary === undefined)(
       const answer = await fetch(new URL('/integrations/requests', server.url), {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({
-          companyName: 'Bikes',
-          contactName: 'Pat',
-          contactEmail: 'pat@example.com',
-          brandName: 'Bikes',
-        }),
+        body: JSON.stringify(accessRequest),
       })
       const body = (await answer.json()) as { requestId: string }
       expect([answer.status, Object.keys(body).sort()]).toEqual([

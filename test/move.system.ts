@@ -16,6 +16,7 @@ import { issueApp } from '../src/domain/operator/apps.ts'
 import { putBrand } from '../src/domain/operator/brands.ts'
 import { inDatabase, isWhole, place } from './care/scene.ts'
 import { codeIn, createTestApp, otherThan, verdict } from './support/app.ts'
+import { accessRequest } from './support/calls.ts'
 import { tester } from './support/operator.ts'
 import { freshDatabase, queryOnce, withoutPostgres } from './support/postgres.ts'
 import { programEnv, programLine } from './support/program.ts'
@@ -142,12 +143,7 @@ describe.skipIf(withoutPostgres !== undefined)(
 
       const server = await startServer(env)
       const [used, live, guessed] = ['12025550101', '12025550102', '12025550103'] as const
-      const asked = await server.post('/integrations/requests', {
-        companyName: 'Globex Ltd',
-        contactName: 'Jo Doe',
-        contactEmail: 'jo@globex.example',
-        brandName: 'Globex',
-      })
+      const asked = await server.post('/integrations/requests', accessRequest)
       const approved = [
         'request',
         'approve',

@@ -11,6 +11,7 @@ import { longestNotifyMs } from '../../src/domain/notify/notify.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
 import { addAccount } from '../support/accounts.ts'
 import { credentials, temporaryFolder } from '../support/app.ts'
+import { accessRequest } from '../support/calls.ts'
 import { tester } from '../support/operator.ts'
 import { freePorts } from '../support/ports.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -289,18 +290,7 @@ for (const [each, isInstalled] of installed) {
     test('limits by IP address count the connected client, and ignore the headers that it sends', async () => {
       // Another IP address for each proxy, since both use the same server.
       const from = each === 'nginx' ? '127.0.0.11' : '127.0.0.12'
-      const request = (asking: Asking) =>
-        post(
-          proxy(),
-          '/integrations/requests',
-          {
-            companyName: 'Globex',
-            contactName: 'Jo',
-            contactEmail: 'jo@globex.example',
-            brandName: 'Globex',
-          },
-          asking,
-        )
+      const request = (asking: Asking) => post(proxy(), '/integrations/requests', accessRequest, asking)
       const statuses: number[] = []
       for (const claimed of [1, 2, 3, 4, 5, 6]) {
         const headers = { 'x-forwarded-for': `203.0.113.${claimed}`, forwarded: `for=203.0.113.${claimed}` }

@@ -17,23 +17,14 @@ import {
 } from '../../src/domain/limits/limits.ts'
 import { unscoped } from '../../src/domain/limits/scope.ts'
 import { newRequestContext } from '../../src/domain/request/request-context.ts'
+import { claimOf } from '../support/calls.ts'
 
 const now = 1_000_000
 const someone: Subject = ['someone']
 const context = newRequestContext({ requestId: 'r', at: now, clientIp: '127.0.0.1' })
 
 function claim(name: string, properties: Partial<Claim> = {}): Claim {
-  return {
-    limit: 'app-minute',
-    subject: someone,
-    name,
-    max: 2,
-    windowMs: 60_000,
-    counted: true,
-    failure: 'rate_limited',
-    scope: `per minute for ${name}`,
-    ...properties,
-  }
+  return claimOf({ subject: someone, name, max: 2, scope: `per minute for ${name}`, ...properties })
 }
 
 function decideOn(claims: readonly Claim[], windows: Readonly<Record<string, LimitCount>>) {

@@ -4,6 +4,7 @@ import { putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
 import { readVariable, setText } from '../../src/domain/operator/texts.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { accessRequest } from '../support/calls.ts'
 import type { Visitor } from '../support/console.ts'
 import { sqliteOnly, store } from '../support/database.ts'
 import { operate, tester } from '../support/operator.ts'
@@ -49,12 +50,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
 
 const phone = '12025550143'
 const strangeAppId = `"><script>alert(3)</script>'&amp;`
-const asked = {
-  contactName: 'Jo',
-  contactEmail: 'jo@globex.example',
-  brandName: 'Globex',
-  useCase: 'Logging in.',
-}
+const asked = { ...accessRequest, useCase: 'Logging in.' }
 
 let app: TestApp
 let visitor: Visitor

@@ -8,6 +8,7 @@ import { approveRequest } from '../../src/domain/operator/requests.ts'
 import { setText } from '../../src/domain/operator/texts.ts'
 import { addAccount, enterAs, nextStep } from '../support/accounts.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
+import { accessRequest } from '../support/calls.ts'
 import { password, type Seen, signedIn, Visitor } from '../support/console.ts'
 import { sqliteOnly } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
@@ -653,12 +654,7 @@ describe('an operator', () => {
   }
 
   const keyIn = (html: string) => /otp_live_[0-9A-Za-z]{49}/.exec(html)?.[0] ?? ''
-  const asked = {
-    companyName: 'Globex <b>Ltd</b>',
-    contactName: 'Jo',
-    contactEmail: 'jo@globex.example',
-    brandName: 'Globex',
-  }
+  const asked = { ...accessRequest, companyName: 'Globex <b>Ltd</b>' }
 
   test('approves a request: the brand and the app work at the next call, and the key is shown once', async () => {
     const { body } = await app.postRaw('/integrations/requests', asked)

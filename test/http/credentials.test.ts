@@ -3,6 +3,7 @@ import { sha256 } from '../../src/adapters/crypto/secrets.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
 import { issueApp } from '../../src/domain/operator/apps.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { accessRequest } from '../support/calls.ts'
 import { operate, tester } from '../support/operator.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 
@@ -298,12 +299,7 @@ describe('failed authentication (D22)', () => {
       const response = await fetch(new URL('/integrations/requests', url), {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-forwarded-for': `203.0.113.${count}` },
-        body: JSON.stringify({
-          companyName: 'Example',
-          contactName: 'Jane',
-          contactEmail: 'jane@example.com',
-          brandName: 'Example',
-        }),
+        body: JSON.stringify(accessRequest),
       })
       await response.body?.cancel()
       statuses.push(response.status)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type FailureKind, failureMessages } from '../../src/domain/ground/failures.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { appKeys, freshApp, manyApps } from '../support/apps.ts'
+import { accessRequest } from '../support/calls.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { freshEmail, freshPhone } from '../support/rows.ts'
 
@@ -197,12 +198,7 @@ describe('the message of a response starts with the typical message of spec sect
     [
       'Too many requests. Please try again later. At most 5 per hour for this IP address; resets in 60 minutes.',
       async () => {
-        const request = {
-          companyName: 'Acme',
-          contactName: 'Pat',
-          contactEmail: 'pat@example.com',
-          brandName: 'Acme',
-        }
+        const request = accessRequest
         for (let count = 0; count < 5; count++) await app.post('/integrations/requests', request)
         return app.post('/integrations/requests', request)
       },

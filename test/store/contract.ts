@@ -28,6 +28,7 @@ import type { ReadPolicy } from '../../src/domain/policy/policy.ts'
 import type { PolicyStore } from '../../src/domain/policy/policy-store.ts'
 import type { Brand, BrandWithTexts } from '../../src/domain/texts/brand.ts'
 import { BrandTexts } from '../../src/domain/texts/brand-texts.ts'
+import { claimOf } from '../support/calls.ts'
 import { storeBrand, tester } from '../support/operator.ts'
 
 // Contract tests of the store ports, for every adapter. An adapter's test file provides a factory and runs
@@ -117,20 +118,6 @@ export function testStores(name: string, open: OpenStores): void {
 
 const someone: Subject = ['someone']
 
-function claim(properties: Partial<Claim> = {}): Claim {
-  return {
-    limit: 'app-minute',
-    subject: someone,
-    name: 'minute',
-    max: 3,
-    windowMs: 60_000,
-    counted: true,
-    failure: 'rate_limited',
-    scope: 'per minute',
-    ...properties,
-  }
-}
-
 function record(properties: Partial<NewCode> = {}): NewCode {
   return {
     id: 'record 1',
@@ -184,9 +171,9 @@ function testLimits(store: () => OtpStore): void {
   describe('limits', () => {
     test('a limit grants its maximum, then reports when its window ends', async () => {
       for (const second of [0, 10, 59]) {
-        expect((await store().admit([claim()], start + second * 1000)).allowed).toBe(true)
+        expect((await store().admit([claimOf()], start + second * 1000)).allowed).toBe(true)
       }
-      expect(await store().admit([claim()], start + 59_999)).toEqual({
+      expect(await store().admit([claimOf()], start + 59_999)).toEqual({
         allowed: false,
         refusedBy: 0,
         expiresAt: start + 60_000,
@@ -195,8 +182,8 @@ function testLimits(store: () => OtpStore): void {
     })
 
     test('a window ends exactly at its end time, and the next one begins with the next request', async () => {
-      await store().admit([claim({ max: 1 })], start)
-      expect(await store().admit([claim({ max: 1 })], start + 60_000)).toEqual({
+      await store().admit([claimOf({ max: 1 })], start)
+      expect(await store().admit([claimOf({ max: 1 })], start + 60_000)).toEqual({
         allowed: true,
         counts: [{ count: 1, expiresAt: start + 120_000 }],
       })
@@ -204,20 +191,20 @@ function testLimits(store: () => OtpStore): void {
 
     test('subjects and limit names are counted separately', async () => {
       const claims = [
-        claim({ max: 1 }),
-        claim({ max: 1, name: 'hour' }),
-        claim({ max: 1, subject: ['other'] }),
+        claimOf({ max: 1 }),
+        claimOf({ max: 1, name: 'hour' }),
+        claimOf({ max: 1, subject: ['other'] }),
       ]
       for (const each of claims) expect((await store().admit([each], start)).allowed).toBe(true)
       for (const each of claims) expect((await store().admit([each], start)).allowed).toBe(false)
     })
 
     test('a claim without a maximum counts beyond the limit, also concurrently', async () => {
-      const beyond = claim({ max: Number.MAX_SAFE_INTEGER })
-      await store().admit([claim({ max: 1 })], start)
+      const beyond = claimOf({ max: Number.MAX_SAFE_INTEGER })
+      await store().admit([claimOf({ max: 1 })], start)
       await Promise.all([1, 2, 3].map(() => store().admit([beyond], start)))
-      expect(await store().admit([claim({ max: 4 })], start)).toMatchObject({ allowed: false })
-      expect(await store().admit([claim({ max: 5 })], start)).toMatchObject({
+      expect(await store().admit([claimOf({ max: 4 })], start)).toMatchObject({ allowed: false })
+      expect(await store().admit([claimOf({ max: 5 })], start)).toMatchObject({
         allowed: true,
         counts: [{ count: 5 }],
       })
@@ -225,9 +212,9 @@ function testLimits(store: () => OtpStore): void {
 
     test('the first exhausted limit rejects the request, and then no limit is counted', async () => {
       const [first, second, third] = [
-        claim({ name: 'first', max: 1 }),
-        claim({ name: 'second', max: 1 }),
-        claim({ name: 'third', max: 1 }),
+        claimOf({ name: 'first', max: 1 }),
+        claimOf({ name: 'second', max: 1 }),
+        claimOf({ name: 'third', max: 1 }),
       ]
       await store().admit([second], start)
       await store().admit([third], start + 1000)
@@ -240,25 +227,25 @@ function testLimits(store: () => OtpStore): void {
     })
 
     test('a check-only claim is rejected at an exhausted limit, and is not counted', async () => {
-      const uncounted = claim({ max: 1, counted: false })
+      const uncounted = claimOf({ max: 1, counted: false })
       expect(await store().admit([uncounted], start)).toEqual({ allowed: true, counts: [] })
-      await store().admit([claim({ max: 1 })], start)
+      await store().admit([claimOf({ max: 1 })], start)
       expect((await store().admit([uncounted], start)).allowed).toBe(false)
     })
 
     test('a full window resets after its length even if the clock was set back', async () => {
       const hour = 3_600_000
-      await store().admit([claim({ max: 1 })], start + hour)
-      expect((await store().admit([claim({ max: 1 })], start)).allowed).toBe(false)
-      expect((await store().admit([claim({ max: 1 })], start + 60_000)).allowed).toBe(true)
-      await store().admit([claim({ max: 1, name: 'other' })], start + hour)
-      expect((await check(store(), claim({ max: 1, name: 'other' }), start)).allowed).toBe(false)
-      expect((await check(store(), claim({ max: 1, name: 'other' }), start + 60_000)).allowed).toBe(true)
+      await store().admit([claimOf({ max: 1 })], start + hour)
+      expect((await store().admit([claimOf({ max: 1 })], start)).allowed).toBe(false)
+      expect((await store().admit([claimOf({ max: 1 })], start + 60_000)).allowed).toBe(true)
+      await store().admit([claimOf({ max: 1, name: 'other' })], start + hour)
+      expect((await check(store(), claimOf({ max: 1, name: 'other' }), start)).allowed).toBe(false)
+      expect((await check(store(), claimOf({ max: 1, name: 'other' }), start + 60_000)).allowed).toBe(true)
     })
 
     test('concurrent requests never exceed a limit', async () => {
       const decisions = await Promise.all(
-        Array.from({ length: 40 }, () => store().admit([claim({ max: 7 })], start)),
+        Array.from({ length: 40 }, () => store().admit([claimOf({ max: 7 })], start)),
       )
       expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(7)
     })
@@ -272,8 +259,8 @@ function testLimits(store: () => OtpStore): void {
 function testCodes(store: () => OtpStore): void {
   describe('codes', () => {
     test('a rejected send leaves the previous code unchanged', async () => {
-      await begin(store(), {}, [claim({ max: 1 })])
-      const refused = await store().beginSend([claim({ max: 1 })], record({ id: 'record 2' }), start)
+      await begin(store(), {}, [claimOf({ max: 1 })])
+      const refused = await store().beginSend([claimOf({ max: 1 })], record({ id: 'record 2' }), start)
       expect(refused.allowed).toBe(false)
       expect(await guess(store(), guessing('right'), start)).toMatchObject({ kind: 'verified' })
     })
@@ -340,7 +327,7 @@ function testCodes(store: () => OtpStore): void {
     })
 
     test('a guess without a record returns not found and still counts for its claims', async () => {
-      const claims = [claim({ max: 1 })]
+      const claims = [claimOf({ max: 1 })]
       const attempt = guessing('right', { claims })
       expect(await guess(store(), attempt, start)).toEqual({ kind: 'absent' })
       expect(await guess(store(), attempt, start)).toEqual({
@@ -356,7 +343,7 @@ function testCodes(store: () => OtpStore): void {
 
     test('a guess rejected by its claims does not count as an attempt', async () => {
       await begin(store())
-      const claims = [claim({ max: 1 })]
+      const claims = [claimOf({ max: 1 })]
       await store().admit(claims, start)
       for (const _ of [1, 2, 3, 4]) {
         expect((await guess(store(), guessing('wrong', { claims }), start)).kind).toBe('refused')
@@ -467,10 +454,10 @@ function testCodes(store: () => OtpStore): void {
 
   describe('the end of a send', () => {
     test('an abandoned send revokes its code and releases its grants', async () => {
-      const grants = await begin(store(), {}, [claim({ max: 1 })])
+      const grants = await begin(store(), {}, [claimOf({ max: 1 })])
       await store().abandonSend(record(), grants, null, start)
       expect(await guess(store(), guessing('right'), start)).toEqual({ kind: 'absent' })
-      const [grant] = await begin(store(), {}, [claim({ max: 1 })], start + 10_000)
+      const [grant] = await begin(store(), {}, [claimOf({ max: 1 })], start + 10_000)
       // The count was released, so the window opens again.
       expect(grant?.expiresAt).toBe(start + 70_000)
     })
@@ -483,64 +470,66 @@ function testCodes(store: () => OtpStore): void {
     })
 
     test('a send abandoned late releases nothing in a later window', async () => {
-      const grants = await begin(store(), {}, [claim({ max: 1 })])
-      await begin(store(), { id: 'record 2' }, [claim({ max: 1 })], start + 60_000)
+      const grants = await begin(store(), {}, [claimOf({ max: 1 })])
+      await begin(store(), { id: 'record 2' }, [claimOf({ max: 1 })], start + 60_000)
       await store().abandonSend(record(), grants, null, start)
-      expect((await store().admit([claim({ max: 1 })], start + 60_001)).allowed).toBe(false)
+      expect((await store().admit([claimOf({ max: 1 })], start + 60_001)).allowed).toBe(false)
     })
 
     test('one of several grants in a window is released, and the window ends as before', async () => {
-      await store().admit([claim({ max: 2 })], start)
-      const grants = await begin(store(), {}, [claim({ max: 2 })], start + 1000)
+      await store().admit([claimOf({ max: 2 })], start)
+      const grants = await begin(store(), {}, [claimOf({ max: 2 })], start + 1000)
       await store().abandonSend(record(), grants, null, start)
-      expect((await store().admit([claim({ max: 2 })], start + 2000)).allowed).toBe(true)
-      expect(await store().admit([claim({ max: 2 })], start + 2000)).toMatchObject({
+      expect((await store().admit([claimOf({ max: 2 })], start + 2000)).allowed).toBe(true)
+      expect(await store().admit([claimOf({ max: 2 })], start + 2000)).toMatchObject({
         expiresAt: start + 60_000,
       })
     })
 
     test('a released grant does not affect the code or later windows', async () => {
-      const grants = await begin(store(), {}, [claim({ max: 1 })])
+      const grants = await begin(store(), {}, [claimOf({ max: 1 })])
       await store().giveBack(grants, start)
-      const [later] = await begin(store(), { id: 'record 2' }, [claim({ max: 1 })], start + 10_000)
+      const [later] = await begin(store(), { id: 'record 2' }, [claimOf({ max: 1 })], start + 10_000)
       expect(later?.expiresAt).toBe(start + 70_000)
       await store().giveBack(grants, start)
-      expect((await check(store(), claim({ max: 1 }), start + 10_000)).allowed).toBe(false)
+      expect((await check(store(), claimOf({ max: 1 }), start + 10_000)).allowed).toBe(false)
       expect(await guess(store(), guessing('wrong'), start + 10_000)).toEqual({ kind: 'mismatch' })
     })
 
     test('a rescheduled end applies to the window of the grant', async () => {
-      const [grant] = await begin(store(), {}, [claim({ max: 1 })])
+      const [grant] = await begin(store(), {}, [claimOf({ max: 1 })])
       if (!grant) throw new Error('nothing was granted')
       await store().reschedule(grant, 5000, start)
-      expect(await check(store(), claim({ max: 1 }), start + 4999)).toMatchObject({ expiresAt: start + 5000 })
-      expect((await check(store(), claim({ max: 1 }), start + 5000)).allowed).toBe(true)
+      expect(await check(store(), claimOf({ max: 1 }), start + 4999)).toMatchObject({
+        expiresAt: start + 5000,
+      })
+      expect((await check(store(), claimOf({ max: 1 }), start + 5000)).allowed).toBe(true)
     })
 
     test('an expired window is opened again, because a delivery may outlast its lease', async () => {
-      const [grant] = await begin(store(), {}, [claim({ max: 1 })])
+      const [grant] = await begin(store(), {}, [claimOf({ max: 1 })])
       if (!grant) throw new Error('nothing was granted')
-      await store().admit([claim({ name: 'other', max: 1 })], start + 60_000)
+      await store().admit([claimOf({ name: 'other', max: 1 })], start + 60_000)
       await store().reschedule(grant, 60_000, start + 60_000)
-      expect((await check(store(), claim({ max: 1 }), start + 119_999)).allowed).toBe(false)
-      expect((await check(store(), claim({ max: 1 }), start + 120_000)).allowed).toBe(true)
+      expect((await check(store(), claimOf({ max: 1 }), start + 119_999)).allowed).toBe(false)
+      expect((await check(store(), claimOf({ max: 1 }), start + 120_000)).allowed).toBe(true)
     })
 
     test('a later window lasts until a rescheduled end that is later than its own', async () => {
-      const [grant] = await begin(store(), {}, [claim({ max: 1 })])
+      const [grant] = await begin(store(), {}, [claimOf({ max: 1 })])
       if (!grant) throw new Error('nothing was granted')
-      await store().admit([claim({ max: 1 })], start + 60_000)
+      await store().admit([claimOf({ max: 1 })], start + 60_000)
       await store().reschedule(grant, 69_000, start + 61_000)
-      expect((await check(store(), claim({ max: 1 }), start + 129_999)).allowed).toBe(false)
-      expect((await check(store(), claim({ max: 1 }), start + 130_000)).allowed).toBe(true)
+      expect((await check(store(), claimOf({ max: 1 }), start + 129_999)).allowed).toBe(false)
+      expect((await check(store(), claimOf({ max: 1 }), start + 130_000)).allowed).toBe(true)
     })
 
     test('a rescheduled end does not shorten a later window', async () => {
-      const [grant] = await begin(store(), {}, [claim({ max: 1 })])
+      const [grant] = await begin(store(), {}, [claimOf({ max: 1 })])
       if (!grant) throw new Error('nothing was granted')
-      await store().admit([claim({ max: 1 })], start + 60_000)
+      await store().admit([claimOf({ max: 1 })], start + 60_000)
       await store().reschedule(grant, 1, start + 60_000)
-      expect((await check(store(), claim({ max: 1 }), start + 119_999)).allowed).toBe(false)
+      expect((await check(store(), claimOf({ max: 1 }), start + 119_999)).allowed).toBe(false)
     })
   })
 
@@ -548,9 +537,9 @@ function testCodes(store: () => OtpStore): void {
     const rekeyed: Subject = ['someone anew', 'nobody', 'someone']
 
     test('count for the same subject, and are rekeyed at the next change', async () => {
-      await begin(store(), {}, [claim({ max: 2 })])
+      await begin(store(), {}, [claimOf({ max: 2 })])
       await guess(store(), guessing('wrong'), start)
-      expect((await check(store(), claim({ subject: rekeyed, max: 1 }), start)).allowed).toBe(false)
+      expect((await check(store(), claimOf({ subject: rekeyed, max: 1 }), start)).allowed).toBe(false)
       expect(await guess(store(), guessing('wrong', { subject: rekeyed }), start)).toEqual({
         kind: 'mismatch',
       })
@@ -568,7 +557,7 @@ function testCodes(store: () => OtpStore): void {
       ]
       const decisions = await Promise.all(
         Array.from({ length: 40 }, (_, index) =>
-          store().admit([claim({ max: 7, subject: orders[index % 2] ?? someone })], start),
+          store().admit([claimOf({ max: 7, subject: orders[index % 2] ?? someone })], start),
         ),
       )
       expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(7)
@@ -576,10 +565,10 @@ function testCodes(store: () => OtpStore): void {
 
     test('if both keys were used, the newer code is valid and the windows are added', async () => {
       await begin(store(), { subject: ['someone anew'], hash: hashOf('older') }, [
-        claim({ subject: ['someone anew'] }),
+        claimOf({ subject: ['someone anew'] }),
       ])
-      await begin(store(), {}, [claim()], start + 1)
-      const anew = claim({ subject: rekeyed, max: 2 })
+      await begin(store(), {}, [claimOf()], start + 1)
+      const anew = claimOf({ subject: rekeyed, max: 2 })
       expect(await check(store(), anew, start + 1)).toMatchObject({
         allowed: false,
         expiresAt: start + 60_001,
@@ -596,25 +585,25 @@ function testCodes(store: () => OtpStore): void {
       'a window of %s that has expired does not count',
       async (over) => {
         const open = over === 'someone' ? 'someone anew' : 'someone'
-        await store().admit([claim({ subject: [over] })], start)
-        await store().admit([claim({ subject: [open] })], start + 60_000)
-        const decision = await store().admit([claim({ subject: rekeyed })], start + 60_001)
+        await store().admit([claimOf({ subject: [over] })], start)
+        await store().admit([claimOf({ subject: [open] })], start + 60_000)
+        const decision = await store().admit([claimOf({ subject: rekeyed })], start + 60_001)
         expect(decision).toEqual({ allowed: true, counts: [{ count: 2, expiresAt: start + 120_000 }] })
       },
     )
 
     test('a grant is released with the key that its window has at that time', async () => {
-      const grants = await begin(store(), {}, [claim({ max: 1 })])
+      const grants = await begin(store(), {}, [claimOf({ max: 1 })])
       await guess(store(), guessing('wrong', { subject: rekeyed }), start)
       const moved = grants.map((grant) => ({ ...grant, subject: rekeyed }))
       await store().abandonSend({ ...record(), subject: rekeyed }, moved, null, start)
-      expect((await check(store(), claim({ max: 1, subject: rekeyed }), start)).allowed).toBe(true)
+      expect((await check(store(), claimOf({ max: 1, subject: rekeyed }), start)).allowed).toBe(true)
       expect(await guess(store(), guessing('right', { subject: rekeyed }), start)).toEqual({ kind: 'absent' })
     })
   })
 
   describe('the failure budget', () => {
-    const failureBudget = claim({ name: 'failures', max: 2, windowMs: 86_400_000 })
+    const failureBudget = claimOf({ name: 'failures', max: 2, windowMs: 86_400_000 })
 
     test('is used up by wrong guesses for all codes, and then the correct guess is rejected too', async () => {
       for (const id of ['record 1', 'record 2']) {
@@ -633,9 +622,9 @@ function testCodes(store: () => OtpStore): void {
       await begin(store())
       const spent = { ...failureBudget, max: 1 }
       await guess(store(), guessing('wrong', { failureBudget: spent }), start)
-      const claims = [claim({ name: 'global', max: 1 })]
+      const claims = [claimOf({ name: 'global', max: 1 })]
       await guess(store(), guessing('right', { claims, failureBudget: spent }), start)
-      expect((await check(store(), claim({ name: 'global', max: 1 }), start)).allowed).toBe(true)
+      expect((await check(store(), claimOf({ name: 'global', max: 1 }), start)).allowed).toBe(true)
     })
 
     test('does not count guesses without a code or for a locked code', async () => {

@@ -22,8 +22,8 @@ import { schema } from '../../src/adapters/store/schema.ts'
 import { NoDatabase } from '../../src/adapters/store/store.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import { movedTables } from '../../src/adapters/store/transfer.ts'
-import type { Claim } from '../../src/domain/limits/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
+import { claimOf } from '../support/calls.ts'
 import { keepAll, nobody, sqliteStores, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
@@ -481,15 +481,7 @@ describe('SQLite', () => {
 
     test('a lock of another connection delays writes and does not block the event loop', async () => {
       const store = createOtpStore(database, isHashOf)
-      const claim = {
-        limit: 'app-minute',
-        subject: ['a'] as [string],
-        max: 1,
-        windowMs: 1,
-        counted: true,
-        failure: 'rate_limited',
-        scope: '',
-      } as const
+      const claim = claimOf({ max: 1 })
       const other = new Driver(file)
       other.exec('BEGIN IMMEDIATE')
       let settled = 0
@@ -527,35 +519,24 @@ describe('SQLite', () => {
   })
 
   describe('the unit of a transaction', () => {
-    const claim = (properties: Partial<Claim> = {}): Claim => ({
-      limit: 'app-minute',
-      subject: ['someone'],
-      name: 'minute',
-      max: 3,
-      windowMs: 60_000,
-      counted: true,
-      failure: 'rate_limited',
-      scope: '',
-      ...properties,
-    })
     const rows = () => all('SELECT name, count, attempts, expires_at FROM codes_and_limits ORDER BY name')
 
     test('a counter changed by another connection is incremented from its current value', async () => {
       const store = createOtpStore(database, isHashOf)
-      await store.admit([claim()], 0)
+      await store.admit([claimOf()], 0)
       const other = new Driver(file)
       other.exec('UPDATE codes_and_limits SET count = 2')
       other.close()
-      expect((await store.admit([claim()], 1)).allowed).toBe(true)
-      expect((await store.admit([claim()], 1)).allowed).toBe(false)
+      expect((await store.admit([claimOf()], 1)).allowed).toBe(true)
+      expect((await store.admit([claimOf()], 1)).allowed).toBe(false)
       expect(rows()).toEqual([{ name: 'minute', count: 3, attempts: null, expires_at: 60_000 }])
     })
 
     test('each code and each limit is a row with its own expiry, and attempts are counted in their column', async () => {
       const store = createOtpStore(database, isHashOf)
-      const { subject } = claim()
+      const { subject } = claimOf()
       const code = { subject, brandSlug: 'acme', id: 'i', hash: 'h', ttlMs: 300_000, provider: null }
-      await store.beginSend([claim(), claim({ name: 'hour', windowMs: 3_600_000 })], code, 1)
+      await store.beginSend([claimOf(), claimOf({ name: 'hour', windowMs: 3_600_000 })], code, 1)
       const ofLimits = [
         { name: 'hour', count: 1, attempts: null, expires_at: 3_600_001 },
         { name: 'minute', count: 1, attempts: null, expires_at: 60_001 },
@@ -569,15 +550,17 @@ describe('SQLite', () => {
 
     test('changes of a rolled-back transaction are discarded', async () => {
       const store = createOtpStore(database, isHashOf)
-      await store.admit([claim()], 0)
+      await store.admit([claimOf()], 0)
       database.orm.run(
         sql.raw(`CREATE TEMP TRIGGER full BEFORE UPDATE ON main.codes_and_limits
         BEGIN SELECT RAISE(ROLLBACK, 'the disk is full'); END`),
       )
-      expect(await store.admit([claim()], 1).catch((error: Error) => error.message)).toBe('the disk is full')
+      expect(await store.admit([claimOf()], 1).catch((error: Error) => error.message)).toBe(
+        'the disk is full',
+      )
       database.orm.run(sql.raw('DROP TRIGGER full'))
-      for (const _ of [2, 3]) expect((await store.admit([claim()], 2)).allowed).toBe(true)
-      expect((await store.admit([claim()], 2)).allowed).toBe(false)
+      for (const _ of [2, 3]) expect((await store.admit([claimOf()], 2)).allowed).toBe(true)
+      expect((await store.admit([claimOf()], 2)).allowed).toBe(false)
     })
 
     test('a transaction accepts any number of subjects', async () => {
@@ -585,7 +568,7 @@ describe('SQLite', () => {
       const subjects = Array.from({ length: 2500 }, (_, index) => `subject ${index}`)
       const admitted = async () => {
         const decisions = await Promise.all(
-          subjects.map((subject) => store.admit([claim({ subject: [subject], max: 1 })], 0)),
+          subjects.map((subject) => store.admit([claimOf({ subject: [subject], max: 1 })], 0)),
         )
         return decisions.filter(({ allowed }) => allowed).length
       }

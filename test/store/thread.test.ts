@@ -3,8 +3,8 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
-import type { Claim } from '../../src/domain/limits/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
+import { claimOf } from '../support/calls.ts'
 import { testOtpStore } from './contract.ts'
 
 const entry = new URL('../../src/adapters/sqlite/thread-main.ts', import.meta.url).href
@@ -55,16 +55,7 @@ describe('the thread of a database', () => {
   })
   afterEach(() => scene.close())
 
-  const claim: Claim = {
-    limit: 'app-minute',
-    subject: ['someone'],
-    name: 'minute',
-    max: 3,
-    windowMs: 60_000,
-    counted: true,
-    failure: 'rate_limited',
-    scope: 'per minute',
-  }
+  const claim = claimOf()
 
   test('is started once, by the first call', async () => {
     expect(scene.threads).toHaveLength(0)

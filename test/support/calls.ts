@@ -4,6 +4,7 @@ import { Turns } from '../../src/domain/delivery/turns.ts'
 import type { Segments } from '../../src/domain/ground/providers.ts'
 import type { Clock } from '../../src/domain/ground/time.ts'
 import { Guard } from '../../src/domain/guard/guard.ts'
+import type { Claim } from '../../src/domain/limits/limits.ts'
 import { newRequestContext, type RequestContext } from '../../src/domain/request/request-context.ts'
 import type { EventLog } from '../../src/domain/request/request-trace.ts'
 
@@ -12,6 +13,29 @@ export function newContext(properties: Partial<RequestContext> = {}): RequestCon
   const request = { requestId: 'request 1', at: 0, clientIp: '192.0.2.1' }
   return { ...newRequestContext(request), ...properties }
 }
+
+/** A claim of a limit of three a minute. */
+export function claimOf(properties: Partial<Claim> = {}): Claim {
+  return {
+    limit: 'app-minute',
+    subject: ['someone'],
+    name: 'minute',
+    max: 3,
+    windowMs: 60_000,
+    counted: true,
+    failure: 'rate_limited',
+    scope: 'per minute',
+    ...properties,
+  }
+}
+
+/** What an integrator enters to request access. */
+export const accessRequest = {
+  companyName: 'Globex Ltd',
+  contactName: 'Jo Doe',
+  contactEmail: 'jo@globex.example',
+  brandName: 'Globex',
+} as const
 
 /** An event log that stores nothing. */
 export const noEventLog: EventLog = { note: () => {}, flush: async () => {} }

@@ -90,9 +90,3 @@ export async function signInWithCode(
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 }
-
-/** Presses a button that asks first, and says yes. */
-export async function pressAndConfirm(page: Page, button: string): Promise<void> {
-  await page.getByRole('button', { name: button, exact: true }).click()
-  await page.getByRole('dialog').getByRole('button', { name: button, exact: true }).click()
-}
