@@ -66,6 +66,8 @@ const rows: Readonly<Record<string, Row>> = {
       [{ phone: '12' }, 'The phone number', 2],
       [{ brand: 'ghost' }, 'Brand ghost does not exist.', 1],
       [{ until: '2026-02-30' }, 'The last day must be a date', 2],
+      [{ until: '2026-01-31T12:00Z' }, 'The last day must be a date', 2],
+      [{ until: '2026-04-02' }, '2026-04-01', 2],
       [{ until: '2025-12-31' }, 'The last day must not be in the past.', 2],
     ],
   },
@@ -173,6 +175,8 @@ const rows: Readonly<Record<string, Row>> = {
     entered: { prefix: '+371 20', duration: '2h' },
     wrong: [
       [{ prefix: '0044' }, 'A prefix is', 2],
+      [{ prefix: '+1234567890123456' }, 'A prefix is', 2],
+      [{ duration: 'soon' }, 'The duration must be', 2],
       [{ duration: '0m' }, 'The duration must be', 2],
     ],
   },
@@ -215,7 +219,10 @@ const rows: Readonly<Record<string, Row>> = {
       [{ amount: '1e3' }, 'The amount must be a number above 0', 2],
       [{ alertAt: '50,0' }, 'The alerts must be', 2],
       [{ scope: 'planet' }, 'The scope must be server', 2],
+      [{ scope: 'server:1' }, 'The scope must be server', 2],
+      [{ scope: 'country:XX' }, 'The country must be', 2],
       [{ scope: 'brand:ghost' }, 'Brand ghost does not exist.', 1],
+      [{ scope: 'app:ghost' }, 'App ghost does not exist.', 1],
     ],
   },
   'budget lift': {

@@ -67,17 +67,6 @@ describe('a budget', () => {
     await policyOf(api).removeBudget('server')
     expect(await policyOf(api).spent()).toEqual({})
   })
-
-  test.each([
-    ['brand:ghost', 'Brand ghost does not exist.'],
-    ['app:ghost', 'App ghost does not exist.'],
-    ['country:XX', 'country code'],
-    ['planet', 'The scope must be'],
-    ['server:1', 'The scope must be'],
-  ])('of the scope %s is rejected', async (scope, problem) => {
-    api = await createTestApp()
-    await expect(policyOf(api).budget(scope, '5')).rejects.toThrow(problem)
-  })
 })
 
 describe('an alert', () => {
