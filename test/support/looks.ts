@@ -41,6 +41,8 @@ export async function expectAccessible(page: Page, what: string, rules?: readonl
 
 /** The Tab key reaches every control, the skip link first, and the focus is visible. */
 export async function expectKeyboard(page: Page, what: string): Promise<void> {
+  // A window that has just changed its width has its new layout two frames later.
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
   const count = await page.evaluate<number>(`(() => {
     // The Tab key continues from here, not from the last focus.
     const start = document.createElement('span')
