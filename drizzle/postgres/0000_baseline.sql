@@ -354,6 +354,11 @@ CREATE TABLE "prices" (
 	CONSTRAINT "prices_generation_provider_prefix_pk" PRIMARY KEY("generation","provider","prefix")
 );
 --> statement-breakpoint
+CREATE TABLE "provider_pauses" (
+	"provider" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"until" bigint NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "recovery_codes" (
 	"operator_id" text COLLATE "C" NOT NULL,
 	"code_sha256" text COLLATE "C" NOT NULL,

@@ -371,6 +371,11 @@ CREATE TABLE `prices` (
 	PRIMARY KEY(`generation`, `provider`, `prefix`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `provider_pauses` (
+	`provider` text PRIMARY KEY NOT NULL,
+	`until` integer NOT NULL
+) STRICT, WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `recipient_index` (
 	`indexed_before` integer NOT NULL,
 	`recipient_hash` text NOT NULL,

@@ -34,7 +34,15 @@ function world(
   /** How many were stored in each step. */
   const steps: number[] = []
   const secrets = createSecrets(present, former)
-  const none = { scopes: [], rules: [], prefixes: [], budgets: [], webhooks: [], reviewNumbers: [] }
+  const none = {
+    scopes: [],
+    rules: [],
+    prefixes: [],
+    budgets: [],
+    webhooks: [],
+    reviewNumbers: [],
+    pauses: [],
+  }
   const policy = new Policy(none, priceListOf([]), [])
   const read = () => news
   const ports: CallbackPorts = {

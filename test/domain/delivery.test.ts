@@ -78,7 +78,7 @@ function deliver(
   { routes, avoid = null }: Routing,
 ): Promise<Outcome> {
   const steps = smsSteps(oneSegment, message, providersOf(ports, routes))
-  return deliverSms(ports, context, { ...message, steps, rule: null }, { avoid, charging })
+  return deliverSms(ports, context, { ...message, steps, rule: null, paused: [] }, { avoid, charging })
 }
 
 type Script = readonly (readonly [name: string, outcome: Outcome | Error, takesMs?: number])[]

@@ -30,6 +30,7 @@ export const provider: ProviderHealth = {
   openMs: 0,
   lastHour: { accepted: 0, failed: 0, unknown: 0 },
   hasAccepted: true,
+  pausedUntil: null,
 }
 
 export const noGuard: HealthFacts['guard'] = {

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Action } from '../../domain/operator/action.ts'
+import { actions } from '../../domain/operator/actions.ts'
 import type { Field as ActionField, Entered, Written } from '../../domain/operator/fields.ts'
 import { Button, Choice, Field, FieldGroup, rich, Select } from '../pages/components.tsx'
 import { Form, FormContext, type FormProps } from './components.tsx'
@@ -28,7 +29,9 @@ interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class'> 
   /** Fields that the operator unfolds. */
   readonly fold?: readonly string[]
   readonly foldTitle?: string
-  readonly submit: string
+  /** Before the ids of its controls, if the page has several of these forms. */
+  readonly id?: string
+  readonly submit: ComponentChildren
 }
 
 /** The controls of an action. After a rejection they have what was entered. */
@@ -41,6 +44,7 @@ export function ActionForm({
   without = [],
   fold = [],
   foldTitle,
+  id = 'field',
   submit,
   ...look
 }: ActionFormProps) {
@@ -63,6 +67,7 @@ export function ActionForm({
       const inside = fields.map(([name, field]) => (
         <Control
           key={name}
+          id={id}
           name={name}
           field={{ ...field, label: labels[name] ?? field.label }}
           options={options[name] ?? field.choices}
@@ -93,15 +98,16 @@ export function ActionForm({
 }
 
 interface ControlProps {
+  readonly id: string
   readonly name: string
   readonly field: ActionField
   readonly options: Readonly<Record<string, string>> | undefined
   readonly written: Written
 }
 
-function Control({ name, field, options, written }: ControlProps) {
+function Control({ id, name, field, options, written }: ControlProps) {
   const { label, kind, isRequired, isProse, placeholder } = field
-  const shared = { label, name, hint: hintOf(field) }
+  const shared = { label, name, id: `${id}-${name}`, hint: hintOf(field) }
   if (kind === 'flag') return <Choice {...shared} checked={field.read(written) === true} />
   const values = [written ?? ''].flat().map(String)
   if (options && Object.keys(options).length === 0) return null
@@ -160,5 +166,39 @@ export function ActionButton({
         {children}
       </Button>
     </Form>
+  )
+}
+
+interface ActionsBesideProps {
+  /** What the list has, such as `provider`. */
+  readonly thing: string
+  readonly name: string
+  /** Its states, such as `paused`. */
+  readonly states: readonly string[]
+}
+
+/** The forms of the actions that are beside each thing of a list. Their field `name` is its name. */
+export function ActionsBeside({ thing, name, states }: ActionsBesideProps) {
+  const isBeside = ({ form }: Formed) =>
+    form?.beside?.thing === thing && (form.beside.while === undefined || states.includes(form.beside.while))
+  return (
+    <>
+      {actions.filter(isBeside).map((action) => (
+        <ActionForm
+          key={action.name}
+          of={action}
+          hidden={{ name }}
+          id={`${action.verb}-${name}`}
+          class="inline"
+          kind="plain"
+          submit={
+            <>
+              {action.verb.replace(/^./, (first) => first.toUpperCase())}
+              <span class="sr-only"> {name}</span>
+            </>
+          }
+        />
+      ))}
+    </>
   )
 }

@@ -53,7 +53,7 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
 
 /** The title of the section of a path, such as `money`. */
 export function sectionOf(path: string): string {
-  return sections.find(({ section }) => section === path)?.title ?? path
+  return sections.find(({ section }) => section === (path || 'overview'))?.title ?? path
 }
 
 interface ConsolePageOptions {
@@ -379,7 +379,7 @@ export interface FormProps {
   readonly id?: string
   /** Where preview.js gets previews of its fields. */
   readonly previewAt?: string
-  readonly submit?: string
+  readonly submit?: ComponentChildren
   readonly kind?: 'primary' | 'plain' | 'danger'
   readonly children?: ComponentChildren
 }

@@ -62,13 +62,18 @@ export const actionsByPath: ReadonlyMap<string, readonly FormAction[]> = Map.gro
 
 /** Of a path as actions have it. */
 export function patternOf(path: string): string {
-  return `/admin/${path.replace(/\{(\w+)\}/g, ':$1')}`
+  return placeOf(path.replace(/\{(\w+)\}/g, ':$1'))
+}
+
+/** The overview has an empty path. */
+function placeOf(path: string): string {
+  return path === '' ? '/admin' : `/admin/${path}`
 }
 
 /** With fields in the place of `{name}`. */
 export function filled(path: string, fields: Readonly<Record<string, unknown>>): string {
   const written = (_: string, name: string) => encodeURIComponent(String(fields[name] ?? ''))
-  return `/admin/${path.replace(/\{(\w+)\}/g, written)}`
+  return placeOf(path.replace(/\{(\w+)\}/g, written))
 }
 
 /** The one that the field `action` of the form names, if several share the path. */

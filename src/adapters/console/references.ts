@@ -16,8 +16,9 @@ export function pageOf({ to, fields }: Reference): PageLink | undefined {
   const page = pages[to]
   if (page) return page(fields)
   const [group = ''] = to.split(' ')
-  const path = actionOf(to)?.form?.path.split('/')[0] ?? sections[group]
-  return path === undefined ? undefined : { title: sectionOf(path), href: filled(path, {}) }
+  const form = actionOf(to)?.form
+  const section = form?.page ?? form?.path.split('/')[0] ?? sections[group]
+  return section === undefined ? undefined : { title: sectionOf(section), href: filled(section, {}) }
 }
 
 /** With the title of each page in backticks. */

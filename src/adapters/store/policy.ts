@@ -17,10 +17,10 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   readonly cached: (smsCountries: readonly string[]) => ReadPolicy
 } {
   const { orm, tables, policyChanges, serialTransaction } = database
-  const { audit, budgets, destinationRules, guardPrefixes, reviewNumbers, webhooks } = tables
+  const { audit, budgets, destinationRules, guardPrefixes, providerPauses, reviewNumbers, webhooks } = tables
 
   async function rows(): Promise<PolicyRows> {
-    const [scopes, brands, rules, prefixes, all, hooks, numbers] = await Promise.all([
+    const [scopes, brands, rules, prefixes, all, hooks, numbers, pauses] = await Promise.all([
       orm.select().from(tables.apps),
       orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
       orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
@@ -29,6 +29,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       orm.select().from(budgets).orderBy(asc(budgets.scope)),
       orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
       orm.select().from(reviewNumbers).orderBy(asc(reviewNumbers.createdAt)),
+      orm.select().from(providerPauses),
     ])
     return {
       scopes: scopesOf(scopes, brands),
@@ -37,6 +38,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       budgets: all,
       webhooks: hooks,
       reviewNumbers: numbers,
+      pauses,
     }
   }
 
@@ -55,12 +57,14 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           const all = yield* run(inside.select().from(budgets))
           const hooks = yield* run(inside.select().from(webhooks))
           const numbers = yield* run(inside.select().from(reviewNumbers))
+          const pauses = yield* run(inside.select().from(providerPauses))
           const change = decide({
             rules: rules.map(ruleOf),
             prefixes,
             budgets: all,
             webhooks: hooks,
             reviewNumbers: numbers,
+            pauses,
           })
           yield* saveRows(inside, tables, change, now)
           if (change.alert) yield* addAlert(inside, tables, change.alert, alertChannels)
@@ -78,7 +82,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
 
 /** Saves and removes the rows that a change names. */
 function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: EpochMs): StatementSteps<void> {
-  const { budgets, destinationRules, events, guardPrefixes, reviewNumbers, webhooks } = tables
+  const { budgets, destinationRules, events, guardPrefixes, providerPauses, reviewNumbers, webhooks } = tables
   const isWaiting = (appId: string) => and(eq(events.appId, appId), eq(events.state, 'waiting'))
   for (const rule of change.saveRules ?? []) {
     const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
@@ -103,6 +107,13 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
   }
   for (const { scope } of change.removeBudgets ?? []) {
     yield* run(inside.delete(budgets).where(eq(budgets.scope, scope)))
+  }
+  for (const row of change.savePauses ?? []) {
+    const target = providerPauses.provider
+    yield* run(inside.insert(providerPauses).values(row).onConflictDoUpdate({ target, set: row }))
+  }
+  for (const { provider } of change.removePauses ?? []) {
+    yield* run(inside.delete(providerPauses).where(eq(providerPauses.provider, provider)))
   }
   for (const row of change.saveWebhooks ?? []) {
     const target = webhooks.appId

@@ -565,6 +565,13 @@ export const schema = {
     { moved: 'price lists' },
   ),
 
+  /** An expired one has no effect. */
+  providerPauses: table(
+    'provider_pauses',
+    { provider: key().primary(), until: instant().shifted() },
+    { moved: 'pauses of providers', expired: ({ until }, { now }) => sql`${until} <= ${now}` },
+  ),
+
   budgets: table(
     'budgets',
     {

@@ -7,7 +7,7 @@ import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
 import type { DestinationRule } from './destination.ts'
 import { type Called, callerOf, type Turns } from './turns.ts'
-import { type RouteStep, withoutProvider } from './way.ts'
+import { type RoutedProvider, type RouteStep, withoutProvider } from './way.ts'
 
 export interface DeliveryPorts {
   readonly mailer: Mailer
@@ -36,6 +36,8 @@ interface AttemptedStep {
 export interface OutgoingSms extends SmsMessage {
   /** In the order of the settings. */
   readonly steps: readonly RouteStep[]
+  /** They are not called. */
+  readonly paused: readonly RoutedProvider[]
   /** Of its destination. */
   readonly rule: DestinationRule | null
 }
@@ -106,7 +108,8 @@ export async function deliverSms(
   let waiting = orderedSteps(ports, steps, avoid)
   let mayHaveArrived = false
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
-  if (steps.length === 0) {
+  if (steps.length === 0 && message.paused.length > 0) last = { kind: 'retryable', reason: 'paused' }
+  else if (steps.length === 0) {
     context.fault = withoutProvider(message.rule)
     saveSkipped(ports, context, message, noStep, 'no provider')
   }
@@ -131,6 +134,9 @@ export async function deliverSms(
   }
   for (const step of waiting) {
     if (open.has(step)) saveSkipped(ports, context, message, step, 'keeps failing')
+  }
+  for (const step of message.paused) {
+    saveSkipped(ports, context, message, { ...step, segments: null }, 'paused')
   }
   return last
 }
@@ -175,7 +181,7 @@ function saveSkipped(
   context: RequestContext,
   message: SmsMessage,
   step: AttemptedStep,
-  reason: 'keeps failing' | 'no time left' | 'budget exhausted' | 'no provider',
+  reason: 'keeps failing' | 'paused' | 'no time left' | 'budget exhausted' | 'no provider',
 ): void {
   const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
   const result = { ...about, at: ports.now(), durationMs: 0 }

@@ -1,6 +1,7 @@
 import type { Recipient } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
 import type { Segments, SmsProvider, SmsRoute } from '../ground/providers.ts'
+import type { Clock, EpochMs } from '../ground/time.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
 import {
   type DestinationOf,
@@ -16,6 +17,13 @@ export interface WayPorts {
   readonly destinationOf: DestinationOf
   readonly smsMode: SmsMode
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
+  readonly now: Clock
+}
+
+/** What operators have set about destinations and providers. */
+export interface WayPolicy {
+  readonly destinations: DestinationRules
+  isPaused(provider: string, now: EpochMs): boolean
 }
 
 /** Where an SMS goes, and which providers may send it. */
@@ -28,6 +36,8 @@ export interface SmsWay {
   readonly rule: DestinationRule | null
   /** In the order of the settings. */
   readonly providers: readonly RoutedProvider[]
+  /** Those that operators have paused. They are not called. */
+  readonly paused: readonly RoutedProvider[]
 }
 
 export interface RoutedProvider {
@@ -43,18 +53,18 @@ export function smsWay(
   {
     field,
     brand: { slug, dltEnabled },
-    destinations,
+    policy,
     isTemplate,
   }: {
     readonly field: string
     readonly brand: { readonly slug: string; readonly dltEnabled: boolean }
-    readonly destinations: DestinationRules
+    readonly policy: WayPolicy
     readonly isTemplate: boolean
   },
 ): SmsWay {
   const destination = ports.destinationOf(to)
   const { country } = destination
-  const decision = destinations.decide(to, destination, slug)
+  const decision = policy.destinations.decide(to, destination, slug)
   const { action, rule } = decision
   if (country !== null) context.country = country
   if (action !== 'allow') noteFlag(context, 'destination')
@@ -70,11 +80,14 @@ export function smsWay(
       : route
         ? [route]
         : routesOf(ports.smsMode, dltEnabled && to.startsWith('91'))
+  const all = providersOf(ports, routes, providers)
+  const isPaused = ({ provider }: RoutedProvider) => policy.isPaused(provider.name, ports.now())
   return {
     country,
-    isAllowed: country !== null && destinations.allowsCountry(country, slug),
+    isAllowed: country !== null && policy.destinations.allowsCountry(country, slug),
     rule,
-    providers: providersOf(ports, routes, providers),
+    providers: all.filter((each) => !isPaused(each)),
+    paused: all.filter(isPaused),
   }
 }
 

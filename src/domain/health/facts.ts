@@ -9,6 +9,7 @@ import {
   type LastFailures,
   type LastHour,
   type Period,
+  type ProviderCircuit,
   type ProviderHealth,
   type Statistics,
   wayName,
@@ -53,7 +54,7 @@ export interface HealthPorts extends PumpingPorts {
   readonly alerts: Pick<AlertStore, 'ofKinds' | 'failing'>
   readonly events: Pick<EventReader, 'failing'>
   readonly jobs: Pick<NotifyJobStore, 'status' | 'failed'>
-  readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[]
+  readonly providerStates: () => readonly ProviderCircuit[]
 }
 
 export interface HealthSettings {
@@ -79,7 +80,7 @@ export async function readHealth(
   period: Period,
   now: EpochMs,
 ) {
-  const { webhooks, budgets, reviewNumbers } = await policy.rows()
+  const { webhooks, budgets, reviewNumbers, pauses } = await policy.rows()
   const [statistics, lastHour, lastFailures, attempts, accepted, rejections] = await Promise.all([
     eventLog.statistics(period, now),
     eventLog.lastHour(now),
@@ -105,7 +106,9 @@ export async function readHealth(
     providers: providerStates().map((state): ProviderHealth => {
       const way = wayName(state.channel, state.name)
       const hasAccepted = accepted.has(way) || settings.developmentOnly.includes(state.name)
-      return { ...state, lastHour: lastHour.get(way) ?? quiet, hasAccepted }
+      const { until = 0 } = pauses.find(({ provider }) => provider === state.name) ?? {}
+      const pausedUntil = state.channel === 'SMS' && until > now ? until : null
+      return { ...state, lastHour: lastHour.get(way) ?? quiet, hasAccepted, pausedUntil }
     }),
     budgets: statuses,
     /** The alerts of the last day that budgets are exhausted, by scope. */

@@ -50,6 +50,20 @@ export function sendingProblems({ statistics, lastFailures }: OutageFacts): Prob
   })
 }
 
+/** Those that operators have paused. */
+export function pauseProblems({ providers }: Pick<OutageFacts, 'providers'>): Problem[] {
+  return providers.flatMap((provider) => {
+    const { name, pausedUntil } = provider
+    if (pausedUntil === null) return []
+    const hasOther = providers.some((other) => other !== provider && standsIn(other, provider))
+    const others = hasOther
+      ? 'Other providers send its SMS.'
+      : 'No other provider sends its SMS, so they fail.'
+    const text = `Provider ${name} is paused until ${utc(pausedUntil)}. ${others}`
+    return (hasOther ? warn : fail)('providers', text, '', see('provider resume', { name }))
+  })
+}
+
 /** One for each provider, those with the most failures first. */
 export function providerProblems({ providers, statistics, lastFailures, attempts }: OutageFacts): Problem[] {
   const { byProvider, failures, period, from: since, stepMs } = statistics
@@ -192,6 +206,6 @@ function circuitOf(
 }
 
 function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): boolean {
-  if (other.state !== 'closed' || other.channel !== channel) return false
+  if (other.state !== 'closed' || other.pausedUntil !== null || other.channel !== channel) return false
   return routes.length === 0 || routes.some((route) => other.routes.includes(route))
 }

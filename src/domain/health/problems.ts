@@ -20,7 +20,7 @@ import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
 import { budgetCondition, databaseVerdicts, isExhausted } from './conditions.ts'
 import type { HealthFacts } from './facts.ts'
-import { providerProblems, sendingProblems } from './outages.ts'
+import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
 import { guardProblems, pumpingProblems } from './pumping-problems.ts'
 
@@ -34,6 +34,7 @@ export function problemsOf(facts: HealthFacts): Problem[] {
     ...serverConditions(facts),
     ...pumpingProblems(guard, now),
     ...sendingProblems(facts),
+    ...pauseProblems(facts),
     ...providerProblems(facts),
     ...budgetProblems(facts),
     ...facts.webhooks.flatMap((webhook) => webhookProblem(webhook, now) ?? []),

@@ -489,6 +489,9 @@ const clientAdvice: Readonly<Partial<Record<FailureKind, Advice>>> = {
 
 function adviceOnAttempt(row: Delivery): Advice | undefined {
   const { provider, reason, errorClass } = row
+  if (reason === 'paused') {
+    return advice`${provider} is paused. To use it again, use ${see('provider resume', { name: provider })}.`
+  }
   if (errorClass === 'account') {
     return [`${provider} rejects the account (${reason}). Check its credentials, credit and permissions.`]
   }

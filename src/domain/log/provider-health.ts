@@ -1,6 +1,6 @@
 import type { Breakers } from '../delivery/breaker.ts'
 import type { Mailer, SmsProvider, SmsRoute } from '../ground/providers.ts'
-import type { ProviderHealth } from './statistics.ts'
+import type { ProviderCircuit } from './statistics.ts'
 
 export function providerHealth({
   smsRoutes,
@@ -10,7 +10,7 @@ export function providerHealth({
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly Pick<SmsProvider, 'name'>[]>>
   readonly mailer: Pick<Mailer, 'name'>
   readonly breakers: Pick<Breakers, 'states'>
-}): Omit<ProviderHealth, 'lastHour' | 'hasAccepted'>[] {
+}): ProviderCircuit[] {
   const known = new Map(breakers.states().map((state) => [state.provider, state]))
   const circuitOf = (name: string) => {
     const { state, failuresInARow, openMs } = known.get(name) ?? closed

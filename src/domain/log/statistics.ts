@@ -76,7 +76,12 @@ export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
   readonly lastHour: LastHour
   /** False: never, in the days that the statistics have. */
   readonly hasAccepted: boolean
+  /** Null: operators have not paused it. */
+  readonly pausedUntil: EpochMs | null
 }
+
+/** What a server knows of its providers itself. */
+export type ProviderCircuit = Omit<ProviderHealth, 'lastHour' | 'hasAccepted' | 'pausedUntil'>
 
 type ErrorClass = Attempt['errorClass']
 

@@ -100,7 +100,7 @@ export function readSmsOrder(
   ports: MessageOrderPorts,
   context: RequestContext,
   body: Body,
-  { brand, policy: { destinations } }: { readonly brand: BrandWithTexts; readonly policy: Policy },
+  { brand, policy }: { readonly brand: BrandWithTexts; readonly policy: Policy },
 ): MessageOrder {
   const { to, ...fields } = readSms(body)
   const { reference, lang, expiresAt } = readCommon(body, ports.now())
@@ -118,7 +118,7 @@ export function readSmsOrder(
   const isTemplate = content.template !== null
   const ways = recipients.map((recipient) => {
     const field = `to[${recipient.position - 1}]`
-    return { recipient, way: smsWay(ports, context, recipient, { field, brand, destinations, isTemplate }) }
+    return { recipient, way: smsWay(ports, context, recipient, { field, brand, policy, isTemplate }) }
   })
   if (tooLong && ways.some(({ way }) => isScrubbed(way, brand))) throw tooLong
   if (recipients.length > 1) delete context.country

@@ -269,8 +269,7 @@ export class QueueWorker implements JobQueue {
     if (!brand) return 'brand not active'
     const sms: SmsContent = JSON.parse(content)
     const policy = await ports.policy()
-    const { destinations } = policy
-    const about = { field: 'to', brand, destinations, isTemplate: sms.template !== null }
+    const about = { field: 'to', brand, policy, isTemplate: sms.template !== null }
     const way = smsWay(ports, context, { channel, to }, about)
     const message = smsOf(ports, brand, sms, way, addressed)
     const charge = new Charge(policy, { app: appId, brand: brand.slug }, context, ports, [message])

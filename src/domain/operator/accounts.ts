@@ -20,6 +20,7 @@ export const operatorGroup: Group = {
   name: 'admin operator',
   does: 'manage the accounts of operators',
   entries: 'accounts',
+  target: 'e-mail address',
 }
 
 const emailField = field(text, { label: 'E-mail address', help: 'the e-mail address of the person' })
@@ -88,3 +89,5 @@ export const operatorRemove = action(operatorGroup, 'remove', {
   },
   said: (email) => `Removed ${email}.`,
 })
+
+export const accountActions = [operatorInvite, operatorRole, operatorReset, operatorRemove]

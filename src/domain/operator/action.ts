@@ -13,6 +13,8 @@ export interface Group {
   readonly does: string
   /** Of audit entries: what they are about, in the plural. */
   readonly entries: string
+  /** What their target is. */
+  readonly target: string
 }
 
 /** What an operator sees after the change. */
@@ -72,6 +74,8 @@ export interface Form {
   readonly next?: string
   /** Only what the operator changed in the form counts, so that concurrent changes of other fields are kept. */
   readonly isPartial?: boolean
+  /** The lists that show the form beside each thing: beside all, or beside those with this state. */
+  readonly beside?: { readonly thing: string; readonly while?: string }
 }
 
 /** As adapters see it. */

@@ -192,6 +192,7 @@ export const appGroup: Group = {
   name: 'app',
   does: 'create apps, and create and revoke their API keys',
   entries: 'apps and keys',
+  target: 'app',
 }
 
 const appField = field(text, { label: 'App', help: 'the appId' })
@@ -393,3 +394,5 @@ export const appRevoke = action(appGroup, 'revoke', {
     ]
   },
 })
+
+export const appActions = [appIssue, appSet, appRotate, appRevokeKey, appRevoke]

@@ -31,18 +31,15 @@ export const auditWords: Readonly<Record<string, string>> = {
 
 /** What audit entries are about. By group: their action before the dot. */
 export const auditGroups: Readonly<Record<string, string>> = {
-  app: 'apps and keys',
-  brand: 'brands',
+  ...Object.fromEntries(
+    actions.flatMap(({ audit, group }) =>
+      Object.keys(audit).map((action) => [action.split('.')[0], group.entries]),
+    ),
+  ),
   text: 'texts',
-  destination: 'destination rules',
-  guard: 'guard prefixes',
-  budget: 'budgets',
   price: 'prices',
   request: 'integration requests',
-  queue: 'queue',
   message: 'test messages',
-  'review-number': 'review numbers',
-  operator: 'accounts',
   console: 'sign-ins and sessions',
   data: 'data',
 }

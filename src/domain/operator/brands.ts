@@ -166,6 +166,7 @@ export const brandGroup: Group = {
   name: 'brand',
   does: 'create, change and list brands',
   entries: 'brands',
+  target: 'brand',
 }
 
 export const brandSetStatus = action(brandGroup, 'status', {
@@ -203,3 +204,5 @@ function refuseTransition(brand: Brand, to: BrandStatus): void {
   const refusal = brand.status === to ? `is already ${to}` : `is ${brand.status} and cannot become ${to}`
   throw new OperatorError(`Brand ${brand.slug} ${refusal}. It can become ${next}.`)
 }
+
+export const brandActions = [brandSetStatus]

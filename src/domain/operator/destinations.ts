@@ -62,6 +62,7 @@ export const destinationGroup: Group = {
   name: 'destination',
   does: 'decide which countries and number ranges SMS may go to, and how',
   entries: 'destination rules',
+  target: 'destination rules',
 }
 
 const ruleField = field(text, {
@@ -420,3 +421,5 @@ export function decisionWords({ action, rule, reason }: DestinationDecision): st
       : 'because no rule applies'
   return `${outcomes[action]}, ${because}.`
 }
+
+export const ruleActions = [destinationSet, destinationRemove]

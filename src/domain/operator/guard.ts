@@ -29,6 +29,7 @@ export const guardGroup: Group = {
   name: 'guard',
   does: 'see what the SMS pumping guard does, and allow or block number ranges',
   entries: 'guard prefixes',
+  target: 'prefix',
 }
 
 const prefixField = field(prefixDigits, {
@@ -251,3 +252,5 @@ export async function readGuardStatus(
   }
   return guardStatus(input, at)
 }
+
+export const guardActions = [guardAllow, guardBlock, guardRemove]

@@ -38,6 +38,7 @@ export const budgetGroup: Group = {
   name: 'budget',
   does: 'limit what SMS cost in a day or a month',
   entries: 'budgets',
+  target: 'scope of the budget',
 }
 
 const scopeField = field(text, {
@@ -293,3 +294,5 @@ export async function storePrices(
 function scopesOf(budgets: readonly Budget[]): string {
   return budgets.map(({ scope }) => scope).join(', ')
 }
+
+export const budgetActions = [budgetSet, budgetLift, budgetRemove]

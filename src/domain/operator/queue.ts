@@ -22,6 +22,7 @@ export const queueGroup: Group = {
   name: 'queue',
   does: 'see, retry and cancel asynchronous notifications (POST /notify with async)',
   entries: 'queue',
+  target: 'request ID',
 }
 
 const requestField = field(requestIdIn, { label: 'Request ID', help: 'the requestId of the 202 answer' })
@@ -121,3 +122,5 @@ function changedJobs(changed: number): number {
   if (changed > 0) return changed
   throw new OperatorError('The jobs of this request have changed meanwhile. Look at them again.')
 }
+
+export const queueActions = [queueRetry, queueCancel]

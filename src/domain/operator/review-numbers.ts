@@ -161,6 +161,7 @@ export const reviewNumberGroup: Group = {
   name: 'review-number',
   does: 'give app store reviewers a phone number with a fixed code that is not sent',
   entries: 'review numbers',
+  target: 'brand',
 }
 
 const phoneField = field(text, {
@@ -222,3 +223,5 @@ export const reviewNumberRemove = action(reviewNumberGroup, 'remove', {
 export function removedWords({ masked, brandSlug }: ReviewNumber): string {
   return `Removed the review number ${masked} of brand ${brandSlug}.`
 }
+
+export const reviewNumberActions = [reviewNumberAdd, reviewNumberRemove]

@@ -61,7 +61,7 @@ export interface TestSend extends Omit<Sample, 'key'> {
   readonly key?: string | undefined
   /** A phone number or an e-mail address. */
   readonly to: string
-  /** Its name. It alone is called, also while its circuit is open. Undefined: as for `/notify`. */
+  /** Its name. It alone is called, also while its circuit is open or it is paused. Undefined: as for `/notify`. */
   readonly provider?: string | undefined
   /** The slug. */
   readonly brand?: string | undefined
@@ -209,7 +209,7 @@ function wayOf(
     brand = noBrand,
     recipient,
     provider,
-    policy: { destinations },
+    policy,
   }: {
     readonly brand: Brand | undefined
     readonly recipient: Recipient
@@ -218,9 +218,11 @@ function wayOf(
   },
 ): SmsWay {
   const isTemplate = sms.template !== null
-  const routed = smsWay(ports, context, recipient, { field: 'to', brand, destinations, isTemplate })
+  const routed = smsWay(ports, context, recipient, { field: 'to', brand, policy, isTemplate })
   const way =
-    provider === undefined ? routed : { ...routed, providers: [providerOf(ports, provider, sms, routed)] }
+    provider === undefined
+      ? routed
+      : { ...routed, providers: [providerOf(ports, provider, sms, routed)], paused: [] }
   if (tooLong && isScrubbed(way, brand)) throw tooLong
   return way
 }
@@ -266,7 +268,7 @@ function requireProvider(ports: TestPorts, name: string, channel: Channel): void
 /** By the route that a request would take, if the provider has it. */
 function providerOf(ports: TestPorts, name: string, { template }: SmsContent, way: SmsWay): RoutedProvider {
   const others = providersOf(ports, template ? ['plain', 'template'] : ['plain'])
-  const found = [...way.providers, ...others].find(({ provider }) => provider.name === name)
+  const found = [...way.providers, ...way.paused, ...others].find(({ provider }) => provider.name === name)
   if (found) return found
   throw new OperatorError(
     `The provider ${name} sends only registered templates. Choose a brand and a template.`,

@@ -244,3 +244,5 @@ export function webhookSwitch({
 
 /** Without an audit entry, since no operator did it. */
 const server: Actor = { by: 'command', name: 'serve' }
+
+export const webhookActions = [appWebhook, appWebhookTest, appWebhookResend]

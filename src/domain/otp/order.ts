@@ -115,8 +115,7 @@ function smsOrder(
     text,
   }: { addressee: Addressee; field: string; ip: string | null; text: TextChoice },
 ): Order {
-  const { destinations } = policy
-  const way = smsWay(ports, context, addressee, { field, brand, destinations, isTemplate: true })
+  const way = smsWay(ports, context, addressee, { field, brand, policy, isTemplate: true })
   const { loginId, businessName = brand.displayName, lang } = text
   if (loginId !== undefined && isScrubbed(way, brand)) refuseLongLoginId(brand, loginId, lang)
   const { to, subject } = addressee

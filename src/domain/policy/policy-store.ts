@@ -1,7 +1,7 @@
 import type { DestinationRule } from '../delivery/destination.ts'
 import type { Alert } from '../ground/alert.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
-import type { Clock } from '../ground/time.ts'
+import type { Clock, EpochMs } from '../ground/time.ts'
 import type { Webhook } from '../ground/webhook-events.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import type { AppScope } from '../limits/scope.ts'
@@ -18,6 +18,15 @@ export interface PolicyRows {
   readonly webhooks: readonly Webhook[]
   /** Expired ones included. */
   readonly reviewNumbers: readonly ReviewNumber[]
+  /** Expired ones included. */
+  readonly pauses: readonly ProviderPause[]
+}
+
+/** Until then, otpost does not call the provider. */
+export interface ProviderPause {
+  readonly provider: string
+  /** Exclusive. */
+  readonly until: EpochMs
 }
 
 export interface PolicyChange {
@@ -31,6 +40,8 @@ export interface PolicyChange {
   readonly removeWebhooks?: readonly Pick<Webhook, 'appId'>[]
   readonly saveReviewNumbers?: readonly ReviewNumber[]
   readonly removeReviewNumbers?: readonly Pick<ReviewNumber, 'subject' | 'brandSlug'>[]
+  readonly savePauses?: readonly ProviderPause[]
+  readonly removePauses?: readonly Pick<ProviderPause, 'provider'>[]
   /** About the change. A running server delivers and logs it. */
   readonly alert?: Alert
   /** Null: nothing changes. */

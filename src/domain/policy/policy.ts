@@ -1,4 +1,6 @@
 import { countryRules, DestinationRules } from '../delivery/destination.ts'
+import type { WayPolicy } from '../delivery/way.ts'
+import type { EpochMs } from '../ground/time.ts'
 import type { Webhook } from '../ground/webhook-events.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import { type AppScope, unscoped } from '../limits/scope.ts'
@@ -13,7 +15,7 @@ import { activeReviewNumbers, type ReviewNumber } from './review-number.ts'
 export type ReadPolicy = () => Policy | Promise<Policy>
 
 /** What operators have set, compiled for requests. Immutable. */
-export class Policy implements Tariff {
+export class Policy implements Tariff, WayPolicy {
   readonly destinations: DestinationRules
   readonly prefixes: readonly GuardPrefix[]
   readonly budgets: readonly Budget[]
@@ -23,10 +25,12 @@ export class Policy implements Tariff {
   private readonly reviewNumbers: ReadonlyMap<string, ReviewNumber>
   private readonly budgetsByScope: ReadonlyMap<string, Budget>
   private readonly scopes: ReadonlyMap<string, AppScope>
+  /** By provider, until when. */
+  private readonly pauses: ReadonlyMap<string, EpochMs>
 
   /** @param smsCountries SMS_COUNTRIES; stored rules take precedence */
   constructor(
-    { scopes, rules, prefixes, budgets, webhooks, reviewNumbers }: PolicyRows,
+    { scopes, rules, prefixes, budgets, webhooks, reviewNumbers, pauses }: PolicyRows,
     readonly prices: PriceList,
     smsCountries: readonly string[],
   ) {
@@ -36,6 +40,7 @@ export class Policy implements Tariff {
     this.budgetsByScope = new Map(budgets.map((budget) => [budget.scope, budget]))
     this.webhooks = new Map(webhooks.map((webhook) => [webhook.appId, webhook]))
     this.reviewNumbers = new Map(reviewNumbers.map((each) => [reviewKey(each.subject, each.brandSlug), each]))
+    this.pauses = new Map(pauses.map(({ provider, until }) => [provider, until]))
     this.scopes = new Map(scopes.map((scope) => [scope.appId, scope]))
   }
 
@@ -53,6 +58,10 @@ export class Policy implements Tariff {
 
   activeReviewNumbers(now: number): readonly ReviewNumber[] {
     return activeReviewNumbers([...this.reviewNumbers.values()], now)
+  }
+
+  isPaused(provider: string, now: EpochMs): boolean {
+    return (this.pauses.get(provider) ?? 0) > now
   }
 
   scopeOf(appId: string): AppScope {

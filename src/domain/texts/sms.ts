@@ -85,7 +85,7 @@ export function smsOf(
   { segmentsOf }: { readonly segmentsOf: (text: string) => Segments },
   brand: Pick<Brand, 'slug' | 'displayName' | 'entityId' | 'registrations'>,
   { text, lang, template }: SmsContent,
-  { country, rule, providers }: SmsWay,
+  { country, rule, providers, paused }: SmsWay,
   { requestId, to, recipientHash, position, validitySeconds = null, expectsFeedback = false }: Sending,
 ): OutgoingSms {
   return {
@@ -109,6 +109,7 @@ export function smsOf(
     expectsFeedback,
     rule,
     steps: smsSteps(segmentsOf, { text, template }, providers),
+    paused,
   }
 }
 

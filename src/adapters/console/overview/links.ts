@@ -5,7 +5,9 @@ import { type PageLink, pageOf } from '../references.ts'
 /** The pages of what a problem names, each once. The documentation is not in the console. */
 export function linksOf(see: readonly See[]): readonly PageLink[] {
   const links = see.flatMap((each) => linkOf(each) ?? [])
-  return [...new Map(links.map((link) => [link.href, link])).values()]
+  // The overview lists the problem itself.
+  const others = links.filter(({ href }) => href !== '/admin')
+  return [...new Map(others.map((link) => [link.href, link])).values()]
 }
 
 function linkOf(see: See): PageLink | undefined {

@@ -21,6 +21,7 @@ import {
 } from '../../../domain/log/statistics.ts'
 import type { LimitName } from '../../../domain/request/limit-names.ts'
 import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
+import { ActionsBeside } from '../action-form.tsx'
 import { Card, consolePage, Drawing, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
@@ -404,7 +405,7 @@ function Providers({ providers, lastHour }: ProvidersProps) {
           end('Accepted'),
           end('Failed'),
           end('Unknown'),
-          { title: 'Test', isQuiet: true },
+          { title: 'Actions', align: 'end', isQuiet: true },
         ]}
         rows={providers.map((provider) => {
           const { name, channel } = provider
@@ -416,9 +417,18 @@ function Providers({ providers, lastHour }: ProvidersProps) {
             <Count value={provider.lastHour.accepted} of="accepted" where={where} />,
             <Failing figure="failed" of={provider.lastHour} where={where} />,
             <Failing figure="unknown" of={provider.lastHour} where={where} />,
-            <FormLink small href={testPath({ provider: name })}>
-              Send a test<span class="sr-only"> through {name}</span>
-            </FormLink>,
+            <div class="actions">
+              <FormLink small href={testPath({ provider: name })}>
+                Send a test<span class="sr-only"> through {name}</span>
+              </FormLink>
+              {channel === 'SMS' && (
+                <ActionsBeside
+                  thing="provider"
+                  name={name}
+                  states={provider.pausedUntil === null ? [] : ['paused']}
+                />
+              )}
+            </div>,
           ]
         })}
         figures
@@ -434,7 +444,7 @@ function sends({ channel, routes }: ProviderHealth): string {
 }
 
 function ProviderState(provider: ProviderHealth) {
-  const { state, failuresInARow, openMs } = provider
+  const { state, failuresInARow, openMs, pausedUntil } = provider
   const inARow = failuresInARow === 0 ? null : `${counted(failuresInARow, 'failure')} in a row`
   const words = {
     closed: [failuresInARow === 0 ? 'good' : 'warn', 'circuit closed', inARow],
@@ -442,6 +452,16 @@ function ProviderState(provider: ProviderHealth) {
     'half-open': ['warn', 'circuit half-open', isIdle(provider) ? inARow : 'the next message tests it'],
   } as const satisfies Record<ProviderHealth['state'], readonly [Tone, string, string | null]>
   const [tone, word, detail] = words[state]
+  if (pausedUntil !== null) {
+    return (
+      <span class="with-badge">
+        <Badge tone="bad">paused</Badge>{' '}
+        <span class="hint">
+          until <ExactTime at={pausedUntil} toMinute />
+        </span>
+      </span>
+    )
+  }
   return (
     <span class="with-badge">
       <Badge tone={tone}>{word}</Badge> {detail === null ? null : <span class="hint">{detail}</span>}
