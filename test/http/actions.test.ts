@@ -168,6 +168,18 @@ const rows: Readonly<Record<string, Row>> = {
       [{ status: 'pending' }, 'is active and cannot become pending', 1],
     ],
   },
+  'provider pause': {
+    entered: { name: 'outbox', duration: '1h' },
+    wrong: [
+      [{ name: 'acme-sms' }, 'acme-sms is not a provider of SMS on this server. It has outbox.', 1],
+      [{ duration: '1w' }, 'The duration must be', 2],
+    ],
+  },
+  'provider resume': {
+    before: [['provider pause', { name: 'outbox', duration: '1h' }]],
+    entered: { name: 'outbox' },
+    wrong: [[{ name: 'acme-sms' }, 'acme-sms is not paused.', 1]],
+  },
   'queue retry': { prepare: () => notification('failed'), entered: {}, wrong: wrongRequest },
   'queue cancel': { prepare: () => notification('queued'), entered: {}, wrong: wrongRequest },
   'guard allow': {

@@ -2,6 +2,7 @@ import type { Database } from '../../src/adapters/sqlite/database.ts'
 import { createWrite, storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import { actionPorts } from '../../src/commands/actions.ts'
+import type { Env } from '../../src/commands/common.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
 import type { Context } from '../../src/context.ts'
 import type { Actor } from '../../src/domain/ground/audit.ts'
@@ -20,15 +21,16 @@ export const nobody = { channel: 'SMS', to: '10000000000' } as const
 /** For a sweep that is to leave what has only grown old. */
 export const keepAll = { eventLog: 0, audit: 0, requests: 0 } as const
 
-/** Does a declared action in a running service, as its command would. */
+/** Does a declared action in a running service, as its command would with these settings. */
 export async function operate(
   { app }: { readonly app: { readonly context: Context } },
   name: string,
   entered: Entered,
+  env: Env = {},
 ): Promise<Said> {
   const action = actionOf(name)
   if (!action) throw new Error(`there is no action ${name}`)
-  return action.perform(await actionPorts(app.context, readStoreConfig({}), {}, tester), entered)
+  return action.perform(await actionPorts(app.context, readStoreConfig({}), env, tester), entered)
 }
 
 /** The stores of a database that no service is wired to. */

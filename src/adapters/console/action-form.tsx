@@ -50,7 +50,8 @@ export function ActionForm({
 }: ActionFormProps) {
   const { rejected } = useContext(FormContext)
   const all = [of].flat()
-  const again = all.find(({ name }) => name === rejected?.action)
+  const isSame = Object.entries(hidden).every(([name, value]) => rejected?.values[name] === value)
+  const again = all.find(({ name }) => name === rejected?.action && isSame)
   const [action = again] = all
   if (!action) return null
   const values = (again && rejected?.values) ?? start

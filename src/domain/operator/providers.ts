@@ -1,3 +1,4 @@
+import { utc } from '../ground/format.ts'
 import { OperatorError } from '../ground/operator-error.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { action, type Group } from './action.ts'
@@ -27,7 +28,8 @@ export const providerPause = action(providerGroup, 'pause', {
   fields: {
     name: nameField,
     duration: field((text) => durationIn(text, 1), {
-      label: 'For',
+      label: 'Pause for',
+      hint: '',
       as: '--for <duration>',
       help: 'how long, such as 30m, 1h or 7d; at most 366d',
       placeholder: '1h',
@@ -51,7 +53,7 @@ export const providerPause = action(providerGroup, 'pause', {
     }))
     return pause
   },
-  said: ({ provider, until }) => `${provider} is paused until ${iso(until)}.`,
+  said: ({ provider, until }) => `${provider} is paused until ${utc(until)}.`,
 })
 
 export const providerResume = action(providerGroup, 'resume', {
