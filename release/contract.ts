@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import packageJson from '../package.json'
 import { endpoints } from '../src/adapters/http/endpoints/index.ts'
 import { openApi } from '../src/adapters/http/openapi.ts'
+import { capitalized } from '../src/domain/ground/format.ts'
 
 // Writes client/contract.ts, the types of `otpost/client`, from the API description. Rejects forms of schema
 // that it does not support. openapi-typescript 7.13.0 is not used: it lacks the error codes of each operation, and the
@@ -164,7 +165,7 @@ function errorsDeclaration(method: string, errors: ReadonlyMap<string, ErrorCode
     return `${comment(conditions.join(' '))}readonly ${code}: ${type}`
   })
   const about = `Why ${method} fails: each code of the service with the fields that come with it alone.`
-  return `${comment(about)}export interface ${capital(method)}Errors {\n${members.join('\n')}\n}`
+  return `${comment(about)}export interface ${capitalized(method)}Errors {\n${members.join('\n')}\n}`
 }
 
 function fieldsOf(schema: Schema | undefined): string {
@@ -311,10 +312,6 @@ function literal(value: string | boolean): string {
 function nameOf({ title }: Schema): string {
   if (title === undefined) throw new Error('a request or an answer has no name')
   return title
-}
-
-function capital(word: string): string {
-  return `${word[0]?.toUpperCase()}${word.slice(1)}`
 }
 
 /** Empty if the description has the length already. */

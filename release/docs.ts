@@ -1,12 +1,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Argument, Command, Option } from 'commander'
+import { sectionOf } from '../src/adapters/console/components.tsx'
 import { exitStatuses } from '../src/commands/common.ts'
 import { createProgram } from '../src/commands/program.ts'
 import { allSettings } from '../src/config/all-settings.ts'
 import type { Setting } from '../src/config/setting.ts'
+import { capitalized } from '../src/domain/ground/format.ts'
+import type { Action } from '../src/domain/operator/action.ts'
+import { actions } from '../src/domain/operator/actions.ts'
 
-// `bun run docs` writes the reference pages of settings and commands from the code that declares them.
+// `bun run docs` writes the reference pages of settings, commands and actions from the code that declares them.
 
 const root = join(import.meta.dir, '..')
 
@@ -15,6 +19,7 @@ export function referencePages(): Readonly<Record<string, string>> {
   return {
     'docs/settings.md': settingsPage(allSettings),
     'docs/commands.md': commandsPage(createProgram({})),
+    'docs/actions.md': actionsPage(actions),
   }
 }
 
@@ -107,6 +112,38 @@ export function commandsPage(program: Command): string {
   )
 }
 
+type Listed = Pick<Action<never>, 'name' | 'group' | 'does' | 'role' | 'confirmation' | 'form' | 'audit'>
+
+export function actionsPage(listed: readonly Listed[]): string {
+  const keys = new Set(listed.flatMap(({ audit }) => Object.keys(audit)))
+  const entries = new Map(Array.from(keys, (key) => [key, listed.filter(({ audit }) => key in audit)]))
+  return page(
+    '# Actions',
+    generated,
+    'For operators. This page lists the changes that a command of `otpost` and a form of the [console](console.md) make alike. It has the role that the console requires, whether it requires a [confirmation](console.md#confirm-a-change), and the entries in the [audit log](events.md#audit-log). [Commands](commands.md) has the fields.',
+    table(
+      ['command', 'effect', 'form', 'role', 'confirmation'],
+      listed.map(({ name, does, form, role, confirmation }) => [
+        `[\`${name}\`](commands.md#otpost-${name.replaceAll(' ', '-')})`,
+        sentence(does),
+        form ? sectionOf((form.page ?? form.path).split('/')[0] ?? '') : '-',
+        role,
+        confirmation,
+      ]),
+    ),
+    '## Audit entries',
+    table(
+      ['action', 'target', 'title', 'commands'],
+      Array.from(entries, ([key, by]) => [
+        `\`${key}\``,
+        by[0]?.group.target ?? '',
+        by[0]?.audit[key] ?? '',
+        by.map(({ name }) => `\`${name}\``).join(', '),
+      ]),
+    ),
+  )
+}
+
 function commandSection(command: Command, heading: string): readonly string[] {
   const subcommands = command
     .createHelp()
@@ -189,8 +226,7 @@ function moreHelp(command: Command): string {
 /** Help texts begin in lower case and have no full stop, as usual in a terminal. */
 function sentence(text: string): string {
   if (text === '') return ''
-  const capital = /^[a-z]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
-  return /[.!?]$/.test(capital) ? capital : `${capital}.`
+  return /[.!?]$/.test(text) ? capitalized(text) : `${capitalized(text)}.`
 }
 
 function fenced(text: string): string {

@@ -69,9 +69,9 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   moneyCommands(program, env)
   messageCommands(program, env)
   queueCommands(program, env)
+  actionCommands(program, env)
   careCommands(program, env)
   moveCommands(program, env)
-  actionCommands(program, env)
   completionCommands(program)
   helpCommands(program)
   return program

@@ -79,9 +79,14 @@ test('docs/languages.md has the text of every language', () => {
   expect(rows.map(([tag, , encoding, text]) => [tag, encoding, text])).toEqual(texts)
 })
 
-test('docs/events.md has every audit action and no other', () => {
-  const { text } = pageAt('docs/events.md')
-  const table = text.slice(text.indexOf('\n## Audit log'))
+test('docs/events.md and docs/actions.md have every audit action and no other', () => {
+  const table = ['docs/events.md#Audit log', 'docs/actions.md#Audit entries']
+    .map((place) => {
+      const [path = '', title] = place.split('#')
+      const { text } = pageAt(path)
+      return text.slice(text.indexOf(`\n## ${title}`))
+    })
+    .join('')
   const listed = [...table.matchAll(/^\| `([a-z-]+\.[a-z-]+)`/gm)].map(([, action = '']) => action)
   expect(listed.sort()).toEqual(Object.keys(auditWords).sort())
 })

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
+import { capitalized } from '../../domain/ground/format.ts'
 import type { Action } from '../../domain/operator/action.ts'
 import { actions } from '../../domain/operator/actions.ts'
 import type { Field as ActionField, Entered, Written } from '../../domain/operator/fields.ts'
@@ -136,7 +137,7 @@ function Control({ id, name, field, options, written }: ControlProps) {
 /** `help` as a sentence, unless there is a hint. */
 function hintOf({ help, hint }: ActionField): string | undefined {
   if (hint === '') return undefined
-  return hint ?? `${help.replace(/^./, (first) => first.toUpperCase())}.`
+  return hint ?? `${capitalized(help)}.`
 }
 
 interface ActionButtonProps {
@@ -194,7 +195,7 @@ export function ActionsBeside({ thing, name, states }: ActionsBesideProps) {
           kind="plain"
           submit={
             <>
-              {action.verb.replace(/^./, (first) => first.toUpperCase())}
+              {capitalized(action.verb)}
               <span class="sr-only"> {name}</span>
             </>
           }

@@ -4,7 +4,7 @@ import { type ComponentChildren, type ComponentProps, createContext } from 'prea
 import { useContext } from 'preact/hooks'
 import { hasRole, type Role } from '../../domain/accounts/accounts.ts'
 import type { AuditFilters, AuditRecord } from '../../domain/ground/audit.ts'
-import { counted } from '../../domain/ground/format.ts'
+import { capitalized, counted } from '../../domain/ground/format.ts'
 import type { Listing } from '../../domain/ground/listing.ts'
 import {
   Brandmark,
@@ -53,7 +53,10 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
 
 /** The title of the section of a path, such as `money`. */
 export function sectionOf(path: string): string {
-  return sections.find(({ section }) => section === (path || 'overview'))?.title ?? path
+  return (
+    sections.find(({ section }) => section === (path || 'overview'))?.title ??
+    capitalized(path.replace('-', ' '))
+  )
 }
 
 interface ConsolePageOptions {

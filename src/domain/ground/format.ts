@@ -46,3 +46,8 @@ export function percent(share: number | null): string {
 export function partOf(some: number, all: number, noun: string): string {
   return `${count(some)} of ${counted(all, noun)} (${percent(some / all)})`
 }
+
+/** With a capital first letter. */
+export function capitalized(text: string): string {
+  return text.replace(/^./, (first) => first.toUpperCase())
+}

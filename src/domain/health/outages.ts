@@ -1,6 +1,6 @@
 import { see } from '../ground/advice.ts'
 import { channelNames } from '../ground/contact.ts'
-import { ago, counted, duration, partOf, utc } from '../ground/format.ts'
+import { ago, capitalized, counted, duration, partOf, utc } from '../ground/format.ts'
 import { dayMs, type EpochMs, minuteMs } from '../ground/time.ts'
 import { type CallFilter, errorClasses, figureRows, type Span, spanOf } from '../log/log-search.ts'
 import {
@@ -113,9 +113,7 @@ export function providerProblems({ providers, statistics, lastFailures, attempts
     const more = [...parts, ...(isUntested ? ['It has never accepted a message.'] : [])].join(' ')
     const isOngoing = latest !== undefined && (isTroubleNow(tries, statistics) || isFailing(inHour))
     const level = condition ? fail : circuit?.isBad || isOngoing ? bad : warn
-    const text = condition
-      ? `${condition.text} ${more.replace(/^./, (first) => first.toUpperCase())}`
-      : `Provider ${name}: ${more}`
+    const text = condition ? `${condition.text} ${capitalized(more)}` : `Provider ${name}: ${more}`
     return level('providers', text, condition?.remedy ?? '', ...(isUntested ? [...shown, test] : shown))
   })
 }

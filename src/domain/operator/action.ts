@@ -92,6 +92,7 @@ export interface Action<Ports> {
   readonly form?: Form
   readonly canAsk: boolean
   readonly hasDryRun: boolean
+  readonly confirmation: 'yes' | 'no' | 'for some values'
   readonly isSensitive: (entered: Entered) => boolean
   /** What each field means. @throws InvalidInput */
   readonly read: (entered: Entered) => Readonly<Record<string, unknown>>
@@ -123,6 +124,7 @@ export function action<Ports, All extends Fields, Result>(
     verb,
     canAsk: asks !== undefined,
     hasDryRun: foretells !== undefined,
+    confirmation: typeof isSensitive === 'boolean' ? (isSensitive ? 'yes' : 'no') : 'for some values',
     isSensitive: (entered) =>
       typeof isSensitive === 'boolean' ? isSensitive : isSensitive(inputOf(entered)),
     read: inputOf,

@@ -2,7 +2,7 @@
 
 import { countryWords } from '../../../domain/delivery/destination.ts'
 import type { Alert } from '../../../domain/ground/alert.ts'
-import { percent } from '../../../domain/ground/format.ts'
+import { capitalized, percent } from '../../../domain/ground/format.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
 import { type Budget, type BudgetStatus, budgetListing, percentSpent } from '../../../domain/money/budgets.ts'
@@ -209,11 +209,7 @@ function Spending({ title, spending, nameOf }: SpendingProps) {
       <Table
         caption={`Cost of SMS ${title.toLowerCase()}`}
         figures
-        columns={[
-          title.slice('By '.length).replace(/^./, (first) => first.toUpperCase()),
-          end('Cost'),
-          end('Share'),
-        ]}
+        columns={[capitalized(title.slice('By '.length)), end('Cost'), end('Share')]}
         rows={shares
           .slice(0, mostRows)
           .map(({ name, currency, micros }) => [

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox'
+import { capitalized } from '../../../domain/ground/format.ts'
 import { notify as notifyRecipients } from '../../../domain/notify/notify.ts'
 import { mailFields, notifySizes, smsFields } from '../../../domain/notify/order.ts'
 import type { enabledOwnTemplates } from '../../../domain/texts/notify-texts.ts'
@@ -169,7 +170,7 @@ function variable({
   const rules = { pattern, minLength, maxLength, ...(isNumber ? { maximum: max } : {}) }
   return Type.Unsafe({
     type: isNumber ? ['number', 'string'] : 'string',
-    description: `${description[0]?.toUpperCase()}${description.slice(1)}.`,
+    description: `${capitalized(description)}.`,
     ...Object.fromEntries(Object.entries(rules).filter(([, rule]) => rule !== undefined)),
   })
 }
