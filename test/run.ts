@@ -33,6 +33,8 @@ const parts: Readonly<Record<string, RegExp>> = {
 /** What runs on SQLite alone though it asks for a database as the tests for both stores do, and why. */
 const forSqlite: Readonly<Record<string, string>> = {
   'test/browser/': 'a page is the same on both stores; test/http has the console on both',
+  'test/http/actions.test.ts':
+    'its commands read the clock of the database; the other tests of test/http are about each change',
   'test/care/backup.system.ts': 'a backup is a copy of a file; PostgreSQL has its own',
   'test/care/doctor.system.ts': 'its findings are about files',
   'test/care/restore.system.ts': 'puts files in the place of files',

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, spyOn, test } from 'bun:test'
 import type { Command } from 'commander'
-import { actionsByPath, filled, patternOf } from '../../src/adapters/console/form-access.ts'
+import { actionsByPath, codeForms, filled, patternOf } from '../../src/adapters/console/form-access.ts'
+import type { ConsoleRoutePorts, ConsoleSettings } from '../../src/adapters/console/page-handler.ts'
+import { consoleRoutes } from '../../src/adapters/console/routes.ts'
 import { createProgram } from '../../src/commands/program.ts'
 import { roles } from '../../src/domain/accounts/accounts.ts'
 import { see } from '../../src/domain/ground/advice.ts'
@@ -439,6 +441,16 @@ test('what the domain refers to is a command', async () => {
   }
   expect(names.size).toBeGreaterThan(20)
   for (const name of names) expect(worded([see(name)])).toStartWith(`\`otpost ${name}`)
+})
+
+test('each form of the console has a role, from its action or as code has it', () => {
+  // No handler runs, so ports and settings are not needed.
+  const { routes } = consoleRoutes({} as ConsoleRoutePorts, {} as ConsoleSettings, () => {
+    throw new Error()
+  })
+  const posted = routes.flatMap(({ method, path }) => (method === 'POST' ? [path] : []))
+  const signIn = ['/admin/login', '/admin/login/code', '/admin/login/passkey', '/admin/link']
+  expect(posted.sort()).toEqual([...Object.keys(codeForms), ...actionsByPath.keys(), ...signIn].sort())
 })
 
 test('audit entries have words, and their group too', () => {
