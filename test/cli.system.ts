@@ -187,6 +187,8 @@ describe.concurrent('wrong usage exits with status 2', () => {
     [['move', '--from', 'nonsense']],
     [['serve', '--port', '65536']],
     [['completion', 'nonsense']],
+    // As an unset variable of a shell.
+    [['app', 'set', 'shop', '--per-minute', '']],
     [['help', 'brand', 'nonsense']],
     // A script that would cut off a whole country must say so.
     [['guard', 'block', '+1']],

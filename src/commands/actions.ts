@@ -2,6 +2,7 @@ import { Argument, type Command, Option } from 'commander'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
+import { InvalidInput } from '../domain/ground/operator-error.ts'
 import type { Action, Group, Said } from '../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../domain/operator/actions.ts'
 import type { Field, Written } from '../domain/operator/fields.ts'
@@ -60,6 +61,7 @@ export function actionCommand(
     const entered = Object.fromEntries(
       fields.map(([name, field]) => [name, written.get(attributeOf(name, field))]),
     )
+    for (const [name, field] of fields) requireValid(name, field, entered[name])
     action.read(entered)
     await withContext(env, async (context, config) => {
       const said = await action.perform(
@@ -76,6 +78,20 @@ export function actionCommand(
       if (options.dryRun) print(nothingChanged)
     })
   })
+}
+
+/** @throws InvalidInput that names the option or argument */
+function requireValid(name: string, field: Field, written: Written): void {
+  const as = spelling(name, field)
+  try {
+    // In a form, an empty control can mean the default. In a command it is an unset variable of the shell.
+    if (written === '' && field.kind === 'text') throw new InvalidInput('It must not be empty.')
+    field.read(written)
+  } catch (error) {
+    if (!(error instanceof InvalidInput) || written === undefined) throw error
+    const what = as.startsWith('-') ? 'option' : 'argument'
+    throw new InvalidInput(`${what} '${as}' is invalid. ${error.message}`)
+  }
 }
 
 function addField(command: Command, name: string, field: Field): void {

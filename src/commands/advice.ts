@@ -33,10 +33,20 @@ function commandLine(program: Command, { to, fields }: Reference): string {
   })
   const options = command.options.flatMap((option) => {
     const value = known.get(option.attributeName())
-    if (value === undefined || !option.long) return []
+    // The twin of an option that takes a value.
+    const isTwin =
+      option.negate &&
+      command.options.some((each) => each !== option && each.attributeName() === option.attributeName())
+    if (!option.long || isTwin) return []
+    if (value === undefined) return option.mandatory ? `${option.long} ${placeOf(option)}` : []
     return option.isBoolean() ? option.long : `${option.long} ${shellWord(value)}`
   })
   return ['otpost', ...words, ...args, ...options].join(' ')
+}
+
+/** `SLUG` of `--brand <slug>`. */
+function placeOf({ flags }: Option): string {
+  return (/<([^>]+)>/.exec(flags)?.[1] ?? '').toUpperCase()
 }
 
 export function spelling(name: string, { as = `<${name}>` }: Pick<Field, 'as'>): string {

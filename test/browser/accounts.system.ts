@@ -310,6 +310,7 @@ scene(
     const usable = page.locator('main .locked').locator('input, select, textarea, button')
     const visible = { visible: true } as const
     for (const [path, has] of [
+      ['/admin', 'Pause outbox'],
       ['/admin/brands/acme', 'Save'],
       ['/admin/brands/acme/texts/LOGIN_OTP/sms/en', 'Save'],
       ['/admin/apps', 'Create app'],
@@ -338,7 +339,7 @@ scene(
     await page.frameLocator('iframe[name=mail-1]').getByText('123456').first().waitFor()
     await goto('/admin/brands')
     expect(await page.getByRole('link', { name: 'New brand' }).count()).toBe(0)
-    for (const path of ['/admin', '/admin/deliveries', '/admin/account', '/admin/settings']) {
+    for (const path of ['/admin/deliveries', '/admin/account', '/admin/settings']) {
       await goto(path)
       await headed(page, '')
       expect(await note.filter(visible).count(), path).toBe(0)

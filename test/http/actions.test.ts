@@ -460,3 +460,10 @@ test('audit entries have words, and their group too', () => {
       expect(auditGroups).toHaveProperty([key.split('.')[0] ?? ''])
     }
 })
+
+test('an advised command can be run: it has every required option, and no option with its opposite', () => {
+  expect(worded([see('review-number remove')])).toBe('`otpost review-number remove PHONE --brand SLUG`')
+  expect(worded([see('brand put', { slug: 'acme', entity: 'ID' })])).toBe(
+    '`otpost brand put acme --entity ID`',
+  )
+})

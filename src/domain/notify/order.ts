@@ -118,7 +118,13 @@ export function readSmsOrder(
   const isTemplate = content.template !== null
   const ways = recipients.map((recipient) => {
     const field = `to[${recipient.position - 1}]`
-    return { recipient, way: smsWay(ports, context, recipient, { field, brand, policy, isTemplate }) }
+    try {
+      return { recipient, way: smsWay(ports, context, recipient, { field, brand, policy, isTemplate }) }
+    } catch (error) {
+      // The trace names the recipient that is blocked, not their number.
+      noteOnly(context, recipient)
+      throw error
+    }
   })
   if (tooLong && ways.some(({ way }) => isScrubbed(way, brand))) throw tooLong
   if (recipients.length > 1) delete context.country
@@ -313,11 +319,16 @@ function recipientsOf(
   const all = [...known.values()]
   const [first] = all
   context.recipients = all.length
-  if (first && all.length === 1) {
-    context.recipient = mask(first)
-    context.recipientHash = first.recipientHash
-  } else context.addressees = all.map((each) => ({ position: each.position, masked: mask(each) }))
+  if (first && all.length === 1) noteOnly(context, first)
+  else context.addressees = all.map((each) => ({ position: each.position, masked: mask(each) }))
   return all
+}
+
+function noteOnly(context: RequestContext, recipient: MessageRecipient): void {
+  context.recipients = 1
+  context.recipient = mask(recipient)
+  context.recipientHash = recipient.recipientHash
+  delete context.addressees
 }
 
 /** What a message to this recipient has of its own. */

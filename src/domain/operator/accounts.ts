@@ -46,7 +46,7 @@ export const operatorInvite = action(operatorGroup, 'invite', {
   said: ({ email, token }) => ({ text: email, secret: token }),
 })
 
-export const operatorRole = action(operatorGroup, 'role', {
+const operatorRole = action(operatorGroup, 'role', {
   role: 'owner',
   isSensitive: true,
   does: 'change the role of an account',

@@ -33,7 +33,7 @@ export interface Warning {
   readonly advice?: Advice
 }
 
-export interface Question {
+interface Question {
   readonly warning: string
   /** Scripts must say that they mean it. */
   readonly cutsOffMany?: boolean
@@ -100,7 +100,7 @@ export interface Action<Ports> {
   readonly perform: (ports: Ports & StoredPorts, entered: Entered, how?: Performing) => Promise<Said>
 }
 
-export interface Performing {
+interface Performing {
   /** Throws unless the operator confirms it. */
   readonly confirm?: (question: Question) => Promise<void>
   /** Stores nothing. */

@@ -92,7 +92,7 @@ function changedScope(
   }
 }
 
-export function scopeSentence(scope: AppScope): string {
+function scopeSentence(scope: AppScope): string {
   const { brands, allow, perMinute } = scopeWords(scope)
   return `Scope of ${scope.appId}: brands ${brands}; operations ${allow}; calls per minute ${perMinute}.`
 }

@@ -25,7 +25,7 @@ import { differences, refuse } from './changes.ts'
 import { field, flag, list, oneOf, optional, text, texts } from './fields.ts'
 import { codesTo, type GuardChangePorts } from './guard.ts'
 
-export const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
+const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
 
 /** What the settings of the server say about the routes of SMS. */
 export interface RouteSettings {

@@ -212,12 +212,12 @@ export function guardWords({ prefix, by, action, expiresAt }: GuardPrefix, mode:
   return `The guard denies codes, except to numbers that verified one in the last 180 days: ${entry}`
 }
 
-export interface GuardSettings {
+interface GuardSettings {
   readonly mode: GuardMode
   readonly smsCountries: readonly string[]
 }
 
-export interface GuardStatusPorts extends Pick<PolicyPorts, 'policy' | 'now'>, PumpingPorts {}
+interface GuardStatusPorts extends Pick<PolicyPorts, 'policy' | 'now'>, PumpingPorts {}
 
 /** `guard status`. */
 export async function readGuardStatus(

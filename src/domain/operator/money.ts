@@ -24,7 +24,7 @@ export interface PriceStore {
 }
 
 /** Replaces the prices of each provider that `save` names. */
-export interface PriceChange {
+interface PriceChange {
   readonly save: readonly PriceRow[]
   readonly entry: Pick<AuditEntry, 'target' | 'details'>
 }
@@ -234,7 +234,7 @@ function percentagesIn(words: readonly string[]): readonly number[] {
   return percentages.sort((a, b) => a - b)
 }
 
-export interface CheckedPrice extends FoundPrice {
+interface CheckedPrice extends FoundPrice {
   /** Null: no provider is configured. */
   readonly provider: string | null
 }

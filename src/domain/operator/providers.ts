@@ -5,7 +5,7 @@ import { action, type Group } from './action.ts'
 import type { DestinationPorts } from './destinations.ts'
 import { durationIn, field, text } from './fields.ts'
 
-export interface ProviderPorts extends PolicyPorts, Pick<DestinationPorts, 'routing'> {}
+interface ProviderPorts extends PolicyPorts, Pick<DestinationPorts, 'routing'> {}
 
 const providerGroup: Group = {
   name: 'provider',
@@ -20,7 +20,7 @@ const nameField = field(text, {
 })
 
 /** Until then, no message is sent by this provider, also if it is the only one. */
-export const providerPause = action(providerGroup, 'pause', {
+const providerPause = action(providerGroup, 'pause', {
   role: 'operator',
   isSensitive: false,
   does: 'send no SMS by a provider for a time; SMS for which no other provider is left fail',
@@ -56,7 +56,7 @@ export const providerPause = action(providerGroup, 'pause', {
   said: ({ provider, until }) => `${provider} is paused until ${utc(until)}.`,
 })
 
-export const providerResume = action(providerGroup, 'resume', {
+const providerResume = action(providerGroup, 'resume', {
   role: 'operator',
   isSensitive: false,
   does: 'use a paused provider again',

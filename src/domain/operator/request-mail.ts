@@ -98,7 +98,7 @@ export async function lastRequestMail(
   return last
 }
 
-export interface RequestMailPorts extends ChangePorts {
+interface RequestMailPorts extends ChangePorts {
   readonly secrets: Pick<Secrets, 'newId'>
   readonly mailer: Mailer
   readonly providerTimeoutMs: number

@@ -11,7 +11,7 @@ import { existingBrand } from './brands.ts'
 import { field, text } from './fields.ts'
 
 export const maxReviewNumbers = 10
-export const maxReviewDays = 90
+const maxReviewDays = 90
 
 export interface ReviewNumberPorts extends PolicyPorts {
   readonly brands: Pick<Brands, 'bySlug'>
@@ -22,7 +22,7 @@ export interface ReviewNumberPorts extends PolicyPorts {
 }
 
 /** Fields as operators write them. */
-export interface ReviewNumberRequest {
+interface ReviewNumberRequest {
   readonly phone: string
   readonly brand: string
 }
@@ -204,7 +204,7 @@ export const reviewNumberAdd = action(reviewNumberGroup, 'add', {
 })
 
 /** The console has its own form: it knows the hashed identifier, not the number. */
-export const reviewNumberRemove = action(reviewNumberGroup, 'remove', {
+const reviewNumberRemove = action(reviewNumberGroup, 'remove', {
   role: 'operator',
   isSensitive: false,
   does: 'remove a review number',

@@ -45,7 +45,7 @@ export interface Sample {
   readonly values?: Readonly<Record<string, string>> | undefined
 }
 
-export interface TestPorts extends DeliveryPorts, WayPorts, PreviewSettings {
+interface TestPorts extends DeliveryPorts, WayPorts, PreviewSettings {
   readonly operator: Pick<OperatorStore, 'note'>
   readonly brands: Pick<Brands, 'bySlug'>
   readonly store: ClaimStore

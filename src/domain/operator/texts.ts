@@ -17,7 +17,7 @@ import { noBrand } from './brands.ts'
 import { type ChangePorts, differences, refuse } from './changes.ts'
 
 /** A text as operators name it. */
-export interface TextRequest extends Pick<TextTarget, 'channel'> {
+interface TextRequest extends Pick<TextTarget, 'channel'> {
   /** The slug. */
   readonly brand: string
   readonly key: string
