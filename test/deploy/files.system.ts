@@ -101,7 +101,7 @@ describe('the compose file', () => {
   test('has settings that the server accepts, and gives it enough time to stop', () => {
     const { environment, stop_grace_period: grace = '' } = compose.services.otpost ?? expect.unreachable()
     const config = readConfig({ ...imageEnv, ...environment })
-    expect(config.smtp?.server).toMatchObject({ host: 'mailpit', port: 1025, tls: 'never' })
+    expect(config.smtp?.server).toMatchObject({ host: 'mailpit', port: 1025, secure: false, ignoreTLS: true })
     expect(seconds(grace)).toBeGreaterThan(longestStopSeconds)
   })
 

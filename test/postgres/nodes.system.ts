@@ -355,7 +355,8 @@ describe.skipIf(withoutSceneServer !== undefined)('nodes on one PostgreSQL', () 
     const page = await ask(two, '/admin', { headers })
     expect(page.status).toBe(200)
     const csrf = /name="csrf" value="([^"]*)"/.exec(await page.text())?.[1] ?? ''
-    expect((await ask(three, '/admin/logout', form({ csrf }, cookie))).status).toBe(303)
+    // Without an account there is no page to sign in again.
+    expect((await ask(three, '/admin/logout', form({ csrf }, cookie))).status).toBe(200)
     for (const node of present()) expect((await ask(node, '/admin', { headers })).status).toBe(401)
   })
 
