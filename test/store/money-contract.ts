@@ -522,6 +522,17 @@ function testAlerts(stores: () => MoneyStores): void {
       expect((await policy.rows()).reviewNumbers.map(({ subject }) => subject)).toEqual(['one'])
     })
 
+    test('a pause of a provider is one row, which a later pause replaces', async () => {
+      const { policy } = stores()
+      const by = { actor: tester, now: start }
+      const pause = (until: number) => ({ provider: 'outbox', until })
+      for (const until of [start + minute, start + hour])
+        await policy.change(by, () => ({ savePauses: [pause(until)], entry: null }))
+      expect((await policy.rows()).pauses).toEqual([pause(start + hour)])
+      await policy.change(by, () => ({ removePauses: [pause(start)], entry: null }))
+      expect((await policy.rows()).pauses).toEqual([])
+    })
+
     test('one process takes a delivery that is due, until its lease ends', async () => {
       const { alerts } = stores()
       for (const key of ['a', 'b', 'c']) await alerts.add(alert(key), both)
