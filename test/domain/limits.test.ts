@@ -76,14 +76,16 @@ describe('a calendar window from before the clock was set back', () => {
 })
 
 describe('a window from before the clock was set back', () => {
-  const later = now + 3_600_000
-
-  test('is shortened to the end of a window opened now, and keeps counting', () => {
-    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, expiresAt: later } })
-    const count = { count: 2, expiresAt: now + 60_000 }
-    expect(decision).toEqual({ allowed: true, counts: [count] })
-    expect(changes.at(-1)).toEqual({ subject: someone, name: 'minute', ...count })
-  })
+  test.each([clockToleranceMs + 1, 30_000, 59_999, 60_000, 3_600_000])(
+    'that is %p ms ahead is shortened to the end of a window opened now, and keeps counting',
+    (byMs) => {
+      const open = { count: 1, expiresAt: now + byMs + 60_000 }
+      const { decision, changes } = decideOn([claim('minute')], { minute: open })
+      const count = { count: 2, expiresAt: now + 60_000 }
+      expect(decision).toEqual({ allowed: true, counts: [count] })
+      expect(changes.at(-1)).toEqual({ subject: someone, name: 'minute', ...count })
+    },
+  )
 
   test('is unchanged if it is ahead only by the time that concurrent requests differ', () => {
     const expiresAt = now + 60_000 + clockToleranceMs
@@ -93,7 +95,8 @@ describe('a window from before the clock was set back', () => {
   })
 
   test('is saved shortened even when it rejects, so that it does not stay full for an hour', () => {
-    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 2, expiresAt: later } })
+    const open = { count: 2, expiresAt: now + 3_600_000 }
+    const { decision, changes } = decideOn([claim('minute')], { minute: open })
     expect(decision).toEqual({
       allowed: false,
       refusedBy: 0,
