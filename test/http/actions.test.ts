@@ -453,6 +453,84 @@ test('each form of the console has a role, from its action or as code has it', (
   expect(posted.sort()).toEqual([...Object.keys(codeForms), ...actionsByPath.keys(), ...signIn].sort())
 })
 
+/** Written out, since the tests of each action read its role and its confirmation from its declaration. */
+const whoMayDoWhat = {
+  'owner, confirmed': [
+    'admin operator invite',
+    'admin operator remove',
+    'admin operator reset',
+    'admin operator role',
+    'review-number add',
+  ],
+  'operator, confirmed': [
+    '/admin/requests/:id/approve',
+    '/admin/test',
+    'app issue',
+    'app revoke',
+    'app revoke-key',
+    'app rotate',
+    'app set',
+    'app webhook',
+    'budget lift',
+    'budget remove',
+    'budget set',
+    'destination remove',
+    'guard allow',
+    'guard remove',
+  ],
+  'operator, confirmed for some values': ['/admin/brands/:slug/texts', 'destination set'],
+  operator: [
+    '/admin/brands',
+    '/admin/brands/:slug',
+    '/admin/brands/:slug/templates/:key',
+    '/admin/destinations/edit',
+    '/admin/requests/:id/mail',
+    '/admin/requests/:id/reject',
+    '/admin/review-numbers/remove',
+    'app webhook-resend',
+    'app webhook-test',
+    'brand status',
+    'guard block',
+    'provider pause',
+    'provider resume',
+    'queue cancel',
+    'queue retry',
+    'review-number remove',
+  ],
+  'viewer, confirmed': [
+    '/admin/account/app',
+    '/admin/account/passkey',
+    '/admin/account/passkey/remove',
+    '/admin/account/password',
+    '/admin/account/recovery-codes',
+    '/admin/sessions/:id/revoke',
+  ],
+  viewer: [
+    '/admin/brands/:slug/texts/mail',
+    '/admin/brands/:slug/texts/open',
+    '/admin/brands/:slug/texts/preview',
+    '/admin/destinations/check',
+    '/admin/logout',
+    '/admin/preview',
+    '/admin/search',
+  ],
+}
+
+test('each action and each form requires its role and its confirmation', () => {
+  const confirmed = { yes: ', confirmed', no: '', 'for some values': ', confirmed for some values' } as const
+  const found = actions.map(({ name, role, confirmation }) => [role + confirmed[confirmation], name] as const)
+  for (const [path, { role, isSensitive }] of Object.entries(codeForms)) {
+    const [any, ofCode] = [{}, { templateKey: 'LOGIN_OTP' }].map((form) =>
+      isSensitive(new URLSearchParams(form)),
+    )
+    found.push([role + confirmed[any ? 'yes' : ofCode ? 'for some values' : 'no'], path])
+  }
+  const names = Map.groupBy(found, ([access]) => access)
+  expect(
+    Object.fromEntries(Array.from(names, ([access, all]) => [access, all.map(([, name]) => name).sort()])),
+  ).toEqual(whoMayDoWhat)
+})
+
 test('audit entries have words, and their group too', () => {
   for (const { audit } of actions)
     for (const key of Object.keys(audit)) {
