@@ -8,7 +8,7 @@ import { roles } from '../../src/domain/accounts/accounts.ts'
 import { see } from '../../src/domain/ground/advice.ts'
 import { InvalidInput } from '../../src/domain/ground/operator-error.ts'
 import type { Action } from '../../src/domain/operator/action.ts'
-import { type ActionPorts, actions } from '../../src/domain/operator/actions.ts'
+import { type ActionPorts, actionOf, actions } from '../../src/domain/operator/actions.ts'
 import { auditGroups, auditWords } from '../../src/domain/operator/audit-words.ts'
 import type { Entered, Written } from '../../src/domain/operator/fields.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
@@ -529,6 +529,14 @@ test('each action and each form requires its role and its confirmation', () => {
   expect(
     Object.fromEntries(Array.from(names, ([access, all]) => [access, all.map(([, name]) => name).sort()])),
   ).toEqual(whoMayDoWhat)
+})
+
+test.each([
+  ['allow', true],
+  ['monitor', true],
+  ['block', false],
+] as const)('a destination rule to %s requires a confirmation: %p', (kind, expected) => {
+  expect(actionOf('destination set')?.isSensitive({ ...rule, action: kind })).toBe(expected)
 })
 
 test('audit entries have words, and their group too', () => {
