@@ -21,7 +21,7 @@ import { nextMigration } from './upgrade/next.ts'
 
 const phones = { live: '12025550141', guessed: '12025550142', locked: '12025550143' } as const
 const next = nextMigration(store)
-const isNewer = `version of otpost that this one does not know has upgraded ${store === 'sqlite' ? 'it' : 'the database'} (9999_next); this is ${packageJson.version}.`
+const isNewer = `newer version of otpost, or one that was never released, has upgraded ${store === 'sqlite' ? 'it' : 'the database'} (9999_next); this is ${packageJson.version}.`
 
 const servers: TestServer[] = []
 afterAll(async () => {

@@ -772,7 +772,7 @@ describe('findings', () => {
     expect((await otpost(add, here.env)).code).toBe(0)
     expect((await examined(here.env)).of('review')).toEqual([
       expect.stringMatching(
-        /^warn: .*12\*{7}43 \(reviewed, until .* → Remove each one .*`otpost review-number remove PHONE`/,
+        /^warn: .*12\*{7}43 \(reviewed, until .* → Remove each one .*`otpost review-number remove PHONE --brand SLUG`/,
       ),
     ])
   })

@@ -336,7 +336,7 @@ describe('a file that is no backup is rejected, and the database stays:', () => 
     ],
     [
       'one of a newer version',
-      'a version of otpost that this one does not know',
+      'a newer version of otpost',
       (file) =>
         inDatabase(
           file,

@@ -113,5 +113,5 @@ async function requireServer(connection: Queryable): Promise<void> {
 }
 
 function upgradedBy(tag: string): string {
-  return `A version of otpost that this one does not know has upgraded the database (${tag}); this is ${version}.`
+  return `A newer version of otpost, or one that was never released, has upgraded the database (${tag}); this is ${version}.`
 }

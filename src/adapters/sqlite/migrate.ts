@@ -60,7 +60,7 @@ export function upgradeCheck(driver: Driver.Database): () => void {
 }
 
 function upgradedBy(tag: string): string {
-  return `a version of otpost that this one does not know has upgraded it (${tag}); this is ${version}.`
+  return `a newer version of otpost, or one that was never released, has upgraded it (${tag}); this is ${version}.`
 }
 
 function applyMissing(driver: Driver.Database, known: readonly Migration[]): boolean {

@@ -31,7 +31,7 @@ export function schemaFinding(
     case 'newer':
       return fail(
         'schema',
-        'The schema is of a version of otpost that this one does not know.',
+        'The schema is of a newer version of otpost, or of one that was never released.',
         'Start that version, or restore a backup from before the upgrade.',
       )
     case 'unknown':
