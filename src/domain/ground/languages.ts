@@ -42,7 +42,7 @@ const longestTag = 64
  * @param lang as `readLang` returns it
  */
 export function preferredTags(lang: string | undefined, brandLang = 'en'): readonly string[] {
-  if (lang === undefined && brandLang === 'en') return onlyEnglish
+  if ((lang ?? 'en') === 'en' && brandLang === 'en') return onlyEnglish
   const tags = (lang ?? brandLang).split(',').flatMap((tag) => [tag, tag.replace(/-.*/, '')])
   return [...new Set([...tags, brandLang, 'en'])]
 }

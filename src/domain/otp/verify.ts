@@ -6,7 +6,7 @@ import type { Secrets } from '../ground/ports.ts'
 import { minuteMs } from '../ground/time.ts'
 import type { Guard } from '../guard/guard.ts'
 import { authenticate, type CredentialPorts, isAppId, permitted } from '../limits/credentials.ts'
-import { fields, pass, retryAfterSeconds, stored, uncounted } from '../limits/gates.ts'
+import { fields, once, pass, retryAfterSeconds, stored, uncounted } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
 import { type Claim, calls, failureBudget, type LimitSettings, type Subject } from '../limits/limits.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
@@ -49,6 +49,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const scope = permitted(policy, app, 'otp')
   const { slug: brandSlug } = await approvedBrand(ports.brands, context, body, scope)
   const answer = fields(() => readAnswer(ports, context, body, app))
+  const wrongCodes = once(() => wrongCodesOf(ports, answer.value))
   await idempotently(ports, context, body, keySettings, async (key) => {
     // The order of the contract, after credentials and brand.
     const gates = [
@@ -56,7 +57,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
       key && { claims: uncounted(key.claims) },
       calls(ports.limits, scope),
       answer,
-      () => ({ claims: uncounted(wrongCodes(ports, answer.value)) }),
+      () => ({ claims: uncounted(wrongCodes()) }),
     ]
     const { decision } = await pass(ports, context, gates, (claims) => {
       const { recipient, subject, otp } = answer.value
@@ -65,7 +66,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
       const attempt = {
         claims,
         key: key?.ofGuess(keptAnswers),
-        failureBudget: wrongCodes(ports, answer.value).map(stored)[0],
+        failureBudget: wrongCodes().map(stored)[0],
         subject,
         brandSlug,
         keyedCodes: ports.secrets.keyedCodes({ brandSlug, ...recipient }, otp),
@@ -82,7 +83,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   })
 }
 
-function wrongCodes({ limits }: VerifyOtpPorts, { subject }: Answer): readonly Claim[] {
+function wrongCodesOf({ limits }: VerifyOtpPorts, { subject }: Answer): readonly Claim[] {
   const budget = failureBudget(limits, subject)
   return budget ? [budget] : []
 }
