@@ -48,7 +48,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const ownUrl = () => config.publicUrl ?? localUrl(config.host, port())
 
   const shared = createShared(config, context, { ...overrides, log, ownUrl })
-  const guard = new Guard({ store: context.guard, now, log, mode: config.guard, node: secrets.newId() })
+  const guard = new Guard({ store: context.guard, now, log, mode: () => config.guard, node: secrets.newId() })
   await guard.sync()
   const alerts = createAlerts(config, context, shared)
   const events = createEvents(context, shared, alerts, overrides.random)

@@ -247,13 +247,14 @@ function testCountries(stores: () => MoneyStores): void {
       )
       const history = await stores().guard.verifiedHistory()
       expect(history.toSorted((a, b) => (a.country < b.country ? -1 : 1))).toEqual([
-        { country: 'LV', bestDay: 9, inDay: 3, inHour: 1 },
-        { country: 'ZZ', bestDay: 0, inDay: 3, inHour: 3 },
+        { country: 'LV', bestDay: 9, inFortnight: 19, inDay: 3, inHour: 1 },
+        { country: 'ZZ', bestDay: 0, inFortnight: 3, inDay: 3, inHour: 3 },
       ])
       clock.now = start + day
       expect(await stores().guard.verifiedHistory()).toContainEqual({
         country: 'ZZ',
         bestDay: 3,
+        inFortnight: 3,
         inDay: 0,
         inHour: 0,
       })

@@ -75,6 +75,6 @@ export const noGuard = new Guard({
   },
   now: () => 0,
   log: { info() {}, warn() {}, error() {} },
-  mode: 'off',
+  mode: () => 'off',
   node: 'test',
 })

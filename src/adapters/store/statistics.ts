@@ -1,7 +1,7 @@
 import { and, eq, gte, inArray, like, lt, max, ne, or, sql } from 'drizzle-orm'
 import { dayMs, minuteMs } from '../../domain/ground/time.ts'
-import type { CountryHistory } from '../../domain/guard/bucket.ts'
 import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
+import type { CountryHistory } from '../../domain/guard/thresholds.ts'
 import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
 import {
@@ -40,7 +40,7 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
   const { stats } = tables
   const { at, kind, brand, detail } = stats
   const sum = sumOf(tables)
-  let bestDays: { readonly today: number; readonly counts: Counts } | undefined
+  let ofDays: { readonly today: number; readonly best: Counts; readonly sums: Counts } | undefined
 
   /** The greatest count of a step, or the sum of the steps. */
   async function byDetail(
@@ -59,25 +59,29 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
   const inPeriod = (kind: StatKey['kind'], period: Period, now: number) =>
     byDetail(kind, periodSteps[period].stepMs, stepsOf(period, now))
 
-  /** Read once a day. */
-  async function verifiedBestDays(now: number): Promise<Counts> {
+  /** Of the 14 days before today. Read once a day. */
+  async function verifiedDays(now: number) {
     const today = now - (now % dayMs)
-    if (bestDays?.today !== today) {
+    if (ofDays?.today !== today) {
       const days = Array.from({ length: historyDays }, (_, index) => today - (index + 1) * dayMs)
-      bestDays = { today, counts: await byDetail('sms-verified', dayMs, days, Math.max) }
+      const counts = (combine?: (one: number, other: number) => number) =>
+        byDetail('sms-verified', dayMs, days, combine)
+      ofDays = { today, best: await counts(Math.max), sums: await counts() }
     }
-    return bestDays.counts
+    return ofDays
   }
 
   return {
     /** Countries with a verified code in the last 14 days, or today. */
     async verifiedHistory(now: number): Promise<readonly CountryHistory[]> {
-      const best = await verifiedBestDays(now)
+      const { today, best, sums } = await verifiedDays(now)
       const inDay = await inPeriod('sms-verified', 'day', now)
       const inHour = await inPeriod('sms-verified', 'hour', now)
+      const sinceMidnight = await byDetail('sms-verified', dayMs, [today])
       return Array.from(new Set([...best.keys(), ...inDay.keys()]), (country) => ({
         country,
         bestDay: best.get(country) ?? 0,
+        inFortnight: (sums.get(country) ?? 0) + (sinceMidnight.get(country) ?? 0),
         inDay: inDay.get(country) ?? 0,
         inHour: inHour.get(country) ?? 0,
       }))

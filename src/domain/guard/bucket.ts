@@ -1,16 +1,40 @@
 import { isFromBeforeStep } from '../ground/ports.ts'
 import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
 
-/** Design D41: the time in which a full bucket leaks empty. */
+/** Design D41: the time in which a full bucket leaks empty. Buckets of the kind `number` do not leak: they end at midnight UTC. */
 export const bucketPeriodsMs = {
+  number: dayMs,
   prefix: hourMs,
   'country-hour': hourMs,
   'country-day': dayMs,
+  'quiet-hour': hourMs,
+  'quiet-day': dayMs,
+  'foreign-hour': hourMs,
+  'foreign-day': dayMs,
   'ip-hour': hourMs,
   'ip-day': dayMs,
   'ip-country': dayMs,
+  'device-hour': hourMs,
+  'device-day': dayMs,
+  'device-country': dayMs,
+  'known-country': hourMs,
+  'known-ip': dayMs,
+  'known-device': dayMs,
   flagged: hourMs,
 } as const
+
+/**
+ * `number`, `prefix`, `country`, `ip` and `device`: of one each. `quiet`: all countries without a verified code in 14 days.
+ * `foreign`: all that are not home. `known`: codes that passed because their number verified one before. `flagged`: codes of a
+ * prefix that were denied or recorded; operators see them, and no verdict depends on them.
+ */
+export type BucketKind = keyof typeof bucketPeriodsMs
+
+/** Those that have one bucket for an hour and one for a day. */
+export type PairKind = 'country' | 'quiet' | 'foreign' | ClientKind
+
+/** What the end user's request comes from. */
+export type ClientKind = 'ip' | 'device'
 
 /**
  * Half-life of the counts of sent and verified codes. A long memory keeps countries with a few users a day open, and busy
@@ -23,11 +47,6 @@ const manyCodes = 50
 /** Of the codes of a prefix that were denied or recorded: which prefixes an attack uses now. */
 const memoryOfFlaggedMs = hourMs
 
-export type BucketKind = keyof typeof bucketPeriodsMs
-
-export const prefixThreshold = 5
-export const ipHourThreshold = 5
-export const ipDayThreshold = 10
 /**
  * An attacker tries the same prefixes again and again, and would take each unit that leaks from a full bucket of a
  * country. So prefixes with this many suspects may fill a part of the bucket. The rest is for users with numbers of other
@@ -37,54 +56,11 @@ const manySuspects = 2
 const shareOfSuspects = 2 / 3
 /** What time may take from the suspects: two remain two for ten hours, and one remains one for a day. */
 const suspectLoss = 0.5
-/** Countries with unverified codes. */
-export const ipCountriesThreshold = 3
-/** Level of the bucket of one IP address and one country: above 0 for a day after an unverified code. */
-export const ipCountryLevel = 1
 
-/** Verified codes of a country. */
-export interface VerifiedCounts {
-  /** The most in one of the 14 days before today. */
-  readonly bestDay: number
-  readonly inDay: number
-  readonly inHour: number
-}
-
-export interface CountryHistory extends VerifiedCounts {
-  /** ISO 3166-1, or `unknownCountry`. */
-  readonly country: string
-}
-
-/** The key of buckets for numbers of no country; CLDR's code for an unknown region. */
-export const unknownCountry = 'ZZ'
-
-export const noHistory: VerifiedCounts = { bestDay: 0, inDay: 0, inHour: 0 }
-
-/** Design D41: the greatest numbers of unverified codes in a day and in an hour. */
-export function countryThresholds(
-  { bestDay, inDay, inHour }: VerifiedCounts,
-  isAllowed: boolean,
-): { readonly day: number; readonly hour: number } {
-  const day = Math.max(20, 0.3 * bestDay, 0.3 * inDay)
-  return { day, hour: Math.max(isAllowed ? 20 : 3, (0.2 * day) / 6, 0.2 * inHour) }
-}
-
-/** Those that do not follow the history of a country. */
-export const fixedThresholds = {
-  prefix: prefixThreshold,
-  'ip-hour': ipHourThreshold,
-  'ip-day': ipDayThreshold,
-  'ip-country': ipCountryLevel,
-  flagged: prefixThreshold,
-} as const
-
-/**
- * A bucket as one process stored it. `flagged` has the codes of a prefix that were denied or recorded: operators see them, and no
- * verdict depends on them.
- */
+/** A bucket as one process stored it. */
 export interface BucketRow {
   readonly kind: BucketKind
-  /** E.164 digits without the last four, ISO 3166-1 code, hashed IP address, or the latter two with a space. */
+  /** E.164 digits without the last four, ISO 3166-1 code, a keyed hash, or the latter two with a space. Empty: of all. */
   readonly key: string
   readonly node: string
   /** As this process knew it: with the codes of all processes. */
@@ -141,16 +117,16 @@ export function newBucket(kind: BucketKind, key: string, now: EpochMs): Bucket {
 
 /** Leaks `threshold` a period, and forgets. A clock that was set back leaks nothing. */
 export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
-  const elapsedMs = now - bucket.updatedAt
-  if (elapsedMs === 0) return
+  const { kind, updatedAt } = bucket
+  if (now === updatedAt) return
   bucket.updatedAt = now
-  if (elapsedMs < 0) return
-  bucket.level = leaked(bucket.kind, bucket.level, threshold, elapsedMs)
-  const kept = keptShare(elapsedMs, memoryOf(bucket))
+  if (now < updatedAt) return
+  bucket.level = leaked(kind, bucket.level, threshold, updatedAt, now)
+  const kept = keptShare(kind, updatedAt, now)
   // Own counts of all processes add up only if each forgets by time alone.
   const keptHere =
     bucket.sent > manyCodes
-      ? Math.max(keptShare(elapsedMs, memoryOfManyMs), Math.min(kept, manyCodes / bucket.sent))
+      ? Math.max(halved(now - updatedAt, memoryOfManyMs), Math.min(kept, manyCodes / bucket.sent))
       : kept
   bucket.sent *= keptHere
   bucket.verified *= keptHere
@@ -159,21 +135,28 @@ export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
   bucket.ownVerified *= kept
 }
 
-function leaked(kind: BucketKind, level: number, threshold: number, elapsedMs: number): number {
-  return Math.max(0, level - (threshold * elapsedMs) / bucketPeriodsMs[kind])
+function leaked(kind: BucketKind, level: number, threshold: number, from: EpochMs, to: EpochMs): number {
+  if (kind === 'number') return isSameDay(from, to) ? level : 0
+  return Math.max(0, level - (threshold * Math.max(0, to - from)) / bucketPeriodsMs[kind])
 }
 
-function memoryOf({ kind }: Pick<BucketRow, 'kind'>): number {
-  return kind === 'flagged' ? memoryOfFlaggedMs : memoryMs
+/** Of counts, how much a process remembers. */
+function keptShare(kind: BucketKind, from: EpochMs, to: EpochMs): number {
+  if (kind === 'number') return isSameDay(from, to) ? 1 : 0
+  return halved(Math.max(0, to - from), kind === 'flagged' ? memoryOfFlaggedMs : memoryMs)
+}
+
+function halved(elapsedMs: number, halfLifeMs: number): number {
+  return 2 ** (-elapsedMs / halfLifeMs)
+}
+
+function isSameDay(from: EpochMs, to: EpochMs): boolean {
+  return to <= from || Math.floor(from / dayMs) === Math.floor(to / dayMs)
 }
 
 /** Of the codes of a row, those that were not verified. */
 export function unverifiedAt({ kind, sent, verified, updatedAt }: BucketRow, now: EpochMs): number {
-  return Math.max(0, sent - verified) * keptShare(Math.max(0, now - updatedAt), memoryOf({ kind }))
-}
-
-function keptShare(elapsedMs: number, halfLifeMs: number): number {
-  return 2 ** (-elapsedMs / halfLifeMs)
+  return Math.max(0, sent - verified) * keptShare(kind, updatedAt, now)
 }
 
 /** Absorbs rounding errors; less than what leaks in 10 ms. */
@@ -199,7 +182,8 @@ export function countryShare(prefix: Bucket | undefined): number {
 }
 
 /** Milliseconds until a bucket that is full to `most` accepts a code. */
-export function resetsInMs({ kind, level }: Bucket, threshold: number, most = threshold): number {
+export function resetsInMs({ kind, level, updatedAt }: Bucket, threshold: number, most: number): number {
+  if (kind === 'number') return dayMs - (updatedAt % dayMs)
   return ((level + 1 - most) * bucketPeriodsMs[kind]) / threshold
 }
 
@@ -217,11 +201,17 @@ export function fill(bucket: Bucket, most: number): number {
   return bucket.level - before
 }
 
-/** One code verified. */
-export function drain(bucket: Bucket): void {
-  bucket.level = Math.max(0, bucket.level - 1)
-  bucket.verified++
-  bucket.ownVerified++
+/**
+ * One code verified.
+ * @param rise by how much the code raised the level
+ * @param isCredited otherwise it counts as if it was never sent
+ */
+export function drain(bucket: Bucket, rise: number, isCredited: boolean): void {
+  bucket.level = Math.max(0, bucket.level - rise)
+  if (isCredited) {
+    bucket.verified++
+    bucket.ownVerified++
+  } else unsend(bucket)
 }
 
 /** This number of a prefix, which must be advanced, requested a code. The first suspect is one that is denied. */
@@ -235,6 +225,10 @@ export function addSuspect(prefix: Bucket, digits: string, isDenied: boolean): v
 /** One code certainly not sent, which raised the level by `rise`. */
 export function unfill(bucket: Bucket, rise: number): void {
   bucket.level = Math.max(0, bucket.level - rise)
+  unsend(bucket)
+}
+
+function unsend(bucket: Bucket): void {
   bucket.sent = Math.max(0, bucket.sent - 1)
   bucket.ownSent = Math.max(0, bucket.ownSent - 1)
 }
@@ -246,7 +240,7 @@ export function addRow(bucket: Bucket, row: BucketRow, most: number): void {
   // A later row may be from before the clock was set back.
   if (last && last.updatedAt > row.updatedAt && !isFromBeforeStep(last.updatedAt, bucket.updatedAt)) return
   bucket.rows.set(row.node, row)
-  const kept = last ? keptShare(Math.max(0, row.updatedAt - last.updatedAt), memoryMs) : 0
+  const kept = last ? keptShare(row.kind, last.updatedAt, row.updatedAt) : 0
   const sent = row.sent - (last ? last.sent * kept : 0)
   const verified = row.verified - (last ? last.verified * kept : 0)
   // A part of the codes in a first row may have leaked.
@@ -261,9 +255,8 @@ export function restoreRow(bucket: Bucket, row: BucketRow, threshold: number, no
   bucket.rows ??= new Map()
   if (bucket.rows.has(row.node)) return
   bucket.rows.set(row.node, row)
-  const ageMs = Math.max(0, now - row.updatedAt)
-  const kept = keptShare(ageMs, memoryMs)
-  bucket.level = Math.max(bucket.level, leaked(row.kind, row.level, threshold, ageMs))
+  const kept = keptShare(row.kind, row.updatedAt, now)
+  bucket.level = Math.max(bucket.level, leaked(row.kind, row.level, threshold, row.updatedAt, now))
   bucket.sent += row.sent * kept
   bucket.verified += row.verified * kept
 }

@@ -1,35 +1,37 @@
 import { isFromBeforeStep, type Log } from '../ground/ports.ts'
-import { type Clock, dayMs, type EpochMs, hourMs } from '../ground/time.ts'
+import { type Clock, dayMs, type EpochMs } from '../ground/time.ts'
+import { type Block, Blocks, blockMs, OperatorPrefixes } from './blocks.ts'
 import {
   addRow,
   addSuspect,
   advance,
   type Bucket,
-  type BucketKind,
   type BucketRow,
   bucketPeriodsMs,
+  type ClientKind,
   countryShare,
-  countryThresholds,
   drain,
   fill,
-  fixedThresholds,
-  ipCountriesThreshold,
-  ipCountryLevel,
-  ipDayThreshold,
-  ipHourThreshold,
   isFull,
   isMostlyUnverified,
-  newBucket,
-  noHistory,
-  prefixThreshold,
+  type PairKind,
   resetsInMs,
   restoreRow,
   rowOf,
   unfill,
-  unknownCountry,
-  type VerifiedCounts,
 } from './bucket.ts'
+import { Buckets, type Client, clientOfKey, countryOfClient, type Pair } from './buckets.ts'
 import type { GuardPrefix, GuardStore } from './store.ts'
+import {
+  clientThresholds,
+  countriesThreshold,
+  fixedThresholds,
+  type PairThresholds,
+  prefixThreshold,
+  quietThresholds,
+  unknownCountry,
+  VerifiedHistory,
+} from './thresholds.ts'
 
 export type GuardMode = 'off' | 'record' | 'deny'
 
@@ -37,31 +39,54 @@ export interface GuardPorts {
   readonly store: GuardStore
   readonly now: Clock
   readonly log: Log
-  readonly mode: GuardMode
+  readonly mode: () => GuardMode
   /** Unique for each process, also after a restart. */
   readonly node: string
 }
 
-/** A code that is about to be sent by SMS. */
+/** A code that is about to be sent. */
 export interface GuardedSend {
+  /** The keyed hash of the recipient. */
+  readonly recipient: string
+  /** Null: the code is sent by e-mail. */
+  readonly phone: GuardedPhone | null
+  /** Keyed hashes of the end user's IP address and device. Null: the app did not give it. */
+  readonly ip: string | null
+  readonly device: string | null
+  /** Whether the user is signed in to the app already: judged by IP address and device alone. */
+  readonly isTrustedUser: boolean
+}
+
+export interface GuardedPhone {
   /** E.164, without `+`. */
   readonly to: string
   /** ISO 3166-1; null for numbers of no country. */
   readonly country: string | null
-  /** The hashed IP address of the end user. */
-  readonly ip: string | null
   /** Whether a rule allows the country: SMS_COUNTRIES or `destination set`. */
   readonly isAllowedCountry: boolean
+}
+
+/** A code that was verified. */
+export interface VerifiedSend extends Pick<GuardedSend, 'recipient'> {
+  readonly phone: Pick<GuardedPhone, 'to' | 'country'> | null
 }
 
 export const guardReasons = [
   'blocked-prefix',
   'prefix',
+  'number',
   'ip-hour',
   'ip-day',
   'ip-countries',
+  'device-hour',
+  'device-day',
+  'device-countries',
   'country-hour',
   'country-day',
+  'quiet-hour',
+  'quiet-day',
+  'foreign-hour',
+  'foreign-day',
 ] as const
 
 /** Why a code is denied. */
@@ -75,63 +100,59 @@ export interface GuardVerdict {
   readonly level: number
   /** At least 1,000. */
   readonly resetsInMs: number
-  /** False: mode `record`, and no operator has blocked the prefix. */
+  /** False: mode `record` or a home country, and no operator has blocked the prefix. */
   readonly isDenied: boolean
   readonly byOperator: boolean
 }
 
-type Judgement = Omit<GuardVerdict, 'isDenied' | 'byOperator'>
+interface Judgement extends Omit<GuardVerdict, 'isDenied' | 'byOperator'> {
+  /** Of a home country. */
+  readonly isOnlyRecorded?: boolean
+}
 
 export interface GuardPass {
-  /** Set if the code is denied, or would be denied in mode `record`. Call `admit` or `confirm` then. */
+  /** Set if the code is denied or recorded. Call `confirm` then. */
   readonly verdict: GuardVerdict | null
-  /** The number verified within 180 days: its code counts like others, and the verdict is removed. */
-  admit(): void
-  /** The code was denied or, in mode `record`, sent. Not if a limit rejected the request. */
+  /** Whether the code may pass because its number verified one within 180 days. Call `admitKnown` then. */
+  readonly isOpenToKnown: boolean
+  /** Removes the verdict if the trust in the number is not used up; its code then counts like others. */
+  admitKnown(): void
+  /** The code was denied, or sent and recorded. Not if a limit rejected the request. */
   confirm(): void
   /** Call it if the code was certainly not sent. */
   undo(): void
 }
 
-const blockMs = 12 * hourMs
 const syncIntervalMs = 5000
 const historyIntervalMs = 60_000
 /** The clocks of the nodes may differ by this much. */
 const clockDifferenceMs = 30_000
 const mostRowsPerSync = 1000
 const leastSharedLevel = 2
-const mostBuckets = 50_000
 const mostCodes = 50_000
 const longestCodeMs = 600_000
 const roundingErrorMs = 0.001
 
-interface Country {
-  readonly hour: Bucket
-  readonly day: Bucket
-  isAllowed: boolean
-  history: VerifiedCounts
-  /** Codes verified here since `history` was read. */
-  verifiedSince: number
-}
-
-interface Ip {
-  readonly hour: Bucket
-  readonly day: Bucket
-  readonly countries: Map<string, Bucket>
-}
-
-interface Block {
-  createdAt: EpochMs
-  expiresAt: EpochMs
-  /** Codes of the prefix that were verified since; each allows one more. */
-  verified: number
-  isSaved: boolean
-}
+/** Of a number that verified a code within 180 days: codes that pass in a day though a bucket is full. */
+const trusted = { unverified: 3, codes: 10 } as const
+/** Verified codes of one number in a day that others profit from: an attacker has few numbers of their own. */
+const mostCredited = 3
+/** Prefixes of home countries that are blocked at a time, about a fiftieth of the users. More are only recorded. */
+const mostHomeBlocks = 50
+/** Of a prefix, in the memory of its bucket: below, no user verified a code lately. */
+const leastVerified = 0.25
+/** A country of which this many codes are unverified, and at least half, is limited with all others of that kind. */
+const leastSuspicious = 3
+/** More than what leaks from the day bucket of a country without history in an hour, so that an hour after an attack a user passes. */
+const dayTolerance = 0.2
 
 /** A code whose verification does not simply drain the buckets of its prefix and country. */
 interface RememberedCode {
-  readonly ip: string | null
   readonly isFilled: boolean
+  /** Of its clients, and those of kind `known`. */
+  readonly buckets: readonly Bucket[]
+  /** Buckets that were full, and that it passed all the same. */
+  readonly full: ReadonlySet<Bucket> | undefined
 }
 
 /** What a code changed. */
@@ -142,98 +163,99 @@ interface Filled {
   readonly block: Block | undefined
 }
 
-const unguarded: GuardPass = { verdict: null, admit() {}, confirm() {}, undo() {} }
+const unguarded: GuardPass = { verdict: null, isOpenToKnown: false, admitKnown() {}, confirm() {}, undo() {} }
 
 /**
- * Limits unverified codes per prefix, country and end-user IP address (design D41).
+ * Limits unverified codes per number, prefix, country, and IP address and device of the end user (design D41).
  *
  * Each process judges in memory and exchanges its buckets with the others every 5 s. N processes send at most N ×
  * threshold unverified codes to a bucket before each of them knows that it is full: at most one interval to write, and
  * one to read.
  */
 export class Guard {
-  private readonly prefixes = new Map<string, Bucket>()
-  /** By prefix: codes that were denied or recorded by this process. */
-  private readonly flagged = new Map<string, Bucket>()
-  private readonly countries = new Map<string, Country>()
-  private readonly ips = new Map<string, Ip>()
+  private readonly buckets: Buckets
+  private readonly blocks: Blocks
+  private readonly operators: OperatorPrefixes
+  private history: VerifiedHistory
+  private readonly allowedCountries = new Set<string>()
   /** By recipient; two generations, so that the oldest are dropped at once. */
   private codes = new Map<string, RememberedCode>()
   private olderCodes: Map<string, RememberedCode> = new Map()
   private codesSince = Number.NEGATIVE_INFINITY
-  private blocks = new Map<string, Block>()
-  private operatorEntries: readonly GuardPrefix[] = []
-  private operatorPrefixes = new Map<string, GuardPrefix>()
-  /** Of operators' prefixes, longest first. */
-  private operatorLengths: readonly number[] = []
   private changed: Bucket[] = []
   private historyReadAt = Number.NEGATIVE_INFINITY
   private bucketsReadAt: EpochMs | undefined
   private syncedAt = Number.NEGATIVE_INFINITY
   private syncing: Promise<void> | undefined
-  private isSavingBlocks = false
 
-  constructor(private readonly ports: GuardPorts) {}
+  constructor(private readonly ports: GuardPorts) {
+    const { store, log } = ports
+    this.buckets = new Buckets(ports.now())
+    this.blocks = new Blocks(store, (error) =>
+      log.warn({ err: error }, 'The pumping guard could not store the block of a prefix. It retries in 5 s.'),
+    )
+    this.operators = new OperatorPrefixes(store)
+    this.history = new VerifiedHistory([], ports.now())
+  }
 
   /** Judges a code, and counts it unless it is denied. */
   enter(send: GuardedSend): GuardPass {
-    if (this.ports.mode === 'off') return unguarded
+    const mode = this.ports.mode()
+    if (mode === 'off') return unguarded
     const now = this.ports.now()
     this.syncWhenDue(now)
-    const operator = this.operatorEntry(send.to, now)
+    const operator = send.phone ? this.operators.of(send.phone.to, now) : undefined
     if (operator?.action === 'allow') return unguarded
-    const prefix = prefixOf(send.to)
-    const verdict = operator
-      ? {
-          bucket: 'blocked-prefix' as const,
-          threshold: prefixThreshold,
-          level: 0,
-          resetsInMs: operator.expiresAt - now,
-        }
-      : this.judge(send, prefix, now)
-    if (verdict === null) return new Pass(this, send, null, this.fill(send, prefix, now, false))
-    const resetsInMs = verdict.bucket === 'prefix' ? blockMs : verdict.resetsInMs
-    const rounded = Math.max(1000, Math.ceil(resetsInMs - roundingErrorMs))
-    const byOperator = operator !== undefined
-    const isDenied = byOperator || this.ports.mode === 'deny'
-    return new Pass(this, send, { ...verdict, resetsInMs: rounded, isDenied, byOperator }, undefined)
+    if (operator) return new Pass(this, send, blockedByOperator(operator, now), undefined)
+    const judgement = this.judge(send, now)
+    if (judgement === null) return new Pass(this, send, null, this.fill(send, now, { isKnown: false }))
+    const { isOnlyRecorded = false } = judgement
+    const resetsInMs = judgement.bucket === 'prefix' ? blockMs : judgement.resetsInMs
+    const verdict = {
+      ...judgement,
+      resetsInMs: rounded(resetsInMs),
+      isDenied: mode === 'deny' && !isOnlyRecorded,
+      byOperator: false,
+    }
+    const filled = isOnlyRecorded ? this.fill(send, now, { isKnown: false }) : undefined
+    return new Pass(this, send, verdict, filled)
   }
 
   /** A code was verified: drains what it filled. */
-  verified({ to, country }: { readonly to: string; readonly country: string | null }): void {
-    if (this.ports.mode === 'off') return
+  verified({ recipient, phone }: VerifiedSend): void {
+    if (this.ports.mode() === 'off') return
     const now = this.ports.now()
     this.syncWhenDue(now)
-    const code = this.forget(to)
-    const key = prefixOf(to)
-    const prefix = this.prefixes.get(key)
-    if (prefix) prefix.suspects = 0
-    const flagged = this.flagged.get(key)
-    if (code?.isFilled === false && flagged) this.drain(flagged, prefixThreshold, now)
-    if (code?.isFilled === false || this.operatorEntry(to, now)?.action === 'allow') return
-    if (prefix) this.drain(prefix, prefixThreshold, now)
-    const block = this.blocks.get(key)
-    if (block) block.verified++
-    const found = this.countryOf(country, now)
-    found.verifiedSince++
-    const { hour, day } = this.thresholds(found, found.isAllowed, now)
-    this.drain(found.hour, hour, now)
-    this.drain(found.day, day, now)
-    const ip = code?.ip ? this.ips.get(code.ip) : undefined
-    if (!ip) return
-    this.drain(ip.hour, ipHourThreshold, now)
-    this.drain(ip.day, ipDayThreshold, now)
-    const ofCountry = ip.countries.get(country ?? unknownCountry)
-    if (ofCountry) this.drain(ofCountry, ipCountryLevel, now)
+    const code = this.forget(recipient)
+    const number = this.buckets.find('number', recipient)
+    if (number) advance(number, fixedThresholds.number, now)
+    const isCredited = number === undefined || number.verified < mostCredited
+    const drainOne = (bucket: Bucket, threshold: number) => {
+      advance(bucket, threshold, now)
+      drain(bucket, code?.full?.has(bucket) ? 0 : 1, isCredited || bucket === number)
+      this.markChanged(bucket)
+    }
+    if (phone) {
+      const key = prefixOf(phone.to)
+      const prefix = this.buckets.find('prefix', key)
+      if (prefix) prefix.suspects = 0
+      const flagged = this.buckets.find('flagged', key)
+      if (code?.isFilled === false && flagged) drainOne(flagged, prefixThreshold)
+      if (code?.isFilled === false || this.operators.of(phone.to, now)?.action === 'allow') return
+      if (number) drainOne(number, fixedThresholds.number)
+      if (prefix) drainOne(prefix, prefixThreshold)
+      const block = isCredited ? this.blocks.find(key, now) : undefined
+      if (block) block.verified++
+      const country = phone.country ?? unknownCountry
+      for (const [bucket, threshold] of this.bucketsOfCountry(country, now)) drainOne(bucket, threshold)
+      if (isCredited) this.history.add(country)
+    }
+    for (const bucket of code?.buckets ?? []) drainOne(bucket, fixedThresholds[bucket.kind] ?? 1)
   }
 
   /** Replaces operators' entries. Others are ignored. Cheap if the array is the same as before. */
   applyOperatorPrefixes(entries: readonly GuardPrefix[]): void {
-    if (entries === this.operatorEntries) return
-    this.operatorEntries = entries
-    const byOperator = entries.filter(({ by }) => by === 'operator')
-    this.operatorPrefixes = new Map(byOperator.map((entry) => [entry.prefix, entry]))
-    this.operatorLengths = [...new Set(byOperator.map(({ prefix }) => prefix.length))].sort((a, b) => b - a)
+    this.operators.apply(entries)
   }
 
   /**
@@ -241,7 +263,7 @@ export class Guard {
    * call tries again.
    */
   sync(): Promise<void> {
-    if (this.ports.mode === 'off') return Promise.resolve()
+    if (this.ports.mode() === 'off') return Promise.resolve()
     const previous = this.syncing ?? Promise.resolve()
     const current = previous.then(() => this.exchange())
     this.syncing = current
@@ -250,34 +272,43 @@ export class Guard {
     })
   }
 
-  /** Of `GuardPass`. */
-  admitted(send: GuardedSend): Filled {
-    return this.fill(send, prefixOf(send.to), this.ports.now(), true)
+  /** Of `GuardPass`: undefined if the trust in the number is used up, or that in the country or client of such numbers. */
+  admitKnown(send: GuardedSend): Filled | undefined {
+    const now = this.ports.now()
+    const number = this.buckets.find('number', send.recipient)
+    if (number && (number.level >= trusted.unverified || number.sent >= trusted.codes)) return undefined
+    const isFullOne = this.knownBuckets(send, now).some((bucket) => {
+      const threshold = fixedThresholds[bucket.kind] ?? 1
+      advance(bucket, threshold, now)
+      return isFull(bucket, threshold)
+    })
+    return isFullOne ? undefined : this.fill(send, now, { isKnown: true })
   }
 
   /** Of `GuardPass`. */
-  confirmed(send: GuardedSend, { bucket, isDenied, byOperator }: GuardVerdict): void {
+  confirmed(send: GuardedSend, { bucket, isDenied, byOperator }: GuardVerdict, isFilled: boolean): void {
     const now = this.ports.now()
     // A verified code that was not counted must not drain the buckets.
-    if (!isDenied) this.remember(send, now, false)
-    const prefix = prefixOf(send.to)
-    if (!byOperator) {
-      const flagged = bucketIn(this.flagged, 'flagged', prefix, now)
-      advance(flagged, prefixThreshold, now)
-      fill(flagged, prefixThreshold)
-      this.markChanged(flagged)
-    }
-    if (bucket === 'country-hour' || bucket === 'country-day') {
-      const suspected = bucketIn(this.prefixes, 'prefix', prefix, now)
+    if (!isDenied && !isFilled) this.remember(send.recipient, now, uncounted)
+    if (byOperator || !send.phone) return
+    const { to, country } = send.phone
+    const prefix = prefixOf(to)
+    const flagged = this.buckets.get('flagged', prefix, now)
+    advance(flagged, prefixThreshold, now)
+    fill(flagged, prefixThreshold)
+    this.markChanged(flagged)
+    if (!isFilled && isOfCountries(bucket)) {
+      const suspected = this.buckets.get('prefix', prefix, now)
       advance(suspected, prefixThreshold, now)
-      addSuspect(suspected, send.to, true)
+      addSuspect(suspected, to, true)
     }
-    if (bucket !== 'prefix') return
-    const known = this.prefixes.get(prefix)
+    if (bucket !== 'prefix' || isFilled) return
+    const known = this.buckets.find('prefix', prefix)
     if (!known) return
     advance(known, prefixThreshold, now)
     // Limits may have rejected concurrent requests that filled it.
-    if (isFull(known, prefixThreshold)) this.block(prefix, now)
+    if (isFull(known, prefixThreshold))
+      this.blocks.block(prefix, this.history.isHome(country ?? unknownCountry), now)
   }
 
   /** Of `GuardPass`. */
@@ -303,18 +334,31 @@ export class Guard {
     if (this.syncing === undefined && (sinceMs >= syncIntervalMs || sinceMs < 0)) void this.sync()
   }
 
-  private operatorEntry(digits: string, now: EpochMs): GuardPrefix | undefined {
-    for (const length of this.operatorLengths) {
-      const entry = this.operatorPrefixes.get(digits.slice(0, length))
-      if (entry && entry.expiresAt > now) return entry
-    }
-    return undefined
+  private judge(send: GuardedSend, now: EpochMs): Judgement | null {
+    const { phone } = send
+    const country = phone?.country ?? unknownCountry
+    const clients = this.clientsOf(send)
+    let byClient: Judgement | null = null
+    for (const client of clients) byClient ??= judgeClient(client, phone && country, now)
+    if (phone === null || send.isTrustedUser) return byClient
+    const key = prefixOf(phone.to)
+    const prefix = this.buckets.find('prefix', key)
+    if (prefix) advance(prefix, prefixThreshold, now)
+    const isHome = this.history.isHome(country)
+    const byPrefix = this.judgePrefix(key, prefix, isHome, now)
+    const isSpared = isHome && isUsed(prefix) && isClean(send, clients)
+    if (byPrefix && !byPrefix.isOnlyRecorded && !isSpared) return byPrefix
+    const byOther = this.judgeNumber(send, now) ?? byClient ?? this.judgeCountry(phone, prefix, now)
+    return byOther ?? (isSpared ? null : byPrefix)
   }
 
-  private judge(send: GuardedSend, key: string, now: EpochMs): Judgement | null {
-    const prefix = this.prefixes.get(key)
-    if (prefix) advance(prefix, prefixThreshold, now)
-    const block = this.blockOf(key, now)
+  private judgePrefix(
+    key: string,
+    prefix: Bucket | undefined,
+    isHome: boolean,
+    now: EpochMs,
+  ): Judgement | null {
+    const block = this.blocks.find(key, now)
     if (block && block.verified === 0 && (prefix === undefined || isMostlyUnverified(prefix))) {
       const level = prefix?.level ?? 0
       return {
@@ -324,75 +368,120 @@ export class Guard {
         resetsInMs: block.expiresAt - now,
       }
     }
-    if (prefix && isFull(prefix, prefixThreshold)) return verdictOf('prefix', prefix, prefixThreshold)
-    const ip = send.ip === null ? undefined : this.ips.get(send.ip)
-    const byIp = ip && judgeIp(ip, send.country ?? unknownCountry, now)
-    return byIp ?? this.judgeCountry(send, countryShare(prefix), now)
+    if (!prefix || !isFull(prefix, prefixThreshold)) return null
+    const judgement = judgementOf('prefix', prefix, prefixThreshold)
+    return isHome && this.blocks.homesAt(now) >= mostHomeBlocks
+      ? { ...judgement, isOnlyRecorded: true }
+      : judgement
   }
 
+  private judgeNumber({ recipient }: GuardedSend, now: EpochMs): Judgement | null {
+    const number = this.buckets.find('number', recipient)
+    if (!number) return null
+    const threshold = fixedThresholds.number
+    advance(number, threshold, now)
+    return isFull(number, threshold) ? judgementOf('number', number, threshold) : null
+  }
+
+  /** By the buckets of the country, and those that it shares with others. */
   private judgeCountry(
-    { country, isAllowedCountry }: GuardedSend,
-    share: number,
+    { country: code, isAllowedCountry }: GuardedPhone,
+    prefix: Bucket | undefined,
     now: EpochMs,
   ): Judgement | null {
-    const found = this.countries.get(country ?? unknownCountry)
-    if (!found) return null
-    const { hour, day } = this.thresholds(found, isAllowedCountry, now)
-    advance(found.hour, hour, now)
-    advance(found.day, day, now)
-    if (isFull(found.hour, hour * share)) return verdictOf('country-hour', found.hour, hour, share)
-    if (isFull(found.day, day * share)) return verdictOf('country-day', found.day, day, share)
-    return null
+    const { history } = this
+    const country = code ?? unknownCountry
+    const share = countryShare(prefix)
+    const pair = this.buckets.findCountry(country)
+    const thresholds = history.country(country, isAllowedCountry, now)
+    const own = pair ? judgePair('country', pair, thresholds, share, now) : null
+    if (own)
+      return history.deniesByCountry(country, isAllowedCountry) ? own : { ...own, isOnlyRecorded: true }
+    if (history.isHome(country)) return null
+    const { quiet, foreign } = this.buckets
+    const isQuiet = history.isQuiet(country)
+    const byQuiet = isQuiet ? judgePair('quiet', quiet, quietThresholds, share, now) : null
+    if (byQuiet || !(isQuiet || (pair && isSuspicious(pair)))) return byQuiet
+    return judgePair('foreign', foreign, history.foreign(now), share, now)
   }
 
-  private thresholds(country: Country, isAllowed: boolean, now: EpochMs): { day: number; hour: number } {
-    const { history, verifiedSince } = country
-    const ageMs = now - this.historyReadAt
-    const inDay = (ageMs < dayMs ? history.inDay : 0) + verifiedSince
-    const inHour = (ageMs < hourMs ? history.inHour : 0) + verifiedSince
-    return countryThresholds({ bestDay: history.bestDay, inDay, inHour }, isAllowed)
-  }
-
-  private fill(send: GuardedSend, prefix: string, now: EpochMs, isVerifiedNumber: boolean): Filled {
-    this.remember(send, now, true)
-    const known = this.prefixes.get(prefix)
-    if (known && !isVerifiedNumber) addSuspect(known, send.to, false)
-    const rises = this.bucketsOf(send, prefix, now)
-    for (const pair of rises) {
-      const [bucket, threshold] = pair
+  private fill(send: GuardedSend, now: EpochMs, { isKnown }: { readonly isKnown: boolean }): Filled {
+    const { recipient, phone, isTrustedUser } = send
+    const prefix = phone && prefixOf(phone.to)
+    const known = prefix === null ? undefined : this.buckets.find('prefix', prefix)
+    if (known && phone && !isKnown && !isTrustedUser) addSuspect(known, phone.to, false)
+    const ofClients = this.bucketsOfClients(send, now)
+    if (isKnown) for (const bucket of this.knownBuckets(send, now)) ofClients.push(bucket)
+    const rises: (readonly [Bucket, number])[] = []
+    const full = new Set<Bucket>()
+    const fillOne = (bucket: Bucket, threshold: number) => {
       advance(bucket, threshold, now)
-      // Its verification drains one, also from a full bucket.
-      const isOver = isVerifiedNumber && bucket.kind !== 'ip-country'
-      pair[1] = fill(bucket, isOver ? Number.POSITIVE_INFINITY : threshold)
+      const rise = fill(bucket, threshold)
+      rises.push([bucket, rise])
+      if (rise < 1 && threshold > 1) full.add(bucket)
       this.markChanged(bucket)
     }
-    const block = this.blocks.get(prefix)
-    if (!block || block.verified === 0) return { rises, block: undefined }
-    block.verified--
+    for (const bucket of ofClients) fillOne(bucket, fixedThresholds[bucket.kind] ?? 1)
+    let block: Block | undefined
+    if (phone && prefix !== null) {
+      fillOne(this.buckets.get('number', recipient, now), fixedThresholds.number)
+      fillOne(this.buckets.get('prefix', prefix, now), prefixThreshold)
+      const country = phone.country ?? unknownCountry
+      if (phone.isAllowedCountry) this.allowedCountries.add(country)
+      else this.allowedCountries.delete(country)
+      for (const [bucket, threshold] of this.bucketsOfCountry(country, now)) fillOne(bucket, threshold)
+      block = this.blocks.find(prefix, now)
+      if (block?.verified === 0) block = undefined
+      if (block) block.verified--
+    }
+    // A country that verified few codes for a while, such as during a provider's outage, is open again once its codes are verified.
+    const isExempt = isKnown || isTrustedUser
+    this.remember(recipient, now, { isFilled: true, buckets: ofClients, full: isExempt ? full : undefined })
     return { rises, block }
   }
 
-  /** The buckets that a code fills, with their thresholds. Creates them. */
-  private bucketsOf(send: GuardedSend, prefix: string, now: EpochMs): [Bucket, number][] {
-    const country = this.countryOf(send.country, now)
-    country.isAllowed = send.isAllowedCountry
-    const { hour, day } = this.thresholds(country, send.isAllowedCountry, now)
-    const buckets: [Bucket, number][] = [
-      [bucketIn(this.prefixes, 'prefix', prefix, now), prefixThreshold],
-      [country.hour, hour],
-      [country.day, day],
+  /** The buckets of a code to the country, with their thresholds. Creates them. */
+  private bucketsOfCountry(country: string, now: EpochMs): readonly (readonly [Bucket, number])[] {
+    const { buckets, history } = this
+    const pairs: [Pair, PairThresholds][] = [
+      [buckets.country(country, now), history.country(country, this.allowedCountries.has(country), now)],
     ]
-    if (send.ip === null) return buckets
-    const ip = this.ipOf(send.ip, now)
-    buckets.push([ip.hour, ipHourThreshold], [ip.day, ipDayThreshold])
-    buckets.push([ipCountryBucket(ip, send.country ?? unknownCountry, now), ipCountryLevel])
-    return buckets
+    if (!history.isHome(country)) pairs.push([buckets.foreign, history.foreign(now)])
+    if (history.isQuiet(country)) pairs.push([buckets.quiet, quietThresholds])
+    return pairs.flatMap(([{ hour, day }, thresholds]) => [
+      [hour, thresholds.hour] as const,
+      [day, thresholds.day] as const,
+    ])
   }
 
-  private drain(bucket: Bucket, threshold: number, now: EpochMs): void {
-    advance(bucket, threshold, now)
-    drain(bucket)
-    this.markChanged(bucket)
+  /** Creates them. */
+  private bucketsOfClients({ ip, device, phone }: GuardedSend, now: EpochMs): Bucket[] {
+    const found: Bucket[] = []
+    const add = (kind: ClientKind, key: string | null) => {
+      if (key === null) return
+      const client = this.buckets.client(kind, key, now)
+      found.push(client.hour, client.day)
+      if (phone) found.push(countryOfClient(client, phone.country ?? unknownCountry, now))
+    }
+    add('ip', ip)
+    add('device', device)
+    return found
+  }
+
+  private clientsOf({ ip, device }: GuardedSend): readonly Client[] {
+    const ofIp = ip === null ? undefined : this.buckets.findClient('ip', ip)
+    const ofDevice = device === null ? undefined : this.buckets.findClient('device', device)
+    return [ofIp, ofDevice].filter((client) => client !== undefined)
+  }
+
+  /** Creates them. */
+  private knownBuckets({ phone, ip, device }: GuardedSend, now: EpochMs): readonly Bucket[] {
+    const keys = [
+      ['known-country', phone && (phone.country ?? unknownCountry)],
+      ['known-ip', ip],
+      ['known-device', device],
+    ] as const
+    return keys.flatMap(([kind, key]) => (key === null ? [] : this.buckets.get(kind, key, now)))
   }
 
   private markChanged(bucket: Bucket): void {
@@ -401,80 +490,25 @@ export class Guard {
     this.changed.push(bucket)
   }
 
-  private countryOf(code: string | null, now: EpochMs): Country {
-    const key = code ?? unknownCountry
-    const known = this.countries.get(key)
-    if (known) return known
-    const country = {
-      hour: newBucket('country-hour', key, now),
-      day: newBucket('country-day', key, now),
-      isAllowed: false,
-      history: noHistory,
-      verifiedSince: 0,
-    }
-    this.countries.set(key, country)
-    return country
-  }
-
-  private ipOf(key: string, now: EpochMs): Ip {
-    const known = this.ips.get(key)
-    if (known) return known
-    const hour = newBucket('ip-hour', key, now)
-    const ip = { hour, day: newBucket('ip-day', key, now), countries: new Map<string, Bucket>() }
-    dropEmptiest(this.ips, ({ day }) => levelAt(day, now))
-    this.ips.set(key, ip)
-    return ip
-  }
-
-  /** Remembers what `verified` cannot know: the IP address, and whether the code was counted. */
-  private remember({ to, ip }: GuardedSend, now: EpochMs, isFilled: boolean): void {
-    this.forget(to)
-    if (ip === null && isFilled) return
+  /** Remembers what `verified` cannot know. */
+  private remember(recipient: string, now: EpochMs, code: RememberedCode): void {
+    this.forget(recipient)
+    if (code.isFilled && code.buckets.length === 0 && !code.full?.size) return
     if (this.codes.size >= mostCodes / 2 || now - this.codesSince >= longestCodeMs) {
       this.olderCodes = this.codes
       this.codes = new Map()
       this.codesSince = now
     }
-    this.codes.set(to, { ip, isFilled })
+    this.codes.set(recipient, code)
   }
 
-  private forget(to: string): RememberedCode | undefined {
-    const code = this.codes.get(to) ?? this.olderCodes.get(to)
+  private forget(recipient: string): RememberedCode | undefined {
+    const code = this.codes.get(recipient) ?? this.olderCodes.get(recipient)
     if (code) {
-      this.codes.delete(to)
-      this.olderCodes.delete(to)
+      this.codes.delete(recipient)
+      this.olderCodes.delete(recipient)
     }
     return code
-  }
-
-  private blockOf(prefix: string, now: EpochMs): Block | undefined {
-    const block = this.blocks.get(prefix)
-    if (block && block.expiresAt <= now) {
-      this.blocks.delete(prefix)
-      return undefined
-    }
-    return block
-  }
-
-  private block(prefix: string, now: EpochMs): void {
-    if (this.blockOf(prefix, now)) return
-    this.blocks.set(prefix, { createdAt: now, expiresAt: now + blockMs, verified: 0, isSaved: false })
-    // A crash before the next exchange must not end it.
-    if (!this.isSavingBlocks) void this.saveNewBlocks()
-  }
-
-  /** Blocks that begin meanwhile are saved by the next call, or by the next exchange. */
-  private async saveNewBlocks(): Promise<void> {
-    this.isSavingBlocks = true
-    try {
-      await this.saveBlocks()
-    } catch (error) {
-      this.ports.log.warn(
-        { err: error },
-        'The pumping guard could not store the block of a prefix. It retries in 5 s.',
-      )
-    }
-    this.isSavingBlocks = false
   }
 
   private async exchange(): Promise<void> {
@@ -482,14 +516,14 @@ export class Guard {
     const now = this.ports.now()
     // An unused bucket would otherwise not leak until the clock has caught up.
     if (isFromBeforeStep(this.syncedAt, now))
-      for (const bucket of this.buckets()) advance(bucket, this.thresholdOf(bucket, now), now)
+      for (const bucket of this.buckets.all()) advance(bucket, this.thresholdOf(bucket, now), now)
     this.syncedAt = now
     try {
       await this.saveBuckets(now)
       const entries = await store.prefixes()
-      this.applyBlocks(entries, now)
-      await this.saveBlocks()
-      await this.renewOperatorPrefixes(entries, now)
+      this.blocks.apply(entries, now)
+      await this.blocks.save()
+      await this.operators.renew(entries, now)
       await this.readHistory(now)
       const isFirst = this.bucketsReadAt === undefined
       const since = isFirst ? now - 2 * dayMs : Math.min(now, this.bucketsReadAt ?? now) - clockDifferenceMs
@@ -528,105 +562,30 @@ export class Guard {
 
   /** Buckets of countries always: the first codes to a country without history count. */
   private isShared({ kind, key, level, isSaved }: Bucket): boolean {
-    if (isSaved || kind === 'country-hour' || kind === 'country-day') return true
-    const ipLevel = kind === 'ip-country' ? this.ips.get(ipOfKey(key))?.day.level : undefined
-    return (ipLevel ?? level) >= leastSharedLevel
+    if (isSaved || isOfCountries(kind)) return true
+    const client = kind === 'ip-country' ? 'ip' : kind === 'device-country' ? 'device' : undefined
+    const clientLevel = client && this.buckets.findClient(client, clientOfKey(key))?.day.level
+    return (clientLevel ?? level) >= leastSharedLevel
   }
 
   private thresholdOf({ kind, key }: Pick<BucketRow, 'kind' | 'key'>, now: EpochMs): number {
-    if (kind !== 'country-hour' && kind !== 'country-day') return fixedThresholds[kind]
-    const country = this.countryOf(key, now)
-    const { hour, day } = this.thresholds(country, country.isAllowed, now)
-    return kind === 'country-hour' ? hour : day
-  }
-
-  private async saveBlocks(): Promise<void> {
-    const unsaved = [...this.blocks].filter(([, { isSaved }]) => !isSaved)
-    if (unsaved.length === 0) return
-    await this.ports.store.saveBlocks(
-      unsaved.map(([prefix, { createdAt, expiresAt }]) => ({
-        prefix,
-        by: 'guard',
-        action: 'block',
-        createdAt,
-        expiresAt,
-      })),
-    )
-    for (const [, block] of unsaved) block.isSaved = true
-  }
-
-  /** @param readAt before the entries were read; they may lack later blocks */
-  private applyBlocks(entries: readonly GuardPrefix[], readAt: EpochMs): void {
-    const blocks = new Map(
-      [...this.blocks].filter(([, { isSaved, createdAt }]) => !isSaved || createdAt >= readAt),
-    )
-    for (const { prefix, by, createdAt, expiresAt } of entries) {
-      if (by === 'operator' || blocks.has(prefix)) continue
-      const known = this.blocks.get(prefix)
-      // Keep the object: a pass may refer to it.
-      const isSame = known?.expiresAt === expiresAt
-      blocks.set(prefix, isSame ? known : { createdAt, expiresAt, verified: 0, isSaved: true })
-    }
-    for (const block of blocks.values()) {
-      if (!isFromBeforeStep(block.createdAt, readAt)) continue
-      block.expiresAt = readAt + Math.min(blockMs, block.expiresAt - block.createdAt)
-      block.createdAt = readAt
-      block.isSaved = false
-    }
-    this.blocks = blocks
-  }
-
-  /** An operator's entry from before the clock was set back begins again, so that it keeps its length. */
-  private async renewOperatorPrefixes(entries: readonly GuardPrefix[], now: EpochMs): Promise<void> {
-    const renewed = entries
-      .filter(({ by, createdAt }) => by === 'operator' && isFromBeforeStep(createdAt, now))
-      .map((entry) => ({ ...entry, createdAt: now, expiresAt: now + entry.expiresAt - entry.createdAt }))
-    if (renewed.length > 0) await this.ports.store.saveBlocks(renewed)
-    // Another process may have renewed an entry that this one has read before.
-    for (const entry of [...entries, ...renewed]) {
-      const known = this.operatorPrefixes.get(entry.prefix)
-      if (entry.by === 'operator' && known && isFromBeforeStep(known.createdAt, now))
-        this.operatorPrefixes.set(entry.prefix, entry)
-    }
+    return this.history.thresholdOf(kind, key, this.allowedCountries.has(key), now)
   }
 
   private async readHistory(now: EpochMs): Promise<void> {
     const sinceMs = now - this.historyReadAt
     if (sinceMs >= 0 && sinceMs < historyIntervalMs) return
-    const histories = await this.ports.store.verifiedHistory()
+    this.history = new VerifiedHistory(await this.ports.store.verifiedHistory(), now)
     this.historyReadAt = now
-    for (const country of this.countries.values()) {
-      country.history = noHistory
-      country.verifiedSince = 0
-    }
-    for (const history of histories) this.countryOf(history.country, now).history = history
   }
 
   private applyRow(row: BucketRow, isFirst: boolean): void {
     const now = this.ports.now()
     const threshold = this.thresholdOf(row, now)
-    const bucket = this.bucketOf(row, now)
+    const bucket = this.buckets.of(row.kind, row.key, now)
     advance(bucket, threshold, now)
     if (isFirst) restoreRow(bucket, row, threshold, now)
     else addRow(bucket, row, threshold)
-  }
-
-  private *buckets(): Iterable<Bucket> {
-    yield* this.prefixes.values()
-    yield* this.flagged.values()
-    for (const { hour, day } of this.countries.values()) yield* [hour, day]
-    for (const { hour, day, countries } of this.ips.values()) yield* [hour, day, ...countries.values()]
-  }
-
-  private bucketOf({ kind, key }: BucketRow, now: EpochMs): Bucket {
-    if (kind === 'prefix' || kind === 'flagged') {
-      return bucketIn(kind === 'prefix' ? this.prefixes : this.flagged, kind, key, now)
-    }
-    if (kind === 'country-hour') return this.countryOf(key, now).hour
-    if (kind === 'country-day') return this.countryOf(key, now).day
-    if (kind === 'ip-country') return ipCountryBucket(this.ipOf(ipOfKey(key), now), key.slice(-2), now)
-    const ip = this.ipOf(key, now)
-    return kind === 'ip-hour' ? ip.hour : ip.day
   }
 }
 
@@ -638,13 +597,18 @@ class Pass implements GuardPass {
     private filled: Filled | undefined,
   ) {}
 
-  admit(): void {
-    this.filled ??= this.guard.admitted(this.send)
-    this.verdict = null
+  get isOpenToKnown(): boolean {
+    const { verdict, filled, send } = this
+    return verdict !== null && !verdict.byOperator && filled === undefined && send.phone !== null
+  }
+
+  admitKnown(): void {
+    if (this.isOpenToKnown) this.filled = this.guard.admitKnown(this.send)
+    if (this.filled) this.verdict = null
   }
 
   confirm(): void {
-    if (this.verdict) this.guard.confirmed(this.send, this.verdict)
+    if (this.verdict) this.guard.confirmed(this.send, this.verdict, this.filled !== undefined)
   }
 
   undo(): void {
@@ -653,84 +617,96 @@ class Pass implements GuardPass {
   }
 }
 
-function bucketIn(
-  buckets: Map<string, Bucket>,
-  kind: 'prefix' | 'flagged',
-  prefix: string,
-  now: EpochMs,
-): Bucket {
-  const known = buckets.get(prefix)
-  if (known) return known
-  const bucket = newBucket(kind, prefix, now)
-  dropEmptiest(buckets, (each) => levelAt(each, now))
-  buckets.set(prefix, bucket)
-  return bucket
+const uncounted: RememberedCode = { isFilled: false, buckets: [], full: undefined }
+
+function blockedByOperator({ expiresAt }: GuardPrefix, now: EpochMs): GuardVerdict {
+  return {
+    bucket: 'blocked-prefix',
+    threshold: prefixThreshold,
+    level: 0,
+    resetsInMs: rounded(expiresAt - now),
+    isDenied: true,
+    byOperator: true,
+  }
+}
+
+function rounded(resetsInMs: number): number {
+  return Math.max(1000, Math.ceil(resetsInMs - roundingErrorMs))
 }
 
 function prefixOf(digits: string): string {
   return digits.slice(0, -4)
 }
 
-function ipOfKey(key: string): string {
-  return key.slice(0, -3)
+/** Whether a user of the prefix verified a code lately. */
+function isUsed(prefix: Bucket | undefined): boolean {
+  return prefix !== undefined && prefix.verified >= leastVerified
 }
 
-function ipCountryBucket({ hour, countries }: Ip, country: string, now: EpochMs): Bucket {
-  const known = countries.get(country)
-  if (known) return known
-  const bucket = newBucket('ip-country', `${hour.key} ${country}`, now)
-  countries.set(country, bucket)
-  return bucket
+/** Whether the request is known to come from an IP address or device without unverified codes. */
+function isClean({ ip, device }: GuardedSend, clients: readonly Client[]): boolean {
+  return (ip !== null || device !== null) && clients.every(({ day }) => day.level < 1)
 }
 
-function judgeIp({ hour, day, countries }: Ip, country: string, now: EpochMs): Judgement | null {
-  advance(hour, ipHourThreshold, now)
-  advance(day, ipDayThreshold, now)
-  if (isFull(hour, ipHourThreshold)) return verdictOf('ip-hour', hour, ipHourThreshold)
-  if (isFull(day, ipDayThreshold)) return verdictOf('ip-day', day, ipDayThreshold)
-  if (countries.size < ipCountriesThreshold) return null
+/** Whether a full bucket of this name is that of a country or of several. */
+function isOfCountries(name: string): boolean {
+  return /^(country|quiet|foreign)-/.test(name)
+}
+
+/** The pair must be advanced. */
+function isSuspicious({ day: { sent, verified } }: Pair): boolean {
+  return sent - verified >= leastSuspicious && verified <= sent / 2
+}
+
+/** @param country null: the code is sent by e-mail */
+function judgeClient(
+  { kind, hour, day, countries }: Client,
+  country: string | null,
+  now: EpochMs,
+): Judgement | null {
+  const pair = judgePair(kind, { hour, day }, clientThresholds, 1, now)
+  if (pair || country === null || countries.size < countriesThreshold) return pair
+  const [level1, name] = [fixedThresholds['ip-country'], `${kind}-country`] as const
   let level = 0
   let firstEmptyMs = Number.POSITIVE_INFINITY
   for (const [code, bucket] of countries) {
-    advance(bucket, ipCountryLevel, now)
+    advance(bucket, level1, now)
     if (code === country || bucket.level === 0) continue
     level++
-    firstEmptyMs = Math.min(firstEmptyMs, (bucket.level * bucketPeriodsMs['ip-country']) / ipCountryLevel)
+    firstEmptyMs = Math.min(firstEmptyMs, (bucket.level * bucketPeriodsMs[name]) / level1)
   }
-  if (level < ipCountriesThreshold || !isMostlyUnverified(day)) return null
-  return { bucket: 'ip-countries', threshold: ipCountriesThreshold, level, resetsInMs: firstEmptyMs }
+  if (level < countriesThreshold || !isMostlyUnverified(day)) return null
+  return { bucket: `${kind}-countries`, threshold: countriesThreshold, level, resetsInMs: firstEmptyMs }
 }
 
-function verdictOf(
-  name: Exclude<BucketKind, 'ip-country' | 'flagged'>,
+function judgePair(
+  kind: PairKind,
+  { hour, day }: Pair,
+  thresholds: PairThresholds,
+  share: number,
+  now: EpochMs,
+): Judgement | null {
+  advance(hour, thresholds.hour, now)
+  advance(day, thresholds.day, now)
+  if (isFull(hour, thresholds.hour * share)) return judgementOf(`${kind}-hour`, hour, thresholds.hour, share)
+  const tolerance = isOfCountries(day.kind) ? dayTolerance : 0
+  return isFull(day, thresholds.day * share + tolerance)
+    ? judgementOf(`${kind}-day`, day, thresholds.day, share, tolerance)
+    : null
+}
+
+function judgementOf(
+  name: 'number' | 'prefix' | `${PairKind}-${'hour' | 'day'}`,
   bucket: Bucket,
   threshold: number,
   share = 1,
+  tolerance = 0,
 ): Judgement {
   const most = threshold * share
   return {
     bucket: name,
     threshold: most,
     level: bucket.level,
-    resetsInMs: resetsInMs(bucket, threshold, most),
-  }
-}
-
-function levelAt(bucket: Bucket, now: EpochMs): number {
-  advance(bucket, bucket.kind === 'ip-day' ? ipDayThreshold : prefixThreshold, now)
-  return bucket.level
-}
-
-/** Drops a fifth of a map that is too large: the emptiest, and of equally empty entries the oldest. */
-function dropEmptiest<Entry>(entries: Map<string, Entry>, levelOf: (entry: Entry) => number): void {
-  if (entries.size < mostBuckets) return
-  const levels = Float64Array.from(entries.values(), levelOf).sort()
-  let excess = Math.floor(levels.length / 5)
-  const highest = levels[excess] ?? 0
-  for (const [key, entry] of entries) {
-    if (excess === 0) return
-    if (levelOf(entry) > highest) continue
-    entries.delete(key)
-    excess--
+    resetsInMs: resetsInMs(bucket, threshold, most + tolerance),
   }
 }

@@ -1,23 +1,16 @@
 import { type EpochMs, hourMs } from '../ground/time.ts'
-import {
-  type Bucket,
-  type BucketKind,
-  type BucketRow,
-  type CountryHistory,
-  countryThresholds,
-  fixedThresholds,
-  newBucket,
-  noHistory,
-  restoreRow,
-} from './bucket.ts'
+import { type Bucket, type BucketKind, type BucketRow, newBucket, restoreRow } from './bucket.ts'
 import type { CountryCodes, GuardCount, GuardPeriod, GuardTotals } from './counts.ts'
 import type { GuardMode } from './guard.ts'
 import { type PumpingStatus, pumpingStatuses } from './pumping.ts'
 import type { GuardPrefix, GuardStore } from './store.ts'
+import { type CountryHistory, VerifiedHistory } from './thresholds.ts'
 
 /** What `guard status --json` prints. Times are ISO 8601. */
 export interface GuardStatus {
   readonly mode: GuardMode
+  /** ISO 3166-1: at least a fifth of the verified codes of 14 days each. Their country buckets only record. */
+  readonly homeCountries: readonly string[]
   readonly blocked: readonly PrefixStatus[]
   readonly allowed: readonly PrefixStatus[]
   /** Fullest first, at most 20. */
@@ -95,12 +88,9 @@ export function guardStatus(
   now: EpochMs,
 ): GuardStatus {
   const { mode, prefixes, rows, history, countries, counts } = input
-  const histories = new Map(history.map((each) => [each.country, each]))
-  const thresholdOf = ({ kind, key }: BucketRow) => {
-    if (kind !== 'country-hour' && kind !== 'country-day') return fixedThresholds[kind]
-    const { hour, day } = countryThresholds(histories.get(key) ?? noHistory, input.isAllowedCountry(key))
-    return kind === 'country-hour' ? hour : day
-  }
+  const verified = new VerifiedHistory(history, now)
+  const thresholdOf = ({ kind, key }: BucketRow) =>
+    verified.thresholdOf(kind, key, input.isAllowedCountry(key), now)
   const buckets = restored(rows, thresholdOf, now)
   const statusOf = ({ prefix, by, createdAt, expiresAt }: GuardPrefix): PrefixStatus => {
     const { sent = 0, verified = 0 } = buckets.get(`prefix ${prefix}`)?.bucket ?? {}
@@ -118,6 +108,7 @@ export function guardStatus(
     effective.filter((entry) => entry.action === action).map(statusOf)
   return {
     mode,
+    homeCountries: verified.homes(),
     blocked: statusesOf('block'),
     allowed: statusesOf('allow'),
     buckets: fullest(buckets),
@@ -182,7 +173,7 @@ function restored(
 
 function fullest(buckets: ReadonlyMap<string, RestoredBucket>): BucketStatus[] {
   return [...buckets.values()]
-    .filter(({ bucket: { kind, level } }) => kind !== 'ip-country' && level > 0)
+    .filter(({ bucket: { kind, level } }) => !kind.endsWith('-country') && kind !== 'number' && level > 0)
     .sort((one, other) => other.bucket.level / other.threshold - one.bucket.level / one.threshold)
     .slice(0, mostBuckets)
     .map(({ bucket: { kind, key, level }, threshold }) => {

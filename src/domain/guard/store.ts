@@ -1,5 +1,6 @@
 import type { EpochMs } from '../ground/time.ts'
-import type { BucketRow, CountryHistory } from './bucket.ts'
+import type { BucketRow } from './bucket.ts'
+import type { CountryHistory } from './thresholds.ts'
 
 /** What the guards of all processes share (design D41). Rows of buckets are useless after two days. */
 export interface GuardStore {

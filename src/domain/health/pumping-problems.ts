@@ -2,10 +2,10 @@ import { countryName } from '../delivery/destination.ts'
 import { see } from '../ground/advice.ts'
 import { count, counted } from '../ground/format.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
-import { unknownCountry } from '../guard/bucket.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { type PumpingState, type PumpingStatus, pumpingState } from '../guard/pumping.ts'
 import { effectivePrefixes, type PumpingPorts, readPumping } from '../guard/status.ts'
+import { unknownCountry } from '../guard/thresholds.ts'
 import { bad, type Problem, warn } from './problem.ts'
 
 /** What the pumping guard warns about. Cheaper than its status. */

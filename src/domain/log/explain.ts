@@ -252,6 +252,14 @@ const guardReasons: Readonly<Record<GuardReason, readonly [words: string, advice
   'ip-countries': ['codes to too many countries for the IP address of the end user', checkClientIp],
   'country-hour': ['too many unverified codes to the country in an hour', allowCountry],
   'country-day': ['too many unverified codes to the country in a day', allowCountry],
+  number: ['too many unverified codes to the number in a day', allowPrefix],
+  'device-hour': ['too many unverified codes in an hour for the device of the end user', checkClientIp],
+  'device-day': ['too many unverified codes in a day for the device of the end user', checkClientIp],
+  'device-countries': ['codes to too many countries for the device of the end user', checkClientIp],
+  'quiet-hour': ['too many unverified codes in an hour to countries without a verified code', allowCountry],
+  'quiet-day': ['too many unverified codes in a day to countries without a verified code', allowCountry],
+  'foreign-hour': ['too many unverified codes in an hour to countries that are not home', allowCountry],
+  'foreign-day': ['too many unverified codes in a day to countries that are not home', allowCountry],
 }
 
 const limitWords: Readonly<Record<LimitName, string>> = {

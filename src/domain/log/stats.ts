@@ -6,8 +6,8 @@ import type {
 } from '../delivery/delivery-reports.ts'
 import type { Channel } from '../ground/contact.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
-import { unknownCountry } from '../guard/bucket.ts'
 import type { GuardCount } from '../guard/counts.ts'
+import { unknownCountry } from '../guard/thresholds.ts'
 import type { Spend } from '../money/spending.ts'
 import {
   type Attempt,

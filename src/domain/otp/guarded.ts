@@ -15,7 +15,7 @@ export interface GuardedCode extends GuardedSend {
   readonly subject: Subject
 }
 
-/** Design D41. A number that verified a code lately always passes, and its code counts like others. */
+/** Design D41. A number that verified a code lately passes a few times in a day, and its codes count like others. */
 export async function guarded(
   { guard, isVerifiedNumber }: GuardedPorts,
   context: RequestContext,
@@ -24,7 +24,7 @@ export async function guarded(
 ): Promise<Gate> {
   guard.applyOperatorPrefixes(prefixes)
   const pass = guard.enter(code)
-  if (pass.verdict !== null && (await isVerifiedNumber(code.subject))) pass.admit()
+  if (pass.isOpenToKnown && (await isVerifiedNumber(code.subject))) pass.admitKnown()
   const { verdict } = pass
   return {
     refusal: verdict?.isDenied ? refusalOf(verdict) : undefined,
@@ -57,4 +57,12 @@ const codesOf: Readonly<Record<GuardReason, string>> = {
   'ip-hour': 'requested from this IP address',
   'ip-day': 'requested from this IP address',
   'ip-countries': 'requested from this IP address for several countries',
+  number: 'to this number',
+  'device-hour': 'requested from this device',
+  'device-day': 'requested from this device',
+  'device-countries': 'requested from this device for several countries',
+  'quiet-hour': 'to numbers of this country',
+  'quiet-day': 'to numbers of this country',
+  'foreign-hour': 'to numbers of this country',
+  'foreign-day': 'to numbers of this country',
 }

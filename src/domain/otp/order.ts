@@ -89,11 +89,11 @@ export function readOrder(ports: OrderPorts, context: RequestContext, body: Body
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   if (isOtherName) throw invalidField('businessName', 'is the name of a brand that is not `brandId`.')
   context.reference = readReference(body)
-  const ip = readClientIp(ports, body)
+  const client = readClient(ports, body)
   const text = { loginId, businessName, lang: readLang(body) }
   return channel === 'SMS'
-    ? smsOrder(ports, context, by, { addressee, field, ip, text })
-    : mailOrder(ports, context, brand, { addressee, text })
+    ? smsOrder(ports, context, by, { addressee, field, client, text })
+    : mailOrder(ports, context, brand, { addressee, client, text })
 }
 
 /** What the caller chooses of the text. */
@@ -111,9 +111,9 @@ function smsOrder(
   {
     addressee,
     field,
-    ip,
+    client,
     text,
-  }: { addressee: Addressee; field: string; ip: string | null; text: TextChoice },
+  }: { addressee: Addressee; field: string; client: EndUser; text: TextChoice },
 ): Order {
   const way = smsWay(ports, context, addressee, { field, brand, policy, isTemplate: true })
   const { loginId, businessName = brand.displayName, lang } = text
@@ -137,7 +137,7 @@ function smsOrder(
   return {
     code: { ...code, provider: first?.provider.name ?? null },
     message,
-    guarded: { subject, to, country, ip, isAllowedCountry },
+    guarded: { ...client, subject, recipient: subject[0], phone: { to, country, isAllowedCountry } },
   }
 }
 
@@ -145,13 +145,23 @@ function mailOrder(
   ports: OrderPorts,
   context: RequestContext,
   brand: BrandWithTexts,
-  { addressee, text: { loginId, businessName, lang } }: { addressee: Addressee; text: TextChoice },
+  {
+    addressee,
+    client,
+    text: { loginId, businessName, lang },
+  }: { addressee: Addressee; client: EndUser; text: TextChoice },
 ): Order {
   const { otp, code } = newCode(ports, context, brand, addressee)
   const values = { code: otp, businessName, lifetimeSeconds: ports.otpTtlSeconds, loginId }
   const template = otpKeyOf(loginId)
   const message = mailOf(brand, otpMail(brand, values, lang), { ...sendingOf(context, addressee), template })
-  return { code: { ...code, provider: ports.mailer.name }, message }
+  const { subject } = addressee
+  const isGuarded = client.ip !== null || client.device !== null
+  return {
+    code: { ...code, provider: ports.mailer.name },
+    message,
+    ...(isGuarded && { guarded: { ...client, subject, recipient: subject[0], phone: null } }),
+  }
 }
 
 function sendingOf({ requestId }: RequestContext, { to, subject }: Addressee) {
@@ -172,12 +182,24 @@ function newCode(
   return { otp, code: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider: null } }
 }
 
-/** The end user's, not the app's (design D41). */
-function readClientIp({ secrets, ipIdentity }: OrderPorts, { clientIp }: Body): string | null {
-  if (!isGiven(clientIp)) return null
+/** What the app says of the end user (design D41). */
+type EndUser = Pick<GuardedCode, 'ip' | 'device' | 'isTrustedUser'>
+
+function readClient({ secrets, ipIdentity }: OrderPorts, body: Body): EndUser {
+  const { clientIp, deviceId, trustedUser } = body
   const identity = typeof clientIp === 'string' ? ipIdentity(clientIp) : undefined
-  if (identity === undefined) throw invalidField('clientIp', 'must be an IPv4 or IPv6 address.')
-  return secrets.subjects('ip', identity)[0]
+  if (isGiven(clientIp) && identity === undefined)
+    throw invalidField('clientIp', 'must be an IPv4 or IPv6 address.')
+  const isDeviceId = typeof deviceId === 'string' && /^[!-~]{1,128}$/.test(deviceId)
+  if (isGiven(deviceId) && !isDeviceId)
+    throw invalidField('deviceId', 'must be 1 to 128 visible ASCII characters without spaces.')
+  if (isGiven(trustedUser) && typeof trustedUser !== 'boolean')
+    throw invalidField('trustedUser', 'must be true or false.')
+  return {
+    ip: identity === undefined ? null : secrets.subjects('ip', identity)[0],
+    device: isDeviceId ? secrets.subjects('device', deviceId)[0] : null,
+    isTrustedUser: trustedUser === true,
+  }
 }
 
 function channelOf(body: Body): Channel | undefined {

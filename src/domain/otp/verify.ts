@@ -98,14 +98,15 @@ function noteVerified(
   { destinationOf, guard }: VerifyOtpPorts,
   context: RequestContext,
   code: VerifiedCode,
-  { recipient: { channel, to } }: Answer,
+  { recipient: { channel, to }, subject: [recipient] }: Answer,
 ): void {
   context.verified = code
   if (code.provider === null) noteFlag(context, 'review')
-  else if (channel === 'SMS') {
+  else if (channel === 'EMAIL') guard.verified({ recipient, phone: null })
+  else {
     const { country } = destinationOf(to)
     if (country !== null) context.country = country
-    guard.verified({ to, country })
+    guard.verified({ recipient, phone: { to, country } })
   }
 }
 

@@ -84,7 +84,7 @@ describe('a pumped country', () => {
 
   test('has no codes that were verified, and none of a prefix that an operator blocked', async () => {
     const one = await attacked('record')
-    for (const to of attack) one.guard.verified({ to, country })
+    for (const to of attack) one.verify({ to, country })
     await one.guard.sync()
     expect(statusOf(one, [count('recorded', 1)])[0]?.prefixes).toEqual([])
     const createdAt = one.clock.now

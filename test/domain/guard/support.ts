@@ -1,15 +1,26 @@
-import type { BucketRow, CountryHistory } from '../../../src/domain/guard/bucket.ts'
-import { Guard, type GuardedSend, type GuardMode } from '../../../src/domain/guard/guard.ts'
+import type { BucketRow } from '../../../src/domain/guard/bucket.ts'
+import {
+  Guard,
+  type GuardedPhone,
+  type GuardedSend,
+  type GuardMode,
+} from '../../../src/domain/guard/guard.ts'
 import type { GuardPrefix, GuardStore } from '../../../src/domain/guard/store.ts'
+import type { CountryHistory } from '../../../src/domain/guard/thresholds.ts'
 
 export const minuteMs = 60_000
 export const hourMs = 60 * minuteMs
 export const dayMs = 24 * hourMs
 
+/** A country that no test sends to. */
+export const home = 'XH'
+
 export class MemoryGuardStore implements GuardStore {
   readonly rows = new Map<string, BucketRow>()
   readonly entries = new Map<string, GuardPrefix>()
-  history: readonly CountryHistory[] = []
+  history: readonly CountryHistory[] = [
+    { country: home, bestDay: 0, inFortnight: 10_000, inDay: 0, inHour: 0 },
+  ]
   /** Set while the store fails. */
   fault: Error | undefined
   /** Of each call of `saveBuckets`. */
@@ -46,6 +57,9 @@ export class MemoryGuardStore implements GuardStore {
   }
 }
 
+/** To a number of LV, unless it says otherwise. */
+type TestSend = Partial<GuardedPhone & Omit<GuardedSend, 'phone'>> & { readonly to: string }
+
 /** A guard with a clock that tests move. */
 export class TestGuard {
   readonly guard: Guard
@@ -57,22 +71,29 @@ export class TestGuard {
     { mode = 'deny', node = 'one' }: { mode?: GuardMode; node?: string } = {},
   ) {
     const log = { info() {}, error() {}, warn: (_: object, message: string) => this.warnings.push(message) }
-    this.guard = new Guard({ store, now: () => clock.now, log, mode, node })
+    this.guard = new Guard({ store, now: () => clock.now, log, mode: () => mode, node })
+    // Otherwise the first verified code would make its country home.
+    for (let code = 0; code < 500; code++) this.verify({ to: '', country: home })
   }
 
-  enter(send: Partial<GuardedSend> & { to: string }) {
-    return this.guard.enter({ country: 'LV', ip: null, isAllowedCountry: false, ...send })
+  enter({ to, country = 'LV', isAllowedCountry = false, ...send }: TestSend) {
+    const phone = { to, country, isAllowedCountry }
+    return this.guard.enter({ recipient: to, phone, ip: null, device: null, isTrustedUser: false, ...send })
+  }
+
+  verify({ to, country = 'LV' }: Pick<TestSend, 'to' | 'country'>): void {
+    this.guard.verified({ recipient: to, phone: { to, country } })
   }
 
   /** The bucket that denies a code, or `passes`. */
-  verdict(send: Partial<GuardedSend> & { to: string }): string {
+  verdict(send: TestSend): string {
     const pass = this.enter(send)
     pass.confirm()
     return pass.verdict?.bucket ?? 'passes'
   }
 
   /** The verdicts on one code each. */
-  verdicts(sends: readonly (Partial<GuardedSend> & { to: string })[]): string[] {
+  verdicts(sends: readonly TestSend[]): string[] {
     return sends.map((send) => this.verdict(send))
   }
 }

@@ -8,8 +8,8 @@ import {
   ruleListing,
 } from '../../../domain/delivery/destination.ts'
 import { count, percent } from '../../../domain/ground/format.ts'
-import { unknownCountry } from '../../../domain/guard/bucket.ts'
 import type { CountryCodes } from '../../../domain/guard/counts.ts'
+import { unknownCountry } from '../../../domain/guard/thresholds.ts'
 import {
   type CheckedDestination,
   decisionWords,

@@ -4,7 +4,7 @@ import { countryName } from '../../../domain/delivery/destination.ts'
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
 import { count, counted, percent } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
-import { type BucketKind, unknownCountry } from '../../../domain/guard/bucket.ts'
+import type { BucketKind } from '../../../domain/guard/bucket.ts'
 import type { GuardTotals } from '../../../domain/guard/counts.ts'
 import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
 import {
@@ -14,6 +14,7 @@ import {
   pumpingState,
 } from '../../../domain/guard/pumping.ts'
 import type { BucketStatus, GuardStatus, PrefixStatus } from '../../../domain/guard/status.ts'
+import { unknownCountry } from '../../../domain/guard/thresholds.ts'
 import { guardAllow, guardBlock, guardRemove } from '../../../domain/operator/guard.ts'
 import { guardDecision } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
@@ -57,11 +58,23 @@ const reasons: Readonly<Record<GuardReason, string>> = {
   'ip-countries': 'IP address: countries',
   'country-hour': 'Country: unverified codes in an hour',
   'country-day': 'Country: unverified codes in a day',
+  number: 'Number: unverified codes in a day',
+  'device-hour': 'Device: unverified codes in an hour',
+  'device-day': 'Device: unverified codes in a day',
+  'device-countries': 'Device: countries',
+  'quiet-hour': 'Countries without a verified code: unverified codes in an hour',
+  'quiet-day': 'Countries without a verified code: unverified codes in a day',
+  'foreign-hour': 'Countries that are not home: unverified codes in an hour',
+  'foreign-day': 'Countries that are not home: unverified codes in a day',
 }
 
 const kinds: Readonly<Record<BucketKind, string>> = {
   ...reasons,
   'ip-country': reasons['ip-countries'],
+  'device-country': reasons['device-countries'],
+  'known-country': 'Country: codes to numbers that verified before',
+  'known-ip': 'IP address: codes to numbers that verified before',
+  'known-device': 'Device: codes to numbers that verified before',
   flagged: reasons.prefix,
 }
 
@@ -396,7 +409,8 @@ function EntryForm() {
 
 function keyOf({ kind, key }: BucketStatus, { formatPrefix }: GuardModel): string {
   if (kind === 'prefix') return `${formatPrefix(key.slice(1))} ····`
-  return kind === 'country-hour' || kind === 'country-day' ? placeOf(key) : `${key.slice(0, 12)}…`
+  if (key === '') return 'all'
+  return key.length === 2 ? placeOf(key) : `${key.slice(0, 12)}…`
 }
 
 function placeOf(country: string): string {

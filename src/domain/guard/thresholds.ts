@@ -1,0 +1,180 @@
+import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
+import type { BucketKind } from './bucket.ts'
+
+/** Verified codes of a country. */
+export interface CountryHistory {
+  /** ISO 3166-1, or `unknownCountry`. */
+  readonly country: string
+  /** The most in one of the 14 days before today. */
+  readonly bestDay: number
+  /** In the 14 days before today, and today. */
+  readonly inFortnight: number
+  readonly inDay: number
+  readonly inHour: number
+}
+
+/** The key of buckets for numbers of no country; CLDR's code for an unknown region. */
+export const unknownCountry = 'ZZ'
+
+export interface PairThresholds {
+  readonly hour: number
+  readonly day: number
+}
+
+export const prefixThreshold = 5
+/** Countries with unverified codes. */
+export const countriesThreshold = 3
+export const clientThresholds: PairThresholds = { hour: 5, day: 10 }
+/** Of all countries without a verified code in 14 days together. */
+export const quietThresholds: PairThresholds = { hour: 20, day: 60 }
+
+const fixed = {
+  number: 5,
+  prefix: prefixThreshold,
+  'quiet-hour': quietThresholds.hour,
+  'quiet-day': quietThresholds.day,
+  'ip-hour': clientThresholds.hour,
+  'ip-day': clientThresholds.day,
+  /** Above 0 for a day after an unverified code. */
+  'ip-country': 1,
+  'device-hour': clientThresholds.hour,
+  'device-day': clientThresholds.day,
+  'device-country': 1,
+  'known-country': 20,
+  'known-ip': 3,
+  'known-device': 3,
+  flagged: prefixThreshold,
+} as const satisfies Partial<Record<BucketKind, number>>
+
+/** Those that do not follow the history of a country. */
+export const fixedThresholds: Readonly<
+  Record<keyof typeof fixed, number> & Partial<Record<BucketKind, number>>
+> = fixed
+
+/** Design D41: the greatest numbers of unverified codes in a day and in an hour. */
+export function countryThresholds(
+  { bestDay, inDay, inHour }: Pick<CountryHistory, 'bestDay' | 'inDay' | 'inHour'>,
+  isAllowed: boolean,
+): PairThresholds {
+  return pairOf({ bestDay, inDay, inHour }, { day: 20, hour: isAllowed ? 20 : 3 })
+}
+
+function pairOf(
+  { bestDay, inDay, inHour }: Pick<CountryHistory, 'bestDay' | 'inDay' | 'inHour'>,
+  least: PairThresholds,
+): PairThresholds {
+  const day = Math.max(least.day, 0.3 * bestDay, 0.3 * inDay)
+  return { day, hour: Math.max(least.hour, (0.2 * day) / 6, 0.2 * inHour) }
+}
+
+/** Of all countries that are not home together. Scattered over many countries, an attack fills none of their own buckets. */
+const leastForeign = { hour: 20, day: 60 } as const
+
+/** A home country has at least this share of the verified codes of 14 days. */
+const homeShare = 1 / 5
+/**
+ * The first verified codes of a server would make any country home. Without a rule that allows it, a home country with fewer verified
+ * codes than this keeps its country buckets, with at least this threshold.
+ */
+const fewVerified = 50
+const leastOfYoungHome = { hour: 60, day: 60 } as const
+
+const fortnightDays = 14
+
+/** The verified codes of all countries: as they were read, and those that this process verified since. */
+export class VerifiedHistory {
+  readonly #countries: ReadonlyMap<string, CountryHistory>
+  readonly #since = new Map<string, number>()
+  #total = 0
+  /** Of all countries that are not home; `bestDay` is the mean. */
+  #foreign: { bestDay: number; inDay: number; inHour: number } | undefined
+
+  constructor(
+    countries: readonly CountryHistory[],
+    private readonly readAt: EpochMs,
+  ) {
+    this.#countries = new Map(countries.map((each) => [each.country, each]))
+    for (const { inFortnight } of countries) this.#total += inFortnight
+  }
+
+  add(country: string): void {
+    this.#since.set(country, (this.#since.get(country) ?? 0) + 1)
+    this.#total++
+    if (this.#foreign === undefined || this.isHome(country)) return
+    this.#foreign.bestDay += 1 / fortnightDays
+    this.#foreign.inDay++
+    this.#foreign.inHour++
+  }
+
+  /** Whether the country has at least a fifth of the verified codes of 14 days. */
+  isHome(country: string): boolean {
+    const verified = this.#verified(country)
+    return verified > 0 && verified >= homeShare * this.#total
+  }
+
+  isQuiet(country: string): boolean {
+    return this.#verified(country) === 0
+  }
+
+  /** Whether the buckets of the country deny; those of a home country alert and record. */
+  deniesByCountry(country: string, isAllowed: boolean): boolean {
+    return !this.isHome(country) || this.#isYoung(country, isAllowed)
+  }
+
+  /** @param key a country, for buckets that have one */
+  thresholdOf(kind: BucketKind, key: string, isAllowed: boolean, now: EpochMs): number {
+    const fixed = fixedThresholds[kind]
+    if (fixed !== undefined) return fixed
+    const { hour, day } = kind.startsWith('foreign') ? this.foreign(now) : this.country(key, isAllowed, now)
+    return kind.endsWith('hour') ? hour : day
+  }
+
+  country(country: string, isAllowed: boolean, now: EpochMs): PairThresholds {
+    const { hour, day } = countryThresholds(this.#counts(country, now), isAllowed)
+    if (!this.isHome(country) || !this.#isYoung(country, isAllowed)) return { hour, day }
+    return { hour: Math.max(hour, leastOfYoungHome.hour), day: Math.max(day, leastOfYoungHome.day) }
+  }
+
+  foreign(now: EpochMs): PairThresholds {
+    this.#foreign ??= this.#foreignCounts(now)
+    return pairOf(this.#foreign, leastForeign)
+  }
+
+  /** All that are home. */
+  homes(): readonly string[] {
+    return [...new Set([...this.#countries.keys(), ...this.#since.keys()])].filter((each) =>
+      this.isHome(each),
+    )
+  }
+
+  #isYoung(country: string, isAllowed: boolean): boolean {
+    return !isAllowed && this.#verified(country) < fewVerified
+  }
+
+  #verified(country: string): number {
+    return (this.#countries.get(country)?.inFortnight ?? 0) + (this.#since.get(country) ?? 0)
+  }
+
+  #counts(country: string, now: EpochMs) {
+    const { bestDay = 0, inDay = 0, inHour = 0 } = this.#countries.get(country) ?? {}
+    const since = this.#since.get(country) ?? 0
+    const ageMs = now - this.readAt
+    return {
+      bestDay,
+      inDay: (ageMs < dayMs ? inDay : 0) + since,
+      inHour: (ageMs < hourMs ? inHour : 0) + since,
+    }
+  }
+
+  #foreignCounts(now: EpochMs) {
+    const sum = { bestDay: 0, inDay: 0, inHour: 0 }
+    for (const country of new Set([...this.#countries.keys(), ...this.#since.keys()])) {
+      if (this.isHome(country)) continue
+      const { inDay, inHour } = this.#counts(country, now)
+      sum.bestDay += this.#verified(country) / fortnightDays
+      sum.inDay += inDay
+      sum.inHour += inHour
+    }
+    return sum
+  }
+}
