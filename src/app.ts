@@ -14,6 +14,7 @@ import { Guard } from './domain/guard/guard.ts'
 import { longestNotifyMs } from './domain/notify/notify.ts'
 import { mostWaitingJobs } from './domain/notify/queue.ts'
 import { QueueWorker } from './domain/notify/queue-worker.ts'
+import { storeFirstMode } from './domain/operator/guard.ts'
 import { createAlerts, createEvents } from './parts/alerts.ts'
 import { createClockWatch, createHttpRequests, createObservers } from './parts/observers.ts'
 import { createOperatorSends } from './parts/operator-sends.ts'
@@ -48,7 +49,11 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const ownUrl = () => config.publicUrl ?? localUrl(config.host, port())
 
   const shared = createShared(config, context, { ...overrides, log, ownUrl })
-  const guard = new Guard({ store: context.guard, now, log, mode: () => config.guard, node: secrets.newId() })
+  await storeFirstMode(context.acting({ by: 'command', name: 'serve' }), config.guard).catch((err: unknown) =>
+    log.error({ err }, 'the mode of the SMS pumping guard could not be stored; GUARD applies'),
+  )
+  await shared.policy()
+  const guard = new Guard({ store: context.guard, now, log, mode: shared.guardMode, node: secrets.newId() })
   await guard.sync()
   const alerts = createAlerts(config, context, shared)
   const events = createEvents(context, shared, alerts, overrides.random)

@@ -583,7 +583,7 @@ describe.concurrent('otpost guard', () => {
     )
     expect(await ok('guard', 'allow', '3712000')).toMatch(/^\+3712000 \(LV\) is allowed until 20/)
     const off = await otpost(['guard', 'block', '+44', '--yes'], { ...env, GUARD: 'off' })
-    expect([off.code, off.stderr]).toEqual([0, expect.stringContaining('GUARD is off')])
+    expect([off.code, off.stderr]).toEqual([0, expect.stringContaining('The guard is off')])
     const status = JSON.parse(await ok('guard', 'status', '--json'))
     expect(status).toMatchObject({
       mode: 'record',

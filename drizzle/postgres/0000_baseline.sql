@@ -207,6 +207,17 @@ CREATE TABLE "guard_buckets" (
 	CONSTRAINT "guard_buckets_kind_key_node_pk" PRIMARY KEY("kind","key","node")
 );
 --> statement-breakpoint
+CREATE TABLE "guard_mode" (
+	"id" smallint PRIMARY KEY NOT NULL,
+	"mode" text NOT NULL,
+	"temporary_mode" text,
+	"since" bigint,
+	"until" bigint,
+	CONSTRAINT "guard_mode_mode" CHECK ("guard_mode"."mode" IN ('off', 'record', 'deny')),
+	CONSTRAINT "guard_mode_temporary_mode" CHECK ("guard_mode"."temporary_mode" IN ('off', 'record', 'deny')),
+	CONSTRAINT "guard_mode_one_row" CHECK ("guard_mode"."id" = 1)
+);
+--> statement-breakpoint
 CREATE TABLE "guard_prefixes" (
 	"prefix" text COLLATE "C" NOT NULL,
 	"by" text NOT NULL,

@@ -224,6 +224,17 @@ CREATE TABLE `guard_buckets` (
 --> statement-breakpoint
 CREATE INDEX `guard_buckets_by_time` ON `guard_buckets` (`updated_at`);
 --> statement-breakpoint
+CREATE TABLE `guard_mode` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`mode` text NOT NULL,
+	`temporary_mode` text,
+	`since` integer,
+	`until` integer,
+	CONSTRAINT "guard_mode_mode" CHECK("guard_mode"."mode" IN ('off', 'record', 'deny')),
+	CONSTRAINT "guard_mode_temporary_mode" CHECK("guard_mode"."temporary_mode" IN ('off', 'record', 'deny')),
+	CONSTRAINT "guard_mode_one_row" CHECK("guard_mode"."id" = 1)
+) STRICT;
+--> statement-breakpoint
 CREATE TABLE `guard_prefixes` (
 	`prefix` text NOT NULL,
 	`by` text NOT NULL,

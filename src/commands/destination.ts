@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { countryWords, kindInWords, ruleListing } from '../domain/delivery/destination.ts'
+import { modeInForce } from '../domain/guard/mode.ts'
 import { existingBrand } from '../domain/operator/brands.ts'
 import {
   checkDestination,
@@ -56,11 +57,13 @@ async function printCheck(
   await withContext(env, async ({ policy, brands, guardReader, now }, { contacts }) => {
     const digits = phoneDigits(contacts, number)
     const brandSlug = brand === undefined ? null : await existingBrand(brands, brand)
-    const rules = listedRules(readDestinationConfig(env).smsCountries, (await policy.rows()).rules)
+    const config = readDestinationConfig(env)
+    const { rules: stored, guardMode } = await policy.rows()
+    const rules = listedRules(config.smsCountries, stored)
     const { country, kind, decision } = checkDestination(destinationOf, digits, brandSlug, rules)
     const { action, rule, reason } = decision
     const entry = guardEntryOf(digits, await guardReader.prefixes(), now())
-    const guard = entry ? guardWords(entry, readDestinationConfig(env).guard) : null
+    const guard = entry ? guardWords(entry, modeInForce(guardMode, config.guard, now()).mode) : null
     if (json) {
       const { providers = [], sender = null, route = null } = rule ?? {}
       const about = { number: `+${digits}`, country, kind, action, rule: rule?.rule ?? null }

@@ -34,19 +34,19 @@ async function settingsIn(env: Env) {
     import('../config/destinations.ts'),
     import('../adapters/phone/destination.ts'),
   ])
-  const { guard: mode, smsCountries } = readDestinationConfig(env)
-  return { mode, smsCountries, countryOfPrefix }
+  return { ...readDestinationConfig(env), countryOfPrefix }
 }
 
 const modeWords: Readonly<Record<GuardMode, string>> = {
-  off: 'GUARD=off: the guard counts nothing, and blocked prefixes have no effect.',
-  record: 'GUARD=record: codes that the guard would deny are sent and recorded.',
-  deny: 'GUARD=deny: codes that the guard denies are not sent.',
+  off: 'the guard counts nothing, and blocked prefixes have no effect.',
+  record: 'codes that the guard would deny are sent and recorded.',
+  deny: 'codes that the guard denies are not sent.',
 }
 
 function printStatus(status: GuardStatus): void {
-  const { mode, blocked, allowed, buckets, countries, lastHour, last24Hours } = status
-  print(modeWords[mode])
+  const { mode, modeUntil, nextMode, blocked, allowed, buckets, countries, lastHour, last24Hours } = status
+  const until = modeUntil === null ? '' : ` until ${modeUntil}, then ${nextMode}`
+  print(`Mode ${mode}${until}: ${modeWords[mode]}`)
   print(`In the last hour: ${totalsWords(lastHour)}. In the last 24 hours: ${totalsWords(last24Hours)}.`)
   printPumping(status.pumping)
   printPrefixes(

@@ -7,6 +7,7 @@ import type { App, Overrides } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { sourceOf, unreadRemedy, withVariable } from '../config/setting-source.ts'
 import { OperatorError } from '../domain/ground/operator-error.ts'
+import type { Problem } from '../domain/health/problem.ts'
 import { version } from '../version.ts'
 import { complain, type Env, exit, print, withContext } from './common.ts'
 
@@ -17,7 +18,9 @@ export function serveCommands(program: Command, env: Env): void {
     .addOption(portOption())
     .action(async (options: PortOptions) => {
       const { readConfig } = await parts()
-      await serve(readConfig(withPort(env, options)))
+      await serve(readConfig(withPort(env, options)), {
+        warned: (app, config) => protectionWarnings(program, app, config),
+      })
     })
   program
     .command('demo')
@@ -144,7 +147,35 @@ async function loadTracing() {
   return createTracing
 }
 
+/** What the operator should change. */
+async function protectionWarnings(
+  program: Command,
+  { context }: App,
+  config: Config,
+): Promise<readonly string[]> {
+  const [{ ignoredGuard, missingProtection }, { printed }, { guardSetting }] = await Promise.all([
+    import('../domain/health/protection.ts'),
+    import('./doctor/finding.ts'),
+    import('../config/config.ts'),
+  ])
+  const rows = await context.policy.rows()
+  const sentences = (problem: Problem) => {
+    const { message, remedy = '' } = printed(program, problem)
+    return `${message} ${remedy}`.trim()
+  }
+  const missing = config.isProduction ? missingProtection(rows, config, context.now()) : []
+  const ignored = ignoredGuard(guardSetting(config), rows.guardMode)
+  return [
+    ...(ignored ? [sentences(ignored)] : []),
+    ...(missing.length > 0
+      ? [`This server is not protected against SMS pumping. ${missing.map(sentences).join(' ')}`]
+      : []),
+  ]
+}
+
 interface Serving extends Pick<Overrides, 'demo'> {
+  /** What is logged at start. */
+  readonly warned?: (app: App, config: Config) => Promise<readonly string[]>
   readonly prepare?: (app: App, listen: () => URL) => Promise<void>
   /** Standard error if standard output is used for something else. */
   readonly logFd?: 1 | 2
@@ -153,7 +184,7 @@ interface Serving extends Pick<Overrides, 'demo'> {
 }
 
 export async function serve(config: Config, serving: Serving = {}): Promise<void> {
-  const { demo, prepare, logFd, until } = serving
+  const { demo, warned, prepare, logFd, until } = serving
   const { createApp, createLogger, settingWarnings } = await parts()
   const { logger, close: closeLog } = createLogger(config.logLevel, logFd)
   const tracing = config.tracing && (await loadTracing())(config.tracing, { version, log: logger })
@@ -162,6 +193,7 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
   }
   const overrides = demo ? { demo } : {}
   const app = await createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })
+  for (const warning of (await warned?.(app, config)) ?? []) logger.warn(warning)
   let stopping = false
   const stop = async (code: number) => {
     if (stopping) process.exit(exit.failed)

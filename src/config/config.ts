@@ -93,6 +93,11 @@ export function readConfig(env: Env) {
   return settings.checked({ ...config, inForce: settings.inForce() })
 }
 
+/** GUARD. Undefined: it is not set. */
+export function guardSetting({ inForce, guard }: Pick<Config, 'inForce' | 'guard'>) {
+  return inForce.some(({ name, source }) => name === 'GUARD' && source !== 'default') ? guard : undefined
+}
+
 export function readConsoleOrigins(env: Env) {
   const settings = new Settings(env)
   const publicUrl = readPublicUrl(settings)

@@ -183,7 +183,7 @@ export const smsSpendSettings = declare('SMS spend', {
     default: 'record',
     choices: ['off', 'record', 'deny'],
     meaning:
-      'What the SMS pumping guard does. `off`: it counts nothing. `record`: it sends the SMS and records that it would have been denied. `deny`: the server answers 429 `rate_limited`.',
+      'The mode of the SMS pumping guard at the first start on a database. Later, `otpost guard mode` changes it, and this setting has no effect. `off`: the guard counts nothing. `record`: it sends the SMS and records that it would have been denied. `deny`: the server answers 429 `rate_limited`.',
   },
 })
 

@@ -43,13 +43,6 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
       'Set FAILURE_BUDGET_PER_DAY to a number from 1 to 100.',
     )
   }
-  if (config.guard === 'off') {
-    warn(
-      'GUARD',
-      'GUARD is off. SMS pumping is neither recorded nor denied.',
-      'Set GUARD=record, later GUARD=deny.',
-    )
-  }
   if (publicUrl?.startsWith('https:') && trustedProxies.length === 0) {
     warn(
       'TRUSTED_PROXIES',

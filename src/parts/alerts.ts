@@ -1,10 +1,11 @@
-import { alertMail, alertWebhook } from '../adapters/alerts/targets.ts'
+import { alertMail, alertWebhook, commandWords } from '../adapters/alerts/targets.ts'
 import { createEventSender } from '../adapters/events/sender.ts'
 import { post } from '../adapters/sms/http.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { Alerts } from '../domain/health/alerts.ts'
 import { ConditionAlerts } from '../domain/health/condition-alerts.ts'
+import { pumpingVerdicts } from '../domain/health/pumping-problems.ts'
 import { EventDelivery, eventTimeoutMs } from '../domain/integration/event-delivery.ts'
 import { webhookSwitch } from '../domain/operator/webhooks.ts'
 import type { Shared } from './shared.ts'
@@ -16,7 +17,7 @@ export function createAlerts(
   shared: Shared,
 ): Alerts {
   const { alerts, stats, eventLog, budgets, requests } = context
-  const { checkDatabase, breakers, mailer, policy, ownUrl, now, log } = shared
+  const { checkDatabase, breakers, mailer, policy, guardMode, countryOfPrefix, ownUrl, now, log } = shared
   const targets = [
     ...(email === undefined ? [] : [alertMail(mailer, email)]),
     ...(webhook ? [alertWebhook(webhook, post, now)] : []),
@@ -26,6 +27,8 @@ export function createAlerts(
     targets,
     checkDatabase,
     freeBytes: async () => (await stats.files())?.diskFree,
+    pumping: () => pumpingVerdicts({ guard: context.guardReader, countryOfPrefix }, guardMode(), now()),
+    words: commandWords,
     attempts: () => eventLog.recentAttempts(now()),
     openCircuits: () => breakers.openCircuits(),
     now,

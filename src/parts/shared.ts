@@ -15,6 +15,7 @@ import { callbackUrls, type ReportRejection } from '../domain/delivery/delivery-
 import { Turns } from '../domain/delivery/turns.ts'
 import type { Log } from '../domain/ground/ports.ts'
 import type { Stopwatch } from '../domain/ground/time.ts'
+import { modeInForce } from '../domain/guard/mode.ts'
 import { CredentialRejections } from '../domain/limits/credentials.ts'
 import { createEventLog } from '../domain/log/event-log-writer.ts'
 import { rejectedReportStat } from '../domain/log/stats.ts'
@@ -41,6 +42,7 @@ export function createShared(config: Config, context: Context, about: Process) {
   const { log, ownUrl, stopwatch = () => performance.now(), owner = processOwner() } = about
   const smtp = config.smtp && createSmtpMailer(config.smtp, config.providerTimeoutMs)
   const tools = { now, outbox }
+  const policy = context.policy.cached(config.smsCountries)
   const plain = config.smsRoutes.plain.map((make) => make(tools))
   const template = config.smsRoutes.template.map((make) => make(tools))
   const breakers = new Breakers(stopwatch)
@@ -60,7 +62,9 @@ export function createShared(config: Config, context: Context, about: Process) {
     hasOutbox: config.outboxSettings.length > 0 && config.outboxAccess.isOpen,
     hasEnded: (owner: string) => hasEnded(owner, { isLocal: config.database.kind === 'sqlite' }),
     eventLog: createEventLog(context.eventLog),
-    policy: context.policy.cached(config.smsCountries),
+    policy,
+    /** As of the policy of the latest request. */
+    guardMode: () => modeInForce(policy.latest()?.guardMode ?? null, config.guard, now()).mode,
     mailer: smtp ?? createOutboxMailer(outbox),
     closeMailer: () => smtp?.close(),
     smsRoutes: { plain, template },

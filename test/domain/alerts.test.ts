@@ -127,6 +127,8 @@ function started(): Alerts {
       if (databaseError) throw databaseError
     },
     freeBytes: async () => freeBytes,
+    pumping: async () => [],
+    words: () => '',
     attempts: async () => attempts.filter(({ at }) => at >= now - attemptsWindowMs),
     openCircuits: () => openCircuits,
   })

@@ -38,6 +38,7 @@ function world(
     scopes: [],
     rules: [],
     prefixes: [],
+    guardMode: null,
     budgets: [],
     webhooks: [],
     reviewNumbers: [],

@@ -494,7 +494,7 @@ describe('an error is described in words, once', () => {
     expect(told[1]).toContain(' to 12*******43 (LV), brand acme, reference login-7 (POST')
     expect(told.filter((line) => line.startsWith('  recorded  '))).toEqual([
       '  recorded  destination: with block instead of monitor, its rule would reject the request',
-      expect.stringContaining('with GUARD=deny the request would be rejected: too many unverified codes'),
+      expect.stringContaining('in mode deny the request would be rejected: too many unverified codes'),
     ])
   })
 

@@ -349,7 +349,7 @@ describe('SMS pumping', () => {
     '3,512 codes to Uzbekistan (+9989371…) in the last hour, none verified: app globex-app of brand globex.'
   const advice = 'This may be SMS pumping. Such codes are still sent until you block their prefix or country.'
   const onlyRecords =
-    'warn: The SMS pumping guard only records. To deny codes that it finds too many, set `GUARD=deny`.'
+    'warn: The mode of the SMS pumping guard is record. It sends the codes that it finds too many: 3,509 codes in the last hour.'
   const problems = (mode: 'record' | 'deny', changes: Partial<typeof status> = {}) =>
     problemsOf(
       healthFacts({ sendsFailed: 4 }, { guard: { ...noGuard, mode, pumping: [{ ...status, ...changes }] } }),

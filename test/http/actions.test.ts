@@ -184,6 +184,14 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'queue retry': { prepare: () => notification('failed'), entered: {}, wrong: wrongRequest },
   'queue cancel': { prepare: () => notification('queued'), entered: {}, wrong: wrongRequest },
+  'guard mode': {
+    before: [['guard mode', { mode: 'deny' }]],
+    entered: { mode: 'off', duration: '2h' },
+    wrong: [
+      [{ mode: 'on' }, 'The mode must be one of deny, record, off.', 2],
+      [{ duration: '367d' }, 'The duration must be', 2],
+    ],
+  },
   'guard allow': {
     before: [['guard block', { prefix: '+3712000' }]],
     entered: { prefix: '+371 20', duration: '2h' },
@@ -478,7 +486,7 @@ const whoMayDoWhat = {
     'guard allow',
     'guard remove',
   ],
-  'operator, confirmed for some values': ['/admin/brands/:slug/texts', 'destination set'],
+  'operator, confirmed for some values': ['/admin/brands/:slug/texts', 'destination set', 'guard mode'],
   operator: [
     '/admin/brands',
     '/admin/brands/:slug',
@@ -537,6 +545,14 @@ test.each([
   ['block', false],
 ] as const)('a destination rule to %s requires a confirmation: %p', (kind, expected) => {
   expect(actionOf('destination set')?.isSensitive({ ...rule, action: kind })).toBe(expected)
+})
+
+test.each([
+  ['off', true],
+  ['record', true],
+  ['deny', false],
+] as const)('the mode %s of the guard requires a confirmation: %p', (mode, expected) => {
+  expect(actionOf('guard mode')?.isSensitive({ mode })).toBe(expected)
 })
 
 test('audit entries have words, and their group too', () => {

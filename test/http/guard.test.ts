@@ -43,13 +43,13 @@ const remove = (prefix: string) => operate(app, 'guard remove', { prefix })
 
 /** With the blocks by the guard: the server stores them after the answer to a later request. */
 /** @param hasPrefixes whether an attack with its prefixes is stored too */
-async function statusIn(mode: GuardMode, blocks: number, hasPrefixes = false) {
+async function statusIn(guard: GuardMode, blocks: number, hasPrefixes = false) {
   app.advance(syncSeconds)
   await send('+493012345678')
   const { context } = app.app
   const ports = { ...context, guard: context.guardReader, countryOfPrefix }
   for (let tries = 0; tries < 1000; tries++) {
-    const status = await readGuardStatus(ports, { mode, smsCountries: ['LV'] })
+    const status = await readGuardStatus(ports, { guard, smsCountries: ['LV'] })
     const isStored = hasPrefixes
       ? status.pumping.some(({ prefixes }) => prefixes.length > 0)
       : status.buckets.length > 0 || blocks === 0

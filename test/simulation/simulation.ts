@@ -65,7 +65,16 @@ const spansMs = [
 const settingsMs = [-1, -1000, -4000, -6000, -40_000, -3_600_000, 500, 6000, 70_000, 3_600_000] as const
 
 const noPolicy = new Policy(
-  { scopes: [], rules: [], prefixes: [], budgets: [], webhooks: [], reviewNumbers: [], pauses: [] },
+  {
+    scopes: [],
+    rules: [],
+    prefixes: [],
+    guardMode: null,
+    budgets: [],
+    webhooks: [],
+    reviewNumbers: [],
+    pauses: [],
+  },
   relativePrices,
   [],
 )

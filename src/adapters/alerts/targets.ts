@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Advice } from '../../domain/ground/advice.ts'
 import { type Alert, budgetKind, reviewNumberKind } from '../../domain/ground/alert.ts'
 import type { Mailer, Outcome } from '../../domain/ground/providers.ts'
 import type { Clock } from '../../domain/ground/time.ts'
@@ -62,6 +63,15 @@ function outcomeOf(status: number): Outcome {
 
 function idOf({ key }: Alert): string {
   return `alert_${createHash('sha256').update(key).digest('hex').slice(0, 32)}`
+}
+
+/** The fields of each reference are the arguments of its command, in their order. */
+export function commandWords(advice: Advice): string {
+  return advice
+    .map((part) =>
+      typeof part === 'string' ? part : ['otpost', part.to, ...Object.values(part.fields)].join(' '),
+    )
+    .join('')
 }
 
 /** The figures, for people. */

@@ -126,7 +126,7 @@ function countersIn(registry: Registry) {
     guarded: counter(
       'otpost_guard_total',
       ['bucket', 'verdict'],
-      'Codes that the SMS pumping guard denied, or recorded with GUARD=record, by bucket.',
+      'Codes that the SMS pumping guard denied, or recorded in mode record, by bucket.',
     ),
   }
 }

@@ -3,6 +3,7 @@ import type { DestinationRule } from '../../domain/delivery/destination.ts'
 import { alertChannels } from '../../domain/ground/alert.ts'
 import type { EpochMs } from '../../domain/ground/time.ts'
 import { firstDueAt, whileOff } from '../../domain/ground/webhook-events.ts'
+import type { StoredMode } from '../../domain/guard/mode.ts'
 import { type AppScope, isUnscoped } from '../../domain/limits/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy/policy.ts'
 import type { PolicyChange, PolicyRows, PolicyStore } from '../../domain/policy/policy-store.ts'
@@ -13,19 +14,29 @@ import { createPriceReader } from './prices.ts'
 import { type Orm, run, type StatementSteps } from './statements.ts'
 
 export function createPolicyStore(database: StoreDatabase): PolicyStore & {
-  /** @returns the policy of the present revision */
-  readonly cached: (smsCountries: readonly string[]) => ReadPolicy
+  /** @returns the policy of the present revision. `latest`: of the latest call */
+  readonly cached: (smsCountries: readonly string[]) => ReadPolicy & { latest(): Policy | undefined }
 } {
   const { orm, tables, policyChanges, serialTransaction } = database
-  const { audit, budgets, destinationRules, guardPrefixes, providerPauses, reviewNumbers, webhooks } = tables
+  const {
+    audit,
+    budgets,
+    destinationRules,
+    guardMode,
+    guardPrefixes,
+    providerPauses,
+    reviewNumbers,
+    webhooks,
+  } = tables
 
   async function rows(): Promise<PolicyRows> {
-    const [scopes, brands, rules, prefixes, all, hooks, numbers, pauses] = await Promise.all([
+    const [scopes, brands, rules, prefixes, modes, all, hooks, numbers, pauses] = await Promise.all([
       orm.select().from(tables.apps),
       orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
       orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
       // The guard may have blocked thousands, which it reads itself.
       orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
+      orm.select().from(guardMode),
       orm.select().from(budgets).orderBy(asc(budgets.scope)),
       orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
       orm.select().from(reviewNumbers).orderBy(asc(reviewNumbers.createdAt)),
@@ -35,6 +46,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       scopes: scopesOf(scopes, brands),
       rules: rules.map(ruleOf),
       prefixes,
+      guardMode: modeOf(modes),
       budgets: all,
       webhooks: hooks,
       reviewNumbers: numbers,
@@ -46,14 +58,19 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
     rows,
     cached: (smsCountries) => {
       const { list } = createPriceReader(database)
-      const read = cached(policyChanges, async () => new Policy(await rows(), await list(), smsCountries))
-      return () => read('')
+      let latest: Policy | undefined
+      const read = cached(policyChanges, async () => {
+        latest = new Policy(await rows(), await list(), smsCountries)
+        return latest
+      })
+      return Object.assign(() => read(''), { latest: () => latest })
     },
     change: async ({ actor, now }, decide) => {
       try {
         return await serialTransaction(function* (inside) {
           const rules = yield* run(inside.select().from(destinationRules))
           const prefixes = yield* run(inside.select().from(guardPrefixes))
+          const modes = yield* run(inside.select().from(guardMode))
           const all = yield* run(inside.select().from(budgets))
           const hooks = yield* run(inside.select().from(webhooks))
           const numbers = yield* run(inside.select().from(reviewNumbers))
@@ -61,6 +78,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           const change = decide({
             rules: rules.map(ruleOf),
             prefixes,
+            guardMode: modeOf(modes),
             budgets: all,
             webhooks: hooks,
             reviewNumbers: numbers,
@@ -82,7 +100,16 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
 
 /** Saves and removes the rows that a change names. */
 function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: EpochMs): StatementSteps<void> {
-  const { budgets, destinationRules, events, guardPrefixes, providerPauses, reviewNumbers, webhooks } = tables
+  const {
+    budgets,
+    destinationRules,
+    events,
+    guardMode,
+    guardPrefixes,
+    providerPauses,
+    reviewNumbers,
+    webhooks,
+  } = tables
   const isWaiting = (appId: string) => and(eq(events.appId, appId), eq(events.state, 'waiting'))
   for (const rule of change.saveRules ?? []) {
     const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
@@ -100,6 +127,12 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
   for (const { prefix, by } of change.removePrefixes ?? []) {
     const isPrefix = and(eq(guardPrefixes.prefix, prefix), eq(guardPrefixes.by, by))
     yield* run(inside.delete(guardPrefixes).where(isPrefix))
+  }
+  if (change.saveGuardMode) {
+    const { mode, temporary } = change.saveGuardMode
+    const { mode: temporaryMode = null, since = null, until = null } = temporary ?? {}
+    const set = { id: 1, mode, temporaryMode, since, until }
+    yield* run(inside.insert(guardMode).values(set).onConflictDoUpdate({ target: guardMode.id, set }))
   }
   for (const row of change.saveBudgets ?? []) {
     const target = budgets.scope
@@ -151,6 +184,13 @@ function scopesOf(scopes: readonly Row<'apps'>[], brands: readonly Row<'appBrand
 
 function ruleOf(row: Row<'destinationRules'>): DestinationRule {
   return { ...row, brandSlug: row.brandSlug || null }
+}
+
+function modeOf([row]: readonly Row<'guardMode'>[]): StoredMode | null {
+  if (!row) return null
+  const { mode, temporaryMode, since, until } = row
+  const isTemporary = temporaryMode !== null && since !== null && until !== null
+  return { mode, temporary: isTemporary ? { mode: temporaryMode, since, until } : null }
 }
 
 type ScopeTables = Pick<Tables, 'apps' | 'appBrands'>

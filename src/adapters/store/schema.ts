@@ -485,6 +485,24 @@ export const schema = {
     },
   ),
 
+  /** One row. None: no server has started. */
+  guardMode: table(
+    'guard_mode',
+    {
+      id: small().primary(),
+      mode: oneOf('off', 'record', 'deny'),
+      /** In place of `mode` until it ends. */
+      temporaryMode: oneOf('off', 'record', 'deny').orNull(),
+      since: instant().shifted().orNull(),
+      until: instant().shifted().orNull(),
+    },
+    {
+      checks: { guard_mode_one_row: ({ id }) => sql`${id} = 1` },
+      hasRowId: true,
+      moved: 'mode of the guard',
+    },
+  ),
+
   /** Each process writes its own rows. */
   guardBuckets: table(
     'guard_buckets',

@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { HealthFacts } from '../../domain/health/facts.ts'
 import { found, warn } from '../../domain/health/problem.ts'
 import { budgetProblems } from '../../domain/health/problems.ts'
+import { unlimitedCost } from '../../domain/health/protection.ts'
 import { type Finding, ok } from './finding.ts'
 
 /** Besides the problems of the budgets. */
@@ -13,12 +14,7 @@ export function budgetFindings(
   const hasTarget = email !== undefined || webhook !== undefined
   const fine = budgets.filter((each) => budgetProblems({ ...health, budgets: [each] }).length === 0)
   return found(
-    budgets.length === 0 &&
-      warn(
-        'budgets',
-        'The cost of SMS is not limited.',
-        'Set a budget with `otpost budget set server --per day --amount N`. See docs/budgets.md.',
-      ),
+    unlimitedCost(budgets.map(({ budget }) => budget)),
     fine.length > 0 && ok('budgets', `${fine.map(({ budget }) => budget.scope).join(', ')}.`),
     budgets.length > 0 &&
       !hasTarget &&

@@ -19,15 +19,10 @@ import { destinationFindings } from './destinations.ts'
 import { type ReadStored, readStored, type StoredFacts } from './facts.ts'
 import { fileFindings } from './files.ts'
 import { type Finding, type Printed, printed } from './finding.ts'
+import { guardFindings } from './guard.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
-import {
-  guardFindings,
-  hasAddress,
-  hostFindings,
-  settingsFileFindings,
-  settingsFindings,
-} from './settings.ts'
+import { hasAddress, hostFindings, settingsFileFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
 export async function runDoctor(
@@ -68,7 +63,6 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
       warn(setting, problem, remedy),
     ),
     ...hostFindings(config.host, isHere),
-    ...guardFindings(config.guard),
     ...inside.findings,
     ...(inside.stored ? storedFindings(inside.stored, config, destinations, inside.secretKeys) : []),
     ...others.findings,
@@ -93,6 +87,7 @@ function storedFindings(
   const { health, rules, brands } = stored
   return [
     ...destinationFindings(rules, destinations),
+    ...guardFindings(stored, config),
     ...problemsOf(health),
     ...budgetFindings(health, alerts),
     ...dltFindings(brands, otpTtlSeconds),

@@ -1,6 +1,7 @@
 import type { DestinationConfig } from '../../config/destinations.ts'
 import { type DestinationRule, mobileCountryOf } from '../../domain/delivery/destination.ts'
 import { fail, warn } from '../../domain/health/problem.ts'
+import { openDestinations } from '../../domain/health/protection.ts'
 import { ruleName, ruleProblems } from '../../domain/operator/destinations.ts'
 import { type Finding, ok } from './finding.ts'
 
@@ -36,13 +37,8 @@ export function destinationFindings(
 }
 
 function summary(rules: readonly DestinationRule[], smsCountries: readonly string[]): Finding {
-  if (rules.length + smsCountries.length === 0) {
-    return warn(
-      what,
-      'SMS go to every country, also to numbers of no known plan.',
-      'Set SMS_COUNTRIES to the countries that you serve, such as SMS_COUNTRIES=IN,GB. See docs/destinations.md.',
-    )
-  }
+  const open = openDestinations(rules, smsCountries)
+  if (open) return open
   const setting = smsCountries.length === 0 ? [] : [`SMS_COUNTRIES=${smsCountries.join(',')}`]
   const stored =
     rules.length === 0 ? [] : [rules.length === 1 ? '1 stored rule' : `${rules.length} stored rules`]

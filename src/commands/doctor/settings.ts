@@ -1,5 +1,4 @@
 import { allSettings } from '../../config/all-settings.ts'
-import type { Config } from '../../config/config.ts'
 import { unreadFile, useOfServersUser, variablesOfFiles } from '../../config/setting-source.ts'
 import { fail, found, warn } from '../../domain/health/problem.ts'
 import type { Env } from '../common.ts'
@@ -55,15 +54,6 @@ export function hostFindings(host: string, isHere: boolean): readonly Finding[] 
         `HOST is ${host}, but this machine has no such IP address.`,
         'Set HOST to an IP address of this machine: 127.0.0.1 behind a proxy, or 0.0.0.0 for all.',
       ),
-  )
-}
-
-/** GUARD=off is a warning about the setting. */
-export function guardFindings(mode: Config['guard']): readonly Finding[] {
-  return found(
-    mode === 'record' &&
-      ok('GUARD', 'The SMS pumping guard records what it would deny. GUARD=deny makes it deny.'),
-    mode === 'deny' && ok('GUARD', 'The SMS pumping guard denies.'),
   )
 }
 

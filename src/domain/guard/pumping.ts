@@ -51,9 +51,10 @@ export function pumpingStatuses(
     countryOfPrefix(prefix: string): string | null
   },
   now: EpochMs,
+  isOfAttack = isOfCountry,
 ): readonly PumpingStatus[] {
   const { counts, recent, codes, flagged, prefixes, countryOfPrefix } = input
-  const pumped = new Set(counts.filter(isOfCountry).map(({ country }) => country))
+  const pumped = new Set(counts.filter(isOfAttack).map(({ country }) => country))
   const weights = new Map<string, Map<string, number>>()
   for (const row of flagged) {
     const country = countryOfPrefix(row.key) ?? ''

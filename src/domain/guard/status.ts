@@ -2,6 +2,7 @@ import { type EpochMs, hourMs } from '../ground/time.ts'
 import { type Bucket, type BucketKind, type BucketRow, newBucket, restoreRow } from './bucket.ts'
 import type { CountryCodes, GuardCount, GuardPeriod, GuardTotals } from './counts.ts'
 import type { GuardMode } from './guard.ts'
+import type { ModeInForce } from './mode.ts'
 import { type PumpingStatus, pumpingStatuses } from './pumping.ts'
 import type { GuardPrefix, GuardStore } from './store.ts'
 import { type CountryHistory, VerifiedHistory } from './thresholds.ts'
@@ -9,6 +10,10 @@ import { type CountryHistory, VerifiedHistory } from './thresholds.ts'
 /** What `guard status --json` prints. Times are ISO 8601. */
 export interface GuardStatus {
   readonly mode: GuardMode
+  /** Null: the mode has no end. */
+  readonly modeUntil: string | null
+  /** The mode that follows. */
+  readonly nextMode: GuardMode | null
   /** ISO 3166-1: at least a fifth of the verified codes of 14 days each. Their country buckets only record. */
   readonly homeCountries: readonly string[]
   readonly blocked: readonly PrefixStatus[]
@@ -75,7 +80,7 @@ const mostBuckets = 20
  */
 export function guardStatus(
   input: {
-    readonly mode: GuardMode
+    readonly mode: ModeInForce
     readonly prefixes: readonly GuardPrefix[]
     readonly rows: readonly BucketRow[]
     readonly history: readonly CountryHistory[]
@@ -87,7 +92,8 @@ export function guardStatus(
   },
   now: EpochMs,
 ): GuardStatus {
-  const { mode, prefixes, rows, history, countries, counts } = input
+  const { prefixes, rows, history, countries, counts } = input
+  const { mode, until, next } = input.mode
   const verified = new VerifiedHistory(history, now)
   const thresholdOf = ({ kind, key }: BucketRow) =>
     verified.thresholdOf(kind, key, input.isAllowedCountry(key), now)
@@ -108,6 +114,8 @@ export function guardStatus(
     effective.filter((entry) => entry.action === action).map(statusOf)
   return {
     mode,
+    modeUntil: until === null ? null : new Date(until).toISOString(),
+    nextMode: next,
     homeCountries: verified.homes(),
     blocked: statusesOf('block'),
     allowed: statusesOf('allow'),
@@ -196,6 +204,7 @@ export async function readPumping(
   prefixes: readonly GuardPrefix[],
   counts: readonly GuardCount[],
   now: EpochMs,
+  isOfAttack?: (count: GuardCount) => boolean,
 ): Promise<readonly PumpingStatus[]> {
   if (counts.length === 0) return []
   const [recent, codes, flagged] = await Promise.all([
@@ -211,5 +220,5 @@ export async function readPumping(
     prefixes: effectivePrefixes(prefixes, now),
     countryOfPrefix,
   }
-  return pumpingStatuses(input, now)
+  return pumpingStatuses(input, now, isOfAttack)
 }

@@ -1,3 +1,4 @@
+import type { Advice } from '../ground/advice.ts'
 import { type Alert, budgetKind } from '../ground/alert.ts'
 import type { Log } from '../ground/ports.ts'
 import { type Clock, type EpochMs, minuteMs } from '../ground/time.ts'
@@ -27,6 +28,9 @@ export interface ConditionPorts {
   readonly freeBytes: () => Promise<number | undefined>
   /** Of `attemptsWindowMs`. */
   readonly attempts: () => Promise<readonly MinuteOfAttempts[]>
+  /** What the guard finds. */
+  readonly pumping: () => Promise<readonly ConditionVerdict[]>
+  readonly words: (advice: Advice) => string
   /** Of this server, half-open ones included. */
   readonly openCircuits: () => ReadonlySet<string>
 }
@@ -80,6 +84,7 @@ export class ConditionAlerts {
     const verdicts = databaseVerdicts(error, free, this.hasFailed)
     this.hasFailed = !isUsable
     if (isUsable && budgets) verdicts.push(...this.budgetVerdicts(budgets, rejecting))
+    if (isUsable) verdicts.push(...(await this.ports.pumping().catch(() => [])))
     const minutes = isUsable ? await attempts().catch(() => []) : []
     verdicts.push(...providerVerdicts(minutes, openCircuits(), this.open()))
     const unsent = [...this.unsent]
@@ -141,7 +146,7 @@ export class ConditionAlerts {
   }
 
   private async note({ condition, lasts }: ConditionVerdict, isUsable: boolean): Promise<Alert | undefined> {
-    const { about, kind, text, ended, remedy } = condition
+    const { about, kind, text, ended, remedy, advice = [] } = condition
     const now = this.ports.now()
     const isRecent = (reported: Reported | undefined) =>
       reported !== undefined && now >= reported.at && now - reported.at < intervalMs
@@ -162,7 +167,7 @@ export class ConditionAlerts {
       state,
       since: new Date(since).toISOString(),
       message,
-      ...(lasts ? { remedy } : {}),
+      ...(lasts ? { remedy: `${remedy} ${this.ports.words(advice)}`.trim() } : {}),
     }
     this.latest.set(about, { at: now, data, state, since, number: number + 1 })
     const alert: Alert = {

@@ -1,5 +1,5 @@
 import { failuresToOpen } from '../delivery/breaker.ts'
-import { see } from '../ground/advice.ts'
+import { type Advice, see } from '../ground/advice.ts'
 import type { Alert } from '../ground/alert.ts'
 import { utc } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
@@ -13,6 +13,7 @@ import type { Problem } from './problem.ts'
 /** The `type` of the webhook. */
 export const conditionKinds = [
   'budget.exhausted',
+  'guard.pumping',
   'provider.failing',
   'disk.full',
   'database.unavailable',
@@ -26,6 +27,8 @@ export interface Condition extends Problem {
   readonly about: string
   /** The figures of the alert. */
   readonly data: Readonly<Record<string, string | number>>
+  /** Follows the remedy in alerts, with commands. */
+  readonly advice?: Advice
   /** That it has ended, in one sentence. */
   readonly ended: string
 }

@@ -1,6 +1,7 @@
 import { budgetKind } from '../ground/alert.ts'
 import { dayMs, type EpochMs } from '../ground/time.ts'
 import type { GuardMode } from '../guard/guard.ts'
+import { modeInForce } from '../guard/mode.ts'
 import type { PumpingPorts } from '../guard/status.ts'
 import type { EventReader } from '../integration/event-store.ts'
 import type { RejectionRate } from '../log/rejections.ts'
@@ -58,6 +59,7 @@ export interface HealthPorts extends PumpingPorts {
 }
 
 export interface HealthSettings {
+  /** GUARD. */
   readonly guard: GuardMode
   readonly providerTimeoutMs: number
   /** Providers that deliver nothing. */
@@ -80,7 +82,7 @@ export async function readHealth(
   period: Period,
   now: EpochMs,
 ) {
-  const { webhooks, budgets, reviewNumbers, pauses } = await policy.rows()
+  const { webhooks, budgets, reviewNumbers, pauses, guardMode } = await policy.rows()
   const [statistics, lastHour, lastFailures, attempts, accepted, rejections] = await Promise.all([
     eventLog.statistics(period, now),
     eventLog.lastHour(now),
@@ -90,7 +92,7 @@ export async function readHealth(
     eventLog.risingRejections(now),
   ])
   const [warnings, failing, status, failed, failingAlerts, reports, statuses] = await Promise.all([
-    readGuardWarnings({ guard, countryOfPrefix }, settings.guard, now),
+    readGuardWarnings({ guard, countryOfPrefix }, modeInForce(guardMode, settings.guard, now).mode, now),
     events.failing(now),
     jobs.status(),
     jobs.failed(),

@@ -1,11 +1,13 @@
 import { countryName } from '../delivery/destination.ts'
-import { see } from '../ground/advice.ts'
+import { advice, see } from '../ground/advice.ts'
 import { count, counted } from '../ground/format.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
+import type { GuardCount } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { type PumpingState, type PumpingStatus, pumpingState } from '../guard/pumping.ts'
 import { effectivePrefixes, type PumpingPorts, readPumping } from '../guard/status.ts'
 import { unknownCountry } from '../guard/thresholds.ts'
+import type { ConditionVerdict } from './conditions.ts'
 import { bad, type Problem, warn } from './problem.ts'
 
 /** What the pumping guard warns about. Cheaper than its status. */
@@ -84,8 +86,8 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
   })
 }
 
-export function guardProblems({ mode, blocked, blockedByOperators, pumping }: GuardWarnings): Problem[] {
-  const isRecord = mode === 'record'
+export function guardProblems(warnings: GuardWarnings): Problem[] {
+  const { mode, blocked, blockedByOperators, pumping } = warnings
   const texts: string[] = []
   const prefixes = [...blocked].sort(([, one], [, other]) => other - one)
   if (prefixes.length > 0) {
@@ -94,16 +96,104 @@ export function guardProblems({ mode, blocked, blockedByOperators, pumping }: Gu
       .map(([country, total]) => `${counted(total, 'prefix', 'prefixes')} of ${placeOf(country)}`)
     const others = prefixes.slice(3).reduce((sum, [, total]) => sum + total, 0)
     const all = [...named, ...(others === 0 ? [] : [`${count(others)} of other countries`])].join(', ')
-    texts.push(`The SMS pumping guard ${isRecord ? 'would block' : 'blocks'} ${all}.`)
-  }
-  if (isRecord && pumping.some(({ recorded }) => recorded > 0)) {
-    texts.push('The SMS pumping guard only records. To deny codes that it finds too many, set `GUARD=deny`.')
+    texts.push(`The SMS pumping guard ${mode === 'record' ? 'would block' : 'blocks'} ${all}.`)
   }
   if (blockedByOperators > 0)
     texts.push(`Operators block ${counted(blockedByOperators, 'prefix', 'prefixes')}.`)
-  return texts.map((text) => warn('guard', text, '', see('guard status')))
+  return [
+    ...texts.map((text) => warn('guard', text, '', see('guard status'))),
+    ...(recordedCodes(pumping) > 0 ? modeProblems(warnings) : []),
+  ]
+}
+
+function recordedCodes(pumping: readonly PumpingStatus[]): number {
+  return pumping.reduce((sum, { recorded }) => sum + recorded, 0)
+}
+
+/** A mode that sends the codes of an attack. */
+export function modeProblems({ mode, pumping }: Pick<GuardWarnings, 'mode' | 'pumping'>): Problem[] {
+  if (mode === 'deny') return []
+  const recorded = recordedCodes(pumping)
+  const figure = recorded === 0 ? '' : `: ${counted(recorded, 'code')} in the last hour`
+  const text =
+    mode === 'off'
+      ? 'The SMS pumping guard is off. It sends every code and counts nothing.'
+      : `The mode of the SMS pumping guard is record. It sends the codes that it finds too many${figure}.`
+  return [warn('guard', text, '', see('guard mode', { mode: 'deny' }))]
 }
 
 function placeOf(country: string | null): string {
   return country === null || country === unknownCountry ? 'no country' : countryName(country)
+}
+
+/**
+ * All countries share one condition, so that there is at most one alert in 10 minutes. It has ended after an hour without a recorded or
+ * denied code. Codes that an operator's block denies are no news.
+ */
+export async function pumpingVerdicts(
+  { guard, countryOfPrefix }: PumpingPorts,
+  mode: GuardMode,
+  now: EpochMs,
+): Promise<readonly ConditionVerdict[]> {
+  if (mode === 'off') return []
+  const prefixes = await guard.prefixes()
+  const blocked = effectivePrefixes(prefixes, now)
+    .filter(({ by, action }) => by === 'operator' && action === 'block')
+    .map(({ prefix }) => countryOfPrefix(prefix))
+  const isNews = ({ bucket, verdict, country }: GuardCount) =>
+    bucket !== 'blocked-prefix' ||
+    verdict === 'recorded' ||
+    !blocked.some((each) => (each ?? country) === country)
+  const reader: PumpingPorts['guard'] = {
+    ...guard,
+    guardCounts: async (period, at) => (await guard.guardCounts(period, at)).filter(isNews),
+  }
+  const counts = await reader.guardCounts('hour', now)
+  if (counts.length === 0) return [{ condition: pumpingCondition(), lasts: false }]
+  const ports = { guard: reader, countryOfPrefix }
+  const all = await readPumping(ports, prefixes, counts, now, () => true)
+  const present = all.find((status) => {
+    const { recordedLately, deniedLately } = status
+    return recordedLately + deniedLately > 0 && pumpingState(status, mode) !== 'blocked'
+  })
+  return present ? [{ condition: pumpingCondition(present, mode), lasts: true }] : []
+}
+
+function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVerdict['condition'] {
+  const about = {
+    kind: 'guard.pumping' as const,
+    about: 'pumping',
+    what: 'guard',
+    level: 'bad' as const,
+    see: [],
+    ended: 'The SMS pumping guard has recorded and denied no code for an hour.',
+  }
+  if (!status || !mode) return { ...about, data: {}, text: '', remedy: '' }
+  const { country, sent, verified, recorded, denied, prefixes, apps } = status
+  const [prefix] = prefixes
+  const [by] = apps
+  const found = [
+    ...(recorded > 0 ? [`recorded ${counted(recorded, 'code')}`] : []),
+    ...(denied > 0 ? [`denied ${counted(denied, 'code')}`] : []),
+  ]
+  const place = `${placeOf(country)}${prefix ? ` (${prefix.prefix}…)` : ''}`
+  const block = prefix
+    ? see('guard block', { prefix: prefix.prefix })
+    : see('destination set', { rule: country, action: 'block' })
+  return {
+    ...about,
+    data: {
+      country,
+      ...(prefix && { prefix: `${prefix.prefix}…` }),
+      ...(by && { app: by.app, brand: by.brand }),
+      mode,
+      ...{ sent, verified, recorded, denied },
+    },
+    text: `Possible SMS pumping: in the last hour, the guard ${found.join(' and ')} to ${place}.`,
+    remedy: mode === 'record' ? 'In mode record, these codes are sent.' : '',
+    advice: [
+      ...(mode === 'record' ? advice`To deny them, run ${see('guard mode', { mode: 'deny' })}. ` : []),
+      ...(country === unknownCountry && !prefix ? [] : advice`To block them now, run ${block}.`),
+    ],
+  }
 }

@@ -239,7 +239,7 @@ function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): Check {
   }
   const [why] = guardReasons[flag]
   if (isDenied) return { result: 'REJECTED', text: `SMS pumping guard: ${why}` }
-  const text = `SMS pumping guard: with GUARD=deny the request would be rejected: ${why}`
+  const text = `SMS pumping guard: in mode deny the request would be rejected: ${why}`
   return { result: 'recorded', text }
 }
 
@@ -455,9 +455,9 @@ function adviceOn(
     lines.push(['With a second provider in SMS_PLAIN or SMS_TEMPLATE, otpost would have tried it next.'])
   }
   if (decision?.verdict === 'recorded') {
-    lines.push([
-      'The guard recorded the request because of GUARD=record. To deny such codes, set GUARD=deny.',
-    ])
+    lines.push(
+      advice`The guard recorded the request because its mode is record. To deny such codes, use ${see('guard mode', { mode: 'deny' })}.`,
+    )
   }
   const spent = limits.find(({ refused }) => refused)?.budget?.scope
   const budgetAdvice =

@@ -5,6 +5,7 @@ import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { dayMs, type EpochMs } from '../ground/time.ts'
 import type { CountryCodes } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
+import { type ModeInForce, modeInForce, type StoredMode } from '../guard/mode.ts'
 import {
   effectivePrefixes,
   type GuardStatus,
@@ -15,21 +16,78 @@ import {
 import type { GuardPrefix } from '../guard/store.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { action, type Group } from './action.ts'
-import { durationIn, field } from './fields.ts'
+import { durationIn, field, oneOf, optional } from './fields.ts'
 
 type PrefixAction = GuardPrefix['action']
 
 export interface GuardChangePorts extends PolicyPorts, Pick<Numbers, 'countryOfPrefix' | 'countriesWithin'> {
-  /** GUARD. */
+  /** GUARD, the mode until a server has stored it. */
   readonly guardMode: () => Promise<GuardMode>
   readonly countriesOfCodes: () => Promise<readonly CountryCodes[]>
 }
 
 export const guardGroup: Group = {
   name: 'guard',
-  does: 'see what the SMS pumping guard does, and allow or block number ranges',
-  entries: 'guard prefixes',
-  target: 'prefix',
+  does: 'see what the SMS pumping guard does, change its mode, and allow or block number ranges',
+  entries: 'the guard',
+  target: 'prefix, or mode',
+}
+
+/** At the start of a server. Later changes of GUARD change nothing. */
+export async function storeFirstMode({ policy, now, actor }: PolicyPorts, first: GuardMode): Promise<void> {
+  if ((await policy.rows()).guardMode) return
+  await policy.change({ actor, now: now() }, ({ guardMode }) => ({
+    ...(guardMode === null && { saveGuardMode: { mode: first, temporary: null } }),
+    entry: null,
+  }))
+}
+
+/** Design D41. A mode with an end replaces another one with an end, and then the mode without an end applies again. */
+export const guardModeSet = action(guardGroup, 'mode', {
+  role: 'operator',
+  isSensitive: ({ mode }) => mode !== 'deny',
+  does: 'change what the guard does with codes that it finds too many; a running server does it from its next request on',
+  fields: {
+    mode: field(
+      oneOf('mode', {
+        deny: 'deny: do not send them',
+        record: 'record: send them, and record that they would be denied',
+        off: 'off: send them, and count nothing',
+      }),
+      { label: 'Mode', help: 'what the guard does with codes that it finds too many', hint: '' },
+    ),
+    duration: optional((text) => durationIn(text, 1), {
+      label: 'For',
+      as: '--for <duration>',
+      help: 'how long, such as 30m, 12h or 7d; at most 366d. Then the mode that was set without --for applies again',
+      hint: 'Such as `30m`, `12h` or `7d`. Then the former mode applies again. Empty: without an end.',
+    }),
+  },
+  audit: { 'guard.mode': 'Guard mode set' },
+  form: { path: 'guard/mode' },
+  run: async (ports: GuardChangePorts, { mode, duration }) => {
+    const first = await ports.guardMode()
+    const now = ports.now()
+    const { saveGuardMode } = await ports.policy.change({ actor: ports.actor, now }, ({ guardMode }) => {
+      const before = modeInForce(guardMode, first, now)
+      const saveGuardMode: StoredMode =
+        duration === undefined
+          ? { mode, temporary: null }
+          : { mode: before.next ?? before.mode, temporary: { mode, since: now, until: now + duration } }
+      const after = modeInForce(saveGuardMode, first, now)
+      const details = { mode: `${modeEntry(before)} → ${modeEntry(after)}` }
+      return { saveGuardMode, entry: { action: 'guard.mode', target: mode, details } }
+    })
+    return modeInForce(saveGuardMode, first, now)
+  },
+  said: ({ mode, until, next }) =>
+    until === null
+      ? `The mode of the guard is ${mode}.`
+      : `The mode of the guard is ${mode} until ${new Date(until).toISOString()}, then ${next}.`,
+})
+
+function modeEntry({ mode, until }: ModeInForce): string {
+  return until === null ? mode : `${mode} until ${new Date(until).toISOString()}`
 }
 
 const prefixField = field(prefixDigits, {
@@ -43,7 +101,7 @@ export const guardAllow = prefixAction(
   'allow',
   'send codes to these numbers without counting them in the guard',
 )
-export const guardBlock = prefixAction('block', 'deny codes to these numbers, also with GUARD=record')
+export const guardBlock = prefixAction('block', 'deny codes to these numbers, also in mode record')
 
 /**
  * Design D41. Replaces the operator's entry for the same prefix. Allowing also ends the guard's own blocks of the prefix. A block lasts as
@@ -69,7 +127,7 @@ function prefixAction(verb: PrefixAction, does: string) {
     audit: { 'guard.set': 'Guard prefix set' },
     form: { path: 'guard' },
     run: async (ports: GuardChangePorts, { prefix, duration }) => {
-      const mode = await ports.guardMode()
+      const first = await ports.guardMode()
       const now = ports.now()
       const entered: GuardPrefix = {
         prefix,
@@ -78,13 +136,14 @@ function prefixAction(verb: PrefixAction, does: string) {
         createdAt: now,
         expiresAt: now + duration,
       }
-      await ports.policy.change({ actor: ports.actor, now }, ({ prefixes }) => {
+      const { mode } = await ports.policy.change({ actor: ports.actor, now }, ({ prefixes, guardMode }) => {
         const active = prefixes.filter(({ expiresAt }) => expiresAt > now)
         const before = active.find((entry) => entry.by === 'operator' && entry.prefix === prefix)
         const lifted = isBlock
           ? []
           : active.filter((entry) => entry.by === 'guard' && entry.prefix.startsWith(prefix))
         return {
+          mode: modeInForce(guardMode, first, now).mode,
           savePrefixes: [entered],
           removePrefixes: lifted,
           entry: {
@@ -102,9 +161,7 @@ function prefixAction(verb: PrefixAction, does: string) {
     said: ({ mode, ...entered }) => ({
       text: `${placeOf(entered)} is ${what} until ${new Date(entered.expiresAt).toISOString()}.`,
       warnings:
-        mode === 'off'
-          ? [{ text: 'GUARD is off, so the entry has no effect. Set GUARD to record or deny.' }]
-          : [],
+        mode === 'off' ? [{ text: 'The guard is off, so the entry has no effect.', advice: turnOn }] : [],
     }),
     foretells: async (ports, entered) => {
       const whole = ports.countriesWithin(entered.prefix)
@@ -124,6 +181,8 @@ function prefixAction(verb: PrefixAction, does: string) {
     }),
   })
 }
+
+const turnOn = advice`To turn it on, use ${see('guard mode', { mode: 'deny' })}.`
 
 function placeOf({ prefix, country }: { readonly prefix: string; readonly country: string | null }): string {
   return `+${prefix}${country === null ? '' : ` (${country})`}`
@@ -213,7 +272,8 @@ export function guardWords({ prefix, by, action, expiresAt }: GuardPrefix, mode:
 }
 
 interface GuardSettings {
-  readonly mode: GuardMode
+  /** GUARD. */
+  readonly guard: GuardMode
   readonly smsCountries: readonly string[]
 }
 
@@ -222,10 +282,10 @@ interface GuardStatusPorts extends Pick<PolicyPorts, 'policy' | 'now'>, PumpingP
 /** `guard status`. */
 export async function readGuardStatus(
   { guard, policy, now, countryOfPrefix }: GuardStatusPorts,
-  { mode, smsCountries }: GuardSettings,
+  { guard: first, smsCountries }: GuardSettings,
 ): Promise<GuardStatus> {
   const at = now()
-  const [{ rules }, prefixes, rows, history, countries, lastHour, lastDay] = await Promise.all([
+  const [{ rules, guardMode }, prefixes, rows, history, countries, lastHour, lastDay] = await Promise.all([
     policy.rows(),
     guard.prefixes(),
     guard.bucketsSince(at - 2 * dayMs, ''),
@@ -240,7 +300,7 @@ export async function readGuardStatus(
   const counts = { lastHour, lastDay }
   const pumping = await readPumping({ guard, countryOfPrefix }, prefixes, lastHour, at)
   const input = {
-    mode,
+    mode: modeInForce(guardMode, first, at),
     prefixes,
     rows,
     history,
@@ -253,4 +313,4 @@ export async function readGuardStatus(
   return guardStatus(input, at)
 }
 
-export const guardActions = [guardAllow, guardBlock, guardRemove]
+export const guardActions = [guardModeSet, guardAllow, guardBlock, guardRemove]

@@ -3,6 +3,7 @@ import type { Alert } from '../ground/alert.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
 import type { Webhook } from '../ground/webhook-events.ts'
+import type { StoredMode } from '../guard/mode.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import type { AppScope } from '../limits/scope.ts'
 import type { Budget } from '../money/budgets.ts'
@@ -14,6 +15,8 @@ export interface PolicyRows {
   readonly rules: readonly DestinationRule[]
   /** Expired ones included. `rows` returns the operators' only. */
   readonly prefixes: readonly GuardPrefix[]
+  /** Null: no server has stored GUARD yet. */
+  readonly guardMode: StoredMode | null
   readonly budgets: readonly Budget[]
   readonly webhooks: readonly Webhook[]
   /** Expired ones included. */
@@ -34,6 +37,7 @@ export interface PolicyChange {
   readonly removeRules?: readonly Pick<DestinationRule, 'rule' | 'brandSlug'>[]
   readonly savePrefixes?: readonly GuardPrefix[]
   readonly removePrefixes?: readonly Pick<GuardPrefix, 'prefix' | 'by'>[]
+  readonly saveGuardMode?: StoredMode
   readonly saveBudgets?: readonly Budget[]
   readonly removeBudgets?: readonly Pick<Budget, 'scope'>[]
   readonly saveWebhooks?: readonly Webhook[]

@@ -2,6 +2,7 @@ import { countryRules, DestinationRules } from '../delivery/destination.ts'
 import type { WayPolicy } from '../delivery/way.ts'
 import type { EpochMs } from '../ground/time.ts'
 import type { Webhook } from '../ground/webhook-events.ts'
+import type { StoredMode } from '../guard/mode.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import { type AppScope, unscoped } from '../limits/scope.ts'
 import type { Budget } from '../money/budgets.ts'
@@ -18,6 +19,7 @@ export type ReadPolicy = () => Policy | Promise<Policy>
 export class Policy implements Tariff, WayPolicy {
   readonly destinations: DestinationRules
   readonly prefixes: readonly GuardPrefix[]
+  readonly guardMode: StoredMode | null
   readonly budgets: readonly Budget[]
   /** Design D45; also those that are switched off. */
   readonly webhooks: ReadonlyMap<string, Webhook>
@@ -30,12 +32,13 @@ export class Policy implements Tariff, WayPolicy {
 
   /** @param smsCountries SMS_COUNTRIES; stored rules take precedence */
   constructor(
-    { scopes, rules, prefixes, budgets, webhooks, reviewNumbers, pauses }: PolicyRows,
+    { scopes, rules, prefixes, guardMode, budgets, webhooks, reviewNumbers, pauses }: PolicyRows,
     readonly prices: PriceList,
     smsCountries: readonly string[],
   ) {
     this.destinations = new DestinationRules([...countryRules(smsCountries), ...rules])
     this.prefixes = prefixes
+    this.guardMode = guardMode
     this.budgets = budgets
     this.budgetsByScope = new Map(budgets.map((budget) => [budget.scope, budget]))
     this.webhooks = new Map(webhooks.map((webhook) => [webhook.appId, webhook]))

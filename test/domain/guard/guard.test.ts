@@ -970,7 +970,7 @@ test('guardStatus returns what `guard status --json` prints', async () => {
   const ofApp = { app: 'shop', brand: 'acme' }
   const status = guardStatus(
     {
-      mode: 'deny',
+      mode: { mode: 'deny', until, next: 'record' },
       prefixes: entries,
       rows: [...(await one.store.bucketsSince(0, ''))],
       pumping: [],
@@ -994,6 +994,8 @@ test('guardStatus returns what `guard status --json` prints', async () => {
   expect(status).toEqual({
     mode: 'deny',
     homeCountries: [home],
+    modeUntil: '2030-01-01T01:00:00.000Z',
+    nextMode: 'record',
     blocked: [
       {
         prefix: '+37122555',

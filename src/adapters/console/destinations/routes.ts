@@ -1,3 +1,4 @@
+import { modeInForce } from '../../../domain/guard/mode.ts'
 import {
   authoredRules,
   checkDestination,
@@ -27,11 +28,13 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
       const problem = `The number ${settings.contacts.faultOf(number, 'SMS')}`
       return shown(pageContext, { check: { number, brand, result: null, problem } }, 400)
     }
-    const [{ rules }, prefixes] = await Promise.all([ports.policy.rows(), ports.guard.prefixes()])
+    const [{ rules, guardMode }, prefixes] = await Promise.all([ports.policy.rows(), ports.guard.prefixes()])
     const listed = listedRules(smsCountries, rules)
     const checked = checkDestination(numbers.destinationOf, digits, brand || null, listed)
     const entry = guardEntryOf(digits, prefixes, pageContext.now)
-    const guard = entry ? guardWords(entry, settings.guard) : null
+    const guard = entry
+      ? guardWords(entry, modeInForce(guardMode, settings.guard, pageContext.now).mode)
+      : null
     const result = { ...checked, formatted: numbers.formatPhone(digits), guard }
     return shown(pageContext, { check: { number, brand, result, problem: null } })
   })

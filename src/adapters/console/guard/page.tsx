@@ -15,7 +15,7 @@ import {
 } from '../../../domain/guard/pumping.ts'
 import type { BucketStatus, GuardStatus, PrefixStatus } from '../../../domain/guard/status.ts'
 import { unknownCountry } from '../../../domain/guard/thresholds.ts'
-import { guardAllow, guardBlock, guardRemove } from '../../../domain/operator/guard.ts'
+import { guardAllow, guardBlock, guardModeSet, guardRemove } from '../../../domain/operator/guard.ts'
 import { guardDecision } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import { Badge, Button, ExactTime, Facts, LinkButton, Time, type Tone } from '../../pages/components.tsx'
@@ -38,15 +38,15 @@ const mostCountries = 30
 const mostPumped = 5
 
 const modeWords: Readonly<Record<GuardMode, string>> = {
-  off: 'Codes are sent without a check. To see what the guard would deny, set `GUARD=record`.',
-  record: 'Codes that the guard would deny are sent and recorded. To deny them, set `GUARD=deny`.',
+  off: 'Codes are sent without a check. To see what the guard would deny, set the mode to record.',
+  record: 'Codes that the guard would deny are sent and recorded. To deny them, set the mode to deny.',
   deny: 'Codes that the guard denies are not sent. The server answers 429 `rate_limited`.',
 }
 
 const pumpingHints: Readonly<Record<GuardMode, string>> = {
   off: modeWords.off,
   record:
-    'This may be SMS pumping. With `GUARD=record`, only a block of their prefix or country stops these codes. It takes effect immediately.',
+    'This may be SMS pumping. In mode record, only a block of their prefix or country stops these codes. It takes effect immediately.',
   deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies also those below, except to numbers that verified a code in the last 180 days.',
 }
 
@@ -79,7 +79,8 @@ const kinds: Readonly<Record<BucketKind, string>> = {
 }
 
 export function guardPage(pageContext: PageContext, model: GuardModel): string {
-  const { mode, blocked, allowed, buckets, countries, lastHour, last24Hours } = model.status
+  const { mode, modeUntil, nextMode, blocked, allowed, buckets, countries, lastHour, last24Hours } =
+    model.status
   return consolePage(
     pageContext,
     { title: 'Guard', section: 'guard', actions: <LiveBar /> },
@@ -107,13 +108,20 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
             <Card title="Mode" hint={modeWords[mode]}>
               <Facts
                 entries={{
-                  GUARD: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
+                  Mode: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
+                  ...(modeUntil !== null && {
+                    Until: <ExactTime at={Date.parse(modeUntil)} toMinute />,
+                    Then: nextMode,
+                  }),
                   'Last hour': totalsWords(lastHour),
                   'Last 24 hours': totalsWords(last24Hours),
                 }}
               />
             </Card>
           </div>
+          <Card id="mode" title="Change the mode" hint="It takes effect immediately.">
+            <ActionForm of={guardModeSet} start={{ mode }} id="mode" submit="Set the mode" />
+          </Card>
           <EntryForm />
         </div>
       </div>
@@ -180,7 +188,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
 }
 
 function blockedHint(mode: GuardMode, blocked: readonly PrefixStatus[]): string {
-  if (mode === 'off') return 'They have no effect, because GUARD is off.'
+  if (mode === 'off') return 'They have no effect, because the guard is off.'
   const denied =
     'Numbers that begin with these digits get no codes. A number that verified a code in the last 180 days still does.'
   if (mode === 'deny' || blocked.every(({ by }) => by === 'operator')) return denied
@@ -400,7 +408,7 @@ function EntryForm() {
     <Card
       id="prefix"
       title="Allow or block a prefix"
-      hint="Replaces the entry of an operator for the same prefix. A block denies codes also with `GUARD=record`."
+      hint="Replaces the entry of an operator for the same prefix. A block denies codes also in mode record."
     >
       <ActionForm of={[guardBlock, guardAllow]} start={{ duration: '' }} submit="Save" />
     </Card>

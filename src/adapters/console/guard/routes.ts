@@ -8,10 +8,9 @@ const mostRequests = 20
 
 export function guardRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin/guard', async (_, pageContext) => {
-    const { guard: mode, smsCountries } = settings
     const { countryOfPrefix, formatPrefix } = settings.numbers
     const [status, requests, changes] = await Promise.all([
-      readGuardStatus({ ...ports, countryOfPrefix }, { mode, smsCountries }),
+      readGuardStatus({ ...ports, countryOfPrefix }, settings),
       ports.eventLog.guarded(mostRequests),
       ports.audit.list({ actions: ['guard.set'], limit: latestChanges }),
     ])

@@ -1,0 +1,21 @@
+import { type Config, guardSetting } from '../../config/config.ts'
+import { found } from '../../domain/health/problem.ts'
+import { ignoredGuard } from '../../domain/health/protection.ts'
+import { modeProblems } from '../../domain/health/pumping-problems.ts'
+import type { StoredFacts } from './facts.ts'
+import { type Finding, ok } from './finding.ts'
+
+/** Besides the problems of the guard, which have the mode if codes were recorded. */
+export function guardFindings(
+  { health: { guard }, guardMode }: StoredFacts,
+  config: Config,
+): readonly Finding[] {
+  const isReported = guard.pumping.some(({ recorded }) => recorded > 0)
+  return [
+    ...found(
+      guard.mode === 'deny' && ok('guard', 'The SMS pumping guard denies.'),
+      ignoredGuard(guardSetting(config), guardMode),
+    ),
+    ...(isReported ? [] : modeProblems(guard)),
+  ]
+}
