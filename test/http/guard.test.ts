@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { countryOfPrefix } from '../../src/adapters/phone/destination.ts'
 import type { GuardMode } from '../../src/domain/guard/guard.ts'
 import { readGuardStatus } from '../../src/domain/operator/guard.ts'
@@ -27,9 +27,9 @@ function send(phone: string) {
 }
 
 /** Codes to numbers of one prefix, none of them verified. */
-async function pump(prefix: string, codes: number) {
+async function pump(prefix: string, codes: number, first = 0) {
   const answers = []
-  for (let index = 0; index < codes; index++) answers.push(await send(`${prefix}${1000 + index}`))
+  for (let index = first; index < first + codes; index++) answers.push(await send(`${prefix}${1000 + index}`))
   return answers
 }
 
@@ -124,6 +124,132 @@ describe('entries of operators (D41)', () => {
     expect(await lastChange()).toEqual({ action: 'guard.set', target: '+1876', details: { entry } })
     await remove('1876')
     expect((await lastChange())?.details).toEqual({ entry: `allow until ${until(24)} → -` })
+  })
+})
+
+describe('the mode (D41)', () => {
+  use({ GUARD: 'record', SMS_COUNTRIES: 'LV' })
+  afterEach(() => operate(app, 'guard mode', { mode: 'record' }))
+
+  const setMode = (mode: GuardMode, duration?: string) => operate(app, 'guard mode', { mode, duration })
+  const answerTo = async (prefix: string, index: number) => (await pump(prefix, 1, index))[0]?.status
+  const stored = async () => {
+    const { context } = app.app
+    const ports = { ...context, guard: context.guardReader, countryOfPrefix }
+    const { mode, modeUntil, nextMode } = await readGuardStatus(ports, { guard: 'off', smsCountries: [] })
+    return [mode, modeUntil, nextMode]
+  }
+
+  test('is GUARD at the first start only, and changes at the next request', async () => {
+    await pump('+3712255', 5)
+    expect(await answerTo('+3712255', 5)).toBe(200)
+    expect((await setMode('deny')).text).toBe('The mode of the guard is deny.')
+    expect(await answerTo('+3712255', 6)).toBe(429)
+    expect(await stored()).toEqual(['deny', null, null])
+    const other = await createTestApp({ ...app.database.env, GUARD: 'off', SMS_COUNTRIES: 'LV' })
+    other.clock.now = app.clock.now
+    const answers = []
+    for (const digit of '012345')
+      answers.push((await other.post('/otp/send', { phone: `+3712299100${digit}` })).status)
+    expect(answers).toEqual([200, 200, 200, 200, 200, 429])
+    await other.close()
+    expect(await lastChange()).toEqual({
+      action: 'guard.mode',
+      target: 'deny',
+      details: { mode: 'record → deny' },
+    })
+  })
+
+  test('with an end: the mode without one follows, also after another one with an end', async () => {
+    const until = (hours: number) => new Date(app.clock.now + hours * 3_600_000).toISOString()
+    await pump('+3712266', 5)
+    const end = until(2)
+    expect((await setMode('deny', '2h')).text).toBe(
+      `The mode of the guard is deny until ${end}, then record.`,
+    )
+    expect(await stored()).toEqual(['deny', end, 'record'])
+    expect(await answerTo('+3712266', 5)).toBe(429)
+    await setMode('off', '1h')
+    expect(await stored()).toEqual(['off', until(1), 'record'])
+    expect(await answerTo('+3712266', 6)).toBe(200)
+    app.advance(3599)
+    expect((await stored())[0]).toBe('off')
+    app.advance(1)
+    expect(await stored()).toEqual(['record', null, null])
+    await setMode('deny', '1h')
+    app.clock.now -= 6000
+    expect((await stored())[0]).toBe('record')
+  })
+
+  test('off counts nothing, and keeps what was counted', async () => {
+    await setMode('deny')
+    await pump('+3712277', 5)
+    await setMode('off')
+    expect((await pump('+3712277', 9, 5)).map(({ status }) => status)).toEqual(Array(9).fill(200))
+    await setMode('deny')
+    expect(await answerTo('+3712277', 20)).toBe(429)
+  })
+})
+
+describe.each(['record', 'deny'] as const)('an attack sends an alert, GUARD=%s', (mode) => {
+  use({ GUARD: mode })
+  const check = async () => {
+    app.advance(30)
+    await app.app.guard.sync()
+    app.app.alerts.tick()
+    await app.app.alerts.idle()
+    const alerts = await app.app.context.alerts.ofKinds(['guard.pumping'], 0)
+    return alerts.map(({ text }) => JSON.parse(text))
+  }
+
+  test('with its first code, then at most every 10 minutes, and at its end', async () => {
+    const codes = (prefix: string) => pump(prefix, 6)
+    expect(await check()).toEqual([])
+    await codes('+3712255')
+    const [started, ...others] = await check()
+    const verb = mode === 'record' ? 'recorded' : 'denied'
+    expect([started, others]).toEqual([
+      {
+        country: 'LV',
+        prefix: '+3712255…',
+        app: 'shop',
+        brand: 'acme',
+        mode,
+        sent: expect.any(Number),
+        verified: 0,
+        recorded: expect.any(Number),
+        denied: expect.any(Number),
+        state: 'started',
+        since: expect.any(String),
+        message: expect.stringMatching(
+          new RegExp(
+            `^Possible SMS pumping: in the last hour, the guard ${verb} \\d codes? to Latvia \\(\\+3712255…\\)\\.$`,
+          ),
+        ),
+        remedy:
+          mode === 'record'
+            ? 'In mode record, these codes are sent. To deny them, run otpost guard mode deny. To block them now, run otpost guard block +3712255.'
+            : 'To block them now, run otpost guard block +3712255.',
+      },
+      [],
+    ])
+    expect(app.lines).toContainEqual(started)
+    app.advance(300)
+    await codes('+3712266')
+    expect(await check()).toHaveLength(1)
+    app.advance(300)
+    await codes('+3712277')
+    expect((await check()).map(({ state }) => state)).toEqual(['started', 'lasting'])
+    app.advance(3600)
+    expect((await check()).map(({ state }) => state)).toEqual(['started', 'lasting', 'ended'])
+  })
+
+  test('not with the codes that an operator blocks', async () => {
+    const before = (await check()).length
+    await set('block', '+37122')
+    await pump('+3712288', 6)
+    expect(await check()).toHaveLength(before)
+    await remove('+37122')
   })
 })
 
