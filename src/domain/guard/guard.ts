@@ -263,7 +263,6 @@ export class Guard {
    * call tries again.
    */
   sync(): Promise<void> {
-    if (this.ports.mode() === 'off') return Promise.resolve()
     const previous = this.syncing ?? Promise.resolve()
     const current = previous.then(() => this.exchange())
     this.syncing = current

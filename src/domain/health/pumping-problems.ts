@@ -159,6 +159,12 @@ export async function pumpingVerdicts(
   return present ? [{ condition: pumpingCondition(present, mode), lasts: true }] : []
 }
 
+const recordedWords: Readonly<Record<GuardMode, string>> = {
+  off: '',
+  record: 'In mode record, these codes are sent.',
+  deny: 'Recorded codes are sent, since the country is a home country.',
+}
+
 function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVerdict['condition'] {
   const about = {
     kind: 'guard.pumping' as const,
@@ -190,7 +196,7 @@ function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVe
       ...{ sent, verified, recorded, denied },
     },
     text: `Possible SMS pumping: in the last hour, the guard ${found.join(' and ')} to ${place}.`,
-    remedy: mode === 'record' ? 'In mode record, these codes are sent.' : '',
+    remedy: recorded > 0 ? recordedWords[mode] : '',
     advice: [
       ...(mode === 'record' ? advice`To deny them, run ${see('guard mode', { mode: 'deny' })}. ` : []),
       ...(country === unknownCountry && !prefix ? [] : advice`To block them now, run ${block}.`),
