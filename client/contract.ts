@@ -56,6 +56,17 @@ export interface SmsOtpSendRequest {
    * address of your server. otpost stores only its hash.
    */
   readonly clientIp?: string
+  /**
+   * Your own random id of the end user's browser or app installation, which the SMS pumping guard
+   * counts. No spaces. Never a value that many devices share. otpost stores only its hash. 1 to 128
+   * characters.
+   */
+  readonly deviceId?: string
+  /**
+   * Whether the end user is already signed in to your application: the SMS pumping guard then judges
+   * the code by clientIp and deviceId alone. Never take it from the end user.
+   */
+  readonly trustedUser?: boolean
   readonly email?: never
 }
 
@@ -98,6 +109,17 @@ export interface EmailOtpSendRequest {
    * address of your server. otpost stores only its hash.
    */
   readonly clientIp?: string
+  /**
+   * Your own random id of the end user's browser or app installation, which the SMS pumping guard
+   * counts. No spaces. Never a value that many devices share. otpost stores only its hash. 1 to 128
+   * characters.
+   */
+  readonly deviceId?: string
+  /**
+   * Whether the end user is already signed in to your application: the SMS pumping guard then judges
+   * the code by clientIp and deviceId alone. Never take it from the end user.
+   */
+  readonly trustedUser?: boolean
   readonly phone?: never
 }
 

@@ -232,7 +232,7 @@ const expected = {
   notified: { success: true, message, requestId, channel: 'EMAIL' },
   stranger: failed('forbidden', 403),
 
-  asked: 'Enter the code. It is valid for 300 seconds.',
+  asked: 'If this number can receive codes, a code is on its way. Or sign in by e-mail.',
   checked: true,
   askedForNobody: 'This is not a phone number.',
 

@@ -18,6 +18,8 @@ const send: Readonly<Record<string, object>> = {
   'the recipient of the other channel': { ...caller, channel: 'EMAIL', phone },
   'a phone that is a number': { ...caller, phone: 12025550143 },
   'a reference that is a number': { ...caller, phone, reference: 7 },
+  'a device that is a number': { ...caller, phone, deviceId: 7 },
+  'trust that is text': { ...caller, phone, trustedUser: 'true' },
 }
 
 const request = { companyName: 'Acme', contactName: 'Sam', contactEmail: email, brandName: 'Acme' }
@@ -26,7 +28,10 @@ const withNull = { ...caller, channel: 'SMS', phone, loginId: null, lang: null, 
 
 /** Bodies that the service accepts, beside the examples of the description: with null for absent fields. */
 export const rightBodies: Readonly<Record<string, readonly object[]>> = {
-  sendOtp: [withNull, { ...caller, channel: 'EMAIL', email, clientIp: null }],
+  sendOtp: [
+    withNull,
+    { ...caller, channel: 'EMAIL', email, clientIp: null, deviceId: null, trustedUser: null },
+  ],
   resendOtp: [withNull, { ...caller, channel: null, phone }],
   verifyOtp: [{ ...caller, phone, email: null, otp: '123456' }],
   notify: [

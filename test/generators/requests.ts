@@ -69,6 +69,8 @@ const ofCode = {
   businessName: fc.constantFrom('Acme Bikes', 'Акме'),
   reference,
   clientIp: fc.constantFrom('198.51.100.7', '2001:db8::1'),
+  deviceId: fc.constantFrom('device-1', '~'.repeat(128)),
+  trustedUser: fc.boolean(),
   lang: fc.constantFrom('hi', 'pt-BR', 'ar', 'not a tag'),
 }
 const sends = ['/otp/send', '/otp/resend'].flatMap((path) => [

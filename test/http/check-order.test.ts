@@ -445,12 +445,16 @@ describe('destinations, guard and budgets', () => {
     await api.post('/otp/verify', { ...spent, phone: latvia })
     const post = async (app: Fields, fields: Fields = {}) =>
       answerOf(await api.post(path, { ...app, phone: latvia, ...fields }))
-    const all = { businessName: 5, clientIp: 'fe80::1%eth0' }
+    const all = { businessName: 5, clientIp: 'fe80::1%eth0', deviceId: '', trustedUser: 'yes' }
 
     expect(await post(spent, all)).toMatchObject({ answer: '429 cooldown_active', retryAfter: 30 })
     api.advance(30)
     expect(await post(spent, all)).toMatchObject({ answer: '429 rate_limited app_minute', retryAfter: 30 })
     expect(await post(freshApp(), all)).toMatchObject({ answer: '400 validation_error businessName' })
+    for (const [name, value] of Object.entries(all)) {
+      const answer = `400 validation_error ${name}`
+      expect(await post(freshApp(), { [name]: value })).toMatchObject({ answer })
+    }
     const blocked = freshApp()
     expect(await post(blocked)).toMatchObject({
       answer: '400 validation_error destination',

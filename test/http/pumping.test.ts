@@ -221,16 +221,21 @@ describe('clientIp', () => {
     }
   })
 
-  test('is stored nowhere', async () => {
+  test('and deviceId are stored nowhere, and no request trace calls a field of the end user unknown', async () => {
     const app = await start()
+    const user = { clientIp: '198.51.100.77', deviceId: 'Zr0kTqXo1mWc7uYb', trustedUser: false }
     for (let index = 0; index < 4; index++) {
-      await app.eventsOf(await app.post('/otp/send', { phone: far(index), clientIp: '198.51.100.77' }))
+      const { trace } = await app.eventsOf(await app.post('/otp/send', { phone: far(index), ...user }))
+      expect(trace?.unknownFields).toEqual([])
     }
     app.advance(6)
     await sendAll(app, [far(9)])
     await app.app.guard.sync()
-    expect((await app.database.contents()).includes('198.51.100.77')).toBe(false)
-    expect(JSON.stringify(app.lines)).not.toContain('198.51.100.77')
+    const contents = await app.database.contents()
+    for (const secret of [user.clientIp, user.deviceId]) {
+      expect(contents.includes(secret)).toBe(false)
+      expect(JSON.stringify(app.lines)).not.toContain(secret)
+    }
   })
 })
 

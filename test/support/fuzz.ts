@@ -498,6 +498,8 @@ function rightFields(draw: Draw, target: string): Fields {
             }),
         ...(draw.percent(20) ? { businessName: `${keyFingerprint} Store` } : {}),
         ...(draw.percent(20) ? { loginId: `${keyFingerprint}-login` } : {}),
+        ...(draw.percent(20) ? { deviceId: `${keyFingerprint}-device` } : {}),
+        ...(draw.percent(20) ? { trustedUser: draw.percent(50) } : {}),
       })
     }
     case '/otp/verify':
@@ -695,8 +697,8 @@ function withWrongField(draw: Draw, target: string, fields: Fields): Fields {
 }
 
 const optional: Readonly<Record<string, readonly string[]>> = {
-  '/otp/send': ['channel', 'phone', 'email', 'loginId', 'businessName'],
-  '/otp/resend': ['channel', 'phone', 'email', 'loginId', 'businessName'],
+  '/otp/send': words('channel phone email loginId businessName clientIp deviceId trustedUser'),
+  '/otp/resend': words('channel phone email loginId businessName clientIp deviceId trustedUser'),
   '/otp/verify': ['phone', 'email', 'otp'],
   '/notify': words(`channel to message templateKey templateKey variables variables variables variables
         subject template data otp`),

@@ -27,6 +27,9 @@ export function sendRows(): readonly Row[] {
       email: null,
       loginId: null,
       businessName: null,
+      clientIp: null,
+      deviceId: null,
+      trustedUser: null,
     }),
     row('200', 'a businessName of 1 character', { phone: freshPhone(), businessName: 'x' }),
     row('200', 'a businessName that is a host name, as for some brands', {
@@ -43,6 +46,38 @@ export function sendRows(): readonly Row[] {
       brandId: 'logins',
       phone: freshPhone(),
       loginId: 'x'.repeat(64),
+    }),
+    // Design D41.
+    ...['!', '~'.repeat(128), 'Zr0kTqXo1mWc7uYb'].map((deviceId) =>
+      row('200', `the deviceId ${deviceId}`, { phone: freshPhone(), deviceId }),
+    ),
+    ...[true, false].map((trustedUser) =>
+      row('200', `trustedUser ${trustedUser}`, { phone: freshPhone(), trustedUser }),
+    ),
+    row('200', 'the end user of an e-mail', {
+      channel: 'EMAIL',
+      email: freshEmail(),
+      clientIp: '198.51.100.7',
+      deviceId: 'device-1',
+      trustedUser: true,
+    }),
+    ...['', ' ', 'a b', 'device\n', 'd\u00e9', '\u007f', 'x'.repeat(129), 5, true, ['device-1'], {}].map(
+      (deviceId) =>
+        row('400 validation_error deviceId', `the deviceId ${JSON.stringify(deviceId)}`, {
+          phone: freshPhone(),
+          deviceId,
+        }),
+    ),
+    ...['true', '', 1, 0, [true], {}].map((trustedUser) =>
+      row('400 validation_error trustedUser', `trustedUser ${JSON.stringify(trustedUser)}`, {
+        phone: freshPhone(),
+        trustedUser,
+      }),
+    ),
+    row('400 validation_error deviceId', 'EMAIL with a wrong deviceId', {
+      channel: 'EMAIL',
+      email: freshEmail(),
+      deviceId: '',
     }),
     row('200', 'an unknown field', { phone: freshPhone(), colour: 'red' }),
     // Spec 4.1, 400 validation_error.

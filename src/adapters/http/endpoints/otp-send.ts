@@ -36,6 +36,21 @@ const codeText = {
         "The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP address of your server. otpost stores only its hash.",
     }),
   ),
+  deviceId: optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      pattern: '^[!-~]+$',
+      description:
+        "Your own random id of the end user's browser or app installation, which the SMS pumping guard counts. No spaces. Never a value that many devices share. otpost stores only its hash.",
+    }),
+  ),
+  trustedUser: optional(
+    Type.Boolean({
+      description:
+        'Whether the end user is already signed in to your application: the SMS pumping guard then judges the code by clientIp and deviceId alone. Never take it from the end user.',
+    }),
+  ),
 }
 
 export const otpSendRequest = Type.Union(
@@ -87,7 +102,10 @@ export const otpSend = post({
       named: ['With a login', { ...demo, phone: somePhone, loginId: 'pat-07', businessName: 'Acme Bikes' }],
       forUser: [
         'For an end user',
-        { ...demo, phone: somePhone, lang: 'hi', clientIp: '198.51.100.7', reference: 'login-1042' },
+        {
+          ...{ ...demo, phone: somePhone, lang: 'hi', reference: 'login-1042' },
+          ...{ clientIp: '198.51.100.7', deviceId: 'Zr0kTqXo1mWc7uYb', trustedUser: false },
+        },
       ],
     },
   },
