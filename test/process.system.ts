@@ -284,6 +284,38 @@ test.concurrent.skipIf(store !== 'sqlite')(
   },
 )
 
+test.concurrent('a production server warns once of what does not limit SMS pumping, with the commands', async () => {
+  await using trace = await scene()
+  const settings = { NODE_ENV: 'production', OUTBOX_IN_PRODUCTION: '1', LOG_LEVEL: 'info', GUARD: 'record' }
+  const warnings = async (env: Readonly<Record<string, string>> = {}) => {
+    const server = await trace.start({ ...settings, ...env })
+    await server.stop()
+    return server.lines
+      .map((line) => JSON.parse(line))
+      .flatMap(({ level, msg }) => (level === 40 ? [msg] : []))
+  }
+  const all = [
+    'This server is not protected against SMS pumping.',
+    'SMS go to every country.',
+    '`otpost destination set COUNTRY allow`',
+    "`otpost destination set '*' block`",
+    'The cost of SMS is not limited.',
+    "`otpost budget set 'country:*' --per day --amount N`",
+    'The mode of the SMS pumping guard is record.',
+    '`otpost guard mode deny`',
+  ]
+  const [first = '', ...others] = await warnings()
+  for (const words of all) expect(first).toContain(words)
+  expect(others).toEqual([])
+  await trace.command('budget', 'set', 'server', '--per', 'day', '--amount', '9')
+  await trace.command('guard', 'mode', 'deny')
+  expect(await warnings({ SMS_COUNTRIES: 'LV', GUARD: 'deny' })).toEqual([])
+  expect(await warnings({ SMS_COUNTRIES: 'LV' })).toEqual([
+    expect.stringContaining('GUARD is record, but has no effect: the mode of the SMS pumping guard is deny.'),
+  ])
+  expect(await warnings({ NODE_ENV: 'development', GUARD: '' })).toEqual([])
+})
+
 test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
   'the demo prints commands that send a code and verify it in a shell, and its app is one like others',
   async () => {

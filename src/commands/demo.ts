@@ -27,6 +27,8 @@ export function demoEnv(
     PORT: env.PORT,
     DATABASE_URL: `file:${databaseFile}`,
     LOG_LEVEL: env.LOG_LEVEL ?? 'warn',
+    // As on a server. SMS_COUNTRIES is not set: the outbox takes messages to every country.
+    GUARD: 'deny',
   }
 }
 
@@ -92,6 +94,10 @@ Send a code, read it from the outbox, and verify it:
   CODE=$(curl -s '${base}/outbox/messages?to=12025550143&wait=10' | grep -o '[0-9]\\{6\\} is your' | tail -1 | cut -c1-6); echo "$CODE"
 
   ${post('/otp/verify')} '{${credentials},"phone":"+1 202 555 0143","otp":"'"$CODE"'"}'
+
+As on a server, the SMS pumping guard denies codes of which too many are not verified, with 429. In another terminal:
+
+  DATABASE_URL='file:${resolve(databaseFile)}' ${program} guard mode record
 
 Press Ctrl-C to stop.
 

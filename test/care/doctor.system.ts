@@ -744,6 +744,31 @@ describe('findings', () => {
     expect(await budgets({ ALERT_EMAIL: 'ops@example.com' })).toEqual(['ok: server.'])
   })
 
+  test('about the guard warn of a mode that sends, and of a GUARD that has no effect', async () => {
+    const here = await kept()
+    const found = async (settings: Readonly<Record<string, string>> = {}) => {
+      const { of } = await examined({ ...here.env, ...settings })
+      return [...of('guard'), ...of('GUARD')]
+    }
+    const sends =
+      /^warn: The mode of the SMS pumping guard is record. It sends .* → Command: `otpost guard mode deny`/
+    expect(await found()).toEqual([expect.stringMatching(sends)])
+    expect((await otpost(['guard', 'mode', 'deny'], here.env)).stdout).toBe(
+      'The mode of the guard is deny.\n',
+    )
+    expect(await found({ GUARD: 'deny' })).toEqual(['ok: The SMS pumping guard denies.'])
+    expect(await found({ GUARD: 'record' })).toEqual([
+      'ok: The SMS pumping guard denies.',
+      expect.stringMatching(
+        /^warn: GUARD is record, but has no effect: .* is deny\..*`otpost guard mode record`/,
+      ),
+    ])
+    expect((await otpost(['guard', 'mode', 'off', '--for', '1h'], here.env)).stdout).toMatch(
+      /^The mode of the guard is off until .*Z, then deny\.\n$/,
+    )
+    expect(await found()).toEqual([expect.stringMatching(/^warn: The SMS pumping guard is off\./)])
+  })
+
   test('about destinations name rules that fail on this server', async () => {
     const here = await kept()
     expect((await examined(here.env)).of('destinations')).toEqual([
@@ -838,8 +863,6 @@ describe('findings', () => {
     for (const nodeEnv of ['production', 'development', 'test']) expect(warned({}, nodeEnv)).toEqual([])
     expect(warned({})).toEqual([])
     expect(warned({}, 'prod')).toEqual(['NODE_ENV'])
-    expect(warned({ GUARD: 'off' })).toEqual(['GUARD'])
-    expect(warned({ GUARD: 'deny' })).toEqual([])
     expect(warned({ FAILURE_BUDGET_PER_DAY: '0' })).toEqual(['FAILURE_BUDGET_PER_DAY'])
     expect(warned({ FAILURE_BUDGET_PER_DAY: '101' })).toEqual(['FAILURE_BUDGET_PER_DAY'])
     expect(warned({ TRUSTED_PROXIES: '0.0.0.0/1,128.0.0.0/1' })).toEqual(['TRUSTED_PROXIES'])

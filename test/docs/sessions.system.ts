@@ -193,39 +193,18 @@ test.skipIf(!Bun.which('curl'))('docs/stop-sms-pumping.md has the output of a ne
   const folder = temporaryFolder()
   ending.defer(() => folder.remove())
   const database = `file:${join(folder.path, 'try.db')}`
-  const serve = async (mode: string) => {
-    const server = await startServer({
-      DATABASE_URL: database,
-      SMS_COUNTRIES: 'IN,GB',
-      GUARD: mode,
-      APP_CREDENTIALS: '{}',
-    })
-    ending.defer(async () => {
-      await server.stop()
-    })
-    return server
-  }
-  const steps = stepsOf('docs/stop-sms-pumping.md', ({ code }) => /^# /m.test(code))
-  const restartAt = steps.findIndex(({ script }) => script.includes('export GUARD=deny'))
-  const standIns = (url: URL) => ({
+  const server = await startServer({ DATABASE_URL: database, SMS_COUNTRIES: 'IN,GB', APP_CREDENTIALS: '{}' })
+  ending.defer(async () => {
+    await server.stop()
+  })
+  const page = stepsOf('docs/stop-sms-pumping.md', ({ code }) => /^# /m.test(code))
+  const steps = replaced(page, {
     'npx -y bun@1.4.5 src/main.ts': programLine([]).join(' '),
     'file:data/try.db': database,
-    'http://127.0.0.1:3000': url.origin,
+    'http://127.0.0.1:3000': server.url.origin,
   })
-  const first = await serve('record')
-  const key = { script: 'echo "$KEY"\n', printed: [] }
-  const before = replaced([...steps.slice(0, restartAt), key], standIns(first.url))
-  const outputs = await paste(before)
-  expect(differences(before, outputs)).toEqual([])
-  await first.stop()
-  const second = await serve('deny')
-  const [setUp = ''] = steps[0]?.script.split('KEY=') ?? []
-  const after = replaced(
-    [{ script: `${setUp}\nKEY=${outputs.at(-1)?.trim()}\n`, printed: [] }, ...steps.slice(restartAt)],
-    standIns(second.url),
-  )
-  expect(after.length).toBeGreaterThan(4)
-  expect(differences(after, await paste(after))).toEqual([])
+  expect(steps.length).toBeGreaterThan(10)
+  expect(differences(steps, await paste(steps))).toEqual([])
 })
 
 test.skipIf(!Bun.which('curl'))('docs/dlt.md leads to a registered message', async () => {

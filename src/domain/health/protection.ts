@@ -50,7 +50,7 @@ export function unlimitedCost(budgets: readonly Budget[]): Problem | undefined {
   return warn(
     'budgets',
     'The cost of SMS is not limited.',
-    '',
+    'Set a budget for each country.',
     see('budget set', { scope: 'country:*', period: 'day', amount: 'N' }),
     { docs: 'budgets' },
   )
