@@ -11,6 +11,7 @@ import type { Tracing } from './adapters/tracing/tracing.ts'
 import { type Config, localUrl } from './config/config.ts'
 import { type ContextOverrides, openContext, silent } from './context.ts'
 import { Guard } from './domain/guard/guard.ts'
+import { NotifyWatch } from './domain/guard/notify-watch.ts'
 import { longestNotifyMs } from './domain/notify/notify.ts'
 import { mostWaitingJobs } from './domain/notify/queue.ts'
 import { QueueWorker } from './domain/notify/queue-worker.ts'
@@ -56,6 +57,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const guard = new Guard({ store: context.guard, now, log, mode: shared.guardMode, node: secrets.newId() })
   await guard.sync()
   const alerts = createAlerts(config, context, shared)
+  const notifyWatch = new NotifyWatch({ history: eventLog.notifiedHistory, report: alerts.surged, now, log })
   const events = createEvents(context, shared, alerts, overrides.random)
   const jobs = { counts: () => queue.counts, status: context.jobs.status, now }
   const sources = { ...shared, alerts, events, lateCodes: eventLog.lateCodes, queue: jobs }
@@ -63,7 +65,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const observers = createObservers(shared, { alerts, metrics, tracing })
   const { limited, listeners, conversionFeedback, jobTried, testEnded } = observers
   const mostWaiting = overrides.mostWaitingJobs ?? mostWaitingJobs
-  const queue = new QueueWorker({ ...shared, tried: jobTried, mostWaiting })
+  const queue = new QueueWorker({ ...shared, notifyWatch, tried: jobTried, mostWaiting })
   const clockWatch = createClockWatch(context, shared)
   const live = new LiveStreams({ mark: eventLog.mark, now, stopping: stopping.signal })
   const byOperators = createOperatorSends(shared, testEnded)
@@ -74,6 +76,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     alerts,
     queue,
     guard,
+    notifyWatch,
     conversionFeedback,
     runningRequest: (requestId) => httpRequests.find(requestId),
     pause: overrides.pause ?? ((ms) => pause(ms)),
@@ -109,7 +112,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     { start: () => alerts.tick() },
     // It takes no job while requests end.
     { start: () => queue.tick(), finish: () => queue.stop() },
-    everySecond([clockWatch, alerts, events, guard, queue, live], stopping.signal),
+    everySecond([clockWatch, alerts, events, guard, notifyWatch, queue, live], stopping.signal),
     { start: () => cleanup.start() },
     { start: () => void context.noteSecret() },
   ]
@@ -120,6 +123,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     alerts,
     events,
     guard,
+    notifyWatch,
     queue,
     live,
     ...byOperators,

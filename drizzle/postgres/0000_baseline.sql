@@ -35,7 +35,8 @@ CREATE TABLE "apps" (
 	"app_id" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"allows_otp" boolean NOT NULL,
 	"allows_notify" boolean NOT NULL,
-	"per_minute" integer
+	"per_minute" integer,
+	"new_country_sms_per_day" integer
 );
 --> statement-breakpoint
 CREATE TABLE "attempts" (

@@ -38,6 +38,7 @@ CREATE TABLE `apps` (
 	`allows_otp` integer NOT NULL,
 	`allows_notify` integer NOT NULL,
 	`per_minute` integer,
+	`new_country_sms_per_day` integer,
 	CONSTRAINT "apps_flags" CHECK("apps"."allows_otp" IN (0, 1) AND "apps"."allows_notify" IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint

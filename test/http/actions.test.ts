@@ -52,7 +52,13 @@ const wrongRequest: Row['wrong'] = [
 ]
 const rule: Entered = { rule: '+4479', action: 'allow', providers: ['outbox'], sender: 'ACME', brand: 'acme' }
 
-const app42 = { appId: 'till', brands: ['acme'], operations: ['notify'], perMinute: '42' }
+const app42 = {
+  appId: 'till',
+  brands: ['acme'],
+  operations: ['notify'],
+  perMinute: '42',
+  newCountrySmsPerDay: '50',
+}
 const url = 'http://localhost:3002/events'
 
 const reviewer = { phone: '+12025550177', brand: 'acme', until: '2026-01-31' }
@@ -114,6 +120,7 @@ const rows: Readonly<Record<string, Row>> = {
     entered: app42,
     wrong: [
       [{ perMinute: '1000000' }, 'The calls per minute must be', 2],
+      [{ newCountrySmsPerDay: '0' }, 'The SMS per day to a new country must be a whole number from 1 to', 2],
       [{ anyBrand: true }, 'Select either every brand or single brands.', 2],
       [{ appId: 'ghost' }, 'App ghost does not exist', 1],
       [{ operations: ['send'] }, 'The operation must be one of otp, notify.', 2],

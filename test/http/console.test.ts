@@ -1054,6 +1054,7 @@ describe('an operator', () => {
       allowsOtp: true,
       allowsNotify: false,
       perMinute: 60,
+      newCountrySmsPerDay: null,
     })
 
     const path = '/admin/apps/scope'

@@ -249,6 +249,7 @@ test('changes of different fields at once all hold', async () => {
     allowsOtp: true,
     allowsNotify: false,
     perMinute: 7,
+    newCountrySmsPerDay: null,
   })
 })
 

@@ -952,9 +952,9 @@ function testScopes(stores: () => Stores): void {
       await see()
       const read = policy.cached([])
       expect((await read()).scopeOf('shop')).toEqual(unscoped('shop'))
-      await set({ ...scope, perMinute: 60 })
-      expect((await read()).scopeOf('shop')).toMatchObject({ perMinute: 60 })
-      await set({ ...scope, appId: 'kiosk', perMinute: null })
+      await set({ ...scope, perMinute: 60, newCountrySmsPerDay: 50 })
+      expect((await read()).scopeOf('shop')).toMatchObject({ perMinute: 60, newCountrySmsPerDay: 50 })
+      await set({ ...scope, appId: 'kiosk', perMinute: null, newCountrySmsPerDay: null })
       await see()
       const failing = operator.change({ appId: 'shop' }, by, () => {
         throw new Error('not like this')
@@ -963,21 +963,23 @@ function testScopes(stores: () => Stores): void {
       const stored = { ...scope, brands: ['a', 'c', 'c-1'] }
       expect((await policy.rows()).scopes).toEqual(
         expect.arrayContaining([
-          { ...stored, perMinute: 60 },
-          { ...stored, appId: 'kiosk', perMinute: null },
+          { ...stored, perMinute: 60, newCountrySmsPerDay: 50 },
+          { ...stored, appId: 'kiosk', perMinute: null, newCountrySmsPerDay: null },
         ]),
       )
-      await set({ ...scope, brands: ['b'], allowsNotify: true, perMinute: null })
+      await set({ ...scope, brands: ['b'], allowsNotify: true, perMinute: null, newCountrySmsPerDay: null })
       await see()
       await set(unscoped('shop'))
       await see()
       expect(seen).toEqual([
         undefined,
-        { ...stored, perMinute: 60 },
+        { ...stored, perMinute: 60, newCountrySmsPerDay: 50 },
         { ...unscoped('shop'), brands: ['b'] },
         undefined,
       ])
-      expect((await policy.rows()).scopes).toEqual([{ ...stored, appId: 'kiosk', perMinute: null }])
+      expect((await policy.rows()).scopes).toEqual([
+        { ...stored, appId: 'kiosk', perMinute: null, newCountrySmsPerDay: null },
+      ])
     })
 
     test('a decision sees the slugs of all brands', async () => {

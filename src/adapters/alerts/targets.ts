@@ -14,6 +14,7 @@ import {
   type WebhookAlert,
 } from '../../domain/health/alerts.ts'
 import { conditionKinds } from '../../domain/health/conditions.ts'
+import { surgeKind } from '../../domain/health/surges.ts'
 import { renderMail } from '../../domain/texts/emails.ts'
 import { signedHeaders } from '../crypto/standard-webhooks.ts'
 
@@ -76,7 +77,7 @@ export function commandWords(advice: Advice): string {
 
 /** The figures, for people. */
 export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
-  if (isOfCondition(alert)) {
+  if (hasMessage(alert)) {
     const { message: _, remedy: __, ...figures } = alertData(alert)
     return figures
   }
@@ -89,13 +90,13 @@ export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
   return { ...Object.fromEntries(rows), Console: url }
 }
 
-function isOfCondition({ kind }: Alert): boolean {
-  return conditionKinds.some((each) => each === kind)
+function hasMessage({ kind }: Alert): boolean {
+  return kind === surgeKind || conditionKinds.some((each) => each === kind)
 }
 
 /** For people, without the figures of the alert. */
 function meaningOf(alert: Alert): string {
-  if (isOfCondition(alert)) {
+  if (hasMessage(alert)) {
     const { message, remedy = '' } = alertData(alert)
     return `${message} ${remedy}`.trim()
   }

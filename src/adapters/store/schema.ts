@@ -441,6 +441,8 @@ export const schema = {
       allowsNotify: flag(),
       /** Null: GLOBAL_LIMIT_PER_MINUTE. */
       perMinute: integer().orNull(),
+      /** Null: no limit. */
+      newCountrySmsPerDay: integer().orNull(),
     },
     { moved: 'scopes of apps' },
   ),

@@ -1,6 +1,7 @@
 import { and, eq, gte, inArray, like, lt, max, ne, or, sql } from 'drizzle-orm'
 import { dayMs, minuteMs } from '../../domain/ground/time.ts'
 import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
+import type { NotifiedHistory } from '../../domain/guard/notify-watch.ts'
 import type { CountryHistory } from '../../domain/guard/thresholds.ts'
 import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
@@ -40,7 +41,7 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
   const { stats } = tables
   const { at, kind, brand, detail } = stats
   const sum = sumOf(tables)
-  let ofDays: { readonly today: number; readonly best: Counts; readonly sums: Counts } | undefined
+  const days = new Map<StatKey['kind'], { today: number; best: Counts; sums: Counts }>()
 
   /** The greatest count of a step, or the sum of the steps. */
   async function byDetail(
@@ -60,31 +61,46 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
     byDetail(kind, periodSteps[period].stepMs, stepsOf(period, now))
 
   /** Of the 14 days before today. Read once a day. */
-  async function verifiedDays(now: number) {
+  async function daysOf(kind: StatKey['kind'], now: number) {
     const today = now - (now % dayMs)
-    if (ofDays?.today !== today) {
-      const days = Array.from({ length: historyDays }, (_, index) => today - (index + 1) * dayMs)
-      const counts = (combine?: (one: number, other: number) => number) =>
-        byDetail('sms-verified', dayMs, days, combine)
-      ofDays = { today, best: await counts(Math.max), sums: await counts() }
-    }
-    return ofDays
+    const known = days.get(kind)
+    if (known?.today === today) return known
+    const before = Array.from({ length: historyDays }, (_, index) => today - (index + 1) * dayMs)
+    const counts = (combine?: (one: number, other: number) => number) =>
+      byDetail(kind, dayMs, before, combine)
+    const read = { today, best: await counts(Math.max), sums: await counts() }
+    days.set(kind, read)
+    return read
+  }
+
+  /** Of the last 14 days, and today. */
+  async function historyOf(kind: StatKey['kind'], now: number) {
+    const { today, best, sums } = await daysOf(kind, now)
+    const inDay = await inPeriod(kind, 'day', now)
+    const inHour = await inPeriod(kind, 'hour', now)
+    const sinceMidnight = await byDetail(kind, dayMs, [today])
+    return Array.from(new Set([...best.keys(), ...inDay.keys()]), (detail) => ({
+      detail,
+      bestDay: best.get(detail) ?? 0,
+      inFortnight: (sums.get(detail) ?? 0) + (sinceMidnight.get(detail) ?? 0),
+      inDay: inDay.get(detail) ?? 0,
+      inHour: inHour.get(detail) ?? 0,
+    }))
   }
 
   return {
     /** Countries with a verified code in the last 14 days, or today. */
     async verifiedHistory(now: number): Promise<readonly CountryHistory[]> {
-      const { today, best, sums } = await verifiedDays(now)
-      const inDay = await inPeriod('sms-verified', 'day', now)
-      const inHour = await inPeriod('sms-verified', 'hour', now)
-      const sinceMidnight = await byDetail('sms-verified', dayMs, [today])
-      return Array.from(new Set([...best.keys(), ...inDay.keys()]), (country) => ({
-        country,
-        bestDay: best.get(country) ?? 0,
-        inFortnight: (sums.get(country) ?? 0) + (sinceMidnight.get(country) ?? 0),
-        inDay: inDay.get(country) ?? 0,
-        inHour: inHour.get(country) ?? 0,
-      }))
+      const history = await historyOf('sms-verified', now)
+      return history.map(({ detail: country, ...counts }) => ({ country, ...counts }))
+    },
+    /** SMS notifications of each app to each country, of the same time. */
+    async notifiedHistory(now: number): Promise<readonly NotifiedHistory[]> {
+      const history = await historyOf('notify-sms', now)
+      return history.map(({ detail, ...counts }) => {
+        const [country = '', ...app] = detail.split(' ')
+        return { country, app: app.join(' '), ...counts }
+      })
     },
     /** Codes by SMS, by default in the last 24 hours; the most codes first. */
     async countries(now: number, period: Period = 'day'): Promise<readonly CountryCodes[]> {

@@ -2,6 +2,7 @@ import { type Alert, type AlertChannel, budgetKind, reviewNumberKind } from '../
 import type { Log } from '../ground/ports.ts'
 import type { Outcome } from '../ground/providers.ts'
 import { type Clock, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
+import type { Surge } from '../guard/notify-watch.ts'
 import type { Micros } from '../money/amounts.ts'
 import {
   type Budget,
@@ -15,6 +16,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { RequestListener } from '../request/request-ended.ts'
 import { conditionKinds } from './conditions.ts'
 import type { Problem } from './problem.ts'
+import { type SurgeAlert, surgeAlert, surgeKind } from './surges.ts'
 
 // Alerts: when one is stored, and its deliveries until a receiver accepts it.
 
@@ -166,6 +168,7 @@ export class Alerts {
     ['webhook.dropping', 0],
     [requestKind, 0],
     [reviewNumberKind, 0],
+    [surgeKind, 0],
     ...conditionKinds.map((kind): [string, number] => [kind, 0]),
   ])
   /** Of the latest check. */
@@ -298,6 +301,13 @@ export class Alerts {
     this.wake()
   }
 
+  /** An app sends SMS notifications unlike before. */
+  readonly surged = async (appId: string, surges: readonly Surge[]): Promise<void> => {
+    const { key, title, data } = surgeAlert(appId, surges, this.ports.now())
+    await this.store(key, surgeKind, title, data, 'an app sends more SMS notifications than before')
+    this.wake()
+  }
+
   /** After an integration request was stored with an alert. */
   readonly requested = ({ kind, at }: Alert): void => {
     this.count(kind)
@@ -314,7 +324,7 @@ export class Alerts {
     key: string,
     kind: string,
     title: string,
-    data: BudgetAlert | WebhookAlert,
+    data: BudgetAlert | WebhookAlert | SurgeAlert,
     message: string,
   ): Promise<void> {
     if (this.known.has(key)) return

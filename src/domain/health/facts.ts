@@ -22,6 +22,7 @@ import { activeReviewNumbers } from '../policy/review-number.ts'
 import type { AlertStore } from './alerts.ts'
 import { type MinuteOfAttempts, reportedBudgets } from './conditions.ts'
 import { readGuardWarnings } from './pumping-problems.ts'
+import { surgeKind } from './surges.ts'
 
 /** What the problems follow from, at the end of the period of the statistics. */
 export type HealthFacts = Awaited<ReturnType<typeof readHealth>> & {
@@ -91,8 +92,9 @@ export async function readHealth(
     eventLog.accepted(now),
     eventLog.risingRejections(now),
   ])
-  const [warnings, failing, status, failed, failingAlerts, reports, statuses] = await Promise.all([
+  const [warnings, surges, failing, status, failed, failingAlerts, reports, statuses] = await Promise.all([
     readGuardWarnings({ guard, countryOfPrefix }, modeInForce(guardMode, settings.guard, now).mode, now),
+    alerts.ofKinds([surgeKind], now - dayMs),
     events.failing(now),
     jobs.status(),
     jobs.failed(),
@@ -116,6 +118,8 @@ export async function readHealth(
     /** The alerts of the last day that budgets are exhausted, by scope. */
     reported: reportedBudgets(reports),
     guard: warnings,
+    /** Alerts of the last day about SMS notifications of apps, oldest first. */
+    surges,
     rejections,
     providerTimeoutMs: settings.providerTimeoutMs,
     queue: { ...status, failed },

@@ -23,6 +23,7 @@ import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
 import { guardProblems, pumpingProblems } from './pumping-problems.ts'
+import { surgeProblems } from './surges.ts'
 
 // What can be wrong with a server and its traffic, and its words for doctor and the overview. Each follows from facts alone.
 
@@ -33,6 +34,7 @@ export function problemsOf(facts: HealthFacts): Problem[] {
   const all = [
     ...serverConditions(facts),
     ...pumpingProblems(guard, now),
+    ...surgeProblems(facts.surges, now),
     ...sendingProblems(facts),
     ...pauseProblems(facts),
     ...providerProblems(facts),

@@ -122,7 +122,7 @@ export function modeProblems({ mode, pumping }: Pick<GuardWarnings, 'mode' | 'pu
   return [warn('guard', text, '', see('guard mode', { mode: 'deny' }))]
 }
 
-function placeOf(country: string | null): string {
+export function placeOf(country: string | null): string {
   return country === null || country === unknownCountry ? 'no country' : countryName(country)
 }
 

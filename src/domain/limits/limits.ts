@@ -27,6 +27,7 @@ const reasons: Readonly<Record<LimitName, FailureReason | undefined>> = {
   'console-logins': undefined,
   budget: 'budget',
   queue: 'queue',
+  'new-country': 'guard',
 }
 
 /** The key of records: a name, or the hashed identifiers under each secret key, present key first. */
@@ -364,6 +365,13 @@ export function consoleLinkAttempts(ipSubject: Subject): Claim {
 export function integrationRequests(ipSubject: Subject): Claim {
   const scope = 'per hour for this IP address'
   return rateLimit('integration-requests', ipSubject, 'integration-requests', 5, hourMs, scope)
+}
+
+/** SMS notifications of an app to a country that is new to it. */
+export function newCountrySms(appId: string, country: string, sms: number, most: number): Claim {
+  const scope = `notifications by SMS per day to ${country} for this app`
+  const claim = rateLimit('new-country', [`app:${appId}`], `sms:${country}`, most, dayMs, scope)
+  return { ...claim, units: sms, period: 'day' }
 }
 
 /** Of the jobs of asynchronous notifications that an app ever had. */

@@ -11,14 +11,25 @@ export interface AppScope {
   readonly allowsNotify: boolean
   /** Calls per minute. Null: GLOBAL_LIMIT_PER_MINUTE. */
   readonly perMinute: number | null
+  /** SMS notifications a day to each country that is new to the app. Null: no limit. */
+  readonly newCountrySmsPerDay: number | null
 }
 
 export function unscoped(appId: string): AppScope {
-  return { appId, brands: [], allowsOtp: true, allowsNotify: true, perMinute: null }
+  return {
+    appId,
+    brands: [],
+    allowsOtp: true,
+    allowsNotify: true,
+    perMinute: null,
+    newCountrySmsPerDay: null,
+  }
 }
 
-export function isUnscoped({ brands, allowsOtp, allowsNotify, perMinute }: AppScope): boolean {
-  return brands.length === 0 && allowsOtp && allowsNotify && perMinute === null
+export function isUnscoped(scope: AppScope): boolean {
+  const { brands, allowsOtp, allowsNotify, perMinute, newCountrySmsPerDay } = scope
+  const isUnlimited = perMinute === null && newCountrySmsPerDay === null
+  return brands.length === 0 && allowsOtp && allowsNotify && isUnlimited
 }
 
 export function operationsOf({ allowsOtp, allowsNotify }: AppScope): readonly AppOperation[] {

@@ -1,8 +1,16 @@
-import { guardDecision, type RequestContext, type RequestEnd } from '../request/request-context.ts'
+import { guardDecision, mayBeSent, type RequestContext, type RequestEnd } from '../request/request-context.ts'
 import type { RequestEnded, RequestListener } from '../request/request-ended.ts'
 import type { EventLog } from '../request/request-trace.ts'
 import type { SavedRequest, SaveRequest } from './event-log.ts'
-import { attemptStat, countryStatOf, guardStat, requestStats, type StatKey, spendStat } from './stats.ts'
+import {
+  attemptStat,
+  countryStatOf,
+  guardStat,
+  notifyStat,
+  requestStats,
+  type StatKey,
+  spendStat,
+} from './stats.ts'
 
 function isSaved(context: RequestContext): context is SavedRequest {
   return context.operation !== undefined && context.app !== undefined
@@ -53,10 +61,12 @@ export function createEventLog({ add: save, count, flush }: EventLogSink): Event
     return count > savedRefusals
   }
 
-  function countAttempts({ at, attempts, app = '', brand }: RequestContext): void {
+  function countAttempts({ at, operation, attempts, app = '', brand }: RequestContext): void {
     for (const attempt of attempts) {
       count(at, attemptStat(attempt, brand))
-      const { cost, provider, country } = attempt
+      const { cost, provider, country, channel } = attempt
+      const isNotifySms = operation === 'notify' && channel === 'SMS'
+      if (isNotifySms && mayBeSent(attempt)) count(at, notifyStat(country, app))
       if (cost) count(at, spendStat({ ...cost, country, app, brand: brand ?? '', provider }), cost.micros)
     }
   }

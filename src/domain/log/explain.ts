@@ -7,6 +7,7 @@ import type { FailureKind } from '../ground/failures.ts'
 import { counted, utc } from '../ground/format.ts'
 import type { RejectionScope } from '../ground/providers.ts'
 import type { GuardReason } from '../guard/guard.ts'
+import type { SurgeFlag } from '../guard/notify-watch.ts'
 import { formatMicros } from '../money/amounts.ts'
 import { attemptsPerJob, type ListedJob } from '../notify/queue.ts'
 import type { LimitName } from '../request/limit-names.ts'
@@ -14,6 +15,7 @@ import {
   type Flag,
   guardDecision,
   isBlocked,
+  isSurge,
   type LimitStatus,
   type Operation,
   type RequestEnd,
@@ -237,6 +239,7 @@ function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): Check {
     const text = 'destination: with block instead of monitor, its rule would reject the request'
     return { result: 'recorded', text }
   }
+  if (isSurge(flag)) return { result: 'recorded', text: surgeWords[flag] }
   const [why] = guardReasons[flag]
   if (isDenied) return { result: 'REJECTED', text: `SMS pumping guard: ${why}` }
   const text = `SMS pumping guard: in mode deny the request would be rejected: ${why}`
@@ -262,6 +265,11 @@ const guardReasons: Readonly<Record<GuardReason, readonly [words: string, advice
   'foreign-day': ['too many unverified codes in a day to countries that are not home', allowCountry],
 }
 
+const surgeWords: Readonly<Record<SurgeFlag, string>> = {
+  'notify-country': 'the app sends many more SMS notifications to the country than before',
+  'notify-range': 'the app sends many SMS notifications to the number range',
+}
+
 const limitWords: Readonly<Record<LimitName, string>> = {
   cooldown: 'SMS cooldown of this brand and phone',
   'phone-minute': 'SMS codes per minute for this phone',
@@ -274,6 +282,7 @@ const limitWords: Readonly<Record<LimitName, string>> = {
   'console-logins': 'console sign-in attempts',
   budget: 'budget for SMS',
   queue: 'waiting asynchronous notifications of this app',
+  'new-country': 'SMS notifications per day of this app to a country that is new to it',
 }
 
 function limitCheck(limit: LimitStatus): Check {
@@ -320,6 +329,7 @@ export function resultOf(call: LoggedRequest): CallResult {
       guarded && `recorded by the SMS pumping guard: ${guarded}`,
       flags.includes('destination') && 'recorded by a destination rule with `monitor`',
       flags.includes('review') && 'review number',
+      ...flags.filter(isSurge).map((flag) => surgeWords[flag]),
     ]
     return { result, why: notes.filter(Boolean).join('; ') }
   }

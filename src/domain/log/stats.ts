@@ -32,6 +32,7 @@ export type StatKind =
   | 'forwarded-ignored'
   | 'clock'
   | CountryStatKind
+  | 'notify-sms'
   | 'guard'
   | 'spend'
 
@@ -42,7 +43,7 @@ type CountryStatKind = 'sms' | 'sms-verified'
  * `detail`: an error code, `validation_error destination`, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
  * Separated by spaces, of an accepted SMS: the outcome and the template; of `rejected`: the template and the reason of its
  * delivery report; of `late`: whether the attempt timed out; of `report-rejected`: why; of `guard`: a bucket, a verdict, a country and an app; of `spend`, which counts millionths: a currency, a country
- * and an app.
+ * and an app. Of `notify-sms`: a country and an app.
  */
 export interface StatKey {
   readonly kind: StatKind
@@ -163,6 +164,11 @@ export function guardCountOf(counted: Pick<Counted, 'brand' | 'detail' | 'count'
     ...string[],
   ]
   return { bucket, verdict, country, app: app.join(' '), brand, count }
+}
+
+/** Of an SMS notification that may have been sent. */
+export function notifyStat(country: string | null, app: string): StatKey {
+  return smsStat('notify-sms', `${country ?? unknownCountry} ${app}`)
 }
 
 /** Its count is the price in millionths of the currency. */

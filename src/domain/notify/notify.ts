@@ -24,12 +24,14 @@ import {
   readSmsOrder,
 } from './order.ts'
 import { type Accepted, type QueuedPorts, queued } from './queued.ts'
+import { type WatchedPorts, watched } from './watched.ts'
 
 export interface NotifyPorts
   extends CredentialPorts,
     IdempotencyPorts,
     MessageOrderPorts,
     QueuedPorts,
+    WatchedPorts,
     DeliveryPorts {
   readonly policy: ReadPolicy
   readonly store: OtpStore
@@ -68,17 +70,17 @@ export async function notify(
         ? readSmsOrder(ports, context, body, { brand: smsBrand, policy })
         : readMailOrder(ports, context, body, brand),
     )
-    const charge = once(() => {
-      const messages = isSms ? order.value.messages() : []
-      return new Charge(policy, { app, brand: brand?.slug ?? '' }, context, ports, messages)
-    })
+    const sms = () => (isSms ? order.value.messages() : [])
+    const charge = once(() => new Charge(policy, { app, brand: brand?.slug ?? '' }, context, ports, sms()))
+    const isQueued = () => order.value.expiresAt !== undefined
     // The order of the contract, after credentials and brand.
     const gates = [
       key,
       calls(ports.limits, scope),
       order,
+      () => watched(ports, context, { app: scope, messages: sms(), isQueued: isQueued() }),
       // Each job claims what it costs.
-      () => (order.value.expiresAt === undefined ? charge() : { claims: uncounted(charge().claims) }),
+      () => (isQueued() ? { claims: uncounted(charge().claims) } : charge()),
       () => {
         const { expiresAt } = order.value
         return expiresAt === undefined

@@ -26,8 +26,9 @@ import {
   type NotifyJobStore,
 } from './queue.ts'
 import { openedJob } from './queued.ts'
+import { type WatchedPorts, watchedJob } from './watched.ts'
 
-export interface QueuePorts extends DeliveryPorts, WayPorts {
+export interface QueuePorts extends DeliveryPorts, WayPorts, WatchedPorts {
   readonly segmentsOf: (text: string) => Segments
   readonly jobs: NotifyJobStore
   readonly store: ClaimStore
@@ -241,8 +242,9 @@ export class QueueWorker implements JobQueue {
       return typeof outcome === 'string' ? { kind: 'failed', reason: outcome } : resultOf(context, outcome)
     } catch (error) {
       if (error instanceof Failure) {
-        const isBudget = error.kind === 'rate_limited'
-        return { kind: 'failed', reason: isBudget ? 'budget exhausted' : 'destination blocked' }
+        const { kind, details } = error
+        const spent = details.reason === 'guard' ? 'limit of new countries reached' : 'budget exhausted'
+        return { kind: 'failed', reason: kind === 'rate_limited' ? spent : 'destination blocked' }
       }
       const { requestId, position } = job
       this.ports.log.error(
@@ -273,7 +275,8 @@ export class QueueWorker implements JobQueue {
     const way = smsWay(ports, context, { channel, to }, about)
     const message = smsOf(ports, brand, sms, way, addressed)
     const charge = new Charge(policy, { app: appId, brand: brand.slug }, context, ports, [message])
-    const { settle } = await pass(ports, context, [charge], admitting(ports))
+    const limit = await watchedJob(ports, context, { app: policy.scopeOf(appId), messages: [message] })
+    const { settle } = await pass(ports, context, [limit, charge], admitting(ports))
     return settling(context, settle, () => deliverSms(ports, context, message, { charging: charge }))
   }
 

@@ -59,12 +59,14 @@ export interface ScopeChange {
   readonly operations?: readonly AppOperation[] | undefined
   /** 1 to 999,999. Null: GLOBAL_LIMIT_PER_MINUTE. */
   readonly perMinute?: number | null | undefined
+  /** 1 to 999,999. Null: no limit. */
+  readonly newCountrySmsPerDay?: number | null | undefined
 }
 
 /** @param brandSlugs the slugs of all brands */
 function changedScope(
   before: AppScope,
-  { brands, operations, perMinute }: ScopeChange,
+  { brands, operations, perMinute, newCountrySmsPerDay }: ScopeChange,
   brandSlugs: readonly string[],
 ): AppScope {
   const slugs = brands && [...new Set(brands.map(nameKey))].sort()
@@ -80,29 +82,38 @@ function changedScope(
   if (operations?.length === 0) {
     throw new InvalidInput('An app needs at least one operation: otp or notify.')
   }
-  if (perMinute != null && !(Number.isInteger(perMinute) && perMinute >= 1 && perMinute <= 999_999)) {
-    throw new InvalidInput('The calls per minute must be a whole number from 1 to 999999.')
-  }
+  requireLimit(perMinute, 'calls per minute')
+  requireLimit(newCountrySmsPerDay, smsPerDay)
   return {
     appId: before.appId,
     brands: slugs ?? before.brands,
     allowsOtp: operations?.includes('otp') ?? before.allowsOtp,
     allowsNotify: operations?.includes('notify') ?? before.allowsNotify,
     perMinute: perMinute === undefined ? before.perMinute : perMinute,
+    newCountrySmsPerDay: newCountrySmsPerDay === undefined ? before.newCountrySmsPerDay : newCountrySmsPerDay,
   }
 }
 
+const smsPerDay = 'SMS per day to a new country'
+
+function requireLimit(limit: number | null | undefined, name: string): void {
+  if (limit == null || (Number.isInteger(limit) && limit >= 1 && limit <= 999_999)) return
+  throw new InvalidInput(`The ${name} must be a whole number from 1 to 999999.`)
+}
+
 function scopeSentence(scope: AppScope): string {
-  const { brands, allow, perMinute } = scopeWords(scope)
-  return `Scope of ${scope.appId}: brands ${brands}; operations ${allow}; calls per minute ${perMinute}.`
+  const { brands, allow, perMinute, newCountrySmsPerDay } = scopeWords(scope)
+  const ofNotify = newCountrySmsPerDay === undefined ? '' : `; ${smsPerDay} ${newCountrySmsPerDay}`
+  return `Scope of ${scope.appId}: brands ${brands}; operations ${allow}; calls per minute ${perMinute}${ofNotify}.`
 }
 
 /** As the audit log has it. */
-function scopeWords(scope: AppScope) {
+function scopeWords(scope: AppScope): Readonly<Record<string, string>> {
   return {
     brands: scope.brands.join(', ') || 'any',
     allow: operationsOf(scope).join(', '),
-    perMinute: scope.perMinute === null ? 'default' : String(scope.perMinute),
+    perMinute: String(scope.perMinute ?? 'default'),
+    ...(scope.newCountrySmsPerDay !== null && { newCountrySmsPerDay: String(scope.newCountrySmsPerDay) }),
   }
 }
 
@@ -222,19 +233,28 @@ const scopeFields = {
       help: 'an operation that the app may use: otp (send, resend and verify) or notify; replaces the earlier operations',
     },
   ),
-  perMinute: changed(perMinuteIn, {
+  perMinute: changed(limitIn('calls per minute'), {
     label: 'Calls per minute',
     as: '--per-minute <calls>',
     help: 'the limit of calls per minute, instead of GLOBAL_LIMIT_PER_MINUTE; default for that setting',
     hint: '1 to 999999. If empty, the setting `GLOBAL_LIMIT_PER_MINUTE` applies.',
   }),
+  newCountrySmsPerDay: changed(limitIn(smsPerDay), {
+    label: 'SMS per day to a new country',
+    as: '--new-country-sms-per-day <sms>',
+    help: 'the limit of SMS notifications a day (UTC) to each country that is new to the app; default for no limit',
+    hint: '1 to 999999 SMS of `/notify` to each country that is new to the app. If empty, there is no limit.',
+  }),
 }
 
-/** Null: GLOBAL_LIMIT_PER_MINUTE. */
-function perMinuteIn(text: string): number | null {
-  if (text === '' || text === 'default') return null
-  if (/^[1-9][0-9]{0,5}$/.test(text)) return Number(text)
-  throw new InvalidInput('The calls per minute must be a whole number from 1 to 999999.')
+/** Null: the default. */
+function limitIn(name: string) {
+  return (text: string): number | null => {
+    if (text === '' || text === 'default') return null
+    const limit = /^[1-9][0-9]{0,5}$/.test(text) ? Number(text) : Number.NaN
+    requireLimit(limit, name)
+    return limit
+  }
 }
 
 /** No selected brand must not mean every brand, which would give the app more than before. */
@@ -246,19 +266,22 @@ function scopeChange({ anyBrand, brands, ...others }: InputOf<typeof scopeFields
 }
 
 /** As in the form of the scope, and in its fields. */
-export function scopeEntries({ brands, perMinute, ...scope }: AppScope): Entered {
+export function scopeEntries(scope: AppScope): Entered {
+  const { brands, perMinute, newCountrySmsPerDay } = scope
   return {
     anyBrand: brands.length === 0,
     brands,
-    operations: operationsOf({ brands, perMinute, ...scope }),
-    perMinute: perMinute === null ? '' : String(perMinute),
+    operations: operationsOf(scope),
+    perMinute: String(perMinute ?? ''),
+    newCountrySmsPerDay: String(newCountrySmsPerDay ?? ''),
   }
 }
 
 /** As in JSON. */
 export function scopeRow(scope: AppScope) {
-  const { brands, perMinute } = scope
-  return { brands, allow: operationsOf(scope), perMinute }
+  const { brands, perMinute, newCountrySmsPerDay } = scope
+  const limits = newCountrySmsPerDay === null ? { perMinute } : { perMinute, newCountrySmsPerDay }
+  return { brands, allow: operationsOf(scope), ...limits }
 }
 
 export const appIssue = action(appGroup, 'issue', {
@@ -287,14 +310,14 @@ export const appIssue = action(appGroup, 'issue', {
 export const appSet = action(appGroup, 'set', {
   role: 'operator',
   isSensitive: true,
-  does: 'change what an app may do: its brands, operations and calls per minute; also for an app in APP_CREDENTIALS',
+  does: 'change what an app may do: its brands, operations and limits; also for an app in APP_CREDENTIALS',
   fields: { appId: appField, ...scopeFields },
   audit: { 'app.changed': 'App changed' },
   form: { path: 'apps/scope', page: 'apps/scope?app={appId}', next: 'apps', isPartial: true },
   run: (ports: AppPorts, { appId, ...scope }) => {
     const change = scopeChange(scope)
     if (Object.values(change).every((value) => value === undefined)) {
-      throw new InvalidInput('Nothing to change. Choose brands, operations or the calls per minute.')
+      throw new InvalidInput('Nothing to change. Choose brands, operations or a limit.')
     }
     return setApp(ports, appId, change, ports.apps.configured)
   },

@@ -10,6 +10,7 @@ export const limitNames = [
   'console-logins',
   'budget',
   'queue',
+  'new-country',
 ] as const
 
 export type LimitName = (typeof limitNames)[number]

@@ -2,6 +2,7 @@ import { type Channel, mask, type Recipient } from '../ground/contact.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../ground/providers.ts'
 import type { EpochMs } from '../ground/time.ts'
 import { type GuardReason, guardReasons } from '../guard/guard.ts'
+import { type SurgeFlag, surgeFlags } from '../guard/notify-watch.ts'
 import type { BudgetName, LimitName } from './limit-names.ts'
 
 /** The app of test messages by operators. It has a colon, so it is no app's and no brand's. */
@@ -55,19 +56,23 @@ export interface RequestContext {
 /**
  * `destination`: blocked, or of a rule with `monitor` (design D40). `replayed`: the only flag of a repeated request (design D43).
  * `review`: the code was that of a review number, and no provider was called (design D48).
- * The others are the guard's (design D41).
+ * `notify-country`, `notify-range`: notifications unlike the history of the app. The others are the guard's (design D41).
  */
-export type Flag = OtherFlag | GuardReason
+export type Flag = OtherFlag | SurgeFlag | GuardReason
 
 type OtherFlag = 'destination' | 'replayed' | 'review'
 
-/** Not of the guard. */
+/** Neither of the guard nor about notifications. */
 export const otherFlags: readonly OtherFlag[] = ['destination', 'replayed', 'review']
 
-const flags: readonly string[] = [...otherFlags, ...guardReasons]
+const flags: readonly string[] = [...otherFlags, ...surgeFlags, ...guardReasons]
 
 function isOfGuard(flag: Flag): flag is GuardReason {
-  return !otherFlags.some((other) => other === flag)
+  return guardReasons.some((reason) => reason === flag)
+}
+
+export function isSurge(flag: Flag): flag is SurgeFlag {
+  return surgeFlags.some((surge) => surge === flag)
 }
 
 export function isFlag(text: string): text is Flag {

@@ -97,8 +97,8 @@ export function appsPage(
             of={appIssue}
             start={scopeEntries(unscoped(''))}
             options={{ brands: brandWords(brands) }}
-            fold={['anyBrand', 'brands', 'operations', 'perMinute']}
-            foldTitle="Scope: brands, operations, calls per minute"
+            fold={['anyBrand', 'brands', 'operations', 'perMinute', 'newCountrySmsPerDay']}
+            foldTitle="Scope: brands, operations, limits"
             submit="Create app"
           />
         </Card>
@@ -157,7 +157,7 @@ function brandWords(brands: readonly Brand[]): Readonly<Record<string, string>> 
 }
 
 function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefined }) {
-  const { appId, brands, allowsOtp, allowsNotify, perMinute } = scope
+  const { appId, brands, allowsOtp, allowsNotify, perMinute, newCountrySmsPerDay } = scope
   return (
     <>
       <Facts
@@ -177,6 +177,8 @@ function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefin
           Operations: [allowsOtp && 'codes', allowsNotify && 'notifications'].filter(Boolean).join(', '),
           'Calls per minute':
             perMinute === null ? rich('default, `GLOBAL_LIMIT_PER_MINUTE`') : count(perMinute),
+          'SMS per day to a new country':
+            newCountrySmsPerDay === null ? 'no limit' : count(newCountrySmsPerDay),
           Webhook: webhook ? <WebhookState webhook={webhook} /> : 'none',
         }}
       />

@@ -16,7 +16,7 @@ import {
 import type { BucketStatus, GuardStatus, PrefixStatus } from '../../../domain/guard/status.ts'
 import { unknownCountry } from '../../../domain/guard/thresholds.ts'
 import { guardAllow, guardBlock, guardModeSet, guardRemove } from '../../../domain/operator/guard.ts'
-import { guardDecision } from '../../../domain/request/request-context.ts'
+import { guardDecision, isSurge } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import { Badge, Button, ExactTime, Facts, LinkButton, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
@@ -382,6 +382,7 @@ function prefixCells(
 function requestCells(trace: RequestTrace) {
   const { requestId, at, recipient, country, end } = trace
   const decision = guardDecision(trace, end?.error)
+  const isNotification = trace.flags.some(isSurge)
   return [
     <a key="request" href={`/admin/deliveries/${requestId}`}>
       <Time at={at} />
@@ -390,8 +391,8 @@ function requestCells(trace: RequestTrace) {
       <bdi class="masked">{recipient === null ? '–' : withPlus(recipient)}</bdi>
       {country !== null && <small>{countryName(country)}</small>}
     </span>,
-    decision ? reasons[decision.bucket] : 'A limit',
-    decision?.verdict === 'recorded' ? (
+    decision ? reasons[decision.bucket] : isNotification ? 'Notifications of an app' : 'A limit',
+    isNotification || decision?.verdict === 'recorded' ? (
       <Badge key="verdict" tone="warn">
         recorded
       </Badge>

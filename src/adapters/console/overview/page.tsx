@@ -481,6 +481,7 @@ const limitNames: Readonly<Record<LimitName, string>> = {
   'console-logins': 'Console sign-in attempts',
   budget: 'Budget',
   queue: 'Waiting asynchronous notifications of an app',
+  'new-country': 'SMS notifications per day of an app to a new country',
 }
 
 interface ActiveLimitsProps {
