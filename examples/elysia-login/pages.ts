@@ -23,7 +23,7 @@ export function contactPage({ contact = '', notice }: { contact?: string; notice
 export function codePage({ contact, notice }: { contact: string; notice?: Notice | undefined }): string {
   return page(
     'Enter your code',
-    `<p>We have sent six digits to <strong>${escapeHtml(contact)}</strong>.</p>
+    `<p>Enter the six digits from the message to <strong>${escapeHtml(contact)}</strong>.</p>
 ${alert(notice)}
 <form method="post" action="/code">
   <label for="otp">Code</label>
@@ -31,7 +31,7 @@ ${alert(notice)}
   <button>Sign in</button>
 </form>
 <form method="post" action="/code/resend"><button class="quiet">Send another code</button></form>
-<p><a href="/login">Use another phone number or e-mail address</a></p>`,
+<p>No message? <a href="/login">Use another phone number or your e-mail address</a></p>`,
   )
 }
 

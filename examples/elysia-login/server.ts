@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { Elysia, t } from 'elysia'
 import { createClient, type SendResult, type VerifyResult } from 'otpost/client'
 import { codePage, contactPage, homePage, type Notice, plainPage, style } from './pages.ts'
@@ -32,24 +33,30 @@ interface Session {
 /** Sessions by the token in the cookie, in memory. Store them in your database instead, by the SHA-256 of the token. */
 const sessions = new Map<string, Session>()
 
-const lifetimeSeconds = { codeSent: 15 * 60, signedIn: 8 * 3600 } as const
+const lifetimeSeconds = { codeSent: 15 * 60, signedIn: 8 * 3600, device: 365 * 86_400 } as const
 
 /** With TLS, the prefix __Host- makes the browser reject such a cookie from any other host. */
 const isBehindTls = process.env.NODE_ENV === 'production'
-const cookieName = isBehindTls ? '__Host-session' : 'session'
+const cookiePrefix = isBehindTls ? '__Host-' : ''
 
-function sessionCookie(token: string, maxAgeSeconds: number): string {
+function cookie(name: 'session' | 'device', value: string, maxAgeSeconds: number): string {
   const secure = isBehindTls ? '; Secure' : ''
-  return `${cookieName}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`
+  return `${cookiePrefix}${name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`
 }
 
-function tokenOf(request: Request): string {
+function cookieOf(request: Request, name: 'session' | 'device'): string {
   const pairs = (request.headers.get('cookie') ?? '').split(';').map((pair) => pair.trim().split('='))
-  return pairs.find(([name]) => name === cookieName)?.[1] ?? ''
+  return pairs.find(([key]) => key === cookiePrefix + name)?.[1] ?? ''
+}
+
+/** The random id of a browser, which otpost counts like an IP address. */
+function deviceOf(request: Request): string {
+  const known = cookieOf(request, 'device')
+  return /^[\w-]{22}$/.test(known) ? known : randomBytes(16).toString('base64url')
 }
 
 function sessionOf(request: Request): Session | undefined {
-  const session = sessions.get(tokenOf(request))
+  const session = sessions.get(cookieOf(request, 'session'))
   return session && session.expiresAt > Date.now() ? session : undefined
 }
 
@@ -57,9 +64,9 @@ function sessionOf(request: Request): Session | undefined {
 function beginSession(request: Request, session: Omit<Session, 'expiresAt'>): string {
   const seconds = session.isSignedIn ? lifetimeSeconds.signedIn : lifetimeSeconds.codeSent
   const token = randomBytes(32).toString('base64url')
-  sessions.delete(tokenOf(request))
+  sessions.delete(cookieOf(request, 'session'))
   sessions.set(token, { ...session, expiresAt: Date.now() + seconds * 1000 })
-  return sessionCookie(token, seconds)
+  return cookie('session', token, seconds)
 }
 
 // --- Limits ---------------------------------------------------------------------------------------------------------
@@ -105,7 +112,13 @@ setInterval(() => {
 type Failure = Extract<SendResult | VerifyResult, { success: false }>
 
 const unavailable = 'We can not send or check codes at the moment. Please try again later.'
-const wrongCode = 'That code is wrong or has expired.'
+/** One message and status for all codes that are not right: others must not learn whether a code was sent. */
+const wrongCode = 'That code is wrong or has expired. Please check it, or request another one.'
+/** The server's SMS_COOLDOWN_SECONDS, also where no code was sent. */
+const onItsWay: Notice = {
+  text: 'If this number or mailbox can receive codes, a code is on its way. Only the latest one works.',
+  waitSeconds: 30,
+}
 
 /** A message for each error code of otpost. If a new version has another code, the compiler reports it here. */
 const sentences: Readonly<Record<Failure['error'], string>> = {
@@ -113,15 +126,14 @@ const sentences: Readonly<Record<Failure['error'], string>> = {
   validation_error: 'Please check the phone number or e-mail address.',
   invalid_contact: 'Please check the phone number or e-mail address.',
   invalid_otp_format: 'The code has six digits.',
-  // One message for both: others must not learn whether a code was requested.
   mismatch: wrongCode,
   not_found: wrongCode,
-  max_attempts: 'Too many wrong codes. Please request another one.',
+  max_attempts: wrongCode,
   // Temporary errors.
-  cooldown_active: 'A code was sent already.',
+  cooldown_active: onItsWay.text,
   rate_limited: 'Too many attempts.',
   sms_failed: 'We could not send a code. Please try again.',
-  timeout: 'The request timed out. If a code arrives, it is valid. Otherwise please request another one.',
+  timeout: 'The request timed out. Please try again.',
   unreachable: unavailable,
   internal_error: unavailable,
   unavailable,
@@ -142,9 +154,7 @@ function noticeOf(failure: Failure): Notice {
   const text = sentences[failure.error]
   // The operator finds the request in otpost's log by its requestId. Do not log the recipient.
   if (text === unavailable) console.error('otpost:', failure.error, failure.message, failure.requestId ?? '')
-  // After too many wrong codes the visitor may request another code immediately.
-  const waitSeconds = failure.error === 'max_attempts' ? undefined : failure.retryAfterSeconds
-  return { text, waitSeconds }
+  return { text, waitSeconds: text === wrongCode ? undefined : failure.retryAfterSeconds }
 }
 
 /** The typed phone number or e-mail address in its normal form; undefined if it is neither. */
@@ -163,6 +173,26 @@ function sendRequest(recipient: Recipient) {
   return 'email' in recipient ? ({ channel: 'EMAIL', ...recipient } as const) : recipient
 }
 
+/** Longer than a provider takes to accept a message. */
+const sendAnswerMs = Number(process.env.SEND_ANSWER_MS ?? 2000)
+
+/**
+ * Returns the failure to show, or undefined for the page of the code. That is also the page of every 429, after the same time:
+ * while the guard of otpost denies codes, it still sends them to numbers that are known, and no page may show which these are.
+ */
+async function requestCode(
+  operation: 'send' | 'resend',
+  recipient: Recipient,
+  user: { readonly clientIp: string; readonly deviceId: string },
+) {
+  const sending = otpost[operation]({ ...sendRequest(recipient), ...user })
+  const [result] = await Promise.all([sending, setTimeout(sendAnswerMs)])
+  if (result.success || result.error === 'cooldown_active' || result.error === 'timeout') return undefined
+  if (result.error !== 'rate_limited') return result
+  console.error('otpost:', result.error, result.reason ?? '', result.requestId)
+  return undefined
+}
+
 // --- Pages ----------------------------------------------------------------------------------------------------------
 
 const headers = {
@@ -179,9 +209,10 @@ function html(content: string, status = 200): Response {
 }
 
 /** Redirects, so that reloading the next page repeats nothing. */
-function goTo(path: string, cookie?: string): Response {
-  const setCookie = cookie === undefined ? {} : { 'set-cookie': cookie }
-  return new Response(null, { status: 303, headers: { ...headers, location: path, ...setCookie } })
+function goTo(path: string, ...cookies: string[]): Response {
+  const answer = new Response(null, { status: 303, headers: { ...headers, location: path } })
+  for (const cookie of cookies) answer.headers.append('set-cookie', cookie)
+  return answer
 }
 
 /** Whether a form was sent from a page of this site. Another site could sign a visitor in as another person. */
@@ -223,12 +254,11 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       if (!recipient) return again({ text: sentences.invalid_contact }, 400)
       const waitSeconds = sends.take(visitorOf(request, server))
       if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
-      const result = await otpost.send({ ...sendRequest(recipient), clientIp: visitorOf(request, server) })
-      // A code was sent a moment ago, perhaps to this visitor: show the same page.
-      const isSent = result.success || result.error === 'cooldown_active' || result.error === 'timeout'
-      if (!isSent) return again(noticeOf(result), result.status ?? 503)
-      const notice = result.success ? undefined : noticeOf(result)
-      return goTo('/code', beginSession(request, { recipient, isSignedIn: false, notice }))
+      const user = { clientIp: visitorOf(request, server), deviceId: deviceOf(request) }
+      const failure = await requestCode('send', recipient, user)
+      if (failure) return again(noticeOf(failure), failure.status ?? 503)
+      const session = beginSession(request, { recipient, isSignedIn: false, notice: onItsWay })
+      return goTo('/code', session, cookie('device', user.deviceId, lifetimeSeconds.device))
     },
     { body: t.Object({ contact: t.String({ maxLength: 254 }) }) },
   )
@@ -247,13 +277,9 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       session.notice = { text: sentences.rate_limited, waitSeconds }
       return goTo('/code')
     }
-    const result = await otpost.resend({
-      ...sendRequest(session.recipient),
-      clientIp: visitorOf(request, server),
-    })
-    session.notice = result.success
-      ? { text: 'Another code was sent. The previous one no longer works.' }
-      : noticeOf(result)
+    const user = { clientIp: visitorOf(request, server), deviceId: deviceOf(request) }
+    const failure = await requestCode('resend', session.recipient, user)
+    session.notice = failure ? noticeOf(failure) : onItsWay
     return goTo('/code')
   })
   .post(
@@ -267,15 +293,18 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       const waitSeconds = guesses.take(visitorOf(request, server))
       if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
       const result = await otpost.verify({ ...recipient, otp: body.otp.replace(/\s/g, '') })
-      if (!result.success) return again(noticeOf(result), result.status ?? 503)
+      if (!result.success) {
+        const notice = noticeOf(result)
+        return again(notice, notice.text === wrongCode ? 401 : (result.status ?? 503))
+      }
       // Find or create the account of this person here. No earlier answer reveals whether it exists.
       return goTo('/', beginSession(request, { recipient, isSignedIn: true }))
     },
     { body: t.Object({ otp: t.String({ maxLength: 20 }) }) },
   )
   .post('/logout', ({ request }) => {
-    sessions.delete(tokenOf(request))
-    return goTo('/login', sessionCookie('', 0))
+    sessions.delete(cookieOf(request, 'session'))
+    return goTo('/login', cookie('session', '', 0))
   })
 
 // Elysia's default is true: two started servers would share the port, but not the sessions in memory.
@@ -285,7 +314,7 @@ app.listen(listening, ({ port }) => {
 })
 
 /** The visitor that limits count, also those of otpost. Behind a proxy, take the IP address from the header that the proxy sets. */
-function visitorOf(request: Request, server: (typeof app)['server']): string {
+function visitorOf(request: Request, server: Bun.Server<unknown> | null): string {
   return server?.requestIP(request)?.address ?? ''
 }
 

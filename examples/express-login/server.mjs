@@ -1,6 +1,7 @@
 // @ts-check
 
 import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import express from 'express'
 import { createClient } from 'otpost/client'
@@ -36,11 +37,12 @@ const otpost = createClient({
  */
 const sessions = new Map()
 
-const lifetimeMs = { codeSent: 15 * 60_000, signedIn: 8 * 3_600_000 }
+const lifetimeMs = { codeSent: 15 * 60_000, signedIn: 8 * 3_600_000, device: 365 * 86_400_000 }
 
 /** With TLS, the prefix __Host- makes the browser reject such a cookie from any other host. */
 const isBehindTls = process.env.NODE_ENV === 'production'
-const cookieName = isBehindTls ? '__Host-session' : 'session'
+const cookiePrefix = isBehindTls ? '__Host-' : ''
+const [sessionCookie, deviceCookie] = [`${cookiePrefix}session`, `${cookiePrefix}device`]
 const cookieOptions = /** @type {const} */ ({
   httpOnly: true,
   sameSite: 'lax',
@@ -48,15 +50,26 @@ const cookieOptions = /** @type {const} */ ({
   path: '/',
 })
 
-/** @param {express.Request} req */
-function tokenOf(req) {
+/** @param {express.Request} req @param {string} name */
+function cookieOf(req, name) {
   const pairs = (req.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
-  return pairs.find(([name]) => name === cookieName)?.[1] ?? ''
+  return pairs.find(([key]) => key === name)?.[1] ?? ''
+}
+
+/**
+ * The IP address of a visitor, and the random id of their browser, which otpost counts like an IP address.
+ *
+ * @param {express.Request} req
+ */
+function userOf(req) {
+  const known = cookieOf(req, deviceCookie)
+  const deviceId = /^[\w-]{22}$/.test(known) ? known : randomBytes(16).toString('base64url')
+  return { clientIp: req.ip ?? '', deviceId }
 }
 
 /** @param {express.Request} req */
 function sessionOf(req) {
-  const session = sessions.get(tokenOf(req))
+  const session = sessions.get(cookieOf(req, sessionCookie))
   return session && session.expiresAt > Date.now() ? session : undefined
 }
 
@@ -70,9 +83,9 @@ function sessionOf(req) {
 function beginSession(req, res, session) {
   const maxAge = session.isSignedIn ? lifetimeMs.signedIn : lifetimeMs.codeSent
   const token = randomBytes(32).toString('base64url')
-  sessions.delete(tokenOf(req))
+  sessions.delete(cookieOf(req, sessionCookie))
   sessions.set(token, { ...session, expiresAt: Date.now() + maxAge })
-  res.cookie(cookieName, token, { ...cookieOptions, maxAge })
+  res.cookie(sessionCookie, token, { ...cookieOptions, maxAge })
 }
 
 // --- Limits ---------------------------------------------------------------------------------------------------------
@@ -125,7 +138,17 @@ setInterval(() => {
 // --- Messages for visitors ------------------------------------------------------------------------------------------
 
 const unavailable = 'We can not send or check codes at the moment. Please try again later.'
-const wrongCode = 'That code is wrong or has expired.'
+/** One message and status for all codes that are not right: others must not learn whether a code was sent. */
+const wrongCode = 'That code is wrong or has expired. Please check it, or request another one.'
+/**
+ * The server's SMS_COOLDOWN_SECONDS, also where no code was sent.
+ *
+ * @type {import('./pages.mjs').Notice}
+ */
+const onItsWay = {
+  text: 'If this number or mailbox can receive codes, a code is on its way. Only the latest one works.',
+  waitSeconds: 30,
+}
 
 /**
  * @typedef {Extract<import('otpost/client').SendResult | import('otpost/client').VerifyResult, { success: false }>} Failure
@@ -139,15 +162,14 @@ const sentences = {
   validation_error: 'Please check the phone number or e-mail address.',
   invalid_contact: 'Please check the phone number or e-mail address.',
   invalid_otp_format: 'The code has six digits.',
-  // One message for both: others must not learn whether a code was requested.
   mismatch: wrongCode,
   not_found: wrongCode,
-  max_attempts: 'Too many wrong codes. Please request another one.',
+  max_attempts: wrongCode,
   // Temporary errors.
-  cooldown_active: 'A code was sent already.',
+  cooldown_active: onItsWay.text,
   rate_limited: 'Too many attempts.',
   sms_failed: 'We could not send a code. Please try again.',
-  timeout: 'The request timed out. If a code arrives, it is valid. Otherwise please request another one.',
+  timeout: 'The request timed out. Please try again.',
   unreachable: unavailable,
   internal_error: unavailable,
   unavailable,
@@ -169,9 +191,7 @@ function noticeOf(failure) {
   const text = sentences[failure.error]
   // The operator finds the request in otpost's log by its requestId. Do not log the recipient.
   if (text === unavailable) console.error('otpost:', failure.error, failure.message, failure.requestId ?? '')
-  // After too many wrong codes the visitor may request another code immediately.
-  const waitSeconds = failure.error === 'max_attempts' ? undefined : failure.retryAfterSeconds
-  return { text, waitSeconds }
+  return { text, waitSeconds: text === wrongCode ? undefined : failure.retryAfterSeconds }
 }
 
 /**
@@ -194,6 +214,26 @@ function nameOf(recipient) {
 /** @param {Recipient} recipient */
 function sendRequest(recipient) {
   return 'email' in recipient ? { channel: /** @type {const} */ ('EMAIL'), ...recipient } : recipient
+}
+
+/** Longer than a provider takes to accept a message. */
+const sendAnswerMs = Number(process.env.SEND_ANSWER_MS ?? 2000)
+
+/**
+ * Returns the failure to show, or undefined for the page of the code. That is also the page of every 429, after the same time:
+ * while the guard of otpost denies codes, it still sends them to numbers that are known, and no page may show which these are.
+ *
+ * @param {'send' | 'resend'} operation
+ * @param {Recipient} recipient
+ * @param {{ clientIp: string, deviceId: string }} user
+ */
+async function requestCode(operation, recipient, user) {
+  const sending = otpost[operation]({ ...sendRequest(recipient), ...user })
+  const [result] = await Promise.all([sending, setTimeout(sendAnswerMs)])
+  if (result.success || result.error === 'cooldown_active' || result.error === 'timeout') return undefined
+  if (result.error !== 'rate_limited') return result
+  console.error('otpost:', result.error, result.reason ?? '', result.requestId)
+  return undefined
 }
 
 // --- Pages ----------------------------------------------------------------------------------------------------------
@@ -240,12 +280,11 @@ app.post('/login', async (req, res) => {
   if (!recipient) return again({ text: sentences.invalid_contact }, 400)
   const waitSeconds = sends.take(req.ip ?? '')
   if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
-  const result = await otpost.send({ ...sendRequest(recipient), clientIp: req.ip ?? '' })
-  // A code was sent a moment ago, perhaps to this visitor: show the same page.
-  const isSent = result.success || result.error === 'cooldown_active' || result.error === 'timeout'
-  if (!isSent) return again(noticeOf(result), result.status ?? 503)
-  const notice = result.success ? undefined : noticeOf(result)
-  beginSession(req, res, { recipient, isSignedIn: false, notice })
+  const user = userOf(req)
+  const failure = await requestCode('send', recipient, user)
+  if (failure) return again(noticeOf(failure), failure.status ?? 503)
+  beginSession(req, res, { recipient, isSignedIn: false, notice: onItsWay })
+  res.cookie(deviceCookie, user.deviceId, { ...cookieOptions, maxAge: lifetimeMs.device })
   res.redirect(303, '/code')
 })
 
@@ -265,10 +304,8 @@ app.post('/code/resend', async (req, res) => {
     session.notice = { text: sentences.rate_limited, waitSeconds }
     return res.redirect(303, '/code')
   }
-  const result = await otpost.resend({ ...sendRequest(session.recipient), clientIp: req.ip ?? '' })
-  session.notice = result.success
-    ? { text: 'Another code was sent. The previous one no longer works.' }
-    : noticeOf(result)
+  const failure = await requestCode('resend', session.recipient, userOf(req))
+  session.notice = failure ? noticeOf(failure) : onItsWay
   res.redirect(303, '/code')
 })
 
@@ -281,15 +318,18 @@ app.post('/code', async (req, res) => {
   const waitSeconds = guesses.take(req.ip ?? '')
   if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
   const result = await otpost.verify({ ...recipient, otp: field(req, 'otp', 20).replace(/\s/g, '') })
-  if (!result.success) return again(noticeOf(result), result.status ?? 503)
+  if (!result.success) {
+    const notice = noticeOf(result)
+    return again(notice, notice.text === wrongCode ? 401 : (result.status ?? 503))
+  }
   // Find or create the account of this person here. No earlier answer reveals whether it exists.
   beginSession(req, res, { recipient, isSignedIn: true })
   res.redirect(303, '/')
 })
 
 app.post('/logout', (req, res) => {
-  sessions.delete(tokenOf(req))
-  res.clearCookie(cookieName, cookieOptions)
+  sessions.delete(cookieOf(req, sessionCookie))
+  res.clearCookie(sessionCookie, cookieOptions)
   res.redirect(303, '/login')
 })
 
