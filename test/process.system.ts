@@ -286,7 +286,12 @@ test.concurrent.skipIf(store !== 'sqlite')(
 
 test.concurrent('a production server warns once of what does not limit SMS pumping, with the commands', async () => {
   await using trace = await scene()
-  const settings = { NODE_ENV: 'production', OUTBOX_IN_PRODUCTION: '1', LOG_LEVEL: 'info', GUARD: 'record' }
+  const settings = {
+    NODE_ENV: 'production',
+    OUTBOX_IN_PRODUCTION: '1',
+    APP_CREDENTIALS: '{}',
+    GUARD: 'record',
+  }
   const warnings = async (env: Readonly<Record<string, string>> = {}) => {
     const server = await trace.start({ ...settings, ...env })
     await server.stop()
