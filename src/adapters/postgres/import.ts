@@ -77,6 +77,7 @@ export async function importAll(
       async (connection) => {
         copied = undefined
         await holdEmpty(connection)
+        await connection.rows('DELETE FROM guard_mode', [])
         if (noteKeys) {
           const inside = ormOn(connection) as unknown as Orm
           const { present, check } = noteKeys
@@ -108,7 +109,7 @@ const noRight = '42501'
 const notOwner =
   'The database user has not all privileges that a move needs. Run `otpost move` as the owner of the tables. Nothing was changed.'
 
-/** Locks out all writers, servers included; throws if a table has rows. */
+/** Locks out all writers, servers included; throws if a table has rows. The first start of a server stores the mode of the guard. */
 async function holdEmpty(connection: Queryable): Promise<void> {
   await connection.rows(`SET LOCAL lock_timeout = ${lockTimeoutMs}`, [])
   // In the order of an operator's change, so that neither waits for the other.
@@ -127,6 +128,7 @@ async function holdEmpty(connection: Queryable): Promise<void> {
 async function requireEmpty(connection: Queryable): Promise<void> {
   const found: string[] = []
   for (const table of movedNames) {
+    if (table === 'guard_mode') continue
     const rows = await countOf(connection, table)
     if (rows > 0) found.push(`${table} has ${rows} ${rows === 1 ? 'row' : 'rows'}`)
   }
