@@ -500,6 +500,13 @@ describe('destinations, guard and budgets', () => {
     expect(await post(blocked, {})).toMatchObject({ answer: '429 rate_limited app_minute', retryAfter: 60 })
     await operate.removeRule('LV')
     const caller = freshApp()
+    const limit = (sms: string) => change(api, 'app set', { appId: caller.appId, newCountrySmsPerDay: sms })
+    await limit('1')
+    expect(await post(caller, { to: [latvia, '37122551235'] })).toMatchObject({
+      answer: '429 rate_limited guard',
+      retryAfter: 12 * 3600,
+    })
+    await limit('default')
     expect(await post(caller, {})).toMatchObject({
       answer: '429 rate_limited budget',
       retryAfter: 12 * 3600,

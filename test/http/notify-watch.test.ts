@@ -148,7 +148,11 @@ test('two servers know of each other within a minute, and send one alert', async
   await pass(first, minute)
   expect(await flagsOf(first, await notify(first, numbers(1)))).toEqual(['notify-country'])
   await pass(first, minute)
-  expect(alerts.received.map(({ body }) => body.type)).toEqual(['notify.surge'])
+  expect(alerts.received.map(({ body }) => body.data.countries)).toEqual([['LV']])
+  await notify(second, numbers(21, '44740'))
+  await notify(first, [...numbers(21, '3725'), ...numbers(21, '44740')])
+  await pass(first, 20 * minute)
+  expect(alerts.received.flatMap(({ body }) => body.data.countries).sort()).toEqual(['EE', 'GB', 'LV'])
 })
 
 test('the limit of an app rejects a request as a whole, until the end of the day in UTC', async () => {

@@ -1,7 +1,7 @@
 import { type Alert, type AlertChannel, budgetKind, reviewNumberKind } from '../ground/alert.ts'
 import type { Log } from '../ground/ports.ts'
 import type { Outcome } from '../ground/providers.ts'
-import { type Clock, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
+import { type Clock, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
 import type { Surge } from '../guard/notify-watch.ts'
 import type { Micros } from '../money/amounts.ts'
 import {
@@ -16,7 +16,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { RequestListener } from '../request/request-ended.ts'
 import { conditionKinds } from './conditions.ts'
 import type { Problem } from './problem.ts'
-import { type SurgeAlert, surgeAlert, surgeKind } from './surges.ts'
+import { isAlertOf, type SurgeAlert, surgeAlert, surgeKind } from './surges.ts'
 
 // Alerts: when one is stored, and its deliveries until a receiver accepts it.
 
@@ -303,7 +303,14 @@ export class Alerts {
 
   /** An app sends SMS notifications unlike before. */
   readonly surged = async (appId: string, surges: readonly Surge[]): Promise<void> => {
-    const { key, title, data } = surgeAlert(appId, surges, this.ports.now())
+    const { alerts, now } = this.ports
+    const at = now()
+    // Those of other servers.
+    const known = await alerts.ofKinds([surgeKind], at - (at % dayMs))
+    const isNew = ({ country }: Surge) => !known.some((alert) => isAlertOf(alert, appId, country))
+    const found = surges.filter(isNew)
+    if (found.length === 0) return
+    const { key, title, data } = surgeAlert(appId, found, at)
     await this.store(key, surgeKind, title, data, 'an app sends more SMS notifications than before')
     this.wake()
   }

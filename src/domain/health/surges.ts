@@ -19,7 +19,7 @@ export interface SurgeAlert {
 
 const mostSurges = 5
 
-/** The key is the same in each process that finds the same. */
+/** Servers that find the same at once have the same key. */
 export function surgeAlert(appId: string, surges: readonly Surge[], at: EpochMs) {
   const countries = surges.map(({ country }) => country).sort()
   const others = surges.length - mostSurges
@@ -34,6 +34,11 @@ export function surgeAlert(appId: string, surges: readonly Surge[], at: EpochMs)
   }
   const key = `notify ${appId} ${countries.join()} ${utc(at).slice(0, 10)}`
   return { key, title: `App ${appId} sends more SMS notifications than before`, data }
+}
+
+export function isAlertOf({ text }: Alert, appId: string, country: string): boolean {
+  const data: SurgeAlert = JSON.parse(text)
+  return data.appId === appId && data.countries.includes(country)
 }
 
 function surgeWords({ country, range, inDay, inHour, bestDay }: Surge): string {
