@@ -100,7 +100,7 @@ describe('GUARD=deny', () => {
     expectError(await app.post('/otp/resend', { phone }), 429, 'rate_limited')
   })
 
-  test('e-mail and /notify are not guarded', async () => {
+  test('a prefix denies no e-mail and no /notify', async () => {
     const app = await start()
     await sendAll(app, numbers(6))
     const mail = { channel: 'EMAIL', email: 'a@example.com', clientIp: '192.0.2.1' }
@@ -191,8 +191,8 @@ describe('GUARD=deny', () => {
   })
 })
 
-describe('clientIp', () => {
-  test('has 5 unverified codes an hour, an IPv6 address with its /64', async () => {
+describe('the end user', () => {
+  test('has by clientIp 5 unverified codes an hour, an IPv6 address with its /64', async () => {
     const app = await start()
     for (const [first, addresses] of [
       [0, ['192.0.2.1', '::ffff:192.0.2.1']],
@@ -209,7 +209,51 @@ describe('clientIp', () => {
     expect(statuses(await sendAll(app, [far(40)], { clientIp: '2001:db8:0:1::1' }))).toEqual([200])
   })
 
-  test('is rejected if it is not an IP address', async () => {
+  test('has by deviceId 5 unverified codes an hour, from any IP address; a verified code drains one', async () => {
+    const app = await start()
+    const deviceId = 'Zr0kTqXo1mWc7uYb'
+    const send = (index: number, path = '/otp/send') =>
+      app.post(path, { phone: far(index), deviceId, clientIp: `192.0.2.${index + 1}` })
+    const answers: Answer[] = []
+    for (let index = 0; index < 6; index++) answers.push(await send(index))
+    expect(statuses(answers)).toEqual([...times(5, 200), 429])
+    expect(answers[5]?.body).toMatchObject({
+      reason: 'guard',
+      message: expect.stringContaining('requested from this device'),
+    })
+    await verify(app, far(0))
+    expect([(await send(6, '/otp/resend')).status, (await send(7)).status]).toEqual([200, 429])
+    expect(statuses(await sendAll(app, [far(8)], { deviceId: 'another' }))).toEqual([200])
+  })
+
+  test.each([{ clientIp: '192.0.2.1' }, { deviceId: 'device-1' }])(
+    'has by %p also codes by e-mail, which nothing else denies',
+    async (user) => {
+      const app = await start()
+      const mail = async (index: number, fields: Fields = user) =>
+        (await app.post('/otp/send', { channel: 'EMAIL', email: `pat${index}@example.com`, ...fields }))
+          .status
+      const sent: number[] = []
+      for (let index = 0; index < 6; index++) sent.push(await mail(index))
+      expect(sent).toEqual([...times(5, 200), 429])
+      expect(statuses(await sendAll(app, [far(0)], user))).toEqual([429])
+      expect(await mail(6, {})).toBe(200)
+      const otp = await app.lastCode('pat0@example.com')
+      expectSuccess(await app.post('/otp/verify', { email: 'pat0@example.com', otp }))
+      expect([await mail(7), await mail(8)]).toEqual([200, 429])
+    },
+  )
+
+  test('who is signed in already passes a full prefix, but not the buckets of the device', async () => {
+    const app = await start()
+    await sendAll(app, numbers(7))
+    const trusted = { trustedUser: true, deviceId: 'device-1' }
+    expect(statuses(await sendAll(app, numbers(6, near, 10), trusted))).toEqual([...times(5, 200), 429])
+    const stranger = { trustedUser: false, deviceId: 'device-2' }
+    expect(statuses(await sendAll(app, numbers(1, near, 20), stranger))).toEqual([429])
+  })
+
+  test('has no clientIp that is not an IP address', async () => {
     const app = await start()
     const invalid = ['me', '192.0.2.256', '192.0.2.1:80', '', 5, ['192.0.2.1'], '2001:db8::/64', '1.2.3']
     for (const clientIp of invalid) {
@@ -221,7 +265,7 @@ describe('clientIp', () => {
     }
   })
 
-  test('and deviceId are stored nowhere, and no request trace calls a field of the end user unknown', async () => {
+  test('has no stored IP address and device, and no field that the request trace names as unknown', async () => {
     const app = await start()
     const user = { clientIp: '198.51.100.77', deviceId: 'Zr0kTqXo1mWc7uYb', trustedUser: false }
     for (let index = 0; index < 4; index++) {
