@@ -534,6 +534,19 @@ function testAlerts(stores: () => MoneyStores): void {
       expect((await policy.rows()).pauses).toEqual([])
     })
 
+    test('the mode of the guard is one row, with an end or without', async () => {
+      const { policy } = stores()
+      expect((await policy.rows()).guardMode).toBeNull()
+      const temporary = { mode: 'deny', since: start, until: start + hour } as const
+      for (const mode of [
+        { mode: 'off', temporary },
+        { mode: 'record', temporary: null },
+      ] as const) {
+        await policy.change({ actor: tester, now: start }, () => ({ saveGuardMode: mode, entry: null }))
+        expect((await policy.rows()).guardMode).toEqual(mode)
+      }
+    })
+
     test('one process takes a delivery that is due, until its lease ends', async () => {
       const { alerts } = stores()
       for (const key of ['a', 'b', 'c']) await alerts.add(alert(key), both)
