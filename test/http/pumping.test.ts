@@ -236,7 +236,12 @@ describe('the end user', () => {
       const sent: number[] = []
       for (let index = 0; index < 6; index++) sent.push(await mail(index))
       expect(sent).toEqual([...times(5, 200), 429])
-      expect(statuses(await sendAll(app, [far(0)], user))).toEqual([429])
+      const sms = await app.post('/otp/send', { phone: far(0), ...user })
+      expectError(sms, 429, 'rate_limited')
+      await app.eventsOf(sms)
+      expect(await app.app.context.eventLog.guardCounts('hour', app.clock.now)).toMatchObject([
+        { country: 'LV', count: 1 },
+      ])
       expect(await mail(6, {})).toBe(200)
       const otp = await app.lastCode('pat0@example.com')
       expectSuccess(await app.post('/otp/verify', { email: 'pat0@example.com', otp }))

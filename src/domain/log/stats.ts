@@ -150,9 +150,10 @@ export function countryStatOf(request: SavedRequest): StatKey | undefined {
 /** Of a code that the guard denied, or would have denied. */
 export function guardStat(request: SavedRequest, error: string | undefined): StatKey | undefined {
   const decision = guardDecision(request, error)
-  if (!decision) return undefined
+  const { channel, country, app, brand = '' } = request
+  // An e-mail costs no SMS, and would count as one to no country.
+  if (!decision || channel === 'EMAIL') return undefined
   const { bucket, verdict } = decision
-  const { country, app, brand = '' } = request
   return smsStat('guard', `${bucket} ${verdict} ${country ?? unknownCountry} ${app}`, { brand })
 }
 
