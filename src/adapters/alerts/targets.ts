@@ -78,8 +78,10 @@ export function commandWords(advice: Advice): string {
 /** The figures, for people. */
 export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
   if (hasMessage(alert)) {
-    const { message: _, remedy: __, ...figures } = alertData(alert)
-    return figures
+    const { message: _, remedy: __, countries, ...figures } = alertData(alert)
+    return Array.isArray(countries)
+      ? { ...figures, countries: countries.map(({ country, spent }) => `${country} ${spent}`).join(', ') }
+      : figures
   }
   if (alert.kind !== requestKind) return alertData(alert)
   const { url, requests }: RequestAlert = JSON.parse(alert.text)

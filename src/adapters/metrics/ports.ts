@@ -17,7 +17,7 @@ export interface MetricSources {
   readonly alerts: {
     /** Stored alerts, by kind. */
     readonly counts: ReadonlyMap<string, number>
-    readonly shares: readonly { readonly scope: string; readonly ratio: number }[]
+    readonly shares: readonly { readonly name: string; readonly ratio: number }[]
   }
   /** Of webhooks. `counts`: by result, of this server. */
   readonly events: { readonly counts: ReadonlyMap<string, number>; readonly waiting: number }

@@ -120,7 +120,7 @@ function readWork(
   gauge(
     'otpost_budget_spent_ratio',
     'Spent part of a budget in its present period: 1 is the whole amount. At most 30 seconds old.',
-    () => alerts.shares.map(({ scope, ratio }) => [scope, ratio]),
+    () => alerts.shares.map(({ name, ratio }) => [name, ratio]),
     'scope',
   )
   counter(

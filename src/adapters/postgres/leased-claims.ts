@@ -80,9 +80,10 @@ export class LeasedClaims {
       spent: async (budgets, now) => {
         await Promise.allSettled(this.renewals.values())
         const spent = await counters.spent(budgets, now)
-        return budgets.map((budget, index) =>
-          Math.max(0, (spent[index] ?? 0) - this.leases.unused(counterOf(budget), now)),
-        )
+        return spent.map(({ budget, micros }) => ({
+          budget,
+          micros: Math.max(0, micros - this.leases.unused(counterOf(budget), now)),
+        }))
       },
     }
   }

@@ -279,7 +279,8 @@ function keepSpent(present: Driver.Database | undefined, draft: Driver.Database)
   const keep = draft.prepare(
     `INSERT INTO codes_and_limits (subject, name, count, expires_at)
      SELECT @subject, @name, @count, @expires_at FROM budgets
-     WHERE 'budget:' || scope = @subject AND period || ':' || counts_from = @name
+     WHERE (@subject = 'budget:' || scope OR scope = 'country:*' AND @subject LIKE 'budget:country:*:__')
+       AND @name = period || ':' || "of" || ':' || counts_from
      ON CONFLICT DO UPDATE SET count = excluded.count, expires_at = excluded.expires_at
      WHERE (excluded.expires_at, excluded.count) > (codes_and_limits.expires_at, codes_and_limits.count)`,
   )

@@ -1,6 +1,15 @@
-import { inArray } from 'drizzle-orm'
-import { type BudgetCounters, counterOf } from '../../domain/money/budgets.ts'
+import { and, gte, inArray, lt, or } from 'drizzle-orm'
+import {
+  anyCountry,
+  type BudgetCounters,
+  counterOf,
+  countersOf,
+  countryCounters,
+} from '../../domain/money/budgets.ts'
 import type { StoreDatabase } from './database.ts'
+
+/** The character after a colon is a semicolon. */
+const afterCountryCounters = countryCounters.replace(/:$/, ';')
 
 /** Without a lock, so requests in progress may be counted or not. */
 export function createBudgetCounters({
@@ -15,11 +24,22 @@ export function createBudgetCounters({
       const rows = await orm
         .select({ subject, name, count, expiresAt })
         .from(codesAndLimits)
-        .where(inArray(subject, subjects))
-      return budgets.map((budget) => {
+        .where(
+          or(
+            inArray(subject, subjects),
+            budgets.some(({ scope }) => scope === anyCountry)
+              ? and(gte(subject, countryCounters), lt(subject, afterCountryCounters))
+              : undefined,
+          ),
+        )
+      const open = rows.filter((row) => row.expiresAt > now)
+      return countersOf(
+        budgets,
+        open.map((row) => row.subject),
+      ).map((budget) => {
         const counter = counterOf(budget)
-        const row = rows.find((each) => each.subject === counter.subject[0] && each.name === counter.name)
-        return row && row.expiresAt > now ? (row.count ?? 0) : 0
+        const row = open.find((each) => each.subject === counter.subject[0] && each.name === counter.name)
+        return { budget, micros: row?.count ?? 0 }
       })
     },
   }

@@ -119,17 +119,32 @@ function limitsText({ at, limits }: Pick<SavedRequest, 'at' | 'limits'>): string
     text += `${limit} ${used ?? '?'}/${max}`
     if (endsAt !== null) text += ` in ${endsAt - at}`
     if (refused) text += ' refused'
-    if (budget) text += ` of ${budget.scope} ${budget.currency}`
+    if (budget) {
+      text += ` of ${budget.scope}`
+      if (budget.country !== undefined) text += ` in ${budget.country}`
+      if (budget.of !== 'all') text += ` ${budget.of}`
+      text += ` ${budget.currency}`
+    }
   }
   return text
 }
 
 const limitPattern =
-  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: in (?<endsInMs>-?\d+))?(?<refused> refused)?(?: of (?<scope>\S+) (?<currency>\w+))?(?:, |$)/g
+  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: in (?<endsInMs>-?\d+))?(?<refused> refused)?(?: of (?<scope>\S+)(?: in (?<country>[A-Z]{2}))?(?: (?<of>codes|notifications))? (?<currency>\w+))?(?:, |$)/g
 
 function limitIn(
   at: EpochMs,
-  { limit, used, max, endsInMs, refused, scope, currency }: Readonly<Record<string, string | undefined>>,
+  {
+    limit,
+    used,
+    max,
+    endsInMs,
+    refused,
+    scope,
+    of,
+    country,
+    currency,
+  }: Readonly<Record<string, string | undefined>>,
 ): LimitStatus {
   const status = {
     limit: limitNames.find((name) => name === limit) ?? 'app-minute',
@@ -138,7 +153,9 @@ function limitIn(
     endsAt: endsInMs === undefined ? null : at + Number(endsInMs),
     refused: refused !== undefined,
   }
-  return scope === undefined || currency === undefined ? status : { ...status, budget: { scope, currency } }
+  if (scope === undefined || currency === undefined) return status
+  const messages = of === 'codes' || of === 'notifications' ? of : 'all'
+  return { ...status, budget: { scope, of: messages, currency, ...(country && { country }) } }
 }
 
 function hasSeveralRecipients({ recipients }: Pick<RequestRow, 'recipients'>): boolean {

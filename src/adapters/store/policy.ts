@@ -37,7 +37,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       // The guard may have blocked thousands, which it reads itself.
       orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
       orm.select().from(guardMode),
-      orm.select().from(budgets).orderBy(asc(budgets.scope)),
+      orm.select().from(budgets).orderBy(asc(budgets.scope), asc(budgets.of)),
       orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
       orm.select().from(reviewNumbers).orderBy(asc(reviewNumbers.createdAt)),
       orm.select().from(providerPauses),
@@ -135,11 +135,11 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
     yield* run(inside.insert(guardMode).values(set).onConflictDoUpdate({ target: guardMode.id, set }))
   }
   for (const row of change.saveBudgets ?? []) {
-    const target = budgets.scope
+    const target = [budgets.scope, budgets.of]
     yield* run(inside.insert(budgets).values(row).onConflictDoUpdate({ target, set: row }))
   }
-  for (const { scope } of change.removeBudgets ?? []) {
-    yield* run(inside.delete(budgets).where(eq(budgets.scope, scope)))
+  for (const { scope, of } of change.removeBudgets ?? []) {
+    yield* run(inside.delete(budgets).where(and(eq(budgets.scope, scope), eq(budgets.of, of))))
   }
   for (const row of change.savePauses ?? []) {
     const target = providerPauses.provider

@@ -595,8 +595,9 @@ export const schema = {
   budgets: table(
     'budgets',
     {
-      /** `server`, `brand:SLUG`, `app:APPID` or `country:CC`. */
-      scope: key().primary(),
+      /** `server`, `brand:SLUG`, `app:APPID`, `country:CC` or `country:*`. */
+      scope: key(),
+      of: oneOf('all', 'codes', 'notifications'),
       period: oneOf('day', 'month'),
       amountMicros: count(),
       /** ISO 4217, or `units`. */
@@ -608,7 +609,7 @@ export const schema = {
       liftedUntil: instant().orNull().shifted(),
       countsFrom: instant(),
     },
-    { moved: 'budgets' },
+    { key: ['scope', 'of'], moved: 'budgets' },
   ),
 
   alerts: table(

@@ -3,6 +3,7 @@ import type { HealthFacts } from '../../domain/health/facts.ts'
 import { found, warn } from '../../domain/health/problem.ts'
 import { budgetProblems } from '../../domain/health/problems.ts'
 import { unlimitedCost } from '../../domain/health/protection.ts'
+import { budgetName } from '../../domain/money/budgets.ts'
 import { type Finding, ok } from './finding.ts'
 
 /** Besides the problems of the budgets. */
@@ -15,7 +16,7 @@ export function budgetFindings(
   const fine = budgets.filter((each) => budgetProblems({ ...health, budgets: [each] }).length === 0)
   return found(
     unlimitedCost(budgets.map(({ budget }) => budget)),
-    fine.length > 0 && ok('budgets', `${fine.map(({ budget }) => budget.scope).join(', ')}.`),
+    fine.length > 0 && ok('budgets', `${fine.map(({ budget }) => budgetName(budget)).join(', ')}.`),
     budgets.length > 0 &&
       !hasTarget &&
       warn(

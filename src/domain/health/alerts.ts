@@ -8,10 +8,12 @@ import {
   type Budget,
   type BudgetCounters,
   type BudgetStatus,
-  budgetStatus,
+  budgetName,
+  budgetStatuses,
   percentagesReached,
   spentWords,
 } from '../money/budgets.ts'
+import type { BudgetName } from '../request/limit-names.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { RequestListener } from '../request/request-ended.ts'
 import { conditionKinds } from './conditions.ts'
@@ -32,8 +34,7 @@ export interface WebhookAlert {
 }
 
 /** Amounts in the currency, as in JSON for receivers. */
-export interface BudgetAlert {
-  readonly scope: string
+export interface BudgetAlert extends Pick<BudgetName, 'scope' | 'of' | 'country'> {
   readonly period: Budget['period']
   readonly percent: number
   readonly amount: number
@@ -172,7 +173,7 @@ export class Alerts {
     ...conditionKinds.map((kind): [string, number] => [kind, 0]),
   ])
   /** Of the latest check. */
-  shares: readonly { readonly scope: string; readonly ratio: number }[] = []
+  shares: readonly { readonly name: string; readonly ratio: number }[] = []
   /** Keys of stored alerts. */
   private readonly known = new Set<string>()
   private run: Promise<void> | undefined
@@ -181,9 +182,9 @@ export class Alerts {
   private polledAt: EpochMs = 0
   private readonly startedAt: EpochMs
   private retriesAt: readonly EpochMs[] = []
-  /** By scope, as of the latest check. A new budget is checked at its first charge. */
+  /** By the name of the counter, as of the latest check. A new one is checked at its first charge. */
   private nextThresholds: ReadonlyMap<string, Micros> = new Map()
-  /** The scopes of budgets that rejected a single message since the latest check. */
+  /** The names of budgets that rejected a single message since the latest check. */
   private exhausted = new Set<string>()
 
   readonly channels: readonly AlertChannel[]
@@ -201,8 +202,9 @@ export class Alerts {
     for (const { budget, used, refused } of context.limits) {
       if (!budget) continue
       // A request with many messages may cost more than is left of a budget that still allows one.
-      if (refused && (context.recipients ?? 1) === 1) this.exhausted.add(budget.scope)
-      const mayBeReached = used !== null && used >= (this.nextThresholds.get(budget.scope) ?? 0)
+      const name = budgetName(budget)
+      if (refused && (context.recipients ?? 1) === 1) this.exhausted.add(name)
+      const mayBeReached = used !== null && used >= (this.nextThresholds.get(name) ?? 0)
       if (refused || mayBeReached)
         this.nextCheckAt = Math.min(this.nextCheckAt, this.checkedAt + shortestIntervalMs)
     }
@@ -255,26 +257,27 @@ export class Alerts {
   private async check(now: number, exhausted: ReadonlySet<string>): Promise<readonly BudgetStatus[]> {
     const { ports } = this
     const budgets = await ports.budgets()
-    const spent = budgets.length === 0 ? [] : await ports.spent(budgets, now)
+    const statuses = budgets.length === 0 ? [] : await budgetStatuses(ports, budgets, now)
     const thresholds = new Map<string, Micros>()
-    const reached = budgets.map((budget, index) => {
-      const { scope, amountMicros, alertAt } = budget
-      const spentMicros = spent[index] ?? 0
+    const counters = statuses.flatMap((status) => status.counters)
+    const reached = counters.map(({ budget, spentMicros }) => {
+      const { amountMicros, alertAt } = budget
+      const name = budgetName(budget)
       const percentages = percentagesReached(budget, spentMicros)
       // Less is left than a message costs, so the amount itself may never be reached.
-      if (exhausted.has(scope) && alertAt.includes(100) && !percentages.includes(100)) percentages.push(100)
+      if (exhausted.has(name) && alertAt.includes(100) && !percentages.includes(100)) percentages.push(100)
       const next = alertAt.find((percent) => !percentages.includes(percent)) ?? Number.POSITIVE_INFINITY
-      thresholds.set(scope, (amountMicros / 100) * next)
+      thresholds.set(name, (amountMicros / 100) * next)
       return { budget, spentMicros, percentages }
     })
     this.nextThresholds = thresholds
     this.shares = reached.map(({ budget, spentMicros }) => ({
-      scope: budget.scope,
+      name: budgetName(budget),
       ratio: spentMicros / budget.amountMicros,
     }))
     for (const { budget, spentMicros, percentages } of reached)
       for (const percent of percentages) await this.add(budget, percent, spentMicros, now)
-    return reached.map(({ budget, spentMicros }) => budgetStatus(budget, spentMicros, now))
+    return statuses
   }
 
   /** Unless it is stored. */
@@ -423,15 +426,18 @@ export class Alerts {
 const mostKnown = 10_000
 
 /** A budget with another amount or counter has other thresholds. */
-function keyOf({ scope, period, countsFrom, amountMicros }: Budget, percent: number, at: number): string {
+function keyOf(budget: Budget, percent: number, at: number): string {
+  const { period, countsFrom, amountMicros } = budget
   const name = new Date(at).toISOString().slice(0, period === 'day' ? 10 : 7)
-  return `budget ${scope} ${period}:${name} ${percent} of ${amountMicros} since ${countsFrom}`
+  return `budget ${budgetName(budget)} ${period}:${name} ${percent} of ${amountMicros} since ${countsFrom}`
 }
 
 function alertOf(budget: Budget, percent: number, spentMicros: Micros, at: number): BudgetAlert {
-  const { scope, period, amountMicros, currency, stops } = budget
+  const { scope, of, country, period, amountMicros, currency, stops } = budget
   return {
     scope,
+    of,
+    ...(country !== undefined && { country }),
     period,
     percent,
     amount: amountMicros / 1e6,
@@ -442,7 +448,7 @@ function alertOf(budget: Budget, percent: number, spentMicros: Micros, at: numbe
   }
 }
 
-export function budgetAlertOf({ text }: Alert): BudgetAlert {
+export function budgetAlertOf({ text }: Pick<Alert, 'text'>): BudgetAlert {
   return JSON.parse(text)
 }
 

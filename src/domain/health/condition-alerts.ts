@@ -2,19 +2,20 @@ import type { Advice } from '../ground/advice.ts'
 import { type Alert, budgetKind } from '../ground/alert.ts'
 import type { Log } from '../ground/ports.ts'
 import { type Clock, type EpochMs, minuteMs } from '../ground/time.ts'
-import type { BudgetStatus } from '../money/budgets.ts'
-import { type AlertStore, type AlertTarget, withoutPoint } from './alerts.ts'
+import { type BudgetStatus, budgetName } from '../money/budgets.ts'
+import { type AlertStore, type AlertTarget, budgetAlertOf, withoutPoint } from './alerts.ts'
 import {
   budgetAbout,
   budgetCondition,
   type ConditionVerdict,
   conditionKinds,
   databaseVerdicts,
-  isExhausted,
+  exhaustedCounters,
   type MinuteOfAttempts,
   providerVerdicts,
   type Reported,
   removedBudget,
+  reportedBudgets,
 } from './conditions.ts'
 
 export interface ConditionPorts {
@@ -57,6 +58,8 @@ export class ConditionAlerts {
   private readonly latest = new Map<string, Latest>()
   /** By `about`: the latest alert that a budget reached 100%, which is the first alert about its exhaustion. */
   private readonly announced = new Map<string, Reported>()
+  /** By the name of the counter: the latest alert that it is exhausted. */
+  private readonly reported = new Map<string, Reported>()
   /** By `about`: the latest alert that is neither stored nor accepted by a receiver. */
   private readonly unsent = new Map<string, Alert>()
   private readUpTo: EpochMs = 0
@@ -66,7 +69,7 @@ export class ConditionAlerts {
 
   /**
    * @param budgets undefined: they could not be read
-   * @param rejecting the scopes of budgets that rejected a single message since the latest check
+   * @param rejecting the names of budgets that rejected a single message since the latest check
    * @returns the alerts that this server stored or sent
    */
   readonly check = async (
@@ -107,19 +110,16 @@ export class ConditionAlerts {
     budgets: readonly BudgetStatus[],
     rejecting: ReadonlySet<string>,
   ): ConditionVerdict[] {
-    const open = this.open()
     const known = budgets.flatMap((status): ConditionVerdict[] => {
-      const { scope, alertAt } = status.budget
-      if (alertAt.length === 0) return []
-      const about = budgetAbout(scope)
-      const reported = open.get(about) ?? this.announced.get(about)
-      const lasts = isExhausted(status, rejecting.has(scope), reported)
-      return [{ condition: budgetCondition(status), lasts }]
+      if (status.budget.alertAt.length === 0) return []
+      const exhausted = exhaustedCounters(status, rejecting, this.reported)
+      return [{ condition: budgetCondition(status, exhausted), lasts: exhausted.length > 0 }]
     })
-    const removed = [...open.values()].flatMap(({ data: { scope } }): ConditionVerdict[] =>
-      typeof scope !== 'string' || budgets.some(({ budget }) => budget.scope === scope)
+    const names = new Set(budgets.map(({ budget }) => budgetAbout(budgetName(budget))))
+    const removed = [...this.open()].flatMap(([about, { data }]): ConditionVerdict[] =>
+      data.scope === undefined || names.has(about)
         ? []
-        : [{ condition: removedBudget(scope), lasts: false }],
+        : [{ condition: removedBudget({ about, data }), lasts: false }],
     )
     return [...known, ...removed]
   }
@@ -133,11 +133,14 @@ export class ConditionAlerts {
   }
 
   private learn({ key, kind, at, text }: Alert): void {
-    const data: Record<string, unknown> = JSON.parse(text)
+    if (kind === budgetKind || kind === 'budget.exhausted') reportedBudgets([{ at, text }], this.reported)
     if (kind === budgetKind) {
-      if (Number(data.percent) >= 100) this.announced.set(budgetAbout(String(data.scope)), { at, data })
+      const data = budgetAlertOf({ text })
+      const about = budgetAbout(budgetName({ ...data, country: undefined }))
+      if (data.percent >= 100) this.announced.set(about, { at, data: { ...data } })
       return
     }
+    const data: Record<string, unknown> = JSON.parse(text)
     const [, about = '', digits = ''] = /^(.*) #(\d+)$/.exec(key) ?? []
     const number = Number(digits)
     if ((this.latest.get(about)?.number ?? 0) >= number) return

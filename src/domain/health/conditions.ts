@@ -1,11 +1,18 @@
 import { failuresToOpen } from '../delivery/breaker.ts'
 import { type Advice, see } from '../ground/advice.ts'
 import type { Alert } from '../ground/alert.ts'
-import { utc } from '../ground/format.ts'
+import { capitalized, utc } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { StatKey } from '../log/stats.ts'
 import { formatMicros } from '../money/amounts.ts'
-import type { BudgetStatus } from '../money/budgets.ts'
+import {
+  anyCountry,
+  type Budget,
+  type BudgetStatus,
+  budgetName,
+  type CounterStatus,
+} from '../money/budgets.ts'
+import type { BudgetName } from '../request/limit-names.ts'
 import type { Problem } from './problem.ts'
 
 // Problems that last: alerts are sent when they start, while they last, and when they have ended.
@@ -26,7 +33,7 @@ export interface Condition extends Problem {
   /** What it is about, such as `budget server`: each has one condition at a time. */
   readonly about: string
   /** The figures of the alert. */
-  readonly data: Readonly<Record<string, string | number>>
+  readonly data: Readonly<Record<string, string | number | readonly object[]>>
   /** Follows the remedy in alerts, with commands. */
   readonly advice?: Advice
   /** That it has ended, in one sentence. */
@@ -39,21 +46,38 @@ export interface ConditionVerdict {
   readonly lasts: boolean
 }
 
-/** The latest alert about a condition. */
+/** The latest alert about a condition, or what an alert says of a counter. */
 export interface Reported {
   readonly at: EpochMs
   readonly data: Readonly<Record<string, unknown>>
 }
 
-export const budgetAbout = (scope: string) => `budget ${scope}`
+/** @param name of the budget, without a country */
+export const budgetAbout = (name: string) => `budget ${name}`
+
+/**
+ * The counters that reject messages.
+ * @param rejecting the names of those that rejected a single message lately
+ * @param reported the alerts that counters are exhausted, by name
+ */
+export function exhaustedCounters(
+  { counters }: BudgetStatus,
+  rejecting: ReadonlySet<string>,
+  reported: ReadonlyMap<string, Reported>,
+): readonly CounterStatus[] {
+  return counters.filter((counter) => {
+    const name = budgetName(counter.budget)
+    return isExhausted(counter, rejecting.has(name), reported.get(name))
+  })
+}
 
 /**
  * Rejects messages, because nothing is left, or less than a message costs.
  * @param isRejecting it rejected a single message lately
  * @param reported the alert that it is exhausted, which is true until the budget or what was spent changes
  */
-export function isExhausted(
-  { budget, spentMicros, remainingMicros, resetsAt, isStopping }: BudgetStatus,
+function isExhausted(
+  { budget, spentMicros, remainingMicros, resetsAt, isStopping }: CounterStatus,
   isRejecting: boolean,
   reported?: Reported,
 ): boolean {
@@ -68,53 +92,92 @@ export function isExhausted(
   )
 }
 
-/** The alerts that budgets are exhausted, by scope. @param alerts about budgets, oldest first */
-export function reportedBudgets(alerts: readonly Alert[]): ReadonlyMap<string, Reported> {
-  const latest = new Map<string, Reported>()
-  for (const { at, text } of alerts) {
-    const data: Record<string, unknown> = JSON.parse(text)
-    const lasts = data.state !== 'ended' && Number(data.percent ?? 100) >= 100
-    if (lasts) latest.set(String(data.scope), { at, data })
-    else latest.delete(String(data.scope))
-  }
-  return latest
+/** Of an alert about a budget. */
+interface BudgetReport extends Pick<BudgetName, 'scope' | 'of' | 'country'> {
+  readonly spent: number
+  readonly percent?: number
+  readonly state?: string
+  /** Of `country:*`, the exhausted ones. */
+  readonly countries?: readonly { readonly country: string; readonly spent: number }[]
 }
 
-export function budgetCondition({ budget, spentMicros, resetsAt }: BudgetStatus): Condition {
-  const { scope, period, amountMicros, currency } = budget
-  const [spent, amount] = [formatMicros(spentMicros, currency), formatMicros(amountMicros, currency)]
+/** The alerts that budgets are exhausted, by the name of the counter. @param alerts about budgets, oldest first */
+export function reportedBudgets(
+  alerts: readonly Pick<Alert, 'at' | 'text'>[],
+  reports = new Map<string, Reported>(),
+): ReadonlyMap<string, Reported> {
+  for (const { at, text } of alerts) {
+    const data: BudgetReport = JSON.parse(text)
+    if (data.state === 'ended' || (data.percent ?? 100) < 100) continue
+    for (const { country, spent } of data.countries ?? [data])
+      reports.set(budgetName({ ...data, country }), { at, data: { ...data, spent } })
+  }
+  return reports
+}
+
+const mostNamed = 10
+
+/** @param exhausted counters of the budget. None: the condition has ended */
+export function budgetCondition(
+  { budget, spentMicros, resetsAt }: BudgetStatus,
+  exhausted: readonly CounterStatus[],
+): Condition {
+  const { scope, of, period, amountMicros, currency } = budget
+  const name = budgetName(budget)
+  const countries = exhausted.flatMap(({ budget: { country }, spentMicros }) =>
+    country === undefined ? [] : { country, spent: spentMicros / 1e6 },
+  )
   return {
     kind: 'budget.exhausted',
-    about: budgetAbout(scope),
+    about: budgetAbout(name),
     data: {
       scope,
+      of,
       period,
       amount: amountMicros / 1e6,
       spent: spentMicros / 1e6,
       currency,
       resetsAt: new Date(resetsAt).toISOString(),
+      ...(scope === anyCountry && { countries }),
     },
     what: 'budgets',
     level: 'fail',
-    text: `Budget ${scope} is exhausted: ${spent} of ${amount} per ${period} spent.`,
+    text: exhaustedWords(budget, exhausted),
     remedy: `SMS that cost more than what is left are rejected with 429 rate_limited until ${utc(resetsAt)}. To send more before, lift the budget or set a larger amount.`,
-    see: [see('budget lift', { scope })],
-    ended: `Budget ${scope} is no longer exhausted.`,
+    see: [see('budget lift', { scope, ...(of !== 'all' && { of }) })],
+    ended: `Budget ${name} is no longer exhausted.`,
   }
 }
 
-export function removedBudget(scope: string): Condition {
+function exhaustedWords(budget: Budget, exhausted: readonly CounterStatus[]): string {
+  const [first = { budget, spentMicros: 0 }] = exhausted
+  const { period, amountMicros, currency } = budget
+  const amount = `${formatMicros(amountMicros, currency)} per ${period}`
+  if (exhausted.length > 1) {
+    const countries = exhausted.map((each) => each.budget.country)
+    const others = countries.length > mostNamed ? `, and ${countries.length - mostNamed} more` : ''
+    const named = `${countries.slice(0, mostNamed).join(', ')}${others}`
+    return `Budget ${budgetName(budget)} is exhausted for ${countries.length} countries: ${named}. Each has ${amount}.`
+  }
+  return `Budget ${budgetName(first.budget)} is exhausted: ${formatMicros(first.spentMicros, currency)} of ${amount} spent.`
+}
+
+export function removedBudget({ about, data: { scope = '', of = '' } }: RemovedBudget): Condition {
   return {
     kind: 'budget.exhausted',
-    about: budgetAbout(scope),
-    data: { scope },
+    about,
+    data: { scope: String(scope), of: String(of) },
     what: 'budgets',
     level: 'fail',
     text: '',
     remedy: '',
     see: [],
-    ended: `Budget ${scope} was removed.`,
+    ended: `${capitalized(about)} was removed.`,
   }
+}
+
+interface RemovedBudget extends Pick<Reported, 'data'> {
+  readonly about: string
 }
 
 /** Attempts of a minute. `failed`: without those that were rejected because of the recipient or the message. */

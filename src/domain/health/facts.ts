@@ -115,7 +115,7 @@ export async function readHealth(
       return { ...state, lastHour: lastHour.get(way) ?? quiet, hasAccepted, pausedUntil }
     }),
     budgets: statuses,
-    /** The alerts of the last day that budgets are exhausted, by scope. */
+    /** The alerts of the last day that budgets are exhausted, by name. */
     reported: reportedBudgets(reports),
     guard: warnings,
     /** Alerts of the last day about SMS notifications of apps, oldest first. */

@@ -14,11 +14,11 @@ import {
   type RejectedReports,
   type Statistics,
 } from '../log/statistics.ts'
-import { percentSpent, spentWords } from '../money/budgets.ts'
+import { type CounterStatus, percentSpent, spentWords } from '../money/budgets.ts'
 import { isLate } from '../notify/queue.ts'
 import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
-import { budgetCondition, databaseVerdicts, isExhausted } from './conditions.ts'
+import { budgetCondition, databaseVerdicts, exhaustedCounters } from './conditions.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
@@ -66,15 +66,25 @@ function serverConditions({ server }: HealthFacts): readonly Problem[] {
 }
 
 export function budgetProblems({ budgets, reported, server }: HealthFacts): Problem[] {
+  const rejecting = new Set(server?.limited.flatMap(({ budget }) => budget ?? []))
   return budgets.flatMap((status) => {
-    const { budget, spentMicros } = status
-    const { scope, alertAt } = budget
-    const isRejecting = server?.limited.some((limit) => limit.budget === scope) ?? false
-    if (isExhausted(status, isRejecting, reported.get(scope))) return budgetCondition(status)
-    const share = percentSpent(budget, spentMicros)
-    if (share < Math.min(80, ...alertAt)) return []
-    return warn('budgets', `${spentWords(budget, share)}.`, '', see('budget list'))
+    const least = Math.min(80, ...status.budget.alertAt)
+    const exhausted = exhaustedCounters(status, rejecting, reported)
+    const [nearest, ...others] = status.counters.filter(
+      (counter) => !exhausted.includes(counter) && shareOf(counter) >= least,
+    )
+    const have = counted(others.length, 'more country has', 'more countries have')
+    const also = others.length === 0 ? '' : ` ${have} spent at least ${least}%.`
+    return found(
+      exhausted.length > 0 && budgetCondition(status, exhausted),
+      nearest &&
+        warn('budgets', `${spentWords(nearest.budget, shareOf(nearest))}.${also}`, '', see('budget list')),
+    )
   })
+}
+
+function shareOf({ budget, spentMicros }: CounterStatus): number {
+  return percentSpent(budget, spentMicros)
 }
 
 function webhookProblem(

@@ -44,9 +44,9 @@ export function openDestinations(
   )
 }
 
-/** A budget that only sends alerts limits nothing. */
+/** A budget that only sends alerts limits nothing, and one of notifications no codes. */
 export function unlimitedCost(budgets: readonly Budget[]): Problem | undefined {
-  if (budgets.some(({ stops }) => stops)) return undefined
+  if (budgets.some(({ stops, of }) => stops && of !== 'notifications')) return undefined
   return warn(
     'budgets',
     'The cost of SMS is not limited.',

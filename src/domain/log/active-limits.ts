@@ -1,3 +1,4 @@
+import { budgetName } from '../money/budgets.ts'
 import type { RequestListener } from '../request/request-ended.ts'
 import type { ActiveLimit } from './statistics.ts'
 
@@ -20,7 +21,7 @@ export class ActiveLimits {
     }
     // Different recipients may have the same mask.
     const recipientKey = about.recipient && (context.recipientHash ?? about.recipient)
-    const budget = refusal.budget && { budget: refusal.budget.scope }
+    const budget = refusal.budget && { budget: budgetName(refusal.budget) }
     const key = JSON.stringify([refusal.limit, about.app, about.brand, recipientKey, budget])
     const before = this.known.get(key)
     const isSame = before !== undefined && before.endsAt > context.at

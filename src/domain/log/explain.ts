@@ -1,6 +1,6 @@
 import type { Delivery } from '../delivery/delivery-reports.ts'
 import type { AuthoredRule } from '../delivery/destination.ts'
-import { blockersOf } from '../delivery/destination.ts'
+import { blockersOf, countryName } from '../delivery/destination.ts'
 import { dltWords } from '../delivery/dlt-codes.ts'
 import { type Advice, advice, type Reference, see } from '../ground/advice.ts'
 import type { FailureKind } from '../ground/failures.ts'
@@ -8,9 +8,11 @@ import { counted, utc } from '../ground/format.ts'
 import type { RejectionScope } from '../ground/providers.ts'
 import type { GuardReason } from '../guard/guard.ts'
 import type { SurgeFlag } from '../guard/notify-watch.ts'
+import { unknownCountry } from '../guard/thresholds.ts'
 import { formatMicros } from '../money/amounts.ts'
+import { budgetName } from '../money/budgets.ts'
 import { attemptsPerJob, type ListedJob } from '../notify/queue.ts'
-import type { LimitName } from '../request/limit-names.ts'
+import type { BudgetName, LimitName } from '../request/limit-names.ts'
 import {
   type Flag,
   guardDecision,
@@ -298,10 +300,10 @@ function limitText({ limit, max, used, endsAt, refused, budget }: LimitStatus): 
   const reset = endsAt === null ? '' : `, resets at ${utc(endsAt)}`
   if (budget) {
     const amount = formatMicros(max, budget.currency)
-    if (refused) return `budget ${budget.scope}: too little is left of ${amount}${reset}`
+    if (refused) return `budget ${budgetName(budget)}: too little is left of ${amount}${reset}`
     const spent = used === null ? 'not counted' : `${formatMicros(used, budget.currency)} spent`
     const most = max === Number.MAX_SAFE_INTEGER ? ' (it rejects no messages)' : ` of ${amount}`
-    return `budget ${budget.scope}: ${spent}${most}${reset}`
+    return `budget ${budgetName(budget)}: ${spent}${most}${reset}`
   }
   if (refused) return `${words}: ${max} of ${max} used${reset}`
   return used === null ? `${words}: below ${max}` : `${words}: ${used} of ${max}${reset}`
@@ -337,7 +339,7 @@ export function resultOf(call: LoggedRequest): CallResult {
   if (isBlocked(call, error)) return { result: 'blocked destination', why: message ?? '' }
   if (error === 'rate_limited' || error === 'cooldown_active') {
     const limit = limits.find(({ refused }) => refused)
-    if (limit?.budget) return { result: 'budget exhausted', why: `budget ${limit.budget.scope}` }
+    if (limit?.budget) return { result: 'budget exhausted', why: `budget ${budgetName(limit.budget)}` }
     return { result: 'rate-limited', why: limit ? limitWords[limit.limit] : (message ?? '') }
   }
   const last = deliveries.findLast(({ outcome }) => outcome !== 'accepted')
@@ -469,16 +471,25 @@ function adviceOn(
       advice`The guard recorded the request because its mode is record. To deny such codes, use ${see('guard mode', { mode: 'deny' })}.`,
     )
   }
-  const spent = limits.find(({ refused }) => refused)?.budget?.scope
-  const budgetAdvice =
-    spent &&
-    advice`To send more before the budget resets, lift it with ${see('budget lift', { scope: spent, duration: '12h' })}, or set a larger amount with ${see('budget set', { scope: spent, period: 'PERIOD', amount: 'AMOUNT' })}.`
+  const budgetAdvice = adviceOnBudget(limits.find(({ refused }) => refused)?.budget)
   const ofError =
     end?.error && decision?.verdict !== 'denied' ? errorAdvice(trace)[kindOf(end.error)] : undefined
   const [, ofGuard] = decision ? guardReasons[decision.bucket] : []
   const all = [...blockedAdvice(trace, rules), budgetAdvice ?? ofError, ofGuard, ...lines]
-  const known = all.filter((each) => each !== undefined && each !== '')
+  const known = all.filter((each) => each !== undefined)
   return [...new Map(known.map((each) => [JSON.stringify(each), each])).values()]
+}
+
+function adviceOnBudget(budget: BudgetName | undefined): Advice | undefined {
+  if (!budget) return undefined
+  const { scope, of, country } = budget
+  const messages = of === 'all' ? {} : { of }
+  const lift = see('budget lift', { scope, duration: '12h', ...messages })
+  const set = (ofScope: string) =>
+    see('budget set', { scope: ofScope, period: 'PERIOD', amount: 'AMOUNT', ...messages })
+  return country === undefined || country === unknownCountry
+    ? advice`To send more before the budget resets, lift it with ${lift}, or set a larger amount with ${set(scope)}.`
+    : advice`To send more to ${countryName(country)} before the budget resets, set a budget for the country with ${set(`country:${country}`)}. To lift the budget for all countries, use ${lift}.`
 }
 
 function errorAdvice({ app: appId, brand }: RequestTrace): Readonly<Partial<Record<FailureKind, Advice>>> {

@@ -61,7 +61,7 @@ export interface ActiveLimit {
   readonly app: string | null
   readonly brand: string | null
   readonly recipient: string | null
-  /** The scope of the budget that rejects. */
+  /** The name of the budget that rejects. */
   readonly budget?: string
   readonly refusals: number
   readonly endsAt: EpochMs

@@ -10,8 +10,9 @@ import {
   type Settlement,
   unchanged,
 } from '../limits/limits.ts'
+import type { BudgetOf } from '../request/limit-names.ts'
 import type { RequestContext } from '../request/request-context.ts'
-import { type Budget, budgetClaim } from './budgets.ts'
+import { anyCountry, type Budget, budgetClaim, inCountry, includes } from './budgets.ts'
 import type { PriceList } from './prices.ts'
 
 /** A way to send a message. */
@@ -37,7 +38,8 @@ interface ChargePorts {
 export interface Tariff {
   readonly budgets: readonly Budget[]
   readonly prices: PriceList
-  budgetOf(scope: string): Budget | undefined
+  /** At most one for each kind of messages. */
+  budgetsOf(scope: string): readonly Budget[]
   /** Budgets of before the first import count in units. */
   pricesIn(currency: string): PriceList
 }
@@ -49,6 +51,8 @@ interface Line {
   claimedMicros: number
   spentMicros: number
 }
+
+const none: readonly Line[] = []
 
 /**
  * What the messages of a request cost each budget (design D42): claimed before the delivery at the dearest price, and given
@@ -71,7 +75,11 @@ export class Charge implements Gate, Charging {
 
   constructor(
     private readonly tariff: Tariff,
-    private readonly about: { readonly app: string; readonly brand: string },
+    private readonly about: {
+      readonly app: string
+      readonly brand: string
+      readonly of: Exclude<BudgetOf, 'all'>
+    },
     private readonly context: RequestContext,
     private readonly ports: ChargePorts,
     messages: readonly Outgoing[],
@@ -118,23 +126,35 @@ export class Charge implements Gate, Charging {
 
   private add(message: PricedMessage): void {
     const { app, brand } = this.about
-    this.common ??= ['server', `brand:${brand}`, `app:${app}`].flatMap((scope) => this.lineOf(scope))
-    const lines = [...this.common, ...this.lineOf(`country:${message.country}`)]
+    this.common ??= ['server', `brand:${brand}`, `app:${app}`].flatMap((scope) => this.linesIn(scope))
+    const ownOfCountry = this.linesIn(`country:${message.country}`)
+    const ofCountry = ownOfCountry.length > 0 ? ownOfCountry : this.linesIn(anyCountry, message.country)
+    const lines = [...this.common, ...ofCountry]
     this.linesOf.set(message, lines)
     for (const line of lines) {
       line.claimedMicros += Math.max(...message.steps.map((step) => this.costOf(line, message, step)), 0)
     }
   }
 
-  private lineOf(scope: string): Line[] {
-    const budget = this.tariff.budgetOf(scope)
-    if (!budget) return []
-    let line = this.lines.find((each) => each.budget === budget)
+  /** @param country of `country:*` */
+  private linesIn(scope: string, country?: string | null): readonly Line[] {
+    const budgets = this.tariff.budgetsOf(scope)
+    if (budgets.length === 0) return none
+    return budgets
+      .filter((budget) => includes(budget, this.about.of))
+      .map((budget) => this.lineOf(country === undefined ? budget : inCountry(budget, country)))
+  }
+
+  private lineOf(budget: Budget): Line {
+    const { scope, of, country, currency } = budget
+    const isSame = ({ budget: other }: Line) =>
+      other.scope === scope && other.of === of && other.country === country
+    let line = this.lines.find(isSame)
     if (!line) {
-      line = { budget, prices: this.tariff.pricesIn(budget.currency), claimedMicros: 0, spentMicros: 0 }
+      line = { budget, prices: this.tariff.pricesIn(currency), claimedMicros: 0, spentMicros: 0 }
       this.lines.push(line)
     }
-    return [line]
+    return line
   }
 
   private claimsOf(lines: readonly Line[]): Claim[] {

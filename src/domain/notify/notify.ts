@@ -71,7 +71,8 @@ export async function notify(
         : readMailOrder(ports, context, body, brand),
     )
     const sms = () => (isSms ? order.value.messages() : [])
-    const charge = once(() => new Charge(policy, { app, brand: brand?.slug ?? '' }, context, ports, sms()))
+    const about = { app, brand: brand?.slug ?? '', of: 'notifications' } as const
+    const charge = once(() => new Charge(policy, about, context, ports, sms()))
     const isQueued = () => order.value.expiresAt !== undefined
     // The order of the contract, after credentials and brand.
     const gates = [

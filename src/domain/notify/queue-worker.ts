@@ -274,7 +274,8 @@ export class QueueWorker implements JobQueue {
     const about = { field: 'to', brand, policy, isTemplate: sms.template !== null }
     const way = smsWay(ports, context, { channel, to }, about)
     const message = smsOf(ports, brand, sms, way, addressed)
-    const charge = new Charge(policy, { app: appId, brand: brand.slug }, context, ports, [message])
+    const charged = { app: appId, brand: brand.slug, of: 'notifications' } as const
+    const charge = new Charge(policy, charged, context, ports, [message])
     const limit = await watchedJob(ports, context, { app: policy.scopeOf(appId), messages: [message] })
     const { settle } = await pass(ports, context, [limit, charge], admitting(ports))
     return settling(context, settle, () => deliverSms(ports, context, message, { charging: charge }))

@@ -2,7 +2,7 @@ import { advice, see } from '../ground/advice.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
-import type { Budget } from '../money/budgets.ts'
+import { anyCountry, type Budget, budgetName } from '../money/budgets.ts'
 import { type CheckedPrices, importProblems } from '../money/price-import.ts'
 import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
@@ -43,18 +43,30 @@ export const budgetGroup: Group = {
 
 const scopeField = field(text, {
   label: 'Scope',
-  help: 'server, brand:SLUG, app:APPID or country:CC',
-  hint: '`server`, `brand:SLUG`, `app:APPID` or `country:CC`.',
+  help: 'server, brand:SLUG, app:APPID, country:CC or country:*',
+  hint: '`server`, `brand:SLUG`, `app:APPID`, `country:CC` or `country:*`.',
 })
+
+const ofField = field(
+  oneOf('messages', { all: 'codes and notifications', codes: 'codes', notifications: 'notifications' }),
+  {
+    label: 'Of',
+    as: '--of <messages>',
+    help: 'the messages that the budget counts',
+    hint: '',
+    byDefault: 'all',
+  },
+)
 
 /** Design D42. A new budget counts from now. A budget that keeps its period and currency keeps what was spent, and its lift. */
 export const budgetSet = action(budgetGroup, 'set', {
   role: 'operator',
   isSensitive: true,
   does: 'create or replace the budget of a scope',
-  note: 'A budget with the same period and currency keeps what was spent. Otherwise it counts from now.',
+  note: 'A budget with the same period and currency keeps what was spent. Otherwise it counts from now.\nEach scope may have a budget of all messages, one of codes and one of notifications.\nWith country:*, each country without a budget of its own has this amount.',
   fields: {
     scope: scopeField,
+    of: ofField,
     period: field(oneOf('period', { day: 'day, in UTC', month: 'calendar month, in UTC' }), {
       label: 'Period',
       as: '--per <period>',
@@ -82,15 +94,16 @@ export const budgetSet = action(budgetGroup, 'set', {
   },
   audit: { 'budget.set': 'Budget set' },
   form: { path: 'money' },
-  run: async (ports: MoneyPorts, { scope: asGiven, period, amount: amountMicros, alertAt, stops }) => {
+  run: async (ports: MoneyPorts, { scope: asGiven, of, period, amount: amountMicros, alertAt, stops }) => {
     const scope = await existingScope(ports, asGiven)
     const currency = (await ports.prices.rows())[0]?.currency ?? unitCurrency
     const now = ports.now()
     const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
-      const before = budgets.find((each) => each.scope === scope)
+      const before = budgets.find((each) => each.scope === scope && each.of === of)
       const continues = before?.period === period && before.currency === currency
       const budget: Budget = {
         scope,
+        of,
         period,
         amountMicros,
         currency,
@@ -100,12 +113,16 @@ export const budgetSet = action(budgetGroup, 'set', {
         countsFrom: continues ? before.countsFrom : now,
       }
       const details = budgetDetails(budget)
-      return { budget, saveBudgets: [budget], entry: { action: 'budget.set', target: scope, details } }
+      return {
+        budget,
+        saveBudgets: [budget],
+        entry: { action: 'budget.set', target: budgetName(budget), details },
+      }
     })
     return budget
   },
-  said: ({ scope, amountMicros, currency, period }) =>
-    `Budget ${scope}: ${formatMicros(amountMicros, currency)} per ${period}.`,
+  said: (budget) =>
+    `Budget ${budgetName(budget)}: ${formatMicros(budget.amountMicros, budget.currency)} per ${budget.period}.`,
 })
 
 function budgetDetails({ period, amountMicros, currency, alertAt, stops }: Budget): Record<string, string> {
@@ -122,6 +139,7 @@ export const budgetLift = action(budgetGroup, 'lift', {
   does: 'do not reject messages because of a budget for a time; they are still counted',
   fields: {
     scope: scopeField,
+    of: ofField,
     duration: field(durationIn, {
       label: 'For',
       as: '--for <duration>',
@@ -130,50 +148,50 @@ export const budgetLift = action(budgetGroup, 'lift', {
   },
   audit: { 'budget.lifted': 'Budget lifted' },
   form: { path: 'money/lift' },
-  run: (ports: MoneyPorts, { scope, duration }) => {
+  run: (ports: MoneyPorts, { duration, ...which }) => {
     const now = ports.now()
     const liftedUntil = duration === 0 ? null : now + duration
     const details = { until: liftedUntil === null ? '-' : new Date(liftedUntil).toISOString() }
-    return changeBudget(ports, scope, now, (budget) => {
+    return changeBudget(ports, which, now, (budget) => {
       const lifted = { ...budget, liftedUntil }
-      const entry = { action: 'budget.lifted', target: budget.scope, details }
+      const entry = { action: 'budget.lifted', target: budgetName(budget), details }
       return { budget: lifted, saveBudgets: [lifted], entry }
     })
   },
-  said: ({ scope, liftedUntil }) =>
-    liftedUntil === null
-      ? `Budget ${scope} is not lifted.`
-      : `Budget ${scope} is lifted until ${new Date(liftedUntil).toISOString()}.`,
+  said: (budget) =>
+    budget.liftedUntil === null
+      ? `Budget ${budgetName(budget)} is not lifted.`
+      : `Budget ${budgetName(budget)} is lifted until ${new Date(budget.liftedUntil).toISOString()}.`,
 })
 
 export const budgetRemove = action(budgetGroup, 'remove', {
   role: 'operator',
   isSensitive: true,
   does: 'remove the budget of a scope',
-  fields: { scope: scopeField },
+  fields: { scope: scopeField, of: ofField },
   audit: { 'budget.removed': 'Budget removed' },
   form: { path: 'money/remove' },
-  run: (ports: MoneyPorts, { scope }) =>
-    changeBudget(ports, scope, ports.now(), (budget) => ({
+  run: (ports: MoneyPorts, which) =>
+    changeBudget(ports, which, ports.now(), (budget) => ({
       budget,
       removeBudgets: [budget],
-      entry: { action: 'budget.removed', target: budget.scope, details: budgetDetails(budget) },
+      entry: { action: 'budget.removed', target: budgetName(budget), details: budgetDetails(budget) },
     })),
-  said: ({ scope }) => `Removed the budget ${scope}.`,
+  said: (budget) => `Removed the budget ${budgetName(budget)}.`,
 })
 
 async function changeBudget(
   ports: MoneyPorts,
-  scopeText: string,
+  { scope: asGiven, of }: Pick<Budget, 'scope' | 'of'>,
   now: number,
   decide: (budget: Budget) => PolicyChange & { readonly budget: Budget },
 ): Promise<Budget> {
-  const scope = scopeIn(scopeText, ports.isCountry)
+  const scope = scopeIn(asGiven, ports.isCountry)
   const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
-    const budget = budgets.find((each) => each.scope === scope)
+    const budget = budgets.find((each) => each.scope === scope && each.of === of)
     if (!budget)
       throw new OperatorError(
-        `There is no budget ${scope}.`,
+        `There is no budget ${budgetName({ scope, of })}.`,
         advice`${see('budget list')} lists the budgets.`,
       )
     return decide(budget)
@@ -187,12 +205,13 @@ function scopeIn(text: string, isCountry: (code: string) => boolean): string {
   if (kind === 'server' && !text.includes(':')) return kind
   if (kind === 'brand' && name !== '') return `brand:${nameKey(name)}`
   if (kind === 'app' && name !== '') return `app:${name}`
+  if (kind === 'country' && name === '*') return anyCountry
   const country = name.toUpperCase()
   if (kind === 'country' && isCountry(country)) return `country:${country}`
   throw new InvalidInput(
     kind === 'country'
-      ? 'The country must be an ISO 3166-1 country code of two letters, such as country:GB.'
-      : 'The scope must be server, brand:SLUG, app:APPID or country:CC, such as country:GB.',
+      ? 'The country must be an ISO 3166-1 country code of two letters, such as country:GB, or * for all others.'
+      : 'The scope must be server, brand:SLUG, app:APPID, country:CC such as country:GB, or country:*.',
   )
 }
 
@@ -284,7 +303,7 @@ export async function storePrices(
     }
     return {
       save: next,
-      inUnits: budgets.filter((budget) => budget.currency === unitCurrency).map(({ scope }) => scope),
+      inUnits: budgets.filter((budget) => budget.currency === unitCurrency).map(budgetName),
       entry: { target: currency, details },
     }
   })
@@ -292,7 +311,7 @@ export async function storePrices(
 }
 
 function scopesOf(budgets: readonly Budget[]): string {
-  return budgets.map(({ scope }) => scope).join(', ')
+  return budgets.map(budgetName).join(', ')
 }
 
 export const budgetActions = [budgetSet, budgetLift, budgetRemove]

@@ -191,7 +191,7 @@ async function deliverTest(
           addressed,
         )
   const app = { appId: testAppId, perMinute: null }
-  const about = { app: testAppId, brand: message.brandSlug ?? '' }
+  const about = { app: testAppId, brand: message.brandSlug ?? '', of: 'notifications' } as const
   const charge = new Charge(policy, about, context, ports, [message])
   const { settle } = await pass(ports, context, [calls(ports.limits, app), charge], admitting(ports))
   return settling(context, settle, async () => {

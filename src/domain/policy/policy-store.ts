@@ -39,7 +39,7 @@ export interface PolicyChange {
   readonly removePrefixes?: readonly Pick<GuardPrefix, 'prefix' | 'by'>[]
   readonly saveGuardMode?: StoredMode
   readonly saveBudgets?: readonly Budget[]
-  readonly removeBudgets?: readonly Pick<Budget, 'scope'>[]
+  readonly removeBudgets?: readonly Pick<Budget, 'scope' | 'of'>[]
   readonly saveWebhooks?: readonly Webhook[]
   readonly removeWebhooks?: readonly Pick<Webhook, 'appId'>[]
   readonly saveReviewNumbers?: readonly ReviewNumber[]

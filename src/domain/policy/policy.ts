@@ -15,6 +15,8 @@ import { activeReviewNumbers, type ReviewNumber } from './review-number.ts'
 /** Of the present revision. A call at each request sees every change. */
 export type ReadPolicy = () => Policy | Promise<Policy>
 
+const none: readonly Budget[] = []
+
 /** What operators have set, compiled for requests. Immutable. */
 export class Policy implements Tariff, WayPolicy {
   readonly destinations: DestinationRules
@@ -25,7 +27,7 @@ export class Policy implements Tariff, WayPolicy {
   readonly webhooks: ReadonlyMap<string, Webhook>
   /** Design D48; by `reviewKey`, expired ones included. */
   private readonly reviewNumbers: ReadonlyMap<string, ReviewNumber>
-  private readonly budgetsByScope: ReadonlyMap<string, Budget>
+  private readonly budgetsByScope: ReadonlyMap<string, readonly Budget[]>
   private readonly scopes: ReadonlyMap<string, AppScope>
   /** By provider, until when. */
   private readonly pauses: ReadonlyMap<string, EpochMs>
@@ -40,14 +42,14 @@ export class Policy implements Tariff, WayPolicy {
     this.prefixes = prefixes
     this.guardMode = guardMode
     this.budgets = budgets
-    this.budgetsByScope = new Map(budgets.map((budget) => [budget.scope, budget]))
+    this.budgetsByScope = Map.groupBy(budgets, ({ scope }) => scope)
     this.webhooks = new Map(webhooks.map((webhook) => [webhook.appId, webhook]))
     this.reviewNumbers = new Map(reviewNumbers.map((each) => [reviewKey(each.subject, each.brandSlug), each]))
     this.pauses = new Map(pauses.map(({ provider, until }) => [provider, until]))
     this.scopes = new Map(scopes.map((scope) => [scope.appId, scope]))
   }
 
-  readonly budgetOf = (scope: string): Budget | undefined => this.budgetsByScope.get(scope)
+  readonly budgetsOf = (scope: string): readonly Budget[] => this.budgetsByScope.get(scope) ?? none
 
   /** @param subjects the hashed identifiers of a phone number, under each secret key */
   reviewNumberOf(subjects: readonly string[], brandSlug: string, now: number): ReviewNumber | undefined {

@@ -5,7 +5,14 @@ import type { Alert } from '../../../domain/ground/alert.ts'
 import { capitalized, percent } from '../../../domain/ground/format.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
-import { type Budget, type BudgetStatus, budgetListing, percentSpent } from '../../../domain/money/budgets.ts'
+import {
+  anyCountry,
+  type Budget,
+  type BudgetStatus,
+  budgetListing,
+  budgetName,
+  percentSpent,
+} from '../../../domain/money/budgets.ts'
 import {
   type DaySpend,
   type SpendingPeriod,
@@ -90,8 +97,8 @@ function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }
     return (
       <Card title="Budgets">
         <Empty title="The cost of SMS is not limited">
-          Set a budget for the server with the form on this page, or run `otpost budget set server --per day
-          --amount 50` on the server.
+          Set a budget with the form on this page, or run `otpost budget set country:* --per day --amount 50`
+          on the server.
         </Empty>
       </Card>
     )
@@ -100,7 +107,7 @@ function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }
     <Card
       class="budgets"
       title="Budgets"
-      hint="An exhausted budget rejects SMS until its period ends, in UTC. The forecast is the amount at the end of the period if spending goes on as now."
+      hint="An exhausted budget rejects SMS until its period ends, in UTC. With `country:*`, each country without a budget of its own has the amount; the figures are of the country that spent most. The forecast is the amount at the end of the period if spending goes on as now."
     >
       <Table
         caption="Budgets"
@@ -114,10 +121,13 @@ function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }
 
 function budgetCells(status: BudgetStatus, now: number) {
   const { budget, spentMicros, remainingMicros, forecastMicros, resetsAt, isStopping } = status
-  const { scope, amountMicros, currency, period, liftedUntil, countsFrom } = budget
+  const { scope, of, amountMicros, currency, period, liftedUntil, countsFrom } = budget
+  const name = budgetName(budget)
+  const which = { scope, of }
   return [
     <span class="two-lines">
       <code>{scope}</code>
+      {of !== 'all' && <small>only {of}</small>}
       <small>
         {formatMicros(amountMicros, currency)} per {period}
       </small>
@@ -139,6 +149,12 @@ function budgetCells(status: BudgetStatus, now: number) {
     <span class="two-lines">
       <span class="nowrap">{rounded(spentMicros, currency)}</span>
       <small>{percent(percentSpent(budget, spentMicros) / 100)}</small>
+      {scope === anyCountry &&
+        status.counters.slice(0, mostCountries).map(({ budget: { country = null }, spentMicros }) => (
+          <small key={country}>
+            {countryWords(country)} {rounded(spentMicros, currency)}
+          </small>
+        ))}
     </span>,
     remainingMicros === 0 ? (
       <Badge tone={isStopping ? 'bad' : 'warn'}>exhausted</Badge>
@@ -147,30 +163,32 @@ function budgetCells(status: BudgetStatus, now: number) {
     ),
     forecastMicros === null ? '–' : <span class="nowrap">{rounded(forecastMicros, currency)}</span>,
     <div class="actions">
-      <FormLink small href={`/admin/money?scope=${encodeURIComponent(scope)}#field-scope`}>
-        Edit<span class="sr-only"> {scope}</span>
+      <FormLink small href={`/admin/money?${new URLSearchParams(which)}#field-scope`}>
+        Edit<span class="sr-only"> {name}</span>
       </FormLink>
       {budget.stops && (
         <ActionButton
           of={budgetLift}
-          with={{ scope, duration: isStopping ? '12h' : '0m' }}
-          confirm={isStopping ? `Lift ${scope} for 12 hours? It rejects no SMS in that time.` : undefined}
+          with={{ ...which, duration: isStopping ? '12h' : '0m' }}
+          confirm={isStopping ? `Lift ${name} for 12 hours? It rejects no SMS in that time.` : undefined}
         >
           {isStopping ? 'Lift for 12 h' : 'End the lift'}
-          <span class="sr-only"> {scope}</span>
+          <span class="sr-only"> {name}</span>
         </ActionButton>
       )}
       <ActionButton
         of={budgetRemove}
-        with={{ scope }}
-        confirm={`Remove the budget ${scope}? It limits no cost any more.`}
+        with={which}
+        confirm={`Remove the budget ${name}? It limits no cost any more.`}
         kind="danger"
       >
-        Remove<span class="sr-only"> {scope}</span>
+        Remove<span class="sr-only"> {name}</span>
       </ActionButton>
     </div>,
   ]
 }
+
+const mostCountries = 5
 
 /** With two decimals, in one line. */
 function rounded(micros: Micros, currency: string): string {
@@ -243,6 +261,7 @@ function Days({ spending }: Pick<MoneyModel, 'spending'>) {
 function BudgetFormCard({ model: { edited, currency } }: { model: MoneyModel }) {
   const start = edited && {
     scope: edited.scope,
+    of: edited.of,
     period: edited.period,
     amount: String(edited.amountMicros / 1e6),
     alertAt: edited.alertAt.join(','),
@@ -251,7 +270,7 @@ function BudgetFormCard({ model: { edited, currency } }: { model: MoneyModel }) 
   return (
     <Card
       title="Set a budget"
-      hint="Replaces the budget of the same scope. With the same period it keeps what was spent."
+      hint="Replaces the budget of the same scope and messages. With the same period it keeps what was spent."
     >
       <ActionForm
         of={budgetSet}

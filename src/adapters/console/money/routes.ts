@@ -10,7 +10,7 @@ const latestAlerts = 10
 export function moneyRoutes({ get, ports }: PageHandler): void {
   get('/admin/money', async ({ url }, pageContext) => {
     const { now } = pageContext
-    const scope = url.searchParams.get('scope')
+    const [scope, of] = ['scope', 'of'].map((name) => url.searchParams.get(name))
     const period = spendingPeriods.find((each) => each === url.searchParams.get('period')) ?? 'this-month'
     const span = spendingSpan(period, now)
     const [{ budgets }, currency, spending, alerts] = await Promise.all([
@@ -27,7 +27,7 @@ export function moneyRoutes({ get, ports }: PageHandler): void {
       span,
       spending,
       alerts: alerts.filter(({ at }) => at <= now),
-      edited: budgets.find((each) => each.scope === scope),
+      edited: budgets.find((each) => each.scope === scope && each.of === (of ?? 'all')),
     }
     return html(moneyPage(pageContext, model))
   })
