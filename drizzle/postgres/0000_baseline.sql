@@ -102,7 +102,8 @@ CREATE TABLE "brands" (
 );
 --> statement-breakpoint
 CREATE TABLE "budgets" (
-	"scope" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"scope" text COLLATE "C" NOT NULL,
+	"of" text NOT NULL,
 	"period" text NOT NULL,
 	"amount_micros" bigint NOT NULL,
 	"currency" text NOT NULL,
@@ -110,6 +111,8 @@ CREATE TABLE "budgets" (
 	"stops" boolean NOT NULL,
 	"lifted_until" bigint,
 	"counts_from" bigint NOT NULL,
+	CONSTRAINT "budgets_scope_of_pk" PRIMARY KEY("scope","of"),
+	CONSTRAINT "budgets_of" CHECK ("budgets"."of" IN ('all', 'codes', 'notifications')),
 	CONSTRAINT "budgets_period" CHECK ("budgets"."period" IN ('day', 'month')),
 	CONSTRAINT "budgets_alert_at" CHECK (jsonb_typeof("budgets"."alert_at") = 'array')
 );

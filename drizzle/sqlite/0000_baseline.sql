@@ -108,7 +108,8 @@ CREATE TABLE `brands` (
 CREATE INDEX `brands_by_name` ON `brands` (`name_key`);
 --> statement-breakpoint
 CREATE TABLE `budgets` (
-	`scope` text PRIMARY KEY NOT NULL,
+	`scope` text NOT NULL,
+	`of` text NOT NULL,
 	`period` text NOT NULL,
 	`amount_micros` integer NOT NULL,
 	`currency` text NOT NULL,
@@ -116,6 +117,8 @@ CREATE TABLE `budgets` (
 	`stops` integer NOT NULL,
 	`lifted_until` integer,
 	`counts_from` integer NOT NULL,
+	PRIMARY KEY(`scope`, `of`),
+	CONSTRAINT "budgets_of" CHECK("budgets"."of" IN ('all', 'codes', 'notifications')),
 	CONSTRAINT "budgets_period" CHECK("budgets"."period" IN ('day', 'month')),
 	CONSTRAINT "budgets_alert_at" CHECK(json_type("budgets"."alert_at") = 'array'),
 	CONSTRAINT "budgets_flags" CHECK("budgets"."stops" IN (0, 1))

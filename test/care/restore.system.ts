@@ -56,10 +56,10 @@ test.each([0o644, 0o400])('a backup with mode %o becomes a database with mode 06
 test('what was spent of a budget after the backup stays spent, and alerts are not sent again', async () => {
   using here = place()
   const budget = (scope: string, countsFrom: number) =>
-    `INSERT INTO budgets VALUES ('${scope}', 'month', 100, 'EUR', '[]', 1, NULL, ${countsFrom})`
+    `INSERT INTO budgets VALUES ('${scope}', 'all', 'month', 100, 'EUR', '[]', 1, NULL, ${countsFrom})`
   const spent = (scope: string, count: number, endsAt: number, countsFrom = 5) =>
     `INSERT OR REPLACE INTO codes_and_limits (subject, name, count, expires_at)
-     VALUES ('budget:${scope}', 'month:${countsFrom}', ${count}, ${endsAt})`
+     VALUES ('budget:${scope}', 'month:all:${countsFrom}', ${count}, ${endsAt})`
   const run = (...statements: readonly string[]) =>
     inDatabase(here.file, (driver) => void driver.exec(statements.join(';')))
   const counters = () =>
@@ -68,30 +68,36 @@ test('what was spent of a budget after the backup stays spent, and alerts are no
     )
   await marked(here.file, 'backed')
   run(budget('server', 5), spent('server', 40, 9e12), budget('brand:a', 5), spent('brand:a', 90, 8e12))
-  run(budget('brand:b', 5), "INSERT INTO alert_deliveries VALUES ('a', 'email', 0, 1)")
+  run(
+    budget('brand:b', 5),
+    budget('country:*', 5),
+    "INSERT INTO alert_deliveries VALUES ('a', 'email', 0, 1)",
+  )
   await here.backUp(here.at('backup.db'))
   run(
     spent('server', 60, 9e12),
     spent('brand:a', 10, 9e12),
     spent('brand:b', 1, 9e12),
     spent('brand:b', 7, 9e12, 6),
+    spent('country:*:LV', 3, 9e12),
   )
   run(spent('brand:c', 7, 9e12))
   expect(here.restore(here.at('backup.db'))).toMatchObject({ droppedAlerts: 1, knowsSpent: true })
   expect(counters()).toEqual([
-    ['budget:brand:a', 'month:5', 10, 9e12],
-    ['budget:brand:b', 'month:5', 1, 9e12],
-    ['budget:server', 'month:5', 60, 9e12],
+    ['budget:brand:a', 'month:all:5', 10, 9e12],
+    ['budget:brand:b', 'month:all:5', 1, 9e12],
+    ['budget:country:*:LV', 'month:all:5', 3, 9e12],
+    ['budget:server', 'month:all:5', 60, 9e12],
   ])
   run(spent('server', 50, 9e12))
   here.restore(here.at('backup.db'))
-  expect(counters()).toContainEqual(['budget:server', 'month:5', 50, 9e12])
+  expect(counters()).toContainEqual(['budget:server', 'month:all:5', 50, 9e12])
   run(spent('server', 50, 1e12))
   here.restore(here.at('backup.db'))
-  expect(counters()).toContainEqual(['budget:server', 'month:5', 40, 9e12])
+  expect(counters()).toContainEqual(['budget:server', 'month:all:5', 40, 9e12])
   rmSync(here.file)
   expect(here.restore(here.at('backup.db'))).toMatchObject({ knowsSpent: false })
-  expect(counters()).toContainEqual(['budget:server', 'month:5', 40, 9e12])
+  expect(counters()).toContainEqual(['budget:server', 'month:all:5', 40, 9e12])
 })
 
 test('restore --dry-run says what it would restore, also while the database is in use, and changes nothing', async () => {

@@ -87,6 +87,7 @@ beforeAll(async () => {
   const { policy } = app.app.context
   const budget = {
     scope: 'server',
+    of: 'all',
     period: 'day',
     amountMicros: 1_000_000,
     currency: 'units',

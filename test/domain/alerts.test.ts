@@ -28,6 +28,7 @@ const noon = Date.UTC(2026, 10, 22, 12)
 const [secondMs, minuteMs, hourMs] = [1000, 60_000, 3_600_000]
 const budget: Budget = {
   scope: 'server',
+  of: 'all',
   period: 'day',
   amountMicros: 100,
   currency: 'EUR',
@@ -135,7 +136,7 @@ function started(): Alerts {
   return new Alerts({
     checkConditions: conditions.check,
     budgets: () => budgets,
-    spent: async (some) => some.map(() => spentMicros),
+    spent: async (some) => some.map((each) => ({ budget: each, micros: spentMicros })),
     alerts: store,
     requests: {
       pendingCount: async () => pending.length,

@@ -4,7 +4,7 @@ import { parseMicros } from '../../src/domain/money/amounts.ts'
 import {
   type Budget,
   budgetClaim,
-  budgetStatus,
+  counterStatus,
   percentagesReached,
   percentSpent,
 } from '../../src/domain/money/budgets.ts'
@@ -16,6 +16,7 @@ const hourMs = 3_600_000
 function budget(changes: Partial<Budget> = {}): Budget {
   return {
     scope: 'server',
+    of: 'all',
     period: 'day',
     amountMicros: micros('50'),
     currency: 'EUR',
@@ -58,7 +59,7 @@ describe('the status of a budget', () => {
     ['a month', { period: 'month' }, '2026-11-11T00:00', '10', '40', '30'],
     ['the first hour', {}, '2026-11-22T00:59', '1', '49', null],
   ] as const)('%s', (_, changes, now, spent, remaining, forecast) => {
-    const status = budgetStatus(budget(changes), micros(spent), at(now))
+    const status = counterStatus(budget(changes), micros(spent), at(now))
     expect(status.remainingMicros).toBe(micros(remaining))
     expect(status.forecastMicros).toBe(forecast === null ? null : micros(forecast))
   })

@@ -468,9 +468,9 @@ describe('an error is described in words, once', () => {
   })
 
   test('a budget has its scope and its amounts', () => {
-    const status = {
+    const status: LimitStatus = {
       ...limitStatus('budget', 50_000_000, 75_000, 60),
-      budget: { scope: 'app:shop', currency: 'EUR' },
+      budget: { scope: 'app:shop', of: 'all', currency: 'EUR' },
     }
     const told = (limit: LimitStatus) =>
       explained({ ...trace, limits: [limit] }, []).filter((line) => /budget/.test(line))
@@ -484,6 +484,14 @@ describe('an error is described in words, once', () => {
       `  REJECTED  budget app:shop: too little is left of 50 EUR, ${resets}`,
     )
     expect(explained(rejected, []).at(-1)).toContain('`otpost budget lift app:shop --for 12h`')
+    const ofLatvia = { scope: 'country:*', of: 'codes', country: 'LV', currency: 'EUR' } as const
+    const ofCountry = { ...rejected, limits: [{ ...status, budget: ofLatvia, refused: true }] }
+    expect(explained(ofCountry, []).join('\n')).toContain(
+      'budget country:* (LV) of codes: too little is left',
+    )
+    expect(explained(ofCountry, []).at(-1)).toContain(
+      "To send more to Latvia before the budget resets, set a budget for the country with `otpost budget set country:LV --of codes --per PERIOD --amount AMOUNT`. To lift the budget for all countries, use `otpost budget lift 'country:*' --of codes --for 12h`.",
+    )
   })
 
   test('a request that is only recorded as pumping has the reasons', () => {

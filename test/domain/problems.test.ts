@@ -4,7 +4,7 @@ import type { HealthFacts } from '../../src/domain/health/facts.ts'
 import type { Problem } from '../../src/domain/health/problem.ts'
 import { problemsOf } from '../../src/domain/health/problems.ts'
 import type { Figures, ProviderHealth } from '../../src/domain/log/statistics.ts'
-import { type Budget, budgetStatus } from '../../src/domain/money/budgets.ts'
+import { type Budget, type BudgetStatus, counterStatus, inCountry } from '../../src/domain/money/budgets.ts'
 import { healthFacts, noGuard, none, now, provider, reviewNumber } from '../support/health.ts'
 
 const isOpen: ProviderHealth = { ...provider, state: 'open', failuresInARow: 5, openMs: 120_000 }
@@ -81,6 +81,7 @@ test('has what carriers and delivery reports reveal, with the remedy', () => {
 test('has a budget that rejects, by its alert or a rejected message, and one that is nearly spent', () => {
   const budget: Budget = {
     scope: 'server',
+    of: 'all',
     period: 'day',
     amountMicros: 100_000_000,
     currency: 'EUR',
@@ -89,7 +90,7 @@ test('has a budget that rejects, by its alert or a rejected message, and one tha
     liftedUntil: null,
     countsFrom: 0,
   }
-  const near = { ...healthFacts(), budgets: [budgetStatus(budget, 95_000_000, now)] }
+  const near = { ...healthFacts(), budgets: [statusOf(budget, 95)] }
   expect(texts(problemsOf(near))).toEqual(['warn: Budget server: 95% of 100 EUR per day spent.'])
   const exhausted =
     'fail: Budget server is exhausted: 95 EUR of 100 EUR per day spent. SMS that cost more than what is left are rejected with 429 rate_limited until 2026-03-02 00:00:00 UTC. To send more before, lift the budget or set a larger amount.'
@@ -102,7 +103,7 @@ test('has a budget that rejects, by its alert or a rejected message, and one tha
     endsAt: now,
   } as const
   const server = { databaseError: null, freeBytes: undefined, lostRequests: 0 }
-  const { data } = budgetCondition(budgetStatus(budget, 95_000_000, now))
+  const { data } = budgetCondition(statusOf(budget, 95), [])
   for (const facts of [
     { ...near, server: { ...server, limited: [{ ...limit, budget: 'server' }] } },
     { ...near, reported: new Map([['server', { at: now, data }]]) },
@@ -110,6 +111,46 @@ test('has a budget that rejects, by its alert or a rejected message, and one tha
     const [problem] = problemsOf(facts)
     expect(`${problem?.level}: ${problem?.text} ${problem?.remedy}`).toBe(exhausted)
   }
+})
+
+/** @param spent of its counters, the greatest first */
+function statusOf(budget: Budget, ...spent: readonly number[]): BudgetStatus {
+  const counters = spent.map((amount, index) =>
+    counterStatus(
+      budget.scope === 'country:*' ? inCountry(budget, `A${index}`) : budget,
+      amount * 1_000_000,
+      now,
+    ),
+  )
+  return { ...(counters[0] ?? counterStatus(budget, 0, now)), budget, counters }
+}
+
+test('has a budget of each country that rejects or is nearly spent, with the countries', () => {
+  const budget: Budget = {
+    scope: 'country:*',
+    of: 'codes',
+    period: 'day',
+    amountMicros: 100_000_000,
+    currency: 'EUR',
+    alertAt: [80],
+    stops: true,
+    liftedUntil: null,
+    countsFrom: 0,
+  }
+  const told = (...spent: readonly number[]) =>
+    texts(problemsOf({ ...healthFacts(), budgets: [statusOf(budget, ...spent)] }))
+  expect(told()).toEqual([])
+  expect(told(100, 90, 85, 10)).toEqual([
+    expect.stringMatching(
+      /^fail: Budget country:\* \(A0\) of codes is exhausted: 100 EUR of 100 EUR per day spent\./,
+    ),
+    'warn: Budget country:* (A1) of codes: 90% of 100 EUR per day spent. 1 more country has spent at least 80%.',
+  ])
+  expect(told(...Array<number>(12).fill(100))).toEqual([
+    expect.stringMatching(
+      /^fail: Budget country:\* of codes is exhausted for 12 countries: A0, A1, A2, A3, A4, A5, A6, A7, A8, A9, and 2 more\. Each has 100 EUR per day\./,
+    ),
+  ])
 })
 
 test('has a provider whose latest attempts all failed, as the alert about it says', () => {

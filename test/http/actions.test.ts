@@ -30,7 +30,14 @@ interface Row {
   readonly wrong: readonly (readonly [Entered, string, 1 | 2])[]
 }
 
-const budget: Entered = { scope: 'server', period: 'month', amount: '99.50', alertAt: '50,80', stops: false }
+const budget: Entered = {
+  scope: 'country:*',
+  of: 'codes',
+  period: 'month',
+  amount: '99.50',
+  alertAt: '50,80',
+  stops: false,
+}
 
 /** A notification that the provider did not accept. Resolves to its request ID. */
 async function notification(state: 'queued' | 'failed') {
@@ -249,6 +256,7 @@ const rows: Readonly<Record<string, Row>> = {
       [{ alertAt: '50,0' }, 'The alerts must be', 2],
       [{ scope: 'planet' }, 'The scope must be server', 2],
       [{ scope: 'server:1' }, 'The scope must be server', 2],
+      [{ of: 'calls' }, 'The messages must be one of all, codes, notifications', 2],
       [{ scope: 'country:XX' }, 'The country must be', 2],
       [{ scope: 'brand:ghost' }, 'Brand ghost does not exist.', 1],
       [{ scope: 'app:ghost' }, 'App ghost does not exist.', 1],
@@ -256,15 +264,18 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'budget lift': {
     before: [['budget set', { ...budget, stops: true }]],
-    entered: { scope: 'server', duration: '12h' },
-    wrong: [[{ duration: 'soon' }, 'The duration must be such as 30m', 2]],
+    entered: { scope: 'country:*', of: 'codes', duration: '12h' },
+    wrong: [
+      [{ duration: 'soon' }, 'The duration must be such as 30m', 2],
+      [{ of: 'all' }, 'There is no budget country:*.', 1],
+    ],
   },
   'budget remove': {
     before: [['budget set', budget]],
-    entered: { scope: 'server' },
+    entered: { scope: 'country:*', of: 'codes' },
     wrong: [
       [{ scope: 'country:XX' }, 'The country must be', 2],
-      [{ scope: 'brand:acme' }, 'There is no budget brand:acme.', 1],
+      [{ scope: 'brand:acme' }, 'There is no budget brand:acme of codes.', 1],
     ],
   },
 }

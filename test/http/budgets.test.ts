@@ -43,7 +43,7 @@ describe('a budget', () => {
       limit: 'budget',
       refused: true,
       max: 5_000_000,
-      budget: { scope: 'country:LV', currency: 'units' },
+      budget: { scope: 'country:LV', of: 'all', currency: 'units' },
     })
     await policyOf(api).lift('country:LV', '1h')
     expect((await send(latvia(3))).status).toBe(200)
@@ -89,6 +89,7 @@ describe('an alert', () => {
       timestamp: '2026-01-01T12:00:00.000Z',
       data: {
         scope: 'server',
+        of: 'all',
         period: 'day',
         percent: 40,
         amount: 5,

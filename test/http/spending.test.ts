@@ -118,6 +118,100 @@ describe('a budget is exact', () => {
   })
 })
 
+describe('a budget of each country', () => {
+  test('has one counter for each country, under concurrent sends', async () => {
+    await start()
+    await operate.budget('country:*', '6')
+    const phones = [...times(10, 0).map(latvia), ...times(10, 0).map(britain)]
+    const answers = await Promise.all(phones.map((phone) => send({ phone })))
+    expect(statuses(answers).sort()).toEqual([...times(9, 200), ...times(11, 429)])
+    expect(await operate.spent()).toEqual({ 'country:* (GB)': 6000, 'country:* (LV)': 6000 })
+    expectError(await notify([latvia()]), 429, 'rate_limited')
+    await operate.lift('country:*', '1h')
+    expect(statuses([await send(), await notify([britain()])])).toEqual([200, 200])
+  })
+
+  test('does not apply to a country with a budget of its own for these messages', async () => {
+    await start()
+    await operate.budget('country:*', '2')
+    await operate.budget('country:LV', '4', { of: 'codes' })
+    expect(statuses([await send(), await send(), await send()])).toEqual([200, 200, 429])
+    expect(statuses([await notify([latvia()]), await notify([latvia()])])).toEqual([200, 429])
+    const phone = britain()
+    expect(statuses([await send({ phone })])).toEqual([200])
+    expect(await operate.spent()).toEqual({
+      'country:LV of codes': 4000,
+      'country:* (LV)': 2000,
+      'country:* (GB)': 1000,
+    })
+    await operate.removeBudget('country:LV', 'codes')
+    expectError(await send(), 429, 'rate_limited')
+  })
+
+  test('gives back what a message to several countries did not cost', async () => {
+    await start()
+    await operate.budget('country:*', '10')
+    for (const { answer } of [one, two]) answer(({ to }) => (to.startsWith('44') ? accepted : rejected))
+    expectError(await notify([latvia(), britain(), latvia()]), 500, 'notification_failed')
+    expect(await operate.spent()).toEqual({ 'country:* (GB)': 1000 })
+  })
+
+  test('counts numbers of no known country as one', async () => {
+    await start()
+    await operate.budget('country:*', '12')
+    await send({ phone: '+999123456789' })
+    expect(Object.keys(await operate.spent())).toEqual(['country:* (ZZ)'])
+  })
+})
+
+describe('a budget of codes or notifications', () => {
+  test('counts only these, beside the budget of all messages of its scope', async () => {
+    await start()
+    await operate.budget('server', '12')
+    await operate.budget('server', '4', { of: 'notifications' })
+    await operate.budget('server', '6', { of: 'codes' })
+    expect(statuses([await notify([latvia(), latvia()]), await notify([latvia()])])).toEqual([200, 429])
+    const refused = await notify([latvia()])
+    expect(refused.body).toMatchObject({ error: 'rate_limited', reason: 'budget' })
+    expect(statuses([await send(), await send(), await send(), await send()])).toEqual([200, 200, 200, 429])
+    expect(await operate.spent()).toEqual({
+      server: 10_000,
+      'server of codes': 6000,
+      'server of notifications': 4000,
+    })
+    await operate.lift('server', '1h', 'codes')
+    expect(statuses([await send(), await send(), await notify([latvia()])])).toEqual([200, 429, 429])
+    await operate.removeBudget('server')
+    expect(statuses([await send(), await notify([latvia()])])).toEqual([200, 429])
+  })
+
+  test('charges each job of an asynchronous notification', async () => {
+    await start()
+    await operate.budget('server', '2', { of: 'notifications' })
+    await operate.budget('server', '2', { of: 'codes' })
+    await operate.budget('country:*', '10')
+    expectSuccess(await notify([latvia()], { async: true }), ['channel', 'recipients'], 202)
+    await app.app.queue.idle()
+    expectError(await notify([latvia()], { async: true }), 429, 'rate_limited')
+    expect(await operate.spent()).toEqual({
+      'server of codes': 0,
+      'server of notifications': 2000,
+      'country:* (LV)': 2000,
+    })
+  })
+
+  test('charges a fallback after an unknown outcome', async () => {
+    await start({ OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'outbox' })
+    await app.brand('dlt', { dltEnabled: true })
+    await operate.budget('server', '4', { of: 'codes' })
+    await operate.budget('country:*', '9', { of: 'notifications' })
+    dlt.answer(() => unknown)
+    expectSuccess(await send({ brandId: 'dlt', phone: india() }), ['expiresIn'])
+    expect(await operate.spent()).toEqual({ 'server of codes': 4000 })
+    expectError(await send({ brandId: 'dlt', phone: india() }), 429, 'rate_limited')
+  })
+})
+
 describe('the period of a budget ends', () => {
   test.each([
     ['day', '2028-02-28T23:59:59.999Z', 0.001],
@@ -337,19 +431,27 @@ test('after any sends with any outcomes, each budget has counted the prices of t
     outcomes: fc.array(outcome, { minLength: 12, maxLength: 12 }),
   })
   const sequence = fc.array(fc.array(request, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 })
-  const scopes = ['server', 'brand:dlt', 'app:shop', 'country:GB']
+  const scopes: readonly (readonly [scope: string, of?: 'codes' | 'notifications'])[] = [
+    ['server'],
+    ['server', 'codes'],
+    ['brand:dlt'],
+    ['app:shop', 'notifications'],
+    ['country:GB'],
+    ['country:*'],
+  ]
   await fc.assert(
     fc.asyncProperty(sequence, fc.constantFrom('0.3', '100'), async (rounds, amount) => {
-      for (const scope of scopes) await operate.budget(scope, amount)
-      const expected = Object.fromEntries(scopes.map((scope) => [scope, 0]))
-      const may: { provider: string; to: string; brand: string }[] = []
+      for (const [scope, of] of scopes) await operate.budget(scope, amount, { of })
+      const names = ['server', 'server of codes', 'brand:dlt', 'app:shop of notifications', 'country:GB']
+      const expected = Object.fromEntries(names.map((name) => [name, 0]))
+      const may: { provider: string; to: string; brand: string; isCode: boolean }[] = []
       const queue = rounds.flat().flatMap(({ outcomes }) => outcomes)
       for (const { name, answer } of [one, two, dlt]) {
-        answer(async ({ to, brandSlug }) => {
+        answer(async ({ to, brandSlug, text }) => {
           const next = queue.pop() ?? accepted
           await Promise.resolve()
           if (next.kind === 'accepted' || next.kind === 'unknown')
-            may.push({ provider: name, to, brand: brandSlug })
+            may.push({ provider: name, to, brand: brandSlug, isCode: text !== 'Hello' })
           return next
         })
       }
@@ -362,15 +464,20 @@ test('after any sends with any outcomes, each budget has counted the prices of t
         )
         expect(statuses(answers).every((status) => [200, 429, 500, 502].includes(status))).toBe(true)
       }
-      for (const { provider, to, brand } of may) {
+      for (const { provider, to, brand, isCode } of may) {
         const cost = price(provider, to)
-        const own = ['server', `brand:${brand}`, 'app:shop', ...(to.startsWith('44') ? ['country:GB'] : [])]
-        for (const scope of own) if (scope in expected) expected[scope] = (expected[scope] ?? 0) + cost
+        const own = [
+          'server',
+          isCode ? 'server of codes' : 'app:shop of notifications',
+          ...(brand === 'dlt' ? ['brand:dlt'] : []),
+          to.startsWith('44') ? 'country:GB' : 'country:* (LV)',
+        ]
+        for (const name of own) expected[name] = (expected[name] ?? 0) + cost
       }
       expect(await operate.spent()).toEqual(expected)
       if (amount !== '100')
         for (const count of Object.values(expected)) expect(count).toBeLessThanOrEqual(300)
-      for (const scope of scopes) await operate.removeBudget(scope)
+      for (const [scope, of] of scopes) await operate.removeBudget(scope, of)
       // The circuits close, and new budgets have new counters.
       app.advance(1000)
     }),

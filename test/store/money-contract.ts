@@ -9,9 +9,10 @@ import type { BucketRow } from '../../src/domain/guard/bucket.ts'
 import type { GuardPrefix } from '../../src/domain/guard/store.ts'
 import type { AlertDelivery } from '../../src/domain/health/alerts.ts'
 import { type Counted, countryStat, spendStat } from '../../src/domain/log/stats.ts'
-import { type Budget, budgetClaim } from '../../src/domain/money/budgets.ts'
+import { type Budget, budgetClaim, budgetName, inCountry } from '../../src/domain/money/budgets.ts'
 import type { PriceGroup, PriceRow } from '../../src/domain/money/prices.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
+import type { PolicyChange } from '../../src/domain/policy/policy-store.ts'
 import { keepAll, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
 
@@ -420,6 +421,7 @@ function testPrices(stores: () => MoneyStores): void {
 function testBudgets(stores: () => MoneyStores): void {
   const budget = (properties: Partial<Budget> = {}): Budget => ({
     scope: 'server',
+    of: 'all',
     period: 'day',
     amountMicros: 9_000_000_000_000_000,
     currency: 'EUR',
@@ -431,8 +433,10 @@ function testBudgets(stores: () => MoneyStores): void {
   })
 
   test('what was spent of a budget is read exactly, per period and counter', async () => {
-    const { otps, budgets, policy } = stores()
+    const { otps, policy } = stores()
     const [ofServer, ofBrand] = [budget(), budget({ scope: 'brand:acme', period: 'month', stops: false })]
+    const spent = async (budgets: readonly Budget[], now: number) =>
+      (await stores().budgets.spent(budgets, now)).map(({ micros }) => micros)
     await policy.change({ actor: tester, now: start }, () => ({
       saveBudgets: [ofServer, ofBrand],
       entry: null,
@@ -448,9 +452,51 @@ function testBudgets(stores: () => MoneyStores): void {
     expect(await spend(2, 5)).toMatchObject({ allowed: false })
     const again = budget({ countsFrom: start + 1 })
     const all = [ofBrand, again, ofServer, budget({ scope: 'country:GB' })]
-    expect(await budgets.spent(all, start)).toEqual([7, 0, 8_999_999_999_999_999, 0])
-    expect(await budgets.spent(all, start + day)).toEqual([7, 0, 0, 0])
-    expect(await budgets.spent([], start)).toEqual([])
+    expect(await spent(all, start)).toEqual([7, 0, 8_999_999_999_999_999, 0])
+    expect(await spent(all, start + day)).toEqual([7, 0, 0, 0])
+    expect(await spent([], start)).toEqual([])
+  })
+
+  test('a scope has a budget of all messages, one of codes and one of notifications, each with its counter', async () => {
+    const { otps, budgets, policy } = stores()
+    const all = (['all', 'codes', 'notifications'] as const).map((of) => budget({ of }))
+    const change = (changed: Partial<PolicyChange>) =>
+      policy.change({ actor: tester, now: start }, () => ({ ...changed, entry: null }))
+    await change({ saveBudgets: all })
+    await change({ saveBudgets: all.slice(1, 2) })
+    expect((await policy.rows()).budgets).toEqual(all)
+    await otps.admit(
+      all.map((each, index) => budgetClaim(each, index + 1, start)),
+      start,
+    )
+    expect((await budgets.spent(all, start)).map(({ micros }) => micros)).toEqual([1, 2, 3])
+    await change({ removeBudgets: [{ scope: 'server', of: 'codes' }] })
+    expect((await policy.rows()).budgets.map(({ of }) => of)).toEqual(['all', 'notifications'])
+  })
+
+  test('the budget of each country has a counter for each country that has no own budget for all of these messages', async () => {
+    const { otps, budgets } = stores()
+    const [each, ofCodes] = [budget({ scope: 'country:*' }), budget({ scope: 'country:*', of: 'codes' })]
+    const spend = (of: Budget, country: string | null, micros: number) =>
+      otps.admit([budgetClaim(inCountry(of, country), micros, start)], start)
+    for (const [country, micros] of [
+      ['LV', 1],
+      ['GB', 2],
+      [null, 4],
+    ] as const)
+      await spend(each, country, micros)
+    await spend(ofCodes, 'GB', 8)
+    const spent = async (...all: readonly Budget[]) =>
+      (await budgets.spent(all, start)).map(({ budget, micros }) => `${budgetName(budget)} ${micros}`).sort()
+    expect(await spent(each)).toEqual(['country:* (GB) 2', 'country:* (LV) 1', 'country:* (ZZ) 4'])
+    const own = budget({ scope: 'country:GB', of: 'codes' })
+    expect(await spent(each, ofCodes, own)).toEqual([
+      'country:* (GB) 2',
+      'country:* (LV) 1',
+      'country:* (ZZ) 4',
+      'country:GB of codes 0',
+    ])
+    expect(await budgets.spent([each], start + day)).toEqual([])
   })
 }
 
@@ -627,7 +673,7 @@ export function testMoneyAtOnce(url: () => string): void {
       const config = readStoreConfig({ DATABASE_URL: '${url()}', SECRET_KEY: '0123456789abcdef0123456789abcdef' })
       const context = await openContext(config, { databaseThread: true })`,
       `const now = context.now()
-      const budget = { scope: 'server', period: 'month', amountMicros: 10_050, currency: 'EUR', alertAt: [], stops: true,
+      const budget = { scope: 'server', of: 'all', period: 'month', amountMicros: 10_050, currency: 'EUR', alertAt: [], stops: true,
         liftedUntil: null, countsFrom: 1 }
       const keys = Array.from({ length: 500 }, (_, key) => String(key)).sort(() => Math.random() - 0.5)
       const alert = { key: 'a', at: now, kind: 'budget.threshold', title: 'of a', text: '{}' }
@@ -639,9 +685,9 @@ export function testMoneyAtOnce(url: () => string): void {
       ])
       const taken = await Promise.all(keys.slice(0, 9).map(async () =>
         (await context.alerts.take(['email'], now + 60_000, 600_000)).length))
-      const [spent] = await context.budgets.spent([budget], now)
+      const [{ micros }] = await context.budgets.spent([budget], now)
       const sum = (numbers) => numbers.reduce((total, number) => total + number, 0)
-      console.log(JSON.stringify([claims.filter(({ allowed }) => allowed).length, Number(added), sum(taken), spent > 0]))
+      console.log(JSON.stringify([claims.filter(({ allowed }) => allowed).length, Number(added), sum(taken), micros > 0]))
       await context.close()`,
     )
     const rows = results.map((text): unknown[] => JSON.parse(text.replace('ready', '')))

@@ -4,6 +4,7 @@ import type { DestinationRule } from '../../src/domain/delivery/destination.ts'
 import type { Outcome, Sms, SmsProvider } from '../../src/domain/ground/providers.ts'
 import type { EventType } from '../../src/domain/ground/webhook-events.ts'
 import { parseMicros } from '../../src/domain/money/amounts.ts'
+import { budgetName } from '../../src/domain/money/budgets.ts'
 import { budgetLift, budgetRemove, budgetSet, storePrices } from '../../src/domain/operator/money.ts'
 import { removeWebhook, setWebhook } from '../../src/domain/operator/webhooks.ts'
 import { credentials, type TestApp } from './app.ts'
@@ -33,10 +34,13 @@ export function policyOf({ app: { context } }: { readonly app: Pick<TestApp['app
     webhook: (url: string, eventTypes?: readonly EventType[], appId: string = credentials.appId) =>
       setWebhook({ ...ports, isProduction: false, hostKind: hostKindWith([]) }, appId, url, eventTypes),
     removeWebhook: (appId: string = credentials.appId) => removeWebhook(ports, appId),
-    budget: (scope: string, amount: string, { period = 'day', alertAt = '80,100', stops = true } = {}) =>
-      budgetSet.perform(ports, { scope, period, amount, alertAt, stops }),
-    lift: (scope: string, duration: string) => budgetLift.perform(ports, { scope, duration }),
-    removeBudget: (scope: string) => budgetRemove.perform(ports, { scope }),
+    budget: (
+      scope: string,
+      amount: string,
+      { period = 'day', alertAt = '80,100', stops = true, of = 'all' } = {},
+    ) => budgetSet.perform(ports, { scope, of, period, amount, alertAt, stops }),
+    lift: (scope: string, duration: string, of = 'all') => budgetLift.perform(ports, { scope, of, duration }),
+    removeBudget: (scope: string, of = 'all') => budgetRemove.perform(ports, { scope, of }),
     /** `371 0.08`, or with a provider `371 0.08 one`, in EUR. Replaces the prices of these providers. */
     prices: (...rows: readonly string[]) =>
       storePrices(ports, {
@@ -46,11 +50,11 @@ export function policyOf({ app: { context } }: { readonly app: Pick<TestApp['app
           return { prefix, provider, priceMicros: parseMicros(price) ?? 0, currency: 'EUR' }
         }),
       }),
-    /** What was spent of each budget in its present period, in thousandths. */
+    /** What was spent of each budget in its present period, in thousandths. Of `country:*`, by country. */
     async spent(): Promise<Readonly<Record<string, number>>> {
       const all = (await policy.rows()).budgets
-      const micros = await budgets.spent(all, now())
-      return Object.fromEntries(all.map(({ scope }, index) => [scope, (micros[index] ?? 0) / 1000]))
+      const spent = await budgets.spent(all, now())
+      return Object.fromEntries(spent.map(({ budget, micros }) => [budgetName(budget), micros / 1000]))
     },
   }
 }

@@ -1,15 +1,6 @@
-import { and, gte, inArray, lt, or } from 'drizzle-orm'
-import {
-  anyCountry,
-  type BudgetCounters,
-  counterOf,
-  countersOf,
-  countryCounters,
-} from '../../domain/money/budgets.ts'
+import { between, inArray, or } from 'drizzle-orm'
+import { type BudgetCounters, counterOf, countersOf, countryCounters } from '../../domain/money/budgets.ts'
 import type { StoreDatabase } from './database.ts'
-
-/** The character after a colon is a semicolon. */
-const afterCountryCounters = countryCounters.replace(/:$/, ';')
 
 /** Without a lock, so requests in progress may be counted or not. */
 export function createBudgetCounters({
@@ -21,26 +12,19 @@ export function createBudgetCounters({
       if (budgets.length === 0) return []
       const subjects = budgets.map((budget) => counterOf(budget).subject[0])
       const { subject, name, count, expiresAt } = codesAndLimits
+      const isOfCountry = between(subject, countryCounters, `${countryCounters}ZZ`)
       const rows = await orm
         .select({ subject, name, count, expiresAt })
         .from(codesAndLimits)
-        .where(
-          or(
-            inArray(subject, subjects),
-            budgets.some(({ scope }) => scope === anyCountry)
-              ? and(gte(subject, countryCounters), lt(subject, afterCountryCounters))
-              : undefined,
-          ),
-        )
-      const open = rows.filter((row) => row.expiresAt > now)
-      return countersOf(
-        budgets,
-        open.map((row) => row.subject),
-      ).map((budget) => {
+        .where(or(inArray(subject, subjects), isOfCountry))
+      const known = rows.map((row) => row.subject)
+      const spent = countersOf(budgets, known).map((budget) => {
         const counter = counterOf(budget)
-        const row = open.find((each) => each.subject === counter.subject[0] && each.name === counter.name)
-        return { budget, micros: row?.count ?? 0 }
+        const row = rows.find((each) => each.subject === counter.subject[0] && each.name === counter.name)
+        return { budget, micros: row && row.expiresAt > now ? (row.count ?? 0) : 0 }
       })
+      // Another budget of each country may have counted for the country.
+      return spent.filter(({ budget, micros }) => budget.country === undefined || micros > 0)
     },
   }
 }
