@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { createTestApp, type TestApp } from '../support/app.ts'
+import { signedIn } from '../support/console.ts'
 import { policyOf } from '../support/policy.ts'
 import { startReceiver } from '../support/receiver.ts'
 
@@ -112,6 +113,42 @@ describe('an alert', () => {
     await alerted()
     expect(receiver.received.map(({ body }) => body.data.percent)).toEqual([40, 100])
     expect(api.lines).toContainEqual(expect.objectContaining({ scope: 'server', percent: 100, spent: 4 }))
+  })
+
+  test('of a budget of each country names the country, and lists the exhausted ones while they are', async () => {
+    receiver = startReceiver()
+    api = await createTestApp({
+      ALERT_EMAIL: 'ops@example.com',
+      ALERT_WEBHOOK_URL: receiver.url,
+      ALERT_WEBHOOK_SECRET: receiver.secret,
+    })
+    await policyOf(api).budget('country:*', '2', { alertAt: '100', of: 'codes' })
+    await send(latvia(1))
+    await alerted()
+    const britain = ['+447400123456', '+447400123457', '+447400123458']
+    const answers = [await send(latvia(2)), ...(await Promise.all(britain.map(send)))]
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429])
+    await alerted()
+    const data = () => receiver?.received.map(({ body }) => body.data) ?? []
+    expect(data()).toMatchObject([
+      { scope: 'country:*', of: 'codes', country: 'LV', percent: 100, spent: 2 },
+      { scope: 'country:*', of: 'codes', country: 'GB', percent: 100, spent: 2 },
+    ])
+    const { html } = await (await signedIn(api)).get('/admin')
+    expect(html).toContain('Budget country:* of codes is exhausted for 2 countries: ')
+    api.clock.now += 10 * minuteMs
+    await alerted()
+    expect(data()[2]).toMatchObject({ scope: 'country:*', of: 'codes', state: 'lasting' })
+    expect(data()[2].countries).toHaveLength(2)
+    const mails = await api.outbox('ops@example.com')
+    expect(mails.map(({ text }) => text).join()).toMatch(/countries: (GB 2, LV 2|LV 2, GB 2)/)
+    await policyOf(api).lift('country:*', '1h', 'codes')
+    api.clock.now += minuteMs
+    await alerted()
+    expect(data()[3]).toMatchObject({
+      state: 'ended',
+      message: 'Budget country:* of codes is no longer exhausted.',
+    })
   })
 
   test('at 100 % is not stored for a rejected notification to many, only for a single message', async () => {

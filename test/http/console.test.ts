@@ -812,6 +812,20 @@ describe('an operator', () => {
     ])
   })
 
+  test('shows what each country spent of its budget, and changes the budget of codes alone', async () => {
+    const which = { scope: 'country:*', of: 'codes' }
+    await visitor.post('/admin/money', { ...which, period: 'day', amount: '20', alertAt: '', stops: '1' })
+    await app.post('/otp/send', { phone: '+37120000001' })
+    await app.post('/otp/send', { phone: '+447400123456' })
+    const { html } = await visitor.get('/admin/money')
+    for (const shown of ['only codes', 'Latvia (LV) 2\u00a0units', 'United Kingdom (GB) 1\u00a0unit'])
+      expect(html).toContain(shown)
+    const { html: form } = await visitor.get(`/admin/money?${new URLSearchParams(which)}`)
+    expect(form).toMatch(/name="amount"[^>]*value="20"/)
+    const remove = (of: string) => visitor.post('/admin/money/remove', { scope: 'country:*', of })
+    expect([(await remove('all')).status, (await remove('codes')).status]).toEqual([409, 303])
+  })
+
   test('opens a brand by any spelling of its slug', async () => {
     for (const [path, status] of [
       ['acme%E2%80%A8', 'suspended'],
