@@ -404,7 +404,7 @@ describe('SMS pumping', () => {
       text: `${attack} ${advice}`,
       remedy: '',
       see: [
-        { to: 'guard block', fields: {} },
+        { to: 'guard block', fields: { prefix: '+9989371' } },
         { list: 'deliveries', filters: { channel: 'SMS', country: 'UZ', since: now - 3_600_000 } },
       ],
     })

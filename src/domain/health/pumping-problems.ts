@@ -73,12 +73,13 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
             stateWords[state],
           ]
     const isBad = isOngoing && sent - verified >= manyUnverified && verified <= sent / 3
+    const open = prefixes.find(({ isBlocked }) => !isBlocked)
     const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }
     return (isBad ? bad : warn)(
       'guard',
       texts.join(' '),
       '',
-      see(isBad ? 'guard block' : 'guard status'),
+      isBad ? see('guard block', open && { prefix: open.prefix }) : see('guard status'),
       recorded > 0
         ? { list: 'deliveries', filters: { ...rows, channel: 'SMS' } }
         : { list: 'calls', filters: { ...rows, result: 'limited' } },
