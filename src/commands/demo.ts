@@ -1,13 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Demo } from '../adapters/outbox/page.tsx'
+import { isRegion } from '../adapters/phone/e164.ts'
 import { markerOf } from '../adapters/sqlite/marker.ts'
 import type { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { type Context, openContext } from '../context.ts'
 import { makeLink } from '../domain/accounts/sessions.ts'
+import { anyCountry } from '../domain/money/budgets.ts'
 import { issueApp, rotateApp } from '../domain/operator/apps.ts'
 import { putBrand } from '../domain/operator/brands.ts'
+import { budgetSet } from '../domain/operator/money.ts'
 import { notifyTemplateKeys } from '../domain/texts/templates.ts'
 import type { Env } from './common.ts'
 
@@ -44,10 +47,18 @@ export async function prepareDemo(config: Config): Promise<Demo> {
       notifyTemplates: notifyTemplateKeys,
       loginIdEnabled: true,
     })
+    await limitCost(context)
     return { appId, apiKey: await demoKey(context), brandId }
   } finally {
     await context.close()
   }
+}
+
+/** At the first start. */
+async function limitCost({ acting, policy, ...stores }: Context): Promise<void> {
+  if ((await policy.rows()).budgets.length > 0) return
+  const budget = { scope: anyCountry, period: 'day', amount: '500', stops: true }
+  await budgetSet.perform({ ...stores, ...acting(operator), isCountry: isRegion }, budget)
 }
 
 /**
