@@ -119,7 +119,7 @@ function readWork(
   counter('otpost_alerts_total', 'Alerts that this server stored, by kind.', () => alerts.counts, 'kind')
   gauge(
     'otpost_budget_spent_ratio',
-    'Spent part of a budget in its present period: 1 is the whole amount. At most 30 seconds old.',
+    'Spent part of a budget in its present period: 1 is the whole amount. At most 30 seconds old. `scope` is such as `server`, `server of codes` or `country:* (LV)`.',
     () => alerts.shares.map(({ name, ratio }) => [name, ratio]),
     'scope',
   )

@@ -97,8 +97,8 @@ function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }
     return (
       <Card title="Budgets">
         <Empty title="The cost of SMS is not limited">
-          Set a budget with the form on this page, or run `otpost budget set country:* --per day --amount 50`
-          on the server.
+          Set a budget with the form on this page, or run `otpost budget set 'country:*' --per day --amount
+          50` on the server.
         </Empty>
       </Card>
     )
