@@ -44,13 +44,7 @@ export function includes({ of }: Budget, messages: Exclude<BudgetOf, 'all'>): bo
 }
 
 /** The counter of what was spent. A budget that replaces another one has a new counter. */
-export function counterOf({
-  scope,
-  of,
-  country,
-  period,
-  countsFrom,
-}: Pick<Budget, 'scope' | 'of' | 'country' | 'period' | 'countsFrom'>): {
+export function counterOf({ scope, of, country, period, countsFrom }: Budget): {
   readonly subject: readonly [string]
   readonly name: string
 } {

@@ -50,7 +50,7 @@ const scopeField = field(text, {
 const ofField = field(
   oneOf('messages', { all: 'codes and notifications', codes: 'codes', notifications: 'notifications' }),
   {
-    label: 'Of',
+    label: 'Messages',
     as: '--of <messages>',
     help: 'the messages that the budget counts',
     hint: '',

@@ -64,13 +64,8 @@ export async function sendOtp(
     const order = fields(() => readOrder(ports, context, body, { brand, policy, addressee, isOtherName }))
     const charge = once(() => {
       const { message } = order.value
-      return new Charge(
-        policy,
-        { app, brand: brandSlug, of: 'codes' },
-        context,
-        ports,
-        message ? [message] : [],
-      )
+      const about = { app, brand: brandSlug, of: 'codes' } as const
+      return new Charge(policy, about, context, ports, message ? [message] : [])
     })
     const lease = { brandSlug, longestMs, followsCrash: key?.followsCrash }
     // The order of the contract, after credentials and brand.
