@@ -49,13 +49,17 @@ const memoryOfFlaggedMs = hourMs
 
 /**
  * An attacker tries the same prefixes again and again, and would take each unit that leaks from a full bucket of a
- * country. So prefixes with this many suspects may fill a part of the bucket. The rest is for users with numbers of other
+ * country. So prefixes with this many suspects may fill this part of the bucket. The rest is for users with numbers of other
  * prefixes.
  */
 const manySuspects = 2
-const shareOfSuspects = 2 / 3
+export const shareOfSuspected = 2 / 3
+/** A prefix with this many remains suspected for two days. */
+const mostSuspects = 8
 /** What time may take from the suspects: two remain two for ten hours, and one remains one for a day. */
 const suspectLoss = 0.5
+/** Of a prefix, in the memory of its bucket: below, no user verified a code lately. */
+const leastVerified = 0.25
 
 /** A bucket as one process stored it. */
 export interface BucketRow {
@@ -82,7 +86,7 @@ export interface Bucket {
   sent: number
   verified: number
   /**
-   * Of a prefix: numbers that requested codes since a bucket of the country denied one, at most `manySuspects`. Halves in
+   * Of a prefix: numbers that requested codes since a bucket of the country denied one, at most `mostSuspects`. Halves in
    * a day, and ends with a verified code. Other processes do not know it.
    */
   suspects: number
@@ -164,7 +168,11 @@ const tolerance = 1e-6
 
 /** Whether one more unverified code than `most` is too many. */
 export function isFull(bucket: Bucket, most: number): boolean {
-  return bucket.level + 1 > most + tolerance && isMostlyUnverified(bucket)
+  return hasReached(bucket, most) && isMostlyUnverified(bucket)
+}
+
+export function hasReached({ level }: Bucket, most: number): boolean {
+  return level + 1 > most + tolerance
 }
 
 /**
@@ -175,10 +183,19 @@ export function isMostlyUnverified({ sent, verified }: Bucket): boolean {
   return verified <= Math.max(Math.min(sent / 2, 5), sent / 3) + tolerance
 }
 
-/** The share of the buckets of its country that a prefix may fill. The prefix must be advanced. */
-export function countryShare(prefix: Bucket | undefined): number {
-  const isSuspected = prefix !== undefined && prefix.suspects >= manySuspects - suspectLoss
-  return isSuspected ? shareOfSuspects : 1
+/** Whether a user of the prefix verified a code lately. */
+export function isUsed(prefix: Bucket): boolean {
+  return prefix.verified >= leastVerified
+}
+
+/** Whether the prefix may fill only a part of the bucket of its country. It must be advanced. */
+export function hasSuspects({ suspects }: Bucket): boolean {
+  return suspects >= manySuspects - suspectLoss
+}
+
+/** Whether several codes and no verified one were sent to the prefix lately. It must be advanced. */
+export function isUnused(prefix: Bucket): boolean {
+  return !isUsed(prefix) && prefix.sent - prefix.verified >= manySuspects - suspectLoss
 }
 
 /** Milliseconds until a bucket that is full to `most` accepts a code. */
@@ -219,7 +236,7 @@ export function addSuspect(prefix: Bucket, digits: string, isDenied: boolean): v
   const isFirst = prefix.suspects < 1 - suspectLoss
   if (isFirst ? !isDenied : digits === prefix.lastSuspect) return
   prefix.lastSuspect = digits
-  prefix.suspects = isFirst ? 1 : Math.min(prefix.suspects + 1, manySuspects)
+  prefix.suspects = isFirst ? 1 : Math.min(prefix.suspects + 1, mostSuspects)
 }
 
 /** One code certainly not sent, which raised the level by `rise`. */

@@ -9,15 +9,19 @@ import {
   type BucketRow,
   bucketPeriodsMs,
   type ClientKind,
-  countryShare,
   drain,
   fill,
+  hasReached,
+  hasSuspects,
   isFull,
   isMostlyUnverified,
+  isUnused,
+  isUsed,
   type PairKind,
   resetsInMs,
   restoreRow,
   rowOf,
+  shareOfSuspected,
   unfill,
 } from './bucket.ts'
 import { Buckets, type Client, clientOfKey, countryOfClient, type Pair } from './buckets.ts'
@@ -26,6 +30,7 @@ import {
   clientThresholds,
   countriesThreshold,
   fixedThresholds,
+  numberThresholds,
   type PairThresholds,
   prefixThreshold,
   quietThresholds,
@@ -136,11 +141,9 @@ const roundingErrorMs = 0.001
 /** Of a number that verified a code within 180 days: codes that pass in a day though a bucket is full. */
 const trusted = { unverified: 3, codes: 10 } as const
 /** Verified codes of one number in a day that others profit from: an attacker has few numbers of their own. */
-const mostCredited = 3
+const mostCredited = 1
 /** Prefixes of home countries that are blocked at a time, about a fiftieth of the users. More are only recorded. */
 const mostHomeBlocks = 50
-/** Of a prefix, in the memory of its bucket: below, no user verified a code lately. */
-const leastVerified = 0.25
 /** A country of which this many codes are unverified, and at least half, is limited with all others of that kind. */
 const leastSuspicious = 3
 /** More than what leaks from the day bucket of a country without history in an hour, so that an hour after an attack a user passes. */
@@ -247,7 +250,7 @@ export class Guard {
       const block = isCredited ? this.blocks.find(key, now) : undefined
       if (block) block.verified++
       const country = phone.country ?? unknownCountry
-      for (const [bucket, threshold] of this.bucketsOfCountry(country, now)) drainOne(bucket, threshold)
+      this.visitCountry(country, now, drainOne)
       if (isCredited) this.history.add(country)
     }
     for (const bucket of code?.buckets ?? []) drainOne(bucket, fixedThresholds[bucket.kind] ?? 1)
@@ -345,9 +348,10 @@ export class Guard {
     if (prefix) advance(prefix, prefixThreshold, now)
     const isHome = this.history.isHome(country)
     const byPrefix = this.judgePrefix(key, prefix, isHome, now)
-    const isSpared = isHome && isUsed(prefix) && isClean(send, clients)
+    const isSpared = isHome && prefix !== undefined && isUsed(prefix) && isClean(send, clients)
     if (byPrefix && !byPrefix.isOnlyRecorded && !isSpared) return byPrefix
-    const byOther = this.judgeNumber(send, now) ?? byClient ?? this.judgeCountry(phone, prefix, now)
+    const byNumber = this.judgeNumber(send.recipient, isHome, now)
+    const byOther = byNumber ?? byClient ?? this.judgeCountry(phone, prefix, now)
     return byOther ?? (isSpared ? null : byPrefix)
   }
 
@@ -374,10 +378,10 @@ export class Guard {
       : judgement
   }
 
-  private judgeNumber({ recipient }: GuardedSend, now: EpochMs): Judgement | null {
+  private judgeNumber(recipient: string, isHome: boolean, now: EpochMs): Judgement | null {
     const number = this.buckets.find('number', recipient)
     if (!number) return null
-    const threshold = fixedThresholds.number
+    const threshold = numberThresholds[isHome ? 'home' : 'abroad']
     advance(number, threshold, now)
     return isFull(number, threshold) ? judgementOf('number', number, threshold) : null
   }
@@ -390,18 +394,20 @@ export class Guard {
   ): Judgement | null {
     const { history } = this
     const country = code ?? unknownCountry
-    const share = countryShare(prefix)
+    const isLimited = prefix !== undefined && hasSuspects(prefix)
+    const isSuspect = prefix !== undefined && (isLimited || isUnused(prefix))
     const pair = this.buckets.findCountry(country)
+    const isHome = history.isHome(country)
     const thresholds = history.country(country, isAllowedCountry, now)
-    const own = pair ? judgePair('country', pair, thresholds, share, now) : null
+    const own = pair ? judgePair('country', pair, thresholds, isLimited && !isHome, now) : null
     if (own)
       return history.deniesByCountry(country, isAllowedCountry) ? own : { ...own, isOnlyRecorded: true }
-    if (history.isHome(country)) return null
+    if (isHome) return null
     const { quiet, foreign } = this.buckets
     const isQuiet = history.isQuiet(country)
-    const byQuiet = isQuiet ? judgePair('quiet', quiet, quietThresholds, share, now) : null
-    if (byQuiet || !(isQuiet || (pair && isSuspicious(pair)))) return byQuiet
-    return judgePair('foreign', foreign, history.foreign(now), share, now)
+    const byQuiet = isQuiet ? judgePair('quiet', quiet, quietThresholds, isLimited, now) : null
+    if (byQuiet || !(isSuspect || this.isSuspicious(country, now))) return byQuiet
+    return judgePair('foreign', foreign, history.foreign(now), isSuspect, now)
   }
 
   private fill(send: GuardedSend, now: EpochMs, { isKnown }: { readonly isKnown: boolean }): Filled {
@@ -409,13 +415,13 @@ export class Guard {
     const prefix = phone && prefixOf(phone.to)
     const known = prefix === null ? undefined : this.buckets.find('prefix', prefix)
     if (known && phone && !isKnown && !isTrustedUser) addSuspect(known, phone.to, false)
-    const ofClients = this.bucketsOfClients(send, now)
+    const ofClients = this.clientBuckets(send, now)
     if (isKnown) for (const bucket of this.knownBuckets(send, now)) ofClients.push(bucket)
     const rises: (readonly [Bucket, number])[] = []
     const full = new Set<Bucket>()
-    const fillOne = (bucket: Bucket, threshold: number) => {
+    const fillOne = (bucket: Bucket, threshold: number, share = 1) => {
       advance(bucket, threshold, now)
-      const rise = fill(bucket, threshold)
+      const rise = fill(bucket, threshold * share)
       rises.push([bucket, rise])
       if (rise < 1 && threshold > 1) full.add(bucket)
       this.markChanged(bucket)
@@ -428,7 +434,7 @@ export class Guard {
       const country = phone.country ?? unknownCountry
       if (phone.isAllowedCountry) this.allowedCountries.add(country)
       else this.allowedCountries.delete(country)
-      for (const [bucket, threshold] of this.bucketsOfCountry(country, now)) fillOne(bucket, threshold)
+      this.visitCountry(country, now, fillOne)
       block = this.blocks.find(prefix, now)
       if (block?.verified === 0) block = undefined
       if (block) block.verified--
@@ -439,22 +445,41 @@ export class Guard {
     return { rises, block }
   }
 
-  /** The buckets of a code to the country, with their thresholds. Creates them. */
-  private bucketsOfCountry(country: string, now: EpochMs): readonly (readonly [Bucket, number])[] {
+  /**
+   * Visits the buckets of a code to the country. Creates them.
+   * @param visit with the threshold, and the share of it that such codes may fill
+   */
+  private visitCountry(
+    country: string,
+    now: EpochMs,
+    visit: (bucket: Bucket, threshold: number, share?: number) => void,
+  ): void {
     const { buckets, history } = this
-    const pairs: [Pair, PairThresholds][] = [
-      [buckets.country(country, now), history.country(country, this.allowedCountries.has(country), now)],
-    ]
-    if (!history.isHome(country)) pairs.push([buckets.foreign, history.foreign(now)])
-    if (history.isQuiet(country)) pairs.push([buckets.quiet, quietThresholds])
-    return pairs.flatMap(([{ hour, day }, thresholds]) => [
-      [hour, thresholds.hour] as const,
-      [day, thresholds.day] as const,
-    ])
+    const visitPair = ({ hour, day }: Pair, thresholds: PairThresholds, share = 1) => {
+      visit(hour, thresholds.hour, share)
+      visit(day, thresholds.day, share)
+    }
+    const isSuspicious = this.isSuspicious(country, now)
+    const thresholds = history.country(country, this.allowedCountries.has(country), now)
+    visitPair(buckets.country(country, now), thresholds)
+    // Codes that these buckets never deny leave a part to those of other countries.
+    const share = isSuspicious ? 1 : shareOfSuspected
+    if (!history.isHome(country)) visitPair(buckets.foreign, history.foreign(now), share)
+    if (history.isQuiet(country)) visitPair(buckets.quiet, quietThresholds)
+  }
+
+  /** Whether most codes to the country are unverified, so that it is limited with all others of that kind. */
+  private isSuspicious(country: string, now: EpochMs): boolean {
+    const pair = this.buckets.findCountry(country)
+    if (this.history.isQuiet(country)) return true
+    if (!pair) return false
+    advance(pair.day, this.thresholdOf(pair.day, now), now)
+    const { sent, verified } = pair.day
+    return sent - verified >= leastSuspicious && verified <= sent / 2
   }
 
   /** Creates them. */
-  private bucketsOfClients({ ip, device, phone }: GuardedSend, now: EpochMs): Bucket[] {
+  private clientBuckets({ ip, device, phone }: GuardedSend, now: EpochMs): Bucket[] {
     const found: Bucket[] = []
     const add = (kind: ClientKind, key: string | null) => {
       if (key === null) return
@@ -637,11 +662,6 @@ function prefixOf(digits: string): string {
   return digits.slice(0, -4)
 }
 
-/** Whether a user of the prefix verified a code lately. */
-function isUsed(prefix: Bucket | undefined): boolean {
-  return prefix !== undefined && prefix.verified >= leastVerified
-}
-
 /** Whether the request is known to come from an IP address or device without unverified codes. */
 function isClean({ ip, device }: GuardedSend, clients: readonly Client[]): boolean {
   return (ip !== null || device !== null) && clients.every(({ day }) => day.level < 1)
@@ -652,18 +672,13 @@ function isOfCountries(name: string): boolean {
   return /^(country|quiet|foreign)-/.test(name)
 }
 
-/** The pair must be advanced. */
-function isSuspicious({ day: { sent, verified } }: Pair): boolean {
-  return sent - verified >= leastSuspicious && verified <= sent / 2
-}
-
 /** @param country null: the code is sent by e-mail */
 function judgeClient(
   { kind, hour, day, countries }: Client,
   country: string | null,
   now: EpochMs,
 ): Judgement | null {
-  const pair = judgePair(kind, { hour, day }, clientThresholds, 1, now)
+  const pair = judgePair(kind, { hour, day }, clientThresholds, false, now)
   if (pair || country === null || countries.size < countriesThreshold) return pair
   const [level1, name] = [fixedThresholds['ip-country'], `${kind}-country`] as const
   let level = 0
@@ -682,14 +697,18 @@ function judgePair(
   kind: PairKind,
   { hour, day }: Pair,
   thresholds: PairThresholds,
-  share: number,
+  isLimited: boolean,
   now: EpochMs,
 ): Judgement | null {
   advance(hour, thresholds.hour, now)
   advance(day, thresholds.day, now)
-  if (isFull(hour, thresholds.hour * share)) return judgementOf(`${kind}-hour`, hour, thresholds.hour, share)
+  const share = isLimited ? shareOfSuspected : 1
+  // Attackers would otherwise hide behind the verified codes of users.
+  const isTooFull = isLimited ? hasReached : isFull
+  if (isTooFull(hour, thresholds.hour * share))
+    return judgementOf(`${kind}-hour`, hour, thresholds.hour, share)
   const tolerance = isOfCountries(day.kind) ? dayTolerance : 0
-  return isFull(day, thresholds.day * share + tolerance)
+  return isTooFull(day, thresholds.day * share + tolerance)
     ? judgementOf(`${kind}-day`, day, thresholds.day, share, tolerance)
     : null
 }

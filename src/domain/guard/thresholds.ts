@@ -28,8 +28,11 @@ export const clientThresholds: PairThresholds = { hour: 5, day: 10 }
 /** Of all countries without a verified code in 14 days together. */
 export const quietThresholds: PairThresholds = { hour: 20, day: 60 }
 
+/** Of one number. At home some users need more codes, and each costs less. */
+export const numberThresholds = { home: 4, abroad: 3 } as const
+
 const fixed = {
-  number: 5,
+  number: numberThresholds.home,
   prefix: prefixThreshold,
   'quiet-hour': quietThresholds.hour,
   'quiet-day': quietThresholds.day,
@@ -62,13 +65,15 @@ export function countryThresholds(
 function pairOf(
   { bestDay, inDay, inHour }: Pick<CountryHistory, 'bestDay' | 'inDay' | 'inHour'>,
   least: PairThresholds,
+  dayShare = 0.3,
 ): PairThresholds {
-  const day = Math.max(least.day, 0.3 * bestDay, 0.3 * inDay)
+  const day = Math.max(least.day, dayShare * bestDay, dayShare * inDay)
   return { day, hour: Math.max(least.hour, (0.2 * day) / 6, 0.2 * inHour) }
 }
 
 /** Of all countries that are not home together. Scattered over many countries, an attack fills none of their own buckets. */
-const leastForeign = { hour: 20, day: 60 } as const
+const leastForeign = { hour: 30, day: 40 } as const
+const foreignShare = 0.2
 
 /** A home country has at least this share of the verified codes of 14 days. */
 const homeShare = 1 / 5
@@ -137,7 +142,7 @@ export class VerifiedHistory {
 
   foreign(now: EpochMs): PairThresholds {
     this.#foreign ??= this.#foreignCounts(now)
-    return pairOf(this.#foreign, leastForeign)
+    return pairOf(this.#foreign, leastForeign, foreignShare)
   }
 
   /** All that are home. */
