@@ -178,9 +178,11 @@ export function hasReached({ level }: Bucket, most: number): boolean {
 /**
  * Whether at least half of the codes are unverified: two thirds in buckets of 15 codes or more, with a transition from
  * 10. Otherwise the first minutes of a launch, with most codes still pending, would close a bucket of genuine traffic.
+ * The buckets of all countries abroad deny only to countries with many unverified codes, so that half is enough there.
  */
-export function isMostlyUnverified({ sent, verified }: Bucket): boolean {
-  return verified <= Math.max(Math.min(sent / 2, 5), sent / 3) + tolerance
+export function isMostlyUnverified({ kind, sent, verified }: Bucket): boolean {
+  const least = kind === 'foreign-hour' || kind === 'foreign-day' ? sent / 2 : sent / 3
+  return verified <= Math.max(Math.min(sent / 2, 5), least) + tolerance
 }
 
 /** Whether a user of the prefix verified a code lately. */
