@@ -197,7 +197,8 @@ describe('unverified codes to one country', () => {
 
   function thresholdNow(one: TestGuard): number | undefined {
     const to = ofCountry('371', 300)
-    return to.map((each) => one.enter({ to: each }).verdict).find((verdict) => verdict !== null)?.threshold
+    const verdicts = to.map((each) => one.enter({ to: each }).verdict)
+    return verdicts.find((verdict) => verdict?.bucket === 'country-hour')?.threshold
   }
 
   test.each([
@@ -214,6 +215,9 @@ describe('unverified codes to one country', () => {
 
   test('codes verified since the history was read count, until it is read again after 60 s', async () => {
     const one = new TestGuard()
+    // So that the bucket of all countries abroad is never full.
+    const others = { country: 'XF', bestDay: 0, inFortnight: 1000, inDay: 5000, inHour: 5000 }
+    one.store.history = [...one.store.history, others]
     await one.guard.sync()
     for (const to of ofCountry('371', 50)) {
       one.enter({ to })
@@ -408,6 +412,242 @@ describe('entries of operators', () => {
     await one.guard.sync()
     expect(one.verdicts(toPrefix(1))).toEqual(['passes'])
   })
+})
+
+describe('all countries without a verified code in 14 days', () => {
+  const countries = ['AF', 'AL', 'AM', 'AO', 'AZ', 'BF', 'BJ', 'BO', 'CD', 'CI', 'CM']
+
+  function spread(count: number, first = 0) {
+    return Array.from({ length: count }, (_, at) => ({
+      to: `99${String(first + at).padStart(5, '0')}0000`,
+      country: countries[at % countries.length] ?? '',
+    }))
+  }
+
+  test('share 20 an hour', () => {
+    expect(new TestGuard().verdicts(spread(21))).toEqual(passesThen(20, 'quiet-hour'))
+  })
+
+  test('are not those with a verified code, which pass', () => {
+    const one = new TestGuard()
+    one.verdicts(spread(21))
+    one.verify({ to: '371000000000', country: 'LV' })
+    expect(one.verdicts(toCountry(2))).toEqual(passesThen(2))
+  })
+
+  test('send at most 120 codes in a day', () => {
+    const one = new TestGuard()
+    let passed = 0
+    for (let minute = 0; minute < 24 * 60; minute += 5) {
+      passed += one.verdicts(spread(3, minute * 10)).filter((verdict) => verdict === 'passes').length
+      one.clock.now += 5 * minuteMs
+    }
+    expect(passed).toBeLessThanOrEqual(120)
+    expect(passed).toBeGreaterThan(60)
+  })
+})
+
+describe('all countries that are not home', () => {
+  test('share 30 an hour, for countries of which three codes and at least half are unverified', async () => {
+    const one = new TestGuard()
+    const counts = { bestDay: 0, inFortnight: 1, inDay: 0, inHour: 0 }
+    const countries = Array.from({ length: 20 }, (_, at) => `F${at}`)
+    one.store.history = [
+      ...one.store.history,
+      ...['LV', ...countries].map((country) => ({ country, ...counts })),
+    ]
+    await one.guard.sync()
+    const toEach = (count: number, first: number) =>
+      countries.flatMap((country, at) =>
+        ofCountry(String(990 + at), count, first).map((to) => ({ to, country, ...allowed })),
+      )
+    // The first three of each country leave a third of the bucket.
+    expect(one.verdicts(toEach(3, 0))).toEqual(passesThen(60))
+    expect(one.verdicts(toEach(1, 9))).toEqual(passesThen(10, ...Array(10).fill('foreign-hour')))
+    expect(one.verdicts(toCountry(3))).toEqual(passesThen(3))
+  })
+
+  test('an hour after an attack, the next user of the attacked country passes', () => {
+    const one = new TestGuard()
+    for (let hour = 0; hour < 12; hour++) {
+      one.verdicts(toCountry(100, hour * 100))
+      one.clock.now += hourMs
+    }
+    expect(one.verdict({ to: '371999990000' })).toBe('passes')
+  })
+})
+
+describe('a home country', () => {
+  const abroad = { country: 'XF', bestDay: 0, inFortnight: 400, inDay: 0, inHour: 0 }
+
+  async function withHistory(inFortnight: number): Promise<TestGuard> {
+    const one = new TestGuard()
+    one.store.history = [abroad, { ...abroad, country: 'LV', inFortnight }]
+    await one.guard.sync()
+    return one
+  }
+
+  test('has a fifth of the verified codes of 14 days: its country buckets record, and deny nothing', async () => {
+    const one = await withHistory(100)
+    const passes = toCountry(30).map((send) => one.enter(send))
+    for (const pass of passes) pass.confirm()
+    expect(passes.map(({ verdict }) => verdict?.bucket ?? 'none')).toEqual<string[]>([
+      ...Array(3).fill('none'),
+      ...Array(27).fill('country-hour'),
+    ])
+    expect(passes.filter(({ verdict }) => verdict?.isDenied)).toEqual([])
+    expect((await withHistory(99)).verdicts(toCountry(4))).toEqual(passesThen(3, 'country-hour'))
+  })
+
+  test('has limits for prefixes, numbers, IP addresses and devices also while it records', async () => {
+    const one = await withHistory(100)
+    const denied = (sends: readonly { to: string; ip?: string }[]) =>
+      sends.map((send): string => {
+        const pass = one.enter(send)
+        pass.confirm()
+        return pass.verdict?.isDenied ? pass.verdict.bucket : 'passes'
+      })
+    denied(toCountry(10))
+    expect(denied(toPrefix(6))).toEqual(passesThen(5, 'prefix'))
+    expect(denied(toCountry(6, 20).map((send) => ({ ...send, ip: 'ip' })))).toEqual(passesThen(5, 'ip-hour'))
+    const [number] = toCountry(1, 40)
+    expect(denied(Array(5).fill(number))).toEqual(passesThen(4, 'number'))
+  })
+
+  test('without a rule and with fewer than 50 verified codes has 60 unverified codes', async () => {
+    const one = await withHistory(49)
+    one.store.history = one.store.history.slice(1)
+    one.clock.now += minuteMs
+    await one.guard.sync()
+    expect(one.verdicts(toCountry(61))).toEqual(passesThen(60, 'country-hour'))
+    const sends = toCountry(30, 100).map((send) => ({ ...send, ...allowed }))
+    expect(sends.map((send) => one.enter(send).verdict?.isDenied ?? false)).toEqual(Array(30).fill(false))
+  })
+
+  test('has at most 50 blocked prefixes; codes to more are recorded', async () => {
+    const one = await withHistory(100)
+    const sixth = Array.from({ length: 52 }, (_, at) => {
+      const numbers = ofPrefix(`371${20_000 + at}`, 6)
+      return numbers
+        .map((to) => {
+          const pass = one.enter({ to })
+          pass.confirm()
+          return pass.verdict
+        })
+        .at(-1)
+    })
+    expect(sixth.map((verdict) => verdict?.isDenied)).toEqual([...Array(50).fill(true), false, false])
+  })
+
+  test('a user of a used prefix with a clean IP address or device passes its block', async () => {
+    const one = await withHistory(100)
+    one.verdict({ to: '371225550009' })
+    one.verify({ to: '371225550009' })
+    one.verdicts(toPrefix(7))
+    const user = { to: '371225558888', ...allowed }
+    expect(one.enter(user).verdict?.bucket).toBe('blocked-prefix')
+    expect(one.enter({ ...user, ip: 'clean' }).verdict?.isDenied ?? false).toBe(false)
+    one.verdicts(toCountry(2, 50).map((send) => ({ ...send, ip: 'used' })))
+    expect(one.enter({ ...user, ip: 'used' }).verdict?.bucket).toBe('blocked-prefix')
+  })
+})
+
+describe('one number', () => {
+  test('has three unverified codes in a day abroad, until midnight UTC', () => {
+    const one = new TestGuard()
+    const send = { to: '371225550000', ...allowed }
+    expect(one.verdicts([send, send, send, send])).toEqual(passesThen(3, 'number'))
+    expect(one.enter(send).verdict?.resetsInMs).toBe(dayMs)
+    one.clock.now += dayMs
+    expect(one.verdict(send)).toBe('passes')
+  })
+
+  test('opens its country for others once a day', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(3, 10).map((send) => ({ ...send, ...allowed })))
+    for (let code = 0; code < 8; code++) {
+      one.enter({ to: '371225550000', ...allowed })
+      one.verify({ to: '371225550000' })
+    }
+    // One credited code of four: still mostly unverified.
+    expect(one.verdicts(toCountry(18, 50).map((send) => ({ ...send, ...allowed })))).toEqual(
+      passesThen(17, 'country-hour'),
+    )
+  })
+})
+
+describe('a number that verified a code within 180 days', () => {
+  function known(one: TestGuard, send: Parameters<TestGuard['enter']>[0]): string {
+    const pass = one.enter(send)
+    if (pass.isOpenToKnown) pass.admitKnown()
+    pass.confirm()
+    return pass.verdict?.bucket ?? 'passes'
+  }
+
+  test('passes full buckets with three unverified codes in a day', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(4))
+    const send = { to: '371999990000' }
+    expect(Array.from({ length: 4 }, () => known(one, send))).toEqual(passesThen(3, 'number'))
+  })
+
+  test('passes them with ten codes in all', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(4))
+    const send = { to: '371999990000' }
+    const verdicts = Array.from({ length: 11 }, () => {
+      const verdict = known(one, send)
+      if (verdict === 'passes') one.verify(send)
+      // Codes that pass leave the bucket full.
+      one.verdicts(toCountry(1, 50))
+      return verdict
+    })
+    expect(verdicts).toEqual(passesThen(10, 'country-hour'))
+  })
+
+  test('does not pass an operator', () => {
+    const one = new TestGuard()
+    const entry = { createdAt: 0, by: 'operator', expiresAt: Date.UTC(2030, 0, 2) } as const
+    one.guard.applyOperatorPrefixes([{ ...entry, prefix: '371', action: 'block' }])
+    expect(known(one, { to: '371999990000' })).toBe('blocked-prefix')
+  })
+
+  test('is one of few that a stranger can find: 20 an hour in a country, three a day from an IP address or device', () => {
+    const one = new TestGuard()
+    one.verdicts(toCountry(4))
+    expect(toCountry(21, 100).map((send) => known(one, send))).toEqual(passesThen(20, 'country-hour'))
+    const from = new TestGuard()
+    from.verdicts(toCountry(4))
+    for (const client of [{ ip: 'ip' }, { device: 'device' }]) {
+      const sends = toCountry(4, 200).map((send) => ({ ...send, ...client }))
+      expect(sends.map((send) => known(from, send))).toEqual(passesThen(3, 'country-hour'))
+    }
+  })
+})
+
+describe('a user who is signed in', () => {
+  test('is judged by IP address and device alone, and counts as all others', () => {
+    const one = new TestGuard()
+    one.verdicts(toPrefix(6))
+    const send = { to: '371225559999', isTrustedUser: true, ...allowed }
+    expect(one.verdict(send)).toBe('passes')
+    one.verdicts(toCountry(5).map((each) => ({ ...each, ...allowed, device: 'device' })))
+    expect(one.verdict({ ...send, to: '371000090000', device: 'device' })).toBe('device-hour')
+    const other = new TestGuard()
+    other.verdicts(toCountry(3).map((each) => ({ ...each, isTrustedUser: true })))
+    expect(other.verdict({ to: '371999990000' })).toBe('country-hour')
+  })
+})
+
+test('codes by e-mail fill the buckets of IP address and device, and are judged by them', () => {
+  const one = new TestGuard()
+  const mail = (recipient: string) =>
+    one.guard.enter({ recipient, phone: null, ip: 'ip', device: null, isTrustedUser: false })
+  for (let code = 0; code < 5; code++) expect(mail(`mail ${code}`).verdict).toBeNull()
+  expect(mail('mail 5').verdict?.bucket).toBe('ip-hour')
+  expect(one.verdict({ to: '371999990000', ip: 'ip' })).toBe('ip-hour')
+  one.guard.verified({ recipient: 'mail 0', phone: null })
+  expect(one.verdict({ to: '371999990000', ip: 'ip' })).toBe('passes')
 })
 
 describe('a code that is denied', () => {
