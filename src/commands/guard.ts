@@ -44,10 +44,23 @@ const modeWords: Readonly<Record<GuardMode, string>> = {
 }
 
 function printStatus(status: GuardStatus): void {
-  const { mode, modeUntil, nextMode, blocked, allowed, buckets, countries, lastHour, last24Hours } = status
+  const {
+    mode,
+    modeUntil,
+    nextMode,
+    homeCountries,
+    blocked,
+    allowed,
+    buckets,
+    countries,
+    lastHour,
+    last24Hours,
+  } = status
   const until = modeUntil === null ? '' : ` until ${modeUntil}, then ${nextMode}`
   print(`Mode ${mode}${until}: ${modeWords[mode]}`)
   print(`In the last hour: ${totalsWords(lastHour)}. In the last 24 hours: ${totalsWords(last24Hours)}.`)
+  if (homeCountries.length > 0)
+    print(`Home countries, whose country buckets only record: ${homeCountries.join(', ')}.`)
   printPumping(status.pumping)
   printPrefixes(
     mode === 'record' ? 'Blocked prefixes (those by the guard: recorded only)' : 'Blocked prefixes',

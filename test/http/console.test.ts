@@ -742,7 +742,7 @@ describe('an operator', () => {
       const { html } = await visitor.post('/admin/destinations/check', { number: '+44 7400 123456' })
       return /The guard (?:denies|does not check) codes[^.]*: [^:.]*\+\d+/.exec(html)?.[0]
     }
-    const denied = 'The guard denies codes, except to numbers that verified one in the last 180 days'
+    const denied = 'The guard denies codes'
     expect(await guarded('+44', 'block')).toBe(`${denied}: an operator blocks +44`)
     expect(await guarded('+4474', 'allow')).toBe('The guard does not check codes: an operator allows +4474')
     expect(await guarded('+4475', 'block')).toBe('The guard does not check codes: an operator allows +4474')

@@ -232,7 +232,7 @@ export function deliveryOf(row: AttemptRow, report: DeliveryReportState | undefi
   }
 }
 
-/** Design D41: these numbers always pass the guard. */
+/** Design D41: these numbers pass the guard a few times in a day. */
 export const verifiedRetentionMs = 180 * dayMs
 
 /** A later code within this time is not stored. */

@@ -268,7 +268,8 @@ export function guardWords({ prefix, by, action, expiresAt }: GuardPrefix, mode:
   if (mode === 'off') return `The guard is off: ${entry}`
   if (action === 'allow') return `The guard does not check codes: ${entry}`
   if (by === 'guard' && mode === 'record') return `The guard records codes, which are sent: ${entry}`
-  return `The guard denies codes, except to numbers that verified one in the last 180 days: ${entry}`
+  if (by === 'operator') return `The guard denies codes: ${entry}`
+  return `The guard denies codes, except a few to numbers that verified one in the last 180 days: ${entry}`
 }
 
 interface GuardSettings {

@@ -47,7 +47,7 @@ const pumpingHints: Readonly<Record<GuardMode, string>> = {
   off: modeWords.off,
   record:
     'This may be SMS pumping. In mode record, only a block of their prefix or country stops these codes. It takes effect immediately.',
-  deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies also those below, except to numbers that verified a code in the last 180 days.',
+  deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies also those below.',
 }
 
 const reasons: Readonly<Record<GuardReason, string>> = {
@@ -190,7 +190,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
 function blockedHint(mode: GuardMode, blocked: readonly PrefixStatus[]): string {
   if (mode === 'off') return 'They have no effect, because the guard is off.'
   const denied =
-    'Numbers that begin with these digits get no codes. A number that verified a code in the last 180 days still does.'
+    'Numbers that begin with these digits get no codes. In prefixes blocked by the guard, numbers that verified one get a few.'
   if (mode === 'deny' || blocked.every(({ by }) => by === 'operator')) return denied
   return 'Only prefixes blocked by an operator get no codes. Codes to those of the guard are sent and recorded.'
 }
@@ -261,7 +261,7 @@ function Pumping({ status, model, now }: PumpingProps) {
                 <ActionButton
                   of={guardBlock}
                   with={{ prefix, duration: '12h' }}
-                  confirm={`Block codes to ${shown} for 12 h? Numbers that verified a code in the last 180 days still get codes.`}
+                  confirm={`Block codes to ${shown} for 12 h?`}
                   kind="danger"
                 >
                   Block for 12 h<span class="sr-only"> {prefix}</span>
