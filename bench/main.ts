@@ -6,10 +6,11 @@ import { cpu } from './parts/cpu.ts'
 import { memory } from './parts/memory.ts'
 import { peers } from './parts/peers.ts'
 import { postgres } from './parts/postgres.ts'
-import { pumping, reportedSeed } from './parts/pumping.ts'
+import { pumping, reportedSeeds } from './parts/pumping.ts'
 import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
 import { upkeep } from './parts/upkeep.ts'
+import { clientFields } from './pumping/play.ts'
 import { markdown, type PartResult } from './report.ts'
 import { full, quick } from './scale.ts'
 import { Bench } from './servers.ts'
@@ -18,7 +19,8 @@ import { wrkVersion } from './wrk.ts'
 const parts = { cpu, peers, rows, memory, start, upkeep, postgres, pumping }
 type PartName = keyof typeof parts
 
-const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH] [--seed NUMBER] [--postgres]
+const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH]
+                 [--attack TEXT] [--seed NUMBER,NUMBER] [--site large|small] [--client LIST] [--postgres]
 
 Measures the real process and prints a Markdown table, which a whole run also writes to bench/results.md. Takes about
 45 minutes.
@@ -26,8 +28,11 @@ Measures the real process and prints a Markdown table, which a whole run also wr
   --quick        about ten minutes: fewer and shorter rounds, fewer rows; writes nothing
   --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing but the table of pumping in docs
   --binary PATH  a compiled otpost instead of the source; pumping always uses the source
-  --seed NUMBER  of the traffic of pumping, ${reportedSeed} by default. Thresholds are tuned with other seeds
   --postgres     pumping uses PostgreSQL, not SQLite
+  --attack TEXT  pumping plays only what has this text in its name
+  --site SITE    pumping plays only the large or the small site
+  --client LIST  pumping plays apps that give some of ${Object.keys(clientFields).join(', ')}
+  --seed NUMBERS of the traffic of pumping, ${reportedSeeds.join(',')} by default. Thresholds are tuned with other seeds
   --help
 
 It needs Linux and, except for pumping, wrk (apt-get install wrk). It creates its databases in TMPDIR, which should be
@@ -39,7 +44,10 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
     binary: { type: 'string' },
-    seed: { type: 'string', default: String(reportedSeed) },
+    seed: { type: 'string' },
+    attack: { type: 'string', default: '' },
+    site: { type: 'string' },
+    client: { type: 'string' },
     postgres: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -53,8 +61,8 @@ const unknown = names.filter((name) => !isPart(name))
 if (unknown.length > 0) fail(`there is no part ${unknown.join(', ')}, only ${Object.keys(parts).join(', ')}`)
 if (wrkVersion() === undefined && names.some((name) => name !== 'pumping'))
   fail('wrk is not installed, and the bench drives the servers with it: apt-get install wrk')
-const seed = Number(options.seed)
-if (!Number.isInteger(seed)) fail('--seed must be a whole number')
+const seeds = options.seed?.split(',').map(Number) ?? reportedSeeds
+if (!seeds.every(Number.isInteger)) fail('--seed must be whole numbers')
 
 const binary = options.binary === undefined ? undefined : resolve(options.binary)
 await using bench = new Bench(binary)
@@ -67,8 +75,19 @@ for (const name of names.filter(isPart)) {
   process.stderr.write(`${name} … `)
   try {
     const result = await parts[name](bench, options.quick ? quick : full, {
-      seed,
+      seeds,
       usesPostgres: options.postgres,
+      attack: options.attack,
+      sites: options.site?.split(',') ?? ['large', 'small'],
+      isWhole: !(
+        options.quick ||
+        options.postgres ||
+        options.attack ||
+        options.seed ||
+        options.site ||
+        options.client
+      ),
+      clients: options.client?.split(',') ?? ['neither'],
     })
     const before = name === 'peers' && process.env.OTPGATEWAY ? 'OTPGATEWAY=PATH ' : ''
     results.push({ ...result, title: `${result.title} (\`${before}bun run bench --only ${name}${flags}\`)` })

@@ -1,5 +1,3 @@
-import type { Volume } from './pumping/scenarios.ts'
-
 /** How long a server does nothing before its memory counts as idle. */
 export const idleMs = 2000
 
@@ -17,7 +15,6 @@ export interface Scale {
   /** Recipients in the database of the upkeep and of a start. */
   readonly filledRows: number
   readonly starts: number
-  readonly pumping: Volume
 }
 
 export const full: Scale = {
@@ -29,7 +26,6 @@ export const full: Scale = {
   memorySends: [1e5, 1e6],
   filledRows: 1e6,
   starts: 7,
-  pumping: { usersPerDay: 4000, historyDays: 3, attackShare: 1 },
 }
 
 /** For developers: a short run that shows whether a change made the program slower. */
@@ -41,5 +37,4 @@ export const quick: Scale = {
   memorySends: [1e4, 3e4],
   filledRows: 1e5,
   starts: 3,
-  pumping: { usersPerDay: 1000, historyDays: 2, attackShare: 0.3 },
 }

@@ -3,104 +3,154 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { databaseUrl, startPostgres } from '../../test/support/postgres.ts'
-import { type Outcome, play, type Setting } from '../pumping/play.ts'
-import { allowed, home, type Scenario, scenarios, trafficOf } from '../pumping/scenarios.ts'
+import { clientFields, type Outcome, play, type Setting } from '../pumping/play.ts'
+import { type Scenario, scenarios, trafficOf } from '../pumping/scenarios.ts'
+import { dayMs, home, hourMs, type Site, sites, type Visit } from '../pumping/traffic.ts'
 import { type Figure, type PartResult, whole } from '../report.ts'
-import { full, type Scale } from '../scale.ts'
 import { type Bench, root } from '../servers.ts'
 
-/** The traffic of the page in docs. */
-export const reportedSeed = 2026
+/** Thresholds are tuned with the seeds 1 to 12. */
+export const reportedSeeds: readonly number[] = [101, 102, 103]
 
 export interface PumpingOptions {
-  readonly seed: number
+  readonly seeds: readonly number[]
   readonly usesPostgres: boolean
+  /** A part of the names of scenarios. */
+  readonly attack: string
+  readonly sites: readonly string[]
+  readonly clients: readonly string[]
+  /** Writes the page of the documentation. */
+  readonly isWhole: boolean
 }
 
-/** Later than the clock of the commands that set the rules and the budget. */
 const startAtMs = Date.UTC(2040, 0, 2)
 
-const record: Setting = { name: 'record', env: { GUARD: 'record' } }
-const withBudget: Setting = { name: 'deny with budget', env: { GUARD: 'deny' } }
-const settings = [
-  { name: 'off', env: { GUARD: 'off' } },
-  record,
-  { name: 'deny', env: { GUARD: 'deny' } },
-  withBudget,
-] as const satisfies readonly Setting[]
+const aims = {
+  smsADay: 120,
+  shareOfTries: 0.01,
+  ofEachOwnNumber: 3,
+  home: 0.02,
+  homeWithClient: 0.002,
+  attackedCountry: 0.25,
+  hoursAfter: 1,
+} as const
 
-/** The budget of a day, in usual days. */
-const budgetDays = 3
+type Client = Setting['client']
 
-const aims = { refusedShare: 0.95, genuineShare: 0.001 } as const
-
-/** SMS pumping against the real request handler and a real database, with each setting of the guard. */
-export async function pumping(
-  bench: Bench,
-  { pumping: volume }: Scale,
-  { seed, usesPostgres }: PumpingOptions,
-): Promise<PartResult> {
-  await using databases = usesPostgres ? await postgresDatabases() : sqliteDatabases()
-  const traffic = trafficOf(seed, startAtMs, volume)
-  const launched = await databases.create('launched')
-  for (const country of allowed) await bench.command(launched, 'destination', 'set', country, 'allow')
-  const history = await play(await databases.create('history', 'launched'), record, traffic.history)
-  const budget = Math.round((budgetDays * unitsOf(history)) / volume.historyDays)
-  const results: Result[] = []
-  for (const scenario of scenarios) {
-    const visits = traffic.dayOf(scenario)
-    for (const setting of settings) {
-      const env = await databases.create('day', scenario.launchHour === undefined ? 'history' : 'launched')
-      if (setting === withBudget)
-        await bench.command(env, 'budget', 'set', 'server', '--per', 'day', '--amount', String(budget))
-      results.push(resultOf(scenario, setting, await play(env, setting, visits)))
-      process.stderr.write('.')
+/** SMS pumping against the real request handler and a real database. */
+export async function pumping(_: Bench, __: unknown, options: PumpingOptions): Promise<PartResult> {
+  await using databases = options.usesPostgres ? await postgresDatabases() : sqliteDatabases()
+  const groups: Group[] = []
+  const clients = (Object.keys(clientFields) as Client[]).filter((each) => options.clients.includes(each))
+  const chosen = scenarios.filter(({ name }) => name.includes(options.attack))
+  for (const site of sites.filter(({ name }) => options.sites.includes(name))) {
+    for (const scenario of chosen)
+      for (const client of clients) groups.push({ site, scenario, client, results: [] })
+    for (const seed of options.seeds) {
+      for (const { scenario, client, results } of groups.filter((each) => each.site === site)) {
+        const { history, visits } = trafficOf(scenario, site, seed, startAtMs)
+        const { hasRules = true } = scenario
+        const name = `history-${client}-${hasRules}-${site.name}-${seed}`
+        const setting = { hasRules, client, mode: 'record' } as const
+        if (history.length > 0 && !databases.has(name))
+          await play(await databases.create(name), setting, history)
+        const env = await databases.create('day', history.length > 0 ? name : undefined)
+        results.push(resultOf(await play(env, { ...setting, mode: 'deny' }, visits)))
+        process.stderr.write('.')
+      }
     }
   }
-  const judged = results.filter(({ scenario, setting }) => scenario.hasAim && setting.env.GUARD === 'deny')
-  const genuine = `${whole(traffic.genuine.length)} genuine users`
-  const table = tableOf(results)
-  if (seed === reportedSeed && volume === full.pumping && !usesPostgres) writePage(table)
+  const table = tableOf(groups)
+  if (options.isWhole) writePage(table)
   return {
-    title: `SMS pumping on ${usesPostgres ? 'PostgreSQL' : 'SQLite'}: ${genuine}, seed ${seed}, a budget of ${whole(budget)} units a day`,
-    figures: judged.map((result) => figureOf(result, budget)),
+    title: `SMS pumping on ${options.usesPostgres ? 'PostgreSQL' : 'SQLite'}, with \`deny\`, seeds ${options.seeds.join(', ')}`,
+    figures: groups.map(figureOf),
     table,
   }
 }
 
-/** What one setting did in one scenario. */
-interface Result {
+/** The runs of all seeds. */
+interface Group {
+  readonly site: Site
   readonly scenario: Scenario
-  readonly setting: Setting
-  readonly tries: number
-  readonly sent: number
-  /** The price of the SMS to the attacker. */
-  readonly lostUnits: number
-  /** The price of all SMS. */
-  readonly spentUnits: number
-  /** Undefined: not stopped. */
-  readonly minutesUntilStopped: number | undefined
-  readonly genuine: number
-  readonly genuineRefused: number
-  readonly homeRefused: number
+  readonly client: Client
+  readonly results: Result[]
 }
 
-function resultOf(scenario: Scenario, setting: Setting, outcomes: readonly Outcome[]): Result {
-  const attack = outcomes.filter(({ visit }) => visit.isAttack)
-  const genuine = outcomes.filter(({ visit }) => !visit.isAttack)
-  const refused = genuine.filter(({ isRefused }) => isRefused)
-  return {
-    scenario,
-    setting,
-    tries: attack.length,
-    sent: attack.reduce((sum, { segments }) => sum + segments, 0),
-    lostUnits: unitsOf(attack),
-    spentUnits: unitsOf(outcomes),
-    minutesUntilStopped: minutesUntilStopped(attack),
-    genuine: genuine.length,
-    genuineRefused: refused.length,
-    homeRefused: refused.filter(({ visit }) => visit.country === home).length,
+interface Share {
+  readonly refused: number
+  readonly of: number
+}
+
+/** Of one run. SMS and tries are of the worst day. */
+interface Result {
+  readonly tries: number
+  readonly sms: number
+  readonly units: number
+  /** To numbers that are not the attacker's, and what is aimed at. */
+  readonly strangers: { readonly sms: number; readonly aim: number }
+  /** To own numbers, without the verified ones. */
+  readonly own: { readonly sms: number; readonly aim: number }
+  /** New genuine users, from the beginning of the attack until an hour after its end. */
+  readonly home: Share
+  readonly attackedCountries: Share
+  readonly elsewhere: Share
+  readonly known: Share
+  /** Later than an hour after the attack: new users of attacked foreign countries. */
+  readonly later: Share
+  /** Of a new user, after the end of the attack. */
+  readonly hoursUntilLast: number
+}
+
+function resultOf(outcomes: readonly Outcome[]): Result {
+  const attack = outcomes.filter(({ visit }) => visit.by === 'attacker')
+  const startMs = attack[0]?.visit.atMs ?? 0
+  const endMs = attack.at(-1)?.visit.atMs ?? Number.POSITIVE_INFINITY
+  const days = Object.values(
+    Object.groupBy(attack, ({ visit }) => Math.floor((visit.atMs - startMs) / dayMs)),
+  )
+  const worst = (count: (day: readonly Outcome[]) => number) =>
+    Math.max(0, ...days.map((day = []) => count(day)))
+  const strangers = (day: readonly Outcome[]) => day.filter(({ visit }) => !visit.isOwn)
+  const own = (day: readonly Outcome[]) =>
+    day.filter(({ visit }) => visit.isOwn && visit.enterAfterMs === undefined)
+  const attacked = new Set(attack.map(({ visit }) => visit.country))
+  const isAttacked = ({ country }: Visit) => country !== home && attacked.has(country)
+  const isNew = ({ by }: Visit) => by === 'newcomer'
+  const lastMs = endMs + aims.hoursAfter * hourMs
+  const share = (isCounted: (visit: Visit) => boolean): Share => {
+    const all = outcomes.filter(({ visit }) => visit.atMs >= startMs && isCounted(visit))
+    return { refused: all.filter(({ isRefused }) => isRefused).length, of: all.length }
   }
+  const during = (isCounted: (visit: Visit) => boolean) =>
+    share((visit) => visit.atMs <= lastMs && isCounted(visit))
+  const refusedMs = outcomes
+    .filter(({ visit, isRefused }) => isRefused && isNew(visit) && visit.atMs > endMs)
+    .map(({ visit }) => visit.atMs - endMs)
+  return {
+    tries: worst((day) => day.length),
+    sms: worst(segmentsOf),
+    units: worst(unitsOf),
+    strangers: {
+      sms: worst((day) => segmentsOf(strangers(day))),
+      aim: Math.max(aims.smsADay, aims.shareOfTries * worst((day) => strangers(day).length)),
+    },
+    own: {
+      sms: worst((day) => segmentsOf(own(day))),
+      aim:
+        aims.ofEachOwnNumber * new Set(attack.flatMap(({ visit }) => (visit.isOwn ? visit.phone : []))).size,
+    },
+    home: during((visit) => isNew(visit) && visit.country === home),
+    attackedCountries: during((visit) => isNew(visit) && isAttacked(visit)),
+    elsewhere: during((visit) => isNew(visit) && visit.country !== home && !isAttacked(visit)),
+    known: during(({ by }) => by === 'known'),
+    later: share((visit) => visit.atMs > lastMs && isNew(visit) && isAttacked(visit)),
+    hoursUntilLast: Math.max(0, ...refusedMs) / hourMs,
+  }
+}
+
+function segmentsOf(outcomes: readonly Outcome[]): number {
+  return outcomes.reduce((sum, { segments }) => sum + segments, 0)
 }
 
 /** By the built-in price list. */
@@ -111,60 +161,83 @@ function unitsOf(outcomes: readonly Outcome[]): number {
   return micros.reduce((sum, price) => sum + price, 0) / 1_000_000
 }
 
-/** From the first try to the one from which 95 of 100 tries are refused. */
-function minutesUntilStopped(attack: readonly Outcome[]): number | undefined {
-  const stopped = attack.find((_, index) => {
-    const next = attack.slice(index, index + 100)
-    return next.filter(({ isRefused }) => isRefused).length >= aims.refusedShare * 100
+function sumOf(shares: readonly Share[]): Share {
+  return shares.reduce((sum, { refused, of }) => ({ refused: sum.refused + refused, of: sum.of + of }), {
+    refused: 0,
+    of: 0,
   })
-  const [first] = attack
-  return first && stopped && (stopped.visit.atMs - first.visit.atMs) / 60_000
 }
 
-function figureOf(result: Result, budget: number): Figure {
-  const { scenario, setting, tries, sent, genuine, genuineRefused, homeRefused, spentUnits } = result
-  const isWithinBudget = setting !== withBudget || spentUnits <= budget
-  const holds =
-    sent <= (1 - aims.refusedShare) * tries &&
-    genuineRefused < aims.genuineShare * genuine &&
-    homeRefused === 0 &&
-    isWithinBudget
-  const measured = [
-    `${percent(1 - sent / tries)} of the attacker's SMS refused`,
-    `${percent(genuineRefused / genuine)} of genuine users refused, ${homeRefused} in the home country`,
-    `${whole(spentUnits)} units spent`,
-  ]
+/** What is not as it should be. */
+function missed({ scenario, client, results }: Group): string[] {
+  const total = (which: 'home' | 'attackedCountries' | 'elsewhere' | 'known' | 'later') =>
+    sumOf(results.map((result) => result[which]))
+  const isMore = ({ refused, of }: Share, most: number) => refused > most * of
+  if (scenario.attack === undefined) {
+    const all = sumOf([total('home'), total('elsewhere'), total('known')])
+    return all.refused > 0 ? ['refused'] : []
+  }
+  const found = {
+    SMS: results.some(({ strangers }) => strangers.sms > strangers.aim),
+    'own numbers': results.some(({ own }) => own.sms > own.aim),
+    home: isMore(total('home'), client === 'neither' ? aims.home : aims.homeWithClient),
+    'attacked country': isMore(total('attackedCountries'), aims.attackedCountry),
+    'an hour after': total('later').refused > 0,
+  }
+  return Object.entries(found).flatMap(([name, isMissed]) => (isMissed ? name : []))
+}
+
+function figureOf(group: Group): Figure {
+  const found = missed(group)
   return {
-    name: `${scenario.name}: ${setting.name}`,
-    measured: measured.join('; '),
-    aim: { text: `≥ 95 %; < 0.1 %, 0${setting === withBudget ? `; ≤ ${whole(budget)}` : ''}`, holds },
+    name: `${group.scenario.name}: ${group.site.name} site, ${group.client}`,
+    measured: cellsOf(group).slice(3, -1).join('; '),
+    aim: { text: found.join(', '), holds: found.length === 0 },
   }
 }
 
-function tableOf(results: readonly Result[]): string {
-  const rows = results.map((result) => {
-    const { scenario, setting, tries, sent, lostUnits, minutesUntilStopped: minutes, genuine } = result
-    return [
-      scenario.name,
-      setting.name,
-      `${whole(sent)} of ${whole(tries)} (${percent(sent / tries)})`,
-      whole(lostUnits),
-      minutes === undefined ? 'never' : minutes.toFixed(minutes < 10 ? 1 : 0),
-      `${result.genuineRefused} of ${whole(genuine)} (${percent(result.genuineRefused / genuine)})`,
-      String(result.homeRefused),
-      whole(result.spentUnits),
-    ]
-  })
-  const head = [
-    'attack',
-    'guard',
-    'SMS sent to the attacker',
-    'units lost',
-    'minutes until stopped',
-    'genuine users refused',
-    'of them at home',
-    'units for all SMS',
+const head = [
+  'attack',
+  'site',
+  'the app gives',
+  'tries a day',
+  'SMS a day',
+  'units a day',
+  'refused: new at home',
+  'new in an attacked country',
+  'new elsewhere',
+  'known',
+  'hours until the last',
+  'missed aims',
+] as const
+
+function cellsOf(group: Group): string[] {
+  const { site, scenario, client, results } = group
+  const most = (value: (result: Result) => number) => Math.max(...results.map(value))
+  const share = (which: 'home' | 'attackedCountries' | 'elsewhere' | 'known') => {
+    const { refused, of } = sumOf(results.map((result) => result[which]))
+    return of === 0 ? '–' : `${refused} of ${whole(of)}, ${((100 * refused) / of).toFixed(1)} %`
+  }
+  const isAttack = scenario.attack !== undefined
+  const amount = (value: (result: Result) => number) => (isAttack ? whole(most(value)) : '–')
+  return [
+    scenario.name,
+    site.name,
+    client,
+    amount(({ tries }) => tries),
+    amount(({ sms }) => sms),
+    amount(({ units }) => units),
+    share('home'),
+    share('attackedCountries'),
+    share('elsewhere'),
+    share('known'),
+    isAttack ? most(({ hoursUntilLast }) => hoursUntilLast).toFixed(1) : '–',
+    missed(group).join(', '),
   ]
+}
+
+function tableOf(groups: readonly Group[]): string {
+  const rows = groups.map(cellsOf)
   const widths = head.map((_, column) =>
     Math.max(...[head, ...rows].map((cells) => cells[column]?.length ?? 0)),
   )
@@ -180,12 +253,10 @@ function writePage(table: string): void {
   writeFileSync(page, text.replace(/(?<=writes the table\. -->\n\n)[^<]*/, `${table}\n`))
 }
 
-function percent(share: number): string {
-  return `${(share * 100).toFixed(2)} %`
-}
-
 /** Databases for one run each. */
 interface Databases extends AsyncDisposable {
+  /** Whether one was created. */
+  has(name: string): boolean
   /** Replaces the database of that name, with a copy of another if one is given. Returns the settings for it. */
   create(name: string, original?: string): Promise<Readonly<Record<string, string>>>
 }
@@ -196,6 +267,7 @@ function sqliteDatabases(): Databases {
   const remove = () => rmSync(folder, { recursive: true, force: true })
   process.on('exit', remove)
   return {
+    has: (name) => existsSync(join(folder, name)),
     async create(name, original) {
       rmSync(join(folder, name), { recursive: true, force: true })
       if (original !== undefined) cpSync(join(folder, original), join(folder, name), { recursive: true })
@@ -209,8 +281,11 @@ function sqliteDatabases(): Databases {
 
 async function postgresDatabases(): Promise<Databases> {
   const server = await startPostgres({ fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' })
+  const created = new Set<string>()
   return {
+    has: (name) => created.has(name),
     async create(name, original = 'template1') {
+      created.add(name)
       await server.query(`DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
       await server.query(`CREATE DATABASE "${name}" TEMPLATE "${original}"`)
       return {

@@ -3,13 +3,23 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import type { SmsProvider } from '../../src/domain/ground/providers.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
+import { operate, tester } from '../../test/support/operator.ts'
 import { brandId, credentials } from '../workloads.ts'
-import type { Visit } from './scenarios.ts'
+import { allowed, type Visit } from './traffic.ts'
 
-/** One of the compared configurations of the server. */
+/** What the app reports of the form's user. */
+export const clientFields = {
+  neither: () => ({}),
+  clientIp: ({ clientIp }: Visit) => ({ clientIp }),
+  deviceId: ({ deviceId }: Visit) => ({ deviceId }),
+} as const
+
 export interface Setting {
-  readonly name: string
-  readonly env: Readonly<Record<string, string>>
+  readonly mode: 'off' | 'record' | 'deny'
+  readonly hasRules: boolean
+  readonly client: keyof typeof clientFields
+  /** Units a day, by scope. */
+  readonly budgets?: Readonly<Record<string, number>>
 }
 
 /** What the server did for one visit. */
@@ -21,15 +31,30 @@ export interface Outcome {
   isRefused: boolean
 }
 
+interface Step {
+  readonly atMs: number
+  readonly kind: 'send' | 'resend' | 'typo' | 'enter'
+  readonly outcome: Outcome
+}
+
+/** Steps of this time are sent at once, so that they share transactions. A visit has no two of them. */
+const togetherMs = 2000
+
+/** In place of 5 s. */
+const syncMs = 60_000
+
+/** From a wrong code to the right one. */
+const typoMs = 3000
+
 /**
- * Sends the requests of all visits to the handler of a real server, one after the other, by a clock that they move.
+ * Sends the requests of all visits to the handler of a real server, by a clock that they move.
  *
  * @param visits oldest first
  * @throws if an answer is neither a success nor a refusal by a limit
  */
 export async function play(
   databaseEnv: Readonly<Record<string, string>>,
-  { env }: Setting,
+  { mode, hasRules, client, budgets = {} }: Setting,
   visits: readonly Visit[],
 ): Promise<Outcome[]> {
   const outcomes = visits.map((visit): Outcome => ({ visit, segments: 0, isRefused: false }))
@@ -39,14 +64,12 @@ export async function play(
     APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
     GLOBAL_LIMIT_PER_MINUTE: '1000000',
     ...databaseEnv,
-    ...env,
   })
-  const delivered = { code: '', segments: 0 }
+  const delivered = new Map<string, { code: string; segments: number }>()
   const provider: SmsProvider = {
     name: 'simulation',
-    async send({ text }) {
-      delivered.code = /\d{6}/.exec(text)?.[0] ?? ''
-      delivered.segments += segmentsOf(text).count
+    async send({ to, text }) {
+      delivered.set(to, { code: /\d{6}/.exec(text)?.[0] ?? '', segments: segmentsOf(text).count })
       return { kind: 'accepted' }
     },
   }
@@ -54,6 +77,18 @@ export async function play(
     { ...config, smsRoutes: { plain: [() => provider], template: [] } },
     { now: () => now, stopwatch: () => now },
   )
+  // The clock moves by seconds from request to request, so what is due every few seconds would take most of the time.
+  Object.assign(app.alerts, { tick() {} })
+  const { guard } = app
+  const sync = guard.sync.bind(guard)
+  let syncedAt = now
+  Object.assign(guard, {
+    sync() {
+      if (now < syncedAt + syncMs) return Promise.resolve()
+      syncedAt = now
+      return sync()
+    },
+  })
   const post = async (path: string, fields: object): Promise<number> => {
     const { status } = await app.handle(
       new Request(`http://localhost${path}`, {
@@ -64,40 +99,45 @@ export async function play(
     )
     return status
   }
-  try {
-    await putBrand(app.context.acting({ by: 'command', name: 'simulation' }), brandId, {
-      displayName: 'Acme',
-    })
-    const codes = new Map<Outcome, string>()
-    for (const { atMs, kind, outcome } of steps) {
-      now = atMs
-      const { phone, clientIp } = outcome.visit
-      if (kind === 'send' || kind === 'resend') {
-        const status = await post(`/otp/${kind}`, { phone, clientIp })
-        if (status === 429) outcome.isRefused = true
-        else if (status !== 200) throw new Error(`${kind} answered ${status}`)
-        else codes.set(outcome, delivered.code)
-        outcome.segments += delivered.segments
-        delivered.segments = 0
-      } else {
-        const code = codes.get(outcome)
-        if (code === undefined) continue
-        const isWrong = kind === 'typo'
-        const otp = isWrong ? otherThan(code) : code
-        const status = await post('/otp/verify', { phone, otp })
-        if (status !== (isWrong ? 401 : 200)) throw new Error(`verify answered ${status} to ${kind}`)
-      }
+  const take = async ({ kind, outcome }: Step): Promise<void> => {
+    const { visit } = outcome
+    const { phone } = visit
+    if (kind === 'send' || kind === 'resend') {
+      // A user whose code is refused gives up.
+      if (outcome.isRefused) return
+      const status = await post(`/otp/${kind}`, { phone, ...clientFields[client](visit) })
+      if (status === 429) outcome.isRefused = true
+      else if (status === 200) outcome.segments += delivered.get(phone)?.segments ?? 0
+      else throw new Error(`${kind} answered ${status}`)
+      return
     }
+    const code = outcome.segments > 0 ? delivered.get(phone)?.code : undefined
+    if (code === undefined) return
+    const isWrong = kind === 'typo'
+    const status = await post('/otp/verify', { phone, otp: isWrong ? otherThan(code) : code })
+    if (status !== (isWrong ? 401 : 200)) throw new Error(`verify answered ${status} to ${kind}`)
+  }
+  try {
+    await putBrand(app.context.acting(tester), brandId, { displayName: 'Acme' })
+    for (const country of hasRules ? allowed : [])
+      await operate({ app }, 'destination set', { rule: country, action: 'allow' })
+    for (const [scope, amount] of Object.entries(budgets))
+      await operate({ app }, 'budget set', { scope, period: 'day', amount: String(amount) })
+    await operate({ app }, 'guard mode', { mode })
+    let together: Step[] = []
+    for (const step of steps) {
+      if (step.atMs >= now + togetherMs) {
+        await Promise.all(together.map(take))
+        together = []
+        now = step.atMs
+      }
+      together.push(step)
+    }
+    await Promise.all(together.map(take))
   } finally {
     await app.close()
   }
   return outcomes
-}
-
-interface Step {
-  readonly atMs: number
-  readonly kind: 'send' | 'resend' | 'typo' | 'enter'
-  readonly outcome: Outcome
 }
 
 function stepsOf(outcome: Outcome): Step[] {
@@ -110,9 +150,6 @@ function stepsOf(outcome: Outcome): Step[] {
   }
   return steps
 }
-
-/** From a wrong code to the right one. */
-const typoMs = 3000
 
 function otherThan(code: string): string {
   return code === '111111' ? '222222' : '111111'

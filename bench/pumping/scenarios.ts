@@ -1,360 +1,369 @@
-import { type CountryCode, getExampleNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import type { CountryCode } from 'libphonenumber-js/max'
 import examples from 'libphonenumber-js/mobile/examples'
 import { Random } from '../soak/random.ts'
+import {
+  dayMs,
+  home,
+  hourMs,
+  lastFour,
+  Numbers,
+  randomIp,
+  randomMobile,
+  randomPrefix,
+  randomRange,
+  type Site,
+  spikeHour,
+  Users,
+  type Visit,
+} from './traffic.ts'
 
-// The traffic of the pumping simulation. All of it is decided by the seed before a run, so that each setting gets
-// the same visits.
-
-/** One use of the sign-in form: by a genuine user, or one try of the attacker. */
-export interface Visit {
-  readonly atMs: number
-  readonly isAttack: boolean
-  readonly country: CountryCode
-  /** E.164 digits. */
-  readonly phone: string
-  /** Of the form's user, as the app reports it. */
-  readonly clientIp: string
-  /** After the first send. Undefined: no second code. */
-  readonly resendAfterMs: number | undefined
-  /** Undefined: the code is never entered. Greater than `resendAfterMs`. */
-  readonly enterAfterMs: number | undefined
-  /** Whether a wrong code is entered first. */
-  readonly hasTypo: boolean
-}
-
-/** How much traffic there is. */
-export interface Volume {
-  readonly usersPerDay: number
-  /** Days of genuine traffic before the simulated day. */
-  readonly historyDays: number
-  /** Multiplies the duration of each attack. */
-  readonly attackShare: number
-}
+// The attackers of the pumping simulation. An attacker uses the app's own form, and goes on after refusals.
 
 export interface Scenario {
   readonly name: string
+  readonly attack?: Attack
   /** When the service is launched, without a history. Undefined: it has a history. */
   readonly launchHour?: number
-  /** False: shows a limit of the guard. */
-  readonly hasAim: boolean
-  readonly attack: Attack
+  readonly hasSpike?: boolean
+  readonly hasFault?: boolean
+  /** False: the operator has no rules of destinations. */
+  readonly hasRules?: boolean
+  /** Without an attack. */
+  readonly days?: number
 }
+
+type BySite = Readonly<Record<Site['name'], number>>
 
 interface Attack {
-  readonly startHour: number
+  /** Of the first day. */
+  readonly from: number
   readonly hours: number
-  readonly perHour: number
-  /** The share of its codes that the attacker enters. */
-  readonly verifies?: number
-  /** Returns the numbers and client IP addresses, one for each try. */
-  victims(random: Random): () => Victim
+  readonly perHour: BySite
+  /** Numbers that verified a code once before the attack: those of the first tries. */
+  readonly prepared?: BySite
+  readonly tries: (ports: AttackPorts) => () => Try
 }
 
-interface Victim {
+interface AttackPorts {
+  readonly random: Random
+  readonly site: Site
+  /** Of genuine users. */
+  readonly users: Users
+  readonly numbers: Numbers
+}
+
+interface Try {
   readonly country: CountryCode
   readonly phone: string
-  readonly clientIp: string
+  readonly clientIp?: string
+  readonly deviceId?: string
+  readonly isOwn?: boolean
+  /** Whether the code is entered. */
+  readonly isVerified?: boolean
 }
-
-const hourMs = 3_600_000
-const dayMs = 86_400_000
-
-export const home: CountryCode = 'GB'
-
-const homePrefixes = 3000
-
-const frequentAbroad: readonly CountryCode[] = ['IE', 'FR', 'DE', 'ES', 'US', 'PL', 'IN']
-
-/** The countries of the operator's rules. */
-export const allowed: readonly CountryCode[] = [home, ...frequentAbroad]
-
-/** Where roaming and foreign users have their numbers, by weight. */
-const abroad: readonly (readonly [weight: number, country: CountryCode])[] = [
-  ...frequentAbroad.map((country) => [6, country] as const),
-  ...(['IT', 'NL', 'PT', 'RO', 'AU', 'CA', 'BE', 'SE', 'CH', 'GR'] as const).map(
-    (country) => [3, country] as const,
-  ),
-  ...(['NO', 'DK', 'CZ', 'HU', 'TR', 'AE', 'ZA', 'PK', 'CN'] as const).map(
-    (country) => [2, country] as const,
-  ),
-  // These are also attacked.
-  ...(['NG', 'BD', 'LK', 'ID'] as const).map((country) => [1, country] as const),
-]
 
 /** Expensive destinations that pay a share to the attacker. */
 const expensive: readonly CountryCode[] = ['AZ', 'UZ', 'TJ', 'MM', 'DZ', 'TN', 'NG', 'BD', 'LK', 'ID']
 
-/** The marketing spike, which is also the first hour of a launch: ten times the traffic of the hour. */
-const spikeHour = 9
-const spikeFactor = 10
+/** Of 40 countries, most of them without genuine users. */
+const forty: readonly CountryCode[] = [
+  ...expensive,
+  ...(['AF', 'AL', 'AM', 'AO', 'BF', 'BJ', 'BO', 'BY', 'CD', 'CM', 'EC', 'EG', 'ET', 'GE', 'GH'] as const),
+  ...(['GN', 'IQ', 'JO', 'KE', 'KG', 'KH', 'KZ', 'LA', 'MG', 'ML', 'MZ', 'NP', 'PK', 'TR', 'IT'] as const),
+]
+
+const everywhere = (Object.keys(examples) as CountryCode[]).filter((country) => country !== home)
+
+const tenth = (large: number): BySite => ({ large, small: large / 10 })
+const both = (each: number): BySite => ({ large: each, small: each })
 
 export const scenarios: readonly Scenario[] = [
   {
     name: 'sequential numbers in one range',
-    hasAim: true,
-    attack: { startHour: 10, hours: 3, perHour: 3600, victims: sequential(['UZ']) },
+    attack: { from: 10, hours: 3, perHour: tenth(3600), tries: sequential(['UZ']) },
   },
   {
     name: 'random mobile numbers of ten expensive countries',
-    hasAim: true,
-    attack: { startHour: 10, hours: 3, perHour: 3600, victims: randomNumbers },
+    attack: { from: 10, hours: 3, perHour: tenth(3600), tries: randomNumbers(expensive) },
   },
   {
-    name: 'slow drip: 2 an hour in each of 600 prefixes',
-    hasAim: true,
-    attack: { startHour: 8, hours: 12, perHour: 1200, victims: drip },
+    name: 'slow drip: 2 an hour in each of 600 prefixes (small site: 60)',
+    attack: { from: 8, hours: 12, perHour: tenth(1200), tries: inTurn(expensive, tenth(600)) },
+  },
+  {
+    name: '300 prefixes in 40 countries at 1 an hour each (small site: 30)',
+    attack: { from: 0, hours: 24, perHour: tenth(300), tries: inTurn(forty, tenth(300)) },
   },
   {
     name: 'botnet of 1,000 client IP addresses',
-    hasAim: true,
-    attack: { startHour: 10, hours: 4, perHour: 3000, victims: botnet },
-  },
-  {
-    name: 'attacker that verifies 10 % of its codes',
-    hasAim: true,
-    attack: { startHour: 10, hours: 3, perHour: 3600, verifies: 0.1, victims: sequential(expensive) },
+    attack: { from: 10, hours: 4, perHour: tenth(3000), tries: botnet },
   },
   {
     name: 'during a launch',
-    hasAim: true,
     launchHour: spikeHour,
-    attack: { startHour: 9.5, hours: 3, perHour: 3600, victims: randomNumbers },
+    hasSpike: true,
+    attack: { from: 9.5, hours: 3, perHour: tenth(3600), tries: randomNumbers(expensive) },
   },
   {
     name: 'during a night',
-    hasAim: true,
-    attack: { startHour: 1, hours: 4, perHour: 3600, victims: randomNumbers },
+    attack: { from: 1, hours: 4, perHour: tenth(3600), tries: randomNumbers(expensive) },
   },
   {
-    name: 'random mobile numbers of the home country',
-    hasAim: false,
-    attack: { startHour: 10, hours: 3, perHour: 3600, victims: homeNumbers },
+    name: '500 tries a day in ten countries',
+    attack: { from: 0, hours: 24, perHour: both(500 / 24), tries: randomNumbers(expensive) },
   },
+  {
+    name: '200 tries a day in ten countries, 5 days',
+    attack: { from: 0, hours: 120, perHour: both(200 / 24), tries: randomNumbers(expensive) },
+  },
+  {
+    name: 'no country list: 3 numbers in each country, repeated through a day',
+    hasRules: false,
+    attack: { from: 0, hours: 24, perHour: both(3 * everywhere.length), tries: threeEverywhere },
+  },
+  {
+    name: 'burst of 180 to a country with a rule',
+    attack: { from: 10, hours: 0.5, perHour: both(360), tries: randomNumbers(['FR']) },
+  },
+  {
+    name: 'burst of 180 to a country without a rule',
+    attack: { from: 10, hours: 0.5, perHour: both(360), tries: randomNumbers(['IT']) },
+  },
+  {
+    name: '100 own numbers in ten countries (small site: 10), 9 an hour each',
+    attack: ownNumbers(expensive, tenth(100), 9),
+  },
+  {
+    name: '60 own home numbers (small site: 5), 9 an hour each',
+    attack: ownNumbers([home], { large: 60, small: 5 }, 9),
+  },
+  {
+    name: '60 own home numbers (small site: 5), 1 an hour each',
+    attack: ownNumbers([home], { large: 60, small: 5 }, 1),
+  },
+  {
+    name: 'verifies 10 % of its codes, each number once',
+    attack: { from: 10, hours: 3, perHour: tenth(3600), tries: verifying(0.1) },
+  },
+  {
+    name: 'verifies 40 % of its codes, each number once',
+    attack: { from: 10, hours: 3, perHour: tenth(1000), tries: verifying(0.4) },
+  },
+  {
+    name: 'verifies 40 % of its codes with 50 own numbers (small site: 5)',
+    attack: { from: 10, hours: 3, perHour: tenth(1000), tries: verifying(0.4, tenth(50)) },
+  },
+  {
+    name: 'random home numbers, 3 hours',
+    attack: { from: 10, hours: 3, perHour: tenth(3600), tries: homeNumbers },
+  },
+  {
+    name: 'random home numbers, 1,000 an hour (small site: 100), a day',
+    attack: { from: 0, hours: 24, perHour: tenth(1000), tries: homeNumbers },
+  },
+  {
+    name: 'six codes to each home prefix',
+    attack: { from: 8, hours: 12, perHour: tenth(1000), tries: homePrefixes },
+  },
+  {
+    name: 'home numbers behind the 40 client IP addresses that genuine users share',
+    attack: { from: 0, hours: 24, perHour: tenth(200), tries: behindSharedIps([home]) },
+  },
+  {
+    name: 'ten countries behind the 40 client IP addresses that genuine users share',
+    attack: { from: 0, hours: 24, perHour: tenth(200), tries: behindSharedIps(expensive) },
+  },
+  { name: 'no attack, 5 days', days: 5 },
+  { name: 'no attack, launch', launchHour: spikeHour, hasSpike: true },
+  { name: 'no attack, marketing spike', hasSpike: true },
+  { name: 'no attack, codes do not arrive for 2 hours', hasFault: true },
 ]
+
+/** Days of genuine traffic before the attack. */
+const historyDays = 3
+/** After an attack. */
+const calmMs = 13 * hourMs
 
 /** All visits are ordered by time. */
 export interface Traffic {
   readonly history: readonly Visit[]
-  /** Of the simulated day, without an attack. */
-  readonly genuine: readonly Visit[]
-  /** Of the simulated day. */
-  dayOf(scenario: Scenario): readonly Visit[]
+  readonly visits: readonly Visit[]
 }
 
-export function trafficOf(seed: number, startAtMs: number, volume: Volume): Traffic {
-  const numbers = new Numbers(new Random(seed))
-  const users = new Users(new Random(seed + 1), numbers)
-  const days = Array.from({ length: volume.historyDays }, (_, day) =>
-    users.day(startAtMs + day * dayMs, volume.usersPerDay, false),
+export function trafficOf(scenario: Scenario, site: Site, seed: number, startAtMs: number): Traffic {
+  const { attack, launchHour, hasSpike = false, hasFault = false, days = 1 } = scenario
+  const numbers = new Numbers(seed)
+  const users = new Users(seed, numbers)
+  const history = users.visits(site.usersPerDay, {
+    atMs: startAtMs,
+    count: launchHour === undefined ? historyDays : 0,
+  })
+  const dayAtMs = startAtMs + historyDays * dayMs
+  const attacks = attack
+    ? attackVisits(attack, dayAtMs, { random: new Random(seed + 2), site, users, numbers })
+    : []
+  const attackAtMs = attacks.find(({ by }) => by === 'attacker')?.atMs ?? dayAtMs
+  const endsAtMs = attack ? (attacks.at(-1)?.atMs ?? dayAtMs) + calmMs : dayAtMs + days * dayMs
+  const lasting = { atMs: dayAtMs, count: (endsAtMs - dayAtMs) / dayMs, hasSpike, hasFault }
+  const genuine = users.visits(site.usersPerDay, lasting)
+  const countries = [...new Set(attacks.map(({ country }) => country))].filter((country) => country !== home)
+  const { each, all } = site.attackedUsers
+  const visitors = users.visitors(countries, Math.min(all, each * countries.length), {
+    atMs: attackAtMs,
+    count: (endsAtMs - attackAtMs) / dayMs,
+  })
+  const fromMs = dayAtMs + (launchHour ?? 0) * hourMs
+  const visits = [...genuine, ...visitors, ...attacks].filter(({ atMs }) => atMs >= fromMs && atMs < endsAtMs)
+  return { history, visits: visits.sort((a, b) => a.atMs - b.atMs) }
+}
+
+function attackVisits(
+  { from, hours, perHour, prepared, tries }: Attack,
+  dayAtMs: number,
+  ports: AttackPorts,
+) {
+  const { random, site } = ports
+  const nextTry = tries(ports)
+  const spacingMs = hourMs / perHour[site.name]
+  const visits = Array.from({ length: Math.round(hours * perHour[site.name]) }, (_, index): Visit => {
+    const { isOwn = false, isVerified = false, ...tried } = nextTry()
+    return {
+      clientIp: randomIp(random),
+      deviceId: `attacker-${index}`,
+      ...tried,
+      atMs: dayAtMs + from * hourMs + Math.floor((index + random.next()) * spacingMs),
+      by: 'attacker',
+      isOwn,
+      resendAfterMs: undefined,
+      enterAfterMs: isVerified ? random.integer(5000, 30_000) : undefined,
+      hasTypo: false,
+    }
+  })
+  const preparations = visits.slice(0, prepared?.[site.name] ?? 0).map(
+    (visit): Visit => ({
+      ...visit,
+      atMs: dayAtMs + Math.floor(random.next() * (from - 1) * hourMs),
+      by: 'preparation',
+      enterAfterMs: random.integer(5000, 30_000),
+    }),
   )
-  const dayAtMs = startAtMs + volume.historyDays * dayMs
-  const genuine = users.day(dayAtMs, volume.usersPerDay, true)
+  return [...preparations.sort((a, b) => a.atMs - b.atMs), ...visits]
+}
+
+function sequential(countries: readonly CountryCode[]) {
+  return ({ random }: AttackPorts) => {
+    const next = new Map(countries.map((country) => [country, randomRange(random, country)]))
+    return (): Try => {
+      const country = random.of(countries)
+      const phone = next.get(country) ?? 0
+      next.set(country, phone + 1)
+      return { country, phone: String(phone) }
+    }
+  }
+}
+
+function randomNumbers(countries: readonly CountryCode[]) {
+  return ({ random }: AttackPorts) => {
+    const numbers = new Numbers(random.integer(0, 1e6))
+    return (): Try => {
+      const country = random.of(countries)
+      return { country, phone: numbers.mobile(random, country, 1000) }
+    }
+  }
+}
+
+/** One prefix after the other, again and again. */
+function inTurn(countries: readonly CountryCode[], count: BySite) {
+  return ({ random, site }: AttackPorts) => {
+    const prefixes = Array.from({ length: count[site.name] }, (_, index) => {
+      const country = countries[index % countries.length] ?? home
+      return { country, prefix: randomPrefix(random, country) }
+    })
+    let index = 0
+    return (): Try => {
+      const { country = home, prefix = '' } = prefixes[index++ % prefixes.length] ?? {}
+      return { country, phone: prefix + lastFour(random) }
+    }
+  }
+}
+
+/** Each client IP address and device sends to numbers of one country only. */
+function botnet(ports: AttackPorts) {
+  const { random } = ports
+  const numbers = new Numbers(random.integer(0, 1e6))
+  const bots = Array.from({ length: 1000 }, (_, index) => {
+    return { country: random.of(expensive), clientIp: randomIp(random), deviceId: `bot-${index}` }
+  })
+  return (): Try => {
+    const bot = random.of(bots)
+    return { ...bot, phone: numbers.mobile(random, bot.country, 1000) }
+  }
+}
+
+function threeEverywhere({ random }: AttackPorts) {
+  const numbers = everywhere.flatMap((country) =>
+    Array.from({ length: 3 }, () => ({ country, phone: randomMobile(random, country) })),
+  )
+  let index = 0
+  return (): Try => numbers[index++ % numbers.length] ?? random.of(numbers)
+}
+
+/** Each number verified one code before. */
+function ownNumbers(countries: readonly CountryCode[], count: BySite, perHourEach: number): Attack {
   return {
-    history: days.flat(),
-    genuine,
-    dayOf(scenario) {
-      const launchAtMs = dayAtMs + (scenario.launchHour ?? 0) * hourMs
-      const random = new Random(seed + 2 + scenarios.indexOf(scenario))
-      const attack = attackVisits(scenario.attack, dayAtMs, random, volume.attackShare)
-      return [...genuine.filter(({ atMs }) => atMs >= launchAtMs), ...attack].sort((a, b) => a.atMs - b.atMs)
+    from: 6,
+    hours: 24,
+    perHour: { large: count.large * perHourEach, small: count.small * perHourEach },
+    prepared: count,
+    tries({ random, site }) {
+      const own = Array.from({ length: count[site.name] }, (_, index): Try => {
+        const country = countries[index % countries.length] ?? home
+        return { country, phone: randomMobile(random, country), isOwn: true }
+      })
+      let index = 0
+      return () => own[index++ % own.length] ?? random.of(own)
     },
   }
 }
 
-/** Relative traffic by hour of the day. */
-const byHour = [
-  0.3, 0.2, 0.1, 0.1, 0.1, 0.2, 0.5, 1, 1.3, 1.4, 1.4, 1.4, 1.5, 1.4, 1.3, 1.3, 1.3, 1.4, 1.5, 1.6, 1.5, 1.2,
-  0.8, 0.5,
-]
-const wholeDay = byHour.reduce((sum, weight) => sum + weight, 0)
-
-interface User {
-  readonly country: CountryCode
-  readonly phone: string
-  lastAtMs: number
-}
-
-/** Genuine users: new ones and those that verified a number before. */
-class Users {
-  private readonly verified: User[] = []
-  private readonly sharedIps: readonly string[]
-
-  constructor(
-    private readonly random: Random,
-    private readonly numbers: Numbers,
-  ) {
-    this.sharedIps = Array.from({ length: 40 }, () => randomIp(random))
-  }
-
-  /** The visits of one day, oldest first. */
-  day(atMs: number, users: number, hasSpike: boolean): Visit[] {
-    const times = byHour.flatMap((weight, hour) => {
-      const count = Math.round(
-        ((users * weight) / wholeDay) * (hasSpike && hour === spikeHour ? spikeFactor : 1),
-      )
-      return Array.from({ length: count }, () => atMs + Math.floor((hour + this.random.next()) * hourMs))
-    })
-    return times.sort((a, b) => a - b).map((time) => this.visit(time))
-  }
-
-  private visit(atMs: number): Visit {
-    const { random } = this
-    const known = this.returning(atMs)
-    const { country, phone } = known ?? this.newcomer()
-    if (known) known.lastAtMs = atMs
-    const isHome = country === home
-    const converts = random.chance(isHome ? 0.92 : conversionAbroad(country))
-    const resends = random.chance(converts ? 0.06 : 0.4)
-    const resendAfterMs = resends ? random.integer(35_000, 60_000) : undefined
-    const readMs = Math.min(120_000, Math.max(5000, 15_000 * Math.exp(0.6 * normal(random))))
-    const enterAfterMs = converts ? Math.round((resendAfterMs ?? 0) + readMs) : undefined
-    if (converts && !known) this.verified.push({ country, phone, lastAtMs: atMs })
-    const clientIp = random.chance(0.15) ? random.of(this.sharedIps) : randomIp(random)
-    const hasTypo = random.chance(0.03)
-    return { atMs, isAttack: false, country, phone, clientIp, resendAfterMs, enterAfterMs, hasTypo }
-  }
-
-  /** Half of the users have an account, once there are some. */
-  private returning(atMs: number): User | undefined {
-    if (this.verified.length === 0 || !this.random.chance(0.5)) return undefined
-    const user = this.random.of(this.verified)
-    // A phone with two visits in an hour could exhaust its own limits.
-    return user.lastAtMs + hourMs > atMs ? undefined : user
-  }
-
-  private newcomer(): Pick<User, 'country' | 'phone'> {
-    const country = this.random.chance(0.04) ? this.random.weighted(abroad) : home
-    return { country, phone: this.numbers.mobile(country, country === home ? homePrefixes : 200) }
-  }
-}
-
-/** From 60 to 90 %, by country. */
-function conversionAbroad(country: CountryCode): number {
-  return 0.6 + (abroad.findIndex(([, each]) => each === country) % 11) * 0.03
-}
-
-function attackVisits(attack: Attack, dayAtMs: number, random: Random, share: number): Visit[] {
-  const nextVictim = attack.victims(random)
-  const spacingMs = hourMs / attack.perHour
-  return Array.from({ length: Math.round(attack.hours * attack.perHour * share) }, (_, index) => {
-    const atMs = dayAtMs + attack.startHour * hourMs + Math.floor((index + random.next()) * spacingMs)
-    const enterAfterMs = random.chance(attack.verifies ?? 0) ? random.integer(5000, 30_000) : undefined
-    return { ...nextVictim(), atMs, isAttack: true, resendAfterMs: undefined, enterAfterMs, hasTypo: false }
-  })
-}
-
-/** One number after the other in a range of each country, each from another client IP address. */
-function sequential(countries: readonly CountryCode[]) {
-  return (random: Random) => {
-    const numbers = new Numbers(random)
-    const next = new Map(countries.map((country) => [country, numbers.range(country)]))
-    return (): Victim => {
-      const country = random.of(countries)
-      const phone = next.get(country) ?? 0
-      next.set(country, phone + 1)
-      return { country, phone: String(phone), clientIp: randomIp(random) }
+/** @param count of own numbers, which are used in turn; undefined: each is used once */
+function verifying(share: number, count?: BySite) {
+  return (ports: AttackPorts) => {
+    const { random, site } = ports
+    const nextVictim = randomNumbers(expensive)(ports)
+    const create = (): Try => {
+      const country = random.of(expensive)
+      return { country, phone: randomMobile(random, country), isOwn: true, isVerified: true }
+    }
+    const pool = Array.from({ length: count?.[site.name] ?? 0 }, create)
+    let index = 0
+    return (): Try => {
+      if (!random.chance(share)) return nextVictim()
+      return pool.length === 0 ? create() : (pool[index++ % pool.length] ?? create())
     }
   }
 }
 
-function randomNumbers(random: Random): () => Victim {
-  const numbers = new Numbers(random)
-  return () => {
-    const country = random.of(expensive)
-    return { country, phone: numbers.mobile(country, 1000), clientIp: randomIp(random) }
-  }
-}
-
-function homeNumbers(random: Random): () => Victim {
-  const numbers = new Numbers(random)
-  return () => ({
+function homeNumbers({ random, numbers }: AttackPorts) {
+  return (): Try => ({
     country: home,
-    phone: numbers.mobile(home, homePrefixes),
-    clientIp: randomIp(random),
+    phone: numbers.homePrefix(random.integer(0, 1e6)) + lastFour(random),
   })
 }
 
-/** In turn through 600 prefixes, so that each gets 2 an hour. */
-function drip(random: Random): () => Victim {
-  const numbers = new Numbers(random)
-  const prefixes: { readonly country: CountryCode; readonly prefix: string }[] = []
+/** So that the guard blocks as many as possible. */
+function homePrefixes({ random, numbers }: AttackPorts) {
   let index = 0
-  return () => {
-    const country = expensive[index % expensive.length] ?? home
-    const next = prefixes[index % 600] ?? { country, prefix: numbers.prefix(country) }
-    prefixes[index % 600] = next
-    index += 1
-    return { country: next.country, phone: next.prefix + lastFour(random), clientIp: randomIp(random) }
+  return (): Try => ({
+    country: home,
+    phone: numbers.homePrefix(Math.floor(index++ / 6)) + lastFour(random),
+  })
+}
+
+function behindSharedIps(countries: readonly CountryCode[]) {
+  return (ports: AttackPorts) => {
+    const { random, users } = ports
+    const nextTry = countries.includes(home) ? homeNumbers(ports) : randomNumbers(countries)(ports)
+    return (): Try => ({ ...nextTry(), clientIp: random.of(users.sharedIps) })
   }
-}
-
-/** Each client IP address sends to numbers of one country only. */
-function botnet(random: Random): () => Victim {
-  const numbers = new Numbers(random)
-  const bots = Array.from({ length: 1000 }, () => ({
-    country: random.of(expensive),
-    clientIp: randomIp(random),
-  }))
-  return () => {
-    const { country, clientIp } = random.of(bots)
-    return { country, phone: numbers.mobile(country, 1000), clientIp }
-  }
-}
-
-/** Mobile numbers that are valid in their country. */
-class Numbers {
-  private readonly prefixes = new Map<CountryCode, Map<number, string>>()
-
-  constructor(private readonly random: Random) {}
-
-  /** @param count the number of prefixes that the numbers of this country have */
-  mobile(country: CountryCode, count: number): string {
-    const own = this.prefixes.get(country) ?? new Map<number, string>()
-    this.prefixes.set(country, own)
-    const index = this.random.integer(0, count - 1)
-    const prefix = own.get(index) ?? this.prefix(country)
-    own.set(index, prefix)
-    return prefix + lastFour(this.random)
-  }
-
-  /** A mobile number without its last four digits. */
-  prefix(country: CountryCode): string {
-    const example = getExampleNumber(country, examples)
-    if (!example) throw new Error(`no example of a mobile number in ${country}`)
-    const { countryCallingCode, nationalNumber } = example
-    const free = nationalNumber.length - 4
-    for (;;) {
-      const kept = nationalNumber.slice(0, this.random.integer(1, Math.min(3, free)))
-      const digits = Array.from({ length: free - kept.length }, () => this.random.integer(0, 9)).join('')
-      const prefix = countryCallingCode + kept + digits
-      if (isMobile(`${prefix}0000`, country) && isMobile(`${prefix}9999`, country)) return prefix
-    }
-  }
-
-  /** The first of at least 30,000 mobile numbers in sequence. */
-  range(country: CountryCode): number {
-    for (;;) {
-      const first = Number(`${this.prefix(country)}0000`)
-      if (isMobile(String(first + 29_999), country)) return first
-    }
-  }
-}
-
-function isMobile(digits: string, country: CountryCode): boolean {
-  const number = parsePhoneNumberFromString(`+${digits}`)
-  const type = number?.getType()
-  return number?.country === country && (type === 'MOBILE' || type === 'FIXED_LINE_OR_MOBILE')
-}
-
-function lastFour(random: Random): string {
-  return String(random.integer(0, 9999)).padStart(4, '0')
-}
-
-function randomIp(random: Random): string {
-  return [random.integer(11, 99), ...Array.from({ length: 3 }, () => random.integer(1, 254))].join('.')
-}
-
-/** From the standard normal distribution (Box–Muller). */
-function normal(random: Random): number {
-  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next())
 }
