@@ -68,8 +68,9 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
   await withContext(env, async (context, { contacts }) => {
     const digits = phoneDigits(contacts, number)
     const { plain, template } = readDestinationConfig(env).routes
-    const { currency, prices } = checkPrice(await context.prices.rows(), digits, [...plain, ...template])
-    const { country } = destinationOf(digits)
+    const { country, kind } = destinationOf(digits)
+    const providers = [...plain, ...template]
+    const { currency, prices } = checkPrice(await context.prices.rows(), digits, providers, kind)
     const rows = prices.map(({ provider, prefix, priceMicros }) => ({
       provider,
       prefix: prefix === null ? null : `+${prefix}`,

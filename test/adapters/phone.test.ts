@@ -292,11 +292,18 @@ describe('numbers of all plans with random changes', () => {
   )
 })
 
+const kinds: Readonly<Partial<Record<string, NumberKind>>> = {
+  PREMIUM_RATE: 'premium-rate',
+  SHARED_COST: 'shared-cost',
+  PAGER: 'pager',
+  PERSONAL_NUMBER: 'personal',
+  UAN: 'uan',
+}
+
 function kindOf(number: PhoneNumber): NumberKind {
   if (/^8(?:70|8[123])$/.test(number.countryCallingCode)) return 'satellite'
   const type = number.getType()
-  if (type === 'PREMIUM_RATE') return 'premium-rate'
-  return type === 'SHARED_COST' ? 'shared-cost' : type === 'PAGER' ? 'pager' : 'ordinary'
+  return (type && kinds[type]) ?? 'ordinary'
 }
 
 describe('the destination of a number (design D40)', () => {
@@ -325,7 +332,12 @@ describe('the destination of a number (design D40)', () => {
     // The toll-free, premium-rate and personal numbers of all North America.
     ['18005550199', 'US', 'ordinary'],
     ['19005550199', 'US', 'premium-rate'],
-    ['15005550006', 'US', 'ordinary'],
+    ['15005550006', 'US', 'personal'],
+    ['447012345678', 'GB', 'personal'],
+    ['4970012345678', 'DE', 'personal'],
+    ['445551234567', 'GB', 'uan'],
+    ['33806123456', 'FR', 'uan'],
+    ['9221111825888', 'PK', 'uan'],
     ['37190012345', 'LV', 'premium-rate'],
     ['491801234567', 'DE', 'shared-cost'],
     ['447640123456', 'GB', 'pager'],
@@ -335,7 +347,7 @@ describe('the destination of a number (design D40)', () => {
     ['883510001234567', null, 'satellite'],
     ['80012345678', null, 'ordinary'],
     ['878101234567890', null, 'ordinary'],
-    ['88812345678901', null, 'ordinary'],
+    ['88812345678901', null, 'uan'],
     ['80812345678', null, 'shared-cost'],
     ['979123456789', null, 'premium-rate'],
     // Of no known plan, also where a country has the calling code.

@@ -78,7 +78,12 @@ function deliver(
   { routes, avoid = null }: Routing,
 ): Promise<Outcome> {
   const steps = smsSteps(oneSegment, message, providersOf(ports, routes))
-  return deliverSms(ports, context, { ...message, steps, rule: null, paused: [] }, { avoid, charging })
+  return deliverSms(
+    ports,
+    context,
+    { ...message, kind: 'ordinary', steps, rule: null, paused: [] },
+    { avoid, charging },
+  )
 }
 
 type Script = readonly (readonly [name: string, outcome: Outcome | Error, takesMs?: number])[]

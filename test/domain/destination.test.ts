@@ -26,6 +26,8 @@ const rulesOf = (text: string) => text.split(', ').filter(Boolean).map(ruleOf)
 const gb: Destination = { country: 'GB', kind: 'ordinary' }
 const none: Destination = { country: null, kind: 'ordinary' }
 const premium: Destination = { country: 'GB', kind: 'premium-rate' }
+const personal: Destination = { country: 'GB', kind: 'personal' }
+const uan: Destination = { country: 'GB', kind: 'uan' }
 const unknown: Destination = { country: null, kind: 'unknown' }
 
 describe('of destination rules (design D40)', () => {
@@ -33,6 +35,8 @@ describe('of destination rules (design D40)', () => {
     mobile: ['447400123456', gb],
     freephone: ['80012345678', none],
     costly: ['449012345678', premium],
+    personal: ['447012345678', personal],
+    uan: ['445551234567', uan],
     unassigned: ['9991234567', unknown],
   } as const
   type Row = readonly [
@@ -45,6 +49,8 @@ describe('of destination rules (design D40)', () => {
   const rows: readonly Row[] = [
     ['', 'mobile', 'acme', 'allow', 'default'],
     ['', 'costly', 'acme', 'block', 'kind'],
+    ['', 'personal', 'acme', 'allow', 'default'],
+    ['', 'uan', 'acme', 'allow', 'default'],
     ['', 'unassigned', 'acme', 'allow', 'default'],
     ['LV block', 'mobile', 'acme', 'allow', 'default'],
     ['GB block', 'mobile', 'acme', 'block', 'GB block'],
@@ -71,6 +77,9 @@ describe('of destination rules (design D40)', () => {
     // Numbers of other kinds need a rule of their prefix.
     ['GB allow', 'costly', 'acme', 'block', 'kind'],
     ['* allow', 'costly', 'acme', 'block', 'kind'],
+    ['GB allow', 'personal', 'acme', 'block', 'kind'],
+    ['GB allow', 'uan', 'acme', 'block', 'kind'],
+    ['GB allow, +4470 allow', 'personal', 'acme', 'allow', '+4470 allow'],
     ['LV block other', 'costly', 'acme', 'block', 'kind'],
     ['GB allow, +4490 allow', 'costly', 'acme', 'allow', '+4490 allow'],
     ['+4490 monitor', 'costly', 'acme', 'monitor', '+4490 monitor'],

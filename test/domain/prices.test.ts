@@ -43,6 +43,12 @@ describe('price of a segment', () => {
     expect(list.find(digits, provider)).toEqual({ prefix, priceMicros: price * 1e6 })
   })
 
+  test('of a kind of number that may cost more is at least the dearest', () => {
+    expect(list.perSegment('447012345678', 'vonage', true)).toBe(60_000)
+    expect(list.perSegment('447012345678', 'twilio', true)).toBe(2_000_000)
+    expect(relativePrices.perSegment('449012345678', null, true)).toBe(12_000_000)
+  })
+
   test('without general prices is the dearest of all for a provider without prices', () => {
     const own = new PriceList([row('44', 0.03, 'twilio'), row('44', 0.07, 'vonage')])
     expect(own.perSegment('447911123456', 'sns')).toBe(70_000)

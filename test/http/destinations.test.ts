@@ -46,6 +46,8 @@ describe('where SMS may go', () => {
       'a premium-rate number': '449012345678',
       'a pager': '447640123456',
       'a satellite number': '881612345678',
+      'a personal number': '447012345678',
+      'a universal access number': '445551234567',
       'a number of no plan': '371000000000',
     }
     for (const [name, phone] of Object.entries(blocked)) {

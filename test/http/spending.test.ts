@@ -156,6 +156,15 @@ describe('a budget of each country', () => {
     expect(await operate.spent()).toEqual({ 'country:* (GB)': 1000 })
   })
 
+  test('is charged the dearest price for personal and universal access numbers', async () => {
+    await start()
+    await operate.budget('server', '100')
+    await send({ phone: '447012345678' })
+    expect(await operate.spent()).toEqual({ server: 12_000 })
+    await send({ phone: '445551234567' })
+    expect(await operate.spent()).toEqual({ server: 24_000 })
+  })
+
   test('counts numbers of no known country as one', async () => {
     await start()
     await operate.budget('country:*', '12')

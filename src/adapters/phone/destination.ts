@@ -77,9 +77,11 @@ const kinds: readonly (readonly [kind: NumberKind, types: readonly number[]])[] 
   ['premium-rate', [3]],
   ['ordinary', [2]], // toll-free
   ['shared-cost', [9]],
-  ['ordinary', [8, 4]], // VoIP, personal number
+  ['ordinary', [8]], // VoIP
+  ['personal', [4]],
   ['pager', [7]],
-  ['ordinary', [6, 5]], // UAN, voicemail
+  ['uan', [6]],
+  ['ordinary', [5]], // voicemail
 ]
 
 function territoryOf(plan: PlanMetadata | undefined, country: string | null, onlyKind?: NumberKind) {

@@ -5,7 +5,7 @@ import { type Attempt, type Cost, mayBeSent, type RequestContext } from '../requ
 import type { EventLog } from '../request/request-trace.ts'
 import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
-import type { DestinationRule } from './destination.ts'
+import type { DestinationRule, NumberKind } from './destination.ts'
 import { type Called, callerOf, type Turns } from './turns.ts'
 import { type RoutedProvider, type RouteStep, withoutProvider } from './way.ts'
 
@@ -34,6 +34,7 @@ interface AttemptedStep {
 }
 
 export interface OutgoingSms extends SmsMessage {
+  readonly kind: NumberKind
   /** In the order of the settings. */
   readonly steps: readonly RouteStep[]
   /** They are not called. */

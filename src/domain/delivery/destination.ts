@@ -2,8 +2,24 @@ import type { AuditRecord } from '../ground/audit.ts'
 import type { Listing } from '../ground/listing.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 
-/** `unknown`: the digits are a number of no known numbering plan. */
-export type NumberKind = 'ordinary' | 'premium-rate' | 'shared-cost' | 'pager' | 'satellite' | 'unknown'
+/** `unknown`: the digits are a number of no known numbering plan. `uan`: universal access number of a company. */
+export type NumberKind =
+  | 'ordinary'
+  | 'premium-rate'
+  | 'shared-cost'
+  | 'pager'
+  | 'satellite'
+  | 'personal'
+  | 'uan'
+  | 'unknown'
+
+/** Design D40: these are blocked also without a rule. */
+const blockedKinds: ReadonlySet<NumberKind> = new Set(['premium-rate', 'shared-cost', 'pager', 'satellite'])
+
+/** Whether a message to it may cost more than to other numbers of its prefix. */
+export function isDear(kind: NumberKind): boolean {
+  return kind !== 'ordinary' && kind !== 'unknown'
+}
 
 export interface Destination {
   /** ISO 3166-1 alpha-2. Null: a number of no country, such as +800 and satellite numbers, or of no known plan. */
@@ -75,7 +91,7 @@ export class DestinationRules {
   /** Design D40. The longest prefix, then the country, then `*`; of two equally specific rules the brand's. */
   decide(digits: string, { country, kind }: Destination, brandSlug: string | null): DestinationDecision {
     // A number of no known plan may be of a country whose plan has changed.
-    if (this.#decisions.size === 0) return kind === 'ordinary' || kind === 'unknown' ? unmatched : blockedKind
+    if (this.#decisions.size === 0) return blockedKinds.has(kind) ? blockedKind : unmatched
     if (this.#prefixLengths.length > 0) {
       const number = `+${digits}`
       for (const length of this.#prefixLengths) {
@@ -203,6 +219,7 @@ export function blockersOf<Rule extends DestinationRule>(
 /** With its article, such as `a premium-rate number`. */
 export function kindInWords(kind: NumberKind): string {
   if (kind === 'unknown') return 'a number of no known numbering plan'
+  if (kind === 'uan') return 'a universal access number (UAN)'
   return `${kind === 'ordinary' ? 'an' : 'a'} ${kind} number`
 }
 

@@ -8,6 +8,7 @@ import {
   type DestinationRule,
   type DestinationRules,
   destinationProblem,
+  type NumberKind,
 } from './destination.ts'
 
 /** Which route registered templates take (design D14). */
@@ -30,6 +31,7 @@ export interface WayPolicy {
 export interface SmsWay {
   /** ISO 3166-1. Null: a number of no country. */
   readonly country: string | null
+  readonly kind: NumberKind
   /** Whether a rule allows the country. */
   readonly isAllowed: boolean
   /** Null: no rule matches. */
@@ -63,7 +65,7 @@ export function smsWay(
   },
 ): SmsWay {
   const destination = ports.destinationOf(to)
-  const { country } = destination
+  const { country, kind } = destination
   const decision = policy.destinations.decide(to, destination, slug)
   const { action, rule } = decision
   if (country !== null) context.country = country
@@ -84,6 +86,7 @@ export function smsWay(
   const isPaused = ({ provider }: RoutedProvider) => policy.isPaused(provider.name, ports.now())
   return {
     country,
+    kind,
     isAllowed: country !== null && policy.destinations.allowsCountry(country, slug),
     rule,
     providers: all.filter((each) => !isPaused(each)),

@@ -1,4 +1,5 @@
 import type { Charging, Outgoing } from '../delivery/delivery.ts'
+import { isDear, type NumberKind } from '../delivery/destination.ts'
 import type { Clock } from '../ground/time.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
 import { grantsOf, stored } from '../limits/gates.ts'
@@ -25,6 +26,7 @@ interface PricedMessage {
   /** E.164 digits. */
   readonly to: string
   readonly country: string | null
+  readonly kind: NumberKind
   /** It will go one of these ways. */
   readonly steps: readonly PricedStep[]
 }
@@ -163,12 +165,12 @@ export class Charge implements Gate, Charging {
 
   private costOf(
     { prices }: Pick<Line, 'prices'>,
-    { to }: Pick<PricedMessage, 'to'>,
+    { to, kind }: Pick<PricedMessage, 'to' | 'kind'>,
     { provider: { name }, segments }: PricedStep,
   ): number {
     let { latest } = this
     if (latest?.prices !== prices || latest.to !== to || latest.provider !== name) {
-      latest = { prices, to, provider: name, micros: prices.perSegment(to, name) }
+      latest = { prices, to, provider: name, micros: prices.perSegment(to, name, isDear(kind)) }
       this.latest = latest
     }
     return latest.micros * segments.count

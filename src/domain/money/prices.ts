@@ -75,8 +75,16 @@ export class PriceList {
       : { priceMicros, prefix: digits.slice(0, length) }
   }
 
-  perSegment(digits: string, provider: string | null): Micros {
-    return this.find(digits, provider).priceMicros
+  /** @param isDear the kind of number may cost more than others of its prefix: at least the dearest of these prices */
+  perSegment(digits: string, provider: string | null, isDear = false): Micros {
+    const { priceMicros } = this.find(digits, provider)
+    return isDear ? Math.max(priceMicros, this.dearest(provider)) : priceMicros
+  }
+
+  /** Of the prices that apply to the provider. */
+  dearest(provider: string | null): Micros {
+    const own = provider === null ? undefined : this.own.get(provider)
+    return (own ?? this.general).dearestMicros
   }
 }
 

@@ -1,3 +1,4 @@
+import { isDear, type NumberKind } from '../delivery/destination.ts'
 import { advice, see } from '../ground/advice.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
@@ -263,10 +264,15 @@ export function checkPrice(
   rows: readonly PriceRow[],
   digits: string,
   configured: readonly string[],
+  kind: NumberKind,
 ): { readonly currency: string; readonly prices: readonly [CheckedPrice, ...CheckedPrice[]] } {
   const list = priceListOf(rows)
   const [first = null, ...others] = new Set(configured)
-  const found = (provider: string | null): CheckedPrice => ({ provider, ...list.find(digits, provider) })
+  const found = (provider: string | null): CheckedPrice => {
+    const { priceMicros, prefix } = list.find(digits, provider)
+    const dearest = list.perSegment(digits, provider, isDear(kind))
+    return { provider, priceMicros: dearest, prefix: dearest > priceMicros ? null : prefix }
+  }
   const prices: [CheckedPrice, ...CheckedPrice[]] = [found(first), ...others.map(found)]
   prices.sort((a, b) => b.priceMicros - a.priceMicros)
   return { currency: list.currency, prices }

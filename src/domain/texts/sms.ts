@@ -85,7 +85,7 @@ export function smsOf(
   { segmentsOf }: { readonly segmentsOf: (text: string) => Segments },
   brand: Pick<Brand, 'slug' | 'displayName' | 'entityId' | 'registrations'>,
   { text, lang, template }: SmsContent,
-  { country, rule, providers, paused }: SmsWay,
+  { country, kind, rule, providers, paused }: SmsWay,
   { requestId, to, recipientHash, position, validitySeconds = null, expectsFeedback = false }: Sending,
 ): OutgoingSms {
   return {
@@ -104,6 +104,7 @@ export function smsOf(
       registration: registrationOf(brand, template.registrationKey),
     },
     country,
+    kind,
     senderId: rule?.sender ?? null,
     validitySeconds,
     expectsFeedback,
