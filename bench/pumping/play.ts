@@ -41,7 +41,7 @@ interface Step {
 const togetherMs = 2000
 
 /** In place of 5 s. */
-const syncMs = 60_000
+const syncMs = 300_000
 
 /** From a wrong code to the right one. */
 const typoMs = 3000
