@@ -10,7 +10,7 @@ import { pumping, reportedSeeds } from './parts/pumping.ts'
 import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
 import { upkeep } from './parts/upkeep.ts'
-import { clientFields } from './pumping/play.ts'
+import { type Variant, variants } from './pumping/scenarios.ts'
 import { markdown, type PartResult } from './report.ts'
 import { full, quick } from './scale.ts'
 import { Bench } from './servers.ts'
@@ -20,7 +20,7 @@ const parts = { cpu, peers, rows, memory, start, upkeep, postgres, pumping }
 type PartName = keyof typeof parts
 
 const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH]
-                 [--attack TEXT] [--seed NUMBER,NUMBER] [--site large|small] [--client LIST] [--postgres]
+                 [--attack TEXT] [--seed NUMBER,NUMBER] [--site large|small] [--setting LIST] [--postgres]
 
 Measures the real process and prints a Markdown table, which a whole run also writes to bench/results.md. Takes about
 45 minutes.
@@ -31,7 +31,7 @@ Measures the real process and prints a Markdown table, which a whole run also wr
   --postgres     pumping uses PostgreSQL, not SQLite
   --attack TEXT  pumping plays only what has this text in its name
   --site SITE    pumping plays only the large or the small site
-  --client LIST  pumping plays apps that give some of ${Object.keys(clientFields).join(', ')}
+  --setting LIST some of ${variants.join(', ')}; pumping has one or several for each attack
   --seed NUMBERS of the traffic of pumping, ${reportedSeeds.join(',')} by default. Thresholds are tuned with other seeds
   --help
 
@@ -47,7 +47,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     attack: { type: 'string', default: '' },
     site: { type: 'string' },
-    client: { type: 'string' },
+    setting: { type: 'string' },
     postgres: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -61,7 +61,8 @@ const unknown = names.filter((name) => !isPart(name))
 if (unknown.length > 0) fail(`there is no part ${unknown.join(', ')}, only ${Object.keys(parts).join(', ')}`)
 if (wrkVersion() === undefined && names.some((name) => name !== 'pumping'))
   fail('wrk is not installed, and the bench drives the servers with it: apt-get install wrk')
-const seeds = options.seed?.split(',').map(Number) ?? reportedSeeds
+const seeds =
+  options.seed?.split(',').map(Number) ?? (options.quick ? reportedSeeds.slice(0, 1) : reportedSeeds)
 if (!seeds.every(Number.isInteger)) fail('--seed must be whole numbers')
 
 const binary = options.binary === undefined ? undefined : resolve(options.binary)
@@ -78,16 +79,16 @@ for (const name of names.filter(isPart)) {
       seeds,
       usesPostgres: options.postgres,
       attack: options.attack,
-      sites: options.site?.split(',') ?? ['large', 'small'],
+      sites: options.site?.split(',') ?? (options.quick ? ['small'] : ['large', 'small']),
       isWhole: !(
         options.quick ||
         options.postgres ||
         options.attack ||
         options.seed ||
         options.site ||
-        options.client
+        options.setting
       ),
-      clients: options.client?.split(',') ?? ['neither'],
+      variants: options.setting?.split(',').filter(isVariant),
     })
     const before = name === 'peers' && process.env.OTPGATEWAY ? 'OTPGATEWAY=PATH ' : ''
     results.push({ ...result, title: `${result.title} (\`${before}bun run bench --only ${name}${flags}\`)` })
@@ -107,6 +108,10 @@ if (isWhole) writeFileSync(join(import.meta.dir, 'results.md'), table)
 
 function isPart(name: string): name is PartName {
   return Object.hasOwn(parts, name)
+}
+
+function isVariant(name: string): name is Variant {
+  return variants.some((variant) => variant === name)
 }
 
 function fail(message: string): never {

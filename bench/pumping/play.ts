@@ -7,19 +7,14 @@ import { operate, tester } from '../../test/support/operator.ts'
 import { brandId, credentials } from '../workloads.ts'
 import { allowed, type Visit } from './traffic.ts'
 
-/** What the app reports of the form's user. */
-export const clientFields = {
-  neither: () => ({}),
-  clientIp: ({ clientIp }: Visit) => ({ clientIp }),
-  deviceId: ({ deviceId }: Visit) => ({ deviceId }),
-} as const
-
 export interface Setting {
   readonly mode: 'off' | 'record' | 'deny'
+  /** Whether rules of destinations allow the home country and a few others. */
   readonly hasRules: boolean
-  readonly client: keyof typeof clientFields
+  /** What the app reports of the form's user. */
+  readonly client?: 'clientIp' | 'deviceId' | undefined
   /** Units a day, by scope. */
-  readonly budgets?: Readonly<Record<string, number>>
+  readonly budgets?: Readonly<Record<string, number>> | undefined
 }
 
 /** What the server did for one visit. */
@@ -53,59 +48,28 @@ const typoMs = 3000
  * @throws if an answer is neither a success nor a refusal by a limit
  */
 export async function play(
-  databaseEnv: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>>,
   { mode, hasRules, client, budgets = {} }: Setting,
   visits: readonly Visit[],
 ): Promise<Outcome[]> {
   const outcomes = visits.map((visit): Outcome => ({ visit, segments: 0, isRefused: false }))
   const steps = outcomes.flatMap(stepsOf).sort((a, b) => a.atMs - b.atMs)
-  let now = steps[0]?.atMs ?? 0
-  const config = readConfig({
-    APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
-    GLOBAL_LIMIT_PER_MINUTE: '1000000',
-    ...databaseEnv,
-  })
-  const delivered = new Map<string, { code: string; segments: number }>()
-  const provider: SmsProvider = {
-    name: 'simulation',
-    async send({ to, text }) {
-      delivered.set(to, { code: /\d{6}/.exec(text)?.[0] ?? '', segments: segmentsOf(text).count })
-      return { kind: 'accepted' }
-    },
-  }
-  const app = await createApp(
-    { ...config, smsRoutes: { plain: [() => provider], template: [] } },
-    { now: () => now, stopwatch: () => now },
-  )
-  // The clock moves by seconds from request to request, so what is due every few seconds would take most of the time.
-  Object.assign(app.alerts, { tick() {} })
-  const { guard } = app
-  const sync = guard.sync.bind(guard)
-  let syncedAt = now
-  Object.assign(guard, {
-    sync() {
-      if (now < syncedAt + syncMs) return Promise.resolve()
-      syncedAt = now
-      return sync()
-    },
-  })
-  const post = async (path: string, fields: object): Promise<number> => {
-    const { status } = await app.handle(
-      new Request(`http://localhost${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ ...credentials, brandId, ...fields }),
-      }),
-    )
-    return status
-  }
+  await using server = await openServer(env, steps[0]?.atMs ?? 0)
+  const { clock, delivered, post } = server
+  workSeldom(server)
+  for (const country of hasRules ? allowed : [])
+    await operate(server, 'destination set', { rule: country, action: 'allow' })
+  for (const [scope, amount] of Object.entries(budgets))
+    await operate(server, 'budget set', { scope, period: 'day', amount: String(amount) })
+  await operate(server, 'guard mode', { mode })
+
   const take = async ({ kind, outcome }: Step): Promise<void> => {
     const { visit } = outcome
     const { phone } = visit
     if (kind === 'send' || kind === 'resend') {
       // A user whose code is refused gives up.
       if (outcome.isRefused) return
-      const status = await post(`/otp/${kind}`, { phone, ...clientFields[client](visit) })
+      const status = await post(`/otp/${kind}`, { phone, ...(client && { [client]: visit[client] }) })
       if (status === 429) outcome.isRefused = true
       else if (status === 200) outcome.segments += delivered.get(phone)?.segments ?? 0
       else throw new Error(`${kind} answered ${status}`)
@@ -117,27 +81,78 @@ export async function play(
     const status = await post('/otp/verify', { phone, otp: isWrong ? otherThan(code) : code })
     if (status !== (isWrong ? 401 : 200)) throw new Error(`verify answered ${status} to ${kind}`)
   }
-  try {
-    await putBrand(app.context.acting(tester), brandId, { displayName: 'Acme' })
-    for (const country of hasRules ? allowed : [])
-      await operate({ app }, 'destination set', { rule: country, action: 'allow' })
-    for (const [scope, amount] of Object.entries(budgets))
-      await operate({ app }, 'budget set', { scope, period: 'day', amount: String(amount) })
-    await operate({ app }, 'guard mode', { mode })
-    let together: Step[] = []
-    for (const step of steps) {
-      if (step.atMs >= now + togetherMs) {
-        await Promise.all(together.map(take))
-        together = []
-        now = step.atMs
-      }
-      together.push(step)
+  let together: Step[] = []
+  for (const step of steps) {
+    if (step.atMs >= clock.now + togetherMs) {
+      await Promise.all(together.map(take))
+      together = []
+      clock.now = step.atMs
     }
-    await Promise.all(together.map(take))
-  } finally {
-    await app.close()
+    together.push(step)
   }
+  await Promise.all(together.map(take))
   return outcomes
+}
+
+export type Server = Awaited<ReturnType<typeof openServer>>
+
+/** A whole server in this process, with a clock and a provider of its own. It does not listen. */
+export async function openServer(env: Readonly<Record<string, string>>, startAtMs: number) {
+  const clock = { now: startAtMs }
+  const config = readConfig({
+    APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
+    GLOBAL_LIMIT_PER_MINUTE: '1000000',
+    ...env,
+  })
+  /** The last SMS to each number. */
+  const delivered = new Map<string, { readonly code: string; readonly segments: number }>()
+  const provider: SmsProvider = {
+    name: 'simulation',
+    async send({ to, text }) {
+      delivered.set(to, { code: /\d{6}/.exec(text)?.[0] ?? '', segments: segmentsOf(text).count })
+      return { kind: 'accepted' }
+    },
+  }
+  const logged: object[] = []
+  const log = (line: object) => void logged.push(line)
+  const app = await createApp(
+    { ...config, smsRoutes: { plain: [() => provider], template: [] } },
+    { now: () => clock.now, stopwatch: () => clock.now, log: { info: () => {}, warn: log, error: log } },
+  )
+  await putBrand(app.context.acting(tester), brandId, { displayName: 'Acme' })
+  return {
+    app,
+    clock,
+    delivered,
+    /** Warnings and errors. */
+    logged,
+    /** Resolves to the status. */
+    async post(path: string, fields: object): Promise<number> {
+      const { status } = await app.handle(
+        new Request(`http://localhost${path}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ ...credentials, brandId, ...fields }),
+        }),
+      )
+      return status
+    },
+    [Symbol.asyncDispose]: () => app.close(),
+  }
+}
+
+/** The clock moves by seconds from request to request, so what is due every few seconds would take most of the time. */
+function workSeldom({ app: { alerts, guard }, clock }: Server): void {
+  const sync = guard.sync.bind(guard)
+  let syncedAt = clock.now
+  Object.assign(alerts, { tick() {} })
+  Object.assign(guard, {
+    async sync() {
+      if (clock.now < syncedAt + syncMs) return
+      syncedAt = clock.now
+      await sync()
+    },
+  })
 }
 
 function stepsOf(outcome: Outcome): Step[] {

@@ -19,8 +19,15 @@ import {
 
 // The attackers of the pumping simulation. An attacker uses the app's own form, and goes on after refusals.
 
+export const variants = ['deny', 'clientIp', 'deviceId', 'budgets', 'record'] as const
+
+/** `deny` without budgets, and the app reports nothing of the form's user; or with one difference. */
+export type Variant = (typeof variants)[number]
+
 export interface Scenario {
   readonly name: string
+  /** Default: `deny` alone. */
+  readonly variants?: readonly Variant[]
   readonly attack?: Attack
   /** When the service is launched, without a history. Undefined: it has a history. */
   readonly launchHour?: number
@@ -77,6 +84,8 @@ const everywhere = (Object.keys(examples) as CountryCode[]).filter((country) => 
 const tenth = (large: number): BySite => ({ large, small: large / 10 })
 const both = (each: number): BySite => ({ large: each, small: each })
 
+const withClients: readonly Variant[] = ['deny', 'clientIp', 'deviceId']
+
 export const scenarios: readonly Scenario[] = [
   {
     name: 'sequential numbers in one range',
@@ -84,6 +93,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'random mobile numbers of ten expensive countries',
+    variants: ['deny', 'budgets', 'record'],
     attack: { from: 10, hours: 3, perHour: tenth(3600), tries: randomNumbers(expensive) },
   },
   {
@@ -118,6 +128,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'no country list: 3 numbers in each country, repeated through a day',
+    variants: ['deny', 'budgets'],
     hasRules: false,
     attack: { from: 0, hours: 24, perHour: both(3 * everywhere.length), tries: threeEverywhere },
   },
@@ -135,6 +146,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: '60 own home numbers (small site: 5), 9 an hour each',
+    variants: withClients,
     attack: ownNumbers([home], { large: 60, small: 5 }, 9),
   },
   {
@@ -159,23 +171,31 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'random home numbers, 1,000 an hour (small site: 100), a day',
+    variants: [...withClients, 'budgets'],
     attack: { from: 0, hours: 24, perHour: tenth(1000), tries: homeNumbers },
   },
   {
     name: 'six codes to each home prefix',
+    variants: withClients,
     attack: { from: 8, hours: 12, perHour: tenth(1000), tries: homePrefixes },
   },
   {
     name: 'home numbers behind the 40 client IP addresses that genuine users share',
+    variants: withClients,
     attack: { from: 0, hours: 24, perHour: tenth(200), tries: behindSharedIps([home]) },
   },
   {
     name: 'ten countries behind the 40 client IP addresses that genuine users share',
+    variants: withClients,
     attack: { from: 0, hours: 24, perHour: tenth(200), tries: behindSharedIps(expensive) },
   },
-  { name: 'no attack, 5 days', days: 5 },
+  { name: 'no attack, 5 days', variants: withClients, days: 5 },
   { name: 'no attack, launch', launchHour: spikeHour, hasSpike: true },
-  { name: 'no attack, marketing spike', hasSpike: true },
+  {
+    name: 'no attack, marketing spike',
+    variants: [...withClients, 'budgets'],
+    hasSpike: true,
+  },
   { name: 'no attack, codes do not arrive for 2 hours', hasFault: true },
 ]
 
@@ -185,7 +205,7 @@ const historyDays = 3
 const calmMs = 13 * hourMs
 
 /** All visits are ordered by time. */
-export interface Traffic {
+interface Traffic {
   readonly history: readonly Visit[]
   readonly visits: readonly Visit[]
 }
