@@ -9,8 +9,7 @@ export const bucketPeriodsMs = {
   'country-day': dayMs,
   'quiet-hour': hourMs,
   'quiet-day': dayMs,
-  'foreign-hour': hourMs,
-  'foreign-day': dayMs,
+  abroad: dayMs,
   'ip-hour': hourMs,
   'ip-day': dayMs,
   'ip-country': dayMs,
@@ -25,13 +24,13 @@ export const bucketPeriodsMs = {
 
 /**
  * `number`, `prefix`, `country`, `ip` and `device`: of one each. `quiet`: all countries without a verified code in 14 days.
- * `foreign`: all that are not home. `known`: codes that passed because their number verified one before. `flagged`: codes of a
+ * `abroad`: all that are not home. `known`: codes that passed because their number verified one before. `flagged`: codes of a
  * prefix that were denied or recorded; operators see them, and no verdict depends on them.
  */
 export type BucketKind = keyof typeof bucketPeriodsMs
 
 /** Those that have one bucket for an hour and one for a day. */
-export type PairKind = 'country' | 'quiet' | 'foreign' | ClientKind
+export type PairKind = 'country' | 'quiet' | ClientKind
 
 /** What the end user's request comes from. */
 export type ClientKind = 'ip' | 'device'
@@ -178,10 +177,10 @@ export function hasReached({ level }: Bucket, most: number): boolean {
 /**
  * Whether at least half of the codes are unverified: two thirds in buckets of 15 codes or more, with a transition from
  * 10. Otherwise the first minutes of a launch, with most codes still pending, would close a bucket of genuine traffic.
- * The buckets of all countries abroad deny only to countries with many unverified codes, so that half is enough there.
+ * The bucket of all countries abroad denies only to countries with many unverified codes, so that half is enough there.
  */
 export function isMostlyUnverified({ kind, sent, verified }: Bucket): boolean {
-  const least = kind === 'foreign-hour' || kind === 'foreign-day' ? sent / 2 : sent / 3
+  const least = kind === 'abroad' ? sent / 2 : sent / 3
   return verified <= Math.max(Math.min(sent / 2, 5), least) + tolerance
 }
 

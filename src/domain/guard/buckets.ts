@@ -21,7 +21,7 @@ const mostBuckets = 50_000
 /** The buckets of one process, at most 50,000 of a kind: the emptiest are dropped. */
 export class Buckets {
   readonly quiet: Pair
-  readonly foreign: Pair
+  readonly abroad: Bucket
   private readonly singles = new Map<SingleKind, Map<string, Bucket>>()
   private readonly countries = new Map<string, Pair>()
   private readonly clients = {
@@ -31,7 +31,7 @@ export class Buckets {
 
   constructor(now: EpochMs) {
     this.quiet = newPair('quiet', '', now)
-    this.foreign = newPair('foreign', '', now)
+    this.abroad = newBucket('abroad', '', now)
   }
 
   find(kind: SingleKind, key: string): Bucket | undefined {
@@ -85,10 +85,8 @@ export class Buckets {
         return this.quiet.hour
       case 'quiet-day':
         return this.quiet.day
-      case 'foreign-hour':
-        return this.foreign.hour
-      case 'foreign-day':
-        return this.foreign.day
+      case 'abroad':
+        return this.abroad
       case 'ip-hour':
         return this.client('ip', key, now).hour
       case 'ip-day':
@@ -104,7 +102,8 @@ export class Buckets {
 
   *all(): Iterable<Bucket> {
     for (const ofKind of this.singles.values()) yield* ofKind.values()
-    for (const { hour, day } of [this.quiet, this.foreign, ...this.countries.values()]) yield* [hour, day]
+    yield this.abroad
+    for (const { hour, day } of [this.quiet, ...this.countries.values()]) yield* [hour, day]
     for (const clients of Object.values(this.clients))
       for (const { hour, day, countries } of clients.values()) yield* [hour, day, ...countries.values()]
   }

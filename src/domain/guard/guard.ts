@@ -90,8 +90,7 @@ export const guardReasons = [
   'country-day',
   'quiet-hour',
   'quiet-day',
-  'foreign-hour',
-  'foreign-day',
+  'abroad',
 ] as const
 
 /** Why a code is denied. */
@@ -403,11 +402,11 @@ export class Guard {
     if (own)
       return history.deniesByCountry(country, isAllowedCountry) ? own : { ...own, isOnlyRecorded: true }
     if (isHome) return null
-    const { quiet, foreign } = this.buckets
+    const { quiet, abroad } = this.buckets
     const isQuiet = history.isQuiet(country)
     const byQuiet = isQuiet ? judgePair('quiet', quiet, quietThresholds, isLimited, now) : null
     if (byQuiet || !(isSuspect || this.isSuspicious(country, now))) return byQuiet
-    return judgePair('foreign', foreign, history.foreign(now), isSuspect, now)
+    return judgeDay('abroad', abroad, history.abroad(), isSuspect, now)
   }
 
   private fill(send: GuardedSend, now: EpochMs, { isKnown }: { readonly isKnown: boolean }): Filled {
@@ -462,9 +461,9 @@ export class Guard {
     const isSuspicious = this.isSuspicious(country, now)
     const thresholds = history.country(country, this.allowedCountries.has(country), now)
     visitPair(buckets.country(country, now), thresholds)
-    // Codes that these buckets never deny leave a part to those of other countries.
+    // Codes that the bucket never denies leave a part to those of other countries.
     const share = isSuspicious ? 1 : shareOfSuspected
-    if (!history.isHome(country)) visitPair(buckets.foreign, history.foreign(now), share)
+    if (!history.isHome(country)) visit(buckets.abroad, history.abroad(), share)
     if (history.isQuiet(country)) visitPair(buckets.quiet, quietThresholds)
   }
 
@@ -669,7 +668,7 @@ function isClean({ ip, device }: GuardedSend, clients: readonly Client[]): boole
 
 /** Whether a full bucket of this name is that of a country or of several. */
 function isOfCountries(name: string): boolean {
-  return /^(country|quiet|foreign)-/.test(name)
+  return /^(?:abroad$|country-|quiet-)/.test(name)
 }
 
 /** @param country null: the code is sent by e-mail */
@@ -701,20 +700,34 @@ function judgePair(
   now: EpochMs,
 ): Judgement | null {
   advance(hour, thresholds.hour, now)
-  advance(day, thresholds.day, now)
   const share = isLimited ? shareOfSuspected : 1
-  // Attackers would otherwise hide behind the verified codes of users.
-  const isTooFull = isLimited ? hasReached : isFull
-  if (isTooFull(hour, thresholds.hour * share))
-    return judgementOf(`${kind}-hour`, hour, thresholds.hour, share)
+  return isTooFull(hour, thresholds.hour * share, isLimited)
+    ? judgementOf(`${kind}-hour`, hour, thresholds.hour, share)
+    : judgeDay(`${kind}-day`, day, thresholds.day, isLimited, now)
+}
+
+function judgeDay(
+  name: 'abroad' | `${PairKind}-day`,
+  day: Bucket,
+  threshold: number,
+  isLimited: boolean,
+  now: EpochMs,
+): Judgement | null {
+  advance(day, threshold, now)
+  const share = isLimited ? shareOfSuspected : 1
   const tolerance = isOfCountries(day.kind) ? dayTolerance : 0
-  return isTooFull(day, thresholds.day * share + tolerance)
-    ? judgementOf(`${kind}-day`, day, thresholds.day, share, tolerance)
+  return isTooFull(day, threshold * share + tolerance, isLimited)
+    ? judgementOf(name, day, threshold, share, tolerance)
     : null
 }
 
+/** @param isLimited of a suspected prefix, which would otherwise hide behind the verified codes of users */
+function isTooFull(bucket: Bucket, most: number, isLimited: boolean): boolean {
+  return isLimited ? hasReached(bucket, most) : isFull(bucket, most)
+}
+
 function judgementOf(
-  name: 'number' | 'prefix' | `${PairKind}-${'hour' | 'day'}`,
+  name: 'abroad' | 'number' | 'prefix' | `${PairKind}-${'hour' | 'day'}`,
   bucket: Bucket,
   threshold: number,
   share = 1,

@@ -59,21 +59,15 @@ export function countryThresholds(
   { bestDay, inDay, inHour }: Pick<CountryHistory, 'bestDay' | 'inDay' | 'inHour'>,
   isAllowed: boolean,
 ): PairThresholds {
-  return pairOf({ bestDay, inDay, inHour }, { day: 20, hour: isAllowed ? 20 : 3 })
+  const day = Math.max(20, 0.3 * bestDay, 0.3 * inDay)
+  return { day, hour: Math.max(isAllowed ? 20 : 3, (0.2 * day) / 6, 0.2 * inHour) }
 }
 
-function pairOf(
-  { bestDay, inDay, inHour }: Pick<CountryHistory, 'bestDay' | 'inDay' | 'inHour'>,
-  least: PairThresholds,
-  dayShare = 0.3,
-): PairThresholds {
-  const day = Math.max(least.day, dayShare * bestDay, dayShare * inDay)
-  return { day, hour: Math.max(least.hour, (0.2 * day) / 6, 0.2 * inHour) }
-}
-
-/** Of all countries that are not home together. Scattered over many countries, an attack fills none of their own buckets. */
-const leastForeign = { hour: 30, day: 40 } as const
-const foreignShare = 0.2
+/**
+ * In a day, of all countries that are not home together: scattered over many countries, an attack fills none of their own
+ * buckets. The greater one applies: this, or this share of the verified codes of these countries in 24 hours.
+ */
+const abroadThreshold = { least: 30, share: 0.2 } as const
 
 /** A home country has at least this share of the verified codes of 14 days. */
 const homeShare = 1 / 5
@@ -84,15 +78,13 @@ const homeShare = 1 / 5
 const fewVerified = 50
 const leastOfYoungHome = { hour: 60, day: 60 } as const
 
-const fortnightDays = 14
-
 /** The verified codes of all countries: as they were read, and those that this process verified since. */
 export class VerifiedHistory {
   readonly #countries: ReadonlyMap<string, CountryHistory>
   readonly #since = new Map<string, number>()
   #total = 0
-  /** Of all countries that are not home; `bestDay` is the mean. */
-  #foreign: { bestDay: number; inDay: number; inHour: number } | undefined
+  /** Verified codes in 24 hours of all countries that are not home. */
+  #abroadInDay: number | undefined
 
   constructor(
     countries: readonly CountryHistory[],
@@ -105,10 +97,7 @@ export class VerifiedHistory {
   add(country: string): void {
     this.#since.set(country, (this.#since.get(country) ?? 0) + 1)
     this.#total++
-    if (this.#foreign === undefined || this.isHome(country)) return
-    this.#foreign.bestDay += 1 / fortnightDays
-    this.#foreign.inDay++
-    this.#foreign.inHour++
+    if (this.#abroadInDay !== undefined && !this.isHome(country)) this.#abroadInDay++
   }
 
   /** Whether the country has at least a fifth of the verified codes of 14 days. */
@@ -130,8 +119,9 @@ export class VerifiedHistory {
   thresholdOf(kind: BucketKind, key: string, isAllowed: boolean, now: EpochMs): number {
     const fixed = fixedThresholds[kind]
     if (fixed !== undefined) return fixed
-    const { hour, day } = kind.startsWith('foreign') ? this.foreign(now) : this.country(key, isAllowed, now)
-    return kind.endsWith('hour') ? hour : day
+    if (kind === 'abroad') return this.abroad()
+    const { hour, day } = this.country(key, isAllowed, now)
+    return kind === 'country-hour' ? hour : day
   }
 
   country(country: string, isAllowed: boolean, now: EpochMs): PairThresholds {
@@ -140,16 +130,26 @@ export class VerifiedHistory {
     return { hour: Math.max(hour, leastOfYoungHome.hour), day: Math.max(day, leastOfYoungHome.day) }
   }
 
-  foreign(now: EpochMs): PairThresholds {
-    this.#foreign ??= this.#foreignCounts(now)
-    return pairOf(this.#foreign, leastForeign, foreignShare)
+  /** Of the bucket `abroad`. */
+  abroad(): number {
+    this.#abroadInDay ??= this.#all().reduce(
+      (sum, each) => sum + (this.isHome(each) ? 0 : this.#inDay(each)),
+      0,
+    )
+    return Math.max(abroadThreshold.least, abroadThreshold.share * this.#abroadInDay)
   }
 
   /** All that are home. */
   homes(): readonly string[] {
-    return [...new Set([...this.#countries.keys(), ...this.#since.keys()])].filter((each) =>
-      this.isHome(each),
-    )
+    return this.#all().filter((each) => this.isHome(each))
+  }
+
+  #all(): readonly string[] {
+    return [...new Set([...this.#countries.keys(), ...this.#since.keys()])]
+  }
+
+  #inDay(country: string): number {
+    return (this.#countries.get(country)?.inDay ?? 0) + (this.#since.get(country) ?? 0)
   }
 
   #isYoung(country: string, isAllowed: boolean): boolean {
@@ -169,17 +169,5 @@ export class VerifiedHistory {
       inDay: (ageMs < dayMs ? inDay : 0) + since,
       inHour: (ageMs < hourMs ? inHour : 0) + since,
     }
-  }
-
-  #foreignCounts(now: EpochMs) {
-    const sum = { bestDay: 0, inDay: 0, inHour: 0 }
-    for (const country of new Set([...this.#countries.keys(), ...this.#since.keys()])) {
-      if (this.isHome(country)) continue
-      const { inDay, inHour } = this.#counts(country, now)
-      sum.bestDay += this.#verified(country) / fortnightDays
-      sum.inDay += inDay
-      sum.inHour += inHour
-    }
-    return sum
   }
 }

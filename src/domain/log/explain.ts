@@ -263,8 +263,7 @@ const guardReasons: Readonly<Record<GuardReason, readonly [words: string, advice
   'device-countries': ['codes to too many countries for the device of the end user', checkClientIp],
   'quiet-hour': ['too many unverified codes in an hour to countries without a verified code', allowCountry],
   'quiet-day': ['too many unverified codes in a day to countries without a verified code', allowCountry],
-  'foreign-hour': ['too many unverified codes in an hour to countries that are not home', allowCountry],
-  'foreign-day': ['too many unverified codes in a day to countries that are not home', allowCountry],
+  abroad: ['too many unverified codes in a day to countries that are not home', allowCountry],
 }
 
 const surgeWords: Readonly<Record<SurgeFlag, string>> = {

@@ -63,6 +63,5 @@ const codesOf: Readonly<Record<GuardReason, string>> = {
   'device-countries': 'requested from this device for several countries',
   'quiet-hour': 'to numbers of this country',
   'quiet-day': 'to numbers of this country',
-  'foreign-hour': 'to numbers of this country',
-  'foreign-day': 'to numbers of this country',
+  abroad: 'to numbers of this country',
 }

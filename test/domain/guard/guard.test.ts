@@ -448,7 +448,7 @@ describe('all countries without a verified code in 14 days', () => {
 })
 
 describe('all countries that are not home', () => {
-  test('share 30 an hour, for countries of which three codes and at least half are unverified', async () => {
+  test('share 30 a day, for countries of which three codes and at least half are unverified', async () => {
     const one = new TestGuard()
     const counts = { bestDay: 0, inFortnight: 1, inDay: 0, inHour: 0 }
     const countries = Array.from({ length: 20 }, (_, at) => `F${at}`)
@@ -463,7 +463,7 @@ describe('all countries that are not home', () => {
       )
     // The first three of each country leave a third of the bucket.
     expect(one.verdicts(toEach(3, 0))).toEqual(passesThen(60))
-    expect(one.verdicts(toEach(1, 9))).toEqual(passesThen(10, ...Array(10).fill('foreign-hour')))
+    expect(one.verdicts(toEach(1, 9))).toEqual(passesThen(10, ...Array(10).fill('abroad')))
     expect(one.verdicts(toCountry(3))).toEqual(passesThen(3))
   })
 
@@ -1041,7 +1041,7 @@ describe('the exchange with the store', () => {
     const one = new TestGuard()
     one.verdicts(toCountry(3))
     await settled()
-    expect(one.store.savedCounts).toEqual([8])
+    expect(one.store.savedCounts).toEqual([7])
     one.verdict({ to: '371999990000' })
     one.clock.now += 4999
     one.verify({ to: '371000000000', country: 'LV' })
@@ -1260,8 +1260,7 @@ test('guardStatus returns what `guard status --json` prints', async () => {
       { kind: 'prefix', key: '+37122555', level: 5, threshold: 5 },
       { kind: 'country-hour', key: 'LV', level: 5, threshold: 10 },
       { kind: 'quiet-hour', key: '', level: 5, threshold: 20 },
-      { kind: 'foreign-hour', key: '', level: 5, threshold: 30 },
-      { kind: 'foreign-day', key: '', level: 5, threshold: 40 },
+      { kind: 'abroad', key: '', level: 5, threshold: 30 },
       { kind: 'quiet-day', key: '', level: 5, threshold: 60 },
       { kind: 'country-day', key: 'LV', level: 5, threshold: 300 },
     ],

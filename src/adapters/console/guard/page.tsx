@@ -64,8 +64,7 @@ const reasons: Readonly<Record<GuardReason, string>> = {
   'device-countries': 'Device: countries',
   'quiet-hour': 'Countries without a verified code: unverified codes in an hour',
   'quiet-day': 'Countries without a verified code: unverified codes in a day',
-  'foreign-hour': 'Countries that are not home: unverified codes in an hour',
-  'foreign-day': 'Countries that are not home: unverified codes in a day',
+  abroad: 'Countries that are not home: unverified codes in a day',
 }
 
 const kinds: Readonly<Record<BucketKind, string>> = {
