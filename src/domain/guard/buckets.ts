@@ -143,8 +143,15 @@ function levelAt(bucket: Bucket, now: EpochMs): number {
 
 /** Drops a fifth of a map that is too large: the emptiest, and of equally empty entries the oldest. */
 function dropEmptiest<Entry>(entries: Map<string, Entry>, levelOf: (entry: Entry) => number): void {
+  let excess = Math.floor(entries.size / 5)
+  // Usually enough, and cheaper than to sort.
+  for (const [key, entry] of entries) {
+    if (excess === 0) return
+    if (levelOf(entry) > 0) continue
+    entries.delete(key)
+    excess--
+  }
   const levels = Float64Array.from(entries.values(), levelOf).sort()
-  let excess = Math.floor(levels.length / 5)
   const highest = levels[excess] ?? 0
   for (const [key, entry] of entries) {
     if (excess === 0) return

@@ -27,6 +27,7 @@ import {
 import { Buckets, type Client, clientOfKey, countryOfClient, type Pair } from './buckets.ts'
 import type { GuardPrefix, GuardStore } from './store.ts'
 import {
+  type CountryStanding,
   clientThresholds,
   countriesThreshold,
   fixedThresholds,
@@ -159,8 +160,9 @@ interface RememberedCode {
 
 /** What a code changed. */
 interface Filled {
-  /** Buckets, and by how much the level of each rose. */
-  readonly rises: readonly (readonly [Bucket, number])[]
+  readonly buckets: readonly Bucket[]
+  /** By how much the level of each rose. */
+  readonly rises: readonly number[]
   /** The block that it passed with one of its verified codes. */
   readonly block: Block | undefined
 }
@@ -309,14 +311,14 @@ export class Guard {
     advance(known, prefixThreshold, now)
     // Limits may have rejected concurrent requests that filled it.
     if (isFull(known, prefixThreshold))
-      this.blocks.block(prefix, this.history.isHome(country ?? unknownCountry), now)
+      this.blocks.block(prefix, this.standingOf(country ?? unknownCountry, now).isHome, now)
   }
 
   /** Of `GuardPass`. */
-  undone({ block, rises }: Filled): void {
+  undone({ block, buckets, rises }: Filled): void {
     if (block) block.verified++
-    for (const [bucket, rise] of rises) {
-      unfill(bucket, rise)
+    for (const [at, bucket] of buckets.entries()) {
+      unfill(bucket, rises[at] ?? 0)
       this.markChanged(bucket)
     }
   }
@@ -338,19 +340,20 @@ export class Guard {
   private judge(send: GuardedSend, now: EpochMs): Judgement | null {
     const { phone } = send
     const country = phone?.country ?? unknownCountry
-    const clients = this.clientsOf(send)
+    const clients = send.ip === null && send.device === null ? noClients : this.clientsOf(send)
     let byClient: Judgement | null = null
     for (const client of clients) byClient ??= judgeClient(client, phone && country, now)
     if (phone === null || send.isTrustedUser) return byClient
     const key = prefixOf(phone.to)
     const prefix = this.buckets.find('prefix', key)
     if (prefix) advance(prefix, prefixThreshold, now)
-    const isHome = this.history.isHome(country)
+    const standing = this.history.of(country, phone.isAllowedCountry, now)
+    const { isHome } = standing
     const byPrefix = this.judgePrefix(key, prefix, isHome, now)
     const isSpared = isHome && prefix !== undefined && isUsed(prefix) && isClean(send, clients)
     if (byPrefix && !byPrefix.isOnlyRecorded && !isSpared) return byPrefix
     const byNumber = this.judgeNumber(send.recipient, isHome, now)
-    const byOther = byNumber ?? byClient ?? this.judgeCountry(phone, prefix, now)
+    const byOther = byNumber ?? byClient ?? this.judgeCountry(country, standing, prefix, now)
     return byOther ?? (isSpared ? null : byPrefix)
   }
 
@@ -387,26 +390,22 @@ export class Guard {
 
   /** By the buckets of the country, and those that it shares with others. */
   private judgeCountry(
-    { country: code, isAllowedCountry }: GuardedPhone,
+    country: string,
+    standing: CountryStanding,
     prefix: Bucket | undefined,
     now: EpochMs,
   ): Judgement | null {
-    const { history } = this
-    const country = code ?? unknownCountry
+    const { isHome, isQuiet, isDenied } = standing
     const isLimited = prefix !== undefined && hasSuspects(prefix)
     const isSuspect = prefix !== undefined && (isLimited || isUnused(prefix))
     const pair = this.buckets.findCountry(country)
-    const isHome = history.isHome(country)
-    const thresholds = history.country(country, isAllowedCountry, now)
-    const own = pair ? judgePair('country', pair, thresholds, isLimited && !isHome, now) : null
-    if (own)
-      return history.deniesByCountry(country, isAllowedCountry) ? own : { ...own, isOnlyRecorded: true }
+    const own = pair ? judgePair('country', pair, standing, isLimited && !isHome, now) : null
+    if (own) return isDenied ? own : { ...own, isOnlyRecorded: true }
     if (isHome) return null
     const { quiet, abroad } = this.buckets
-    const isQuiet = history.isQuiet(country)
     const byQuiet = isQuiet ? judgePair('quiet', quiet, quietThresholds, isLimited, now) : null
-    if (byQuiet || !(isSuspect || this.isSuspicious(country, now))) return byQuiet
-    return judgeDay('abroad', abroad, history.abroad(), isSuspect, now)
+    if (byQuiet || !(isSuspect || isSuspicious(standing, pair))) return byQuiet
+    return judgeDay('abroad', abroad, this.history.abroad(), isSuspect, now)
   }
 
   private fill(send: GuardedSend, now: EpochMs, { isKnown }: { readonly isKnown: boolean }): Filled {
@@ -416,20 +415,23 @@ export class Guard {
     if (known && phone && !isKnown && !isTrustedUser) addSuspect(known, phone.to, false)
     const ofClients = this.clientBuckets(send, now)
     if (isKnown) for (const bucket of this.knownBuckets(send, now)) ofClients.push(bucket)
-    const rises: (readonly [Bucket, number])[] = []
-    const full = new Set<Bucket>()
-    const fillOne = (bucket: Bucket, threshold: number, share = 1) => {
+    // A country that verified few codes for a while, such as during a provider's outage, is open again once its codes are verified.
+    const full = isKnown || isTrustedUser ? new Set<Bucket>() : undefined
+    const buckets: Bucket[] = []
+    const rises: number[] = []
+    const fillOne = (bucket: Bucket, threshold: number, share: number) => {
       advance(bucket, threshold, now)
       const rise = fill(bucket, threshold * share)
-      rises.push([bucket, rise])
-      if (rise < 1 && threshold > 1) full.add(bucket)
+      buckets.push(bucket)
+      rises.push(rise)
+      if (full && rise < 1 && threshold > 1) full.add(bucket)
       this.markChanged(bucket)
     }
-    for (const bucket of ofClients) fillOne(bucket, fixedThresholds[bucket.kind] ?? 1)
+    for (const bucket of ofClients) fillOne(bucket, fixedThresholds[bucket.kind] ?? 1, 1)
     let block: Block | undefined
     if (phone && prefix !== null) {
-      fillOne(this.buckets.get('number', recipient, now), fixedThresholds.number)
-      fillOne(this.buckets.get('prefix', prefix, now), prefixThreshold)
+      fillOne(this.buckets.get('number', recipient, now), fixedThresholds.number, 1)
+      fillOne(this.buckets.get('prefix', prefix, now), prefixThreshold, 1)
       const country = phone.country ?? unknownCountry
       if (phone.isAllowedCountry) this.allowedCountries.add(country)
       else this.allowedCountries.delete(country)
@@ -438,10 +440,8 @@ export class Guard {
       if (block?.verified === 0) block = undefined
       if (block) block.verified--
     }
-    // A country that verified few codes for a while, such as during a provider's outage, is open again once its codes are verified.
-    const isExempt = isKnown || isTrustedUser
-    this.remember(recipient, now, { isFilled: true, buckets: ofClients, full: isExempt ? full : undefined })
-    return { rises, block }
+    this.remember(recipient, now, { isFilled: true, buckets: ofClients, full })
+    return { buckets, rises, block }
   }
 
   /**
@@ -451,30 +451,21 @@ export class Guard {
   private visitCountry(
     country: string,
     now: EpochMs,
-    visit: (bucket: Bucket, threshold: number, share?: number) => void,
+    visit: (bucket: Bucket, threshold: number, share: number) => void,
   ): void {
     const { buckets, history } = this
-    const visitPair = ({ hour, day }: Pair, thresholds: PairThresholds, share = 1) => {
-      visit(hour, thresholds.hour, share)
-      visit(day, thresholds.day, share)
+    const pair = buckets.country(country, now)
+    const standing = this.standingOf(country, now)
+    if (!standing.isHome) {
+      advance(pair.day, standing.day, now)
+      // Codes that the bucket never denies leave a part to those of other countries.
+      visit(buckets.abroad, history.abroad(), isSuspicious(standing, pair) ? 1 : shareOfSuspected)
     }
-    const isSuspicious = this.isSuspicious(country, now)
-    const thresholds = history.country(country, this.allowedCountries.has(country), now)
-    visitPair(buckets.country(country, now), thresholds)
-    // Codes that the bucket never denies leave a part to those of other countries.
-    const share = isSuspicious ? 1 : shareOfSuspected
-    if (!history.isHome(country)) visit(buckets.abroad, history.abroad(), share)
-    if (history.isQuiet(country)) visitPair(buckets.quiet, quietThresholds)
-  }
-
-  /** Whether most codes to the country are unverified, so that it is limited with all others of that kind. */
-  private isSuspicious(country: string, now: EpochMs): boolean {
-    const pair = this.buckets.findCountry(country)
-    if (this.history.isQuiet(country)) return true
-    if (!pair) return false
-    advance(pair.day, this.thresholdOf(pair.day, now), now)
-    const { sent, verified } = pair.day
-    return sent - verified >= leastSuspicious && verified <= sent / 2
+    visit(pair.hour, standing.hour, 1)
+    visit(pair.day, standing.day, 1)
+    if (!standing.isQuiet) return
+    visit(buckets.quiet.hour, quietThresholds.hour, 1)
+    visit(buckets.quiet.day, quietThresholds.day, 1)
   }
 
   /** Creates them. */
@@ -508,7 +499,9 @@ export class Guard {
   }
 
   private markChanged(bucket: Bucket): void {
-    if (bucket.isChanged) return
+    const { kind, level, isChanged, isSaved } = bucket
+    if (isChanged) return
+    if ((kind === 'number' || kind === 'prefix') && !isSaved && level < leastSharedLevel) return
     bucket.isChanged = true
     this.changed.push(bucket)
   }
@@ -591,6 +584,10 @@ export class Guard {
     return (clientLevel ?? level) >= leastSharedLevel
   }
 
+  private standingOf(country: string, now: EpochMs): CountryStanding {
+    return this.history.of(country, this.allowedCountries.has(country), now)
+  }
+
   private thresholdOf({ kind, key }: Pick<BucketRow, 'kind' | 'key'>, now: EpochMs): number {
     return this.history.thresholdOf(kind, key, this.allowedCountries.has(key), now)
   }
@@ -640,6 +637,7 @@ class Pass implements GuardPass {
   }
 }
 
+const noClients: readonly Client[] = []
 const uncounted: RememberedCode = { isFilled: false, buckets: [], full: undefined }
 
 function blockedByOperator({ expiresAt }: GuardPrefix, now: EpochMs): GuardVerdict {
@@ -664,6 +662,16 @@ function prefixOf(digits: string): string {
 /** Whether the request is known to come from an IP address or device without unverified codes. */
 function isClean({ ip, device }: GuardedSend, clients: readonly Client[]): boolean {
   return (ip !== null || device !== null) && clients.every(({ day }) => day.level < 1)
+}
+
+/**
+ * Whether most codes to the country are unverified, so that it is limited with all others of that kind.
+ * @param pair must be advanced
+ */
+function isSuspicious({ isQuiet }: CountryStanding, pair: Pair | undefined): boolean {
+  if (isQuiet || !pair) return isQuiet
+  const { sent, verified } = pair.day
+  return sent - verified >= leastSuspicious && verified <= sent / 2
 }
 
 /** Whether a full bucket of this name is that of a country or of several. */

@@ -76,12 +76,28 @@ const homeShare = 1 / 5
  * codes than this keeps its country buckets, with at least this threshold.
  */
 const fewVerified = 50
-const leastOfYoungHome = { hour: 60, day: 60 } as const
+const leastOfYoungHome: PairThresholds = { hour: 60, day: 60 }
+const none: PairThresholds = { hour: 0, day: 0 }
 
-/** The verified codes of all countries: as they were read, and those that this process verified since. */
+/** What a country is to the guard, with the thresholds of its buckets. */
+export interface CountryStanding extends PairThresholds {
+  /** Whether it has at least a fifth of the verified codes of 14 days. */
+  readonly isHome: boolean
+  /** Whether it has no verified code in 14 days. */
+  readonly isQuiet: boolean
+  /** Whether the buckets of the country deny. Those of a home country alert and record. */
+  readonly isDenied: boolean
+}
+
+/**
+ * The verified codes of all countries: as they were read, and those that this process verified since. Read it again every minute: a code
+ * that is verified changes the standing of its own country only.
+ */
 export class VerifiedHistory {
   readonly #countries: ReadonlyMap<string, CountryHistory>
   readonly #since = new Map<string, number>()
+  /** By country, each with whether a rule allows it. */
+  readonly #standings = new Map<string, { readonly isAllowed: boolean; readonly standing: CountryStanding }>()
   #total = 0
   /** Verified codes in 24 hours of all countries that are not home. */
   #abroadInDay: number | undefined
@@ -97,22 +113,27 @@ export class VerifiedHistory {
   add(country: string): void {
     this.#since.set(country, (this.#since.get(country) ?? 0) + 1)
     this.#total++
-    if (this.#abroadInDay !== undefined && !this.isHome(country)) this.#abroadInDay++
+    this.#standings.delete(country)
+    if (this.#abroadInDay !== undefined && !this.#isHome(country)) this.#abroadInDay++
   }
 
-  /** Whether the country has at least a fifth of the verified codes of 14 days. */
-  isHome(country: string): boolean {
-    const verified = this.#verified(country)
-    return verified > 0 && verified >= homeShare * this.#total
-  }
-
-  isQuiet(country: string): boolean {
-    return this.#verified(country) === 0
-  }
-
-  /** Whether the buckets of the country deny; those of a home country alert and record. */
-  deniesByCountry(country: string, isAllowed: boolean): boolean {
-    return !this.isHome(country) || this.#isYoung(country, isAllowed)
+  of(country: string, isAllowed: boolean, now: EpochMs): CountryStanding {
+    const known = this.#standings.get(country)
+    // Later, fewer codes are of the last hour or day.
+    if (known?.isAllowed === isAllowed && now - this.readAt < hourMs) return known.standing
+    const isHome = this.#isHome(country)
+    const isYoung = isHome && !isAllowed && this.#verified(country) < fewVerified
+    const { hour, day } = countryThresholds(this.#counts(country, now), isAllowed)
+    const least = isYoung ? leastOfYoungHome : none
+    const standing = {
+      isHome,
+      isQuiet: this.#verified(country) === 0,
+      isDenied: !isHome || isYoung,
+      hour: Math.max(hour, least.hour),
+      day: Math.max(day, least.day),
+    }
+    this.#standings.set(country, { isAllowed, standing })
+    return standing
   }
 
   /** @param key a country, for buckets that have one */
@@ -120,20 +141,14 @@ export class VerifiedHistory {
     const fixed = fixedThresholds[kind]
     if (fixed !== undefined) return fixed
     if (kind === 'abroad') return this.abroad()
-    const { hour, day } = this.country(key, isAllowed, now)
+    const { hour, day } = this.of(key, isAllowed, now)
     return kind === 'country-hour' ? hour : day
-  }
-
-  country(country: string, isAllowed: boolean, now: EpochMs): PairThresholds {
-    const { hour, day } = countryThresholds(this.#counts(country, now), isAllowed)
-    if (!this.isHome(country) || !this.#isYoung(country, isAllowed)) return { hour, day }
-    return { hour: Math.max(hour, leastOfYoungHome.hour), day: Math.max(day, leastOfYoungHome.day) }
   }
 
   /** Of the bucket `abroad`. */
   abroad(): number {
     this.#abroadInDay ??= this.#all().reduce(
-      (sum, each) => sum + (this.isHome(each) ? 0 : this.#inDay(each)),
+      (sum, each) => sum + (this.#isHome(each) ? 0 : this.#inDay(each)),
       0,
     )
     return Math.max(abroadThreshold.least, abroadThreshold.share * this.#abroadInDay)
@@ -141,7 +156,7 @@ export class VerifiedHistory {
 
   /** All that are home. */
   homes(): readonly string[] {
-    return this.#all().filter((each) => this.isHome(each))
+    return this.#all().filter((each) => this.#isHome(each))
   }
 
   #all(): readonly string[] {
@@ -152,8 +167,9 @@ export class VerifiedHistory {
     return (this.#countries.get(country)?.inDay ?? 0) + (this.#since.get(country) ?? 0)
   }
 
-  #isYoung(country: string, isAllowed: boolean): boolean {
-    return !isAllowed && this.#verified(country) < fewVerified
+  #isHome(country: string): boolean {
+    const verified = this.#verified(country)
+    return verified > 0 && verified >= homeShare * this.#total
   }
 
   #verified(country: string): number {
