@@ -6,6 +6,7 @@ import {
   addSuspect,
   advance,
   type Bucket,
+  type BucketKind,
   type BucketRow,
   bucketPeriodsMs,
   type ClientKind,
@@ -675,9 +676,17 @@ function isSuspicious({ isQuiet }: CountryStanding, pair: Pair | undefined): boo
 }
 
 /** Whether a full bucket of this name is that of a country or of several. */
-function isOfCountries(name: string): boolean {
-  return /^(?:abroad$|country-|quiet-)/.test(name)
+function isOfCountries(name: GuardReason | BucketKind): boolean {
+  return bucketsOfCountries.has(name)
 }
+
+const bucketsOfCountries: ReadonlySet<GuardReason | BucketKind> = new Set([
+  'country-hour',
+  'country-day',
+  'quiet-hour',
+  'quiet-day',
+  'abroad',
+])
 
 /** @param country null: the code is sent by e-mail */
 function judgeClient(
