@@ -719,6 +719,9 @@ describe.concurrent('otpost budget and otpost price', () => {
         { provider: 'twilio', prefix: '+44', price: 0.035 },
       ],
     })
+    expect(await ok('price', 'check', '+44 70 1234 5678')).toContain(
+      'a personal number: the dearest price  0.07',
+    )
     await ok(
       'budget',
       'set',

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { destinationOf } from '../../src/adapters/phone/destination.ts'
 import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { databaseUrl, startPostgres } from '../../test/support/postgres.ts'
 import { type Outcome, play, type Setting } from '../pumping/play.ts'
@@ -105,7 +106,7 @@ function budgetsOf(history: readonly Visit[]): Readonly<Record<string, number>> 
   const most = { home: 0, abroad: 0 }
   for (const { atMs, country, phone, resendAfterMs } of history) {
     const key = `${country} ${Math.floor(atMs / dayMs)}`
-    const price = relativePrices.perSegment(phone, null) / 1_000_000
+    const price = relativePrices.perSegment(phone, destinationOf(phone).kind, null) / 1_000_000
     const spent = (units.get(key) ?? 0) + price * (resendAfterMs === undefined ? 1 : 2)
     units.set(key, spent)
     const which = country === home ? 'home' : 'abroad'
@@ -201,7 +202,8 @@ function segmentsOf(outcomes: readonly Outcome[]): number {
 /** By the built-in price list. */
 function unitsOf(outcomes: readonly Outcome[]): number {
   const micros = outcomes.map(
-    ({ visit, segments }) => segments * relativePrices.perSegment(visit.phone, null),
+    ({ visit, segments }) =>
+      segments * relativePrices.perSegment(visit.phone, destinationOf(visit.phone).kind, null),
   )
   return micros.reduce((sum, price) => sum + price, 0) / 1_000_000
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import { isDear, kindInWords } from '../domain/delivery/destination.ts'
 import { OperatorError } from '../domain/ground/operator-error.ts'
 import { budgetListing, budgetStatuses } from '../domain/money/budgets.ts'
 import { budgetGroup, checkPrice, storePrices } from '../domain/operator/money.ts'
@@ -70,7 +71,7 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
     const { plain, template } = readDestinationConfig(env).routes
     const { country, kind } = destinationOf(digits)
     const providers = [...plain, ...template]
-    const { currency, prices } = checkPrice(await context.prices.rows(), digits, providers, kind)
+    const { currency, prices } = checkPrice(await context.prices.rows(), digits, kind, providers)
     const rows = prices.map(({ provider, prefix, priceMicros }) => ({
       provider,
       prefix: prefix === null ? null : `+${prefix}`,
@@ -84,7 +85,7 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
     print(`${formatPhone(digits)}: ${country ?? 'no country'}. Price of one segment in ${currency}:`)
     printTable(undefined, rows, [
       ['PROVIDER', (row) => row.provider ?? '-'],
-      ['PREFIX', (row) => row.prefix ?? 'unknown: the dearest price'],
+      ['PREFIX', (row) => row.prefix ?? `${isDear(kind) ? kindInWords(kind) : 'unknown'}: the dearest price`],
       ['PRICE', (row) => String(row.price)],
     ])
   })

@@ -302,6 +302,7 @@ const kinds: Readonly<Partial<Record<string, NumberKind>>> = {
 
 function kindOf(number: PhoneNumber): NumberKind {
   if (/^8(?:70|8[123])$/.test(number.countryCallingCode)) return 'satellite'
+  if (number.countryCallingCode === '878') return 'personal'
   const type = number.getType()
   return (type && kinds[type]) ?? 'ordinary'
 }
@@ -338,6 +339,10 @@ describe('the destination of a number (design D40)', () => {
     ['445551234567', 'GB', 'uan'],
     ['33806123456', 'FR', 'uan'],
     ['9221111825888', 'PK', 'uan'],
+    // Toll-free, VoIP, and the mailbox of a mobile number.
+    ['448001234567', 'GB', 'ordinary'],
+    ['445612345678', 'GB', 'ordinary'],
+    ['49172551234567', 'DE', 'ordinary'],
     ['37190012345', 'LV', 'premium-rate'],
     ['491801234567', 'DE', 'shared-cost'],
     ['447640123456', 'GB', 'pager'],
@@ -346,7 +351,7 @@ describe('the destination of a number (design D40)', () => {
     ['882161234567', null, 'satellite'],
     ['883510001234567', null, 'satellite'],
     ['80012345678', null, 'ordinary'],
-    ['878101234567890', null, 'ordinary'],
+    ['878101234567890', null, 'personal'],
     ['88812345678901', null, 'uan'],
     ['80812345678', null, 'shared-cost'],
     ['979123456789', null, 'premium-rate'],

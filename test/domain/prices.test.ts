@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { assert, constantFrom, integer, option, property, record, string, uniqueArray } from 'fast-check'
 import parsePhoneNumber from 'libphonenumber-js/max'
+import { destinationOf } from '../../src/adapters/phone/destination.ts'
 import { formatMicros } from '../../src/domain/money/amounts.ts'
 import { checkPrices, importProblems } from '../../src/domain/money/price-import.ts'
 import { PriceList, type PriceRow } from '../../src/domain/money/prices.ts'
@@ -40,20 +41,24 @@ describe('price of a segment', () => {
     ['37120000000', 'vonage', null, 0.06],
     ['4', null, null, 0.05],
   ])('of %s through %s is that of %s', (digits, provider, prefix, price) => {
-    expect(list.find(digits, provider)).toEqual({ prefix, priceMicros: price * 1e6 })
+    expect(list.find(digits, 'ordinary', provider)).toEqual({ prefix, priceMicros: price * 1e6 })
   })
 
-  test('of a kind of number that may cost more is at least the dearest', () => {
-    expect(list.perSegment('447012345678', 'vonage', true)).toBe(60_000)
-    expect(list.perSegment('447012345678', 'twilio', true)).toBe(2_000_000)
-    expect(relativePrices.perSegment('449012345678', null, true)).toBe(12_000_000)
+  test.each([
+    ['vonage', 0.06],
+    ['twilio', 2],
+  ])('of a kind of number that may cost more is the dearest: through %s %p', (provider, price) => {
+    const dearest = { prefix: null, priceMicros: price * 1e6 }
+    for (const kind of ['premium-rate', 'shared-cost', 'pager', 'satellite', 'personal', 'uan'] as const)
+      expect(list.find('447012345678', kind, provider)).toEqual(dearest)
+    expect(list.find('447012345678', 'unknown', provider).prefix).not.toBeNull()
   })
 
   test('without general prices is the dearest of all for a provider without prices', () => {
     const own = new PriceList([row('44', 0.03, 'twilio'), row('44', 0.07, 'vonage')])
-    expect(own.perSegment('447911123456', 'sns')).toBe(70_000)
-    expect(own.perSegment('447911123456', null)).toBe(70_000)
-    expect(own.perSegment('371', 'twilio')).toBe(30_000)
+    expect(own.perSegment('447911123456', 'ordinary', 'sns')).toBe(70_000)
+    expect(own.perSegment('447911123456', 'ordinary', null)).toBe(70_000)
+    expect(own.perSegment('371', 'ordinary', 'twilio')).toBe(30_000)
   })
 
   test('equals that of a scan of all rows', () => {
@@ -67,7 +72,9 @@ describe('price of a segment', () => {
     assert(
       property(rows, digits, providers, (some, number, provider) => {
         const known = some.map((it) => ({ ...it, currency: 'EUR' }))
-        expect(new PriceList(known).perSegment(number, provider)).toBe(scan(known, number, provider))
+        expect(new PriceList(known).perSegment(number, 'ordinary', provider)).toBe(
+          scan(known, number, provider),
+        )
       }),
       { numRuns: 500 },
     )
@@ -91,7 +98,8 @@ describe('price of a segment', () => {
 })
 
 describe('relative prices', () => {
-  const units = (digits: string) => relativePrices.perSegment(digits, null) / 1e6
+  const units = (digits: string, kind = destinationOf(digits).kind) =>
+    relativePrices.perSegment(digits, kind, null) / 1e6
 
   test.each([
     ['447400123456', 1],
@@ -104,6 +112,13 @@ describe('relative prices', () => {
     ['37120000000', 2],
     ['77010000000', 10],
     ['6281234567890', 12],
+    // Personal, universal access, premium-rate, shared-cost and pager numbers of countries that cost 1 to 5; toll-free as ordinary.
+    ['447012345678', 12],
+    ['443031231234', 12],
+    ['19005550199', 12],
+    ['491805123456', 12],
+    ['447640123456', 12],
+    ['448001234567', 1],
     // Satellites, other global services, and no plan at all.
     ['870772001234', 12],
     ['881612345678', 12],
@@ -122,7 +137,7 @@ describe('relative prices', () => {
     ]
     for (const digits of numbers) {
       const country = parsePhoneNumber(`+${digits}`)?.country
-      if (country) prices.set(country, (prices.get(country) ?? new Set()).add(units(digits)))
+      if (country) prices.set(country, (prices.get(country) ?? new Set()).add(units(digits, 'ordinary')))
     }
     expect([...prices].filter(([, { size }]) => size > 1)).toEqual([])
     expect(['US', 'GB', 'GG', 'JE', 'IM', 'JM', 'DO'].map((it) => prices.get(it)?.has(1))).toEqual([

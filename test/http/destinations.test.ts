@@ -62,15 +62,44 @@ describe('where SMS may go', () => {
     expectSuccess(await send('449012345678'), ['expiresIn'])
   })
 
-  test('without a rule, SMS go everywhere but to costly numbers', async () => {
-    await start()
-    for (const phone of [britain, '4915112345678', '371000000000']) {
-      expectSuccess(await send(phone), ['expiresIn'])
+  test('without a rule, SMS go everywhere but to costly numbers; with one, not to personal ones either', async () => {
+    await start({ GLOBAL_LIMIT_PER_MINUTE: '1000' })
+    const costly = {
+      'premium-rate': ['449012345678', '19005550199', '33899123456', '37190012345', '979123456789'],
+      'shared-cost': ['491805123456', '5540041234', '80812345678'],
+      pager: ['447640123456', '46746345678'],
+      satellite: ['870772001234', '881612345678', '882161234567', '883510012345'],
     }
-    for (const phone of ['449012345678', '491805123456', '447640123456', '881612345678']) {
-      expectError(await send(phone), 400, 'validation_error', 'destination')
+    const others = {
+      personal: ['447012345678', '34701234567', '15005550006', '878101234567890'],
+      'universal access': ['443031231234', '911409305260', '88812345678901'],
     }
-    expect(calls()).toHaveLength(3)
+    const expectBlocked = async (numbers: Readonly<Record<string, readonly string[]>>) => {
+      for (const [kind, phones] of Object.entries(numbers)) {
+        for (const phone of phones) {
+          for (const path of ['/otp/send', '/otp/resend', '/notify']) {
+            const sms = { channel: 'SMS', brandId: 'acme', to: [britain, phone], message: 'Hello' }
+            const answer = await app.post(path, path === '/notify' ? sms : { phone })
+            expectError(answer, 400, 'validation_error', 'destination')
+            expect([phone, answer.body.message]).toEqual([
+              phone,
+              expect.stringContaining(` a ${kind} number`),
+            ])
+          }
+        }
+      }
+      expect(calls()).toEqual([])
+    }
+    await expectBlocked(costly)
+    const sent = [britain, '448001234567', '18005550199', '371000000000', ...Object.values(others).flat()]
+    expectSuccess(await notify(...sent), ['channel'])
+    expect(calls()).toHaveLength(sent.length)
+    one.sent.length = 0
+    await operate.rule('GB', 'allow')
+    await expectBlocked({ ...costly, ...others })
+    await operate.rule('+4470', 'allow')
+    for (const phone of ['447012345678', '18005550199']) expectSuccess(await notify(phone), ['channel'])
+    expect(calls()).toHaveLength(2)
   })
 
   test('the rule of a brand takes precedence over the general one, for its requests only', async () => {

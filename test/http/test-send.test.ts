@@ -141,6 +141,7 @@ describe('a test message', () => {
     expect(await policyOf(api).spent()).toEqual({ 'country:LV': 2000 })
     expect(await send().catch(String)).toContain('budget')
     expect(await sendThrough('spare').catch(String)).toContain('budget')
+    expect(await send({ to: '+449012345678' }).catch(String)).toContain('a premium-rate number')
     await policyOf(api).rule('GB', 'block')
     expect(await send({ to: '+447400123456' }).catch(String)).toContain('OperatorError: `to`')
     expect([provider.sent.length, (await tests()).length]).toEqual([1, 1])

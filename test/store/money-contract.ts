@@ -325,10 +325,9 @@ function testPrices(stores: () => MoneyStores): void {
       await prices.change(by, () => ({ save, entry }))
       expect(sorted(await prices.rows())).toEqual(sorted(save))
       const after = await read()
-      expect([before, after].map((each) => each.prices.perSegment('371', null) === 90_000)).toEqual([
-        false,
-        true,
-      ])
+      expect(
+        [before, after].map((each) => each.prices.perSegment('371', 'ordinary', null) === 90_000),
+      ).toEqual([false, true])
       const seen: (readonly PriceGroup[])[] = []
       const next = [price('49', 9_000_000_000_000_000)]
       await prices.change(by, (current) => {
@@ -346,7 +345,7 @@ function testPrices(stores: () => MoneyStores): void {
         ['price.imported', 'prices'],
       ])
       const last = await read()
-      expect(last.prices.perSegment('49', null)).toBe(9_000_000_000_000_000)
+      expect(last.prices.perSegment('49', 'ordinary', null)).toBe(9_000_000_000_000_000)
       await policy.change(by, () => ({ entry: null }))
       expect(await read()).not.toBe(last)
       expect((await read()).prices).toBe(last.prices)

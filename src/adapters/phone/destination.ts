@@ -59,7 +59,7 @@ const planOf = remembered(2000, (callingCode) => {
     /** In the parser's order. */
     territories: countries
       ? countries.flatMap((country) => territoryOf(metadata.countries[country], country))
-      : territoryOf(main, null, satelliteCodes.has(callingCode) ? 'satellite' : undefined),
+      : territoryOf(main, null, kindsOfCodes.get(callingCode)),
     /** What the parser accepts as a number of the plan's main country. */
     accepted: new RegExp(`^(?:${main[2]})$`),
     /** What the parser removes, or replaces by `replacement`. */
@@ -68,8 +68,12 @@ const planOf = remembered(2000, (callingCode) => {
   }
 })
 
-/** Inmarsat, Iridium and Globalstar, and the international networks, most of which are satellite or ship networks. */
-const satelliteCodes = new Set(['870', '881', '882', '883'])
+const kindsOfCodes: ReadonlyMap<string, NumberKind> = new Map([
+  // Inmarsat, Iridium and Globalstar, and the international networks, most of which are satellite or ship networks.
+  ...(['870', '881', '882', '883'] as const).map((code) => [code, 'satellite'] as const),
+  // Universal personal telecommunications; VoIP in the metadata.
+  ['878', 'personal'],
+])
 
 /** In the parser's order, as positions in the metadata: a number can match several types. */
 const kinds: readonly (readonly [kind: NumberKind, types: readonly number[]])[] = [

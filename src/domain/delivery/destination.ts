@@ -2,7 +2,10 @@ import type { AuditRecord } from '../ground/audit.ts'
 import type { Listing } from '../ground/listing.ts'
 import type { SmsRoute } from '../ground/providers.ts'
 
-/** `unknown`: the digits are a number of no known numbering plan. `uan`: universal access number of a company. */
+/**
+ * `personal`: forwarded to a phone of any kind, such as +44 70. `uan`: universal access number of a company, such as +44 55.
+ * `unknown`: the digits are a number of no known numbering plan.
+ */
 export type NumberKind =
   | 'ordinary'
   | 'premium-rate'

@@ -1,5 +1,5 @@
 import type { Charging, Outgoing } from '../delivery/delivery.ts'
-import { isDear, type NumberKind } from '../delivery/destination.ts'
+import type { NumberKind } from '../delivery/destination.ts'
 import type { Clock } from '../ground/time.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
 import { grantsOf, stored } from '../limits/gates.ts'
@@ -170,7 +170,7 @@ export class Charge implements Gate, Charging {
   ): number {
     let { latest } = this
     if (latest?.prices !== prices || latest.to !== to || latest.provider !== name) {
-      latest = { prices, to, provider: name, micros: prices.perSegment(to, name, isDear(kind)) }
+      latest = { prices, to, provider: name, micros: prices.perSegment(to, kind, name) }
       this.latest = latest
     }
     return latest.micros * segments.count

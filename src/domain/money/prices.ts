@@ -1,3 +1,4 @@
+import { isDear, type NumberKind } from '../delivery/destination.ts'
 import type { Micros } from './amounts.ts'
 
 /** The price of one segment of an SMS to the numbers that begin with a prefix (D42). */
@@ -18,7 +19,7 @@ export interface PriceGroup extends Pick<PriceRow, 'provider' | 'currency'> {
 
 export interface FoundPrice {
   readonly priceMicros: Micros
-  /** The prefix whose price it is. Null: no prefix is known, and it is the dearest known price. */
+  /** The prefix whose price it is. Null: the dearest known price, for a number without a known prefix or of a dear kind. */
   readonly prefix: string | null
 }
 
@@ -55,14 +56,15 @@ export class PriceList {
   /**
    * The price of one segment through a provider; null is a provider without own prices. The longest prefix decides, whether it is
    * the provider's or general; of two with the same length, the provider's. Without a known prefix: the dearest of these prices.
+   * Of a dear kind too, as a prefix whose price is that of mobile numbers, such as +447, can contain the number.
    */
-  find(digits: string, provider: string | null): FoundPrice {
+  find(digits: string, kind: NumberKind, provider: string | null): FoundPrice {
     const own = provider === null ? undefined : this.own.get(provider)
     const { longest, dearestMicros } = own ?? this.general
     let priceMicros: Micros | undefined
     let length = 0
     // A number that begins with 0 has no country code, so it has no known prefix.
-    const end = digits.startsWith('0') ? 0 : Math.min(longest, digits.length)
+    const end = isDear(kind) || digits.startsWith('0') ? 0 : Math.min(longest, digits.length)
     for (let index = 0, prefix = 0; index < end; index++) {
       prefix = prefix * 10 + digits.charCodeAt(index) - zero
       const found = own?.byPrefix.get(prefix) ?? this.general.byPrefix.get(prefix)
@@ -75,16 +77,8 @@ export class PriceList {
       : { priceMicros, prefix: digits.slice(0, length) }
   }
 
-  /** @param isDear the kind of number may cost more than others of its prefix: at least the dearest of these prices */
-  perSegment(digits: string, provider: string | null, isDear = false): Micros {
-    const { priceMicros } = this.find(digits, provider)
-    return isDear ? Math.max(priceMicros, this.dearest(provider)) : priceMicros
-  }
-
-  /** Of the prices that apply to the provider. */
-  dearest(provider: string | null): Micros {
-    const own = provider === null ? undefined : this.own.get(provider)
-    return (own ?? this.general).dearestMicros
+  perSegment(digits: string, kind: NumberKind, provider: string | null): Micros {
+    return this.find(digits, kind, provider).priceMicros
   }
 }
 

@@ -6,7 +6,7 @@ import { PriceList, type PriceRow } from './prices.ts'
  * international SMS since April 2025: notifications_utils/international_billing_rates.yml in github.com/alphagov/notifications-utils,
  * commit cf424c70472e of 22 July 2026. That file has one row for +44; Notify counts 2 for Guernsey, Jersey and the Isle of Man, and
  * 1 for the rest. Their prefixes here are those of libphonenumber. 1658, a second area code of Jamaica, has the price of 1876.
- * Satellite and other global numbers (+870, +881, +882, +883) have no row, so they have the dearest price.
+ * Satellite and other global numbers (+870, +881, +882, +883) have no row. They have the dearest price, as all dear kinds.
  */
 const prefixesByUnits: readonly (readonly [units: number, prefixes: string])[] = [
   [1, `1 239 264 299 389 423 44 48 506 66 686 82 853 86 90`],

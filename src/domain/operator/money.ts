@@ -1,4 +1,4 @@
-import { isDear, type NumberKind } from '../delivery/destination.ts'
+import type { NumberKind } from '../delivery/destination.ts'
 import { advice, see } from '../ground/advice.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
@@ -263,16 +263,15 @@ interface CheckedPrice extends FoundPrice {
 export function checkPrice(
   rows: readonly PriceRow[],
   digits: string,
-  configured: readonly string[],
   kind: NumberKind,
+  configured: readonly string[],
 ): { readonly currency: string; readonly prices: readonly [CheckedPrice, ...CheckedPrice[]] } {
   const list = priceListOf(rows)
   const [first = null, ...others] = new Set(configured)
-  const found = (provider: string | null): CheckedPrice => {
-    const { priceMicros, prefix } = list.find(digits, provider)
-    const dearest = list.perSegment(digits, provider, isDear(kind))
-    return { provider, priceMicros: dearest, prefix: dearest > priceMicros ? null : prefix }
-  }
+  const found = (provider: string | null): CheckedPrice => ({
+    provider,
+    ...list.find(digits, kind, provider),
+  })
   const prices: [CheckedPrice, ...CheckedPrice[]] = [found(first), ...others.map(found)]
   prices.sort((a, b) => b.priceMicros - a.priceMicros)
   return { currency: list.currency, prices }

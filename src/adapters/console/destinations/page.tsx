@@ -87,8 +87,8 @@ function Rules({ model: { rules } }: { model: DestinationsModel }) {
       <Card>
         <Empty title="SMS go to every country">
           Premium-rate, shared-cost, pager and satellite numbers are blocked. Set `SMS_COUNTRIES` to the
-          countries that you serve, or set rules on this page. Once a rule exists, numbers of no known plan
-          are blocked too.
+          countries that you serve, or set rules on this page. Once a rule exists, personal numbers, universal
+          access numbers and numbers of no known plan are blocked too.
         </Empty>
       </Card>
     )
