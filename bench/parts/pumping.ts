@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { destinationOf } from '../../src/adapters/phone/destination.ts'
 import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { databaseUrl, startPostgres } from '../../test/support/postgres.ts'
+import { installFigures } from '../pumping/installs.ts'
 import { type Outcome, play, type Setting } from '../pumping/play.ts'
 import { type Scenario, scenarios, trafficOf, type Variant } from '../pumping/scenarios.ts'
 import { dayMs, home, hourMs, type Site, sites, type Visit } from '../pumping/traffic.ts'
@@ -65,6 +66,9 @@ export async function pumping(_: Bench, __: unknown, options: PumpingOptions): P
     )
     .join('\n')
   if (options.isWhole) writePage(table)
+  const [seed = 0] = options.seeds
+  const installs =
+    options.attack === '' ? await installFigures(() => databases.create('install'), startAtMs, seed) : []
   const failing = groups.filter((group) => missed(group).length > 0)
   return {
     title: `SMS pumping on ${options.usesPostgres ? 'PostgreSQL' : 'SQLite'}, seeds ${options.seeds.join(', ')}`,
@@ -79,6 +83,7 @@ export async function pumping(_: Bench, __: unknown, options: PumpingOptions): P
         measured: missed(group).join(', '),
         aim: { text: '', holds: false },
       })),
+      ...installs,
     ],
     table,
   }

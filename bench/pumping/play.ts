@@ -1,6 +1,7 @@
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
+import { silent } from '../../src/context.ts'
 import type { SmsProvider } from '../../src/domain/ground/providers.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
 import { operate, tester } from '../../test/support/operator.ts'
@@ -97,7 +98,11 @@ export async function play(
 export type Server = Awaited<ReturnType<typeof openServer>>
 
 /** A whole server in this process, with a clock and a provider of its own. It does not listen. */
-export async function openServer(env: Readonly<Record<string, string>>, startAtMs: number) {
+export async function openServer(
+  env: Readonly<Record<string, string>>,
+  startAtMs: number,
+  info: (line: object) => void = () => {},
+) {
   const clock = { now: startAtMs }
   const config = readConfig({
     APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
@@ -113,19 +118,15 @@ export async function openServer(env: Readonly<Record<string, string>>, startAtM
       return { kind: 'accepted' }
     },
   }
-  const logged: object[] = []
-  const log = (line: object) => void logged.push(line)
   const app = await createApp(
     { ...config, smsRoutes: { plain: [() => provider], template: [] } },
-    { now: () => clock.now, stopwatch: () => clock.now, log: { info: () => {}, warn: log, error: log } },
+    { now: () => clock.now, stopwatch: () => clock.now, log: { ...silent, info } },
   )
   await putBrand(app.context.acting(tester), brandId, { displayName: 'Acme' })
   return {
     app,
     clock,
     delivered,
-    /** Warnings and errors. */
-    logged,
     /** Resolves to the status. */
     async post(path: string, fields: object): Promise<number> {
       const { status } = await app.handle(

@@ -70,7 +70,7 @@ interface Try {
 }
 
 /** Expensive destinations that pay a share to the attacker. */
-const expensive: readonly CountryCode[] = ['AZ', 'UZ', 'TJ', 'MM', 'DZ', 'TN', 'NG', 'BD', 'LK', 'ID']
+export const expensive: readonly CountryCode[] = ['AZ', 'UZ', 'TJ', 'MM', 'DZ', 'TN', 'NG', 'BD', 'LK', 'ID']
 
 /** Of 40 countries, most of them without genuine users. */
 const forty: readonly CountryCode[] = [
