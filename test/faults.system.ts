@@ -476,8 +476,9 @@ async function startUnread() {
   const reader = child.stdout.getReader()
   const decoder = new TextDecoder()
   let text = ''
-  while (!text.includes('\n')) text += decoder.decode((await reader.read()).value, { stream: true })
-  const url = new URL(JSON.parse(text.slice(0, text.indexOf('\n'))).url)
+  const listening = /^.*"url".*\n/m
+  while (!listening.test(text)) text += decoder.decode((await reader.read()).value, { stream: true })
+  const url = new URL(JSON.parse(listening.exec(text)?.[0] ?? '').url)
   return {
     /** Sends many requests, some at once; all must be answered. Resolves to the ids of the requests. */
     async ask(count: number): Promise<string[]> {

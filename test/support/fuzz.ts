@@ -1160,6 +1160,8 @@ export class Run {
         if (
           !isOfProcess &&
           !isOfAttack &&
+          // The notifications of these requests go to countries without a history.
+          entry.countries === undefined &&
           entry.signal === undefined &&
           entry.setting === undefined &&
           entry.network === undefined &&
