@@ -16,6 +16,7 @@ export const bucketPeriodsMs = {
   'device-hour': hourMs,
   'device-day': dayMs,
   'device-country': dayMs,
+  spared: hourMs,
   'known-country': hourMs,
   'known-ip': dayMs,
   'known-device': dayMs,
@@ -24,7 +25,8 @@ export const bucketPeriodsMs = {
 
 /**
  * `number`, `prefix`, `country`, `ip` and `device`: of one each. `quiet`: all countries without a verified code in 14 days.
- * `abroad`: all that are not home. `known`: codes that passed because their number verified one before. `flagged`: codes of a
+ * `abroad`: all that are not home. `spared`: codes that passed the
+ * block of their prefix. `known`: codes that passed because their number verified one before. `flagged`: codes of a
  * prefix that were denied or recorded; operators see them, and no verdict depends on them.
  */
 export type BucketKind = keyof typeof bucketPeriodsMs

@@ -14,7 +14,7 @@ export interface Client extends Pair {
   readonly countries: Map<string, Bucket>
 }
 
-type SingleKind = 'number' | 'prefix' | 'flagged' | `known-${'country' | ClientKind}`
+type SingleKind = 'number' | 'prefix' | 'flagged' | 'spared' | `known-${'country' | ClientKind}`
 
 const mostBuckets = 50_000
 

@@ -226,9 +226,12 @@ export class Guard {
     return new Pass(this, send, verdict, filled)
   }
 
-  /** A code was verified: drains what it filled. */
-  verified({ recipient, phone }: VerifiedSend): void {
-    if (this.ports.mode() === 'off') return
+  /**
+   * A code was verified: drains what it filled.
+   * @returns whether it counts as verified for the buckets that its number shares with others
+   */
+  verified({ recipient, phone }: VerifiedSend): boolean {
+    if (this.ports.mode() === 'off') return true
     const now = this.ports.now()
     this.syncWhenDue(now)
     const code = this.forget(recipient)
@@ -246,7 +249,7 @@ export class Guard {
       if (prefix) prefix.suspects = 0
       const flagged = this.buckets.find('flagged', key)
       if (code?.isFilled === false && flagged) drainOne(flagged, prefixThreshold)
-      if (code?.isFilled === false || this.operators.of(phone.to, now)?.action === 'allow') return
+      if (code?.isFilled === false || this.operators.of(phone.to, now)?.action === 'allow') return isCredited
       if (number) drainOne(number, fixedThresholds.number)
       if (prefix) drainOne(prefix, prefixThreshold)
       const block = isCredited ? this.blocks.find(key, now) : undefined
@@ -256,6 +259,7 @@ export class Guard {
       if (isCredited) this.history.add(country)
     }
     for (const bucket of code?.buckets ?? []) drainOne(bucket, fixedThresholds[bucket.kind] ?? 1)
+    return isCredited
   }
 
   /** Replaces operators' entries. Others are ignored. Cheap if the array is the same as before. */
@@ -281,11 +285,7 @@ export class Guard {
     const now = this.ports.now()
     const number = this.buckets.find('number', send.recipient)
     if (number && (number.level >= trusted.unverified || number.sent >= trusted.codes)) return undefined
-    const isFullOne = this.knownBuckets(send, now).some((bucket) => {
-      const threshold = fixedThresholds[bucket.kind] ?? 1
-      advance(bucket, threshold, now)
-      return isFull(bucket, threshold)
-    })
+    const isFullOne = this.knownKeys(send).some(([kind, key]) => this.isFullOf(kind, key, now))
     return isFullOne ? undefined : this.fill(send, now, { isKnown: true })
   }
 
@@ -351,7 +351,12 @@ export class Guard {
     const standing = this.history.of(country, phone.isAllowedCountry, now)
     const { isHome } = standing
     const byPrefix = this.judgePrefix(key, prefix, isHome, now)
-    const isSpared = isHome && prefix !== undefined && isUsed(prefix) && isClean(send, clients)
+    const isSpared =
+      isHome &&
+      prefix !== undefined &&
+      isUsed(prefix) &&
+      isClean(send, clients) &&
+      !this.isFullOf('spared', key, now)
     if (byPrefix && !byPrefix.isOnlyRecorded && !isSpared) return byPrefix
     const byNumber = this.judgeNumber(send.recipient, isHome, now)
     const byOther = byNumber ?? byClient ?? this.judgeCountry(country, standing, prefix, now)
@@ -415,7 +420,10 @@ export class Guard {
     const known = prefix === null ? undefined : this.buckets.find('prefix', prefix)
     if (known && phone && !isKnown && !isTrustedUser) addSuspect(known, phone.to, false)
     const ofClients = this.clientBuckets(send, now)
-    if (isKnown) for (const bucket of this.knownBuckets(send, now)) ofClients.push(bucket)
+    if (isKnown)
+      for (const [kind, key] of this.knownKeys(send)) ofClients.push(this.buckets.get(kind, key, now))
+    else if (prefix !== null && ofClients.length > 0 && this.isOverPrefix(prefix, now))
+      ofClients.push(this.buckets.get('spared', prefix, now))
     // A country that verified few codes for a while, such as during a provider's outage, is open again once its codes are verified.
     const full = isKnown || isTrustedUser ? new Set<Bucket>() : undefined
     const buckets: Bucket[] = []
@@ -489,20 +497,34 @@ export class Guard {
     return [ofIp, ofDevice].filter((client) => client !== undefined)
   }
 
-  /** Creates them. */
-  private knownBuckets({ phone, ip, device }: GuardedSend, now: EpochMs): readonly Bucket[] {
+  private knownKeys({ phone, ip, device }: GuardedSend) {
     const keys = [
       ['known-country', phone && (phone.country ?? unknownCountry)],
       ['known-ip', ip],
       ['known-device', device],
     ] as const
-    return keys.flatMap(([kind, key]) => (key === null ? [] : this.buckets.get(kind, key, now)))
+    return keys.flatMap(([kind, key]) => (key === null ? [] : [[kind, key] as const]))
+  }
+
+  private isFullOf(kind: 'spared' | `known-${'country' | ClientKind}`, key: string, now: EpochMs): boolean {
+    const bucket = this.buckets.find(kind, key)
+    if (!bucket) return false
+    advance(bucket, fixedThresholds[kind], now)
+    return isFull(bucket, fixedThresholds[kind])
+  }
+
+  /** Whether a code to the prefix passes its block, or its full bucket. */
+  private isOverPrefix(key: string, now: EpochMs): boolean {
+    const prefix = this.buckets.find('prefix', key)
+    if (!prefix) return false
+    advance(prefix, prefixThreshold, now)
+    return isFull(prefix, prefixThreshold) || this.blocks.find(key, now) !== undefined
   }
 
   private markChanged(bucket: Bucket): void {
     const { kind, level, isChanged, isSaved } = bucket
     if (isChanged) return
-    if ((kind === 'number' || kind === 'prefix') && !isSaved && level < leastSharedLevel) return
+    if (kind === 'number' || (kind === 'prefix' && !isSaved && level < leastSharedLevel)) return
     bucket.isChanged = true
     this.changed.push(bucket)
   }
@@ -579,6 +601,8 @@ export class Guard {
 
   /** Buckets of countries always: the first codes to a country without history count. */
   private isShared({ kind, key, level, isSaved }: Bucket): boolean {
+    // Of a person, and of use for a day only.
+    if (kind === 'number') return false
     if (isSaved || isOfCountries(kind)) return true
     const client = kind === 'ip-country' ? 'ip' : kind === 'device-country' ? 'device' : undefined
     const clientLevel = client && this.buckets.findClient(client, clientOfKey(key))?.day.level

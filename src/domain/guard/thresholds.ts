@@ -29,7 +29,7 @@ export const clientThresholds: PairThresholds = { hour: 5, day: 10 }
 export const quietThresholds: PairThresholds = { hour: 20, day: 60 }
 
 /** Of one number. At home some users need more codes, and each costs less. */
-export const numberThresholds = { home: 4, abroad: 3 } as const
+export const numberThresholds = { home: 5, abroad: 3 } as const
 
 const fixed = {
   number: numberThresholds.home,
@@ -43,6 +43,7 @@ const fixed = {
   'device-hour': clientThresholds.hour,
   'device-day': clientThresholds.day,
   'device-country': 1,
+  spared: prefixThreshold,
   'known-country': 20,
   'known-ip': 3,
   'known-device': 3,
@@ -72,8 +73,8 @@ const abroadThreshold = { least: 30, share: 0.2 } as const
 /** A home country has at least this share of the verified codes of 14 days. */
 const homeShare = 1 / 5
 /**
- * The first verified codes of a server would make any country home. Without a rule that allows it, a home country with fewer verified
- * codes than this keeps its country buckets, with at least this threshold.
+ * The first verified codes of a server would make any country home. A home country with fewer verified codes than this keeps its country
+ * buckets, with at least this threshold.
  */
 const fewVerified = 50
 const leastOfYoungHome: PairThresholds = { hour: 60, day: 60 }
@@ -122,7 +123,7 @@ export class VerifiedHistory {
     // Later, fewer codes are of the last hour or day.
     if (known?.isAllowed === isAllowed && now - this.readAt < hourMs) return known.standing
     const isHome = this.#isHome(country)
-    const isYoung = isHome && !isAllowed && this.#verified(country) < fewVerified
+    const isYoung = isHome && this.#verified(country) < fewVerified
     const { hour, day } = countryThresholds(this.#counts(country, now), isAllowed)
     const least = isYoung ? leastOfYoungHome : none
     const standing = {

@@ -36,8 +36,8 @@ export type StatKind =
   | 'guard'
   | 'spend'
 
-/** Codes by SMS. */
-type CountryStatKind = 'sms' | 'sms-verified'
+/** Codes by SMS. `sms-verified-again`: verified, and not credited by the guard. */
+type CountryStatKind = 'sms' | 'sms-verified' | 'sms-verified-again'
 
 /**
  * `detail`: an error code, `validation_error destination`, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
@@ -142,7 +142,8 @@ export function countryStat(kind: CountryStatKind, country: string | null): Stat
 export function countryStatOf(request: SavedRequest): StatKey | undefined {
   const { operation, channel, country, attempts, verified } = request
   if (channel !== 'SMS' || isReview(request)) return undefined
-  if (verified) return countryStat('sms-verified', country ?? null)
+  if (verified)
+    return countryStat(verified.isCredited === false ? 'sms-verified-again' : 'sms-verified', country ?? null)
   const isSent = operation !== 'notify' && attempts.some(mayBeSent)
   return isSent ? countryStat('sms', country ?? null) : undefined
 }

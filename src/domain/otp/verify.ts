@@ -106,7 +106,7 @@ function noteVerified(
   else {
     const { country } = destinationOf(to)
     if (country !== null) context.country = country
-    guard.verified({ recipient, phone: { to, country } })
+    context.verified = { ...code, isCredited: guard.verified({ recipient, phone: { to, country } }) }
   }
 }
 

@@ -192,4 +192,6 @@ export interface VerifiedCode {
   /** Known only for a provider that gets conversion feedback. */
   readonly providerMessageId: string | null
   readonly ageMs: number
+  /** False: another code of the number was verified on the same day, so that it does not count for its country in the guard. */
+  readonly isCredited?: boolean
 }

@@ -71,6 +71,7 @@ const kinds: Readonly<Record<BucketKind, string>> = {
   ...reasons,
   'ip-country': reasons['ip-countries'],
   'device-country': reasons['device-countries'],
+  spared: 'Prefix: codes that passed its block',
   'known-country': 'Country: codes to numbers that verified before',
   'known-ip': 'IP address: codes to numbers that verified before',
   'known-device': 'Device: codes to numbers that verified before',
