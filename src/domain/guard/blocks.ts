@@ -75,8 +75,11 @@ export class Blocks {
     for (const [, block] of unsaved) block.isSaved = true
   }
 
-  /** @param readAt before the entries were read; they may lack later blocks */
-  apply(entries: readonly GuardPrefix[], readAt: EpochMs): void {
+  /**
+   * @param readAt before the entries were read; they may lack later blocks
+   * @returns prefixes whose block an operator has ended
+   */
+  apply(entries: readonly GuardPrefix[], readAt: EpochMs): readonly string[] {
     const blocks = new Map(
       [...this.byPrefix].filter(([, { isSaved, createdAt }]) => !isSaved || createdAt >= readAt),
     )
@@ -94,7 +97,11 @@ export class Blocks {
       block.createdAt = readAt
       block.isSaved = false
     }
+    const ended = [...this.byPrefix].filter(
+      ([prefix, { expiresAt }]) => expiresAt > readAt && !blocks.has(prefix),
+    )
     this.byPrefix = blocks
+    return ended.map(([prefix]) => prefix)
   }
 }
 

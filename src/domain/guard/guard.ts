@@ -560,7 +560,7 @@ export class Guard {
     try {
       await this.saveBuckets(now)
       const entries = await store.prefixes()
-      this.blocks.apply(entries, now)
+      for (const prefix of this.blocks.apply(entries, now)) this.emptyPrefix(prefix)
       await this.blocks.save()
       await this.operators.renew(entries, now)
       await this.readHistory(now)
@@ -575,6 +575,14 @@ export class Guard {
         'The pumping guard could not exchange its buckets with the store. It retries in 5 s.',
       )
     }
+  }
+
+  /** Otherwise the next code would begin another block. */
+  private emptyPrefix(key: string): void {
+    const bucket = this.buckets.find('prefix', key)
+    if (!bucket) return
+    bucket.level = 0
+    this.markChanged(bucket)
   }
 
   private async saveBuckets(now: EpochMs): Promise<void> {

@@ -2,7 +2,7 @@ import type { DestinationRule } from '../delivery/destination.ts'
 import { see } from '../ground/advice.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce, type StoredMode } from '../guard/mode.ts'
-import type { Budget } from '../money/budgets.ts'
+import { anyCountry, type Budget } from '../money/budgets.ts'
 import type { PolicyRows } from '../policy/policy-store.ts'
 import { found, type Problem, warn } from './problem.ts'
 import { modeProblems } from './pumping-problems.ts'
@@ -20,10 +20,11 @@ export function missingProtection(
   { smsCountries, guard }: ProtectionSettings,
   now: number,
 ): Problem[] {
-  const { mode } = modeInForce(guardMode, guard, now)
+  const { mode, next } = modeInForce(guardMode, guard, now)
   return [
     ...found(openDestinations(rules, smsCountries), unlimitedCost(budgets)),
-    ...modeProblems({ mode, pumping: [] }),
+    // A temporary mode ends.
+    ...modeProblems({ mode: next ?? mode, pumping: [] }),
   ]
 }
 
@@ -44,9 +45,11 @@ export function openDestinations(
   )
 }
 
-/** A budget that only sends alerts limits nothing, and one of notifications no codes. */
+/** A budget that only sends alerts limits nothing, one of notifications no codes, and one of a country, brand or app only these. */
 export function unlimitedCost(budgets: readonly Budget[]): Problem | undefined {
-  if (budgets.some(({ stops, of }) => stops && of !== 'notifications')) return undefined
+  const isLimit = ({ scope, stops, of }: Budget) =>
+    stops && of !== 'notifications' && (scope === 'server' || scope === anyCountry)
+  if (budgets.some(isLimit)) return undefined
   return warn(
     'budgets',
     'The cost of SMS is not limited.',
