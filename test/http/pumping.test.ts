@@ -89,6 +89,19 @@ describe('GUARD=deny', () => {
     expect(statuses(await sendAll(app, numbers(21, far)))).toEqual([...times(20, 200), 429])
   })
 
+  test('of one number, the first verified code of a day counts in the history of its country', async () => {
+    const app = await start({ SMS_COOLDOWN_SECONDS: '1' })
+    const [phone = ''] = numbers(1)
+    for (let count = 0; count < 3; count++) {
+      await sendAll(app, [phone])
+      await verify(app, phone)
+      app.advance(30)
+    }
+    const { guardReader, now } = app.app.context
+    expect(await guardReader.verifiedHistory()).toMatchObject([{ country: 'LV', inFortnight: 1 }])
+    expect(await guardReader.countries(now())).toEqual([{ country: 'LV', sent: 3, verified: 3 }])
+  })
+
   test('resend counts like send', async () => {
     const app = await start({ SMS_COOLDOWN_SECONDS: '1' })
     const [phone = ''] = await numbers(1)

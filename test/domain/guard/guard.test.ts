@@ -135,6 +135,16 @@ describe('unverified codes to one prefix', () => {
     expect(one.verdicts(toPrefix(2, 10))).toEqual(passesThen(1, 'blocked-prefix'))
   })
 
+  test('an operator who ends the block empties the bucket', async () => {
+    const one = new TestGuard()
+    one.verdicts(toPrefix(6))
+    await one.guard.sync()
+    one.clock.now += 1
+    one.store.entries.clear()
+    await one.guard.sync()
+    expect(one.verdicts(toPrefix(6, 10))).toEqual(passesThen(5, 'prefix'))
+  })
+
   test('two an hour pass', () => {
     const one = new TestGuard()
     for (const send of toPrefix(20)) {
