@@ -8,7 +8,7 @@ import { installFigures } from '../pumping/installs.ts'
 import { type Outcome, play, type Setting } from '../pumping/play.ts'
 import { type Scenario, scenarios, trafficOf, type Variant } from '../pumping/scenarios.ts'
 import { dayMs, home, hourMs, type Site, sites, type Visit } from '../pumping/traffic.ts'
-import { type PartResult, whole } from '../report.ts'
+import { type Figure, type PartResult, whole } from '../report.ts'
 import { type Bench, root } from '../servers.ts'
 
 /** Thresholds are tuned with the seeds 1 to 12. */
@@ -28,15 +28,17 @@ export interface PumpingOptions {
 
 const startAtMs = Date.UTC(2040, 0, 2)
 
-const aims = {
+const most = {
   smsADay: 120,
-  shareOfTries: 0.01,
-  ofEachOwnNumber: 3,
+  ofTries: 0.01,
+  toOwnNumber: 3,
   home: 0.02,
   homeWithClient: 0.002,
-  attackedCountry: 0.25,
-  hoursAfter: 1,
+  attacked: 0.25,
 } as const
+
+/** Later refusals after an attack are counted apart. */
+const soonMs = hourMs
 
 /** SMS pumping against the real request handler and a real database. */
 export async function pumping(_: Bench, __: unknown, options: PumpingOptions): Promise<PartResult> {
@@ -57,48 +59,29 @@ export async function pumping(_: Bench, __: unknown, options: PumpingOptions): P
       process.stderr.write('.')
     }
   }
-  const table = sites
-    .map((site) =>
-      tableOf(
-        site,
-        groups.filter((group) => group.site === site),
-      ),
-    )
-    .join('\n')
+  const table = [...Map.groupBy(groups, ({ site }) => site)].map(tableOf).join('\n')
   if (options.isWhole) writePage(table)
   const [seed = 0] = options.seeds
   const installs =
     options.attack === '' ? await installFigures(() => databases.create('install'), startAtMs, seed) : []
-  const failing = groups.filter((group) => missed(group).length > 0)
   return {
     title: `SMS pumping on ${options.usesPostgres ? 'PostgreSQL' : 'SQLite'}, seeds ${options.seeds.join(', ')}`,
-    figures: [
-      {
-        name: 'rows of the table that meet all aims',
-        measured: `${groups.length - failing.length} of ${groups.length}`,
-        aim: { text: 'all', holds: failing.length === 0 },
-      },
-      ...failing.map((group) => ({
-        name: `${nameOf(group)}, ${group.site.name} site`,
-        measured: missed(group).join(', '),
-        aim: { text: '', holds: false },
-      })),
-      ...installs,
-    ],
+    figures: [...[...ofAttacks, ...withoutAttack].map((aim) => figureOf(aim, groups)), ...installs],
     table,
   }
 }
 
 async function run(databases: Databases, { site, scenario, variant }: Group, seed: number): Promise<Result> {
-  const { history, visits } = trafficOf(scenario, site, seed, startAtMs)
+  const { history, visits } = trafficOf(scenario, site, seed, startAtMs, variant === 'tenth' ? 0.1 : 1)
   const { hasRules = true } = scenario
   const client = variant === 'clientIp' || variant === 'deviceId' ? variant : undefined
-  const recorded: Setting = { mode: 'record', hasRules, client }
-  const name = `history-${client}-${hasRules}-${site.name}-${seed}`
-  if (history.length > 0 && !databases.has(name)) await play(await databases.create(name), recorded, history)
+  const name = `history-${hasRules}-${site.name}-${seed}`
+  if (history.length > 0 && !databases.has(name))
+    await play(await databases.create(name), { mode: 'record', hasRules }, history)
   const env = await databases.create('day', history.length > 0 ? name : undefined)
   const setting: Setting = {
-    ...recorded,
+    hasRules,
+    client,
     mode: variant === 'record' ? 'record' : 'deny',
     budgets: variant === 'budgets' ? budgetsOf(history) : undefined,
   }
@@ -138,13 +121,13 @@ interface Result {
   readonly tries: number
   readonly sms: number
   readonly units: number
-  /** To numbers that are not the attacker's, and what is aimed at. */
-  readonly strangers: { readonly sms: number; readonly aim: number }
+  /** To numbers that are not the attacker's, and the most that is aimed at. */
+  readonly strangers: { readonly sms: number; readonly most: number }
   /** To own numbers, without the verified ones. */
-  readonly own: { readonly sms: number; readonly aim: number }
+  readonly own: { readonly sms: number; readonly most: number }
   /** New genuine users, from the beginning of the attack until an hour after its end. */
   readonly home: Share
-  readonly attackedCountries: Share
+  readonly attacked: Share
   readonly elsewhere: Share
   readonly known: Share
   /** Later than an hour after the attack: new users of attacked foreign countries. */
@@ -168,7 +151,7 @@ function resultOf(outcomes: readonly Outcome[]): Result {
   const attacked = new Set(attack.map(({ visit }) => visit.country))
   const isAttacked = ({ country }: Visit) => country !== home && attacked.has(country)
   const isNew = ({ by }: Visit) => by === 'newcomer'
-  const lastMs = endMs + aims.hoursAfter * hourMs
+  const lastMs = endMs + soonMs
   const share = (isCounted: (visit: Visit) => boolean): Share => {
     const all = outcomes.filter(({ visit }) => visit.atMs >= startMs && isCounted(visit))
     return { refused: all.filter(({ isRefused }) => isRefused).length, of: all.length }
@@ -184,15 +167,14 @@ function resultOf(outcomes: readonly Outcome[]): Result {
     units: worst(unitsOf),
     strangers: {
       sms: worst((day) => segmentsOf(strangers(day))),
-      aim: Math.max(aims.smsADay, aims.shareOfTries * worst((day) => strangers(day).length)),
+      most: Math.max(most.smsADay, most.ofTries * worst((day) => strangers(day).length)),
     },
     own: {
       sms: worst((day) => segmentsOf(own(day))),
-      aim:
-        aims.ofEachOwnNumber * new Set(attack.flatMap(({ visit }) => (visit.isOwn ? visit.phone : []))).size,
+      most: most.toOwnNumber * new Set(attack.flatMap(({ visit }) => (visit.isOwn ? visit.phone : []))).size,
     },
     home: during((visit) => isNew(visit) && visit.country === home),
-    attackedCountries: during((visit) => isNew(visit) && isAttacked(visit)),
+    attacked: during((visit) => isNew(visit) && isAttacked(visit)),
     elsewhere: during((visit) => isNew(visit) && visit.country !== home && !isAttacked(visit)),
     known: during(({ by }) => by === 'known'),
     later: share((visit) => visit.atMs > lastMs && isNew(visit) && isAttacked(visit)),
@@ -213,6 +195,16 @@ function unitsOf(outcomes: readonly Outcome[]): number {
   return micros.reduce((sum, price) => sum + price, 0) / 1_000_000
 }
 
+type Users = 'home' | 'attacked' | 'elsewhere' | 'known' | 'later'
+
+function total({ results }: Group, which: Users): Share {
+  return sumOf(results.map((result) => result[which]))
+}
+
+function isMore({ refused, of }: Share, share: number): boolean {
+  return refused > share * of
+}
+
 function sumOf(shares: readonly Share[]): Share {
   return shares.reduce((sum, { refused, of }) => ({ refused: sum.refused + refused, of: sum.of + of }), {
     refused: 0,
@@ -220,38 +212,82 @@ function sumOf(shares: readonly Share[]): Share {
   })
 }
 
-/** What is not as it should be. */
-function missed({ scenario, variant, results }: Group): string[] {
-  if (variant === 'record') return []
-  const total = (which: 'home' | 'attackedCountries' | 'elsewhere' | 'known' | 'later') =>
-    sumOf(results.map((result) => result[which]))
-  const isMore = ({ refused, of }: Share, most: number) => refused > most * of
-  if (scenario.attack === undefined) {
-    const all = sumOf([total('home'), total('elsewhere'), total('known')])
-    return all.refused > 0 ? ['refused'] : []
-  }
-  const found = {
-    SMS: results.some(({ strangers }) => strangers.sms > strangers.aim),
-    'own numbers': results.some(({ own }) => own.sms > own.aim),
-    home: isMore(
-      total('home'),
-      variant === 'clientIp' || variant === 'deviceId' ? aims.homeWithClient : aims.home,
-    ),
-    'attacked country': isMore(total('attackedCountries'), aims.attackedCountry),
-    'an hour after': total('later').refused > 0,
-  }
-  return Object.entries(found).flatMap(([name, isMissed]) => (isMissed ? name : []))
+interface Aim {
+  readonly name: string
+  readonly text: string
+  readonly isMissed: (group: Group) => boolean
 }
 
-function nameOf({ scenario, variant }: Group): string {
+const ofAttacks: readonly Aim[] = [
+  {
+    name: 'SMS',
+    text: `at most ${most.smsADay} SMS a day, or 1 % of the tries, to numbers that are not the attacker's`,
+    isMissed: ({ results }) => results.some(({ strangers }) => strangers.sms > strangers.most),
+  },
+  {
+    name: 'own numbers',
+    text: `at most ${most.toOwnNumber} SMS a day to each number of the attacker's, besides verified codes`,
+    isMissed: ({ results }) => results.some(({ own }) => own.sms > own.most),
+  },
+  {
+    name: 'home',
+    text: 'at most 2 % of new users at home refused, 0.2 % with clientIp or deviceId',
+    isMissed: (group) => {
+      const hasClient = group.variant === 'clientIp' || group.variant === 'deviceId'
+      return isMore(total(group, 'home'), hasClient ? most.homeWithClient : most.home)
+    },
+  },
+  {
+    name: 'attacked country',
+    text: 'at most 25 % of new users in attacked foreign countries refused',
+    isMissed: (group) => isMore(total(group, 'attacked'), most.attacked),
+  },
+  {
+    name: 'an hour after',
+    text: 'none of them refused later than an hour after the attack',
+    isMissed: (group) => isMore(total(group, 'later'), 0),
+  },
+]
+
+const withoutAttack: readonly Aim[] = [
+  {
+    name: 'no attack',
+    text: 'no user refused',
+    isMissed: (group) =>
+      isMore(sumOf((['home', 'elsewhere', 'known'] as const).map((which) => total(group, which))), 0),
+  },
+]
+
+function aimsOf({ scenario, variant }: Group): readonly Aim[] {
+  if (variant === 'record') return []
+  return scenario.attack ? ofAttacks : withoutAttack
+}
+
+function missed(group: Group): string[] {
+  return aimsOf(group).flatMap(({ name, isMissed }) => (isMissed(group) ? name : []))
+}
+
+function figureOf(aim: Aim, groups: readonly Group[]): Figure {
+  const judged = groups.filter((group) => aimsOf(group).includes(aim))
+  const failing = judged.filter(aim.isMissed)
+  return {
+    name: aim.name,
+    measured: `${judged.length - failing.length} of ${judged.length} rows`,
+    aim: { text: aim.text, holds: failing.length === 0 },
+  }
+}
+
+function nameOf({ scenario, site, variant }: Group): string {
+  const name = scenario.name.replace(/\{(.*)\|(.*)\}/, site.name === 'large' ? '$1' : '$2')
   const words = {
     deny: '',
+    tenth: ', a tenth of the tries',
     clientIp: ', with `clientIp`',
     deviceId: ', with `deviceId`',
     budgets: ', with budgets',
     record: ', with `record`',
   } as const satisfies Record<Variant, string>
-  return scenario.name + words[variant]
+  return name + words[variant]
 }
 
 const head = [
@@ -260,37 +296,36 @@ const head = [
   'SMS a day',
   'units a day',
   'refused: new at home',
-  'new in attacked countries',
-  'new elsewhere',
-  'known',
+  'in attacked countries',
+  'elsewhere abroad',
+  'later in attacked ones',
   'hours until the last',
-  'missed aims',
+  'aims missed',
 ] as const
 
 function cellsOf(group: Group): string[] {
   const { scenario, results } = group
-  const most = (value: (result: Result) => number) => Math.max(...results.map(value))
-  const share = (which: 'home' | 'attackedCountries' | 'elsewhere' | 'known') => {
-    const { refused, of } = sumOf(results.map((result) => result[which]))
+  const greatest = (value: (result: Result) => number) => Math.max(...results.map(value))
+  const share = (which: Users) => {
+    const { refused, of } = total(group, which)
     return of === 0 ? '' : `${refused} of ${whole(of)} (${((100 * refused) / of).toFixed(1)} %)`
   }
-  const amount = (value: (result: Result) => number) => (scenario.attack ? whole(most(value)) : '')
+  const amount = (value: (result: Result) => number) => (scenario.attack ? whole(greatest(value)) : '')
   return [
     nameOf(group),
     amount(({ tries }) => tries),
     amount(({ sms }) => sms),
     amount(({ units }) => units),
     share('home'),
-    share('attackedCountries'),
+    share('attacked'),
     share('elsewhere'),
-    share('known'),
-    scenario.attack ? most(({ hoursUntilLast }) => hoursUntilLast).toFixed(1) : '',
+    share('later'),
+    scenario.attack ? greatest(({ hoursUntilLast }) => hoursUntilLast).toFixed(1) : '',
     missed(group).join(', '),
   ]
 }
 
-function tableOf({ name, usersPerDay }: Site, groups: readonly Group[]): string {
-  if (groups.length === 0) return ''
+function tableOf([{ name, usersPerDay }, groups]: [Site, readonly Group[]]): string {
   const rows = groups.map(cellsOf)
   const widths = head.map((_, column) =>
     Math.max(...[head, ...rows].map((cells) => cells[column]?.length ?? 0)),

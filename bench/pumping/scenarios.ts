@@ -19,12 +19,13 @@ import {
 
 // The attackers of the pumping simulation. An attacker uses the app's own form, and goes on after refusals.
 
-export const variants = ['deny', 'clientIp', 'deviceId', 'budgets', 'record'] as const
+export const variants = ['deny', 'tenth', 'clientIp', 'deviceId', 'budgets', 'record'] as const
 
-/** `deny` without budgets, and the app reports nothing of the form's user; or with one difference. */
+/** `deny` without budgets, and the app reports nothing of the form's user; or with one difference. `tenth`: of the tries. */
 export type Variant = (typeof variants)[number]
 
 export interface Scenario {
+  /** With `{large|small}` for what differs by site. */
   readonly name: string
   /** Default: `deny` alone. */
   readonly variants?: readonly Variant[]
@@ -92,20 +93,22 @@ export const scenarios: readonly Scenario[] = [
     attack: { from: 10, hours: 3, perHour: tenth(3600), tries: sequential(['UZ']) },
   },
   {
-    name: 'random mobile numbers of ten expensive countries',
-    variants: ['deny', 'budgets', 'record'],
+    name: 'random numbers of ten expensive countries',
+    variants: ['deny', 'tenth', 'budgets', 'record'],
     attack: { from: 10, hours: 3, perHour: tenth(3600), tries: randomNumbers(expensive) },
   },
   {
-    name: 'slow drip: 2 an hour in each of 600 prefixes (small site: 60)',
+    name: 'slow drip: 2 an hour in each of {600|60} prefixes',
+    variants: ['deny', 'tenth'],
     attack: { from: 8, hours: 12, perHour: tenth(1200), tries: inTurn(expensive, tenth(600)) },
   },
   {
-    name: '300 prefixes in 40 countries at 1 an hour each (small site: 30)',
+    name: '{300|30} prefixes in 40 countries, 1 an hour each',
     attack: { from: 0, hours: 24, perHour: tenth(300), tries: inTurn(forty, tenth(300)) },
   },
   {
     name: 'botnet of 1,000 client IP addresses',
+    variants: ['deny', 'tenth'],
     attack: { from: 10, hours: 4, perHour: tenth(3000), tries: botnet },
   },
   {
@@ -127,8 +130,8 @@ export const scenarios: readonly Scenario[] = [
     attack: { from: 0, hours: 120, perHour: both(200 / 24), tries: randomNumbers(expensive) },
   },
   {
-    name: 'no country list: 3 numbers in each country, repeated through a day',
-    variants: ['deny', 'budgets'],
+    name: 'no country list: 3 numbers in each country, again and again',
+    variants: ['deny', 'tenth', 'budgets'],
     hasRules: false,
     attack: { from: 0, hours: 24, perHour: both(3 * everywhere.length), tries: threeEverywhere },
   },
@@ -141,16 +144,16 @@ export const scenarios: readonly Scenario[] = [
     attack: { from: 10, hours: 0.5, perHour: both(360), tries: randomNumbers(['IT']) },
   },
   {
-    name: '100 own numbers in ten countries (small site: 10), 9 an hour each',
+    name: '{100|10} own numbers in ten countries, 9 an hour each',
     attack: ownNumbers(expensive, tenth(100), 9),
   },
   {
-    name: '60 own home numbers (small site: 5), 9 an hour each',
+    name: '{60|5} own home numbers, 9 an hour each',
     variants: withClients,
     attack: ownNumbers([home], { large: 60, small: 5 }, 9),
   },
   {
-    name: '60 own home numbers (small site: 5), 1 an hour each',
+    name: '{60|5} own home numbers, 1 an hour each',
     attack: ownNumbers([home], { large: 60, small: 5 }, 1),
   },
   {
@@ -162,7 +165,7 @@ export const scenarios: readonly Scenario[] = [
     attack: { from: 10, hours: 3, perHour: tenth(1000), tries: verifying(0.4) },
   },
   {
-    name: 'verifies 40 % of its codes with 50 own numbers (small site: 5)',
+    name: 'verifies 40 % of its codes with {50|5} own numbers',
     attack: { from: 10, hours: 3, perHour: tenth(1000), tries: verifying(0.4, tenth(50)) },
   },
   {
@@ -170,8 +173,8 @@ export const scenarios: readonly Scenario[] = [
     attack: { from: 10, hours: 3, perHour: tenth(3600), tries: homeNumbers },
   },
   {
-    name: 'random home numbers, 1,000 an hour (small site: 100), a day',
-    variants: [...withClients, 'budgets'],
+    name: 'random home numbers, {1,000|100} an hour, a day',
+    variants: ['tenth', ...withClients, 'budgets'],
     attack: { from: 0, hours: 24, perHour: tenth(1000), tries: homeNumbers },
   },
   {
@@ -180,12 +183,12 @@ export const scenarios: readonly Scenario[] = [
     attack: { from: 8, hours: 12, perHour: tenth(1000), tries: homePrefixes },
   },
   {
-    name: 'home numbers behind the 40 client IP addresses that genuine users share',
+    name: 'home numbers behind IP addresses of genuine users',
     variants: withClients,
     attack: { from: 0, hours: 24, perHour: tenth(200), tries: behindSharedIps([home]) },
   },
   {
-    name: 'ten countries behind the 40 client IP addresses that genuine users share',
+    name: 'ten countries behind IP addresses of genuine users',
     variants: withClients,
     attack: { from: 0, hours: 24, perHour: tenth(200), tries: behindSharedIps(expensive) },
   },
@@ -210,7 +213,14 @@ interface Traffic {
   readonly visits: readonly Visit[]
 }
 
-export function trafficOf(scenario: Scenario, site: Site, seed: number, startAtMs: number): Traffic {
+/** @param attackShare of the tries of the attack */
+export function trafficOf(
+  scenario: Scenario,
+  site: Site,
+  seed: number,
+  startAtMs: number,
+  attackShare = 1,
+): Traffic {
   const { attack, launchHour, hasSpike = false, hasFault = false, days = 1 } = scenario
   const numbers = new Numbers(seed)
   const users = new Users(seed, numbers)
@@ -220,7 +230,7 @@ export function trafficOf(scenario: Scenario, site: Site, seed: number, startAtM
   })
   const dayAtMs = startAtMs + historyDays * dayMs
   const attacks = attack
-    ? attackVisits(attack, dayAtMs, { random: new Random(seed + 2), site, users, numbers })
+    ? attackVisits(attack, dayAtMs, attackShare, { random: new Random(seed + 2), site, users, numbers })
     : []
   const attackAtMs = attacks.find(({ by }) => by === 'attacker')?.atMs ?? dayAtMs
   const endsAtMs = attack ? (attacks.at(-1)?.atMs ?? dayAtMs) + calmMs : dayAtMs + days * dayMs
@@ -240,12 +250,14 @@ export function trafficOf(scenario: Scenario, site: Site, seed: number, startAtM
 function attackVisits(
   { from, hours, perHour, prepared, tries }: Attack,
   dayAtMs: number,
+  share: number,
   ports: AttackPorts,
 ) {
   const { random, site } = ports
   const nextTry = tries(ports)
-  const spacingMs = hourMs / perHour[site.name]
-  const visits = Array.from({ length: Math.round(hours * perHour[site.name]) }, (_, index): Visit => {
+  const perHourHere = perHour[site.name] * share
+  const spacingMs = hourMs / perHourHere
+  const visits = Array.from({ length: Math.round(hours * perHourHere) }, (_, index): Visit => {
     const { isOwn = false, isVerified = false, ...tried } = nextTry()
     return {
       clientIp: randomIp(random),
