@@ -47,6 +47,8 @@ interface Attack {
   readonly from: number
   readonly hours: number
   readonly perHour: BySite
+  /** All tries of each such time are in its first five minutes. */
+  readonly pulseHours?: number
   /** Numbers that verified a code once before the attack: those of the first tries. */
   readonly prepared?: BySite
   readonly tries: (ports: AttackPorts) => () => Try
@@ -192,6 +194,24 @@ export const scenarios: readonly Scenario[] = [
     variants: withClients,
     attack: { from: 0, hours: 24, perHour: tenth(200), tries: behindSharedIps(expensive) },
   },
+  {
+    name: 'sequential numbers in one home range',
+    variants: withClients,
+    attack: { from: 10, hours: 3, perHour: tenth(1000), tries: sequential([home]) },
+  },
+  {
+    name: '10 tries an hour in three countries with a rule',
+    attack: { from: 0, hours: 24, perHour: both(10), tries: randomNumbers(['IE', 'FR', 'DE']) },
+  },
+  // Written after the thresholds were fixed.
+  {
+    name: 'pulses: 40 tries in five minutes, every two hours, in ten countries',
+    attack: { from: 0, hours: 24, perHour: both(20), pulseHours: 2, tries: randomNumbers(expensive) },
+  },
+  {
+    name: 'another country each hour, 60 tries in each',
+    attack: { from: 0, hours: 24, perHour: both(60), tries: hourly(forty) },
+  },
   { name: 'no attack, 5 days', variants: withClients, days: 5 },
   { name: 'no attack, launch', launchHour: spikeHour, hasSpike: true },
   {
@@ -248,7 +268,7 @@ export function trafficOf(
 }
 
 function attackVisits(
-  { from, hours, perHour, prepared, tries }: Attack,
+  { from, hours, perHour, pulseHours, prepared, tries }: Attack,
   dayAtMs: number,
   share: number,
   ports: AttackPorts,
@@ -263,7 +283,7 @@ function attackVisits(
       clientIp: randomIp(random),
       deviceId: `attacker-${index}`,
       ...tried,
-      atMs: dayAtMs + from * hourMs + Math.floor((index + random.next()) * spacingMs),
+      atMs: dayAtMs + from * hourMs + Math.floor(pulsed((index + random.next()) * spacingMs, pulseHours)),
       by: 'attacker',
       isOwn,
       resendAfterMs: undefined,
@@ -280,6 +300,23 @@ function attackVisits(
     }),
   )
   return [...preparations.sort((a, b) => a.atMs - b.atMs), ...visits]
+}
+
+function pulsed(ms: number, pulseHours: number | undefined): number {
+  if (pulseHours === undefined) return ms
+  const periodMs = pulseHours * hourMs
+  const withinMs = ms % periodMs
+  return ms - withinMs + (withinMs / periodMs) * 300_000
+}
+
+function hourly(countries: readonly CountryCode[]) {
+  return ({ random }: AttackPorts) => {
+    let index = 0
+    return (): Try => {
+      const country = countries[Math.floor(index++ / 60) % countries.length] ?? home
+      return { country, phone: randomMobile(random, country) }
+    }
+  }
 }
 
 function sequential(countries: readonly CountryCode[]) {

@@ -1156,7 +1156,7 @@ export class Run {
       const isOfAttack = String(entry.message).startsWith('Possible SMS pumping:')
       if (Number(entry.level) >= 50 && !isOfAttack) wrong('a log line of an error')
       if (entry.requestId === undefined) {
-        const isOfProcess = ['listening', 'stopped'].includes(String(entry.msg))
+        const isOfProcess = /^(?:listening$|stopped$|This server is not protected)/.test(String(entry.msg))
         if (
           !isOfProcess &&
           !isOfAttack &&
