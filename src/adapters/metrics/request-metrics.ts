@@ -2,15 +2,8 @@ import type { Registry } from 'prom-client'
 import type { FeedbackResult } from '../../domain/delivery/conversion-feedback.ts'
 import type { DeliveryReportState } from '../../domain/delivery/delivery-reports.ts'
 import { guardReasons } from '../../domain/guard/guard.ts'
-import { surgeFlags } from '../../domain/guard/notify-watch.ts'
 import { limitNames } from '../../domain/request/limit-names.ts'
-import {
-  type Attempt,
-  guardDecision,
-  isReview,
-  isSurge,
-  mayBeSent,
-} from '../../domain/request/request-context.ts'
+import { type Attempt, guardDecision, isReview, mayBeSent } from '../../domain/request/request-context.ts'
 import type { RequestEnded } from '../../domain/request/request-ended.ts'
 import { LabelledCounter, LabelledHistogram } from './labelled.ts'
 import type { MetricSources, Metrics } from './ports.ts'
@@ -135,11 +128,6 @@ function countersIn(registry: Registry) {
       ['bucket', 'verdict'],
       'Codes that the SMS pumping guard denied, or recorded in mode record, by bucket.',
     ),
-    surges: counter(
-      'otpost_notify_surges_total',
-      ['flag'],
-      'SMS notifications to countries or number ranges to which the app did not send as many before.',
-    ),
   }
 }
 
@@ -188,7 +176,6 @@ function beginCounters(counters: Counters, sources: MetricSources): void {
     for (const outcome of outcomes) counters.feedback.inc({ provider: name, outcome }, 0)
   }
   for (const limit of limitNames) counters.limited.inc({ limit }, 0)
-  for (const flag of surgeFlags) counters.surges.inc({ flag }, 0)
   for (const bucket of guardReasons) {
     for (const verdict of ['denied', 'recorded']) counters.guarded.inc({ bucket, verdict }, 0)
   }
@@ -196,13 +183,12 @@ function beginCounters(counters: Counters, sources: MetricSources): void {
 
 /** By a limit, the guard or a destination rule; the last two also record without a rejection. */
 function countRejection(
-  { limited, guarded, surges, destinations }: Counters,
+  { limited, guarded, destinations }: Counters,
   { context, error }: RequestEnded,
 ): void {
   for (const { limit, refused } of context.limits) if (refused) limited.inc({ limit })
   const decision = guardDecision(context, error)
   if (decision) guarded.inc({ ...decision })
-  for (const flag of context.flags ?? []) if (isSurge(flag)) surges.inc({ flag })
   if (context.flags?.includes('destination')) {
     const action = error === 'validation_error' ? 'block' : 'monitor'
     destinations.inc({ country: context.country ?? none, action })
