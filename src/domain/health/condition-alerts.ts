@@ -119,7 +119,7 @@ export class ConditionAlerts {
     const removed = [...this.open()].flatMap(([about, { data }]): ConditionVerdict[] =>
       data.scope === undefined || names.has(about)
         ? []
-        : [{ condition: removedBudget({ about, data }), lasts: false }],
+        : [{ condition: removedBudget(about, data), lasts: false }],
     )
     return [...known, ...removed]
   }

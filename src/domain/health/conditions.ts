@@ -162,7 +162,7 @@ function exhaustedWords(budget: Budget, exhausted: readonly CounterStatus[]): st
   return `Budget ${budgetName(first.budget)} is exhausted: ${formatMicros(first.spentMicros, currency)} of ${amount} spent.`
 }
 
-export function removedBudget({ about, data: { scope = '', of = '' } }: RemovedBudget): Condition {
+export function removedBudget(about: string, { scope = '', of = '' }: Reported['data']): Condition {
   return {
     kind: 'budget.exhausted',
     about,
@@ -174,10 +174,6 @@ export function removedBudget({ about, data: { scope = '', of = '' } }: RemovedB
     see: [],
     ended: `${capitalized(about)} was removed.`,
   }
-}
-
-interface RemovedBudget extends Pick<Reported, 'data'> {
-  readonly about: string
 }
 
 /** Attempts of a minute. `failed`: without those that were rejected because of the recipient or the message. */

@@ -160,12 +160,6 @@ export async function pumpingVerdicts(
   return present ? [{ condition: pumpingCondition(present, mode), lasts: true }] : []
 }
 
-const recordedWords: Readonly<Record<GuardMode, string>> = {
-  off: '',
-  record: 'In mode record, these codes are sent.',
-  deny: 'Recorded codes are sent, since the country is a home country.',
-}
-
 function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVerdict['condition'] {
   const about = {
     kind: 'guard.pumping' as const,
@@ -183,6 +177,10 @@ function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVe
     ...(recorded > 0 ? [`recorded ${counted(recorded, 'code')}`] : []),
     ...(denied > 0 ? [`denied ${counted(denied, 'code')}`] : []),
   ]
+  const whySent =
+    mode === 'record'
+      ? 'In mode record, these codes are sent.'
+      : 'Recorded codes are sent, since the country is a home country.'
   const place = `${placeOf(country)}${prefix ? ` (${prefix.prefix}…)` : ''}`
   const block = prefix
     ? see('guard block', { prefix: prefix.prefix })
@@ -194,10 +192,13 @@ function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVe
       ...(prefix && { prefix: `${prefix.prefix}…` }),
       ...(by && { app: by.app, brand: by.brand }),
       mode,
-      ...{ sent, verified, recorded, denied },
+      sent,
+      verified,
+      recorded,
+      denied,
     },
     text: `Possible SMS pumping: in the last hour, the guard ${found.join(' and ')} to ${place}.`,
-    remedy: recorded > 0 ? recordedWords[mode] : '',
+    remedy: recorded > 0 ? whySent : '',
     advice: [
       ...(mode === 'record' ? advice`To deny them, run ${see('guard mode', { mode: 'deny' })}. ` : []),
       ...(country === unknownCountry && !prefix ? [] : advice`To block them now, run ${block}.`),
