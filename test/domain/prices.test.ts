@@ -112,12 +112,8 @@ describe('relative prices', () => {
     ['37120000000', 2],
     ['77010000000', 10],
     ['6281234567890', 12],
-    // Personal, universal access, premium-rate, shared-cost and pager numbers of countries that cost 1 to 5; toll-free as ordinary.
+    // A personal number of a country that costs 1; toll-free as ordinary.
     ['447012345678', 12],
-    ['443031231234', 12],
-    ['19005550199', 12],
-    ['491805123456', 12],
-    ['447640123456', 12],
     ['448001234567', 1],
     // Satellites, other global services, and no plan at all.
     ['870772001234', 12],

@@ -46,8 +46,6 @@ describe('where SMS may go', () => {
       'a premium-rate number': '449012345678',
       'a pager': '447640123456',
       'a satellite number': '881612345678',
-      'a personal number': '447012345678',
-      'a universal access number': '445551234567',
       'a number of no plan': '371000000000',
     }
     for (const [name, phone] of Object.entries(blocked)) {
@@ -65,33 +63,25 @@ describe('where SMS may go', () => {
   test('without a rule, SMS go everywhere but to costly numbers; with one, not to personal ones either', async () => {
     await start({ GLOBAL_LIMIT_PER_MINUTE: '1000' })
     const costly = {
-      'premium-rate': ['449012345678', '19005550199', '33899123456', '37190012345', '979123456789'],
-      'shared-cost': ['491805123456', '5540041234', '80812345678'],
-      pager: ['447640123456', '46746345678'],
-      satellite: ['870772001234', '881612345678', '882161234567', '883510012345'],
+      'premium-rate': '449012345678',
+      'shared-cost': '491805123456',
+      pager: '447640123456',
+      satellite: '881612345678',
     }
-    const others = {
-      personal: ['447012345678', '34701234567', '15005550006', '878101234567890'],
-      'universal access': ['443031231234', '911409305260', '88812345678901'],
-    }
-    const expectBlocked = async (numbers: Readonly<Record<string, readonly string[]>>) => {
-      for (const [kind, phones] of Object.entries(numbers)) {
-        for (const phone of phones) {
-          for (const path of ['/otp/send', '/otp/resend', '/notify']) {
-            const sms = { channel: 'SMS', brandId: 'acme', to: [britain, phone], message: 'Hello' }
-            const answer = await app.post(path, path === '/notify' ? sms : { phone })
-            expectError(answer, 400, 'validation_error', 'destination')
-            expect([phone, answer.body.message]).toEqual([
-              phone,
-              expect.stringContaining(` a ${kind} number`),
-            ])
-          }
+    const others = { personal: '447012345678', 'universal access': '445551234567' }
+    const expectBlocked = async (numbers: Readonly<Record<string, string>>) => {
+      for (const [kind, phone] of Object.entries(numbers)) {
+        for (const path of ['/otp/send', '/otp/resend', '/notify']) {
+          const sms = { channel: 'SMS', brandId: 'acme', to: [britain, phone], message: 'Hello' }
+          const answer = await app.post(path, path === '/notify' ? sms : { phone })
+          expectError(answer, 400, 'validation_error', 'destination')
+          expect([phone, answer.body.message]).toEqual([phone, expect.stringContaining(` a ${kind} number`)])
         }
       }
       expect(calls()).toEqual([])
     }
     await expectBlocked(costly)
-    const sent = [britain, '448001234567', '18005550199', '371000000000', ...Object.values(others).flat()]
+    const sent = [britain, '448001234567', '18005550199', '371000000000', ...Object.values(others)]
     expectSuccess(await notify(...sent), ['channel'])
     expect(calls()).toHaveLength(sent.length)
     one.sent.length = 0

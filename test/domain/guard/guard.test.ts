@@ -656,17 +656,6 @@ describe('a user who is signed in', () => {
   })
 })
 
-test('codes by e-mail fill the buckets of IP address and device, and are judged by them', () => {
-  const one = new TestGuard()
-  const mail = (recipient: string) =>
-    one.guard.enter({ recipient, phone: null, ip: 'ip', device: null, isTrustedUser: false })
-  for (let code = 0; code < 5; code++) expect(mail(`mail ${code}`).verdict).toBeNull()
-  expect(mail('mail 5').verdict?.bucket).toBe('ip-hour')
-  expect(one.verdict({ to: '371999990000', ip: 'ip' })).toBe('ip-hour')
-  one.guard.verified({ recipient: 'mail 0', phone: null })
-  expect(one.verdict({ to: '371999990000', ip: 'ip' })).toBe('passes')
-})
-
 describe('a code that is denied', () => {
   test('does not fill the buckets, also in mode record', () => {
     for (const mode of ['deny', 'record'] as const) {
