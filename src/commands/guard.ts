@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { GuardTotals } from '../domain/guard/counts.ts'
-import type { GuardMode } from '../domain/guard/guard.ts'
+import { modeWords } from '../domain/guard/mode.ts'
 import type { PumpingStatus } from '../domain/guard/pumping.ts'
 import type { GuardStatus, PrefixStatus } from '../domain/guard/status.ts'
 import { unknownCountry } from '../domain/guard/thresholds.ts'
@@ -35,12 +35,6 @@ async function settingsIn(env: Env) {
     import('../adapters/phone/destination.ts'),
   ])
   return { ...readDestinationConfig(env), countryOfPrefix }
-}
-
-const modeWords: Readonly<Record<GuardMode, string>> = {
-  off: 'the guard counts nothing, and blocked prefixes have no effect.',
-  record: 'codes that the guard would deny are sent and recorded.',
-  deny: 'codes that the guard denies are not sent.',
 }
 
 function printStatus(status: GuardStatus): void {

@@ -23,6 +23,12 @@ export interface ModeInForce {
   readonly next: GuardMode | null
 }
 
+export const modeWords: Readonly<Record<GuardMode, string>> = {
+  off: 'the guard counts nothing, and blocked prefixes have no effect.',
+  record: 'codes that the guard would deny are sent and recorded.',
+  deny: 'codes that the guard denies are not sent.',
+}
+
 /** @param first GUARD, until a server has stored it */
 export function modeInForce(stored: StoredMode | null, first: GuardMode, now: EpochMs): ModeInForce {
   const { mode, temporary } = stored ?? { mode: first, temporary: null }

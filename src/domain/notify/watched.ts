@@ -24,12 +24,11 @@ export async function watched(
   if (messages.length === 0) return undefined
   await notifyWatch.ready()
   const limit = newCountries(notifyWatch, context, { app, messages })
-  const sms = [...byCountry(messages)].flatMap(([country, all]) => all.map(({ to }) => ({ to, country })))
   return {
     // Each job claims its own.
     ...(isQueued ? { claims: uncounted(limit.claims) } : limit),
     admitted: () => {
-      for (const flag of notifyWatch.add(app.appId, sms)) noteFlag(context, flag)
+      for (const flag of notifyWatch.add(app.appId, smsIn(messages))) noteFlag(context, flag)
     },
   }
 }
@@ -48,7 +47,7 @@ function newCountries(watch: NotifyWatch, context: RequestContext, { app, messag
   const { appId, newCountrySmsPerDay: most } = app
   const claims: Claim[] = []
   const positions: (readonly (number | null)[])[] = []
-  for (const [country, all] of byCountry(messages)) {
+  for (const [country, all] of Map.groupBy(smsIn(messages), ({ country }) => country)) {
     if (most === null) break
     const bestDay = watch.bestDay(appId, country)
     // Messages of two days may be sent in one, for example of a queue. They must not end the limit.
@@ -69,7 +68,7 @@ function newCountries(watch: NotifyWatch, context: RequestContext, { app, messag
   } satisfies Gate
 }
 
-function byCountry(messages: readonly Outgoing[]) {
+function smsIn(messages: readonly Outgoing[]) {
   const sms = messages.filter((message) => 'steps' in message)
-  return Map.groupBy(sms, ({ country }) => country ?? unknownCountry)
+  return sms.map(({ to, position, country }) => ({ to, position, country: country ?? unknownCountry }))
 }

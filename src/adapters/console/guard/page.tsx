@@ -2,11 +2,12 @@
 
 import { countryName } from '../../../domain/delivery/destination.ts'
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
-import { count, counted, percent } from '../../../domain/ground/format.ts'
+import { capitalized, count, counted, percent } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
 import type { BucketKind } from '../../../domain/guard/bucket.ts'
 import type { GuardTotals } from '../../../domain/guard/counts.ts'
 import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
+import { modeWords } from '../../../domain/guard/mode.ts'
 import {
   type PumpingState,
   type PumpingStatus,
@@ -37,14 +38,8 @@ const mostPrefixes = 200
 const mostCountries = 30
 const mostPumped = 5
 
-const modeWords: Readonly<Record<GuardMode, string>> = {
-  off: 'Codes are sent without a check. To see what the guard would deny, set the mode to record.',
-  record: 'Codes that the guard would deny are sent and recorded. To deny them, set the mode to deny.',
-  deny: 'Codes that the guard denies are not sent. The server answers 429 `rate_limited`.',
-}
-
 const pumpingHints: Readonly<Record<GuardMode, string>> = {
-  off: modeWords.off,
+  off: capitalized(modeWords.off),
   record:
     'This may be SMS pumping. In mode record, only a block of their prefix or country stops these codes. It takes effect immediately.',
   deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies also those below.',
@@ -105,7 +100,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
         </div>
         <div class="stack">
           <div data-live="guard-mode">
-            <Card title="Mode" hint={modeWords[mode]}>
+            <Card title="Mode" hint={capitalized(modeWords[mode])}>
               <Facts
                 entries={{
                   Mode: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
