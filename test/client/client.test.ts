@@ -148,20 +148,6 @@ describe('a result', () => {
     expect(failed).toMatchObject({ error: 'validation_error', reason: 'field', field: 'phone' })
   })
 
-  test('of a code that the guard denies has its reason: send passes on the IP address and device of the end user', async () => {
-    const guarded = await createTestApp({ GUARD: 'deny', SMS_COUNTRIES: 'US', SMS_COOLDOWN_SECONDS: '0' })
-    await guarded.brand('acme')
-    const { client } = clientOf(guarded, { retry: false })
-    const results = []
-    for (const area of ['202', '212', '213', '305', '312', '415']) {
-      const user = { clientIp: `2001:db8:${area}::1`, deviceId: 'Zr0kTqXo1mWc7uYb', trustedUser: true }
-      results.push(await client.send({ phone: `+1 ${area} 555 0177`, ...user }))
-    }
-    expect(results.map(({ success }) => success)).toEqual([true, true, true, true, true, false])
-    expect(results.at(-1)).toMatchObject({ error: 'rate_limited', reason: 'guard', status: 429 })
-    await guarded.close()
-  })
-
   test("is for the client's brand, unless the call names another by id or by name", async () => {
     app.advance(3600)
     const { client, bodies } = clientOf(app)

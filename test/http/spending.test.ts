@@ -208,17 +208,6 @@ describe('a budget of codes or notifications', () => {
       'country:* (LV)': 2000,
     })
   })
-
-  test('charges a fallback after an unknown outcome', async () => {
-    await start({ OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'outbox' })
-    await app.brand('dlt', { dltEnabled: true })
-    await operate.budget('server', '4', { of: 'codes' })
-    await operate.budget('country:*', '9', { of: 'notifications' })
-    dlt.answer(() => unknown)
-    expectSuccess(await send({ brandId: 'dlt', phone: india() }), ['expiresIn'])
-    expect(await operate.spent()).toEqual({ 'server of codes': 4000 })
-    expectError(await send({ brandId: 'dlt', phone: india() }), 429, 'rate_limited')
-  })
 })
 
 describe('the period of a budget ends', () => {
