@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import { alertRows } from '../../src/adapters/alerts/targets.ts'
 import { setApp } from '../../src/domain/operator/apps.ts'
 import { type Answer, createTestApp, credentials, type TestApp, verdict } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
@@ -84,6 +85,8 @@ test('the 21st SMS to a new country is sent, recorded in its trace, and alerted 
       'App shop sends more SMS notifications than before: 21 to Latvia in 24 hours, 21 of them in one hour, before at most 0 a day.',
   })
   expect(app.lines).toContainEqual(alerts.received[0]?.body.data)
+  const [stored] = await app.app.context.alerts.ofKinds(['notify.surge'], 0)
+  expect(stored && alertRows(stored)).toEqual({ appId: 'shop', countries: 'LV' })
   const visitor = await signedIn(app)
   expect((await visitor.get('/admin')).html).toContain('21 to Latvia in 24 hours')
   expect((await visitor.get('/admin/guard')).html).toContain('Notifications of an app')

@@ -79,9 +79,10 @@ export function commandWords(advice: Advice): string {
 export function alertRows(alert: Alert): Readonly<Record<string, unknown>> {
   if (hasMessage(alert)) {
     const { message: _, remedy: __, countries, ...figures } = alertData(alert)
-    return Array.isArray(countries)
-      ? { ...figures, countries: countries.map(({ country, spent }) => `${country} ${spent}`).join(', ') }
-      : figures
+    if (!Array.isArray(countries)) return figures
+    // Of a budget with what each has spent, else names.
+    const words = countries.map((each) => (typeof each === 'string' ? each : `${each.country} ${each.spent}`))
+    return { ...figures, countries: words.join(', ') }
   }
   if (alert.kind !== requestKind) return alertData(alert)
   const { url, requests }: RequestAlert = JSON.parse(alert.text)

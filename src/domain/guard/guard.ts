@@ -524,6 +524,7 @@ export class Guard {
   private markChanged(bucket: Bucket): void {
     const { kind, level, isChanged, isSaved } = bucket
     if (isChanged) return
+    // A number is a person's, and of use for a day only.
     if (kind === 'number' || (kind === 'prefix' && !isSaved && level < leastSharedLevel)) return
     bucket.isChanged = true
     this.changed.push(bucket)
@@ -609,8 +610,6 @@ export class Guard {
 
   /** Buckets of countries always: the first codes to a country without history count. */
   private isShared({ kind, key, level, isSaved }: Bucket): boolean {
-    // Of a person, and of use for a day only.
-    if (kind === 'number') return false
     if (isSaved || isOfCountries(kind)) return true
     const client = kind === 'ip-country' ? 'ip' : kind === 'device-country' ? 'device' : undefined
     const clientLevel = client && this.buckets.findClient(client, clientOfKey(key))?.day.level

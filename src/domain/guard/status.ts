@@ -181,7 +181,7 @@ function restored(
 
 function fullest(buckets: ReadonlyMap<string, RestoredBucket>): BucketStatus[] {
   return [...buckets.values()]
-    .filter(({ bucket: { kind, level } }) => !kind.endsWith('-country') && level > 0)
+    .filter(({ bucket: { kind, level } }) => kind !== 'ip-country' && kind !== 'device-country' && level > 0)
     .sort((one, other) => other.bucket.level / other.threshold - one.bucket.level / one.threshold)
     .slice(0, mostBuckets)
     .map(({ bucket: { kind, key, level }, threshold }) => {

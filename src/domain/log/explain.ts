@@ -228,6 +228,9 @@ function replayed(end: RequestEnd | null): Check {
 
 const allowPrefix = advice`${see('guard status')} shows the number range. If its numbers are genuine, use ${see('guard allow')}.`
 const allowCountry = advice`If codes to the country are genuine, allow it with SMS_COUNTRIES or ${allow('COUNTRY')}.`
+const checkDeviceId = [
+  "If the codes are genuine, check that `deviceId` is the ID of the end user's device, and not one that many share.",
+]
 const checkClientIp = [
   'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.',
 ]
@@ -258,9 +261,9 @@ const guardReasons: Readonly<Record<GuardReason, readonly [words: string, advice
   'country-hour': ['too many unverified codes to the country in an hour', allowCountry],
   'country-day': ['too many unverified codes to the country in a day', allowCountry],
   number: ['too many unverified codes to the number in a day', allowPrefix],
-  'device-hour': ['too many unverified codes in an hour for the device of the end user', checkClientIp],
-  'device-day': ['too many unverified codes in a day for the device of the end user', checkClientIp],
-  'device-countries': ['codes to too many countries for the device of the end user', checkClientIp],
+  'device-hour': ['too many unverified codes in an hour for the device of the end user', checkDeviceId],
+  'device-day': ['too many unverified codes in a day for the device of the end user', checkDeviceId],
+  'device-countries': ['codes to too many countries for the device of the end user', checkDeviceId],
   'quiet-hour': ['too many unverified codes in an hour to countries without a verified code', allowCountry],
   'quiet-day': ['too many unverified codes in a day to countries without a verified code', allowCountry],
   abroad: ['too many unverified codes in a day to countries that are not home', allowCountry],
