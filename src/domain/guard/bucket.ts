@@ -1,7 +1,7 @@
 import { isFromBeforeStep } from '../ground/ports.ts'
 import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
 
-/** Design D41: the time in which a full bucket leaks empty. Buckets of the kind `number` do not leak: they end at midnight UTC. */
+/** Design D41: the time in which a full bucket leaks empty. Buckets of the kind `number` do not leak: they are emptied 24 hours after their first code. */
 export const bucketPeriodsMs = {
   number: dayMs,
   prefix: hourMs,
@@ -123,7 +123,8 @@ export function newBucket(kind: BucketKind, key: string, now: EpochMs): Bucket {
 /** Leaks `threshold` a period, and forgets. A clock that was set back leaks nothing. */
 export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
   const { kind, updatedAt } = bucket
-  if (now === updatedAt) return
+  // Then `updatedAt` is when it was empty last.
+  if (now === updatedAt || (kind === 'number' && now > updatedAt && now < updatedAt + dayMs)) return
   bucket.updatedAt = now
   if (now < updatedAt) return
   bucket.level = leaked(kind, bucket.level, threshold, updatedAt, now)
@@ -141,22 +142,18 @@ export function advance(bucket: Bucket, threshold: number, now: EpochMs): void {
 }
 
 function leaked(kind: BucketKind, level: number, threshold: number, from: EpochMs, to: EpochMs): number {
-  if (kind === 'number') return isSameDay(from, to) ? level : 0
+  if (kind === 'number') return 0
   return Math.max(0, level - (threshold * Math.max(0, to - from)) / bucketPeriodsMs[kind])
 }
 
 /** Of counts, how much a process remembers. */
 function keptShare(kind: BucketKind, from: EpochMs, to: EpochMs): number {
-  if (kind === 'number') return isSameDay(from, to) ? 1 : 0
+  if (kind === 'number') return 0
   return halved(Math.max(0, to - from), kind === 'flagged' ? memoryOfFlaggedMs : memoryMs)
 }
 
 function halved(elapsedMs: number, halfLifeMs: number): number {
   return 2 ** (-elapsedMs / halfLifeMs)
-}
-
-function isSameDay(from: EpochMs, to: EpochMs): boolean {
-  return to <= from || Math.floor(from / dayMs) === Math.floor(to / dayMs)
 }
 
 /** Of the codes of a row, those that were not verified. */
@@ -202,8 +199,7 @@ export function isUnused(prefix: Bucket): boolean {
 }
 
 /** Milliseconds until a bucket that is full to `most` accepts a code. */
-export function resetsInMs({ kind, level, updatedAt }: Bucket, threshold: number, most: number): number {
-  if (kind === 'number') return dayMs - (updatedAt % dayMs)
+export function resetsInMs({ kind, level }: Bucket, threshold: number, most: number): number {
   return ((level + 1 - most) * bucketPeriodsMs[kind]) / threshold
 }
 

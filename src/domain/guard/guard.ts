@@ -391,7 +391,8 @@ export class Guard {
     if (!number) return null
     const threshold = numberThresholds[isHome ? 'home' : 'abroad']
     advance(number, threshold, now)
-    return isFull(number, threshold) ? judgementOf('number', number, threshold) : null
+    if (!isFull(number, threshold)) return null
+    return { bucket: 'number', threshold, level: number.level, resetsInMs: number.updatedAt + dayMs - now }
   }
 
   /** By the buckets of the country, and those that it shares with others. */
@@ -775,7 +776,7 @@ function isTooFull(bucket: Bucket, most: number, isLimited: boolean): boolean {
 }
 
 function judgementOf(
-  name: 'abroad' | 'number' | 'prefix' | `${PairKind}-${'hour' | 'day'}`,
+  name: 'abroad' | 'prefix' | `${PairKind}-${'hour' | 'day'}`,
   bucket: Bucket,
   threshold: number,
   share = 1,
