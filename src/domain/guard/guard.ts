@@ -284,6 +284,7 @@ export class Guard {
   admitKnown(send: GuardedSend): Filled | undefined {
     const now = this.ports.now()
     const number = this.buckets.find('number', send.recipient)
+    if (number) advance(number, fixedThresholds.number, now)
     if (number && (number.level >= trusted.unverified || number.sent >= trusted.codes)) return undefined
     const isFullOne = this.knownKeys(send).some(([kind, key]) => this.isFullOf(kind, key, now))
     return isFullOne ? undefined : this.fill(send, now, { isKnown: true })

@@ -187,7 +187,7 @@ function fullest(buckets: ReadonlyMap<string, RestoredBucket>): BucketStatus[] {
     .map(({ bucket: { kind, key, level }, threshold }) => {
       return {
         kind,
-        key: kind === 'prefix' ? `+${key}` : key,
+        key: kind === 'prefix' || kind === 'spared' ? `+${key}` : key,
         level: tenths(level),
         threshold: tenths(threshold),
       }

@@ -61,7 +61,7 @@ const codesOf: Readonly<Record<GuardReason, string>> = {
   'device-hour': 'requested from this device',
   'device-day': 'requested from this device',
   'device-countries': 'requested from this device for several countries',
-  'quiet-hour': 'to numbers of this country',
-  'quiet-day': 'to numbers of this country',
-  abroad: 'to numbers of this country',
+  'quiet-hour': 'to numbers of several countries',
+  'quiet-day': 'to numbers of several countries',
+  abroad: 'to numbers of several countries',
 }

@@ -624,6 +624,18 @@ describe('a number that verified a code within 180 days', () => {
     expect(verdicts).toEqual(passesThen(10, 'country-hour'))
   })
 
+  test('is trusted again a day later, also while its prefix is blocked', () => {
+    const one = new TestGuard()
+    const [first = '', ...others] = ofPrefix('37122555', 6)
+    const send = { to: first, ...allowed }
+    one.verdicts([send, send, send])
+    one.clock.now += dayMs
+    one.verdicts(others.map((to) => ({ to, ...allowed })))
+    one.verdict({ to: '371225559999', ...allowed })
+    expect(one.enter(send).verdict?.bucket).toBe('blocked-prefix')
+    expect(known(one, send)).toBe('passes')
+  })
+
   test('does not pass an operator', () => {
     const one = new TestGuard()
     const entry = { createdAt: 0, by: 'operator', expiresAt: Date.UTC(2030, 0, 2) } as const

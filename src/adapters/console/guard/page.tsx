@@ -412,7 +412,7 @@ function EntryForm() {
 }
 
 function keyOf({ kind, key }: BucketStatus, { formatPrefix }: GuardModel): string {
-  if (kind === 'prefix') return `${formatPrefix(key.slice(1))} ····`
+  if (kind === 'prefix' || kind === 'spared') return `${formatPrefix(key.slice(1))} ····`
   if (key === '') return 'all'
   return key.length === 2 ? placeOf(key) : `${key.slice(0, 12)}…`
 }
