@@ -35,8 +35,8 @@ export interface Site {
 }
 
 export const sites: readonly Site[] = [
-  { name: 'large', usersPerDay: 4000, attackedUsers: { each: 24, all: 96 } },
-  { name: 'small', usersPerDay: 400, attackedUsers: { each: 8, all: 24 } },
+  { name: 'large', usersPerDay: 4000, attackedUsers: { each: 4, all: 24 } },
+  { name: 'small', usersPerDay: 400, attackedUsers: { each: 2, all: 8 } },
 ]
 
 export const hourMs = 3_600_000

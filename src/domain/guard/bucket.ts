@@ -55,8 +55,6 @@ const memoryOfFlaggedMs = hourMs
  */
 const manySuspects = 2
 export const shareOfSuspected = 2 / 3
-/** A prefix with this many remains suspected for two days. */
-const mostSuspects = 8
 /** What time may take from the suspects: two remain two for ten hours, and one remains one for a day. */
 const suspectLoss = 0.5
 /** Of a prefix, in the memory of its bucket: below, no user verified a code lately. */
@@ -87,7 +85,7 @@ export interface Bucket {
   sent: number
   verified: number
   /**
-   * Of a prefix: numbers that requested codes since a bucket of the country denied one, at most `mostSuspects`. Halves in
+   * Of a prefix: numbers that requested codes since a bucket of the country denied one, at most `manySuspects`. Halves in
    * a day, and ends with a verified code. Other processes do not know it.
    */
   suspects: number
@@ -235,7 +233,7 @@ export function addSuspect(prefix: Bucket, digits: string, isDenied: boolean): v
   const isFirst = prefix.suspects < 1 - suspectLoss
   if (isFirst ? !isDenied : digits === prefix.lastSuspect) return
   prefix.lastSuspect = digits
-  prefix.suspects = isFirst ? 1 : Math.min(prefix.suspects + 1, mostSuspects)
+  prefix.suspects = isFirst ? 1 : Math.min(prefix.suspects + 1, manySuspects)
 }
 
 /** One code certainly not sent, which raised the level by `rise`. */

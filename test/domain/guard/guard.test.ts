@@ -309,6 +309,20 @@ describe('a suspected prefix', () => {
     expect(one.verdicts([...toCountry(2, 10), next])).toEqual(passesThen(3))
   })
 
+  test('does not hide behind the verified codes of others', async () => {
+    const one = new TestGuard()
+    one.store.history = historyOf({})
+    await one.guard.sync()
+    one.verdicts(toCountry(20).map((send) => ({ ...send, ...allowed })))
+    one.verdicts(attacked.map((send) => ({ ...send, ...allowed })))
+    for (const send of toCountry(45, 100)) {
+      one.enter({ ...send, ...allowed, isTrustedUser: true })
+      one.verify(send)
+    }
+    expect(one.verdict({ ...next, ...allowed })).toBe('country-hour')
+    expect(one.verdict({ ...other, ...allowed })).toBe('passes')
+  })
+
   test('does not follow from one number that was denied twice', () => {
     const one = new TestGuard()
     one.verdicts([...toCountry(3), next, next])
@@ -475,6 +489,27 @@ describe('all countries that are not home', () => {
     expect(one.verdicts(toEach(3, 0))).toEqual(passesThen(60))
     expect(one.verdicts(toEach(1, 9))).toEqual(passesThen(10, ...Array(10).fill('abroad')))
     expect(one.verdicts(toCountry(3))).toEqual(passesThen(3))
+  })
+
+  test('deny also while a third of the codes are verified', async () => {
+    const one = new TestGuard()
+    one.store.history = historyOf({ bestDay: 1000, inHour: 300 })
+    await one.guard.sync()
+    for (const send of toCountry(18, 100)) {
+      one.enter(send)
+      one.verify(send)
+    }
+    expect(one.verdicts(toCountry(31))).toEqual(passesThen(30, 'abroad'))
+  })
+
+  test('leave a third to prefixes without two unverified codes', async () => {
+    const one = new TestGuard()
+    one.store.history = historyOf({})
+    await one.guard.sync()
+    const quiet = Array.from({ length: 20 }, (_, at) => ({ to: `99${at + 10}1234567`, country: `Q${at}` }))
+    expect(one.verdicts(quiet)).toEqual(passesThen(20))
+    expect(one.verdicts(toPrefix(3))).toEqual(passesThen(2, 'abroad'))
+    expect(one.verdict({ to: '371999990000', ...allowed })).toBe('passes')
   })
 
   test('an hour after an attack, the next user of the attacked country passes', () => {
