@@ -53,8 +53,7 @@ function printStatus(status: GuardStatus): void {
   const until = modeUntil === null ? '' : ` until ${modeUntil}, then ${nextMode}`
   print(`Mode ${mode}${until}: ${modeWords[mode]}`)
   print(`In the last hour: ${totalsWords(lastHour)}. In the last 24 hours: ${totalsWords(last24Hours)}.`)
-  if (homeCountries.length > 0)
-    print(`Home countries, whose country buckets only record: ${homeCountries.join(', ')}.`)
+  if (homeCountries.length > 0) print(`Home countries: ${homeCountries.join(', ')}.`)
   printPumping(status.pumping)
   printPrefixes(
     mode === 'record' ? 'Blocked prefixes (those by the guard: recorded only)' : 'Blocked prefixes',

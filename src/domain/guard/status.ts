@@ -14,7 +14,7 @@ export interface GuardStatus {
   readonly modeUntil: string | null
   /** The mode that follows. */
   readonly nextMode: GuardMode | null
-  /** ISO 3166-1: at least a fifth of the verified codes of 14 days each. Their country buckets only record. */
+  /** ISO 3166-1: at least a fifth of the verified codes of 14 days each. */
   readonly homeCountries: readonly string[]
   readonly blocked: readonly PrefixStatus[]
   readonly allowed: readonly PrefixStatus[]
