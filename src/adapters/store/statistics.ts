@@ -43,22 +43,23 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
   const sum = sumOf(tables)
   const days = new Map<StatKey['kind'], { today: number; best: Counts; sums: Counts }>()
 
-  /** The greatest count of a step, or the sum of the steps. */
-  async function byDetail(
-    kind: StatKey['kind'],
-    stepMs: number,
-    steps: readonly number[],
-    combine: (one: number, other: number) => number = (one, other) => one + other,
-  ): Promise<Counts> {
+  /** By detail: the greatest count of a step, and the sum of the steps. */
+  async function byDetail(kind: StatKey['kind'], stepMs: number, steps: readonly number[]) {
     const isOf = and(eq(stats.stepMs, stepMs), inArray(at, [...steps]), eq(stats.kind, kind))
     const rows = await orm.select({ at, detail, count: sum }).from(stats).where(isOf).groupBy(at, detail)
-    const counts = new Map<string, number>()
-    for (const row of rows) counts.set(row.detail, combine(counts.get(row.detail) ?? 0, row.count))
-    return counts
+    const best = new Map<string, number>()
+    const sums = new Map<string, number>()
+    for (const { detail, count } of rows) {
+      best.set(detail, Math.max(best.get(detail) ?? 0, count))
+      sums.set(detail, (sums.get(detail) ?? 0) + count)
+    }
+    return { best, sums }
   }
 
-  const inPeriod = (kind: StatKey['kind'], period: Period, now: number) =>
-    byDetail(kind, periodSteps[period].stepMs, stepsOf(period, now))
+  async function inPeriod(kind: StatKey['kind'], period: Period, now: number): Promise<Counts> {
+    const { sums } = await byDetail(kind, periodSteps[period].stepMs, stepsOf(period, now))
+    return sums
+  }
 
   /** Of the 14 days before today. Read once a day. */
   async function daysOf(kind: StatKey['kind'], now: number) {
@@ -66,9 +67,7 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
     const known = days.get(kind)
     if (known?.today === today) return known
     const before = Array.from({ length: historyDays }, (_, index) => today - (index + 1) * dayMs)
-    const counts = (combine?: (one: number, other: number) => number) =>
-      byDetail(kind, dayMs, before, combine)
-    const read = { today, best: await counts(Math.max), sums: await counts() }
+    const read = { today, ...(await byDetail(kind, dayMs, before)) }
     days.set(kind, read)
     return read
   }
@@ -78,7 +77,7 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
     const { today, best, sums } = await daysOf(kind, now)
     const inDay = await inPeriod(kind, 'day', now)
     const inHour = await inPeriod(kind, 'hour', now)
-    const sinceMidnight = await byDetail(kind, dayMs, [today])
+    const sinceMidnight = (await byDetail(kind, dayMs, [today])).sums
     return Array.from(new Set([...best.keys(), ...inDay.keys()]), (detail) => ({
       detail,
       bestDay: best.get(detail) ?? 0,

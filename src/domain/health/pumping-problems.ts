@@ -137,6 +137,8 @@ export async function pumpingVerdicts(
   now: EpochMs,
 ): Promise<readonly ConditionVerdict[]> {
   if (mode === 'off') return []
+  const found = await guard.guardCounts('hour', now)
+  if (found.length === 0) return [{ condition: pumpingCondition(), lasts: false }]
   const prefixes = await guard.prefixes()
   const blocked = effectivePrefixes(prefixes, now)
     .filter(({ by, action }) => by === 'operator' && action === 'block')
@@ -149,7 +151,7 @@ export async function pumpingVerdicts(
     ...guard,
     guardCounts: async (period, at) => (await guard.guardCounts(period, at)).filter(isNews),
   }
-  const counts = await reader.guardCounts('hour', now)
+  const counts = found.filter(isNews)
   if (counts.length === 0) return [{ condition: pumpingCondition(), lasts: false }]
   const ports = { guard: reader, countryOfPrefix }
   const all = await readPumping(ports, prefixes, counts, now, () => true)
