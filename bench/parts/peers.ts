@@ -1,5 +1,5 @@
 import { type Measured, measure, newSeed, repeat, sendFactor } from '../measure.ts'
-import { pace, randomPhone } from '../paced.ts'
+import { latencyOf, pace } from '../paced.ts'
 import { type Contestant, contestants, otpost } from '../peers.ts'
 import { residentBytes } from '../processor.ts'
 import { type Figure, loadText, megabytes, milliseconds, type PartResult, spread } from '../report.ts'
@@ -35,7 +35,7 @@ export async function peers(bench: Bench, scale: Scale): Promise<PartResult> {
     for (const contestant of all) {
       const server = await contestant.start(bench)
       try {
-        round.push([contestant, await takeTurn(server, contestant, scale)])
+        round.push([contestant, await takeTurn(bench, server, contestant, scale)])
       } finally {
         await server.stop()
       }
@@ -59,6 +59,7 @@ export async function peers(bench: Bench, scale: Scale): Promise<PartResult> {
 }
 
 async function takeTurn(
+  bench: Bench,
   server: Server,
   contestant: Contestant,
   { seconds, warmupSeconds }: Scale,
@@ -78,25 +79,24 @@ async function takeTurn(
   const send = await measure(server, contestant.send, { seconds: seconds * sendFactor, seed })
   const guess = await measure(server, contestant.guess, { seconds, seed, population: send.requests })
   const loadedBytes = memory()
-  const half = async (kind: (typeof kinds)[number], { perSecond }: Measured, nextPhone: () => string) => {
-    const pauseMs = seconds * 1000 * (kind === 'send' ? sendFactor : 1)
-    const options = { perSecond: perSecond / 2, nextPhone }
-    return (await pace(server.url, contestant[kind], options, () => Bun.sleep(pauseMs))).p99Ms
-  }
-  const recipients: string[] = []
-  const halfSendP99Ms = await half('send', send, () => {
-    const phone = randomPhone()
-    recipients.push(phone)
-    return phone
-  })
-  let next = 0
-  const halfGuessP99Ms = await half('guess', guess, () => {
-    next += 1
-    return recipients[next % recipients.length] ?? ''
-  })
+  const paced = newSeed()
+  const halfSend = await pace(
+    bench,
+    server.url,
+    contestant.send,
+    { perSecond: send.perSecond / 2, seed: paced },
+    () => Bun.sleep(seconds * sendFactor * 1000),
+  )
+  const halfGuess = await pace(
+    bench,
+    server.url,
+    contestant.guess,
+    { perSecond: guess.perSecond / 2, seed: paced, population: halfSend.requests },
+    () => Bun.sleep(seconds * 1000),
+  )
   return {
-    send: { ...send, halfP99Ms: halfSendP99Ms },
-    guess: { ...guess, halfP99Ms: halfGuessP99Ms },
+    send: { ...send, halfP99Ms: latencyOf([halfSend]).p99Ms },
+    guess: { ...guess, halfP99Ms: latencyOf([halfGuess]).p99Ms },
     idleBytes,
     loadedBytes,
   }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { fill, hasExpiredRows } from '../fill.ts'
-import { pace, randomPhone } from '../paced.ts'
+import { newSeed } from '../measure.ts'
+import { latencyOf, pace } from '../paced.ts'
 import { type Figure, megabytes, milliseconds, type PartResult, whole } from '../report.ts'
 import type { Scale } from '../scale.ts'
 import { type Bench, fileBytes, type Otpost } from '../servers.ts'
@@ -21,13 +22,13 @@ export async function upkeep(bench: Bench, { filledRows }: Scale): Promise<PartR
   fill(live, filledRows, Date.now())
   const env = { DATABASE_URL: `file:${live}` }
   const service = await bench.otpost({ databaseFile: live })
-  await during('warm-up', service, () => Bun.sleep(quietMs))
+  await during(bench, 'warm-up', service, () => Bun.sleep(quietMs))
   const figures = [
-    await during('no other work', service, () => Bun.sleep(quietMs)),
-    await during('`otpost backup`', service, () =>
+    await during(bench, 'no other work', service, () => Bun.sleep(quietMs)),
+    await during(bench, '`otpost backup`', service, () =>
       bench.command(env, 'backup', join(bench.folder, 'copy.db')),
     ),
-    await during('`otpost forget`', service, () => bench.command(env, 'forget', '12025550143')),
+    await during(bench, '`otpost forget`', service, () => bench.command(env, 'forget', '12025550143')),
   ]
   await service.stop()
 
@@ -37,7 +38,7 @@ export async function upkeep(bench: Bench, { filledRows }: Scale): Promise<PartR
   const before = fileBytes(expired)
   const other = await bench.otpost({ databaseFile: expired })
   figures.push(
-    await during('deletion of all rows, which have expired', other, async () => {
+    await during(bench, 'deletion of all rows, which have expired', other, async () => {
       while (hasExpiredRows(expired, now)) {
         if (Date.now() > now + patienceMs) throw new Error('expired rows are not deleted')
         await Bun.sleep(250)
@@ -66,18 +67,19 @@ export async function upkeep(bench: Bench, { filledRows }: Scale): Promise<PartR
 }
 
 /** Sends at the fixed rate while something else goes on. */
-async function during(name: string, service: Otpost, work: () => Promise<unknown>): Promise<Figure> {
+async function during(
+  bench: Bench,
+  name: string,
+  service: Otpost,
+  work: () => Promise<unknown>,
+): Promise<Figure> {
   let seconds = 0
-  const { p50Ms, p99Ms, maxMs } = await pace(
-    service.url,
-    send,
-    { nextPhone: randomPhone, perSecond },
-    async () => {
-      const startedAt = performance.now()
-      await work()
-      seconds = (performance.now() - startedAt) / 1000
-    },
-  )
+  const latency = await pace(bench, service.url, send, { seed: newSeed(), perSecond }, async () => {
+    const startedAt = performance.now()
+    await work()
+    seconds = (performance.now() - startedAt) / 1000
+  })
+  const { p50Ms, p99Ms, maxMs } = latencyOf([latency])
   return {
     name: `${name}, ${seconds.toFixed(1)} s: p50, p99, longest`,
     measured: [p50Ms, p99Ms, maxMs].map(milliseconds).join(', '),
