@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import Driver from 'better-sqlite3'
+import { dayMs } from '../src/domain/ground/time.ts'
 
 /** For how long the rows are live at least: longer than any measurement. */
 const liveMs = 3_600_000
@@ -34,9 +35,36 @@ export function fill(databaseFile: string, rows: number, now: number): void {
     }
   })()
   driver.pragma('journal_mode = WAL')
+  close(driver)
+}
+
+/**
+ * Repeats the requests of an event log, each time a day earlier, until there are so many. No server may use the
+ * database.
+ */
+export function fillLog(databaseFile: string, rows: number): void {
+  const driver = new Driver(databaseFile)
+  driver.pragma('synchronous = OFF')
+  driver.exec('CREATE TEMP TABLE earlier AS SELECT * FROM requests')
+  const [{ count } = { count: 0 }] = driver
+    .prepare<[], { count: number }>('SELECT count(*) AS count FROM earlier')
+    .all()
+  const repeat = driver.transaction((limit: number) => {
+    driver.exec(`UPDATE earlier SET at = at - ${dayMs}, attempt_at = attempt_at - ${dayMs}`)
+    // An ID starts with its time.
+    driver.exec(
+      "UPDATE earlier SET request_id = printf('%08x-%04x', at >> 16, at & 65535) || substr(request_id, 14)",
+    )
+    driver.prepare('INSERT INTO requests SELECT * FROM earlier LIMIT ?').run(limit)
+  })
+  for (let missing = rows - count; missing > 0 && count > 0; missing -= count) repeat(missing)
+  close(driver)
+}
+
+/** Waits for the disk. Otherwise it would still be busy during the measurement. */
+function close(driver: Driver.Database): void {
   driver.close()
-  // Otherwise the disk would still be busy during the measurement.
-  const file = openSync(databaseFile, 'r+')
+  const file = openSync(driver.name, 'r+')
   fsyncSync(file)
   closeSync(file)
 }

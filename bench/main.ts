@@ -9,6 +9,7 @@ import { postgres } from './parts/postgres.ts'
 import { pumping, reportedSeeds } from './parts/pumping.ts'
 import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
+import { tail } from './parts/tail.ts'
 import { upkeep } from './parts/upkeep.ts'
 import { type Variant, variants } from './pumping/scenarios.ts'
 import { markdown, type PartResult } from './report.ts'
@@ -16,17 +17,18 @@ import { full, quick } from './scale.ts'
 import { Bench } from './servers.ts'
 import { wrkVersion } from './wrk.ts'
 
-const parts = { cpu, peers, rows, memory, start, upkeep, postgres, pumping }
+const parts = { cpu, peers, tail, rows, memory, start, upkeep, postgres, pumping }
 type PartName = keyof typeof parts
 
 const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH]
                  [--attack TEXT] [--seed NUMBER,NUMBER] [--site large|small] [--setting LIST] [--postgres]
 
 Measures the real process and prints a Markdown table, which a whole run also writes to bench/results.md. Takes about
-45 minutes.
+70 minutes, of which pumping takes 20 to 25 and tail 10.
 
   --quick        about ten minutes: fewer and shorter rounds, fewer rows; writes nothing
-  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing but the table of pumping in docs
+  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing but the table of
+                 pumping and the plot of tail in docs
   --binary PATH  a compiled otpost instead of the source; pumping always uses the source
   --postgres     pumping uses PostgreSQL, not SQLite
   --attack TEXT  pumping plays only what has this text in its name
@@ -35,8 +37,9 @@ Measures the real process and prints a Markdown table, which a whole run also wr
   --seed NUMBERS of the traffic of pumping, ${reportedSeeds.join(',')} by default. Thresholds are tuned with other seeds
   --help
 
-It needs Linux and, except for pumping, wrk (apt-get install wrk). It creates its databases in TMPDIR, which should be
-on a real disk; pumping uses /dev/shm. With redis-server and OTPGATEWAY=PATH, the part peers measures that otpgateway too.
+It needs Linux and, except for pumping, wrk (apt-get install wrk). peers, tail and upkeep need a C compiler, and tail
+uses strace if it is installed. It creates its databases in TMPDIR, which should be on a real disk; pumping uses
+/dev/shm. With redis-server and OTPGATEWAY=PATH, the parts peers and tail measure that otpgateway too.
 `
 
 const { values: options } = parseArgs({
@@ -61,7 +64,7 @@ const unknown = names.filter((name) => !isPart(name))
 if (unknown.length > 0) fail(`there is no part ${unknown.join(', ')}, only ${Object.keys(parts).join(', ')}`)
 if (wrkVersion() === undefined && names.some((name) => name !== 'pumping'))
   fail('wrk is not installed, and the bench drives the servers with it: apt-get install wrk')
-const needCompiler = names.filter((name) => ['peers', 'upkeep'].includes(name))
+const needCompiler = names.filter((name) => ['peers', 'tail', 'upkeep'].includes(name))
 if (Bun.which('cc') === null && needCompiler.length > 0)
   fail(`${needCompiler.join(', ')} need a C compiler: apt-get install gcc libc6-dev`)
 const seeds =
@@ -93,7 +96,7 @@ for (const name of names.filter(isPart)) {
       ),
       variants: options.setting?.split(',').filter(isVariant),
     })
-    const before = name === 'peers' && process.env.OTPGATEWAY ? 'OTPGATEWAY=PATH ' : ''
+    const before = ['peers', 'tail'].includes(name) && process.env.OTPGATEWAY ? 'OTPGATEWAY=PATH ' : ''
     results.push({ ...result, title: `${result.title} (\`${before}bun run bench --only ${name}${flags}\`)` })
     process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0)} s\n`)
   } catch (error) {

@@ -50,16 +50,13 @@ function ascendingMs(microseconds: number[]): number[] {
   return microseconds.sort((a, b) => a - b).map((value) => value / 1000)
 }
 
-/** The percentiles of some measurements together. */
-export function latencyOf(all: readonly Latency[]) {
-  const ascending = all.flatMap(({ latenciesMs }) => latenciesMs).sort((a, b) => a - b)
-  const delays = all.flatMap(({ delaysMs }) => delaysMs).sort((a, b) => a - b)
+export function percentilesOf({ latenciesMs, delaysMs }: Latency) {
   return {
-    p50Ms: percentile(ascending, 50),
-    p99Ms: percentile(ascending, 99),
-    p999Ms: percentile(ascending, 99.9),
-    maxMs: percentile(ascending, 100),
-    delayP99Ms: percentile(delays, 99),
+    p50Ms: percentile(latenciesMs, 50),
+    p99Ms: percentile(latenciesMs, 99),
+    p999Ms: percentile(latenciesMs, 99.9),
+    maxMs: percentile(latenciesMs, 100),
+    delayP99Ms: percentile(delaysMs, 99),
   }
 }
 

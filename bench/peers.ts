@@ -23,22 +23,33 @@ export const otpost: Contestant = {
   aims: { halfP99Ms: 10 },
 }
 
-/** What this machine can start, and a sentence for what it cannot. */
-export function contestants(): { all: readonly Contestant[]; leftOut: readonly string[] } {
-  const binary = process.env.OTPGATEWAY
+/** What this machine can start, and sentences for what it cannot. */
+export interface Contestants {
+  readonly all: readonly Contestant[]
+  readonly leftOut: readonly string[]
+}
+
+export function contestants(): Contestants {
   const auth = betterAuth()
+  const { all, leftOut } = gateways()
+  return {
+    all: [otpost, ...(auth ? [auth] : []), ...all],
+    leftOut: [
+      ...(auth ? [] : ['better-auth was left out: its packages could not be installed.']),
+      ...leftOut,
+    ],
+  }
+}
+
+export function gateways(): Contestants {
+  const binary = process.env.OTPGATEWAY
   const reasons = [
     ...(binary === undefined ? ['OTPGATEWAY does not name its binary'] : []),
     ...(Bun.which('redis-server') === null ? ['redis-server is not installed'] : []),
   ]
-  const gateways = binary === undefined || reasons.length > 0 ? [] : otpgateways(resolve(binary))
-  return {
-    all: [otpost, ...(auth ? [auth] : []), ...gateways],
-    leftOut: [
-      ...(auth ? [] : ['better-auth was left out: its packages could not be installed.']),
-      ...(reasons.length > 0 ? [`otpgateway was left out: ${reasons.join(', ')}.`] : []),
-    ],
-  }
+  if (binary === undefined || reasons.length > 0)
+    return { all: [], leftOut: [`otpgateway was left out: ${reasons.join(', ')}.`] }
+  return { all: otpgateways(resolve(binary)), leftOut: [] }
 }
 
 /**
@@ -58,8 +69,9 @@ function otpgateways(binary: string): Contestant[] {
       to: 'recipients',
     }),
   }
-  const start = (redisArgs: readonly string[]) => async (bench: Bench) => {
-    const folder = bench.emptyFolder('otpgateway')
+  const start = (name: string, redisArgs: readonly string[]) => async (bench: Bench) => {
+    // redis-server reads a space as the end of the path.
+    const folder = bench.emptyFolder(name.replaceAll(/\W+/g, '-'))
     const redisPort = freePort()
     const redis = await bench.start(
       ['redis-server', '--port', String(redisPort), '--bind', '127.0.0.1', '--dir', folder, ...redisArgs],
@@ -90,7 +102,7 @@ function otpgateways(binary: string): Contestant[] {
     aims: NonNullable<Contestant['aims']> = {},
   ): Contestant => ({
     name: `otpgateway, ${name}`,
-    start: start(['--save', '', ...settings.split(' ')]),
+    start: start(`otpgateway, ${name}`, ['--save', '', ...settings.split(' ')]),
     ...requests,
     aims,
   })

@@ -28,10 +28,11 @@ function statOf(pid: number): { pid: number; parent: number; ticks: number }[] {
   return [{ pid, parent: Number(fields[1]), ticks }]
 }
 
-/** The memory of a process that is in RAM. */
-export function residentBytes({ pid }: { readonly pid: number }): number {
+/** The memory of a process that is in RAM: now, or the most since its start. */
+export function residentBytes({ pid }: { readonly pid: number }, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
   const status = `/proc/${pid}/status`
-  const kilobytes = existsSync(status) && /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(status, 'utf8'))?.[1]
+  const text = existsSync(status) ? readFileSync(status, 'utf8') : ''
+  const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]
   if (!kilobytes) throw new Error('the server has ended by itself')
   return Number(kilobytes) * 1024
 }

@@ -79,16 +79,18 @@ export class Bench implements AsyncDisposable {
     await this.command(env, 'brand', 'put', brandId, '--name', 'Acme')
   }
 
-  /** Runs a command of otpost. */
-  async command(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<void> {
+  /** Runs a command of otpost, and resolves to what it prints. */
+  async command(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
     const child = Bun.spawn([...this.program, ...args], {
       cwd: root,
       env: cleanEnv(env),
-      stdout: 'ignore',
+      stdout: 'pipe',
       stderr: 'pipe',
     })
-    const text = await new Response(child.stderr).text()
-    if ((await child.exited) !== 0) throw new Error(`otpost ${args.join(' ')} failed: ${text}`)
+    const printed = [child.stdout, child.stderr].map((stream) => new Response(stream).text())
+    const [stdout = '', stderr] = await Promise.all(printed)
+    if ((await child.exited) !== 0) throw new Error(`otpost ${args.join(' ')} failed: ${stderr}`)
+    return stdout
   }
 
   /** Starts the service as an operator would, with a provider that takes no time; its log goes to a file. */

@@ -1,5 +1,5 @@
 import { type Measured, measure, newSeed, repeat, sendFactor } from '../measure.ts'
-import { latencyOf, pace } from '../paced.ts'
+import { pace, percentilesOf } from '../paced.ts'
 import { type Contestant, contestants, otpost } from '../peers.ts'
 import { residentBytes } from '../processor.ts'
 import { type Figure, loadText, megabytes, milliseconds, type PartResult, spread } from '../report.ts'
@@ -95,8 +95,8 @@ async function takeTurn(
     () => Bun.sleep(seconds * 1000),
   )
   return {
-    send: { ...send, halfP99Ms: latencyOf([halfSend]).p99Ms },
-    guess: { ...guess, halfP99Ms: latencyOf([halfGuess]).p99Ms },
+    send: { ...send, halfP99Ms: percentilesOf(halfSend).p99Ms },
+    guess: { ...guess, halfP99Ms: percentilesOf(halfGuess).p99Ms },
     idleBytes,
     loadedBytes,
   }

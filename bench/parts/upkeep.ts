@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fill, hasExpiredRows } from '../fill.ts'
 import { newSeed } from '../measure.ts'
-import { latencyOf, pace } from '../paced.ts'
+import { pace, percentilesOf } from '../paced.ts'
 import { type Figure, megabytes, milliseconds, type PartResult, whole } from '../report.ts'
 import type { Scale } from '../scale.ts'
 import { type Bench, fileBytes, type Otpost } from '../servers.ts'
@@ -79,7 +79,7 @@ async function during(
     await work()
     seconds = (performance.now() - startedAt) / 1000
   })
-  const { p50Ms, p99Ms, maxMs } = latencyOf([latency])
+  const { p50Ms, p99Ms, maxMs } = percentilesOf(latency)
   return {
     name: `${name}, ${seconds.toFixed(1)} s: p50, p99, longest`,
     measured: [p50Ms, p99Ms, maxMs].map(milliseconds).join(', '),
