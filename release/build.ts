@@ -104,7 +104,6 @@ async function bundle(
 }
 
 export const threads = [
-  'src/adapters/sqlite/thread-main.ts',
   'src/adapters/sqlite/checkpointer.ts',
   'src/adapters/sqlite/syncer.ts',
 ] as const

@@ -18,9 +18,7 @@ export interface ContextOverrides {
   /** Also the clock of codes and windows. */
   readonly now?: () => number
   readonly log?: Log
-  /** Whether a separate thread writes the database, as in a server. */
-  readonly databaseThread?: boolean
-  /** Commands use the secret key of the server. */
+  /** As a server: commands use its secret key, and wait for the disk themselves. */
   readonly serves?: boolean
   /** Does not create a database (design D51). */
   readonly mustExist?: boolean

@@ -192,7 +192,7 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
     if (isLogged) logger.warn({ setting, remedy }, problem)
   }
   const overrides = demo ? { demo } : {}
-  const app = await createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })
+  const app = await createApp(config, { ...overrides, log: logger, tracing })
   for (const warning of (await warned?.(app, config)) ?? []) logger.warn(warning)
   let stopping = false
   const stop = async (code: number) => {

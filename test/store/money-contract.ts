@@ -670,7 +670,7 @@ export function testMoneyAtOnce(url: () => string): void {
       const { readStoreConfig } = await import('./src/config/store.ts')
       const { budgetClaim } = await import('./src/domain/money/budgets.ts')
       const config = readStoreConfig({ DATABASE_URL: '${url()}', SECRET_KEY: '0123456789abcdef0123456789abcdef' })
-      const context = await openContext(config, { databaseThread: true })`,
+      const context = await openContext(config, { serves: true })`,
       `const now = context.now()
       const budget = { scope: 'server', of: 'all', period: 'month', amountMicros: 10_050, currency: 'EUR', alertAt: [], stops: true,
         liftedUntil: null, countsFrom: 1 }

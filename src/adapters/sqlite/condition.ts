@@ -9,7 +9,7 @@ import { Changes } from './changes.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
 import { missingColumns } from './migrate.ts'
-import { createWrite, storeDatabase } from './stores.ts'
+import { storeDatabase } from './stores.ts'
 import { Writer } from './writer.ts'
 
 /** No table check starts after this time. */
@@ -62,7 +62,7 @@ export async function conditionOf<Read>(
 function storesOn(driver: Driver.Database): Stores {
   const writer = new Writer(driver, () => {})
   const database = { orm: drizzle(driver), driver, writer, changes: new Changes(driver) }
-  return createStores(storeDatabase(database, { write: createWrite(database) }, Date.now))
+  return createStores(storeDatabase(database, Date.now))
 }
 
 function quicklyChecked(

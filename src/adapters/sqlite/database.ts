@@ -4,10 +4,10 @@ import Driver from 'better-sqlite3'
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { NoDatabase } from '../store/store.ts'
 import { Changes } from './changes.ts'
-import { brakePages, type CheckpointLog, Checkpoints } from './checkpoints.ts'
 import { movedAside } from './draft.ts'
 import { isMissing, mark, markerOf, markerOfLost } from './marker.ts'
 import { hasSchema, migrate, upgradeCheck } from './migrate.ts'
+import { WriteAheadLog, type WriteAheadLogLog } from './write-ahead-log.ts'
 import { Writer, withBusyRetry } from './writer.ts'
 
 export interface Database {
@@ -20,8 +20,8 @@ export interface Database {
   check(): Promise<void>
   /** Returns free pages to the file system if there are many; false if there are few. */
   readonly shrink: () => boolean
-  leaveCheckpoints(): void
-  startCheckpoints(log: CheckpointLog): Checkpoints
+  /** Syncs and checkpoints on other threads from now on, as in a server. */
+  serve(log: WriteAheadLogLog): void
   close(): Promise<void>
 }
 
@@ -144,6 +144,8 @@ function prepare(driver: Driver.Database): boolean {
 }
 
 const proofMs = 1000
+const checkMs = 2000
+const farewellMs = 15_000
 
 export type FileIdentity = readonly string[]
 
@@ -181,11 +183,12 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
   const changes = new Changes(driver)
   const guard = () => requireSameFile(driver.name, identity)
   const writer = new Writer(driver, guard)
-  const userVersion = driver.pragma('user_version', { simple: true })
+  const touch = driver.prepare('UPDATE revision SET number = number')
   const freePages = driver.prepare('PRAGMA freelist_count').pluck()
   const allPages = driver.prepare('PRAGMA page_count').pluck()
   const probe = driver.prepare('SELECT count(*) FROM brands')
   const requireSameSchema = upgradeCheck(driver)
+  let wal: WriteAheadLog | undefined
   return {
     orm,
     driver,
@@ -199,7 +202,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
       probe.get()
       // Load balancers stop sending requests to an unhealthy server, so the check itself must write.
       if (!writer.hasWritten(proofMs)) {
-        await writer.write(() => void driver.pragma(`user_version = ${userVersion}`), proofMs)
+        await writer.write(() => void touch.run(), proofMs, checkMs)
       }
     },
     shrink: () => {
@@ -209,10 +212,14 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
       driver.exec(`PRAGMA incremental_vacuum(${vacuumPages})`)
       return true
     },
-    leaveCheckpoints: () => void driver.pragma(`wal_autocheckpoint = ${brakePages}`),
-    startCheckpoints: (log) => new Checkpoints(driver, log),
+    serve: (log) => {
+      wal = new WriteAheadLog(driver, log)
+      writer.syncWith(wal)
+    },
     close: async () => {
-      await writer.idle()
+      await withinTime(writer.idle())
+      writer.close()
+      await wal?.close()
       try {
         driver.pragma('wal_checkpoint(TRUNCATE)')
       } catch {
@@ -221,6 +228,17 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
       driver.close()
     },
   }
+}
+
+/** @throws if the disk hangs */
+async function withinTime(idle: Promise<void>): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(
+    () => reject(new Error('The disk of the database does not answer. Check it.')),
+    farewellMs,
+  )
+  await Promise.race([idle, late])
+  clearTimeout(timer)
 }
 
 function requireSqlite(driver: Driver.Database): void {

@@ -1,72 +1,49 @@
 import type { Log } from '../../domain/ground/ports.ts'
+import { isHashOf } from '../crypto/secrets.ts'
 import { createKeyFingerprints } from '../store/key-fingerprints.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
-import { type Database, openDatabase } from './database.ts'
+import { openDatabase } from './database.ts'
+import { createEventLogWriter } from './event-log.ts'
 import { fileStats, sqliteVersion } from './file-stats.ts'
 import { forget } from './forget.ts'
+import { createOtpStore } from './otp-store.ts'
 import { storeDatabase } from './stores.ts'
-import { startThread } from './thread.ts'
-import { databaseWork } from './work.ts'
+import { createSweep } from './sweep.ts'
 
 interface Opening {
   readonly now?: () => number
   readonly log: Log
-  readonly databaseThread?: boolean
+  readonly serves?: boolean
   readonly mustExist?: boolean
 }
 
+/** @param serves syncs and checkpoints on other threads */
 export function openSqlite(
   file: string,
-  { now = Date.now, log, databaseThread = false, mustExist = false }: Opening,
+  { now = Date.now, log, serves = false, mustExist = false }: Opening,
 ): OpenStore {
   const database = openDatabase(file, { mustExist })
-  // Each connection to `:memory:` has its own database.
-  const thread = databaseThread && file !== ':memory:' ? openThread(file, database, log) : undefined
-  const work = thread?.work ?? databaseWork(database)
-  const { saveEntries, saveReports } = work
-  const shared = storeDatabase(database, work, now)
+  if (serves && file !== ':memory:') database.serve(log)
+  const shared = storeDatabase(database, now)
   const stores = createStores(shared)
   const storage: Storage = {
     now,
-    store: work,
+    store: createOtpStore(database, isHashOf),
     ...stores,
-    eventLog: { ...stores.eventLog, saveEntries, saveReports },
-    sweep: work.sweep,
+    eventLog: { ...stores.eventLog, ...createEventLogWriter(database) },
+    sweep: createSweep(database),
     forget: (recipient, subjects, by) => forget(database, shared, recipient, subjects, by),
-    checkDatabase: work.checkDatabase,
+    checkDatabase: () => database.check(),
     openCircuits: undefined,
     stats: {
       version: () => `SQLite ${sqliteVersion(database)}`,
-      // Calls that wait for the thread, or else for the writer.
-      queueLength: thread?.queueLength ?? (() => database.writer.stats().queue),
-      writer: work.stats,
+      queueLength: () => database.writer.stats().queue,
+      writer: async () => database.writer.stats(),
       files: () => fileStats(database),
       pool: () => undefined,
     },
-    close: async () => {
-      await thread?.close()
-      await database.close()
-    },
+    close: () => database.close(),
   }
   return { storage, isNew: database.isNew, fingerprints: createKeyFingerprints(shared) }
-}
-
-function openThread(file: string, database: Database, log: Log) {
-  const checkpoints = database.startCheckpoints(log)
-  const start = () => new Worker(new URL('./thread-main.ts', import.meta.url).href)
-  const { work, queueLength, close } = startThread(
-    { file, identity: database.identity },
-    start,
-    () => checkpoints.consider(),
-    (problem) => log.error({ problem }, 'the database thread failed; the next request starts another'),
-  )
-  return {
-    work,
-    queueLength,
-    close: async () => {
-      await close()
-      await checkpoints.close()
-    },
-  }
 }

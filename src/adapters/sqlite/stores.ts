@@ -8,16 +8,14 @@ import type { Database } from './database.ts'
 import { jsonElements } from './prepared.ts'
 import { ofRecipient } from './recipient-index.ts'
 import { tables } from './schema.ts'
-import type { DatabaseWork } from './thread.ts'
 
-/** @param work the server's database thread, or this connection */
 export function storeDatabase(
   { orm: drizzle, driver, writer, changes }: Pick<Database, 'orm' | 'driver' | 'writer' | 'changes'>,
-  { write }: Pick<DatabaseWork, 'write'>,
   now: Clock,
 ): StoreDatabase {
   const orm = drizzle as unknown as Orm
   const toText = (statements: readonly Statement<unknown>[]) => statements.map((each) => each.toSQL())
+  const write = createWrite({ driver, writer })
   const transaction: StoreDatabase['transaction'] = async (steps) => {
     const { result } = await writer.write(() => ({ result: runAll(steps(orm)) }))
     return result
@@ -68,9 +66,10 @@ function policyChanges(driver: Driver.Database, changes: StoreChanges): StoreCha
   }
 }
 
-export function createWrite({ driver, writer }: Pick<Database, 'driver' | 'writer'>): DatabaseWork['write'] {
-  return (statements) =>
-    writer.write(() =>
+/** In one transaction. Resolves to the number of rows that each statement returns. */
+function createWrite({ driver, writer }: Pick<Database, 'driver' | 'writer'>) {
+  return (statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]) =>
+    writer.write((): readonly number[] =>
       statements.map(({ sql, params }) => {
         const statement = driver.prepare(sql)
         if (statement.reader) return statement.all(...params).length

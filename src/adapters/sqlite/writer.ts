@@ -21,17 +21,46 @@ interface Job {
   readonly step: () => unknown
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
+  /** For the lock of another process. */
   readonly giveUpAt: number
+  readonly timeoutAt: number
 }
 
-/** Group commit: concurrent writes share a transaction. A write that throws fails alone. */
+/** Jobs of a transaction that was committed, and what their promises become when it is durable. */
+interface Committed {
+  readonly startedAt: number
+  readonly jobs: readonly Job[]
+  readonly answers: readonly (() => void)[]
+}
+
+/** What the writer of a server needs of its `WriteAheadLog`. */
+export interface DurableLog {
+  sync(): Promise<void>
+  rewrite(): void
+  committed(): void
+  room(): Promise<void> | undefined
+}
+
+/** How long a write may take, with the wait for the disk. */
+const longestWriteMs = 10_000
+const pollMs = 500
+
+/**
+ * Group commit: concurrent writes share a transaction, and concurrent transactions a sync. A write that throws fails alone.
+ * Without a `DurableLog` a commit itself waits for the disk, as in commands.
+ */
 export class Writer {
   private lostBy: unknown
-  private committedAt = Number.NEGATIVE_INFINITY
+  private writtenAt = Number.NEGATIVE_INFINITY
   private queue: Job[] = []
   private scheduled = false
   /** Since a step of the first jobs in the queue threw. */
   private isOneByOne = false
+  private log: DurableLog | undefined
+  private polling: ReturnType<typeof setInterval> | undefined
+  /** Those of the sync under way; empty: none is. */
+  private syncing: readonly Committed[] = []
+  private unsynced: Committed[] = []
   private readonly units: Unit[] = []
   private readonly waiters: (() => void)[] = []
   private readonly batchSizes = newDistribution(batchBounds)
@@ -42,6 +71,9 @@ export class Writer {
     'begin' | 'commit' | 'rollback' | 'step' | 'stepDone' | 'stepUndone',
     Driver.Statement
   >
+  /** Of rows, since the connection was opened. */
+  private readonly changes: Driver.Statement<[], number>
+  private changesBefore = 0
 
   constructor(
     private readonly driver: Driver.Database,
@@ -55,32 +87,48 @@ export class Writer {
       stepDone: driver.prepare('RELEASE step'),
       stepUndone: driver.prepare('ROLLBACK TO step'),
     }
+    this.changes = driver.prepare<[], number>('SELECT total_changes()').pluck()
+  }
+
+  /** From now on a write resolves after a sync of the log, on which the event loop does not wait. */
+  syncWith(log: DurableLog): void {
+    this.log = log
+    this.polling = setInterval(() => this.timeOut(), pollMs)
+    this.polling.unref()
   }
 
   /**
-   * Resolves to the step's result after the commit. The step may run twice, so it must have no other effects.
+   * Resolves to the step's result when it is on the disk. The step may run twice, so it must have no other effects.
    * @param lockWaitMs how long to wait for another process's lock
+   * @param timeoutMs how long to wait for the disk too; what was written may then still take effect
    */
-  write<T>(step: () => Sync<T>, lockWaitMs = longestLockWaitMs): Promise<T> {
+  write<T>(step: () => Sync<T>, lockWaitMs = longestLockWaitMs, timeoutMs = longestWriteMs): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.queue.push({ step, resolve, reject, giveUpAt: performance.now() + lockWaitMs })
+      const now = performance.now()
+      this.queue.push({ step, resolve, reject, giveUpAt: now + lockWaitMs, timeoutAt: now + timeoutMs })
       this.schedule(0)
     })
   }
 
-  /** Whether a transaction was committed within this time, and none has failed since. */
+  /** Whether something was written to the disk within this time, and nothing has failed since. */
   hasWritten(withinMs: number): boolean {
-    return this.lostBy === undefined && performance.now() - this.committedAt <= withinMs
+    return this.lostBy === undefined && performance.now() - this.writtenAt <= withinMs
   }
 
   stats(): WriterStats {
     const { batchSizes, commitSeconds, lost } = this
-    return { queue: this.queue.length, batchSizes, commitSeconds, lost }
+    const committed = [...this.syncing, ...this.unsynced]
+    const queue = committed.reduce((sum, { jobs }) => sum + jobs.length, this.queue.length)
+    return { queue, batchSizes, commitSeconds, lost }
   }
 
   idle(): Promise<void> {
-    if (this.queue.length === 0) return Promise.resolve()
+    if (this.isIdle()) return Promise.resolve()
     return new Promise((resolve) => this.waiters.push(resolve))
+  }
+
+  close(): void {
+    clearInterval(this.polling)
   }
 
   attach(unit: Unit): void {
@@ -107,6 +155,12 @@ export class Writer {
   }
 
   private flush(): void {
+    const room = this.log?.room()
+    if (room) {
+      void room.then(() => this.schedule(0))
+      return
+    }
+    const startedAt = performance.now()
     if (!this.begin()) return
     const jobs = this.queue
     this.queue = []
@@ -114,14 +168,13 @@ export class Writer {
     try {
       this.reset()
       answers = this.isOneByOne ? jobs.map((job) => this.apart(job)) : this.together(jobs)
-      if (answers) this.commit(jobs.length)
+      if (answers) this.sql.commit.run()
     } catch (error) {
-      this.lostBy = error
-      this.lost++
       // The whole transaction failed, for example on a full disk.
       this.undo()
-      for (const job of jobs) job.reject(error)
-      answers = []
+      this.lose(error, jobs)
+      this.wake()
+      return
     }
     if (!answers) {
       this.queue = jobs
@@ -130,17 +183,77 @@ export class Writer {
       return
     }
     this.isOneByOne = false
-    for (const answer of answers) answer()
+    observe(this.batchSizes, jobs.length)
+    this.log?.committed()
+    this.unsynced.push({ startedAt, jobs, answers })
+    if (!this.log || !this.hasChanged()) this.settle(this.unsynced.splice(0))
+    else if (this.syncing.length === 0) void this.sync(this.log)
+  }
+
+  /** False: the transaction wrote nothing, and neither did those that wait for the next sync. */
+  private hasChanged(): boolean {
+    if (this.syncing.length > 0 || this.unsynced.length > 1) return true
+    const before = this.changesBefore
+    this.changesBefore = this.changes.get() ?? 0
+    return this.changesBefore !== before
+  }
+
+  /** A transaction that is committed meanwhile waits for the next sync. */
+  private async sync(log: DurableLog): Promise<void> {
+    while (this.unsynced.length > 0) {
+      this.syncing = this.unsynced
+      this.unsynced = []
+      try {
+        await log.sync()
+        this.settle(this.syncing)
+      } catch (error) {
+        this.lose(
+          error,
+          this.syncing.flatMap(({ jobs }) => jobs),
+        )
+        this.writeAgain(log)
+      }
+      this.syncing = []
+    }
     this.wake()
   }
 
-  private commit(jobs: number): void {
-    const startedAt = performance.now()
-    this.sql.commit.run()
-    this.committedAt = performance.now()
-    observe(this.commitSeconds, (this.committedAt - startedAt) / 1000)
-    observe(this.batchSizes, jobs)
+  private settle(committed: readonly Committed[]): void {
+    this.writtenAt = performance.now()
     this.lostBy = undefined
+    for (const { startedAt, answers } of committed) {
+      observe(this.commitSeconds, (this.writtenAt - startedAt) / 1000)
+      for (const answer of answers) answer()
+    }
+    this.wake()
+  }
+
+  private lose(error: unknown, jobs: readonly Job[]): void {
+    this.lostBy = error
+    this.lost++
+    for (const job of jobs) job.reject(error)
+  }
+
+  private writeAgain(log: DurableLog): void {
+    try {
+      this.sql.begin.run()
+      log.rewrite()
+    } catch (error) {
+      this.lostBy = error
+    } finally {
+      this.undo()
+    }
+  }
+
+  /** Jobs whose disk hangs. */
+  private timeOut(): void {
+    const now = performance.now()
+    const late = ({ timeoutAt }: Job) => timeoutAt <= now
+    const error = new Error('The disk of the database did not answer in time. Check it.')
+    for (const { jobs } of [...this.syncing, ...this.unsynced])
+      for (const job of jobs.filter(late)) job.reject(error)
+    for (const job of this.queue.filter(late)) job.reject(error)
+    this.queue = this.queue.filter((job) => !late(job))
   }
 
   private undo(): void {
@@ -207,8 +320,12 @@ export class Writer {
     }
   }
 
+  private isIdle(): boolean {
+    return this.queue.length + this.syncing.length + this.unsynced.length === 0
+  }
+
   private wake(): void {
-    if (this.queue.length > 0) return
+    if (!this.isIdle()) return
     for (const resolve of this.waiters.splice(0)) resolve()
   }
 }
