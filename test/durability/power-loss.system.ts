@@ -41,7 +41,7 @@ describe.skipIf(!compiler || process.platform !== 'linux')('after a power cut', 
 
   // Of the source: a binary brings a SQLite that a test can not reach into.
   test('changes are lost if commits are not synced, which this test detects', async () => {
-    const preload = join(import.meta.dir, '../support/synchronous-normal.ts')
+    const preload = join(import.meta.dir, '../support/without-sync.ts')
     const { problems } = await cutAndRestart('normal', 300, preload)
     expect(problems.length).toBeGreaterThan(0)
   })

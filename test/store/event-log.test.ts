@@ -1,14 +1,13 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { createEventLogWriter as createPostgresWriter } from '../../src/adapters/postgres/event-log.ts'
 import { storeDatabase as postgresDatabaseOf } from '../../src/adapters/postgres/stores.ts'
 import { createSweep as createPostgresSweep } from '../../src/adapters/postgres/sweep.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createEventLogWriter } from '../../src/adapters/sqlite/event-log.ts'
 import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
-import { startThread } from '../../src/adapters/sqlite/thread.ts'
-import { databaseWork } from '../../src/adapters/sqlite/work.ts'
+import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import type { StoreDatabase } from '../../src/adapters/store/database.ts'
 import {
   createEventLogReader,
@@ -26,7 +25,6 @@ import type { SavedRequest } from '../../src/domain/log/event-log.ts'
 import type { DeliveryFilter, Found, LogPosition } from '../../src/domain/log/log-search.ts'
 import type { Attempt } from '../../src/domain/request/request-context.ts'
 import type { RequestTrace } from '../../src/domain/request/request-trace.ts'
-import { temporaryFolder } from '../support/app.ts'
 import { newContext } from '../support/calls.ts'
 import { keepAll } from '../support/operator.ts'
 import { withoutSharedPostgres } from '../support/postgres.ts'
@@ -172,33 +170,17 @@ function storeOn(
   }
 }
 
-/** An SQLite database of its own, in memory, or in a file with a writer thread as in a server. */
-async function openSqlite(threaded: boolean): Promise<EventLogBackend> {
-  const folder = temporaryFolder()
-  const file = threaded ? join(folder.path, 'otpost.db') : ':memory:'
-  const database = openDatabase(file)
-  const thread = threaded
-    ? startThread(
-        { file, identity: database.identity },
-        () => new Worker(new URL('../../src/adapters/sqlite/thread-main.ts', import.meta.url).href),
-        () => {},
-        () => {},
-      )
-    : undefined
-  const work = thread?.work ?? databaseWork(database)
-  const { saveEntries, saveReports, sweep } = work
+/** An SQLite database of its own. */
+async function openSqlite(): Promise<EventLogBackend> {
+  const database = openDatabase(':memory:')
   return storeOn(
-    storeDatabase(database, work, Date.now),
-    { saveEntries, saveReports },
+    storeDatabase(database, Date.now),
+    createEventLogWriter(database),
     {
-      sweep,
+      sweep: createSweep(database),
       count: async (table) =>
         database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
-      async close() {
-        await thread?.close()
-        await database.close()
-        folder.remove()
-      },
+      close: () => database.close(),
     },
   )
 }
@@ -221,8 +203,7 @@ async function openPostgres(): Promise<EventLogBackend> {
 const isLeftOut = (name: string) => name === 'PostgreSQL' && withoutSharedPostgres !== undefined
 
 for (const [name, open] of [
-  ['SQLite, written on this thread', () => openSqlite(false)],
-  ['SQLite, written by a thread of its own', () => openSqlite(true)],
+  ['SQLite', openSqlite],
   ['PostgreSQL', openPostgres],
 ] as const) {
   describe.skipIf(isLeftOut(name))(`the event log in ${name}`, () => {
@@ -371,7 +352,7 @@ for (const [name, open] of [
 }
 
 for (const [name, open, largestStep] of [
-  ['SQLite', () => openSqlite(false), 200],
+  ['SQLite', openSqlite, 200],
   // Other connections write meanwhile.
   ['PostgreSQL', openPostgres, 1000],
 ] as const) {

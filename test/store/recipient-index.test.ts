@@ -5,13 +5,12 @@ import fc from 'fast-check'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { forget } from '../../src/adapters/sqlite/forget.ts'
 import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
-import { databaseWork } from '../../src/adapters/sqlite/work.ts'
 import type { EventLogEntry } from '../../src/adapters/store/event-rows.ts'
 import { firstIdOf } from '../../src/adapters/store/request-ids.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import type { Delivery } from '../../src/domain/delivery/delivery-reports.ts'
 import { temporaryFolder } from '../support/app.ts'
-import { keepAll, nobody } from '../support/operator.ts'
+import { keepAll, nobody, sqliteWrites } from '../support/operator.ts'
 
 const start = Date.UTC(2026, 0, 1, 12)
 const [ann, bob, eve] = ['hash-of-ann', 'hash-of-bob', 'hash-of-eve']
@@ -21,7 +20,7 @@ const enough = 2000
 
 describe('the index of the event log by recipient', () => {
   let database: Database
-  let work: ReturnType<typeof databaseWork>
+  let work: ReturnType<typeof sqliteWrites>
   let shared: ReturnType<typeof storeDatabase>
   let requests = 0
   let now = start
@@ -30,8 +29,8 @@ describe('the index of the event log by recipient', () => {
   function open(file = ':memory:'): void {
     now = start
     database = openDatabase(file)
-    work = databaseWork(database)
-    shared = storeDatabase(database, work, () => now)
+    work = sqliteWrites(database)
+    shared = storeDatabase(database, () => now)
   }
   beforeEach(() => open())
   afterEach(() => database.close())

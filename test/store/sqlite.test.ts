@@ -14,7 +14,6 @@ import { migrate } from '../../src/adapters/sqlite/migrate.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
-import { databaseWork } from '../../src/adapters/sqlite/work.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import type { AnyTable } from '../../src/adapters/store/dialect.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
@@ -24,7 +23,7 @@ import { createStores } from '../../src/adapters/store/stores.ts'
 import { movedTables } from '../../src/adapters/store/transfer.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { claimOf } from '../support/calls.ts'
-import { keepAll, nobody, sqliteStores, tester } from '../support/operator.ts'
+import { keepAll, nobody, sqliteStores, sqliteWrites, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
 import { testMoneyAtOnce, testMoneyStores } from './money-contract.ts'
@@ -42,8 +41,8 @@ testStores('SQLite', async ({ now, hashKey, credentials }) => {
 
 testMoneyStores('SQLite', async (now) => {
   const database = openDatabase(':memory:')
-  const work = databaseWork(database)
-  const shared = storeDatabase(database, work, now)
+  const work = sqliteWrites(database)
+  const shared = storeDatabase(database, now)
   return {
     ...createStores(shared),
     otps: work,

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { fileStats, sqliteVersion } from '../../src/adapters/sqlite/file-stats.ts'
-import { startThread } from '../../src/adapters/sqlite/thread.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import type { WriterStats } from '../../src/adapters/store/store.ts'
 import { temporaryFolder } from '../support/app.ts'
@@ -79,46 +78,6 @@ describe('a writer', () => {
     other.close()
     await patient
     expect(writer.stats()).toMatchObject({ queue: 0, lost: 1, batchSizes: { sum: 1 } })
-  })
-})
-
-describe('the thread of a database', () => {
-  const entry = new URL('../../src/adapters/sqlite/thread-main.ts', import.meta.url).href
-
-  test("reports its writer's statistics and the number of waiting calls", async () => {
-    const database = openDatabase(join(folder.path, 'otpost.db'))
-    const threads: Worker[] = []
-    const { work, queueLength, close } = startThread(
-      { file: database.driver.name, identity: database.identity },
-      () => {
-        const thread = new Worker(entry)
-        threads.push(thread)
-        return thread
-      },
-      () => {},
-      () => {},
-    )
-    const claim = (subject: string) =>
-      work.admit([{ subject: [subject], name: 'minute', max: 3, windowMs: 60_000, counted: true }], 1)
-    expect(queueLength()).toBe(0)
-    const decisions = Array.from({ length: 100 }, (_, subject) => claim(`${subject}`))
-    expect(queueLength()).toBe(100)
-    await Promise.all(decisions)
-    expect(queueLength()).toBe(0)
-    const { queue, batchSizes, commitSeconds, lost } = await work.stats()
-    expect({ queue, lost }).toEqual({ queue: 0, lost: 0 })
-    expect(batchSizes.sum).toBe(100)
-    const commits = batchSizes.counts.reduce((sum, count) => sum + count, 0)
-    expect(commits).toBeLessThan(100)
-    expect(commitSeconds.counts.reduce((sum, count) => sum + count, 0)).toBe(commits)
-    // Reading statistics is not a write.
-    expect((await work.stats()).batchSizes).toEqual(batchSizes)
-
-    // A replacement thread starts at zero, as counters do in a new process.
-    threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))
-    expect((await work.stats()).batchSizes.sum).toBe(0)
-    await close()
-    await database.close()
   })
 })
 

@@ -1,5 +1,9 @@
+import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import type { Database } from '../../src/adapters/sqlite/database.ts'
-import { createWrite, storeDatabase } from '../../src/adapters/sqlite/stores.ts'
+import { createEventLogWriter } from '../../src/adapters/sqlite/event-log.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
+import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
+import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
 import { actionPorts } from '../../src/commands/actions.ts'
 import type { Env } from '../../src/commands/common.ts'
@@ -35,7 +39,16 @@ export async function operate(
 
 /** The stores of a database that no service is wired to. */
 export function sqliteStores(database: Database, now = Date.now) {
-  return createStores(storeDatabase(database, { write: createWrite(database) }, now))
+  return createStores(storeDatabase(database, now))
+}
+
+/** What requests and the expiry cleanup write to such a database. */
+export function sqliteWrites(database: Database) {
+  return {
+    ...createOtpStore(database, isHashOf),
+    ...createEventLogWriter(database),
+    sweep: createSweep(database),
+  }
 }
 
 /** An operator of a database that no service is wired to. */

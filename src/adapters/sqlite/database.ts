@@ -183,7 +183,9 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
   const changes = new Changes(driver)
   const guard = () => requireSameFile(driver.name, identity)
   const writer = new Writer(driver, guard)
-  const touch = driver.prepare('UPDATE revision SET number = number')
+  const add = driver.prepare('UPDATE revision SET number = number + ?')
+  /** Writes a page with the content that it has. An update that changes nothing would write none. */
+  const touch = () => [1, -1].forEach((by) => void add.run(by))
   const freePages = driver.prepare('PRAGMA freelist_count').pluck()
   const allPages = driver.prepare('PRAGMA page_count').pluck()
   const probe = driver.prepare('SELECT count(*) FROM brands')
@@ -202,7 +204,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
       probe.get()
       // Load balancers stop sending requests to an unhealthy server, so the check itself must write.
       if (!writer.hasWritten(proofMs)) {
-        await writer.write(() => void touch.run(), proofMs, checkMs)
+        await writer.write(() => touch(), proofMs, checkMs)
       }
     },
     shrink: () => {

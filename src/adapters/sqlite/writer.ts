@@ -73,7 +73,7 @@ export class Writer {
   >
   /** Of rows, since the connection was opened. */
   private readonly changes: Driver.Statement<[], number>
-  private changesBefore = 0
+  private changesSoFar = 0
 
   constructor(
     private readonly driver: Driver.Database,
@@ -110,9 +110,10 @@ export class Writer {
     })
   }
 
-  /** Whether something was written to the disk within this time, and nothing has failed since. */
+  /** Whether something was written to the disk within this time, and nothing has failed or waited since. */
   hasWritten(withinMs: number): boolean {
-    return this.lostBy === undefined && performance.now() - this.writtenAt <= withinMs
+    if (this.lostBy !== undefined || this.syncing.length > 0) return false
+    return performance.now() - this.writtenAt <= withinMs
   }
 
   stats(): WriterStats {
@@ -186,16 +187,13 @@ export class Writer {
     observe(this.batchSizes, jobs.length)
     this.log?.committed()
     this.unsynced.push({ startedAt, jobs, answers })
-    if (!this.log || !this.hasChanged()) this.settle(this.unsynced.splice(0))
+    const changesBefore = this.changesSoFar
+    this.changesSoFar = this.changes.get() ?? 0
+    // What it read may not be on the disk yet.
+    const isDurable = this.changesSoFar === changesBefore && this.syncing.length === 0
+    if (isDurable) this.answer(this.unsynced.splice(0))
+    else if (!this.log) this.written(this.unsynced.splice(0))
     else if (this.syncing.length === 0) void this.sync(this.log)
-  }
-
-  /** False: the transaction wrote nothing, and neither did those that wait for the next sync. */
-  private hasChanged(): boolean {
-    if (this.syncing.length > 0 || this.unsynced.length > 1) return true
-    const before = this.changesBefore
-    this.changesBefore = this.changes.get() ?? 0
-    return this.changesBefore !== before
   }
 
   /** A transaction that is committed meanwhile waits for the next sync. */
@@ -205,7 +203,7 @@ export class Writer {
       this.unsynced = []
       try {
         await log.sync()
-        this.settle(this.syncing)
+        this.written(this.syncing)
       } catch (error) {
         this.lose(
           error,
@@ -218,13 +216,16 @@ export class Writer {
     this.wake()
   }
 
-  private settle(committed: readonly Committed[]): void {
+  private written(committed: readonly Committed[]): void {
     this.writtenAt = performance.now()
     this.lostBy = undefined
-    for (const { startedAt, answers } of committed) {
+    for (const { startedAt } of committed)
       observe(this.commitSeconds, (this.writtenAt - startedAt) / 1000)
-      for (const answer of answers) answer()
-    }
+    this.answer(committed)
+  }
+
+  private answer(committed: readonly Committed[]): void {
+    for (const { answers } of committed) for (const answer of answers) answer()
     this.wake()
   }
 

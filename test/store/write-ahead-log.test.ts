@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import Driver from 'better-sqlite3'
+import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
+import { WriteAheadLog } from '../../src/adapters/sqlite/write-ahead-log.ts'
+import { type DurableLog, Writer } from '../../src/adapters/sqlite/writer.ts'
+import { temporaryFolder } from '../support/app.ts'
+import { claimOf } from '../support/calls.ts'
+import { testOtpStore } from './contract.ts'
+
+const silent = { warn: () => {} }
+
+/** A database as in a server. */
+function served() {
+  const folder = temporaryFolder()
+  const file = join(folder.path, 'otpost.db')
+  const database = openDatabase(file)
+  database.serve(silent)
+  return {
+    file,
+    database,
+    otps: createOtpStore(database, isHashOf),
+    empty: () => database.writer.write(() => void database.driver.exec('DELETE FROM codes_and_limits')),
+    close: async () => {
+      await database.close()
+      folder.remove()
+    },
+  }
+}
+
+testOtpStore('SQLite, as in a server', served)
+
+describe('the database of a server', () => {
+  let scene: ReturnType<typeof served>
+  beforeEach(() => {
+    scene = served()
+  })
+  afterEach(() => scene.close())
+
+  const claim = claimOf()
+  const admit = () => scene.otps.admit([claim], 1)
+  const failure = (asked: Promise<unknown>) => asked.catch((error: Error) => error.message)
+
+  test('does not create a missing file again, and continues when it is back', async () => {
+    await admit()
+    renameSync(scene.file, `${scene.file}.away`)
+    expect(await failure(admit())).toMatch(/was removed/)
+    expect(await failure(scene.database.check())).toMatch(/was removed/)
+    expect(existsSync(scene.file)).toBe(false)
+    renameSync(`${scene.file}.away`, scene.file)
+    expect(await admit()).toMatchObject({ allowed: true })
+  })
+
+  test('stops writing if the WAL file is missing, because the writes would be lost', async () => {
+    await admit()
+    rmSync(`${scene.file}-wal`)
+    expect(await failure(admit())).toMatch(/-wal file was removed/)
+    expect(await failure(scene.database.check())).toMatch(/-wal file was removed/)
+  })
+
+  test('finishes its writes on close', async () => {
+    const last = admit()
+    await scene.close()
+    expect(await last).toMatchObject({ allowed: true })
+    scene = served()
+  })
+
+  test('checkpoints on another thread, so that the log does not grow', async () => {
+    const { driver, writer } = scene.database
+    for (let write = 0; write < 400; write++) {
+      await writer.write(() => void driver.exec('UPDATE revision SET number = number + 1'))
+      await writer.write(() => void driver.exec("REPLACE INTO app_brands VALUES ('a', hex(randomblob(50000)))"))
+    }
+    const log = statSync(`${scene.file}-wal`).size
+    expect(log).toBeLessThan(20 * 2 ** 20)
+  })
+})
+
+describe('a write of a server', () => {
+  const folder = temporaryFolder()
+  let driver: Driver.Database
+  let writer: Writer
+  /** The syncs under way. */
+  let syncs: PromiseWithResolvers<void>[]
+  let events: string[]
+  let room: PromiseWithResolvers<void> | undefined
+
+  beforeEach(() => {
+    driver = new Driver(join(folder.path, `${Math.random()}.db`), { timeout: 0 })
+    driver.pragma('journal_mode = WAL')
+    driver.exec('CREATE TABLE numbers (n INTEGER PRIMARY KEY) STRICT')
+    writer = new Writer(driver, () => {})
+    syncs = []
+    events = []
+    room = undefined
+    writer.syncWith({
+      sync: () => {
+        events.push('sync')
+        const sync = Promise.withResolvers<void>()
+        syncs.push(sync)
+        return sync.promise
+      },
+      rewrite: () => events.push(driver.inTransaction ? 'rewrite in a transaction' : 'rewrite'),
+      committed: () => events.push('commit'),
+      room: () => room?.promise,
+    } satisfies DurableLog)
+  })
+  afterEach(() => {
+    writer.close()
+    driver.close()
+  })
+
+  const insert = (number: number) =>
+    writer
+      .write(() => void driver.prepare('INSERT INTO numbers VALUES (?)').run(number))
+      .then(
+        () => events.push(`stored ${number}`),
+        (error: Error) => events.push(`lost ${number}: ${error.message}`),
+      )
+  const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
+
+  test('resolves after the sync that began after its commit', async () => {
+    const writes = [insert(1), insert(2)]
+    await turn()
+    writes.push(insert(3))
+    await turn()
+    expect(events).toEqual(['commit', 'sync', 'commit'])
+    expect(writer.stats().queue).toBe(3)
+    syncs[0]?.resolve()
+    await turn()
+    expect(events.slice(3)).toEqual(['sync', 'stored 1', 'stored 2'])
+    syncs[1]?.resolve()
+    await Promise.all(writes)
+    expect(events.slice(6)).toEqual(['stored 3'])
+  })
+
+  test('waits for a sync also if it changed nothing, while another is not on the disk', async () => {
+    const write = insert(1)
+    await turn()
+    const read = writer
+      .write(() => driver.prepare('SELECT max(n) FROM numbers').pluck().get() as number)
+      .then((most) => events.push(`read ${most}`))
+    await turn()
+    syncs[0]?.resolve()
+    await turn()
+    expect(events).toEqual(['commit', 'sync', 'commit', 'sync', 'stored 1'])
+    syncs[1]?.resolve()
+    await Promise.all([write, read])
+    await writer.write(() => undefined)
+    expect(events.slice(5)).toEqual(['read 1', 'commit'])
+  })
+
+  test('is rejected if its sync fails, and the log is written again before the next sync', async () => {
+    const first = insert(1)
+    await turn()
+    const second = insert(2)
+    await turn()
+    syncs[0]?.reject(new Error('EIO'))
+    await first
+    expect(writer.hasWritten(1000)).toBe(false)
+    await turn()
+    expect(events).toEqual(['commit', 'sync', 'commit', 'rewrite in a transaction', 'sync', 'lost 1: EIO'])
+    syncs[1]?.resolve()
+    await second
+    expect(events.at(-1)).toBe('stored 2')
+    expect(writer.hasWritten(1000)).toBe(true)
+    expect(writer.stats().lost).toBe(1)
+  })
+
+  test('that the disk does not answer in time is rejected, and later ones are stored when it does', async () => {
+    const late = writer.write(() => void driver.exec('INSERT INTO numbers VALUES (1)'), 5000, 0)
+    expect(await late.catch((error: Error) => error.message)).toMatch(/The disk .* did not answer in time/)
+    const next = insert(2)
+    syncs[0]?.resolve()
+    await turn()
+    syncs[1]?.resolve()
+    await next
+    expect(events.at(-1)).toBe('stored 2')
+  })
+
+  test('waits while the log has no room', async () => {
+    room = Promise.withResolvers()
+    const write = insert(1)
+    await turn()
+    expect(events).toEqual([])
+    const { resolve } = room
+    room = undefined
+    resolve()
+    await turn()
+    syncs[0]?.resolve()
+    await write
+    expect(events).toEqual(['commit', 'sync', 'stored 1'])
+  })
+})
+
+test('a log that is written again has the same content', async () => {
+  const { file, database, otps, close } = served()
+  await otps.admit([claimOf()], 1)
+  const log = new WriteAheadLog(database.driver, silent)
+  const content = () => Bun.file(`${file}-wal`).bytes()
+  const before = await content()
+  log.rewrite()
+  expect(await content()).toEqual(before)
+  await log.close()
+  await close()
+})
