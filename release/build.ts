@@ -103,10 +103,7 @@ async function bundle(
   })
 }
 
-export const threads = [
-  'src/adapters/sqlite/checkpointer.ts',
-  'src/adapters/sqlite/syncer.ts',
-] as const
+export const threads = ['src/adapters/sqlite/checkpointer.ts', 'src/adapters/sqlite/syncer.ts'] as const
 
 function hostPrebuilt(): string {
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }

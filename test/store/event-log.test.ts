@@ -173,16 +173,12 @@ function storeOn(
 /** An SQLite database of its own. */
 async function openSqlite(): Promise<EventLogBackend> {
   const database = openDatabase(':memory:')
-  return storeOn(
-    storeDatabase(database, Date.now),
-    createEventLogWriter(database),
-    {
-      sweep: createSweep(database),
-      count: async (table) =>
-        database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
-      close: () => database.close(),
-    },
-  )
+  return storeOn(storeDatabase(database, Date.now), createEventLogWriter(database), {
+    sweep: createSweep(database),
+    count: async (table) =>
+      database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
+    close: () => database.close(),
+  })
 }
 
 let postgresDatabase: ReturnType<typeof testDatabase> | undefined

@@ -72,7 +72,9 @@ describe('the database of a server', () => {
     const { driver, writer } = scene.database
     for (let write = 0; write < 400; write++) {
       await writer.write(() => void driver.exec('UPDATE revision SET number = number + 1'))
-      await writer.write(() => void driver.exec("REPLACE INTO app_brands VALUES ('a', hex(randomblob(50000)))"))
+      await writer.write(
+        () => void driver.exec("REPLACE INTO app_brands VALUES ('a', hex(randomblob(50000)))"),
+      )
     }
     const log = statSync(`${scene.file}-wal`).size
     expect(log).toBeLessThan(20 * 2 ** 20)

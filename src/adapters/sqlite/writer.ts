@@ -219,8 +219,7 @@ export class Writer {
   private written(committed: readonly Committed[]): void {
     this.writtenAt = performance.now()
     this.lostBy = undefined
-    for (const { startedAt } of committed)
-      observe(this.commitSeconds, (this.writtenAt - startedAt) / 1000)
+    for (const { startedAt } of committed) observe(this.commitSeconds, (this.writtenAt - startedAt) / 1000)
     this.answer(committed)
   }
 
