@@ -102,6 +102,7 @@ export class WriteAheadLog {
   }
 
   async close(): Promise<void> {
+    if (this.isClosed) return
     this.isClosed = true
     await this.underWay?.promise
     this.thread?.terminate()
