@@ -33,6 +33,20 @@ export function isE164(digits: string): boolean {
   return destinationOf(digits) !== unknown
 }
 
+/**
+ * Whether the parser would read the digits after the calling code as they are: it removes no prefix and no zeros. If they are no
+ * E.164 number, it then finds none. False if only the parser can decide.
+ */
+export function isReadAsIs(digits: string): boolean {
+  for (let length = 1; length <= 3; length++) {
+    const plan = planOf(digits.slice(0, length))
+    if (!plan) continue
+    const number = digits.slice(length)
+    return !number.startsWith('0') && !plan.prefix?.exec(number)?.[0]
+  }
+  return false
+}
+
 function destinationIn(territories: readonly Territory[], number: string): Destination | undefined {
   for (const { leading, numbers } of territories) {
     if (leading && !leading.test(number)) continue

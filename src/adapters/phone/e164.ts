@@ -6,7 +6,7 @@ import parsePhoneNumber, {
 } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
 import type { ReadE164 } from '../../domain/ground/contact.ts'
-import { isE164 } from './destination.ts'
+import { isE164, isReadAsIs } from './destination.ts'
 
 export function isRegion(code: string): code is CountryCode {
   return isSupportedCountry(code)
@@ -48,6 +48,7 @@ function withoutZeros(digits: string, zeros: RegExp): string | undefined {
 /** Also accepts digits after a trunk or former mobile prefix. */
 function international(digits: string): string | undefined {
   if (isE164(digits)) return digits
+  if (isReadAsIs(digits) && !digits.startsWith('52')) return undefined
   const number = parsePhoneNumber(`+${digits.replace(formerMexicanPrefix, '52')}`)
   if (!number) return undefined
   if (!number.isValid()) {

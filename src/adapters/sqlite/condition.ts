@@ -9,6 +9,7 @@ import { Changes } from './changes.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
 import { missingColumns } from './migrate.ts'
+import { statementsOf, withStatements } from './prepared.ts'
 import { storeDatabase } from './stores.ts'
 import { Writer } from './writer.ts'
 
@@ -61,7 +62,9 @@ export async function conditionOf<Read>(
 /** `query_only` rejects their writes. */
 function storesOn(driver: Driver.Database): Stores {
   const writer = new Writer(driver, () => {})
-  const database = { orm: drizzle(driver), driver, writer, changes: new Changes(driver) }
+  const statement = statementsOf(driver)
+  const orm = drizzle(withStatements(driver, statement))
+  const database = { orm, driver, statement, writer, changes: new Changes(driver) }
   return createStores(storeDatabase(database, Date.now))
 }
 

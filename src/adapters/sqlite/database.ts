@@ -7,12 +7,15 @@ import { Changes } from './changes.ts'
 import { movedAside } from './draft.ts'
 import { isMissing, mark, markerOf, markerOfLost } from './marker.ts'
 import { hasSchema, migrate, upgradeCheck } from './migrate.ts'
+import { statementsOf, withStatements } from './prepared.ts'
 import { WriteAheadLog, type WriteAheadLogLog } from './write-ahead-log.ts'
 import { Writer, withBusyRetry } from './writer.ts'
 
 export interface Database {
   readonly orm: BetterSQLite3Database
   readonly driver: Driver.Database
+  /** As `statementsOf`; `orm` uses it too. */
+  readonly statement: ReturnType<typeof statementsOf>
   readonly writer: Writer
   readonly changes: Changes
   readonly isNew: boolean
@@ -179,7 +182,8 @@ function requireSameFile(file: string, identity: FileIdentity): void {
 }
 
 function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity): Database {
-  const orm = drizzle(driver)
+  const statement = statementsOf(driver)
+  const orm = drizzle(withStatements(driver, statement))
   const changes = new Changes(driver)
   const guard = () => requireSameFile(driver.name, identity)
   const writer = new Writer(driver, guard)
@@ -194,6 +198,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
   return {
     orm,
     driver,
+    statement,
     writer,
     changes,
     isNew,

@@ -6,9 +6,9 @@ import { jsonElements } from './prepared.ts'
 import { tables } from './schema.ts'
 
 /** Inside the transaction of the writer. */
-export function writeEffect({ orm, driver }: Pick<Database, 'orm' | 'driver'>, effect: Effect): void {
-  for (const statement of effectStatements(orm as unknown as Orm, tables, effect, jsonElements)) {
-    const { sql: text, params } = statement.toSQL()
-    driver.prepare(text).run(...params)
+export function writeEffect({ orm, statement }: Pick<Database, 'orm' | 'statement'>, effect: Effect): void {
+  for (const each of effectStatements(orm as unknown as Orm, tables, effect, jsonElements)) {
+    const { sql: text, params } = each.toSQL()
+    statement(text).run(...params)
   }
 }

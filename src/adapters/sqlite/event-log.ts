@@ -20,7 +20,9 @@ import { tables } from './schema.ts'
 
 const { attempts, deliveryReports, requests, stats, verifiedNumbers } = tables
 
-export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogWriter {
+export function createEventLogWriter(
+  database: Pick<Database, 'orm' | 'driver' | 'statement' | 'writer'>,
+): EventLogWriter {
   const { writer } = database
   const write = prepareWrites(database)
   const recipientIndex = createRecipientIndex(database)

@@ -6,7 +6,7 @@ import type { OtpStore } from '../../domain/otp/store.ts'
 import { incrementOf, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
 import type { Database } from './database.ts'
 import { writeEffect } from './effects.ts'
-import { placeholders, prepared } from './prepared.ts'
+import { prepared } from './prepared.ts'
 import { tables } from './schema.ts'
 import type { Sync, Unit } from './writer.ts'
 
@@ -14,7 +14,7 @@ const { codesAndLimits } = tables
 
 /** @param isHashOf compares in constant time */
 export function createOtpStore(
-  database: Pick<Database, 'orm' | 'driver' | 'writer'>,
+  database: Pick<Database, 'orm' | 'driver' | 'statement' | 'writer'>,
   isHashOf: Parameters<typeof otpSteps>[0],
 ): OtpStore {
   const { writer } = database
@@ -43,6 +43,8 @@ export function createOtpStore(
 const mostRows = 16
 
 const columns = Object.keys(getTableColumns(codesAndLimits)) as readonly (keyof RecordRow)[]
+const columnsOfLimits = ['subject', 'name', 'count', 'expiresAt'] as const satisfies typeof columns
+const columnsOfCodes = columns.filter((name) => name !== 'count')
 
 /**
  * Shared by the steps of a transaction, and written before its commit. The transaction has the write lock since it read the
@@ -59,9 +61,9 @@ class RecordTable implements Unit {
   private readonly increments: Readonly<
     Record<'count' | 'attempts', Driver.Statement<[by: number, subject: string, name: string]>>
   >
-  private readonly inserts = new Map<number, Driver.Statement<(string | number | null)[]>>()
+  private readonly inserts = new Map<string, Driver.Statement<unknown[]>>()
 
-  constructor(private readonly database: Pick<Database, 'orm' | 'driver'>) {
+  constructor(private readonly database: Pick<Database, 'orm' | 'driver' | 'statement'>) {
     const { orm, driver } = database
     const fields = Object.fromEntries(
       Object.entries(getTableColumns(codesAndLimits)).map(([name, column]) => [
@@ -101,11 +103,7 @@ class RecordTable implements Unit {
     const { inserts, updates, deletes, effects } = this.records.changes()
     // A step of the cleanup may have deleted an expired row since it was read.
     const missing = updates.filter((update) => this.write(update).changes === 0)
-    const added = [...inserts, ...missing.map(({ current }) => current)]
-    for (let start = 0; start < added.length; start += mostRows) {
-      const rows = added.slice(start, start + mostRows)
-      this.insert(rows.length).run(...rows.flatMap((row) => columns.map((column) => row[column])))
-    }
+    this.insert([...inserts, ...missing.map(({ current }) => current)])
     for (const { subject, name } of deletes) this.remove.run(subject, name)
     for (const effect of effects) writeEffect(this.database, effect)
     this.reset()
@@ -133,14 +131,33 @@ class RecordTable implements Unit {
     subjects.clear()
   }
 
-  private insert(rows: number): Driver.Statement<(string | number | null)[]> {
-    let statement = this.inserts.get(rows)
+  /** Of limits and of codes apart, since binding a null takes time. */
+  private insert(rows: readonly RecordRow[]): void {
+    const limits = rows.filter(({ codeId }) => codeId === null)
+    const codes = rows.filter(({ codeId }) => codeId !== null)
+    for (const [names, all] of [
+      [columnsOfLimits, limits],
+      [columnsOfCodes, codes],
+    ] as const) {
+      for (let start = 0; start < all.length; start += mostRows) {
+        const some = all.slice(start, start + mostRows)
+        const values: (string | number | null)[] = []
+        for (const row of some) for (const name of names) values.push(row[name])
+        this.insertion(names, some.length).run(values)
+      }
+    }
+  }
+
+  private insertion(names: readonly (keyof RecordRow)[], rows: number): Driver.Statement<unknown[]> {
+    const key = `${names.length} ${rows}`
+    let statement = this.inserts.get(key)
     if (!statement) {
-      const values = Array.from({ length: rows }, () => placeholders(codesAndLimits))
+      const row = Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]))
+      const values = Array<typeof codesAndLimits.$inferInsert>(rows).fill(row as never)
       const { sql: text } = this.database.orm.insert(codesAndLimits).values(values).toSQL()
       // Without FAIL, SQLite copies each page that a statement changes, to undo that statement alone.
       statement = this.database.driver.prepare(text.replace('insert', 'insert or fail'))
-      this.inserts.set(rows, statement)
+      this.inserts.set(key, statement)
     }
     return statement
   }

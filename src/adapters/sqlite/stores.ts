@@ -10,12 +10,13 @@ import { ofRecipient } from './recipient-index.ts'
 import { tables } from './schema.ts'
 
 export function storeDatabase(
-  { orm: drizzle, driver, writer, changes }: Pick<Database, 'orm' | 'driver' | 'writer' | 'changes'>,
+  database: Pick<Database, 'orm' | 'driver' | 'statement' | 'writer' | 'changes'>,
   now: Clock,
 ): StoreDatabase {
+  const { orm: drizzle, driver, writer, changes } = database
   const orm = drizzle as unknown as Orm
   const toText = (statements: readonly Statement<unknown>[]) => statements.map((each) => each.toSQL())
-  const write = createWrite({ driver, writer })
+  const write = createWrite(database)
   const transaction: StoreDatabase['transaction'] = async (steps) => {
     const { result } = await writer.write(() => ({ result: runAll(steps(orm)) }))
     return result
@@ -67,13 +68,13 @@ function policyChanges(driver: Driver.Database, changes: StoreChanges): StoreCha
 }
 
 /** In one transaction. Resolves to the number of rows that each statement returns. */
-function createWrite({ driver, writer }: Pick<Database, 'driver' | 'writer'>) {
+function createWrite({ statement, writer }: Pick<Database, 'statement' | 'writer'>) {
   return (statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]) =>
     writer.write((): readonly number[] =>
       statements.map(({ sql, params }) => {
-        const statement = driver.prepare(sql)
-        if (statement.reader) return statement.all(...params).length
-        statement.run(...params)
+        const prepared = statement(sql)
+        if (prepared.reader) return prepared.all(...params).length
+        prepared.run(...params)
         return 0
       }),
     )
