@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
@@ -7,8 +7,9 @@ import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { WriteAheadLog } from '../../src/adapters/sqlite/write-ahead-log.ts'
 import { type DurableLog, Writer } from '../../src/adapters/sqlite/writer.ts'
-import { temporaryFolder } from '../support/app.ts'
+import { createTestApp, temporaryFolder } from '../support/app.ts'
 import { claimOf } from '../support/calls.ts'
+import { freshPhone } from '../support/rows.ts'
 import { testOtpStore } from './contract.ts'
 
 const silent = { warn: () => {} }
@@ -208,4 +209,32 @@ test('a log that is written again has the same content', async () => {
   expect(await content()).toEqual(before)
   await log.close()
   await close()
+})
+
+test('requests prepare no statement twice', async () => {
+  const folder = temporaryFolder()
+  const app = await createTestApp({ DATABASE_URL: `file:${join(folder.path, 'otpost.db')}` })
+  const requests = async () => {
+    const phone = freshPhone()
+    const message = { brandId: 'acme', channel: 'SMS', to: [phone], message: 'Your parcel is on its way.' }
+    const answers = [
+      await app.post('/otp/send', { phone }),
+      await app.post('/otp/send', { phone }),
+      await app.post('/otp/verify', { phone, otp: 'abcdef' }),
+      await app.post('/otp/verify', { phone, otp: '000000' }),
+      await app.post('/notify', message),
+      await app.post('/notify', { ...message, async: true }),
+    ]
+    await app.app.context.eventLog.flush()
+    return answers.map(({ status }) => status)
+  }
+  const prepare = spyOn(Driver.prototype, 'prepare')
+  for (let round = 0; round < 20; round++) expect(await requests()).toEqual([200, 429, 400, 401, 200, 202])
+  const texts = prepare.mock.calls.map(([text]) => text)
+  prepare.mockRestore()
+  await app.close()
+  folder.remove()
+  expect(texts.filter((text, index) => texts.indexOf(text) !== index)).toEqual([])
+  // Of several rows at once, and of rows with different columns.
+  expect(texts.length).toBeLessThan(60)
 })
