@@ -1,7 +1,7 @@
 import { Histogram, type Registry } from 'prom-client'
 import type { Distribution } from '../../domain/log/distribution.ts'
 
-/** For values counted in another thread, or at almost no cost per observation. */
+/** For values counted at almost no cost per observation. */
 export class DistributionHistogram extends Histogram {
   constructor(
     registry: Registry,

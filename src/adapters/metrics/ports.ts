@@ -31,7 +31,7 @@ export interface MetricSources {
   readonly stats: {
     queueLength(): number
     eventLog(): { readonly waiting: number; readonly lost: number }
-    /** Undefined: there is no writer thread. Rejects if it does not answer. */
+    /** Undefined: the database has no writer here. */
     writer(): Promise<
       | {
           readonly batchSizes: Distribution

@@ -160,7 +160,11 @@ function readDatabase(registry: Registry, { stats }: MetricSources, facts: () =>
   gauge('otpost_database_up', '1 if the database can be read and written, else 0.', () =>
     facts()?.isUp ? 1 : 0,
   )
-  gauge('otpost_store_queue_length', 'Calls that wait for the database thread.', () => facts()?.queueLength)
+  gauge(
+    'otpost_store_queue_length',
+    'Writes that wait for their commit and its sync.',
+    () => facts()?.queueLength,
+  )
   counter(
     'otpost_store_lost_transactions_total',
     'Transactions that failed, and locks that timed out.',

@@ -79,7 +79,7 @@ export interface OpenStore {
 export interface StorageStats {
   version(): string
   queueLength(): number
-  /** Undefined: the database has no writer here. Rejects if it does not answer. */
+  /** Undefined: the database has no writer here. */
   writer(): Promise<WriterStats | undefined>
   /** Undefined: the database has no files here. Rejects if they are missing. */
   files(): Promise<FileStats | undefined>

@@ -1,7 +1,7 @@
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { type Clock, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
-import { claim, granted, stored } from '../limits/gates.ts'
+import { claim, granted } from '../limits/gates.ts'
 import {
   byNetwork,
   consoleCodes,
@@ -365,7 +365,7 @@ async function claimLogin(
   const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(ports.secrets.subjects('operator', email))
   const ofSenders = byNetwork(ports.secrets, context.clientIp, ofSender)
   const claims = [...ofSenders, ofAllHourly]
-  const decision = await ports.store.admit(claims.map(stored), ports.now())
+  const decision = await ports.store.admit(claims, ports.now())
   const isSlow = !decision.allowed && claims[decision.refusedBy] === ofAllHourly
   return isSlow ? claim(ports, context, [...ofSenders, ofAllSlow]) : granted(context, claims, decision)
 }

@@ -4,7 +4,7 @@ import type { Apps, Secrets } from '../ground/ports.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { ClaimStore } from './claim-store.ts'
-import { granted, stored } from './gates.ts'
+import { granted } from './gates.ts'
 import { type Claim, credentialFailures, wideNetworkOf, widened } from './limits.ts'
 import { type AppOperation, type AppScope, operationsOf } from './scope.ts'
 
@@ -112,7 +112,7 @@ async function claimWindow(
 ): Promise<Window> {
   const ofNetwork = credentialFailures(secrets.subjects('ip', network))
   const claim = network.endsWith('/48') ? widened(ofNetwork) : ofNetwork
-  const decision = await store.admit([{ ...stored(claim), max: claim.max / groupSize }], now)
+  const decision = await store.admit([{ ...claim, max: claim.max / groupSize }], now)
   const about = { claim, learnedAt: now }
   if (!decision.allowed) {
     return { ...about, expiresAt: decision.expiresAt, isExhausted: true, count: claim.max, left: 0 }

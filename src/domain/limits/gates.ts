@@ -55,7 +55,7 @@ export async function pass<Decision extends Granted>(
       if (gate.claims) claims.push(...gate.claims)
       if (gate.effects) effects.push(...gate.effects)
     }
-    const decision = await step(claims.map(stored), effects)
+    const decision = await step(claims, effects)
     noteLimits(context, claims, decision)
     if (!decision.allowed) throw refused(claims, decision)
     const passed = withGrants(gates, grantsOf(claims, decision))
@@ -159,7 +159,7 @@ async function settle(
     const settling = gate.settle?.(delivered, grants)
     const changes = settling instanceof Promise ? await settling : settling
     if (changes?.back) back.push(...changes.back)
-    if (changes?.further) further.push(...changes.further.map(stored))
+    if (changes?.further) further.push(...changes.further)
     if (changes?.restart) restarts.push(changes.restart)
     if (changes?.effects) effects.push(...changes.effects)
   }
@@ -205,12 +205,7 @@ export async function claim(
   claims: readonly Claim[],
 ): Promise<readonly Grant[]> {
   if (claims.length === 0) return []
-  return granted(context, claims, await store.admit(claims.map(stored), now()))
-}
-
-/** Without what only this process needs, since claims may cross to a thread. */
-export function stored({ subject, name, max, units, windowMs, period, counted }: Claim): StoredClaim {
-  return { subject, name, max, units, windowMs, period, counted }
+  return granted(context, claims, await store.admit(claims, now()))
 }
 
 export function granted(

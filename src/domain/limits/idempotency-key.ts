@@ -5,7 +5,6 @@ import type { Clock, EpochMs } from '../ground/time.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
 import type { ClaimStore } from './claim-store.ts'
 import type { Effect } from './effects.ts'
-import { stored } from './gates.ts'
 import { type IdempotencyKeys, keyLimitName, type NewKey, type StoredKey } from './idempotency-store.ts'
 import type { Claim, Gate, Grant, StoredClaim, Subject } from './limits.ts'
 
@@ -160,7 +159,7 @@ export class IdempotencyKey<Result extends object> implements Gate {
     const key = this.begun()
     const { verified, mismatch } = answers
     return {
-      claim: stored(this.claims[0]),
+      claim: this.claims[0],
       answers: { verified: this.withAnswer(key, verified), mismatch: this.withAnswer(key, mismatch) },
     }
   }

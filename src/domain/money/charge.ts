@@ -2,7 +2,7 @@ import type { Charging, Outgoing } from '../delivery/delivery.ts'
 import type { NumberKind } from '../delivery/destination.ts'
 import type { Clock } from '../ground/time.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
-import { grantsOf, stored } from '../limits/gates.ts'
+import { grantsOf } from '../limits/gates.ts'
 import {
   type Claim,
   type Delivered,
@@ -118,7 +118,7 @@ export class Charge implements Gate, Charging {
     const { store, now } = this.ports
     try {
       const claims = this.claimsOf(lines)
-      const decision = await store.admit(claims.map(stored), now())
+      const decision = await store.admit(claims, now())
       return decision.allowed ? grantsOf(claims, decision) : undefined
     } catch (error) {
       this.context.fault = error

@@ -6,7 +6,7 @@ import type { Secrets } from '../ground/ports.ts'
 import { minuteMs } from '../ground/time.ts'
 import type { Guard } from '../guard/guard.ts'
 import { authenticate, type CredentialPorts, isAppId, permitted } from '../limits/credentials.ts'
-import { fields, once, pass, retryAfterSeconds, stored, uncounted } from '../limits/gates.ts'
+import { fields, once, pass, retryAfterSeconds, uncounted } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
 import { type Claim, calls, failureBudget, type LimitSettings, type Subject } from '../limits/limits.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
@@ -66,7 +66,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
       const attempt = {
         claims,
         key: key?.ofGuess(keptAnswers),
-        failureBudget: wrongCodes().map(stored)[0],
+        failureBudget: wrongCodes()[0],
         subject,
         brandSlug,
         keyedCodes: ports.secrets.keyedCodes({ brandSlug, ...recipient }, otp),
