@@ -103,7 +103,11 @@ async function bundle(
   })
 }
 
-export const threads = ['src/adapters/sqlite/checkpointer.ts', 'src/adapters/sqlite/syncer.ts'] as const
+export const threads = [
+  'src/adapters/sqlite/checkpointer.ts',
+  'src/adapters/sqlite/reader-main.ts',
+  'src/adapters/sqlite/syncer.ts',
+] as const
 
 function hostPrebuilt(): string {
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }

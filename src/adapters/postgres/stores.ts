@@ -26,6 +26,7 @@ export function storeDatabase({
   }
   return {
     orm: orm as unknown as Orm,
+    reader: orm as unknown as Orm,
     tables,
     now,
     changes,

@@ -8,6 +8,7 @@ import { createEventLogWriter } from './event-log.ts'
 import { fileStats, sqliteVersion } from './file-stats.ts'
 import { forget } from './forget.ts'
 import { createOtpStore } from './otp-store.ts'
+import { Reader } from './reader.ts'
 import { storeDatabase } from './stores.ts'
 import { createSweep } from './sweep.ts'
 
@@ -18,14 +19,16 @@ interface Opening {
   readonly mustExist?: boolean
 }
 
-/** @param serves syncs and checkpoints on other threads */
+/** @param serves reads of many rows, syncs and checkpoints are on other threads */
 export function openSqlite(
   file: string,
   { now = Date.now, log, serves = false, mustExist = false }: Opening,
 ): OpenStore {
   const database = openDatabase(file, { mustExist })
-  if (serves && file !== ':memory:') database.serve(log)
-  const shared = storeDatabase(database, now)
+  // Each connection to `:memory:` has its own database.
+  const reader = serves && file !== ':memory:' ? new Reader(file) : undefined
+  if (reader) database.serve(log)
+  const shared = storeDatabase(database, now, reader?.orm)
   const stores = createStores(shared)
   const storage: Storage = {
     now,
@@ -43,7 +46,10 @@ export function openSqlite(
       files: () => fileStats(database),
       pool: () => undefined,
     },
-    close: () => database.close(),
+    close: async () => {
+      await reader?.close()
+      await database.close()
+    },
   }
   return { storage, isNew: database.isNew, fingerprints: createKeyFingerprints(shared) }
 }

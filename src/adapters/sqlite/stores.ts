@@ -9,9 +9,11 @@ import { jsonElements } from './prepared.ts'
 import { ofRecipient } from './recipient-index.ts'
 import { tables } from './schema.ts'
 
+/** @param reader that of a server, or else this connection */
 export function storeDatabase(
   database: Pick<Database, 'orm' | 'driver' | 'statement' | 'writer' | 'changes'>,
   now: Clock,
+  reader?: Orm,
 ): StoreDatabase {
   const { orm: drizzle, driver, writer, changes } = database
   const orm = drizzle as unknown as Orm
@@ -23,6 +25,7 @@ export function storeDatabase(
   }
   return {
     orm,
+    reader: reader ?? orm,
     tables,
     now,
     changes,

@@ -15,6 +15,8 @@ export type Tables = { readonly [Name in keyof Rows]: StoreTable<Rows[Name]> }
 
 export interface StoreDatabase {
   readonly orm: Orm
+  /** For reads of many rows. On SQLite, a server reads them on a thread, which takes longer for a single row. */
+  readonly reader: Orm
   readonly tables: Tables
   readonly now: Clock
   readonly changes: StoreChanges

@@ -35,39 +35,51 @@ const mostSearched = 20_000
 
 type LogDatabase = Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient' | 'hasReport'>
 
-export function createEventLogReader(database: LogDatabase, windows?: SearchWindows): StoredEventLog {
-  const { orm, tables } = database
+export function createEventLogReader(
+  database: LogDatabase & Pick<StoreDatabase, 'reader'>,
+  windows?: SearchWindows,
+): StoredEventLog {
+  const { reader: orm, tables } = database
   const { attempts, requests } = tables
+  const large = { ...database, orm }
   return {
-    ...createTraceReader(database),
-    ...createEventLogSearch(database, windows),
+    ...createTraceReader(large),
+    ...createEventLogSearch(large, windows),
+    messages: readMessages(database),
     reportedMessages: reportedMessages({ orm, tables: { attempts, requests } }),
     deliveredMessages: deliveredMessages({ orm, tables: { attempts, requests } }),
   }
 }
 
-function createTraceReader(database: LogDatabase): Pick<StoredEventLog, 'trace' | 'messages' | 'guarded'> {
+/** Few rows, for callers of the API. */
+function readMessages(database: LogDatabase): StoredEventLog['messages'] {
   const { orm, tables } = database
   const { requests, attempts } = tables
+  return async (requestId) => {
+    const [[row], further] = await Promise.all([
+      orm.select().from(requests).where(eq(requests.requestId, requestId)),
+      orm.select().from(attempts).where(eq(attempts.requestId, requestId)).orderBy(attempts.attempt),
+    ])
+    const first = row && firstAttemptOf(row)
+    // Only these may have an order. A crash can lose the entry of the event log, but not the order.
+    const isAsync = !row || row.status === null || row.status === 202
+    const [deliveries, { order, jobs }] = await Promise.all([
+      withReports(database, first ? [first, ...further] : further),
+      isAsync ? orderOf(database, requestId) : noOrder,
+    ])
+    const request = row ? traceOf(row) : order && orderedRequest(requestId, order, jobs.length)
+    return request && { request, deliveries, jobs }
+  }
+}
+
+function createTraceReader({
+  orm,
+  tables: { requests },
+}: LogDatabase): Pick<StoredEventLog, 'trace' | 'guarded'> {
   return {
     trace: async (requestId) => {
       const [row] = await orm.select().from(requests).where(eq(requests.requestId, requestId))
       return row && traceOf(row)
-    },
-    messages: async (requestId) => {
-      const [[row], further] = await Promise.all([
-        orm.select().from(requests).where(eq(requests.requestId, requestId)),
-        orm.select().from(attempts).where(eq(attempts.requestId, requestId)).orderBy(attempts.attempt),
-      ])
-      const first = row && firstAttemptOf(row)
-      // Only these may have an order. A crash can lose the entry of the event log, but not the order.
-      const isAsync = !row || row.status === null || row.status === 202
-      const [deliveries, { order, jobs }] = await Promise.all([
-        withReports(database, first ? [first, ...further] : further),
-        isAsync ? orderOf(database, requestId) : noOrder,
-      ])
-      const request = row ? traceOf(row) : order && orderedRequest(requestId, order, jobs.length)
-      return request && { request, deliveries, jobs }
     },
     guarded: async (limit) => {
       const { requestId, guard } = requests

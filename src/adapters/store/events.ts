@@ -33,23 +33,27 @@ const lateWindowsMs = Array.from({ length: (3 * dayMs) / (10 * minuteMs) }, () =
 
 type Resolving = 'unresolved' | 'messagesOf' | 'resolve'
 
-type EventDatabase = Pick<StoreDatabase, 'orm' | 'tables' | 'write' | 'writeCounted' | 'transaction'>
+type EventDatabase = Pick<
+  StoreDatabase,
+  'orm' | 'reader' | 'tables' | 'write' | 'writeCounted' | 'transaction'
+>
 
 export function createEventStore(database: EventDatabase): EventStore & EventReader {
   return {
     ...createResolver(database),
     ...createDeliveryStore(database),
-    ...createEventReader(database),
+    ...createEventReader({ ...database, orm: database.reader }),
   }
 }
 
 /** Finds the messages of new events in the event log. */
 function createResolver({
   orm,
+  reader,
   tables: { attempts, deliveryReports, events, notifyJobs, requests },
   write,
 }: EventDatabase): Pick<EventStore, Resolving> {
-  const search = reportSearch({ orm, tables: { attempts, requests } })
+  const search = reportSearch({ orm: reader, tables: { attempts, requests } })
   const isNew = (id: string) => and(eq(events.id, id), eq(events.state, 'new'))
   return {
     unresolved: async (now, limit) =>

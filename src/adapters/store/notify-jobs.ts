@@ -16,10 +16,14 @@ import { type Orm, run, type Statement } from './statements.ts'
 
 type JobKey = Pick<NotifyJob, 'requestId' | 'position'>
 
-type OfWorker = 'dueApps' | 'take' | 'end' | 'recover'
+type OfWorker = 'status' | 'counts' | 'dueApps' | 'take' | 'end' | 'recover'
 
 export function createNotifyJobStore(database: StoreDatabase): NotifyJobStore {
-  return { ...createJobList(database), ...createJobQueue(database) }
+  return { ...createJobList({ ...database, orm: database.reader }), ...createJobQueue(database) }
+}
+
+function isWaitingIn({ notifyJobs: { state } }: StoreDatabase['tables']) {
+  return inArray(state, ['queued', 'sending'])
 }
 
 function isJobIn({ notifyJobs: jobs }: StoreDatabase['tables']) {
@@ -37,32 +41,15 @@ function ordersOf(
 
 /** What operators see and change. */
 function createJobList({ orm, tables, transaction }: StoreDatabase): Omit<NotifyJobStore, OfWorker> {
-  const { audit, codesAndLimits: counters, events, notifyJobs: jobs, notifyOrders: orders } = tables
+  const { audit, events, notifyJobs: jobs, notifyOrders: orders } = tables
   const isJob = isJobIn(tables)
   const returned = { requestId: jobs.requestId }
-  const isWaiting = inArray(jobs.state, ['queued', 'sending'])
+  const isWaiting = isWaitingIn(tables)
   const isKept = and(inArray(jobs.state, ['failed', 'unknown']), isNotNull(jobs.recipient))
   return {
-    status: async () => {
-      const [row] = await orm
-        .select({ waiting: count(), oldest: min(jobs.requestId) })
-        .from(jobs)
-        .where(isWaiting)
-      const { waiting = 0, oldest = null } = row ?? {}
-      return { waiting, oldestAt: oldest === null ? null : timeOfId(oldest) }
-    },
     failed: async () => {
       const [row] = await orm.select({ failed: count() }).from(jobs).where(isKept)
       return row?.failed ?? 0
-    },
-    counts: async (appId) => {
-      const { subject, name } = queueCounter(appId)
-      const isCounter = and(eq(counters.subject, subject[0]), eq(counters.name, name))
-      // In this order, a job that is stored in between counts as waiting too, instead of not at all.
-      const [counter] = await orm.select({ accepted: counters.count }).from(counters).where(isCounter)
-      const isOfApp = and(isWaiting, eq(jobs.appId, appId))
-      const [row] = await orm.select({ waiting: count() }).from(jobs).where(isOfApp)
-      return { accepted: counter?.accepted ?? 0, waiting: row?.waiting ?? 0 }
     },
     ofRequest: async (requestId) => {
       const [[order], rows] = await Promise.all([
@@ -121,11 +108,28 @@ function createJobQueue({
   writeCounted,
   transaction,
 }: StoreDatabase): Pick<NotifyJobStore, OfWorker> {
-  const { events, notifyJobs: jobs } = tables
+  const { codesAndLimits: counters, events, notifyJobs: jobs } = tables
   const isDue = (now: number) => and(eq(jobs.state, 'queued'), lte(jobs.dueAt, now))
   const isJob = isJobIn(tables)
   const returned = { requestId: jobs.requestId }
   return {
+    status: async () => {
+      const [row] = await orm
+        .select({ waiting: count(), oldest: min(jobs.requestId) })
+        .from(jobs)
+        .where(isWaitingIn(tables))
+      const { waiting = 0, oldest = null } = row ?? {}
+      return { waiting, oldestAt: oldest === null ? null : timeOfId(oldest) }
+    },
+    counts: async (appId) => {
+      const { subject, name } = queueCounter(appId)
+      const isCounter = and(eq(counters.subject, subject[0]), eq(counters.name, name))
+      // In this order, a job that is stored in between counts as waiting too, instead of not at all.
+      const [counter] = await orm.select({ accepted: counters.count }).from(counters).where(isCounter)
+      const isOfApp = and(isWaitingIn(tables), eq(jobs.appId, appId))
+      const [row] = await orm.select({ waiting: count() }).from(jobs).where(isOfApp)
+      return { accepted: counter?.accepted ?? 0, waiting: row?.waiting ?? 0 }
+    },
     dueApps: async (now) => {
       const rows = await orm.select({ appId: jobs.appId }).from(jobs).where(isDue(now)).groupBy(jobs.appId)
       return rows.map(({ appId }) => appId)

@@ -1,5 +1,5 @@
-import { and, eq, gte, inArray, like, lt, max, ne, or, sql } from 'drizzle-orm'
-import { dayMs, minuteMs } from '../../domain/ground/time.ts'
+import { and, eq, gte, inArray, like, max, ne, or, sql } from 'drizzle-orm'
+import { dayMs, type EpochMs, minuteMs } from '../../domain/ground/time.ts'
 import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
 import type { NotifiedHistory } from '../../domain/guard/notify-watch.ts'
 import type { CountryHistory } from '../../domain/guard/thresholds.ts'
@@ -23,35 +23,47 @@ import type { StoreDatabase } from './database.ts'
 
 const historyDays = 14
 const minutesLately = 2
+const fewSteps = 10
 
 type Counts = ReadonlyMap<string, number>
 
 type StatisticsDatabase = Pick<StoreDatabase, 'orm' | 'tables'>
 
-export function createStatistics(database: StatisticsDatabase) {
-  return { ...createCodeStatistics(database), ...createPeriods(database), ...createLatest(database) }
+export function createStatistics(database: StatisticsDatabase & Pick<StoreDatabase, 'reader'>) {
+  const large = { ...database, orm: database.reader }
+  return { ...createCodeStatistics(database), ...createPeriods(large), ...createLatest(large) }
 }
 
 function sumOf({ stats }: StoreDatabase['tables']) {
   return sql<number>`CAST(sum(${stats.count}) AS bigint)`
 }
 
-/** Codes by country, and what the guard denied. */
+/** With a turn of the event loop between them, since a step may have hundreds of rows. */
+async function* fewOf(steps: readonly EpochMs[]): AsyncGenerator<EpochMs[]> {
+  for (let start = 0; start < steps.length; start += fewSteps) {
+    if (start > 0) await new Promise((resolve) => setImmediate(resolve))
+    yield steps.slice(start, start + fewSteps)
+  }
+}
+
+/** Codes by country, attempts, and what the guard denied: few rows, which timers read too. */
 function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
   const { stats } = tables
-  const { at, kind, brand, detail } = stats
+  const { at, kind, brand, provider, detail } = stats
   const sum = sumOf(tables)
   const days = new Map<StatKey['kind'], { today: number; best: Counts; sums: Counts }>()
 
   /** By detail: the greatest count of a step, and the sum of the steps. */
   async function byDetail(kind: StatKey['kind'], stepMs: number, steps: readonly number[]) {
-    const isOf = and(eq(stats.stepMs, stepMs), inArray(at, [...steps]), eq(stats.kind, kind))
-    const rows = await orm.select({ at, detail, count: sum }).from(stats).where(isOf).groupBy(at, detail)
     const best = new Map<string, number>()
     const sums = new Map<string, number>()
-    for (const { detail, count } of rows) {
-      best.set(detail, Math.max(best.get(detail) ?? 0, count))
-      sums.set(detail, (sums.get(detail) ?? 0) + count)
+    for await (const some of fewOf(steps)) {
+      const isOf = and(eq(stats.stepMs, stepMs), inArray(at, some), eq(stats.kind, kind))
+      const rows = await orm.select({ at, detail, count: sum }).from(stats).where(isOf).groupBy(at, detail)
+      for (const { detail, count } of rows) {
+        best.set(detail, Math.max(best.get(detail) ?? 0, count))
+        sums.set(detail, (sums.get(detail) ?? 0) + count)
+      }
     }
     return { best, sums }
   }
@@ -115,14 +127,28 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
     async guardCounts(period: GuardPeriod, now: number): Promise<readonly GuardCount[]> {
       const { stepMs } = periodSteps[period === 'day' ? 'day' : 'hour']
       const steps = stepsOf(period === 'day' ? 'day' : 'hour', now)
-      const counted = steps.slice(period === 'lately' ? -minutesLately : 0)
-      const isOf = and(eq(stats.stepMs, stepMs), inArray(at, counted), eq(kind, 'guard'))
+      const counts = new Map<string, { readonly brand: string; readonly detail: string; count: number }>()
+      for await (const some of fewOf(steps.slice(period === 'lately' ? -minutesLately : 0))) {
+        const isOf = and(eq(stats.stepMs, stepMs), inArray(at, some), eq(kind, 'guard'))
+        const columns = { brand, detail, count: sum }
+        for (const row of await orm.select(columns).from(stats).where(isOf).groupBy(brand, detail)) {
+          const known = counts.get(`${row.brand} ${row.detail}`)
+          if (known) known.count += row.count
+          else counts.set(`${row.brand} ${row.detail}`, row)
+        }
+      }
+      return Array.from(counts.values(), guardCountOf)
+    },
+    /** Of the minutes of `attemptsWindowMs`. */
+    async recentAttempts(now: number): Promise<readonly MinuteOfAttempts[]> {
+      const isRecent = and(eq(stats.stepMs, minuteMs), gte(at, now - attemptsWindowMs), eq(kind, 'attempt'))
+      const key = { at, provider, detail }
       const rows = await orm
-        .select({ brand, detail, count: sum })
+        .select({ ...key, count: sum })
         .from(stats)
-        .where(isOf)
-        .groupBy(brand, detail)
-      return rows.map(guardCountOf)
+        .where(isRecent)
+        .groupBy(...Object.values(key))
+      return minutesOfAttempts(rows)
     },
   }
 }
@@ -178,15 +204,16 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
   return {
     /** By day; `from` is a day's start in UTC, `until` is exclusive. */
     async spending(from: number, until: number): Promise<readonly DaySpend[]> {
-      const isOf = and(eq(stats.stepMs, dayMs), gte(at, from), lt(at, until), eq(kind, 'spend'))
-      const rows = await orm
-        .select({ at, brand, provider, detail, micros: sum })
-        .from(stats)
-        .where(isOf)
-        .groupBy(at, brand, provider, detail)
-      return rows
-        .map((row) => ({ at: row.at, micros: row.micros, ...spendOf(row) }))
-        .sort((one, other) => one.at - other.at)
+      const spending: DaySpend[] = []
+      for (let day = from; day < until; day += dayMs) {
+        const rows = await orm
+          .select({ brand, provider, detail, micros: sum })
+          .from(stats)
+          .where(and(eq(stats.stepMs, dayMs), eq(at, day), eq(kind, 'spend')))
+          .groupBy(brand, provider, detail)
+        for (const { micros, ...row } of rows) spending.push({ at: day, micros, ...spendOf(row) })
+      }
+      return spending
     },
     /** Changes with requests, attempts and delivery reports, and every minute. */
     async mark(now: number): Promise<string> {
@@ -235,17 +262,6 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
         .where(and(isRecent, isOf))
         .groupBy(kind, channel, brand, provider, detail)
       return lastFailuresOf(rows)
-    },
-    /** Of the minutes of `attemptsWindowMs`. */
-    async recentAttempts(now: number): Promise<readonly MinuteOfAttempts[]> {
-      const isRecent = and(eq(stats.stepMs, minuteMs), gte(at, now - attemptsWindowMs), eq(kind, 'attempt'))
-      const key = { at, provider, detail }
-      const rows = await orm
-        .select({ ...key, count: sum })
-        .from(stats)
-        .where(isRecent)
-        .groupBy(...Object.values(key))
-      return minutesOfAttempts(rows)
     },
   }
 }

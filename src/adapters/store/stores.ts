@@ -21,6 +21,7 @@ import { createStatistics } from './statistics.ts'
 export type Stores = ReturnType<typeof createStores>
 
 export function createStores(database: StoreDatabase) {
+  const large = { ...database, orm: database.reader }
   return {
     eventLog: createEventLogReader(database),
     statistics: createStatistics(database),
@@ -36,9 +37,9 @@ export function createStores(database: StoreDatabase) {
     jobs: createNotifyJobStore(database),
     events: createEventStore(database),
     requests: createIntegrationRequestStore(database),
-    audit: createAuditReader(database),
+    audit: createAuditReader(large),
     sessions: createConsoleStore(database),
     outbox: createOutbox(database),
-    countRecipient: createRecipientCounter(database),
+    countRecipient: createRecipientCounter(large),
   }
 }

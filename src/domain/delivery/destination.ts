@@ -231,12 +231,13 @@ export function countryWords(country: string | null): string {
   return country === null ? 'no country' : `${countryName(country)} (${country})`
 }
 
-let countryNames: Intl.DisplayNames | undefined
+let displayNames: Intl.DisplayNames | undefined
+const countryNames = new Map<string, string>()
 
 /** In English. @param country ISO 3166-1 alpha-2 */
 export function countryName(country: string): string {
-  countryNames ??= new Intl.DisplayNames('en', { type: 'region' })
-  return countryNames.of(country) ?? country
+  displayNames ??= new Intl.DisplayNames('en', { type: 'region' })
+  return countryNames.getOrInsertComputed(country, () => displayNames?.of(country) ?? country)
 }
 
 export interface AuthoredRule extends ListedRule {

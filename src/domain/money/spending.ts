@@ -41,7 +41,7 @@ export function spendBy(rows: readonly DaySpend[], nameOf: (row: DaySpend) => st
   for (const row of rows) {
     const name = nameOf(row)
     const { currency } = row
-    const key = JSON.stringify([name, currency])
+    const key = `${currency} ${name}`
     sums.set(key, { name, currency, micros: (sums.get(key)?.micros ?? 0) + row.micros })
   }
   return [...sums.values()].sort((one, other) => other.micros - one.micros)

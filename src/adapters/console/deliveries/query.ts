@@ -212,7 +212,7 @@ export type FilterColumns<Row> = Readonly<Record<string, (row: Row) => string | 
 
 /** Rows of a file. */
 export const mostExported = 10_000
-const exportStep = 1000
+const exportStep = 200
 
 /** The parts of a CSV file: each is one search. */
 export async function* csvOf<Row>(
