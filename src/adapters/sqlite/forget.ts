@@ -6,7 +6,7 @@ import { batch, type Forgotten, forgetRecipient } from '../store/forget.ts'
 import type { Database } from './database.ts'
 import { eraseFromIndex } from './recipient-index.ts'
 
-const vacuumPages = 200
+const vacuumPages = 100
 
 const readersTimeoutMs = 3000
 
@@ -35,7 +35,6 @@ async function eraseTraces({ driver, writer }: Database): Promise<Forgotten['tra
       return unusedPages()
     })
   }
-  driver.pragma('wal_checkpoint(PASSIVE)')
   if (rewriteFile(driver)) return 'nothing'
   const giveUpAt = performance.now() + readersTimeoutMs
   while (performance.now() < giveUpAt) {
@@ -67,6 +66,8 @@ function rewriteFile(driver: Database['driver']): boolean {
 /** Checkpoints and truncates the log if no connection reads or writes it now. */
 function isLogEmptied(driver: Database['driver']): boolean {
   try {
+    // Copies what it can without the lock of the writers, who wait for the other one.
+    driver.pragma('wal_checkpoint(PASSIVE)')
     const [result] = driver.pragma('wal_checkpoint(TRUNCATE)') as readonly { busy: number }[]
     return result?.busy === 0
   } catch {

@@ -8,7 +8,7 @@ import type { Database } from './database.ts'
 // newest run's `indexed_before` are in a run. A search scans the later ones.
 
 /** Small, so that concurrent requests do not wait noticeably. */
-const runRows = 2000
+const runRows = 1000
 
 /** Most requests are complete after this time. */
 const settledMs = 10_000

@@ -173,10 +173,17 @@ async function eraseEvents(
     const possible = and(isIn(requests), isPossible)
     const [counted] = await orm.select({ rows: count() }).from(requests).where(possible)
     erased.possibleRequests += counted?.rows ?? 0
-    for (const step of [furtherAttempts(isOwn(attempts)), ownRequests(isOwn(requests))]) {
+    for (const [table, step] of [
+      [attempts, furtherAttempts],
+      [requests, ownRequests],
+    ] as const) {
       for (;;) {
-        const rows = await transaction(step)
-        if (rows.requests + rows.deliveries === 0) break
+        // Found before the transaction, for which requests wait.
+        const { requestId } = table
+        const found = await orm.select({ requestId }).from(table).where(isOwn(table)).limit(batch)
+        if (found.length === 0) break
+        const ids = found.map((row) => row.requestId)
+        const rows = await transaction(step(and(inArray(requestId, ids), isOwn(table)), ids))
         erased.requests += rows.requests
         erased.deliveries += rows.deliveries
         erased.deliveryReports += rows.deliveryReports
@@ -186,13 +193,10 @@ async function eraseEvents(
     after = last.requestId
   }
 
-  function furtherAttempts(isOwn: SQL | undefined) {
-    const { requestId, reportKey } = attempts
+  function furtherAttempts(isOwn: SQL | undefined, ids: readonly string[]) {
+    const { reportKey } = attempts
     return function* (orm: Orm): StatementSteps<ErasedEvents> {
-      const some = yield* run(orm.select({ requestId }).from(attempts).where(isOwn).limit(batch))
-      const ids = some.map((row) => row.requestId)
-      const isOne = and(inArray(requestId, ids), isOwn)
-      const removed = yield* run(orm.delete(attempts).where(isOne).returning({ reportKey }))
+      const removed = yield* run(orm.delete(attempts).where(isOwn).returning({ reportKey }))
       yield* eraseWebhookEvents(orm, tables, ids, masked)
       return { requests: 0, deliveries: removed.length, deliveryReports: yield* reportsOf(orm, removed) }
     }
@@ -202,7 +206,7 @@ async function eraseEvents(
     const { requestId, recipients, outcome, reportKey } = requests
     const columns = { requestId, recipients, outcome, reportKey }
     return function* (orm: Orm): StatementSteps<ErasedEvents> {
-      const some = yield* run(orm.select(columns).from(requests).where(isOwn).limit(batch))
+      const some = yield* run(orm.select(columns).from(requests).where(isOwn))
       const sent = some.filter((row) => row.outcome !== null)
       const shared = sent.filter((row) => (row.recipients ?? 1) > 1).map((row) => row.requestId)
       const own = some.map((row) => row.requestId).filter((id) => !shared.includes(id))
