@@ -1,8 +1,8 @@
 import { eq, lt, sql } from 'drizzle-orm'
-import { DrizzleQueryError } from 'drizzle-orm/errors'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Clock } from '../../domain/ground/time.ts'
+import { plainError } from '../store/plain-errors.ts'
 import { NoDatabase } from '../store/store.ts'
 import { Changes } from './changes.ts'
 import { DatabaseClock, serverTime } from './clock.ts'
@@ -150,26 +150,4 @@ function usableProof(pool: Pool, columns: readonly PgColumn[]): () => Promise<vo
 
 export function ormOn(connection: Queryable): PostgresOrm {
   return drizzle(async (text, values) => ({ rows: await connection.rows(text, values) }))
-}
-
-/** Unwraps Drizzle's errors: their messages contain values, which must not be logged. */
-export function plainErrors<Ports extends object>(ports: Ports): Ports {
-  const wrapped = Object.entries(ports).map(([name, port]) => {
-    if (typeof port === 'object' && port !== null) return [name, plainErrors(port)] as const
-    if (typeof port !== 'function') return [name, port] as const
-    const call = (...given: readonly unknown[]): unknown => {
-      const answer: unknown = port(...given)
-      return answer instanceof Promise ? answer.catch(rejectPlainly) : answer
-    }
-    return [name, call] as const
-  })
-  return Object.fromEntries(wrapped) as Ports
-}
-
-function rejectPlainly(error: unknown): never {
-  throw plainError(error)
-}
-
-export function plainError(error: unknown): unknown {
-  return error instanceof DrizzleQueryError ? (error.cause ?? new Error('the database failed')) : error
 }

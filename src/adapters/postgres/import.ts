@@ -1,5 +1,6 @@
 import { OperatorError } from '../../domain/ground/operator-error.ts'
 import { replaceFingerprints } from '../store/key-fingerprints.ts'
+import { plainError } from '../store/plain-errors.ts'
 import type { Orm } from '../store/statements.ts'
 import {
   type ComparedTable,
@@ -13,7 +14,7 @@ import {
 } from '../store/transfer.ts'
 import { raiseRevision } from './changes.ts'
 import { serverTime } from './clock.ts'
-import { openDatabase, ormOn, plainError } from './database.ts'
+import { openDatabase, ormOn } from './database.ts'
 import {
   DatabaseUnavailable,
   type Pool,

@@ -1,6 +1,7 @@
 import type { Log } from '../../domain/ground/ports.ts'
 import { isHashOf } from '../crypto/secrets.ts'
 import { createKeyFingerprints } from '../store/key-fingerprints.ts'
+import { plainErrors } from '../store/plain-errors.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { openDatabase } from './database.ts'
@@ -29,7 +30,7 @@ export function openSqlite(
   const reader = serves && file !== ':memory:' ? new Reader(file) : undefined
   if (reader) database.serve(log)
   const shared = storeDatabase(database, now, reader?.orm)
-  const stores = createStores(shared)
+  const stores = plainErrors(createStores(shared))
   const storage: Storage = {
     now,
     store: createOtpStore(database, isHashOf),

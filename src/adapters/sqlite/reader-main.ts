@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os'
+import { platform, setPriority } from 'node:os'
 import Driver from 'better-sqlite3'
 import type { Answer, Read, ReadError } from './reader.ts'
 
@@ -12,7 +12,7 @@ let driver: Driver.Database | undefined
 const prepared = new Map<string, Driver.Statement<unknown[], unknown[]>>()
 
 // A request has priority where cores are few. Elsewhere, this would change the whole process.
-if (process.platform === 'linux') setPriority(10)
+if (platform() === 'linux') setPriority(10)
 
 self.onmessage = ({ data }: MessageEvent<string>) => {
   const [file, sql, params] = JSON.parse(data) as Read

@@ -17,8 +17,7 @@ interface Waiting extends PromiseWithResolvers<Rows> {
   readonly read: Read
 }
 
-/** The thread ends after this time without a read. A read that takes longer is rejected. */
-const longestMs = 30_000
+const readerThread = () => new Worker(new URL('./reader-main.ts', import.meta.url).href)
 
 /**
  * Reads of many rows, on a thread with a connection of its own, so that no request waits for them. The thread starts with the first
@@ -32,7 +31,12 @@ export class Reader {
   private current: Waiting | undefined
   private timer: Timer | undefined
 
-  constructor(private readonly file: string) {}
+  /** @param longestMs the thread ends after this time without a read; a read that takes longer is rejected */
+  constructor(
+    private readonly file: string,
+    private readonly longestMs = 30_000,
+    private readonly startThread = readerThread,
+  ) {}
 
   private read(sql: string, params: readonly unknown[]): Promise<Rows> {
     const reading = { read: [this.file, sql, params] as const, ...Promise.withResolvers<Rows>() }
@@ -50,9 +54,9 @@ export class Reader {
   }
 
   private start(): Worker {
-    const thread = new Worker(new URL('./reader-main.ts', import.meta.url).href)
-    const late = () => this.end('It took longer than 30 seconds. Use more filters or a shorter time.')
-    this.timer = setTimeout(late, longestMs).unref()
+    const thread = this.startThread()
+    const late = `It took longer than ${this.longestMs / 1000} seconds. Use more filters or a shorter time.`
+    this.timer = setTimeout(() => this.end(late), this.longestMs).unref()
     thread.onmessage = ({ data }: MessageEvent<string>) => {
       const [rows, error] = JSON.parse(data) as Answer
       const { current } = this

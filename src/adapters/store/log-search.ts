@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import {
   and,
   desc,
@@ -30,7 +29,7 @@ import type { StoreDatabase, Tables } from './database.ts'
 import { firstIdOf, timeOfId } from './request-ids.ts'
 
 // The event log has no index by what operators filter, since an index costs time in each send. A search reads windows of
-// the newest rows by primary key, with a turn of the event loop between: SQLite reads block it.
+// the newest rows by primary key: a long read of SQLite would keep the write-ahead log from starting again.
 
 export interface SearchWindows {
   /** The first window has a tenth of them, which is enough for most pages. */
@@ -80,7 +79,6 @@ export function createLogSearch(orm: StoreDatabase['orm'], windows = defaultWind
     const rows: Row[] = []
     let next = before ?? (until === undefined ? undefined : { requestId: firstIdOf(until), attempt: 1 })
     for (let window = 0; window < windows.most; window++) {
-      if (window > 0) await turn()
       const size = window > 0 ? windows.rows : Math.ceil(windows.rows / 10)
       const ends = await Promise.all(tables.map((table) => endOf(table, first, next, size)))
       const end = ends.reduce((one, other) => ((one ?? '') > (other ?? '') ? one : other))

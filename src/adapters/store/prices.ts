@@ -23,7 +23,7 @@ const restMs = 20
 const loadMs = (rows: number) => rows / 50
 
 /** Small, so that concurrent requests do not wait noticeably. */
-const pageSize = 5000
+const pageSize = 1000
 
 type PriceDatabase = Pick<StoreDatabase, 'orm' | 'tables'>
 
