@@ -22,11 +22,16 @@ describe('the reader of a server', () => {
   let file: string
 
   function readerFor(longestMs?: number, url = readerThread): Reader {
-    return new Reader(file, longestMs, () => {
-      const thread = new Worker(url)
-      threads.push(thread)
-      return thread
-    })
+    return new Reader(
+      file,
+      () => true,
+      longestMs,
+      () => {
+        const thread = new Worker(url)
+        threads.push(thread)
+        return thread
+      },
+    )
   }
 
   const numbers = (least = 0) => reader.orm.select().from(revision).where(gte(revision.number, least))

@@ -13,6 +13,9 @@ import { Reader } from './reader.ts'
 import { storeDatabase } from './stores.ts'
 import { createSweep } from './sweep.ts'
 
+/** A server that wrote within this time has requests to answer. */
+const busyMs = 100
+
 interface Opening {
   readonly now?: () => number
   readonly log: Log
@@ -27,7 +30,8 @@ export function openSqlite(
 ): OpenStore {
   const database = openDatabase(file, { mustExist })
   // Each connection to `:memory:` has its own database.
-  const reader = serves && file !== ':memory:' ? new Reader(file) : undefined
+  const reader =
+    serves && file !== ':memory:' ? new Reader(file, () => database.writer.hasWritten(busyMs)) : undefined
   if (reader) database.serve(log)
   const shared = storeDatabase(database, now, reader?.orm)
   const stores = plainErrors(createStores(shared))

@@ -17,6 +17,10 @@ interface Waiting extends PromiseWithResolvers<Rows> {
   readonly read: Read
 }
 
+/** While the server writes, an answer and what follows from it take a tenth of the event loop. */
+const restFactor = 9
+const longestRestMs = 20
+
 const readerThread = () => new Worker(new URL('./reader-main.ts', import.meta.url).href)
 
 /**
@@ -31,9 +35,13 @@ export class Reader {
   private current: Waiting | undefined
   private timer: Timer | undefined
 
-  /** @param longestMs the thread ends after this time without a read; a read that takes longer is rejected */
+  /**
+   * @param isBusy whether requests are being answered
+   * @param longestMs the thread ends after this time without a read; a read that takes longer is rejected
+   */
   constructor(
     private readonly file: string,
+    private readonly isBusy: () => boolean,
     private readonly longestMs = 30_000,
     private readonly startThread = readerThread,
   ) {}
@@ -58,13 +66,20 @@ export class Reader {
     const late = `It took longer than ${this.longestMs / 1000} seconds. Use more filters or a shorter time.`
     this.timer = setTimeout(() => this.end(late), this.longestMs).unref()
     thread.onmessage = ({ data }: MessageEvent<string>) => {
+      if (this.thread !== thread) return
       const [rows, error] = JSON.parse(data) as Answer
       const { current } = this
-      // One answer in each turn of the event loop, so that requests come between.
-      setImmediate(() => {
+      const at = performance.now()
+      const proceed = () => {
         if (this.current !== current) return
         this.current = undefined
         this.next()
+      }
+      // One answer in each turn of the event loop, so that requests come between.
+      setImmediate(() => {
+        const restMs = Math.min(restFactor * (performance.now() - at), longestRestMs)
+        if (restMs >= 1 && this.isBusy()) setTimeout(proceed, restMs)
+        else proceed()
       })
       if (error) current?.reject(Object.assign(new Error(error.message), error))
       else current?.resolve(rows)

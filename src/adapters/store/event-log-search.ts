@@ -12,8 +12,11 @@ import { type AttemptRow, deliveryOf, firstAttemptOf, type RequestRow, traceOf }
 import { createLogSearch, logFilters, pageOf, type SearchWindows } from './log-search.ts'
 
 /** The log has no index by reference or message ID. This search reads more of it, since it has no other filter. */
-const nameWindows: SearchWindows = { rows: 1000, most: 500 }
+const nameWindows: SearchWindows = { rows: 10_000, most: 50 }
 const mostNamed = 20
+
+/** A count may get all rows of a window at once. */
+const countWindows: SearchWindows = { rows: 2000, most: 100 }
 
 /** Requests that are found by an attempt after the first. */
 const mostFurther = 1000
@@ -29,7 +32,7 @@ export function createEventLogSearch(database: LogDatabase, windows?: SearchWind
   return {
     ...createDeliverySearch(database, search, conditions),
     ...createCallSearch(database, search, conditions),
-    countFound: createCount(database, search, conditions),
+    countFound: createCount(database, createLogSearch(database.orm, windows ?? countWindows), conditions),
     named: createNameSearch(database, createLogSearch(database.orm, windows ?? nameWindows)),
   }
 }
