@@ -8,10 +8,8 @@ self.onmessage = ({ data: file }: MessageEvent<string>) => {
   let problem: string | undefined
   try {
     driver ??= new Driver(file, { timeout: 0, fileMustExist: true })
-    // PASSIVE does not block writers.
+    // It does not block writers.
     driver.pragma('wal_checkpoint(PASSIVE)')
-    // RESTART reuses the log from its beginning. Little is left to copy, so its lock is short.
-    driver.pragma('wal_checkpoint(RESTART)')
   } catch (error) {
     driver?.close()
     driver = undefined

@@ -1,7 +1,6 @@
 import type Driver from 'better-sqlite3'
-import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
-import type { Subject } from '../../domain/limits/limits.ts'
-import { otpSteps, type Steps, stepSubjects } from '../../domain/otp/state.ts'
+import { and, eq, getTableColumns, sql } from 'drizzle-orm'
+import { otpSteps, type Steps } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 import { incrementOf, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
 import type { Database } from './database.ts'
@@ -33,10 +32,8 @@ export function createOtpStore(
 
   function step<Name extends keyof OtpStore>(name: Name) {
     type Result = ReturnType<Steps[Name]>
-    return (...input: Parameters<OtpStore[Name]>): Promise<Result> => {
-      table.expect(stepSubjects[name](...input))
-      return writer.write<Result>(() => steps[name](table.records, ...input) as Sync<Result>)
-    }
+    return (...input: Parameters<OtpStore[Name]>): Promise<Result> =>
+      writer.write<Result>(() => steps[name](table.records, ...input) as Sync<Result>)
   }
 }
 
@@ -52,8 +49,6 @@ const columnsOfCodes = columns.filter((name) => name !== 'count')
  */
 class RecordTable implements Unit {
   records: Records
-  /** The subjects of steps to come, which are read with one statement. */
-  private readonly expected = new Set<string>()
   private readonly select: Driver.Statement<[string], RecordRow>
   private readonly remove: Driver.Statement<[string, string]>
   private readonly update: ReturnType<typeof prepared<RecordRow>>
@@ -71,10 +66,8 @@ class RecordTable implements Unit {
         sql`${column}`.as(name),
       ]),
     )
-    const given = sql`(select value from json_each(${sql.placeholder('subjects')}))`
-    const ofSubjects = inArray(codesAndLimits.subject, given)
-    this.select = driver.prepare(orm.select(fields).from(codesAndLimits).where(ofSubjects).toSQL().sql)
     const subject = eq(codesAndLimits.subject, sql.placeholder('subject'))
+    this.select = driver.prepare(orm.select(fields).from(codesAndLimits).where(subject).toSQL().sql)
     const key = and(subject, eq(codesAndLimits.name, sql.placeholder('name')))
     this.remove = driver.prepare(orm.delete(codesAndLimits).where(key).toSQL().sql)
     const values = columns
@@ -89,10 +82,6 @@ class RecordTable implements Unit {
     }
     this.increments = { count: incremented('count'), attempts: incremented('attempts') }
     this.records = this.fresh()
-  }
-
-  expect(subjects: readonly Subject[]): void {
-    for (const keys of subjects) for (const key of keys) this.expected.add(key)
   }
 
   reset(): void {
@@ -118,17 +107,7 @@ class RecordTable implements Unit {
   }
 
   private fresh(): Records {
-    const read = new Map<string, RecordRow[]>()
-    return new Records((subject) => {
-      if (!read.has(subject)) this.read(this.expected.add(subject), read)
-      return read.get(subject) ?? []
-    })
-  }
-
-  private read(subjects: Set<string>, into: Map<string, RecordRow[]>): void {
-    for (const subject of subjects) into.set(subject, [])
-    for (const row of this.select.all(JSON.stringify([...subjects]))) into.get(row.subject)?.push(row)
-    subjects.clear()
+    return new Records((subject) => this.select.all(subject))
   }
 
   /** Of limits and of codes apart, since binding a null takes time. */

@@ -19,6 +19,9 @@ export function storeDatabase(
   const orm = drizzle as unknown as Orm
   const toText = (statements: readonly Statement<unknown>[]) => statements.map((each) => each.toSQL())
   const write = createWrite(database)
+  const verifiedAt = driver
+    .prepare<[string], number>('SELECT verified_at FROM verified_numbers WHERE subject = ?')
+    .pluck()
   const transaction: StoreDatabase['transaction'] = async (steps) => {
     const { result } = await writer.write(() => ({ result: runAll(steps(orm)) }))
     return result
@@ -48,6 +51,7 @@ export function storeDatabase(
       return sql`EXISTS (SELECT 1 FROM ${reports} WHERE ${reports.key} = ${reportKey} AND ${isOne})`
     },
     jsonElements,
+    verifiedAt: (subject) => verifiedAt.get(subject),
     saveMessage: async (row) => {
       await write(toText([orm.insert(tables.outbox).values(row)]))
     },

@@ -5,13 +5,18 @@ export interface WriteAheadLogLog {
   warn(fields: object, message: string): void
 }
 
-const commitsBetween = 8
+const commitsBetween = 4
 
-/** Pages in the log that start a checkpoint. Repeated pages are copied once. */
-const enoughPages = 2000
+/** Pages that are not in the file yet and start a checkpoint. Few, since syncs of the log wait while the file is synced. */
+const enoughPages = 250
 
-/** Above this many pages commits wait for the checkpoint, which limits the log to 16 MiB. */
-const mostPages = 3500
+/**
+ * Pages of a long log. Commits then wait for a checkpoint, after which SQLite writes the log from its beginning. Most pages were
+ * copied by checkpoints before, so the wait is short.
+ */
+const longLog = 2000
+
+const none = { log: 0, checkpointed: 0 }
 
 /**
  * The write-ahead log of a server. Its syncs and checkpoints run on other threads, so that the event loop never waits for the
@@ -23,7 +28,7 @@ export class WriteAheadLog {
   private readonly measure: Driver.Statement<[], { log: number; checkpointed: number }>
   private commits = 0
   private underWay: PromiseWithResolvers<void> | undefined
-  private isFull = false
+  private isLong = false
   private isClosed = false
 
   constructor(
@@ -58,17 +63,20 @@ export class WriteAheadLog {
   committed(): void {
     this.commits++
     if (this.commits % commitsBetween !== 0 || this.isClosed) return
-    const pages = this.pagesToCopy()
-    this.isFull = pages > mostPages
-    if (this.underWay || pages < enoughPages) return
-    this.underWay = Promise.withResolvers()
-    this.thread ??= this.start()
-    this.thread.postMessage(this.driver.name)
+    const { log, checkpointed } = this.size()
+    this.isLong = log > longLog
+    if (!this.underWay && log - checkpointed > enoughPages) this.checkpoint()
   }
 
   /** Undefined, unless commits must wait for a checkpoint. */
   room(): Promise<void> | undefined {
-    return this.isFull ? this.underWay?.promise : undefined
+    return this.isLong ? this.underWay?.promise : undefined
+  }
+
+  private checkpoint(): void {
+    this.underWay = Promise.withResolvers()
+    this.thread ??= this.start()
+    this.thread.postMessage(this.driver.name)
   }
 
   /** On a thread of its own, which starts with the first checkpoint. */
@@ -78,7 +86,7 @@ export class WriteAheadLog {
     ;(thread as unknown as Bun.Worker).unref()
     const ended = (problem: string | undefined, message: string) => {
       if (problem !== undefined) this.log.warn({ problem }, message)
-      this.isFull = false
+      this.isLong = false
       this.underWay?.resolve()
       this.underWay = undefined
     }
@@ -92,12 +100,11 @@ export class WriteAheadLog {
     return thread
   }
 
-  private pagesToCopy(): number {
+  private size(): { log: number; checkpointed: number } {
     try {
-      const measured = this.measure.get()
-      return measured ? measured.log - measured.checkpointed : 0
+      return this.measure.get() ?? none
     } catch {
-      return 0
+      return none
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Column, SQL } from 'drizzle-orm'
-import type { Clock } from '../../domain/ground/time.ts'
+import type { Clock, EpochMs } from '../../domain/ground/time.ts'
 import type { DeliveryStatus } from '../../domain/log/log-search.ts'
 import type { RowsOf } from './dialect.ts'
 import type { schema } from './schema.ts'
@@ -39,6 +39,8 @@ export interface StoreDatabase {
   hasReport(reportKey: Column, statuses: readonly DeliveryStatus[], keys: SQL): SQL
   /** The elements of a JSON array as a column `value`. */
   jsonElements(json: string): SQL
+  /** When the number of a hash last verified a code. Every code of an attack asks. */
+  verifiedAt(subject: string): EpochMs | undefined | Promise<EpochMs | undefined>
   /** A reader sees an ID only after every lower ID. */
   saveMessage(message: Omit<Row<'outbox'>, 'id'>): Promise<void>
 }

@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, gte, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, gte, ne } from 'drizzle-orm'
 import type { GuardReader } from '../../domain/guard/status.ts'
 import type { GuardStore } from '../../domain/guard/store.ts'
 import type { StoreDatabase } from './database.ts'
@@ -13,18 +13,11 @@ const mostFlagged = 200
 
 /** The guard's blocks do not raise the revision, since each process reads them every few seconds. */
 export function createGuardStore(database: StoreDatabase): GuardStore & Pick<GuardReader, 'flaggedSince'> {
-  const { orm, tables, now, write, jsonElements } = database
-  const { guardBuckets, guardPrefixes, verifiedNumbers } = tables
+  const { orm, tables, now, write, jsonElements, verifiedAt } = database
+  const { guardBuckets, guardPrefixes } = tables
   const bucketKey = [guardBuckets.kind, guardBuckets.key, guardBuckets.node]
   const prefixKey = [guardPrefixes.prefix, guardPrefixes.by]
   const { verifiedHistory } = createStatistics(database)
-  // Prepared, since each denied code needs it.
-  const { subject, verifiedAt } = verifiedNumbers
-  const lastVerified = orm
-    .select({ verifiedAt })
-    .from(verifiedNumbers)
-    .where(eq(subject, sql.placeholder('subject')))
-    .prepare('last_verified')
   return {
     saveBuckets: async (rows) => {
       if (rows.length === 0) return
@@ -70,8 +63,8 @@ export function createGuardStore(database: StoreDatabase): GuardStore & Pick<Gua
         .limit(mostPrefixes),
     isVerified: async (subjects) => {
       for (const subject of subjects) {
-        const rows = await lastVerified.execute({ subject })
-        if (rows.some(({ verifiedAt }) => verifiedAt > now() - verifiedRetentionMs)) return true
+        const at = await verifiedAt(subject)
+        if (at !== undefined && at > now() - verifiedRetentionMs) return true
       }
       return false
     },
