@@ -9,7 +9,8 @@ import { type AnyTable, keyOf, type Store, sqlName } from './dialect.ts'
 import { schema } from './schema.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 
-/** A step rests ten times as long as it took, within these bounds. */
+/** A step rests so many times as long as it took, within these bounds. If much has expired, it rests less. */
+const restFactor = { usual: 10, busy: 4 } as const
 const pauseMs = { round: 5000, step: 20 } as const
 
 /** Ends after the step that is in progress at the abort. */
@@ -29,8 +30,9 @@ async function run(sweep: () => Promise<SweepStep>, signal: AbortSignal, log: Lo
     try {
       const startedAt = performance.now()
       const { isRound, isBusy } = await sweep()
-      const restMs = Math.min(Math.max(pauseMs.step, 10 * (performance.now() - startedAt)), pauseMs.round)
-      if (!isRound) waitMs = isBusy ? 0 : restMs
+      const tookMs = performance.now() - startedAt
+      const restMs = isBusy ? restFactor.busy * tookMs : Math.max(pauseMs.step, restFactor.usual * tookMs)
+      if (!isRound) waitMs = Math.min(restMs, pauseMs.round)
     } catch (error) {
       log.error({ err: error }, 'the expiry cleanup failed; it will be retried')
     }

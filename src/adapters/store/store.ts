@@ -40,7 +40,7 @@ export interface RetainAfter {
 export interface SweepStep {
   /** Whether the end of the table was reached; the next step starts again. */
   readonly isRound: boolean
-  /** Whether the next step should follow without a pause. */
+  /** Whether the next step should follow soon. */
   readonly isBusy: boolean
 }
 
