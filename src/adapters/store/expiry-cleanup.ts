@@ -9,8 +9,8 @@ import { type AnyTable, keyOf, type Store, sqlName } from './dialect.ts'
 import { schema } from './schema.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 
-/** A step rests so many times as long as it took, within these bounds. If much has expired, it rests less. */
-const restFactor = { usual: 10, busy: 4 } as const
+/** The pause after a step, as a multiple of its duration, within these bounds. */
+const pauseFactor = { usual: 10, busy: 4 } as const
 const pauseMs = { round: 5000, step: 20 } as const
 
 /** Ends after the step that is in progress at the abort. */
@@ -31,8 +31,8 @@ async function run(sweep: () => Promise<SweepStep>, signal: AbortSignal, log: Lo
       const startedAt = performance.now()
       const { isRound, isBusy } = await sweep()
       const tookMs = performance.now() - startedAt
-      const restMs = isBusy ? restFactor.busy * tookMs : Math.max(pauseMs.step, restFactor.usual * tookMs)
-      if (!isRound) waitMs = Math.min(restMs, pauseMs.round)
+      const longMs = Math.max(pauseMs.step, pauseFactor.usual * tookMs)
+      if (!isRound) waitMs = Math.min(isBusy ? pauseFactor.busy * tookMs : longMs, pauseMs.round)
     } catch (error) {
       log.error({ err: error }, 'the expiry cleanup failed; it will be retried')
     }
