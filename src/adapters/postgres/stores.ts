@@ -6,6 +6,7 @@ import { type Database, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
 import { tables } from './schema.ts'
 import { jsonElements, storableRow } from './text.ts'
+import { verifiedAt } from './verified-at.ts'
 
 export function storeDatabase({
   pool,
@@ -13,12 +14,6 @@ export function storeDatabase({
   changes,
   now,
 }: Pick<Database, 'pool' | 'orm' | 'changes' | 'now'>): StoreDatabase {
-  const { subject, verifiedAt } = tables.verifiedNumbers
-  const lastVerified = orm
-    .select({ verifiedAt })
-    .from(tables.verifiedNumbers)
-    .where(eq(subject, sql.placeholder('subject')))
-    .prepare('last_verified')
   const writeCounted: StoreDatabase['writeCounted'] = async (...statements) => {
     const runOn = async (connection: Queryable) => {
       const counts: number[] = []
@@ -57,7 +52,7 @@ export function storeDatabase({
       return sql`${reportKey} IN (SELECT ${reports.key} FROM ${reports} WHERE ${isOne} AND ${reports.key} = ANY (ARRAY(${keys})))`
     },
     jsonElements,
-    verifiedAt: async (subject) => (await lastVerified.execute({ subject }))[0]?.verifiedAt,
+    verifiedAt: verifiedAt(pool),
     saveMessage: async (row) => {
       await orm.execute(messageInsert(orm, storableRow(row)))
     },
