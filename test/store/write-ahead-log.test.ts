@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import fs, { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
@@ -106,7 +106,6 @@ describe('a write of a server', () => {
         syncs.push(sync)
         return sync.promise
       },
-      rewrite: () => events.push(driver.inTransaction ? 'rewrite in a transaction' : 'rewrite'),
       committed: () => events.push('commit'),
       room: () => room?.promise,
     } satisfies DurableLog)
@@ -156,7 +155,20 @@ describe('a write of a server', () => {
     expect(events.slice(5)).toEqual(['read 1', 'commit'])
   })
 
-  test('is rejected if its sync fails, and the log is written again before the next sync', async () => {
+  test('that a read needs is waited for, if it is not on the disk', async () => {
+    expect(writer.durable()).toBe(undefined)
+    const write = insert(1)
+    await turn()
+    const read = writer.durable()?.then(() => events.push('read'))
+    await turn()
+    syncs[0]?.resolve()
+    await turn()
+    syncs[1]?.resolve()
+    await Promise.all([write, read])
+    expect(events.slice(-2)).toEqual(['stored 1', 'read'])
+  })
+
+  test('is rejected if its sync fails, and a later one is not', async () => {
     const first = insert(1)
     await turn()
     const second = insert(2)
@@ -165,7 +177,7 @@ describe('a write of a server', () => {
     await first
     expect(writer.hasWritten(1000)).toBe(false)
     await turn()
-    expect(events).toEqual(['commit', 'sync', 'commit', 'rewrite in a transaction', 'sync', 'lost 1: EIO'])
+    expect(events).toEqual(['commit', 'sync', 'commit', 'sync', 'lost 1: EIO'])
     syncs[1]?.resolve()
     await second
     expect(events.at(-1)).toBe('stored 2')
@@ -199,14 +211,24 @@ describe('a write of a server', () => {
   })
 })
 
-test('a log that is written again has the same content', async () => {
+test('after a failed sync the log is written again before the next one, with the same content', async () => {
   const { file, database, otps, close } = served()
-  await otps.admit([claimOf()], 1)
-  const log = new WriteAheadLog(database.driver, silent)
+  const admit = () => otps.admit([claimOf()], 1)
+  await admit()
+  const failing = spyOn(fs, 'fdatasync').mockImplementationOnce(((_: number, done: (error: Error) => void) =>
+    queueMicrotask(() => done(new Error('EIO')))) as typeof fs.fdatasync)
+  expect(await admit().catch((error: Error) => error.message)).toBe('EIO')
   const content = () => Bun.file(`${file}-wal`).bytes()
   const before = await content()
-  log.rewrite()
-  expect(await content()).toEqual(before)
+  const writing = spyOn(fs, 'writeSync')
+  const log = new WriteAheadLog(database.driver, silent)
+  await log.sync()
+  expect(writing).not.toHaveBeenCalled()
+  await admit()
+  expect(writing).toHaveBeenCalledTimes(1)
+  expect((await content()).slice(0, before.length)).toEqual(before)
+  failing.mockRestore()
+  writing.mockRestore()
   await log.close()
   await close()
 })

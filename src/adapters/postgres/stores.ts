@@ -53,6 +53,7 @@ export function storeDatabase({
     },
     jsonElements,
     verifiedAt: verifiedAt(pool),
+    durable: () => undefined,
     saveMessage: async (row) => {
       await orm.execute(messageInsert(orm, storableRow(row)))
     },

@@ -51,6 +51,7 @@ export function storeDatabase(
       return sql`EXISTS (SELECT 1 FROM ${reports} WHERE ${reports.key} = ${reportKey} AND ${isOne})`
     },
     jsonElements,
+    durable: () => writer.durable(),
     verifiedAt: (subject) => verifiedAt.get(subject),
     saveMessage: async (row) => {
       await write(toText([orm.insert(tables.outbox).values(row)]))

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import fs from 'node:fs'
 import type Driver from 'better-sqlite3'
 
 export interface WriteAheadLogLog {
@@ -29,6 +29,8 @@ export class WriteAheadLog {
   private commits = 0
   private underWay: PromiseWithResolvers<void> | undefined
   private isLong = false
+  /** Since a sync failed. */
+  private isDamaged = false
   private isClosed = false
 
   constructor(
@@ -39,30 +41,42 @@ export class WriteAheadLog {
     driver.pragma('wal_autocheckpoint = 0')
     this.measure = driver.prepare('PRAGMA wal_checkpoint(NOOP)')
     // SQLite holds no lock on this file, so that closing it releases none.
-    this.fd = openSync(`${driver.name}-wal`, 'r+')
+    this.fd = fs.openSync(`${driver.name}-wal`, 'r+')
   }
 
-  /** Resolves when all commits so far are on the disk. */
-  sync(): Promise<void> {
-    return new Promise((resolve, reject) =>
-      fdatasync(this.fd, (error) => (error ? reject(error) : resolve())),
-    )
+  /** Resolves when all commits so far are on the disk. Call it outside of a transaction. */
+  async sync(): Promise<void> {
+    if (this.isDamaged) this.rewrite()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    fs.fdatasync(this.fd, (error) => (error ? reject(error) : resolve()))
+    try {
+      await promise
+      this.isDamaged = false
+    } catch (error) {
+      this.isDamaged = true
+      throw error
+    }
   }
 
   /**
-   * After a failed sync, whose pages the kernel may have dropped or may call clean: writes the log again, so that the next
-   * sync writes all of it. Call it inside a transaction, which keeps other processes from writing.
+   * After a failed sync the kernel may call pages clean that it never wrote. If all are written again, the next sync includes them.
+   * No other process writes meanwhile.
    */
-  rewrite(): void {
-    const bytes = Buffer.alloc(fstatSync(this.fd).size)
-    const length = readSync(this.fd, bytes, 0, bytes.length, 0)
-    writeSync(this.fd, bytes, 0, length, 0)
+  private rewrite(): void {
+    this.driver.exec('BEGIN IMMEDIATE')
+    try {
+      const bytes = Buffer.alloc(fs.fstatSync(this.fd).size)
+      const length = fs.readSync(this.fd, bytes, 0, bytes.length, 0)
+      fs.writeSync(this.fd, bytes, 0, length, 0)
+    } finally {
+      this.driver.exec('ROLLBACK')
+    }
   }
 
   /** Starts a checkpoint if the log is long enough. Call it after each commit. */
   committed(): void {
     this.commits++
-    if (this.commits % commitsBetween !== 0 || this.isClosed) return
+    if (this.commits % commitsBetween !== 0 || this.isClosed || this.isDamaged) return
     const { log, checkpointed } = this.size()
     this.isLong = log > longLog
     if (!this.underWay && log - checkpointed > enoughPages) this.checkpoint()
@@ -113,6 +127,6 @@ export class WriteAheadLog {
     this.isClosed = true
     await this.underWay?.promise
     this.thread?.terminate()
-    closeSync(this.fd)
+    fs.closeSync(this.fd)
   }
 }

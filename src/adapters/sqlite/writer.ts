@@ -36,7 +36,6 @@ interface Committed {
 /** What the writer of a server needs of its `WriteAheadLog`. */
 export interface DurableLog {
   sync(): Promise<void>
-  rewrite(): void
   committed(): void
   room(): Promise<void> | undefined
 }
@@ -108,6 +107,11 @@ export class Writer {
       this.queue.push({ step, resolve, reject, giveUpAt: now + lockWaitMs, timeoutAt: now + timeoutMs })
       this.schedule(0)
     })
+  }
+
+  /** Undefined: what this connection reads is on the disk. */
+  durable(): Promise<void> | undefined {
+    return this.syncing.length > 0 ? this.write(() => undefined) : undefined
   }
 
   /** Whether something was written to the disk within this time, and nothing has failed or waited since. */
@@ -205,11 +209,8 @@ export class Writer {
         await log.sync()
         this.written(this.syncing)
       } catch (error) {
-        this.lose(
-          error,
-          this.syncing.flatMap(({ jobs }) => jobs),
-        )
-        this.writeAgain(log)
+        const jobs = this.syncing.flatMap((each) => each.jobs)
+        this.lose(error, jobs)
       }
       this.syncing = []
     }
@@ -232,17 +233,6 @@ export class Writer {
     this.lostBy = error
     this.lost++
     for (const job of jobs) job.reject(error)
-  }
-
-  private writeAgain(log: DurableLog): void {
-    try {
-      this.sql.begin.run()
-      log.rewrite()
-    } catch (error) {
-      this.lostBy = error
-    } finally {
-      this.undo()
-    }
   }
 
   /** Jobs whose disk hangs. */

@@ -39,6 +39,8 @@ export interface StoreDatabase {
   hasReport(reportKey: Column, statuses: readonly DeliveryStatus[], keys: SQL): SQL
   /** The elements of a JSON array as a column `value`. */
   jsonElements(json: string): SQL
+  /** Resolves when what was read is on the disk. */
+  durable(): Promise<void> | undefined
   /** When the number of a hash last verified a code. Every code of an attack asks. */
   verifiedAt(subject: string): EpochMs | undefined | Promise<EpochMs | undefined>
   /** A reader sees an ID only after every lower ID. */

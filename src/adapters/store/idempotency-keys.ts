@@ -7,8 +7,9 @@ export function createIdempotencyKeys({
   orm,
   tables: { idempotencyKeys, codesAndLimits },
   now,
+  durable,
   transaction,
-}: Pick<StoreDatabase, 'orm' | 'tables' | 'now' | 'transaction'>): IdempotencyKeys {
+}: Pick<StoreDatabase, 'orm' | 'tables' | 'now' | 'durable' | 'transaction'>): IdempotencyKeys {
   const { hash, requestId, status } = idempotencyKeys
   const ofHash = orm
     .select()
@@ -19,7 +20,10 @@ export function createIdempotencyKeys({
     find: async (hashes) => {
       for (const each of hashes) {
         const [row] = await ofHash.execute({ hash: each })
-        if (row && row.expiresAt > now()) return row
+        if (!row || row.expiresAt <= now()) continue
+        // The kept answer may be given before that of the request that it is of.
+        await durable()
+        return row
       }
       return undefined
     },
