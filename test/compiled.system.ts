@@ -167,7 +167,6 @@ describe.skipIf(binary === undefined)(
       const server = await start(['serve'], cwd, { PORT: '0', NODE_ENV: 'development' })
       const database = new Database(join(cwd, 'data/otpost.db'))
       database.run('PRAGMA busy_timeout = 30000')
-      // The database thread must have opened the file before.
       expect((await fetch(new URL('/health', server.url))).status).toBe(200)
       database.run('DROP TABLE codes_and_limits')
       database.close()
@@ -185,7 +184,7 @@ describe.skipIf(binary === undefined)(
       const logged = lines.map((line) => JSON.parse(line)).find(({ err }) => err !== undefined)
       expect(logged).toMatchObject({
         requestId: body.requestId,
-        err: { stack: expect.stringMatching(/at \w+ \(src\/adapters\/sqlite\/otp-store\.ts:\d+:\d+\)/) },
+        err: { stack: expect.stringMatching(/at \w+ \(src\/adapters\/sqlite\/writer\.ts:\d+:\d+\)/) },
       })
     })
 
