@@ -67,6 +67,7 @@ export class Connection {
   private readonly client: Client
   private readonly awaited: Awaited[] = []
   private end: DatabaseUnavailable | undefined
+  private isGathering = false
 
   /**
    * @param broke called once when the connection breaks
@@ -141,6 +142,7 @@ export class Connection {
       ...(asArrays && { rowMode: 'array' }),
     }
     if (this.end) return Promise.reject(this.end)
+    this.gather()
     return this.awaiting('did not answer', limitMs, (done) => {
       this.client.query(config, (error: Error | null, result: Reply | readonly Reply[]) => {
         if (!error) return done(undefined, lastOf(result))
@@ -192,6 +194,18 @@ export class Connection {
     const late = setTimeout(() => this.client.connection.stream.destroy(), farewellMs)
     await this.client.end()
     clearTimeout(late)
+  }
+
+  /** Statements of one turn leave in one write. */
+  private gather(): void {
+    if (this.isGathering) return
+    this.isGathering = true
+    const { stream } = this.client.connection
+    stream.cork()
+    process.nextTick(() => {
+      this.isGathering = false
+      stream.uncork()
+    })
   }
 
   private awaiting<T>(
