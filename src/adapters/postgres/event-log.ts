@@ -14,7 +14,7 @@ import { eventInsert } from '../store/effects.ts'
 import type { EventLogWriter } from '../store/event-log.ts'
 import { verifiedIn, verifiedRenewalMs } from '../store/event-rows.ts'
 import { statRows } from '../store/stat-buffer.ts'
-import type { Orm as StoreOrm } from '../store/statements.ts'
+import { givenColumns, type Orm as StoreOrm, valuesOf } from '../store/statements.ts'
 import { type Database, ormOn, type PostgresOrm } from './database.ts'
 import type { Queryable } from './pool.ts'
 import { tables } from './schema.ts'
@@ -153,21 +153,9 @@ function writesBy(orm: PostgresOrm) {
   }
 }
 
-/** @returns a SELECT of the rows in a parameter of `rowsAsJson` */
+/** A SELECT of the rows in a parameter. */
 function givenRows(table: PgTable): SQL {
-  const names = Object.values(getTableColumns(table)).map(({ name }) => sql.identifier(name))
-  return sql`SELECT ${sql.join(names, sql`, `)} FROM jsonb_populate_recordset(NULL::${table}, ${sql.placeholder('rows')}::jsonb)`
-}
-
-function rowsAsJson(table: PgTable, rows: readonly object[]): string {
-  const names = new Map(
-    Object.entries(getTableColumns(table)).map(([property, { name }]) => [property, name]),
-  )
-  return asJson(
-    rows.map((row) =>
-      Object.fromEntries(Object.entries(row).map(([property, value]) => [names.get(property), value])),
-    ),
-  )
+  return sql`SELECT ${givenColumns(table)} FROM jsonb_array_elements(${sql.placeholder('rows')}::jsonb) AS given (value)`
 }
 
 function prepared<Row extends object = object>(
@@ -178,7 +166,7 @@ function prepared<Row extends object = object>(
   const { sql: text, params } = query.toSQL()
   return async (connection: Queryable, rows: readonly object[]): Promise<readonly Row[]> => {
     if (rows.length === 0) return []
-    const json = rowsAsJson(table, rows)
+    const json = asJson(valuesOf(table, rows))
     const values = params.map((param) => (is(param, Placeholder) ? json : param))
     return connection.query<Row>({ name, text }, values)
   }

@@ -84,16 +84,25 @@ export function givenRows<Row>(
   rows: readonly Row[],
   key: readonly Column[],
 ): SQL {
-  const columns = Object.entries(getTableColumns(table))
-  const names = columns.map(([name]) => name as keyof Row)
-  const values = columns.map(([, column], index) => {
-    const [type] = column.getSQLType().split(' COLLATE ')
-    return sql.raw(`CAST(value ->> ${index} AS ${type})`)
-  })
-  const order = key.map((part) => sql.raw(String(1 + columns.findIndex(([, column]) => column === part))))
-  const json = JSON.stringify(rows.map((row) => names.map((name) => row[name])))
+  const columns = Object.values(getTableColumns(table))
+  const order = key.map((part) => sql.raw(String(1 + columns.indexOf(part))))
+  const json = JSON.stringify(valuesOf(table, rows))
   // SQLite needs WHERE before ON CONFLICT.
-  return sql`SELECT ${sql.join(values, sql`, `)} FROM ${source(json)} WHERE true ORDER BY ${sql.join(order, sql`, `)}`
+  return sql`SELECT ${givenColumns(table)} FROM ${source(json)} WHERE true ORDER BY ${sql.join(order, sql`, `)}`
+}
+
+/** The columns from the JSON array `value`, which has them in their order. */
+export function givenColumns(table: Table): SQL {
+  const columns = Object.values(getTableColumns(table)).map((column, index) => {
+    const [type] = column.getSQLType().split(' COLLATE ')
+    return sql`CAST(value ->> ${sql.raw(String(index))} AS ${sql.raw(String(type))}) AS ${sql.identifier(column.name)}`
+  })
+  return sql.join(columns, sql`, `)
+}
+
+export function valuesOf<Row>(table: Table, rows: readonly Row[]): readonly (readonly unknown[])[] {
+  const names = Object.keys(getTableColumns(table)) as (keyof Row)[]
+  return rows.map((row) => names.map((name) => row[name]))
 }
 
 /** Replaces the row with the same key, for `onConflictDoUpdate`. */
