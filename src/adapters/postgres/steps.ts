@@ -40,7 +40,7 @@ interface Batch {
 
 interface Settings {
   readonly batchSize: number
-  /** Concurrent transactions if each has one step. */
+  /** Concurrent transactions with a full batch each. */
   readonly mostAtOnce: number
   readonly queueTimeoutMs: number
   startReading(): (at: number) => void
@@ -98,10 +98,10 @@ export class StepBatches {
     return [this.shared, ...this.apart.values()]
   }
 
-  /** Steps that arrive during a batch share the next one. A separate group has slow transactions. */
+  /** Steps that arrive during a batch share the next one, which waits unless it is full. A separate group has slow transactions. */
   private slotsOf(group: Group): number {
     const { batchSize, mostAtOnce } = this.settings
-    return batchSize === 1 && group === this.shared ? mostAtOnce : 1
+    return group === this.shared && group.waiting.length >= batchSize ? mostAtOnce : 1
   }
 
   /** In the next turn of the event loop, so that the steps of this turn share a transaction. */
