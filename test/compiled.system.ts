@@ -101,7 +101,6 @@ describe.skipIf(binary === undefined)(
       expect(statuses.filter(([, status]) => status !== 200)).toEqual([])
       const { code, said, stderr } = await server.stop()
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      // The worker threads are inside too: the log reports a worker that does not start.
       expect(said).not.toContain('"level"')
       expect(readdirSync(cwd)).toEqual(['data'])
     })

@@ -6,7 +6,7 @@ import { rawRequest } from './support/raw-http.ts'
 import { expectError, expectSuccess, freshPhone } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
-// Metrics of the real process: on their own port and thread, while the server is busy.
+// Metrics of the real process: on their own port, while the server is busy.
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
@@ -149,7 +149,7 @@ test('scrapes during requests are complete, never decrease, and finally count ea
   expect(
     last.value('otpost_deliveries_total', { provider: 'discard', route: 'plain', outcome: 'accepted' }),
   ).toBe(rounds * sends)
-  // Each send is at least one write, and writes of one moment share a commit, so the writer thread has counted them.
+  // Each send is at least one write, and writes of one moment share a commit, so the writer has counted them.
   if (store === 'sqlite') {
     const commits = last.value('otpost_store_commit_batch_size_count') ?? 0
     expect(last.value('otpost_store_commit_batch_size_sum')).toBeGreaterThanOrEqual(rounds * sends)

@@ -62,7 +62,7 @@ test('a backup of a server under load has every answered request, and blocks no 
   }
   const clients = Array.from({ length: 8 }, client)
   await enough.promise
-  // Traces are written a moment after the answer, and all of them before the thread stops.
+  // Traces are written a moment after the answer, and all of them before the server stops.
   const before = answers.map(({ requestId }) => requestId).slice(0, 50)
   const copy = here.at('backup.db')
   const { code, stdout, stderr } = await otpost(['backup', copy], here.env)

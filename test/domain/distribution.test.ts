@@ -28,9 +28,3 @@ test('each bucket counts the values that do not exceed its bound', () => {
     ),
   )
 })
-
-test('a distribution is plain data, so that it can be sent to another thread', () => {
-  const distribution = newDistribution([0.5])
-  observe(distribution, 0.25)
-  expect(JSON.parse(JSON.stringify(distribution))).toEqual(distribution)
-})

@@ -790,7 +790,7 @@ describe('the event log buffer', () => {
     let isBroken = true
     const { add, flush, stats } = createEventLogBuffer(
       () => {
-        if (isBroken) throw new Error('there is no thread')
+        if (isBroken) throw new Error('the database is closed')
         return Promise.resolve()
       },
       (_, requests) => void lost.push(requests),

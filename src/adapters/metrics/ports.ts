@@ -32,14 +32,13 @@ export interface MetricSources {
     queueLength(): number
     eventLog(): { readonly waiting: number; readonly lost: number }
     /** Undefined: the database has no writer here. */
-    writer(): Promise<
+    writer():
       | {
           readonly batchSizes: Distribution
           readonly commitSeconds: Distribution
           readonly lost: number
         }
       | undefined
-    >
     /** In bytes. Undefined: the database has no files. Rejects if they are missing. */
     files(): Promise<{ readonly main: number; readonly wal: number; readonly diskFree: number } | undefined>
     /** Undefined: the database is not a server. */

@@ -56,7 +56,7 @@ export async function openPostgres(
     stats: {
       version: () => `PostgreSQL ${serverVersion}`,
       queueLength: database.queueLength,
-      writer: async () => undefined,
+      writer: () => undefined,
       files: async () => undefined,
       pool: () => pool.stats(),
     },

@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
-import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
 import { type DatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/request-ids.ts'
@@ -9,7 +8,7 @@ import { Changes } from './changes.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
 import { missingColumns } from './migrate.ts'
-import { statementsOf, withStatements } from './prepared.ts'
+import { ormOn } from './prepared.ts'
 import { storeDatabase } from './stores.ts'
 import { Writer } from './writer.ts'
 
@@ -62,9 +61,7 @@ export async function conditionOf<Read>(
 /** `query_only` rejects their writes. */
 function storesOn(driver: Driver.Database): Stores {
   const writer = new Writer(driver, () => {})
-  const statement = statementsOf(driver)
-  const orm = drizzle(withStatements(driver, statement))
-  const database = { orm, driver, statement, writer, changes: new Changes(driver) }
+  const database = { ...ormOn(driver), driver, writer, changes: new Changes(driver) }
   return createStores(storeDatabase(database, Date.now))
 }
 

@@ -1,14 +1,15 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
-import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3'
+import type { Log } from '../../domain/ground/ports.ts'
 import { NoDatabase } from '../store/store.ts'
 import { Changes } from './changes.ts'
 import { movedAside } from './draft.ts'
 import { isMissing, mark, markerOf, markerOfLost } from './marker.ts'
 import { hasSchema, migrate, upgradeCheck } from './migrate.ts'
-import { statementsOf, withStatements } from './prepared.ts'
-import { WriteAheadLog, type WriteAheadLogLog } from './write-ahead-log.ts'
+import { ormOn, type statementsOf } from './prepared.ts'
+import { WriteAheadLog } from './write-ahead-log.ts'
 import { Writer, withBusyRetry } from './writer.ts'
 
 export interface Database {
@@ -19,12 +20,11 @@ export interface Database {
   readonly writer: Writer
   readonly changes: Changes
   readonly isNew: boolean
-  readonly identity: FileIdentity
   check(): Promise<void>
   /** Returns free pages to the file system if there are many; false if there are few. */
   readonly shrink: () => boolean
   /** Syncs and checkpoints on other threads from now on, as in a server. */
-  serve(log: WriteAheadLogLog): void
+  serve(log: Pick<Log, 'warn'>): void
   close(): Promise<void>
 }
 
@@ -36,8 +36,6 @@ const sparePages = 256
 const oldestSqlite = [3, 51, 3] as const
 
 interface Opening {
-  /** Opens only the file with this identity. */
-  readonly known?: FileIdentity
   /** Creates nothing (design D51). */
   readonly mustExist?: boolean
 }
@@ -46,26 +44,25 @@ interface Opening {
  * Creates and migrates the file if needed. Concurrent starts wait for each other. Throws DatabaseError, or NoDatabase if
  * the database must exist.
  */
-export function openDatabase(file: string, { known, mustExist = false }: Opening = {}): Database {
+export function openDatabase(file: string, { mustExist = false }: Opening = {}): Database {
   let driver: Driver.Database | undefined
   try {
     const isFile = file !== ':memory:'
-    if (known) requireSameFile(file, known)
-    else if (mustExist && isMissing(file)) throw new NoDatabase()
-    else if (isFile) {
+    if (mustExist && isMissing(file)) throw new NoDatabase()
+    if (isFile) {
       requireNotLost(file)
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     }
     // SQLite would block the event loop while it waits for a lock.
-    const opened = new Driver(file, { timeout: 0, fileMustExist: known !== undefined || mustExist })
+    const opened = new Driver(file, { timeout: 0, fileMustExist: mustExist })
     driver = opened
     let isNew = false
     withBusyRetry(() => {
       if (mustExist && !hasSchema(opened)) throw new NoDatabase()
       isNew = prepare(opened)
     })
-    if (isFile && !known && !mustExist) mark(file)
-    return handle(opened, isNew, known ?? identityOf(file))
+    if (isFile && !mustExist) mark(file)
+    return handle(opened, isNew, identityOf(file))
   } catch (error) {
     driver?.close()
     throw error instanceof NoDatabase ? error : new DatabaseError(file, error)
@@ -150,7 +147,7 @@ const proofMs = 1000
 const checkMs = 2000
 const farewellMs = 15_000
 
-export type FileIdentity = readonly string[]
+type FileIdentity = readonly string[]
 
 function identityOf(file: string): FileIdentity {
   if (file === ':memory:') return []
@@ -182,8 +179,7 @@ function requireSameFile(file: string, identity: FileIdentity): void {
 }
 
 function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity): Database {
-  const statement = statementsOf(driver)
-  const orm = drizzle(withStatements(driver, statement))
+  const { orm, statement } = ormOn(driver)
   const changes = new Changes(driver)
   const guard = () => requireSameFile(driver.name, identity)
   const writer = new Writer(driver, guard)
@@ -202,14 +198,13 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
     writer,
     changes,
     isNew,
-    identity,
     check: async () => {
       guard()
       requireSameSchema()
       probe.get()
       // Load balancers stop sending requests to an unhealthy server, so the check itself must write.
       if (!writer.hasWritten(proofMs)) {
-        await writer.write(() => touch(), proofMs, checkMs)
+        await writer.write(touch, proofMs, checkMs)
       }
     },
     shrink: () => {

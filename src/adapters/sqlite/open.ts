@@ -31,7 +31,7 @@ export function openSqlite(
   const database = openDatabase(file, { mustExist })
   // Each connection to `:memory:` has its own database.
   const reader =
-    serves && file !== ':memory:' ? new Reader(file, () => database.writer.hasWritten(busyMs)) : undefined
+    serves && file !== ':memory:' ? new Reader(file, () => database.writer.isBusy(busyMs)) : undefined
   if (reader) database.serve(log)
   const shared = storeDatabase(database, now, reader?.orm)
   const stores = plainErrors(createStores(shared))
@@ -47,7 +47,7 @@ export function openSqlite(
     stats: {
       version: () => `SQLite ${sqliteVersion(database)}`,
       queueLength: () => database.writer.stats().queue,
-      writer: async () => database.writer.stats(),
+      writer: () => database.writer.stats(),
       files: () => fileStats(database),
       pool: () => undefined,
     },

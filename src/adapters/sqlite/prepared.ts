@@ -1,6 +1,6 @@
 import type Driver from 'better-sqlite3'
 import { getTableColumns, is, Param, Placeholder, type SQL, sql, type Table } from 'drizzle-orm'
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3'
+import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
 /** More texts than the server has, since some depend on the number of values. */
@@ -23,12 +23,13 @@ export function statementsOf(driver: Driver.Database): (text: string) => Driver.
   }
 }
 
-/** For Drizzle, which would prepare each statement again. */
-export function withStatements(
-  driver: Driver.Database,
-  statement: ReturnType<typeof statementsOf>,
-): Driver.Database {
-  return Object.create(driver, { prepare: { value: statement } })
+/** Drizzle alone would prepare each statement again. */
+export function ormOn(driver: Driver.Database) {
+  const statement = statementsOf(driver)
+  return {
+    statement,
+    orm: drizzle<Record<string, never>>(Object.create(driver, { prepare: { value: statement } })),
+  }
 }
 
 /** Built by Drizzle, run by the driver in half the time. Values are passed by placeholder name. */

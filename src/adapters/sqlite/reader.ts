@@ -18,8 +18,8 @@ interface Waiting extends PromiseWithResolvers<Rows> {
 }
 
 /** While the server writes, an answer and what follows from it take a tenth of the event loop. */
-const restFactor = 9
-const longestRestMs = 20
+const pauseFactor = 9
+const longestPauseMs = 20
 
 const readerThread = () => new Worker(new URL('./reader-main.ts', import.meta.url).href)
 
@@ -77,8 +77,8 @@ export class Reader {
       }
       // One answer in each turn of the event loop, so that requests come between.
       setImmediate(() => {
-        const restMs = Math.min(restFactor * (performance.now() - at), longestRestMs)
-        if (restMs >= 1 && this.isBusy()) setTimeout(proceed, restMs)
+        const pauseMs = Math.min(pauseFactor * (performance.now() - at), longestPauseMs)
+        if (pauseMs >= 1 && this.isBusy()) setTimeout(proceed, pauseMs)
         else proceed()
       })
       if (error) current?.reject(Object.assign(new Error(error.message), error))

@@ -3,7 +3,7 @@ import { inArray, sql } from 'drizzle-orm'
 import { ExecuteResultSync } from 'drizzle-orm/sqlite-core'
 import type { Clock } from '../../domain/ground/time.ts'
 import type { StoreChanges, StoreDatabase } from '../store/database.ts'
-import { type Orm, run, type Statement, type StatementSteps } from '../store/statements.ts'
+import { type Orm, run, type StatementSteps } from '../store/statements.ts'
 import type { Database } from './database.ts'
 import { jsonElements } from './prepared.ts'
 import { ofRecipient } from './recipient-index.ts'
@@ -15,10 +15,19 @@ export function storeDatabase(
   now: Clock,
   reader?: Orm,
 ): StoreDatabase {
-  const { orm: drizzle, driver, writer, changes } = database
+  const { orm: drizzle, driver, statement, writer, changes } = database
   const orm = drizzle as unknown as Orm
-  const toText = (statements: readonly Statement<unknown>[]) => statements.map((each) => each.toSQL())
-  const write = createWrite(database)
+  const writeCounted: StoreDatabase['writeCounted'] = (...statements) => {
+    const queries = statements.map((each) => each.toSQL())
+    return writer.write((): readonly number[] =>
+      queries.map(({ sql, params }) => {
+        const prepared = statement(sql)
+        if (prepared.reader) return prepared.all(...params).length
+        prepared.run(...params)
+        return 0
+      }),
+    )
+  }
   const verifiedAt = driver
     .prepare<[string], number>('SELECT verified_at FROM verified_numbers WHERE subject = ?')
     .pluck()
@@ -34,9 +43,9 @@ export function storeDatabase(
     changes,
     policyChanges: policyChanges(driver, changes),
     write: async (...statements) => {
-      await write(toText(statements))
+      await writeCounted(...statements)
     },
-    writeCounted: (...statements) => write(toText(statements)),
+    writeCounted,
     transaction,
     serialTransaction: (steps) =>
       transaction(function* (inside) {
@@ -54,7 +63,7 @@ export function storeDatabase(
     durable: () => writer.durable(),
     verifiedAt: (subject) => verifiedAt.get(subject),
     saveMessage: async (row) => {
-      await write(toText([orm.insert(tables.outbox).values(row)]))
+      await writeCounted(orm.insert(tables.outbox).values(row))
     },
   }
 }
@@ -73,19 +82,6 @@ function policyChanges(driver: Driver.Database, changes: StoreChanges): StoreCha
     },
     invalidate: () => changes.invalidate(),
   }
-}
-
-/** In one transaction. Resolves to the number of rows that each statement returns. */
-function createWrite({ statement, writer }: Pick<Database, 'statement' | 'writer'>) {
-  return (statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]) =>
-    writer.write((): readonly number[] =>
-      statements.map(({ sql, params }) => {
-        const prepared = statement(sql)
-        if (prepared.reader) return prepared.all(...params).length
-        prepared.run(...params)
-        return 0
-      }),
-    )
 }
 
 /** Synchronous, since a transaction of SQLite can't wait. */

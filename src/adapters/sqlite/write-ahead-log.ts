@@ -1,9 +1,6 @@
 import fs from 'node:fs'
 import type Driver from 'better-sqlite3'
-
-export interface WriteAheadLogLog {
-  warn(fields: object, message: string): void
-}
+import type { Log } from '../../domain/ground/ports.ts'
 
 const commitsBetween = 4
 
@@ -19,8 +16,8 @@ const longLog = 2000
 const none = { log: 0, checkpointed: 0 }
 
 /**
- * The write-ahead log of a server. Its syncs and checkpoints run on other threads, so that the event loop never waits for the
- * disk. The connection has `synchronous = NORMAL`: a commit is durable after the next `sync`, and not before.
+ * The write-ahead log of a server. Its syncs and checkpoints run on other threads, so that no commit waits for the disk
+ * on the event loop. The connection has `synchronous = NORMAL`: a commit is durable after the next `sync`, and not before.
  */
 export class WriteAheadLog {
   private readonly fd: number
@@ -35,7 +32,7 @@ export class WriteAheadLog {
 
   constructor(
     private readonly driver: Driver.Database,
-    private readonly log: WriteAheadLogLog,
+    private readonly log: Pick<Log, 'warn'>,
   ) {
     driver.pragma('synchronous = NORMAL')
     driver.pragma('wal_autocheckpoint = 0')

@@ -1,6 +1,7 @@
 import Driver from 'better-sqlite3'
 import { newDistribution, observe } from '../../domain/log/distribution.ts'
 import type { WriterStats } from '../store/store.ts'
+import type { WriteAheadLog } from './write-ahead-log.ts'
 
 /** A transaction can't wait for a promise. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T
@@ -33,12 +34,7 @@ interface Committed {
   readonly answers: readonly (() => void)[]
 }
 
-/** What the writer of a server needs of its `WriteAheadLog`. */
-export interface DurableLog {
-  sync(): Promise<void>
-  committed(): void
-  room(): Promise<void> | undefined
-}
+export type DurableLog = Pick<WriteAheadLog, 'sync' | 'committed' | 'room'>
 
 /** How long a write may take, with the wait for the disk. */
 const longestWriteMs = 10_000
@@ -118,6 +114,11 @@ export class Writer {
   hasWritten(withinMs: number): boolean {
     if (this.lostBy !== undefined || this.syncing.length > 0) return false
     return performance.now() - this.writtenAt <= withinMs
+  }
+
+  /** Whether something is being written, or was within this time. */
+  isBusy(withinMs: number): boolean {
+    return !this.isIdle() || performance.now() - this.writtenAt <= withinMs
   }
 
   stats(): WriterStats {

@@ -80,7 +80,7 @@ export interface StorageStats {
   version(): string
   queueLength(): number
   /** Undefined: the database has no writer here. */
-  writer(): Promise<WriterStats | undefined>
+  writer(): WriterStats | undefined
   /** Undefined: the database has no files here. Rejects if they are missing. */
   files(): Promise<FileStats | undefined>
   /** Undefined: the database is not a server. */
