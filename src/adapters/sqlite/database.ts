@@ -219,9 +219,8 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
       writer.syncWith(wal)
     },
     close: async () => {
-      await withinTime(writer.idle())
+      await withinTime(writer.idle().then(() => wal?.close()))
       writer.close()
-      await wal?.close()
       try {
         driver.pragma('wal_checkpoint(TRUNCATE)')
       } catch {

@@ -13,6 +13,11 @@ const enoughPages = 250
  */
 const longLog = 2000
 
+const rewriteBytes = 2 ** 20
+
+/** The browser types of the console's pages have no `ref`. */
+type Thread = Worker & Pick<Bun.Worker, 'ref' | 'unref'>
+
 const none = { log: 0, checkpointed: 0 }
 
 /**
@@ -21,7 +26,7 @@ const none = { log: 0, checkpointed: 0 }
  */
 export class WriteAheadLog {
   private readonly fd: number
-  private thread: Worker | undefined
+  private thread: Thread | undefined
   private readonly measure: Driver.Statement<[], { log: number; checkpointed: number }>
   private commits = 0
   private underWay: PromiseWithResolvers<void> | undefined
@@ -62,9 +67,13 @@ export class WriteAheadLog {
   private rewrite(): void {
     this.driver.exec('BEGIN IMMEDIATE')
     try {
-      const bytes = Buffer.alloc(fs.fstatSync(this.fd).size)
-      const length = fs.readSync(this.fd, bytes, 0, bytes.length, 0)
-      fs.writeSync(this.fd, bytes, 0, length, 0)
+      const bytes = Buffer.alloc(rewriteBytes)
+      for (let at = 0, length = 0; ; at += length) {
+        length = fs.readSync(this.fd, bytes, 0, bytes.length, at)
+        if (length === 0) break
+        for (let done = 0; done < length; )
+          done += fs.writeSync(this.fd, bytes, done, length - done, at + done)
+      }
     } finally {
       this.driver.exec('ROLLBACK')
     }
@@ -87,27 +96,33 @@ export class WriteAheadLog {
   private checkpoint(): void {
     this.underWay = Promise.withResolvers()
     this.thread ??= this.start()
+    // A stop waits for it.
+    this.thread.ref()
     this.thread.postMessage(this.driver.name)
   }
 
   /** On a thread of its own, which starts with the first checkpoint. */
-  private start(): Worker {
-    const thread = new Worker(new URL('./checkpointer.ts', import.meta.url).href)
-    // The browser types of the console's pages have no `unref`.
-    ;(thread as unknown as Bun.Worker).unref()
+  private start(): Thread {
+    const thread = new Worker(new URL('./checkpointer.ts', import.meta.url).href) as Thread
     const ended = (problem: string | undefined, message: string) => {
       if (problem !== undefined) this.log.warn({ problem }, message)
       this.isLong = false
+      thread.unref()
       this.underWay?.resolve()
       this.underWay = undefined
     }
     thread.onmessage = ({ data: problem }: MessageEvent<string | undefined>) =>
       ended(problem, 'a checkpoint failed; it will be retried')
-    thread.onerror = ({ message }) => {
-      thread.terminate()
+    const failed = (problem: string) => {
+      if (this.thread !== thread) return
       this.thread = undefined
-      ended(message, 'the checkpoint thread failed; the next checkpoint starts another')
+      ended(problem, 'the checkpoint thread failed; the next checkpoint starts another')
     }
+    thread.onerror = ({ message }) => {
+      failed(message)
+      thread.terminate()
+    }
+    thread.addEventListener('close', () => failed('it ended unexpectedly'))
     return thread
   }
 
@@ -123,7 +138,9 @@ export class WriteAheadLog {
     if (this.isClosed) return
     this.isClosed = true
     await this.underWay?.promise
-    this.thread?.terminate()
+    const { thread } = this
+    this.thread = undefined
+    thread?.terminate()
     fs.closeSync(this.fd)
   }
 }

@@ -56,6 +56,8 @@ export class Writer {
   /** Those of the sync under way; empty: none is. */
   private syncing: readonly Committed[] = []
   private unsynced: Committed[] = []
+  /** Since a sync failed: what was committed may not be on the disk. */
+  private isSyncLost = false
   private readonly units: Unit[] = []
   private readonly waiters: (() => void)[] = []
   private readonly batchSizes = newDistribution(batchBounds)
@@ -107,7 +109,11 @@ export class Writer {
 
   /** Undefined: what this connection reads is on the disk. */
   durable(): Promise<void> | undefined {
-    return this.syncing.length > 0 ? this.write(() => undefined) : undefined
+    return this.isDurable() ? undefined : this.write(() => undefined)
+  }
+
+  private isDurable(): boolean {
+    return this.syncing.length === 0 && !this.isSyncLost
   }
 
   /** Whether something was written to the disk within this time, and nothing has failed or waited since. */
@@ -190,13 +196,12 @@ export class Writer {
     }
     this.isOneByOne = false
     observe(this.batchSizes, jobs.length)
-    this.log?.committed()
     this.unsynced.push({ startedAt, jobs, answers })
+    this.log?.committed()
     const changesBefore = this.changesSoFar
     this.changesSoFar = this.changes.get() ?? 0
     // What it read may not be on the disk yet.
-    const isDurable = this.changesSoFar === changesBefore && this.syncing.length === 0
-    if (isDurable) this.answer(this.unsynced.splice(0))
+    if (this.changesSoFar === changesBefore && this.isDurable()) this.answer(this.unsynced.splice(0))
     else if (!this.log) this.written(this.unsynced.splice(0))
     else if (this.syncing.length === 0) void this.sync(this.log)
   }
@@ -208,8 +213,10 @@ export class Writer {
       this.unsynced = []
       try {
         await log.sync()
+        this.isSyncLost = false
         this.written(this.syncing)
       } catch (error) {
+        this.isSyncLost = true
         const jobs = this.syncing.flatMap((each) => each.jobs)
         this.lose(error, jobs)
       }
