@@ -16,7 +16,7 @@ export function machine(folder: string, subject: string): string[] {
   return [
     `${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${cores} cores, ${megabytes(totalmem())} of memory; ${systemName()} ${release()}`,
     `${fileSystem(folder)}, where one write waits ${milliseconds(syncMs(folder))} for the disk (median of ${syncs} fdatasync)`,
-    `otpost ${packageJson.version} (${subject}), Bun ${Bun.version}, SQLite ${sqlite} with synchronous=FULL, ${wrkVersion()} on the same machine with 64 connections`,
+    `otpost ${packageJson.version} (${subject}), Bun ${Bun.version}, SQLite ${sqlite} with a sync before each answer, ${wrkVersion()} on the same machine with 64 connections`,
   ]
 }
 

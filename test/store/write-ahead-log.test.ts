@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import fs, { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import fs, { copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
@@ -9,6 +9,7 @@ import { WriteAheadLog } from '../../src/adapters/sqlite/write-ahead-log.ts'
 import { type DurableLog, Writer } from '../../src/adapters/sqlite/writer.ts'
 import { createTestApp, temporaryFolder } from '../support/app.ts'
 import { claimOf } from '../support/calls.ts'
+import { sqliteStores } from '../support/operator.ts'
 import { freshPhone } from '../support/rows.ts'
 import { testOtpStore } from './contract.ts'
 
@@ -185,6 +186,29 @@ describe('a write of a server', () => {
     expect(writer.stats().lost).toBe(1)
   })
 
+  test('that changes nothing waits for a sync too, since one failed', async () => {
+    const lost = insert(1)
+    await turn()
+    syncs[0]?.reject(new Error('EIO'))
+    await lost
+    expect(writer.durable()).toBeInstanceOf(Promise)
+    await turn()
+    expect(events.at(-1)).toBe('sync')
+    syncs[1]?.resolve()
+    await turn()
+    expect(writer.durable()).toBe(undefined)
+  })
+
+  test('is busy until it is on the disk, and a moment longer', async () => {
+    expect(writer.isBusy(1000)).toBe(false)
+    const write = insert(1)
+    await turn()
+    expect([writer.isBusy(0), writer.hasWritten(1000)]).toEqual([true, false])
+    syncs[0]?.resolve()
+    await write
+    expect([writer.isBusy(1000), writer.hasWritten(1000)]).toEqual([true, true])
+  })
+
   test('that the disk does not answer in time is rejected, and later ones are stored when it does', async () => {
     const late = writer.write(() => void driver.exec('INSERT INTO numbers VALUES (1)'), 5000, 0)
     expect(await late.catch((error: Error) => error.message)).toMatch(/The disk .* did not answer in time/)
@@ -230,6 +254,60 @@ test('after a failed sync the log is written again before the next one, with the
   failing.mockRestore()
   writing.mockRestore()
   await log.close()
+  await close()
+})
+
+test('a kept answer is not found before it is on the disk', async () => {
+  const { database, otps, close } = served()
+  const { idempotencyKeys } = sqliteStores(database, () => 1)
+  const syncs: (() => void)[] = []
+  const holding = spyOn(fs, 'fdatasync').mockImplementation(((_: number, done: (error: null) => void) => {
+    syncs.push(() => done(null))
+  }) as typeof fs.fdatasync)
+  const key = { hash: 'hash', requestId: 'request 1', bodyHash: 'body', owner: 'owner', expiresAt: 1000 }
+  const events: string[] = []
+  const stored = otps.admit([claimOf()], 1, [{ kind: 'key', key }]).then(() => events.push('stored'))
+  const turns = async () => {
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await turns()
+  const found = idempotencyKeys.find(['hash']).then((row) => events.push(`found ${row?.requestId}`))
+  await turns()
+  expect(events).toEqual([])
+  for (let sync = syncs.shift(); sync; sync = syncs.shift()) {
+    sync()
+    await turns()
+  }
+  await Promise.all([stored, found])
+  expect(events).toEqual(['stored', 'found request 1'])
+  holding.mockRestore()
+  await close()
+})
+
+test('a checkpoint after one that failed has the same result as if none had', async () => {
+  const { file, database, close } = served()
+  const { writer, driver } = database
+  const grow = () =>
+    writer.write(() => void driver.exec("REPLACE INTO app_brands VALUES ('a', hex(randomblob(50000)))"))
+  const thread = new Worker(new URL('../../src/adapters/sqlite/checkpointer.ts', import.meta.url).href)
+  const checkpoint = (path: string) =>
+    new Promise<string | undefined>((resolve) => {
+      thread.onmessage = ({ data }: MessageEvent<string | undefined>) => resolve(data)
+      thread.postMessage(path)
+    })
+  await grow()
+  expect(await checkpoint(join(file, 'none', 'otpost.db'))).toMatch(/directory does not exist/)
+  for (let write = 0; write < 20; write++) await grow()
+  expect(await checkpoint(file)).toBe(undefined)
+  // Without the log, only the file counts.
+  copyFileSync(file, `${file}.copy`)
+  const copy = new Driver(`${file}.copy`)
+  expect(copy.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  expect(copy.prepare('SELECT * FROM app_brands').all()).toEqual(
+    database.driver.prepare('SELECT * FROM app_brands').all(),
+  )
+  copy.close()
+  thread.terminate()
   await close()
 })
 

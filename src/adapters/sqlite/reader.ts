@@ -1,7 +1,7 @@
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import type { Orm } from '../store/statements.ts'
 
-type Rows = unknown[][]
+export type Rows = unknown[][]
 
 /** JSON text costs a fraction of transferring objects. */
 export type Read = readonly [file: string, sql: string, params: readonly unknown[]]

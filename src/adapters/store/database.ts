@@ -41,7 +41,7 @@ export interface StoreDatabase {
   jsonElements(json: string): SQL
   /** Resolves when what was read is on the disk. */
   durable(): Promise<void> | undefined
-  /** When the number of a hash last verified a code. Every code of an attack asks. */
+  /** When the number of a hash last verified a code. Called for each code that the guard may deny. */
   verifiedAt(subject: string): EpochMs | undefined | Promise<EpochMs | undefined>
   /** A reader sees an ID only after every lower ID. */
   saveMessage(message: Omit<Row<'outbox'>, 'id'>): Promise<void>

@@ -16,7 +16,7 @@ import { type Orm, run, type Statement } from './statements.ts'
 
 type JobKey = Pick<NotifyJob, 'requestId' | 'position'>
 
-type OfWorker = 'status' | 'counts' | 'dueApps' | 'take' | 'end' | 'recover'
+type OfQueue = 'status' | 'counts' | 'dueApps' | 'take' | 'end' | 'recover'
 
 export function createNotifyJobStore(database: StoreDatabase): NotifyJobStore {
   return { ...createJobList({ ...database, orm: database.reader }), ...createJobQueue(database) }
@@ -40,7 +40,7 @@ function ordersOf(
 }
 
 /** What operators see and change. */
-function createJobList({ orm, tables, transaction }: StoreDatabase): Omit<NotifyJobStore, OfWorker> {
+function createJobList({ orm, tables, transaction }: StoreDatabase): Omit<NotifyJobStore, OfQueue> {
   const { audit, events, notifyJobs: jobs, notifyOrders: orders } = tables
   const isJob = isJobIn(tables)
   const returned = { requestId: jobs.requestId }
@@ -107,7 +107,7 @@ function createJobQueue({
   tables,
   writeCounted,
   transaction,
-}: StoreDatabase): Pick<NotifyJobStore, OfWorker> {
+}: StoreDatabase): Pick<NotifyJobStore, OfQueue> {
   const { codesAndLimits: counters, events, notifyJobs: jobs } = tables
   const isDue = (now: number) => and(eq(jobs.state, 'queued'), lte(jobs.dueAt, now))
   const isJob = isJobIn(tables)
