@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { isDear, kindInWords } from '../domain/delivery/destination.ts'
 import { OperatorError } from '../domain/ground/operator-error.ts'
-import { budgetListing, budgetStatuses } from '../domain/money/budgets.ts'
+import { readBudgets } from '../domain/health/facts.ts'
+import { budgetListing } from '../domain/money/budgets.ts'
 import { budgetGroup, checkPrice, storePrices } from '../domain/operator/money.ts'
 import { groupCommand } from './actions.ts'
 import {
@@ -22,10 +23,10 @@ export function moneyCommands(program: Command, env: Env): void {
     .description('list the budgets, with what was spent and what remains')
     .option('--json', 'print a JSON array')
     .action(({ json }: { json?: true }) =>
-      withContext(env, async ({ policy, budgets, now: clock }) => {
+      withContext(env, async ({ policy, budgets, alerts, now: clock }) => {
         const now = clock()
         const all = (await policy.rows()).budgets
-        const rows = await budgetStatuses(budgets, all, now)
+        const rows = await readBudgets({ budgets, alerts }, all, now)
         printListing(json, rows, budgetListing, 'There are no budgets: the cost of SMS is not limited.')
       }),
     )

@@ -6,7 +6,7 @@ import {
   budgetClaim,
   counterStatus,
   percentagesReached,
-  percentSpent,
+  usedUpWords,
 } from '../../src/domain/money/budgets.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`)
@@ -64,9 +64,57 @@ describe('the status of a budget', () => {
     expect(status.forecastMicros).toBe(forecast === null ? null : micros(forecast))
   })
 
-  test('rounds the percentage down, so that 100 % means exhausted', () => {
-    expect(percentSpent(budget(), micros('49.999999'))).toBe(99)
-    expect(percentSpent(budget(), micros('50'))).toBe(100)
+  const eveningOf = '2026-11-22T23:00'
+  const lifted = { liftedUntil: at('2026-11-22T23:30') }
+  const refused = (text: string) => ({ micros: micros(text), until: at('2026-11-23T00:00') })
+  test.each([
+    ['little is spent', {}, eveningOf, '1', undefined, 2, 'ok', undefined],
+    ['the first alert', {}, eveningOf, '25', undefined, 50, 'near', undefined],
+    ['80%, with a later alert', { alertAt: [100] }, eveningOf, '40', undefined, 80, 'near', undefined],
+    [
+      'the forecast is above the amount',
+      {},
+      '2026-11-22T06:00',
+      '20',
+      undefined,
+      40,
+      'will be used up',
+      'at 15:00 UTC',
+    ],
+    [
+      'of a month',
+      { period: 'month' },
+      '2026-11-21T00:00',
+      '40',
+      undefined,
+      80,
+      'will be used up',
+      'on 26 Nov',
+    ],
+    ['the first hour', {}, '2026-11-22T00:30', '20', undefined, 40, 'ok', undefined],
+    ['a bit is left', {}, eveningOf, '49.999999', undefined, 99, 'will be used up', 'at 23:00 UTC'],
+    ['less is left than a message costs', {}, eveningOf, '49.5', refused('0.6'), 100, 'exhausted', undefined],
+    ['a message costs what is left', {}, '2026-11-22T23:59', '49.5', refused('0.5'), 99, 'near', undefined],
+    ['a message of the day before', {}, '2026-11-23T23:59', '49.5', refused('0.6'), 99, 'near', undefined],
+    ['nothing is left', {}, eveningOf, '50', undefined, 100, 'exhausted', undefined],
+    [
+      'lifted, and a message was rejected',
+      lifted,
+      '2026-11-22T23:29',
+      '48',
+      refused('2.5'),
+      96,
+      'near',
+      undefined,
+    ],
+    ['spent, but only alerts', { stops: false }, eveningOf, '75', undefined, 150, 'exhausted', undefined],
+  ] as const)('as people see it: %s', (_, changes, now, spent, rejected, percent, state, end) => {
+    const status = counterStatus(budget(changes), micros(spent), at(now), rejected)
+    expect([status.percent, status.state, usedUpWords(status)]).toEqual([
+      percent,
+      state,
+      end && `used up ${end}`,
+    ])
   })
 })
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { budgetCondition } from '../../src/domain/health/conditions.ts'
+import { budgetCondition, refusedByAlerts } from '../../src/domain/health/conditions.ts'
 import type { HealthFacts } from '../../src/domain/health/facts.ts'
 import type { Problem } from '../../src/domain/health/problem.ts'
 import { problemsOf } from '../../src/domain/health/problems.ts'
+import { refusedIn } from '../../src/domain/log/active-limits.ts'
 import type { Figures, ProviderHealth } from '../../src/domain/log/statistics.ts'
 import { type Budget, type BudgetStatus, counterStatus, inCountry } from '../../src/domain/money/budgets.ts'
 import { healthFacts, noGuard, none, now, provider, reviewNumber } from '../support/health.ts'
@@ -91,24 +92,20 @@ test('has a budget that rejects, by its alert or a rejected message, and one tha
     countsFrom: 0,
   }
   const near = { ...healthFacts(), budgets: [statusOf(budget, 95)] }
-  expect(texts(problemsOf(near))).toEqual(['warn: Budget server: 95% of 100 EUR per day spent.'])
+  expect(texts(problemsOf(near))).toEqual([
+    'warn: Budget server: 95% of 100 EUR per day spent. If spending goes on as so far, it is used up at 13:09 UTC.',
+  ])
   const exhausted =
     'fail: Budget server is exhausted: 95 EUR of 100 EUR per day spent. SMS that cost more than what is left are rejected with 429 rate_limited until 2026-03-02 00:00:00 UTC. To send more before, lift the budget or set a larger amount.'
-  const limit = {
-    limit: 'budget',
-    app: 'shop',
-    brand: null,
-    recipient: null,
-    refusals: 1,
-    endsAt: now,
-  } as const
-  const server = { databaseError: null, freeBytes: undefined, lostRequests: 0 }
+  const until = Date.parse('2026-03-02T00:00Z')
   const { data } = budgetCondition(statusOf(budget, 95), [])
-  for (const facts of [
-    { ...near, server: { ...server, limited: [{ ...limit, budget: 'server' }] } },
-    { ...near, reported: new Map([['server', { at: now, data }]]) },
+  const limited = { limit: 'budget', app: 'shop', brand: null, recipient: null, refusals: 1 } as const
+  for (const refused of [
+    refusedIn([{ ...limited, endsAt: until, budget: 'server', refusedMicros: 6_000_000 }]),
+    refusedByAlerts([{ text: JSON.stringify(data) }]),
   ]) {
-    const [problem] = problemsOf(facts)
+    const counter = counterStatus(budget, 95_000_000, now, refused.get('server'))
+    const [problem] = problemsOf({ ...near, budgets: [{ ...counter, counters: [counter] }] })
     expect(`${problem?.level}: ${problem?.text} ${problem?.remedy}`).toBe(exhausted)
   }
 })
@@ -144,7 +141,7 @@ test('has a budget of each country that rejects or is nearly spent, with the cou
     expect.stringMatching(
       /^fail: Budget country:\* \(A0\) of codes is exhausted: 100 EUR of 100 EUR per day spent\./,
     ),
-    'warn: Budget country:* (A1) of codes: 90% of 100 EUR per day spent. 1 more country has spent at least 80%.',
+    'warn: Budget country:* (A1) of codes: 90% of 100 EUR per day spent. If spending goes on as so far, it is used up at 13:53 UTC. 1 more country has spent at least 80%.',
   ])
   expect(told(...Array<number>(12).fill(100))).toEqual([
     expect.stringMatching(

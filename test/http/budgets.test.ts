@@ -55,6 +55,32 @@ describe('a budget', () => {
     expect((await send(latvia(4))).status).toBe(200)
   })
 
+  test('that is raised, lifted or removed is exhausted nowhere a moment later, although it had rejected a message', async () => {
+    api = await createTestApp()
+    const console = await signedIn(api)
+    const exhausted = async () => {
+      await alerted()
+      const [overview, money] = [await console.get('/admin'), await console.get('/admin/money')]
+      return [overview, money].map(({ html }) => /is exhausted: |rejected with 429|>exhausted</.test(html))
+    }
+    const { budget, lift, removeBudget } = policyOf(api)
+    for (const change of [
+      () => budget('server', '500'),
+      () => lift('server', '1h'),
+      () => removeBudget('server'),
+    ]) {
+      await budget('server', '3')
+      await send(latvia(1))
+      expect((await send(latvia(2))).status).toBe(429)
+      expect(await exhausted()).toEqual([true, true])
+      await change()
+      expect(await exhausted()).toEqual([false, false])
+      expect((await send(latvia(2))).status).toBe(200)
+      await removeBudget('server').catch(() => {})
+      api.advance(31)
+    }
+  })
+
   test('keeps what was spent with another amount, and starts anew with another period', async () => {
     api = await createTestApp()
     await policyOf(api).budget('server', '5')

@@ -3,14 +3,17 @@ import type { Log } from '../ground/ports.ts'
 import type { Outcome } from '../ground/providers.ts'
 import { type Clock, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
 import type { Surge } from '../guard/notify-watch.ts'
+import { refusedMicrosOf } from '../log/active-limits.ts'
 import type { Micros } from '../money/amounts.ts'
 import {
+  addRefused,
   type Budget,
   type BudgetCounters,
   type BudgetStatus,
   budgetName,
   budgetStatuses,
   percentagesReached,
+  type Refused,
   spentWords,
 } from '../money/budgets.ts'
 import type { BudgetName } from '../request/limit-names.ts'
@@ -140,10 +143,7 @@ const shortestIntervalMs = 1000
 
 export interface AlertPorts {
   /** As `ConditionAlerts.check`. */
-  readonly checkConditions: (
-    budgets: readonly BudgetStatus[] | undefined,
-    rejecting: ReadonlySet<string>,
-  ) => Promise<readonly Alert[]>
+  readonly checkConditions: (budgets: readonly BudgetStatus[] | undefined) => Promise<readonly Alert[]>
   readonly budgets: () => Promise<readonly Budget[]> | readonly Budget[]
   readonly spent: BudgetCounters['spent']
   readonly alerts: AlertStore
@@ -184,8 +184,8 @@ export class Alerts {
   private retriesAt: readonly EpochMs[] = []
   /** By the name of the counter, as of the latest check. A new one is checked at its first charge. */
   private nextThresholds: ReadonlyMap<string, Micros> = new Map()
-  /** The names of budgets that rejected a single message since the latest check. */
-  private exhausted = new Set<string>()
+  /** Single messages that budgets rejected, by the name of the counter. */
+  private readonly refused = new Map<string, Refused>()
 
   readonly channels: readonly AlertChannel[]
 
@@ -199,11 +199,12 @@ export class Alerts {
 
   /** After a request, or a try of a job. */
   readonly charged = (context: RequestContext): void => {
-    for (const { budget, used, refused } of context.limits) {
+    const micros = refusedMicrosOf(context)
+    for (const { budget, used, refused, endsAt } of context.limits) {
       if (!budget) continue
-      // A request with many messages may cost more than is left of a budget that still allows one.
       const name = budgetName(budget)
-      if (refused && (context.recipients ?? 1) === 1) this.exhausted.add(name)
+      if (refused && micros !== undefined && endsAt !== null)
+        addRefused(this.refused, name, { micros, until: endsAt })
       const mayBeReached = used !== null && used >= (this.nextThresholds.get(name) ?? 0)
       if (refused || mayBeReached)
         this.nextCheckAt = Math.min(this.nextCheckAt, this.checkedAt + shortestIntervalMs)
@@ -241,31 +242,29 @@ export class Alerts {
   }
 
   private async checkAll(now: number): Promise<void> {
-    const { exhausted } = this
-    this.exhausted = new Set()
     // Without a database only the conditions can be checked.
-    const checked = await this.check(now, exhausted).catch((err: unknown) => {
+    const checked = await this.check(now).catch((err: unknown) => {
       this.ports.log.error(
         { err },
         'budgets could not be compared with their thresholds; otpost will try again',
       )
       return undefined
     })
-    for (const { kind } of await this.ports.checkConditions(checked, exhausted)) this.count(kind)
+    for (const { kind } of await this.ports.checkConditions(checked)) this.count(kind)
   }
 
-  private async check(now: number, exhausted: ReadonlySet<string>): Promise<readonly BudgetStatus[]> {
+  private async check(now: number): Promise<readonly BudgetStatus[]> {
     const { ports } = this
     const budgets = await ports.budgets()
-    const statuses = budgets.length === 0 ? [] : await budgetStatuses(ports, budgets, now)
+    const statuses = budgets.length === 0 ? [] : await budgetStatuses(ports, budgets, now, this.refused)
     const thresholds = new Map<string, Micros>()
     const counters = statuses.flatMap((status) => status.counters)
-    const reached = counters.map(({ budget, spentMicros }) => {
+    const reached = counters.map(({ budget, spentMicros, isExhausted }) => {
       const { amountMicros, alertAt } = budget
       const name = budgetName(budget)
       const percentages = percentagesReached(budget, spentMicros)
       // Less is left than a message costs, so the amount itself may never be reached.
-      if (exhausted.has(name) && alertAt.includes(100) && !percentages.includes(100)) percentages.push(100)
+      if (isExhausted && alertAt.includes(100) && !percentages.includes(100)) percentages.push(100)
       const next = alertAt.find((percent) => !percentages.includes(percent)) ?? Number.POSITIVE_INFINITY
       thresholds.set(name, (amountMicros / 100) * next)
       return { budget, spentMicros, percentages }

@@ -2,7 +2,7 @@ import type { Advice } from '../ground/advice.ts'
 import { type Alert, budgetKind } from '../ground/alert.ts'
 import type { Log } from '../ground/ports.ts'
 import { type Clock, type EpochMs, minuteMs } from '../ground/time.ts'
-import { type BudgetStatus, budgetName } from '../money/budgets.ts'
+import { type BudgetStatus, budgetName, exhaustedCounters, type Refused } from '../money/budgets.ts'
 import { type AlertStore, type AlertTarget, budgetAlertOf, withoutPoint } from './alerts.ts'
 import {
   budgetAbout,
@@ -10,12 +10,11 @@ import {
   type ConditionVerdict,
   conditionKinds,
   databaseVerdicts,
-  exhaustedCounters,
   type MinuteOfAttempts,
   providerVerdicts,
   type Reported,
+  refusedByAlerts,
   removedBudget,
-  reportedBudgets,
 } from './conditions.ts'
 
 export interface ConditionPorts {
@@ -58,8 +57,8 @@ export class ConditionAlerts {
   private readonly latest = new Map<string, Latest>()
   /** By `about`: the latest alert that a budget reached 100%, which is the first alert about its exhaustion. */
   private readonly announced = new Map<string, Reported>()
-  /** By the name of the counter: the latest alert that it is exhausted. */
-  private readonly reported = new Map<string, Reported>()
+  /** By the name of the counter, from alerts. */
+  private readonly refused = new Map<string, Refused>()
   /** By `about`: the latest alert that is neither stored nor accepted by a receiver. */
   private readonly unsent = new Map<string, Alert>()
   private readUpTo: EpochMs = 0
@@ -69,13 +68,9 @@ export class ConditionAlerts {
 
   /**
    * @param budgets undefined: they could not be read
-   * @param rejecting the names of budgets that rejected a single message since the latest check
    * @returns the alerts that this server stored or sent
    */
-  readonly check = async (
-    budgets: readonly BudgetStatus[] | undefined,
-    rejecting: ReadonlySet<string>,
-  ): Promise<readonly Alert[]> => {
+  readonly check = async (budgets: readonly BudgetStatus[] | undefined): Promise<readonly Alert[]> => {
     const { checkDatabase, freeBytes, attempts, openCircuits } = this.ports
     const error: unknown = await checkDatabase().then(
       () => null,
@@ -86,7 +81,7 @@ export class ConditionAlerts {
     const free = await freeBytes().catch(() => undefined)
     const verdicts = databaseVerdicts(error, free, this.hasFailed)
     this.hasFailed = !isUsable
-    if (isUsable && budgets) verdicts.push(...this.budgetVerdicts(budgets, rejecting))
+    if (isUsable && budgets) verdicts.push(...this.budgetVerdicts(budgets))
     if (isUsable) verdicts.push(...(await this.ports.pumping().catch(() => [])))
     const minutes = isUsable ? await attempts().catch(() => []) : []
     verdicts.push(...providerVerdicts(minutes, openCircuits(), this.open()))
@@ -106,13 +101,11 @@ export class ConditionAlerts {
   }
 
   /** Budgets with `--alert ''` send no alerts. A removed budget is no longer exhausted. */
-  private budgetVerdicts(
-    budgets: readonly BudgetStatus[],
-    rejecting: ReadonlySet<string>,
-  ): ConditionVerdict[] {
+  private budgetVerdicts(budgets: readonly BudgetStatus[]): ConditionVerdict[] {
+    const now = this.ports.now()
     const known = budgets.flatMap((status): ConditionVerdict[] => {
       if (status.budget.alertAt.length === 0) return []
-      const exhausted = exhaustedCounters(status, rejecting, this.reported)
+      const exhausted = exhaustedCounters(status, this.refused, now)
       return [{ condition: budgetCondition(status, exhausted), lasts: exhausted.length > 0 }]
     })
     const names = new Set(budgets.map(({ budget }) => budgetAbout(budgetName(budget))))
@@ -133,7 +126,7 @@ export class ConditionAlerts {
   }
 
   private learn({ key, kind, at, text }: Alert): void {
-    if (kind === budgetKind || kind === 'budget.exhausted') reportedBudgets([{ at, text }], this.reported)
+    if (kind === budgetKind || kind === 'budget.exhausted') refusedByAlerts([{ text }], this.refused)
     if (kind === budgetKind) {
       const data = budgetAlertOf({ text })
       const about = budgetAbout(budgetName({ ...data, country: undefined }))

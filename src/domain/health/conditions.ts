@@ -6,11 +6,13 @@ import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { StatKey } from '../log/stats.ts'
 import { formatMicros } from '../money/amounts.ts'
 import {
+  addRefused,
   anyCountry,
   type Budget,
   type BudgetStatus,
   budgetName,
   type CounterStatus,
+  type Refused,
 } from '../money/budgets.ts'
 import type { BudgetName } from '../request/limit-names.ts'
 import type { Problem } from './problem.ts'
@@ -46,7 +48,7 @@ export interface ConditionVerdict {
   readonly lasts: boolean
 }
 
-/** The latest alert about a condition, or what an alert says of a counter. */
+/** The latest alert about a condition. */
 export interface Reported {
   readonly at: EpochMs
   readonly data: Readonly<Record<string, unknown>>
@@ -55,64 +57,32 @@ export interface Reported {
 /** @param name of the budget, without a country */
 export const budgetAbout = (name: string) => `budget ${name}`
 
-/**
- * The counters that reject messages.
- * @param rejecting the names of those that rejected a single message lately
- * @param reported the alerts that counters are exhausted, by name
- */
-export function exhaustedCounters(
-  { counters }: BudgetStatus,
-  rejecting: ReadonlySet<string>,
-  reported: ReadonlyMap<string, Reported>,
-): readonly CounterStatus[] {
-  return counters.filter((counter) => {
-    const name = budgetName(counter.budget)
-    return isExhausted(counter, rejecting.has(name), reported.get(name))
-  })
-}
-
-/**
- * Rejects messages, because nothing is left, or less than a message costs.
- * @param isRejecting it rejected a single message lately
- * @param reported the alert that it is exhausted, which is true until the budget or what was spent changes
- */
-function isExhausted(
-  { budget, spentMicros, remainingMicros, resetsAt, isStopping }: CounterStatus,
-  isRejecting: boolean,
-  reported?: Reported,
-): boolean {
-  if (!isStopping) return false
-  if (remainingMicros === 0 || isRejecting) return true
-  if (!reported) return false
-  const { amount, spent, resetsAt: reset } = reported.data
-  return (
-    amount === budget.amountMicros / 1e6 &&
-    reset === new Date(resetsAt).toISOString() &&
-    spentMicros >= Math.round(Number(spent) * 1e6)
-  )
-}
-
 /** Of an alert about a budget. */
 interface BudgetReport extends Pick<BudgetName, 'scope' | 'of' | 'country'> {
+  readonly amount: number
   readonly spent: number
+  readonly resetsAt: string
   readonly percent?: number
   readonly state?: string
   /** Of `country:*`, the exhausted ones. */
   readonly countries?: readonly { readonly country: string; readonly spent: number }[]
 }
 
-/** The alerts that budgets are exhausted, by the name of the counter. @param alerts about budgets, oldest first */
-export function reportedBudgets(
-  alerts: readonly Pick<Alert, 'at' | 'text'>[],
-  reports = new Map<string, Reported>(),
-): ReadonlyMap<string, Reported> {
-  for (const { at, text } of alerts) {
+/** The messages that budgets rejected, by the name of the counter, as alerts say that budgets are exhausted. */
+export function refusedByAlerts(
+  alerts: readonly Pick<Alert, 'text'>[],
+  all = new Map<string, Refused>(),
+): ReadonlyMap<string, Refused> {
+  for (const { text } of alerts) {
     const data: BudgetReport = JSON.parse(text)
     if (data.state === 'ended' || (data.percent ?? 100) < 100) continue
-    for (const { country, spent } of data.countries ?? [data])
-      reports.set(budgetName({ ...data, country }), { at, data: { ...data, spent } })
+    const until = Date.parse(data.resetsAt)
+    for (const { country, spent } of data.countries ?? [data]) {
+      const left = Math.round((data.amount - spent) * 1e6)
+      addRefused(all, budgetName({ ...data, country }), { micros: left + 1, until })
+    }
   }
-  return reports
+  return all
 }
 
 const mostNamed = 10

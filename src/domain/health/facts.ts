@@ -4,6 +4,7 @@ import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
 import type { PumpingPorts } from '../guard/status.ts'
 import type { EventReader } from '../integration/event-store.ts'
+import { refusedIn } from '../log/active-limits.ts'
 import type { RejectionRate } from '../log/rejections.ts'
 import {
   type ActiveLimit,
@@ -15,12 +16,12 @@ import {
   type Statistics,
   wayName,
 } from '../log/statistics.ts'
-import { type BudgetCounters, budgetStatuses } from '../money/budgets.ts'
+import { type Budget, type BudgetCounters, type BudgetStatus, budgetStatuses } from '../money/budgets.ts'
 import type { NotifyJobStore } from '../notify/queue.ts'
 import type { PolicyStore } from '../policy/policy-store.ts'
 import { activeReviewNumbers } from '../policy/review-number.ts'
 import type { AlertStore } from './alerts.ts'
-import { type MinuteOfAttempts, reportedBudgets } from './conditions.ts'
+import { type MinuteOfAttempts, refusedByAlerts } from './conditions.ts'
 import { readGuardWarnings } from './pumping-problems.ts'
 import { surgeKind } from './surges.ts'
 
@@ -53,6 +54,8 @@ export interface HealthPorts extends PumpingPorts {
   }
   readonly policy: Pick<PolicyStore, 'rows'>
   readonly budgets: BudgetCounters
+  /** Of a running server. */
+  readonly limited?: { list(now: EpochMs): readonly ActiveLimit[] }
   readonly alerts: Pick<AlertStore, 'ofKinds' | 'failing'>
   readonly events: Pick<EventReader, 'failing'>
   readonly jobs: Pick<NotifyJobStore, 'status' | 'failed'>
@@ -67,18 +70,20 @@ export interface HealthSettings {
   readonly developmentOnly: readonly string[]
 }
 
+/** With what was rejected, as this server and the alerts of the last day know. */
+export async function readBudgets(
+  { budgets: counters, alerts, limited }: Pick<HealthPorts, 'budgets' | 'alerts' | 'limited'>,
+  budgets: readonly Budget[],
+  now: EpochMs,
+): Promise<readonly BudgetStatus[]> {
+  if (budgets.length === 0) return []
+  const reports = await alerts.ofKinds([budgetKind, 'budget.exhausted'], now - dayMs)
+  const refused = refusedByAlerts(reports, refusedIn(limited?.list(now) ?? []))
+  return await budgetStatuses(counters, budgets, now, refused)
+}
+
 export async function readHealth(
-  {
-    eventLog,
-    policy,
-    budgets: counters,
-    alerts,
-    events,
-    jobs,
-    guard,
-    countryOfPrefix,
-    providerStates,
-  }: HealthPorts,
+  { eventLog, policy, alerts, events, jobs, guard, countryOfPrefix, providerStates, ...money }: HealthPorts,
   settings: HealthSettings,
   period: Period,
   now: EpochMs,
@@ -92,15 +97,14 @@ export async function readHealth(
     eventLog.accepted(now),
     eventLog.risingRejections(now),
   ])
-  const [warnings, surges, failing, status, failed, failingAlerts, reports, statuses] = await Promise.all([
+  const [warnings, surges, failing, status, failed, failingAlerts, statuses] = await Promise.all([
     readGuardWarnings({ guard, countryOfPrefix }, modeInForce(guardMode, settings.guard, now).mode, now),
     alerts.ofKinds([surgeKind], now - dayMs),
     events.failing(now),
     jobs.status(),
     jobs.failed(),
     alerts.failing(now),
-    budgets.length === 0 ? [] : alerts.ofKinds([budgetKind, 'budget.exhausted'], now - dayMs),
-    budgetStatuses(counters, budgets, now),
+    readBudgets({ ...money, alerts }, budgets, now),
   ])
   const quiet = { accepted: 0, failed: 0, unknown: 0 }
   return {
@@ -115,8 +119,6 @@ export async function readHealth(
       return { ...state, lastHour: lastHour.get(way) ?? quiet, hasAccepted, pausedUntil }
     }),
     budgets: statuses,
-    /** The alerts of the last day that budgets are exhausted, by name. */
-    reported: reportedBudgets(reports),
     guard: warnings,
     /** Alerts of the last day about SMS notifications of apps, oldest first. */
     surges,

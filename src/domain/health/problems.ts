@@ -14,11 +14,11 @@ import {
   type RejectedReports,
   type Statistics,
 } from '../log/statistics.ts'
-import { type CounterStatus, percentSpent, spentWords } from '../money/budgets.ts'
+import { nearPercent, spentWords, usedUpWords } from '../money/budgets.ts'
 import { isLate } from '../notify/queue.ts'
 import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
-import { budgetCondition, databaseVerdicts, exhaustedCounters } from './conditions.ts'
+import { budgetCondition, databaseVerdicts } from './conditions.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
@@ -65,26 +65,25 @@ function serverConditions({ server }: HealthFacts): readonly Problem[] {
   return verdicts.flatMap(({ condition, lasts }) => (lasts ? [condition] : []))
 }
 
-export function budgetProblems({ budgets, reported, server }: HealthFacts): Problem[] {
-  const rejecting = new Set(server?.limited.flatMap(({ budget }) => budget ?? []))
+export function budgetProblems({ budgets }: Pick<HealthFacts, 'budgets'>): Problem[] {
   return budgets.flatMap((status) => {
-    const least = Math.min(80, ...status.budget.alertAt)
-    const exhausted = exhaustedCounters(status, rejecting, reported)
-    const [nearest, ...others] = status.counters.filter(
-      (counter) => !exhausted.includes(counter) && shareOf(counter) >= least,
+    const { budget, counters } = status
+    const exhausted = counters.filter(({ isExhausted }) => isExhausted)
+    const [nearest, ...also] = counters.filter(
+      ({ isExhausted, isNear, usedUpAt }) => !isExhausted && (isNear || usedUpAt !== null),
     )
-    const have = counted(others.length, 'more country has', 'more countries have')
-    const also = others.length === 0 ? '' : ` ${have} spent at least ${least}%.`
+    const near = also.filter(({ isNear }) => isNear).length
+    const have = counted(near, 'more country has', 'more countries have')
+    const sentences = nearest && [
+      spentWords(nearest.budget, nearest.percent),
+      nearest.usedUpAt !== null && `If spending goes on as so far, it is ${usedUpWords(nearest)}`,
+      near > 0 && `${have} spent at least ${nearPercent(budget)}%`,
+    ]
     return found(
       exhausted.length > 0 && budgetCondition(status, exhausted),
-      nearest &&
-        warn('budgets', `${spentWords(nearest.budget, shareOf(nearest))}.${also}`, '', see('budget list')),
+      sentences && warn('budgets', `${sentences.filter(Boolean).join('. ')}.`, '', see('budget list')),
     )
   })
-}
-
-function shareOf({ budget, spentMicros }: CounterStatus): number {
-  return percentSpent(budget, spentMicros)
 }
 
 function webhookProblem(

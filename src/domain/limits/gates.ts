@@ -229,7 +229,7 @@ export function grantsOf(claims: readonly StoredClaim[], { counts }: Granted): r
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
   let place = 0
-  for (const [index, { limit, max, budget, ended, retryMs = 0, counted }] of claims.entries()) {
+  for (const [index, { limit, max, units, budget, ended, retryMs = 0, counted }] of claims.entries()) {
     const isRefused = !decision.allowed && decision.refusedBy === index
     const known = counted && decision.allowed ? decision.counts[place++] : undefined
     const used = isRefused ? max : (known?.count ?? null)
@@ -237,7 +237,15 @@ export function noteLimits(context: RequestContext, claims: readonly Claim[], de
     if (limit !== null) {
       context.limits.push(
         ended === undefined
-          ? { limit, max, used, endsAt, refused: isRefused, budget }
+          ? {
+              limit,
+              max,
+              used,
+              endsAt,
+              refused: isRefused,
+              budget,
+              ...(budget && isRefused && { refusedMicros: units }),
+            }
           : {
               limit,
               max: max - ended,

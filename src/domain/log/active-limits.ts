@@ -1,9 +1,38 @@
-import { budgetName } from '../money/budgets.ts'
+import { addRefused, type BudgetStatus, budgetName, type Refused } from '../money/budgets.ts'
+import type { RequestContext } from '../request/request-context.ts'
 import type { RequestListener } from '../request/request-ended.ts'
 import type { ActiveLimit } from './statistics.ts'
 
+/** The messages that budgets rejected, by the name of the counter. */
+export function refusedIn(limited: readonly ActiveLimit[]): Map<string, Refused> {
+  const all = new Map<string, Refused>()
+  for (const { budget, refusedMicros, endsAt } of limited) {
+    if (budget !== undefined && refusedMicros !== undefined)
+      addRefused(all, budget, { micros: refusedMicros, until: endsAt })
+  }
+  return all
+}
+
+/** Without budgets that reject nothing any more, since they were changed, lifted or removed. */
+export function limitsInForce(
+  limited: readonly ActiveLimit[],
+  budgets: readonly BudgetStatus[],
+): readonly ActiveLimit[] {
+  const exhausted = new Set(
+    budgets
+      .flatMap(({ counters }) => counters)
+      .flatMap(({ budget, isExhausted }) => (isExhausted ? budgetName(budget) : [])),
+  )
+  return limited.filter(({ budget }) => budget === undefined || exhausted.has(budget))
+}
+
 /** Bounds memory, since callers can open any number of windows. */
 const maxEntries = 500
+
+/** What a single message costs for which too little was left. One with many recipients costs more than each of them. */
+export function refusedMicrosOf({ limits, recipients }: Pick<RequestContext, 'limits' | 'recipients'>) {
+  return (recipients ?? 1) === 1 ? limits.find(({ refused }) => refused)?.refusedMicros : undefined
+}
 
 /** For display only: rejections by this process. */
 export class ActiveLimits {
@@ -30,6 +59,7 @@ export class ActiveLimits {
       limit: refusal.limit,
       ...about,
       ...budget,
+      ...(budget && { refusedMicros: refusedMicrosOf(context) ?? before?.refusedMicros }),
       refusals: isSame ? before.refusals + 1 : 1,
       endsAt: refusal.endsAt,
     })

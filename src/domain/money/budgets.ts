@@ -107,21 +107,98 @@ export interface BudgetStatus extends CounterStatus {
   readonly counters: readonly CounterStatus[]
 }
 
+/** `will be used up`: before the period ends, if spending goes on as so far. */
+export type BudgetState = 'ok' | 'near' | 'will be used up' | 'exhausted'
+
+/** A message that a budget rejected. */
+export interface Refused {
+  /** What it costs, at least. */
+  readonly micros: Micros
+  /** The end of the period in which it was rejected. */
+  readonly until: EpochMs
+}
+
+/** Keeps the dearest message of the period. @param all by the name of the counter */
+export function addRefused(all: Map<string, Refused>, name: string, refused: Refused): void {
+  const known = all.get(name)
+  if (known?.until !== refused.until || known.micros < refused.micros) all.set(name, refused)
+}
+
 /** @param spentMicros the count of `counterOf` in the present period */
-export function counterStatus(budget: Budget, spentMicros: Micros, now: number) {
+export function counterStatus(budget: Budget, spentMicros: Micros, now: number, refused?: Refused) {
   const { start, end } = periodOf(budget.period, now)
-  const measuredMs = now - Math.max(start, budget.countsFrom)
+  const { amountMicros } = budget
+  const since = Math.max(start, budget.countsFrom)
+  const measuredMs = now - since
+  const remainingMicros = Math.max(0, amountMicros - spentMicros)
+  const isStoppingNow = isStopping(budget, now)
+  const isExhausted = isStoppingNow && (remainingMicros === 0 || isTooLittle(remainingMicros, refused, now))
+  const forecastMicros =
+    measuredMs < hourMs ? null : spentMicros + Math.round((spentMicros / measuredMs) * (end - now))
+  const isUsedUp = isExhausted || remainingMicros === 0
+  const usedUpAt =
+    isUsedUp || forecastMicros === null || forecastMicros <= amountMicros
+      ? null
+      : since + Math.round((amountMicros / spentMicros) * measuredMs)
+  const reached = percentSpent(budget, spentMicros)
+  const isNear = reached >= nearPercent(budget)
+  const state: BudgetState = isUsedUp
+    ? 'exhausted'
+    : usedUpAt !== null
+      ? 'will be used up'
+      : isNear
+        ? 'near'
+        : 'ok'
   return {
     budget,
     spentMicros,
     /** Of a budget that only sends alerts, too. */
-    remainingMicros: Math.max(0, budget.amountMicros - spentMicros),
+    remainingMicros,
     resetsAt: end,
     /** At the end of the period, if spending goes on as so far. Null in its first hour, when it would be a guess. */
-    forecastMicros:
-      measuredMs < hourMs ? null : spentMicros + Math.round((spentMicros / measuredMs) * (end - now)),
-    isStopping: isStopping(budget, now),
+    forecastMicros,
+    /** When the amount is spent, if spending goes on as so far. Null: not in this period, or it is spent. */
+    usedUpAt,
+    isStopping: isStoppingNow,
+    /** It rejects messages, because nothing is left, or less than a message costs. */
+    isExhausted,
+    /** At least 100 if it rejects messages, and less if something is left that can be spent. */
+    percent: isExhausted ? Math.max(100, reached) : reached,
+    isNear,
+    state,
   }
+}
+
+function isTooLittle(remainingMicros: Micros, refused: Refused | undefined, now: number): boolean {
+  return refused !== undefined && refused.until > now && refused.micros > remainingMicros
+}
+
+/** The counters that reject messages, if they rejected these. */
+export function exhaustedCounters(
+  { counters }: BudgetStatus,
+  refused: ReadonlyMap<string, Refused>,
+  now: number,
+): readonly CounterStatus[] {
+  return counters.filter(
+    (counter) =>
+      counter.isExhausted ||
+      (counter.isStopping &&
+        isTooLittle(counter.remainingMicros, refused.get(budgetName(counter.budget)), now)),
+  )
+}
+
+/** From here on it is a warning: 80%, or the first alert. */
+export function nearPercent({ alertAt }: Pick<Budget, 'alertAt'>): number {
+  return Math.min(80, ...alertAt)
+}
+
+/** Such as `used up on 27 Nov`, or `used up at 14:05 UTC` of a budget per day. */
+export function usedUpWords({ budget: { period }, usedUpAt }: CounterStatus): string | undefined {
+  if (usedUpAt === null) return undefined
+  const time = new Date(usedUpAt)
+  return period === 'day'
+    ? `used up at ${time.toISOString().slice(11, 16)} UTC`
+    : `used up on ${time.getUTCDate()} ${time.toLocaleString('en', { month: 'short', timeZone: 'UTC' })}`
 }
 
 export interface Spent {
@@ -137,25 +214,29 @@ export interface BudgetCounters {
   spent(budgets: readonly Budget[], now: number): Promise<readonly Spent[]>
 }
 
-/** In the order of `budgets`. */
+/**
+ * In the order of `budgets`.
+ * @param refused messages that they rejected, by the name of the counter
+ */
 export async function budgetStatuses(
   counters: BudgetCounters,
   budgets: readonly Budget[],
   now: number,
+  refused: ReadonlyMap<string, Refused> = new Map(),
 ): Promise<readonly BudgetStatus[]> {
   const spent = await counters.spent(budgets, now)
   return budgets.map((budget) => {
     const own = spent
       .filter((each) => each.budget.scope === budget.scope && each.budget.of === budget.of)
-      .map((each) => counterStatus(each.budget, each.micros, now))
+      .map((each) => counterStatus(each.budget, each.micros, now, refused.get(budgetName(each.budget))))
       .sort((one, other) => other.spentMicros - one.spentMicros)
     return { ...(own[0] ?? counterStatus(budget, 0, now)), budget, counters: own }
   })
 }
 
 /** Whole percent of the amount, rounded down. */
-export function percentSpent({ amountMicros }: Pick<Budget, 'amountMicros'>, spentMicros: Micros): number {
-  return Math.floor((spentMicros / amountMicros) * 100)
+function percentSpent({ amountMicros }: Pick<Budget, 'amountMicros'>, spentMicros: Micros): number {
+  return Math.floor((spentMicros * 100) / amountMicros)
 }
 
 /** Of `alertAt`. */
@@ -200,6 +281,13 @@ export const budgetListing = {
     isNumber: true,
     value: ({ forecastMicros }) => (forecastMicros === null ? null : forecastMicros / 1e6),
   },
+  state: {
+    title: 'State',
+    value: ({ state }) => state,
+    text: (status) => usedUpWords(status) ?? status.state,
+  },
+  percent: { value: ({ percent }) => percent },
+  usedUpAt: { value: ({ usedUpAt }) => instant(usedUpAt) },
   countries: {
     title: 'Countries',
     value: countriesOf,

@@ -145,6 +145,8 @@ export interface LimitStatus {
   readonly refused: boolean
   /** `max` and `used` are then millionths of the currency. */
   readonly budget?: BudgetName | undefined
+  /** Of a budget that refused the request: what was claimed of it. */
+  readonly refusedMicros?: number | undefined
 }
 
 export interface Cost {

@@ -11,7 +11,6 @@ import {
   type BudgetStatus,
   budgetListing,
   budgetName,
-  percentSpent,
 } from '../../../domain/money/budgets.ts'
 import {
   type DaySpend,
@@ -148,7 +147,7 @@ function budgetCells(status: BudgetStatus, now: number) {
     </span>,
     <span class="two-lines">
       <span class="nowrap">{rounded(spentMicros, currency)}</span>
-      <small>{percent(percentSpent(budget, spentMicros) / 100)}</small>
+      <small>{percent(status.percent / 100)}</small>
       {scope === anyCountry &&
         status.counters.slice(0, mostCountries).map(({ budget: { country = null }, spentMicros }) => (
           <small key={country}>
@@ -156,7 +155,7 @@ function budgetCells(status: BudgetStatus, now: number) {
           </small>
         ))}
     </span>,
-    remainingMicros === 0 ? (
+    status.state === 'exhausted' ? (
       <Badge tone={isStopping ? 'bad' : 'warn'}>exhausted</Badge>
     ) : (
       <span class="nowrap">{rounded(remainingMicros, currency)}</span>

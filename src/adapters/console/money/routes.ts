@@ -1,5 +1,5 @@
+import { readBudgets } from '../../../domain/health/facts.ts'
 import { unitCurrency } from '../../../domain/money/amounts.ts'
-import { budgetStatuses } from '../../../domain/money/budgets.ts'
 import { spendingPeriods, spendingSpan } from '../../../domain/money/spending.ts'
 import { html } from '../answers.ts'
 import type { PageHandler } from '../page-handler.ts'
@@ -20,7 +20,7 @@ export function moneyRoutes({ get, ports }: PageHandler): void {
       ports.alerts.latest(latestAlerts),
     ])
     const model = {
-      budgets: await budgetStatuses(ports.budgets, budgets, now),
+      budgets: await readBudgets(ports, budgets, now),
       currency,
       isBuiltIn: currency === unitCurrency,
       period,

@@ -1,5 +1,6 @@
 import { isSetUp } from '../../../domain/accounts/accounts.ts'
 import { readHealth } from '../../../domain/health/facts.ts'
+import { limitsInForce } from '../../../domain/log/active-limits.ts'
 import { periods } from '../../../domain/log/statistics.ts'
 import { visitOf } from '../access.ts'
 import { eventStream, html } from '../answers.ts'
@@ -24,7 +25,8 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const { lost, lastLostAt } = ports.stats.eventLog()
     const isNews = lastLostAt !== null && lastLostAt >= facts.statistics.from
     const lostRequests = isNews ? lost : 0
-    const server = { databaseError, freeBytes, lostRequests, limited: ports.limited.list(now) }
+    const limited = limitsInForce(ports.limited.list(now), facts.budgets)
+    const server = { databaseError, freeBytes, lostRequests, limited }
     return html(overviewPage(pageContext, { ...facts, server }))
   })
   // Sends an event to each live page when its content has changed.
