@@ -22,6 +22,7 @@ describe('a price file', () => {
     ['with CR', `${header}\r+44,EUR,0.04\r`],
     ['with quotation marks', `"prefix","currency","price"\n"+44","EUR","0.04"`],
     ['with semicolons', 'prefix;currency;price\n+44;EUR;0.04'],
+    ['with decimal commas', 'prefix;currency;price\n+44;EUR;0,04'],
     ['with spaces', 'Prefix , Currency , Price\n +44 , eur , 0.040000 '],
     ['with blank lines', `\n  \n${header}\n\n,,\n+44,EUR,0.04\n\n`],
     ['with an empty provider', `${wide}\n+44,EUR,0.04,`],
@@ -68,7 +69,7 @@ describe('a price file', () => {
       `${header}\n1,EUR,-1\n1,EUR,1e2\n1,EUR,0.0000001\n1,EUR,1000.000001\n1,EUR,\n1,EUR,€1\n1,EUR,NaN`,
       [2, 3, 4, 5, 6, 7, 8].map((line) => `Line ${line}: ${priceFault}`),
     ],
-    ['with decimal commas', 'prefix;currency;price\n44;EUR;0,04', [`Line 2: ${priceFault}`]],
+    ['with separators of thousands', 'prefix;currency;price\n44;EUR;1,000', [`Line 2: ${priceFault}`]],
     [
       'with an unknown currency',
       `${header}\n44,units,1\n45,ABC,1`,

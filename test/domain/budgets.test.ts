@@ -28,6 +28,20 @@ function budget(changes: Partial<Budget> = {}): Budget {
   }
 }
 
+test.each([
+  ['20,50', 20.5],
+  ['20.50', 20.5],
+  [' 0,075 ', 0.075],
+  ['1.000', 1],
+  ['1,000', undefined],
+  ['1.000,50', undefined],
+  ['1 000', undefined],
+  ['0,1234567', undefined],
+  ['-1', undefined],
+])('the amount %p is %p', (text, amount) => {
+  expect(parseMicros(text)).toBe(amount && amount * 1e6)
+})
+
 describe('the period of a budget is a day or month in UTC', () => {
   test.each([
     ['day', '2026-11-22T00:00', '2026-11-22T00:00', '2026-11-23T00:00'],

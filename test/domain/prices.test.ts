@@ -190,7 +190,7 @@ describe('import', () => {
     expect(problems).toHaveLength(101)
     expect(problems.at(-1)).toBe('50 more lines are invalid.')
     expect(problems[0]).toBe(
-      'Line 2: `prefix` must have 1 to 15 digits and start with the country code, such as +447. `currency` must be a currency code of three letters, such as EUR. `price` must be a number from 0 to 1000, with a point and at most 6 decimals, such as 0.075. `provider` must be empty or one of sns, twilio.',
+      'Line 2: `prefix` must have 1 to 15 digits and start with the country code, such as +447. `currency` must be a currency code of three letters, such as EUR. `price` must be a number from 0 to 1000, with at most 6 decimals and without a separator of thousands, such as 250, 99.50 or 99,50. `provider` must be empty or one of sns, twilio.',
     )
   })
 })
@@ -217,7 +217,7 @@ describe('amounts', () => {
     '-1',
     '+1',
     '1e3',
-    '1,5',
+    '1,500',
     '1.',
     '.5',
     '1.0000001',

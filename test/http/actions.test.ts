@@ -253,6 +253,7 @@ const rows: Readonly<Record<string, Row>> = {
     entered: budget,
     wrong: [
       [{ amount: '1e3' }, 'The amount must be a number above 0', 2],
+      [{ amount: '1,000' }, 'without a separator of thousands, such as 250, 99.50 or 99,50.', 2],
       [{ alertAt: '50,0' }, 'The alerts must be', 2],
       [{ scope: 'planet' }, 'The scope must be server', 2],
       [{ scope: 'server:1' }, 'The scope must be server', 2],

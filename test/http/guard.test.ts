@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { countryOfPrefix } from '../../src/adapters/phone/destination.ts'
+import { utc } from '../../src/domain/ground/format.ts'
 import type { GuardMode } from '../../src/domain/guard/guard.ts'
 import { readGuardStatus } from '../../src/domain/operator/guard.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
@@ -119,7 +120,7 @@ describe('entries of operators (D41)', () => {
   test('are in the audit log with the entry before', async () => {
     await set('block', '+1876', '1h')
     await set('allow', '1 876')
-    const until = (hours: number) => new Date(app.clock.now + hours * 3_600_000).toISOString()
+    const until = (hours: number) => utc(app.clock.now + hours * 3_600_000)
     const entry = `block until ${until(1)} → allow until ${until(24)}`
     expect(await lastChange()).toEqual({ action: 'guard.set', target: '+1876', details: { entry } })
     await remove('1876')
@@ -162,7 +163,7 @@ describe('the mode (D41)', () => {
     await pump('+3712266', 5)
     const end = until(2)
     expect((await setMode('deny', '2h')).text).toBe(
-      `The mode of the guard is deny until ${end}, then record.`,
+      `The mode of the guard is deny until ${utc(Date.parse(end))}, then record.`,
     )
     expect(await stored()).toEqual(['deny', end, 'record'])
     expect(await answerTo('+3712266', 5)).toBe(429)

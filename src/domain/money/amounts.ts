@@ -6,9 +6,17 @@ export const unitCurrency = 'units'
 
 const microsPerUnit = 1_000_000
 
-/** Reads a decimal such as `0.075` with at most six decimals, without sign or exponent. Otherwise undefined. */
+/** How people write an amount, for messages. */
+export const amountForm =
+  'with at most 6 decimals and without a separator of thousands, such as 250, 99.50 or 99,50'
+
+/**
+ * Reads an amount as people write it: `0.075`, `20,50`, without sign or exponent. Otherwise undefined, also for `1,000`, which can be
+ * one or a thousand.
+ */
 export function parseMicros(text: string): Micros | undefined {
-  const [, whole, decimals = ''] = /^(\d{1,10})(?:\.(\d{1,6}))?$/.exec(text) ?? []
+  const [, whole, point, decimals = ''] = /^(\d{1,10})(?:([.,])(\d{1,6}))?$/.exec(text.trim()) ?? []
+  if (point === ',' && decimals.length === 3 && whole !== '0') return undefined
   return whole === undefined ? undefined : Number(whole) * microsPerUnit + Number(decimals.padEnd(6, '0'))
 }
 

@@ -1,4 +1,4 @@
-import { parseMicros } from './amounts.ts'
+import { amountForm, parseMicros } from './amounts.ts'
 import type { PriceGroup, PriceRow } from './prices.ts'
 
 /** A row of a price file, or why the line is not one. */
@@ -98,10 +98,7 @@ function checkRow(
 
   const priceMicros = parseMicros(priceText)
   const isPrice = priceMicros !== undefined && priceMicros <= largestPrice * 1_000_000
-  if (!isPrice)
-    faults.push(
-      `\`price\` must be a number from 0 to ${largestPrice}, with a point and at most 6 decimals, such as 0.075.`,
-    )
+  if (!isPrice) faults.push(`\`price\` must be a number from 0 to ${largestPrice}, ${amountForm}.`)
 
   const provider = providerText === '' ? null : providerText.toLowerCase()
   if (provider !== null && !knownProviders.includes(provider))

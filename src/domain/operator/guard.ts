@@ -1,6 +1,6 @@
 import { countryRules, type Numbers } from '../delivery/destination.ts'
 import { advice, see } from '../ground/advice.ts'
-import { counted } from '../ground/format.ts'
+import { counted, utc } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { dayMs, type EpochMs } from '../ground/time.ts'
 import type { CountryCodes } from '../guard/counts.ts'
@@ -83,11 +83,11 @@ export const guardModeSet = action(guardGroup, 'mode', {
   said: ({ mode, until, next }) =>
     until === null
       ? `The mode of the guard is ${mode}.`
-      : `The mode of the guard is ${mode} until ${new Date(until).toISOString()}, then ${next}.`,
+      : `The mode of the guard is ${mode} until ${utc(until)}, then ${next}.`,
 })
 
 function modeEntry({ mode, until }: ModeInForce): string {
-  return until === null ? mode : `${mode} until ${new Date(until).toISOString()}`
+  return until === null ? mode : `${mode} until ${utc(until)}`
 }
 
 const prefixField = field(prefixDigits, {
@@ -159,7 +159,7 @@ function prefixAction(verb: PrefixAction, does: string) {
       return { ...entered, mode, country: ports.countryOfPrefix(prefix) }
     },
     said: ({ mode, ...entered }) => ({
-      text: `${placeOf(entered)} is ${what} until ${new Date(entered.expiresAt).toISOString()}.`,
+      text: `${placeOf(entered)} is ${what} until ${utc(entered.expiresAt)}.`,
       warnings:
         mode === 'off' ? [{ text: 'The guard is off, so the entry has no effect.', advice: turnOn }] : [],
     }),
@@ -167,7 +167,7 @@ function prefixAction(verb: PrefixAction, does: string) {
       const whole = ports.countriesWithin(entered.prefix)
       const country = entered.country === null ? [] : [entered.country]
       return [
-        `${placeOf(entered)} would be ${what} until ${new Date(entered.expiresAt).toISOString()}.`,
+        `${placeOf(entered)} would be ${what} until ${utc(entered.expiresAt)}.`,
         ...(whole.length > 0 ? [covered(entered.prefix, whole)] : []),
         codesTo(await ports.countriesOfCodes(), whole.length > 0 ? whole : country),
       ]
@@ -245,7 +245,7 @@ function prefixDigits(text: string): string {
 }
 
 function entryWords(entry: GuardPrefix | undefined): string {
-  return entry ? `${entry.action} until ${new Date(entry.expiresAt).toISOString()}` : '-'
+  return entry ? `${entry.action} until ${utc(entry.expiresAt)}` : '-'
 }
 
 /** The entry for a number: an operator's of the longest prefix, else the guard's own. */

@@ -1,8 +1,9 @@
 import type { NumberKind } from '../delivery/destination.ts'
 import { advice, see } from '../ground/advice.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
+import { utc } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
-import { formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
+import { amountForm, formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { anyCountry, type Budget, budgetName } from '../money/budgets.ts'
 import { type CheckedPrices, importProblems } from '../money/price-import.ts'
 import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
@@ -152,7 +153,7 @@ export const budgetLift = action(budgetGroup, 'lift', {
   run: (ports: MoneyPorts, { duration, ...which }) => {
     const now = ports.now()
     const liftedUntil = duration === 0 ? null : now + duration
-    const details = { until: liftedUntil === null ? '-' : new Date(liftedUntil).toISOString() }
+    const details = { until: liftedUntil === null ? '-' : utc(liftedUntil) }
     return changeBudget(ports, which, now, (budget) => {
       const lifted = { ...budget, liftedUntil }
       const entry = { action: 'budget.lifted', target: budgetName(budget), details }
@@ -162,7 +163,7 @@ export const budgetLift = action(budgetGroup, 'lift', {
   said: (budget) =>
     budget.liftedUntil === null
       ? `Budget ${budgetName(budget)} is not lifted.`
-      : `Budget ${budgetName(budget)} is lifted until ${new Date(budget.liftedUntil).toISOString()}.`,
+      : `Budget ${budgetName(budget)} is lifted until ${utc(budget.liftedUntil)}.`,
 })
 
 export const budgetRemove = action(budgetGroup, 'remove', {
@@ -235,11 +236,9 @@ const largestAmountMicros = 1e15
 
 /** Of a budget. */
 function amountIn(text: string): Micros {
-  const micros = parseMicros(text.trim())
+  const micros = parseMicros(text)
   if (micros !== undefined && micros > 0 && micros <= largestAmountMicros) return micros
-  throw new InvalidInput(
-    'The amount must be a number above 0 and at most 1000000000, with a point and at most 6 decimals, such as 250 or 99.50.',
-  )
+  throw new InvalidInput(`The amount must be a number above 0 and at most 1000000000, ${amountForm}.`)
 }
 
 const mostAlerts = 10

@@ -49,7 +49,7 @@ const providerPause = action(providerGroup, 'pause', {
     const pause = { provider, until: now + duration }
     await ports.policy.change({ actor: ports.actor, now }, () => ({
       savePauses: [pause],
-      entry: { action: 'provider.paused', target: provider, details: { until: iso(pause.until) } },
+      entry: { action: 'provider.paused', target: provider, details: { until: utc(pause.until) } },
     }))
     return pause
   },
@@ -68,7 +68,7 @@ const providerResume = action(providerGroup, 'resume', {
     await ports.policy.change({ actor: ports.actor, now }, ({ pauses }) => {
       const pause = pauses.find((each) => each.provider === provider && each.until > now)
       if (!pause) throw new OperatorError(`${provider} is not paused.`)
-      const details = { until: `${iso(pause.until)} → -` }
+      const details = { until: `${utc(pause.until)} → -` }
       return { removePauses: [pause], entry: { action: 'provider.resumed', target: provider, details } }
     })
     return provider
@@ -77,7 +77,3 @@ const providerResume = action(providerGroup, 'resume', {
 })
 
 export const providerActions = [providerPause, providerResume]
-
-function iso(at: number): string {
-  return new Date(at).toISOString()
-}
