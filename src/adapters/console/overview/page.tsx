@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import { type ComponentChildren, Fragment } from 'preact'
-import { count, counted, duration, percent, utc } from '../../../domain/ground/format.ts'
+import { count, counted, duration, percent } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
 import type { HealthFacts } from '../../../domain/health/facts.ts'
 import { isIdle } from '../../../domain/health/outages.ts'
@@ -20,32 +20,18 @@ import {
   type Statistics,
 } from '../../../domain/log/statistics.ts'
 import type { LimitName } from '../../../domain/request/limit-names.ts'
-import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
+import { Badge, ExactTime, Icon, rich, Time, type Tone } from '../../pages/components.tsx'
 import { ActionsBeside } from '../action-form.tsx'
 import { Card, consolePage, Drawing, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
+import { Chart } from './chart.tsx'
 import { Count } from './counts.tsx'
 import { linksOf } from './links.ts'
 
 // The overview: problems first, then the figures of a period, providers and limits.
 
 const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
-
-/** The length of a chart's step. Days are UTC days in every time zone. */
-const stepHints: Readonly<Record<Period, ComponentChildren>> = {
-  hour: (
-    <>
-      Per minute<UtcNote>, in UTC</UtcNote>
-    </>
-  ),
-  day: (
-    <>
-      Per hour<UtcNote>, in UTC</UtcNote>
-    </>
-  ),
-  month: 'Per day, in UTC',
-}
 
 export function overviewPage(pageContext: PageContext, facts: HealthFacts): string {
   const { period } = facts.statistics
@@ -301,90 +287,6 @@ function Sparkline({ values }: { values: readonly number[] }) {
       {most === 0 ? null : <polygon points={`0,21 ${line.join(' ')} 100,21`} />}
       <polyline points={line.length < 2 ? '0,20 100,20' : line.join(' ')} />
     </Drawing>
-  )
-}
-
-type Line = readonly [
-  label: string,
-  kind: 'area' | 'gold' | 'bad',
-  figure: Parameters<typeof Count>[0]['of'],
-  of: (point: Point) => number,
-]
-
-interface ChartProps {
-  readonly id: string
-  readonly title: string
-  readonly statistics: Statistics
-  readonly lines: readonly Line[]
-}
-
-/** charts.js draws it. The table has the same figures. */
-function Chart({ id, title, statistics, lines }: ChartProps) {
-  const { period, points, stepMs } = statistics
-  const data = {
-    period,
-    stepSeconds: stepMs / 1000,
-    at: points.map(({ at }) => at / 1000),
-    lines: lines.map(([label, kind, , of]) => ({ label, kind, values: points.map(of) })),
-  }
-  return (
-    <Card title={title} hint={stepHints[period]}>
-      <figure id={`chart-${id}`} data-chart={JSON.stringify(data)}>
-        <figcaption class="sr-only">
-          {title} {periodWords[period]}. The table below has the same figures.
-        </figcaption>
-        <ul class="legend">
-          {lines.map(([label, kind, , of]) => (
-            <li key={label} class={kind}>
-              {label}{' '}
-              <span class="num" data-legend>
-                {count(points.reduce((sum, point) => sum + of(point), 0))}
-              </span>
-            </li>
-          ))}
-          <li class="at" data-legend-at aria-hidden="true" />
-        </ul>
-        <div class="plot" data-plot aria-hidden="true" />
-      </figure>
-      <details id={`table-${id}`}>
-        <summary>Show as a table</summary>
-        <div class="scroll">
-          <table>
-            <caption class="sr-only">
-              {title} {periodWords[period]}
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">From{period === 'month' ? ' (UTC)' : <UtcNote> (UTC)</UtcNote>}</th>
-                {lines.map(([label]) => (
-                  <th key={label} scope="col" class="end">
-                    {label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {points.toReversed().map((point) => (
-                <tr key={point.at}>
-                  <th scope="row" class="num">
-                    {period === 'month' ? utc(point.at).slice(0, 10) : <ExactTime at={point.at} toMinute />}
-                  </th>
-                  {lines.map(([label, , figure, of]) => (
-                    <td key={label} class="end">
-                      <Count
-                        value={of(point)}
-                        of={figure}
-                        where={{ since: point.at, until: point.at + stepMs }}
-                      />
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      </details>
-    </Card>
   )
 }
 
