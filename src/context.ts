@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { createConsoleSecrets } from './adapters/crypto/console-secrets.ts'
 import { createSealing } from './adapters/crypto/sealing.ts'
 import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
@@ -12,6 +13,7 @@ import { mailboxOf, type Recipient } from './domain/ground/contact.ts'
 import { OperatorError } from './domain/ground/operator-error.ts'
 import type { Log } from './domain/ground/ports.ts'
 import { dayMs } from './domain/ground/time.ts'
+import { databaseTimeout } from './domain/health/database-fault.ts'
 import { keysFor } from './secret-key.ts'
 
 export interface ContextOverrides {
@@ -25,6 +27,10 @@ export interface ContextOverrides {
 }
 
 export type Context = Awaited<ReturnType<typeof openContext>>
+
+/** How long a page of the console waits for the event log to be written, and for a check of the database. */
+const pagePatienceMs = 250
+const late = () => pause(pagePatienceMs, undefined, { ref: false })
 
 export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }
 
@@ -43,6 +49,28 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
   const isVerifiedNumber = storage.guard.isVerified
   const secrets = createSecrets(...keys.secretKeys)
   const eventLog = openEventLog(storage, log)
+  let failure: unknown
+
+  async function checkDatabase(): Promise<void> {
+    failure = undefined
+    await storage.checkDatabase().catch((error: unknown) => {
+      failure = error
+      throw error
+    })
+  }
+
+  /** Why the database cannot be used; undefined: it can. @param checks also if nothing is known against it */
+  async function databaseTrouble(checks = false): Promise<unknown> {
+    const known = () => storage.trouble()?.error ?? failure
+    const { error, isNow } = storage.trouble() ?? { error: failure }
+    if (isNow || (!checks && error === undefined)) return error
+    // It may have ended.
+    const checked = checkDatabase().then(
+      () => undefined,
+      (error: unknown) => error ?? new Error('unknown'),
+    )
+    return Promise.race([checked, late().then(() => known() ?? databaseTimeout())])
+  }
 
   function requireSecret(): void {
     if (keys.problem !== undefined) throw new OperatorError(keys.problem)
@@ -60,6 +88,8 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
 
   return {
     ...storage,
+    checkDatabase,
+    databaseTrouble,
     secrets,
     sealing: createSealing(...keys.secretKeys),
     apps: createApps(storage.keys, sha256, config.appCredentials, {
@@ -137,25 +167,32 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
   const reports = createReportCounter(eventLog, count, (err) =>
     log.error({ err }, 'delivery reports could not be counted'),
   )
-  const flushed =
-    <Query extends unknown[], Result>(read: (...query: Query) => Promise<Result>) =>
-    (...query: Query) =>
-      flush().then(() => read(...query))
-  const all = <Reads extends object>(reads: Reads): Reads =>
-    Object.fromEntries(Object.entries(reads).map(([name, read]) => [name, flushed(read)])) as Reads
+  /** @param ready resolves when what waited is written */
+  const readsAfter = (ready: () => Promise<unknown>) => {
+    const flushed =
+      <Query extends unknown[], Result>(read: (...query: Query) => Promise<Result>, first = ready) =>
+      (...query: Query) =>
+        first().then(() => read(...query))
+    const all = <Reads extends object>(reads: Reads): Reads =>
+      Object.fromEntries(Object.entries(reads).map(([name, read]) => [name, flushed(read)])) as Reads
+    const counted = () => ready().then(reports.flush).then(ready)
+    return {
+      ...all(entries),
+      ...all(figures),
+      statistics: flushed(figures.statistics, counted),
+      lateCodes: reports.late,
+      risingRejections: flushed(figures.risingRejections, counted),
+    }
+  }
   return {
     add,
     count,
     flush,
     drain: () => reports.flush().then(drain),
     stats: () => ({ ...stats(), lastLostAt }),
-    ...all(entries),
-    ...all(figures),
-    statistics: (...query: Parameters<typeof figures.statistics>) =>
-      flushed(reports.flush)().then(() => flushed(figures.statistics)(...query)),
-    lateCodes: reports.late,
-    risingRejections: (at: number) =>
-      flushed(reports.flush)().then(() => flushed(figures.risingRejections)(at)),
+    ...readsAfter(flush),
+    /** While the database accepts no writes, pages show what it has. */
+    forPages: readsAfter(() => Promise.race([flush(), late()])),
     async saveReports(...[provider, received, writesEvents]: Parameters<typeof saveReports>): Promise<void> {
       reports.add(provider, await saveReports(provider, received, writesEvents))
       // The answer to a report promises it and its event. Both need the attempt, whose entry may still wait.

@@ -8,6 +8,7 @@ import { readStoreConfig } from '../src/config/store.ts'
 import { openContext } from '../src/context.ts'
 import { putBrand } from '../src/domain/operator/brands.ts'
 import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { signedIn } from './support/console.ts'
 import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
@@ -258,6 +259,43 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     trace.fault('hang')
     expectSuccess(await waiting, ['expiresIn'])
     await trace.expectHealed(code)
+  })
+
+  test.concurrent('is the first words of each page of the console, within a second, and a change says that it was not saved', async () => {
+    await using trace = await scene()
+    const context = await openContext(readStoreConfig({ DATABASE_URL: `file:${trace.file}` }))
+    const request: typeof trace.server.request = (method, path, init) =>
+      trace.server.request(method, path, { ...init, redirect: 'manual' })
+    const visitor = await signedIn({ request, app: { context } })
+    await context.close()
+    const faults = [
+      ['write', errno.ENOSPC, 'The disk of the database is full.'],
+      ['write', errno.EROFS, 'The disk of the database has errors.'],
+      ['hang', 1, 'The disk of the database does not answer.'],
+    ] as const
+    for (const [name, number, cause] of faults) {
+      trace.fault(name, number)
+      const waiting = trace.send(freshPhone())
+      if (name === 'write') expectError(await waiting, 500, 'internal_error')
+      else await trace.expectHealth(503, 'unavailable')
+      for (const path of ['', '/deliveries', '/money']) {
+        const startedAt = performance.now()
+        const { html } = await visitor.get(`/admin${path}`)
+        expect([path, html.includes(cause)]).toEqual([path, true])
+        expect(performance.now() - startedAt, `${cause} ${path}`).toBeLessThan(1000)
+      }
+      const budget = { scope: 'server', period: 'day', amount: '20' }
+      const { status, html } = await visitor.post('/admin/money', budget)
+      expect([status, html.includes('The change was not saved'), html.includes('value="20"')]).toEqual([
+        503,
+        true,
+        true,
+      ])
+      trace.fault(name)
+      await waiting
+      await trace.expectHealth(200, 'ok')
+      expect((await visitor.get('/admin/money')).html).not.toContain(cause)
+    }
   })
 
   test.concurrent('that fills up while an SMS is on its way leaves its code valid', async () => {

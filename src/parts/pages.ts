@@ -36,11 +36,14 @@ export function createPages(
 ): AddedRoutes[] {
   const { contextOf, port, demo, stopping } = parts
   const { outboxAccess: access, publicUrl } = config
+  const { eventLog, guardReader } = context
+  const { countries, guardCounts } = eventLog.forPages
   const { now, policy, build, mailer, smsRoutes, ownUrl, hasOutbox, log } = shared
   const consolePorts = {
     ...context,
     ...parts,
-    guard: context.guardReader,
+    eventLog: { ...eventLog, ...eventLog.forPages },
+    guard: { ...guardReader, countries, guardCounts },
     priceCurrency: async () => (await policy()).prices.currency,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(shared),

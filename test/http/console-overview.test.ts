@@ -16,6 +16,7 @@ const pageContext: PageContext = {
   csrfToken: 'token-of-the-form',
   person: { email: 'ana@example.com', role: 'owner', isSetUp: true },
   pendingRequests: 2,
+  fault: null,
   hasOutbox: true,
   reviewNumbers: 0,
   now,

@@ -1580,7 +1580,7 @@ sqliteOnly(
     expect(html).toContain('The database is unavailable')
     expect(html).not.toContain('No problems')
     const entering = await new Visitor(app).post('/admin/login', right)
-    expect([entering.status, entering.html.includes('otpost doctor')]).toEqual([500, true])
+    expect([entering.status, entering.html.includes('was removed or replaced')]).toEqual([503, true])
     renameSync(`${file}.away`, file)
     expect((await visitor.get('/admin')).html).not.toContain('The database is unavailable')
     expect((await visitor.get('/admin')).html).toContain('could not be written to the event log')

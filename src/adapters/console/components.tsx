@@ -82,7 +82,7 @@ export function consolePage(
     scripts: ['console.js', ...scripts],
     styles: [...styles, 'console.css'],
   }
-  const { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, flash, rejected } =
+  const { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, fault, flash, rejected } =
     pageContext
   const pending = (
     // Also for 0: console.js updates it.
@@ -177,6 +177,11 @@ export function consolePage(
             <Notice tone="warn">
               A fixed code verifies for {counted(reviewNumbers, 'review number')}.{' '}
               <a href="/admin/review-numbers">Review numbers</a>
+            </Notice>
+          )}
+          {fault && section !== 'overview' && !rejected && (
+            <Notice tone="bad">
+              <strong>{fault.text}</strong> Changes are not saved. {fault.remedy}
             </Notice>
           )}
           {flash && <Notice tone={flash.tone}>{flash.text}</Notice>}

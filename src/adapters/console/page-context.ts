@@ -1,4 +1,5 @@
 import type { Role } from '../../domain/accounts/accounts.ts'
+import type { DatabaseFault } from '../../domain/health/database-fault.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
 
 export interface PageContext {
@@ -10,6 +11,8 @@ export interface PageContext {
   readonly hasOutbox: boolean
   /** Active ones. */
   readonly reviewNumbers: number
+  /** Null: the database can be used. */
+  readonly fault: DatabaseFault | null
   readonly now: number
   readonly flash: Flash | null
   /** What the form of an action had that was rejected. */

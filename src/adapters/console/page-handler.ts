@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Elysia } from 'elysia'
 import type { SettingInForce } from '../../config/settings.ts'
 import { hasRole, isSetUp } from '../../domain/accounts/accounts.ts'
@@ -11,6 +12,12 @@ import type { Log, Secrets } from '../../domain/ground/ports.ts'
 import type { CountryCodes } from '../../domain/guard/counts.ts'
 import type { GuardReader } from '../../domain/guard/status.ts'
 import type { AlertStore } from '../../domain/health/alerts.ts'
+import {
+  type DatabaseFault,
+  databaseFault,
+  UnusableDatabase,
+  unsavedWords,
+} from '../../domain/health/database-fault.ts'
 import type { HealthPorts, HealthSettings } from '../../domain/health/facts.ts'
 import type { EventReader } from '../../domain/integration/event-store.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
@@ -95,7 +102,8 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   readonly alerts: HealthPorts['alerts'] & Pick<AlertStore, 'latest'>
   readonly events: EventReader
   readonly limited: { list(now: number): readonly ActiveLimit[] }
-  readonly checkDatabase: () => Promise<void>
+  /** Undefined: the database can be used. @param checks also if nothing is known against it */
+  readonly databaseTrouble: (checks?: boolean) => Promise<unknown>
   readonly stats: {
     /** Requests not written to the event log since the server started. */
     eventLog(): { readonly lost: number; readonly lastLostAt: number | null }
@@ -126,6 +134,9 @@ export interface ConsoleSettings extends PreviewSettings, HealthSettings {
 }
 
 export const pageLength = 50
+
+/** A page that takes longer may wait for a database that does not answer. */
+const longestPageMs = 600
 
 /** What a person sees until their account is set up. */
 const setUpPaths = ['/admin/account', '/admin/account/app', '/admin/account/passkey', '/admin/logout']
@@ -162,9 +173,10 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
   async function pageContextOf(visit: Visit, flash = visit.flash): Promise<PageContext> {
-    const [pendingRequests, { length: reviewNumbers }] = await Promise.all([
+    const [pendingRequests, { length: reviewNumbers }, trouble] = await Promise.all([
       ports.requests.pendingCount(),
       ports.activeReviewNumbers(),
+      ports.databaseTrouble(),
     ])
     const { csrfToken, account } = visit
     const person = {
@@ -172,19 +184,38 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       role: roleOf(visit),
       isSetUp: !account || isSetUp(account),
     }
-    return { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, now: now(), flash }
+    const fault = databaseFault(trouble) ?? null
+    return { version, csrfToken, person, pendingRequests, hasOutbox, reviewNumbers, fault, now: now(), flash }
   }
 
-  async function answer(
+  /** Within a second, also while the database does not answer. A change is waited for, since its result matters. */
+  async function answer(page: Page, handled: Handled, access?: FormAccess): Promise<Response> {
+    let pageContext: PageContext | null = null
+    const answered = answerOf(page, handled, access, (seen) => {
+      pageContext = seen
+    })
+    if (access) return answered
+    answered.catch(() => undefined)
+    const isLate = await Promise.race([
+      answered.then(() => false),
+      pause(longestPageMs, true, { ref: false }),
+    ])
+    const fault = isLate ? databaseFault(await ports.databaseTrouble(true)) : undefined
+    return fault ? unusable(handled.request, pageContext, fault) : answered
+  }
+
+  async function answerOf(
     page: Page,
-    { request, body, params }: { request: Request; body?: unknown; params: Readonly<Record<string, string>> },
-    access?: FormAccess,
+    { request, body, params }: Handled,
+    access: FormAccess | undefined,
+    seen: (pageContext: PageContext) => void,
   ): Promise<Response> {
     let pageContext: PageContext | null = null
     try {
       const visit = await visitOf(ports, request, publicUrl)
       if (!visit) return await withoutSession(request)
       pageContext = await pageContextOf(visit)
+      seen(pageContext)
       const form = body instanceof URLSearchParams ? body : new URLSearchParams()
       const url = new URL(request.url, ownUrl())
       const { session, account } = visit
@@ -237,8 +268,19 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   function broken(request: Request, error: unknown, pageContext: PageContext | null = null): Response {
     const { requestId } = contextOf(request)
     settings.log.error({ err: error, requestId }, 'a page of the console failed')
+    const fault = databaseFault(error)
+    if (fault) return unusable(request, pageContext, fault)
     const text = `The server log has the cause under the request ID ${requestId}. \`otpost doctor\`, run on the server, may report it too.`
     return problem(pageContext, 500, 'Internal error', text)
+  }
+
+  function unusable({ method }: Request, pageContext: PageContext | null, fault: DatabaseFault): Response {
+    const isChange = method === 'POST'
+    const advice = pageContext ? fault.remedy : 'The server log has the cause.'
+    const text = isChange ? unsavedWords(fault) : `${fault.text} ${advice}`
+    // The page says it once.
+    const around = pageContext && { ...pageContext, fault: null }
+    return problem(around, 503, isChange ? 'Not saved' : 'The database cannot be used', text)
   }
 
   async function withoutSession(request: Request): Promise<Response> {
@@ -294,6 +336,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     const entered = enteredIn(action, form, params)
     const { path = '', page: own = path.split('/')[0] ?? '', next = own } = action.form ?? {}
     try {
+      if (pageContext.fault) throw new UnusableDatabase(pageContext.fault)
       const said = await action.perform(actionPorts(by), changedIn(action, entered, form))
       const after = shown.get(action.name)
       if (after) return await after(said, entered, pageRequest, pageContext)
@@ -304,15 +347,17 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       )
     } catch (error) {
       const again = pages.get(patternOf(own).replace(/\?.*/, ''))
-      if (!(error instanceof OperatorError) || !again) throw error
-      const rejected = { action: action.name, values: entered, was: form.get('was'), problem: error.message }
-      const answer = await again(
+      const [status, problem] = rejectionOf(error)
+      if (problem === undefined || !again) throw error
+      const rejected = { action: action.name, values: entered, was: form.get('was'), problem }
+      const shownAgain = again(
         { ...pageRequest, url: new URL(filled(own, entered), url) },
         { ...pageContext, rejected },
       )
+      const answer = await Promise.race([shownAgain, pause(longestPageMs, undefined, { ref: false })])
       // Such as the page of an app that does not exist.
-      if (!answer.ok) throw error
-      return new Response(answer.body, { status: 409, headers: answer.headers })
+      if (!answer?.ok) throw error
+      return new Response(answer.body, { status, headers: answer.headers })
     }
   }
 
@@ -369,7 +414,20 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   }
 }
 
-/** After an OperatorError, shows the form again with its message. */
+interface Handled {
+  readonly request: Request
+  readonly body?: unknown
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** The status, and what the page of the form says. Undefined: another error. */
+function rejectionOf(error: unknown): readonly [status: number, problem: string | undefined] {
+  if (error instanceof OperatorError) return [409, error.message]
+  const fault = databaseFault(error)
+  return [503, fault && unsavedWords(fault)]
+}
+
+/** If a change is rejected or cannot be stored, shows the form again with the reason. */
 export async function orAgain(
   act: () => Promise<Response>,
   again: (problem: string) => Promise<Response> | Response,
@@ -377,7 +435,11 @@ export async function orAgain(
   try {
     return await act()
   } catch (error) {
-    if (error instanceof OperatorError) return again(error.message)
-    throw error
+    const [, problem] = rejectionOf(error)
+    if (problem === undefined) throw error
+    const answer = await again(problem)
+    return error instanceof OperatorError
+      ? answer
+      : new Response(answer.body, { status: 503, headers: answer.headers })
   }
 }

@@ -89,6 +89,10 @@ export class Connections {
     }
   }
 
+  get trouble(): DatabaseUnavailable | undefined {
+    return this.problem
+  }
+
   stats() {
     return { size: this.all.size, idle: this.idle.length, waiting: this.waiting.length }
   }

@@ -52,6 +52,10 @@ export async function openPostgres(
       }),
     }),
     checkDatabase: database.check,
+    trouble: () => {
+      const error = pool.trouble()
+      return error && { error, isNow: false }
+    },
     openCircuits: plainErrors(createOpenCircuits(database)),
     stats: {
       version: () => `PostgreSQL ${serverVersion}`,

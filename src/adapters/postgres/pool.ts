@@ -33,6 +33,8 @@ export interface Pool extends Queryable {
   /** READ COMMITTED. May be retried, so `work` must have no other effects. Rolls back if `work` throws. */
   transaction<T>(work: (connection: Transaction) => Promise<T>, limits?: TransactionLimits): Promise<T>
   stats(): { readonly size: number; readonly idle: number; readonly waiting: number }
+  /** Why PostgreSQL cannot be reached. */
+  trouble(): DatabaseUnavailable | undefined
   /** Rejects new work, waits for work in progress (limited by the statement time-out), and closes. */
   close(): Promise<void>
 }
@@ -57,6 +59,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         }),
       ),
     stats: () => connections.stats(),
+    trouble: () => connections.trouble,
     close: () => connections.close(),
   }
 }

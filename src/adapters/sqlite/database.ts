@@ -165,18 +165,16 @@ function requireSameFile(file: string, identity: FileIdentity): void {
   try {
     found = identityOf(file)
   } catch (cause) {
-    throw new Error(
-      `${file} or its -wal file was removed while the server runs. Stop the server, put the file back, and start again.`,
-      {
-        cause,
-      },
-    )
+    throw moved(file, 'removed', 'the file', cause)
   }
-  if (found.some((each, index) => each !== identity[index])) {
-    throw new Error(
-      `${file} or its -wal file was replaced while the server runs. Stop the server, put the previous file back, and start again.`,
-    )
-  }
+  if (found.some((each, index) => each !== identity[index]))
+    throw moved(file, 'replaced', 'the previous file')
+}
+
+/** `databaseFault` in the domain has the words of this code. */
+function moved(file: string, how: string, back: string, cause?: unknown): Error {
+  const message = `${file} or its -wal file was ${how} while the server runs. Stop the server, put ${back} back, and start again.`
+  return Object.assign(new Error(message, { cause }), { code: 'DATABASE_MOVED' })
 }
 
 function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity): Database {

@@ -43,6 +43,7 @@ export function openSqlite(
     sweep: createSweep(database),
     forget: (recipient, subjects, by) => forget(database, shared, recipient, subjects, by),
     checkDatabase: () => database.check(),
+    trouble: () => database.writer.trouble(),
     openCircuits: undefined,
     stats: {
       version: () => `SQLite ${sqliteVersion(database)}`,

@@ -1,6 +1,6 @@
 import Driver from 'better-sqlite3'
 import { newDistribution, observe } from '../../domain/log/distribution.ts'
-import type { WriterStats } from '../store/store.ts'
+import type { Trouble, WriterStats } from '../store/store.ts'
 import type { WriteAheadLog } from './write-ahead-log.ts'
 
 /** A transaction can't wait for a promise. */
@@ -40,6 +40,9 @@ export type DurableLog = Pick<WriteAheadLog, 'sync' | 'committed' | 'room'>
 const longestWriteMs = 10_000
 const pollMs = 500
 
+/** A write that waits this long has a cause that an operator should know. */
+const troubleMs = 300
+
 /**
  * Group commit: concurrent writes share a transaction, and concurrent transactions a sync. A write that throws fails alone.
  * Without a `DurableLog` a commit itself waits for the disk, as in commands.
@@ -56,6 +59,9 @@ export class Writer {
   /** Those of the sync under way; empty: none is. */
   private syncing: readonly Committed[] = []
   private unsynced: Committed[] = []
+  private syncingSince = 0
+  /** Why the jobs in the queue wait. Undefined: no other process has the lock. */
+  private blockedBy: { readonly since: number; readonly error: unknown } | undefined
   /** Since a sync failed: what was committed may not be on the disk. */
   private isSyncLost = false
   private readonly units: Unit[] = []
@@ -125,6 +131,14 @@ export class Writer {
   /** Whether something is being written, or was within this time. */
   isBusy(withinMs: number): boolean {
     return !this.isIdle() || performance.now() - this.writtenAt <= withinMs
+  }
+
+  trouble(): Trouble | undefined {
+    const now = performance.now()
+    const { blockedBy, syncing, syncingSince, lostBy } = this
+    if (blockedBy && now - blockedBy.since > troubleMs) return { error: blockedBy.error, isNow: true }
+    if (syncing.length > 0 && now - syncingSince > troubleMs) return { error: diskHangs(), isNow: true }
+    return lostBy === undefined ? undefined : { error: lostBy, isNow: false }
   }
 
   stats(): WriterStats {
@@ -211,6 +225,7 @@ export class Writer {
     while (this.unsynced.length > 0) {
       this.syncing = this.unsynced
       this.unsynced = []
+      this.syncingSince = performance.now()
       try {
         await log.sync()
         this.isSyncLost = false
@@ -247,7 +262,7 @@ export class Writer {
   private timeOut(): void {
     const now = performance.now()
     const late = ({ timeoutAt }: Job) => timeoutAt <= now
-    const error = new Error('The disk of the database did not answer in time. Check it.')
+    const error = diskHangs()
     for (const { jobs } of [...this.syncing, ...this.unsynced])
       for (const job of jobs.filter(late)) job.reject(error)
     for (const job of this.queue.filter(late)) job.reject(error)
@@ -266,9 +281,11 @@ export class Writer {
     try {
       this.guard()
       this.sql.begin.run()
+      this.blockedBy = undefined
       return true
     } catch (error) {
       const now = performance.now()
+      this.blockedBy ??= { since: now, error }
       const queue = this.queue
       this.queue = []
       for (const job of queue) {
@@ -281,7 +298,10 @@ export class Writer {
       }
       if (this.queue.length < queue.length) this.lost++
       if (this.queue.length > 0) this.schedule(1 + Math.random() * 9)
-      else this.wake()
+      else {
+        this.blockedBy = undefined
+        this.wake()
+      }
       return false
     }
   }
@@ -345,6 +365,13 @@ export function withBusyRetry(work: () => void): void {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
     }
   }
+}
+
+/** `databaseFault` in the domain has the words of this code. */
+function diskHangs(): Error {
+  return Object.assign(new Error('The disk of the database did not answer in time. Check it.'), {
+    code: 'DISK_TIMEOUT',
+  })
 }
 
 function isBusy(error: unknown): boolean {

@@ -23,6 +23,8 @@ export interface Storage extends ReturnType<typeof createStores> {
   ): Promise<Forgotten>
   /** Rejects if the database can't be read and written. */
   checkDatabase(): Promise<void>
+  /** Without asking the database. Undefined: nothing is known. */
+  trouble(): Trouble | undefined
   /** Undefined: the database has only one server. */
   readonly openCircuits: OpenCircuits | undefined
   readonly stats: StorageStats
@@ -85,6 +87,12 @@ export interface StorageStats {
   files(): Promise<FileStats | undefined>
   /** Undefined: the database is not a server. */
   pool(): PoolStats | undefined
+}
+
+/** Why the latest work failed, or why work waits now. */
+export interface Trouble {
+  readonly error: unknown
+  readonly isNow: boolean
 }
 
 export interface WriterStats {

@@ -510,8 +510,8 @@ export async function currentSession(
   if (session.operatorId !== null && !account) return undefined
   if (isUse && now - session.lastSeenAt >= seenMs) {
     const endsAt = Math.min(now + idleMs, session.startedAt + sessionMs)
-    // The console stays readable while the database is read-only.
-    await sessions.prolong(session.tokenSha256, now, endsAt).catch(() => undefined)
+    // The console stays readable while the database cannot be written.
+    void sessions.prolong(session.tokenSha256, now, endsAt).catch(() => undefined)
   }
   return { session, account }
 }

@@ -15,6 +15,7 @@ import {
   type Refused,
 } from '../money/budgets.ts'
 import type { BudgetName } from '../request/limit-names.ts'
+import { databaseFault } from './database-fault.ts'
 import type { Problem } from './problem.ts'
 
 // Problems that last: alerts are sent when they start, while they last, and when they have ended.
@@ -246,15 +247,17 @@ function diskCondition(freeBytes: number | undefined): Condition {
   }
 }
 
-function databaseCondition(reason: string): Condition {
+function databaseCondition(error: unknown): Condition {
+  const reason = error instanceof Error ? error.message : ''
+  const fault = databaseFault(error)
   return {
     kind: 'database.unavailable',
     about: 'database',
     data: { reason },
     what: 'database',
     level: 'fail',
-    text: 'The database is unavailable.',
-    remedy: 'Requests to send and verify fail. Check the server log.',
+    text: ['The database is unavailable.', fault?.text].filter(Boolean).join(' '),
+    remedy: `Requests to send and verify fail. ${fault?.remedy ?? 'Check the server log.'}`,
     see: [see('doctor')],
     ended: 'The database is available again.',
   }
@@ -280,8 +283,7 @@ export function databaseVerdicts(
   const isAway = error !== null && !isFull
   // A restart of PostgreSQL fails one check.
   if (isAway && !isLasting) return disk
-  const reason = error instanceof Error ? error.message : ''
   const database: ConditionVerdict[] =
-    isAway || error === null ? [{ condition: databaseCondition(reason), lasts: isAway }] : []
+    isAway || error === null ? [{ condition: databaseCondition(error), lasts: isAway }] : []
   return [...disk, ...database]
 }

@@ -12,10 +12,7 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
     const [databaseError, freeBytes, facts] = await Promise.all([
-      ports.checkDatabase().then(
-        () => null,
-        (error: unknown) => error ?? new Error('unknown'),
-      ),
+      ports.databaseTrouble(true).then((error) => error ?? null),
       ports.stats.files().then(
         (files) => files?.diskFree,
         () => undefined,

@@ -1,0 +1,93 @@
+/** Why the database cannot be used, for operators: without host names, values and statements. */
+export interface DatabaseFault {
+  readonly text: string
+  readonly remedy: string
+  /** What was being written may be stored. */
+  readonly isUncertain: boolean
+}
+
+const faults: readonly (readonly [code: RegExp, text: string, remedy: string, isUncertain?: true])[] = [
+  [
+    /^SQLITE_BUSY/,
+    'Another process has locked the database.',
+    'End that process, such as an SQLite shell or a program that copies the file.',
+  ],
+  [
+    /^(SQLITE_FULL|ENOSPC|53100)$/,
+    'The disk of the database is full.',
+    'Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.',
+  ],
+  [
+    /^(SQLITE_READONLY.*|EROFS|25006)$/,
+    'The database is read-only.',
+    'Check the permissions and the mount of the database file. If DATABASE_URL names a standby of PostgreSQL, set it to the primary.',
+  ],
+  [
+    /^(SQLITE_CORRUPT.*|SQLITE_NOTADB)$/,
+    'The database is damaged.',
+    'Stop the server, check the disk, and restore the latest backup with `otpost restore`.',
+  ],
+  [
+    /^(DISK_TIMEOUT)$/,
+    'The disk of the database does not answer.',
+    'Check the disk and its mount. Writes continue when it answers.',
+    true,
+  ],
+  [
+    /^(SQLITE_IOERR.*|EIO)$/,
+    'The disk of the database has errors.',
+    'Check the disk and the kernel log of the server.',
+    true,
+  ],
+  [
+    /^DATABASE_MOVED$/,
+    'The database file was removed or replaced while the server runs.',
+    'Stop the server, put the previous file back, and start again.',
+  ],
+  [
+    /^DATABASE_TIMEOUT$/,
+    'The database does not answer.',
+    'Check its server, its disk and the network.',
+    true,
+  ],
+]
+
+/** Undefined: the error has another cause than the database. */
+export function databaseFault(error: unknown): DatabaseFault | undefined {
+  if (error instanceof UnusableDatabase) return error.fault
+  if (!(error instanceof Error)) return undefined
+  const code = 'code' in error ? String(error.code) : ''
+  const [, text, remedy = '', isUncertain = false] = faults.find(([pattern]) => pattern.test(code)) ?? []
+  if (text !== undefined) return { text, remedy, isUncertain }
+  if (error.name !== 'DatabaseUnavailable') return undefined
+  // A refused connection has sent nothing.
+  return {
+    text: 'PostgreSQL does not answer.',
+    remedy: 'Check its server and the network. The server log has the cause.',
+    isUncertain: !/^(ECONNREFUSED|ENOTFOUND|DNS_.*)$/.test(code),
+  }
+}
+
+/** What an operator reads about a change that failed. */
+export function unsavedWords({ text, remedy, isUncertain }: DatabaseFault): string {
+  const outcome = isUncertain
+    ? 'It is unknown whether the change was saved. When the database works again, reload the page before you repeat the change.'
+    : 'The change was not saved. Submit it again when the database works.'
+  return `${outcome}\n${text} ${remedy}`
+}
+
+/** A change that was not tried, since the database could not be used. */
+export class UnusableDatabase extends Error {
+  override readonly name = 'UnusableDatabase'
+  readonly fault: DatabaseFault
+
+  constructor(fault: DatabaseFault) {
+    super(fault.text)
+    this.fault = { ...fault, isUncertain: false }
+  }
+}
+
+/** For `databaseFault`: the database has neither answered nor failed within a time. */
+export function databaseTimeout(): Error {
+  return Object.assign(new Error('The database did not answer in time.'), { code: 'DATABASE_TIMEOUT' })
+}
