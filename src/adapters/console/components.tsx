@@ -19,6 +19,7 @@ import {
   singlePage,
   UtcNote,
 } from '../pages/components.tsx'
+import { consoleFiles } from './assets.ts'
 import { accessTo } from './form-access.ts'
 import type { PageContext, Rejected } from './page-context.ts'
 
@@ -78,7 +79,7 @@ export function consolePage(
   const options = {
     title,
     now: pageContext.now,
-    base: '/admin',
+    files: consoleFiles,
     scripts: ['console.js', ...scripts],
     styles: [...styles, 'console.css'],
   }
@@ -222,7 +223,13 @@ export function signedOutPage(
   scripts: readonly string[] = [],
 ): string {
   return singlePage(
-    { title, base: '/admin', place: 'Console', scripts: ['console.js', ...scripts], styles: ['console.css'] },
+    {
+      title,
+      files: consoleFiles,
+      place: 'Console',
+      scripts: ['console.js', ...scripts],
+      styles: ['console.css'],
+    },
     content,
   )
 }

@@ -159,20 +159,34 @@ function timeOf(page) {
 
 const signedOut = 'Signed out. Reload the page'
 
+/** The page as the last update had it. The server then sends what changed. */
+let known = { digest: '', html: '' }
+
 /** The page, or the reason for its absence. */
 async function get() {
   try {
     const response = await fetch(location.href, {
-      // The header keeps an update from extending the session.
-      headers: { accept: 'text/html', 'x-otpost-refresh': '1' },
+      // The first header keeps an update from extending the session.
+      headers: { accept: 'text/html', 'x-otpost-refresh': '1', 'x-otpost-page': known.digest },
       redirect: 'manual',
     })
     if (response.type === 'opaqueredirect' || response.status === 401) return signedOut
     if (!response.ok) return `Update failed (${response.status}), retrying`
-    return new DOMParser().parseFromString(await response.text(), 'text/html')
+    const html = response.headers.get('content-type')?.includes('json')
+      ? pageOf(await response.json())
+      : await response.text()
+    known = { digest: response.headers.get('x-otpost-page') ?? '', html }
+    return new DOMParser().parseFromString(html, 'text/html')
   } catch {
     return 'Server not reachable, retrying'
   }
+}
+
+/** @param {(string | [number, number])[]} parts text, or where the known page has it and how long it is */
+function pageOf(parts) {
+  return parts
+    .map((part) => (typeof part === 'string' ? part : known.html.slice(part[0], part[0] + part[1])))
+    .join('')
 }
 
 /** Updates the live parts. @param {Document} page */

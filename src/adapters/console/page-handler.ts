@@ -44,6 +44,7 @@ import type { PolicyPorts, PolicyStore } from '../../domain/policy/policy-store.
 import type { ReviewNumber } from '../../domain/policy/review-number.ts'
 import type { ContextOf } from '../../domain/request/request-context.ts'
 import type { PreviewSettings } from '../../domain/texts/preview.ts'
+import { compressed } from '../pages/compression.ts'
 import { staticRoutes } from '../pages/static.ts'
 import { cookie, deviceCookie, deviceName, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { done, html, seeOther } from './answers.ts'
@@ -63,6 +64,7 @@ import {
   patternOf,
 } from './form-access.ts'
 import type { LiveStreams } from './live.ts'
+import { PageChanges } from './page-changes.ts'
 import type { PageContext } from './page-context.ts'
 import { problemPage } from './problem.tsx'
 
@@ -167,6 +169,7 @@ export type PageHandler = ReturnType<typeof createPageHandler>
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const { publicUrl, ownUrl, version, hasOutbox } = settings
   const { operator, policy, secrets, now } = ports
+  const changes = new PageChanges()
   const unconfirmed = createConfirmation(ports, settings.log)
   const pages = new Map<string, Page>()
   const shown = new Map<string, ShownAfter>()
@@ -243,7 +246,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       const response = await page({ request, visit, url, form, params, by }, pageContext)
       if (pageContext.flash && request.method === 'GET')
         response.headers.append('set-cookie', cookie(publicUrl, 'flash', '', 0))
-      return response
+      return await compressed(request, await changes.since(request, response))
     } catch (error) {
       if (pageContext && error instanceof OperatorError)
         return problem(pageContext, 409, 'The change was rejected', error.message)

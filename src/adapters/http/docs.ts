@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
 import type { BrandWithTexts } from '../../domain/texts/brand.ts'
 import { enabledOwnTemplates } from '../../domain/texts/notify-texts.ts'
-import { fileAnswer, loadFile, pageFiles, type StaticFile, staticRoutes } from '../pages/static.ts'
-import docsCss from './docs/docs.css' with { type: 'text' }
+import { fileAnswer, loadFile, staticRoutes } from '../pages/static.ts'
+import { docsFiles } from './docs/files.ts'
 
 interface DocsPorts {
   readonly version: string
@@ -20,12 +20,7 @@ export function docsRoutes({ version, hasOutbox, brands, ownUrl }: DocsPorts) {
     return { description: openApi(version, hasOutbox, enabledOwnTemplates(of)), openApiText }
   }
   return new Elysia({ strictPath: true, normalize: false })
-    .use(
-      staticRoutes({
-        ...pageFiles('/docs'),
-        '/docs/docs.css': { type: 'text/css', content: docsCss },
-      }),
-    )
+    .use(staticRoutes(docsFiles))
     .get(
       '/openapi.json',
       untilChange('application/json', async (of) => {
@@ -43,7 +38,7 @@ export function docsRoutes({ version, hasOutbox, brands, ownUrl }: DocsPorts) {
 
   /** Made once for each array of brands. */
   function untilChange(
-    type: StaticFile['type'],
+    type: 'application/json' | 'text/html',
     content: (of: readonly BrandWithTexts[]) => Promise<string>,
   ) {
     let made:
@@ -52,7 +47,7 @@ export function docsRoutes({ version, hasOutbox, brands, ownUrl }: DocsPorts) {
     return async ({ request }: { readonly request: Request }) => {
       // Without the database, the description lacks only the templates of the brands.
       const of = await brands().catch(() => made?.of ?? [])
-      if (made?.of !== of) made = { of, file: loadFile({ type, content: () => content(of) }) }
+      if (made?.of !== of) made = { of, file: content(of).then(loadFile) }
       return fileAnswer(request, type, await made.file)
     }
   }

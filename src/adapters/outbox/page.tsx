@@ -17,6 +17,11 @@ import {
   Snippet,
   Time,
 } from '../pages/components.tsx'
+import { PageFiles } from '../pages/static.ts'
+import outboxCss from './outbox.css' with { type: 'text' }
+import outboxJs from './outbox.js' with { type: 'text' }
+
+export const outboxFiles = new PageFiles('/outbox', { 'outbox.css': outboxCss, 'outbox.js': outboxJs })
 
 export interface Demo {
   readonly appId: string
@@ -47,7 +52,7 @@ export function outboxPage({ messages, to, demo, origin, now, formatPhone }: Out
   const conversation = conversations.find((each) => each.to === shown)
   const last = messages.at(-1)
   return document(
-    { title: 'Outbox', now, base: '/outbox', styles: ['outbox.css'], scripts: ['outbox.js'] },
+    { title: 'Outbox', now, files: outboxFiles, styles: ['outbox.css'], scripts: ['outbox.js'] },
     <PhoneFormat.Provider value={formatPhone}>
       <div class="outbox">
         <header class="bar">

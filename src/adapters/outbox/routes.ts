@@ -5,11 +5,9 @@ import type { Outbox, OutboxQuery } from '../../domain/ground/ports.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import type { ContextOf } from '../../domain/request/request-context.ts'
 import { challenge } from '../pages/bearer.ts'
-import { headersOf, mailPolicy, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
+import { headersOf, mailPolicy, pagePolicy, staticRoutes } from '../pages/static.ts'
 import { authorize, type OutboxAccess } from './access.ts'
-import outboxCss from './outbox.css' with { type: 'text' }
-import outboxJs from './outbox.js' with { type: 'text' }
-import { type Demo, outboxPage } from './page.tsx'
+import { type Demo, outboxFiles, outboxPage } from './page.tsx'
 
 export interface OutboxPorts {
   readonly messages: Outbox
@@ -37,13 +35,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
         throw failure
       }
     })
-    .use(
-      staticRoutes({
-        ...pageFiles('/outbox'),
-        '/outbox/outbox.css': { type: 'text/css', content: outboxCss },
-        '/outbox/outbox.js': { type: 'text/javascript', content: outboxJs },
-      }),
-    )
+    .use(staticRoutes(outboxFiles))
     .get('/outbox', async ({ query: { to } }) => {
       const recipient = outbox.contacts.phone(to) ?? outbox.contacts.email(to)
       const page = outboxPage({

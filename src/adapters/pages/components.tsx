@@ -5,6 +5,7 @@ import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
 import { ago, utc } from '../../domain/ground/format.ts'
 import { dayMs } from '../../domain/ground/time.ts'
+import type { PageFiles } from './static.ts'
 import { shellWord } from './words.ts'
 
 // Components of all pages. They work without scripts. page.js handles the `data-` attributes.
@@ -50,14 +51,13 @@ interface DocumentOptions {
   readonly title: string
   /** Epoch milliseconds, for relative times. */
   readonly now?: number
-  /** The path of its files, such as `/admin`. */
-  readonly base: string
+  readonly files: PageFiles
   readonly scripts?: readonly string[]
   readonly styles?: readonly string[]
 }
 
 export function document(
-  { title, now = 0, base, scripts = [], styles = [] }: DocumentOptions,
+  { title, now = 0, files, scripts = [], styles = [] }: DocumentOptions,
   body: ComponentChildren,
 ): string {
   const html = renderToString(
@@ -72,11 +72,11 @@ export function document(
         <title>{`${title} · otpost`}</title>
         <link rel="icon" href={favicon} />
         {['page.css', ...styles].map((name) => (
-          <link key={name} rel="stylesheet" href={`${base}/${name}`} />
+          <link key={name} rel="stylesheet" href={files.url(name)} />
         ))}
-        <script type="module" src={`${base}/page.js`} {...beforeFirstPaint} />
+        <script type="module" src={files.url('page.js')} {...beforeFirstPaint} />
         {scripts.map((name) => (
-          <script key={name} type="module" src={`${base}/${name}`} />
+          <script key={name} type="module" src={files.url(name)} />
         ))}
       </head>
       <body data-now={now}>

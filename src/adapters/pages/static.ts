@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Elysia } from 'elysia'
+import { acceptsGzip, gzipped } from './compression.ts'
 import pageCss from './page.css' with { type: 'text' }
 import pageJs from './page.js' with { type: 'text' }
 import paletteCss from './palette.css' with { type: 'text' }
@@ -12,47 +13,72 @@ export const pagePolicy =
 export const mailPolicy =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'"
 
-export interface StaticFile {
-  /** A function is called at the first request. */
-  readonly content: string | Bun.BunFile | (() => Promise<string>)
-  readonly type: 'text/html' | 'text/plain' | 'text/css' | 'text/javascript' | 'application/json'
-}
+type FileType = 'text/html' | 'text/plain' | 'text/css' | 'text/javascript' | 'application/json'
 
-/** Files of every page. Each base path has its own, since a proxy may allow only one of them. */
-export function pageFiles(base: '' | '/admin' | '/docs' | '/outbox'): Readonly<Record<string, StaticFile>> {
-  return {
-    [`${base}/page.css`]: { type: 'text/css', content: paletteCss + pageCss },
-    [`${base}/page.js`]: { type: 'text/javascript', content: pageJs },
-    [`${base}/times.js`]: { type: 'text/javascript', content: timesJs },
+/** Styles and scripts of the pages below a path. Each path has its own, since a proxy may allow only one of them. */
+export class PageFiles {
+  /** By name. */
+  readonly contents: Readonly<Record<string, string>>
+  /** Changes with the content of any file: all are of one release. */
+  readonly version: string
+
+  /** @param own by name, beside those of every page */
+  constructor(
+    readonly base: '' | '/admin' | '/docs' | '/outbox',
+    own: Readonly<Record<string, string>> = {},
+  ) {
+    const contents = { 'page.css': paletteCss + pageCss, 'page.js': pageJs, 'times.js': timesJs, ...own }
+    this.version = digestOf(JSON.stringify(contents)).slice(0, 12)
+    // A script that a page and a module load under two URLs would run twice.
+    const versioned = (text: string) => text.replace(/(\bfrom '[\w./-]+\.js)'/g, `$1?v=${this.version}'`)
+    this.contents = Object.fromEntries(
+      Object.entries(contents).map(([name, text]) => [name, name.endsWith('.js') ? versioned(text) : text]),
+    )
+  }
+
+  url(name: string): string {
+    return `${this.base}/${name}?v=${this.version}`
   }
 }
 
-/** Serves files by path. `no-cache`: browsers check for a new version after an upgrade. */
-export function staticRoutes(files: Readonly<Record<string, StaticFile>>) {
+/** With the version in the URL, a file never changes. Without it, browsers check for a new one each time. */
+export function staticRoutes({ base, contents, version }: PageFiles) {
   const routes = new Elysia({ strictPath: true, normalize: false })
-  for (const [path, file] of Object.entries(files)) {
+  for (const [name, content] of Object.entries(contents)) {
+    const type = name.endsWith('.css') ? 'text/css' : 'text/javascript'
     let loading: ReturnType<typeof loadFile> | undefined
-    routes.get(path, async ({ request }) => {
-      loading ??= loadFile(file)
-      return fileAnswer(request, file.type, await loading)
+    routes.get(`${base}/${name}`, async ({ request }) => {
+      loading ??= loadFile(content)
+      const response = fileAnswer(request, type, await loading)
+      if (request.url.endsWith(`?v=${version}`)) response.headers.set('cache-control', forever)
+      return response
     })
   }
   return routes
 }
 
+const forever = 'public, max-age=31536000, immutable'
+
 export function fileAnswer(
   request: Request,
-  type: StaticFile['type'],
-  { content, etag }: Awaited<ReturnType<typeof loadFile>>,
+  type: FileType,
+  { content, compressed, etag }: Awaited<ReturnType<typeof loadFile>>,
 ): Response {
-  const headers = { ...headersOf(type, pagePolicy), etag, 'cache-control': 'no-cache' }
+  const headers = {
+    ...headersOf(type, pagePolicy),
+    etag,
+    'cache-control': 'no-cache',
+    vary: 'accept-encoding',
+  }
   if (request.headers.get('if-none-match')?.includes(etag)) {
     return new Response(null, { status: 304, headers })
   }
-  return new Response(content, { headers })
+  return acceptsGzip(request)
+    ? new Response(compressed, { headers: { ...headers, 'content-encoding': 'gzip' } })
+    : new Response(content, { headers })
 }
 
-export function headersOf(type: StaticFile['type'], policy: string): Record<string, string> {
+export function headersOf(type: FileType, policy: string): Record<string, string> {
   return {
     'content-type': type === 'application/json' ? type : `${type}; charset=utf-8`,
     'content-security-policy': policy,
@@ -61,8 +87,10 @@ export function headersOf(type: StaticFile['type'], policy: string): Record<stri
   }
 }
 
-export async function loadFile(file: StaticFile) {
-  const content = typeof file.content === 'function' ? await file.content() : file.content
-  const bytes = typeof content === 'string' ? content : await content.bytes()
-  return { content, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+export async function loadFile(content: string) {
+  return { content, compressed: await gzipped(content), etag: `"${digestOf(content)}"` }
+}
+
+function digestOf(content: string): string {
+  return createHash('sha256').update(content).digest('base64url')
 }

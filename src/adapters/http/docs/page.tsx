@@ -4,6 +4,7 @@ import { Brandmark, document, rich } from '../../pages/components.tsx'
 import type { ApiDescription, ApiOperation, Parameter, Response, Schema } from './description.ts'
 import { type ApiCall, contentOf, Examples, errorFields, examplesOf, isError } from './examples.tsx'
 import { Fields, type Mark, ShapeOf } from './fields.tsx'
+import { docsFiles } from './files.ts'
 import { type ApiField, fieldOf, shapeOf } from './shape.ts'
 
 /** @param origin of the URLs in examples */
@@ -15,7 +16,7 @@ export function referencePage(api: ApiDescription, origin: string): string {
     calls: calls.filter(({ operation: { tags } }) => tags.includes(tag.name)),
   }))
   return document(
-    { title: 'API reference', base: '/docs', styles: ['docs.css'] },
+    { title: 'API reference', files: docsFiles, styles: ['docs.css'] },
     <>
       <a class="skip" href="#content">
         Skip to content

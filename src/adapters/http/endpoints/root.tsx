@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { ContextOf } from '../../../domain/request/request-context.ts'
 import { singlePage } from '../../pages/components.tsx'
-import { headersOf, pageFiles, pagePolicy, staticRoutes } from '../../pages/static.ts'
+import { headersOf, PageFiles, pagePolicy, staticRoutes } from '../../pages/static.ts'
 import { anyCall, type EndpointOperation, success } from '../endpoint.ts'
 import { succeeded } from '../schema.ts'
 
@@ -54,6 +54,8 @@ export interface RootPorts {
   readonly hasConsole: () => Promise<boolean>
 }
 
+const files = new PageFiles('')
+
 const titles = {
   docs: 'API documentation',
   openapi: 'API description (OpenAPI)',
@@ -66,7 +68,7 @@ type Links = Readonly<Partial<Record<keyof typeof titles, string>>>
 
 export function rootRoutes({ version, hasOutbox, hasConsole }: RootPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
-    .use(staticRoutes(pageFiles('')))
+    .use(staticRoutes(files))
     .get('/', async ({ request, set }) => {
       const links: Links = {
         docs: '/docs',
@@ -90,7 +92,7 @@ function rootPage(version: string, links: Links): string {
     return href === undefined ? [] : [{ href, title: titles[name] }]
   })
   return singlePage(
-    { title: 'Verification codes and notifications', base: '' },
+    { title: 'Verification codes and notifications', files },
     <>
       <ul class="links">
         {entries.map(({ href, title }) => (
