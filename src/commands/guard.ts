@@ -90,6 +90,7 @@ function printPumping(pumping: readonly PumpingStatus[]): void {
     ['VERIFIED', ({ verified }) => String(verified)],
     ['DENIED', ({ denied }) => String(denied)],
     ['RECORDED', ({ recorded, recordedLately }) => `${recorded} (${recordedLately} in 2 min)`],
+    ['BY BUDGET', ({ stopped }) => String(stopped)],
     ['PREFIXES', ({ prefixes }) => listed(prefixes.map(prefixWords))],
     ['APPS', ({ apps }) => listed(apps.map(({ app, brand, codes }) => `${app} (${brand}) ${codes}`))],
   ])

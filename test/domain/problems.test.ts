@@ -3,6 +3,7 @@ import { budgetCondition, refusedByAlerts } from '../../src/domain/health/condit
 import type { HealthFacts } from '../../src/domain/health/facts.ts'
 import type { Problem } from '../../src/domain/health/problem.ts'
 import { problemsOf } from '../../src/domain/health/problems.ts'
+import { liftWarning } from '../../src/domain/health/pumping-problems.ts'
 import { refusedIn } from '../../src/domain/log/active-limits.ts'
 import type { Figures, ProviderHealth } from '../../src/domain/log/statistics.ts'
 import { type Budget, type BudgetStatus, counterStatus, inCountry } from '../../src/domain/money/budgets.ts'
@@ -379,13 +380,16 @@ describe('SMS pumping', () => {
     recorded: 3509,
     recordedLately: 120,
     deniedLately: 0,
+    stopped: 0,
+    stoppedLately: 0,
     hasBlock: false,
     prefixes: [{ prefix: '+9989371', share: 1, isBlocked: false }],
     apps: [{ app: 'globex-app', brand: 'globex', codes: 3509 }],
   }
-  const attack =
-    '3,512 codes to Uzbekistan (+9989371…) in the last hour, none verified: app globex-app of brand globex.'
-  const advice = 'This may be SMS pumping. Such codes are still sent until you block their prefix or country.'
+  const requested = 'requested by app globex-app of brand globex.'
+  const pumped = 'Possible SMS pumping to Uzbekistan (+9989371…): in the last hour'
+  const attack = `${pumped} 3,512 codes sent, none verified; ${requested}`
+  const advice = 'Such codes are still sent until you block their prefix or country.'
   const onlyRecords =
     'warn: The mode of the SMS pumping guard is record. It sends the codes that it finds too many: 3,509 codes in the last hour.'
   const problems = (mode: 'record' | 'deny', changes: Partial<typeof status> = {}) =>
@@ -412,22 +416,33 @@ describe('SMS pumping', () => {
     const warned = (changes: Partial<typeof status>) => texts(problems('record', changes))[1]
     const blocked = [{ prefix: '+9989371', share: 1, isBlocked: true }]
     expect(warned({ prefixes: blocked, denied: 20 })).toBe(
-      `warn: ${attack} 20 further codes were denied. An operator blocked the prefix.`,
+      `warn: ${pumped} 3,512 codes sent, none verified, 20 codes denied; ${requested} An operator blocked the prefix.`,
     )
     expect(warned({ recordedLately: 0 })).toBe(`warn: ${attack} In the last 2 minutes, the guard found none.`)
     expect(texts(problems('record', { recordedLately: 0, deniedLately: 9 }))[0]).toBe(
-      `bad: ${attack} This may be SMS pumping. Such codes were denied until a moment ago, and nothing blocks them now.`,
+      `bad: ${attack} Such codes were denied until a moment ago, and nothing blocks them now.`,
     )
-    expect(warned({ sent: 30, recorded: 25, verified: 11 })).toStartWith('warn: 30 codes to Uzbekistan')
-    expect(warned({ sent: 19, recorded: 9 })).toStartWith('warn: 19 codes to Uzbekistan')
+    expect(warned({ sent: 30, recorded: 25, verified: 11 })).toStartWith(`warn: ${pumped} 30 codes sent`)
+    expect(warned({ sent: 19, recorded: 9 })).toStartWith(`warn: ${pumped} 19 codes sent`)
+  })
+
+  test('that only a budget stops is a problem, also once no code was sent for an hour', () => {
+    const stopped = { sent: 0, recorded: 0, recordedLately: 0, stopped: 80, stoppedLately: 9 }
+    expect(texts(problems('record', stopped))[0]).toBe(
+      `bad: ${pumped} 80 codes rejected by a budget; ${requested} Only a budget stops such codes. Block their prefix or country before you lift the budget.`,
+    )
+    expect(liftWarning({ mode: 'record', pumping: [{ ...status, ...stopped }] })).toBe(
+      `${pumped} 80 codes rejected by a budget; ${requested} A lift lets these codes through. Block their prefix or country first.`,
+    )
+    expect(liftWarning({ mode: 'record', pumping: [{ ...status, verified: 3000 }] })).toBeUndefined()
   })
 
   test('of which the guard denies the codes is a warning', () => {
-    const denied = { denied: 21, recorded: 0, recordedLately: 0, prefixes: [], country: 'ZZ' }
+    const denied = { sent: 0, denied: 21, recorded: 0, recordedLately: 0, prefixes: [], country: 'ZZ' }
     expect(problems('deny', denied)[1]).toEqual({
       what: 'guard',
       level: 'warn',
-      text: '21 codes to no country were denied in the last hour, because too many codes are not verified: app globex-app of brand globex.',
+      text: `Possible SMS pumping to no country: in the last hour 21 codes denied; ${requested} Such codes are denied now.`,
       remedy: '',
       see: [
         { to: 'guard status', fields: {} },

@@ -205,7 +205,6 @@ describe.each(['record', 'deny'] as const)('an attack sends an alert, GUARD=%s',
     expect(await check()).toEqual([])
     await codes('+3712255')
     const [started, ...others] = await check()
-    const verb = mode === 'record' ? 'recorded' : 'denied'
     expect([started, others]).toEqual([
       {
         country: 'LV',
@@ -217,17 +216,18 @@ describe.each(['record', 'deny'] as const)('an attack sends an alert, GUARD=%s',
         verified: 0,
         recorded: expect.any(Number),
         denied: expect.any(Number),
+        stopped: 0,
         state: 'started',
         since: expect.any(String),
         message: expect.stringMatching(
-          new RegExp(
-            `^Possible SMS pumping: in the last hour, the guard ${verb} \\d codes? to Latvia \\(\\+3712255…\\)\\.$`,
-          ),
+          mode === 'record'
+            ? /^Possible SMS pumping to Latvia \(\+3712255…\): in the last hour \d+ codes sent, none verified; requested by app shop of brand acme\.$/
+            : /^Possible SMS pumping to Latvia \(\+3712255…\): in the last hour \d+ codes sent, none verified, \d+ codes? denied; requested by app shop of brand acme\.$/,
         ),
         remedy:
           mode === 'record'
-            ? 'In mode record, these codes are sent. To deny them, run otpost guard mode deny. To block them now, run otpost guard block +3712255.'
-            : 'To block them now, run otpost guard block +3712255.',
+            ? 'Such codes are still sent until you block their prefix or country. To deny them, run otpost guard mode deny. To block them now, run otpost guard block +3712255.'
+            : 'Such codes are denied now. To block them now, run otpost guard block +3712255.',
       },
       [],
     ])

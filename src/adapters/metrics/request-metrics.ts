@@ -177,7 +177,7 @@ function beginCounters(counters: Counters, sources: MetricSources): void {
   }
   for (const limit of limitNames) counters.limited.inc({ limit }, 0)
   for (const bucket of guardReasons) {
-    for (const verdict of ['denied', 'recorded']) counters.guarded.inc({ bucket, verdict }, 0)
+    for (const verdict of ['denied', 'recorded', 'budget']) counters.guarded.inc({ bucket, verdict }, 0)
   }
 }
 

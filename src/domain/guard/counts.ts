@@ -15,7 +15,8 @@ export interface CountryCodes {
 
 export interface GuardCount {
   readonly bucket: GuardReason
-  readonly verdict: keyof GuardTotals
+  /** `budget`: the guard found it, and a budget rejected it. */
+  readonly verdict: keyof GuardTotals | 'budget'
   /** ISO 3166-1, or `unknownCountry`. */
   readonly country: string
   readonly app: string

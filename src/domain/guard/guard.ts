@@ -125,6 +125,8 @@ export interface GuardPass {
   admitKnown(): void
   /** The code was denied, or sent and recorded. Not if a limit rejected the request. */
   confirm(): void
+  /** A budget rejected the code. */
+  stopped(): void
   /** Call it if the code was certainly not sent. */
   undo(): void
 }
@@ -168,7 +170,14 @@ interface Filled {
   readonly block: Block | undefined
 }
 
-const unguarded: GuardPass = { verdict: null, isOpenToKnown: false, admitKnown() {}, confirm() {}, undo() {} }
+const unguarded: GuardPass = {
+  verdict: null,
+  isOpenToKnown: false,
+  admitKnown() {},
+  confirm() {},
+  stopped() {},
+  undo() {},
+}
 
 /**
  * Limits unverified codes per number, prefix, country, and IP address and device of the end user (design D41).
@@ -314,6 +323,11 @@ export class Guard {
     // Limits may have rejected concurrent requests that filled it.
     if (isFull(known, prefixThreshold))
       this.blocks.block(prefix, this.standingOf(country ?? unknownCountry, now).isHome, now)
+  }
+
+  /** Whether the next code of this kind would be denied or recorded. */
+  isFullFor(send: GuardedSend): boolean {
+    return this.judge(send, this.ports.now()) !== null
   }
 
   /** Of `GuardPass`. */
@@ -663,6 +677,13 @@ class Pass implements GuardPass {
 
   confirm(): void {
     if (this.verdict) this.guard.confirmed(this.send, this.verdict, this.filled !== undefined)
+  }
+
+  stopped(): void {
+    const { guard, send, verdict, filled } = this
+    if (verdict) guard.confirmed(send, { ...verdict, isDenied: true }, filled !== undefined)
+    // The buckets of an attack stay full, so that the guard still finds it while a budget stops it.
+    else if (filled && guard.isFullFor(send)) this.filled = undefined
   }
 
   undo(): void {

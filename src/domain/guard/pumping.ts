@@ -9,6 +9,9 @@ export interface PumpingStatus extends CountryCodes, GuardTotals {
   /** Codes of the last 2 minutes that were sent although the guard would have denied them. */
   readonly recordedLately: number
   readonly deniedLately: number
+  /** Codes of the last hour, and of the last 2 minutes, that a budget rejected. */
+  readonly stopped: number
+  readonly stoppedLately: number
   /** Whether an operator blocks a prefix of the country, perhaps another one. */
   readonly hasBlock: boolean
   /** Of the codes that were denied or recorded, most first. Empty: they have only the country in common. */
@@ -89,18 +92,24 @@ export function pumpingStatuses(
       recorded: sumOf(counts, country, 'recorded'),
       recordedLately: sumOf(recent, country, 'recorded'),
       deniedLately: sumOf(recent, country, 'denied'),
+      stopped: sumOf(counts, country, 'budget'),
+      stoppedLately: sumOf(recent, country, 'budget'),
       hasBlock: hasBlock(country),
       prefixes: commonPrefixes(weights.get(country) ?? new Map())
         .filter(({ prefix }) => isNarrower(prefix, country))
         .map(({ prefix, share }) => ({ prefix: `+${prefix}`, share, isBlocked: isBlocked(prefix) })),
       apps: appsOf(counts.filter((each) => each.country === country)),
     }
-  }).sort((one, other) => other.recorded + other.denied - one.recorded - one.denied)
+  }).sort((one, other) => foundCodes(other) - foundCodes(one))
+}
+
+function foundCodes({ recorded, denied, stopped }: PumpingStatus): number {
+  return recorded + denied + stopped
 }
 
 /** Whether the count is of an attack that one blocked prefix does not stop. */
 function isOfCountry({ bucket, verdict }: GuardCount): boolean {
-  return verdict === 'recorded' || (bucket !== 'prefix' && bucket !== 'blocked-prefix')
+  return verdict !== 'denied' || (bucket !== 'prefix' && bucket !== 'blocked-prefix')
 }
 
 /** Whether such codes are still sent, as far as the counts of the last minutes and the blocks say. */
@@ -110,22 +119,26 @@ export function isStillSent({ recordedLately, prefixes }: PumpingStatus): boolea
 
 /**
  * `sent`: as `isStillSent`. `blocked`: by operators. `denied`: by the guard, or by a block of some of the prefixes.
- * `unblocked`: in the last 2 minutes codes were denied, and no block is in force now. `none`: in the last 2 minutes.
+ * `stopped`: by a budget, and by nothing else. `unblocked`: in the last 2 minutes codes were denied, and no block is in force now. `none`: in the last 2 minutes.
  */
-export type PumpingState = 'sent' | 'blocked' | 'denied' | 'unblocked' | 'none'
+export type PumpingState = 'sent' | 'stopped' | 'blocked' | 'denied' | 'unblocked' | 'none'
 
 export function pumpingState(status: PumpingStatus, mode: GuardMode): PumpingState {
-  const { recorded, deniedLately, hasBlock, prefixes } = status
+  const { recorded, stopped, deniedLately, hasBlock, prefixes } = status
   if (isBlockedByOperator(status)) return 'blocked'
   if (isStillSent(status)) return 'sent'
-  if (mode === 'deny') return deniedLately > 0 || recorded === 0 ? 'denied' : 'none'
+  if (status.stoppedLately > 0) return 'stopped'
+  if (mode === 'deny') return deniedLately > 0 || recorded + stopped === 0 ? 'denied' : 'none'
   if (deniedLately === 0) return 'none'
   return hasBlock || prefixes.some(({ isBlocked }) => isBlocked) ? 'denied' : 'unblocked'
 }
 
-/** Codes a minute that are denied or recorded now. The counts have the last whole minute and the current one. */
-export function pumpingRate({ recordedLately, deniedLately }: PumpingStatus, now: EpochMs): number {
-  return Math.round((recordedLately + deniedLately) / (1 + (now % minuteMs) / minuteMs))
+/** Codes a minute that the guard finds now. The counts have the last whole minute and the current one. */
+export function pumpingRate(
+  { recordedLately, deniedLately, stoppedLately }: PumpingStatus,
+  now: EpochMs,
+): number {
+  return Math.round((recordedLately + deniedLately + stoppedLately) / (1 + (now % minuteMs) / minuteMs))
 }
 
 /** Whether operators block the prefixes of most codes. */

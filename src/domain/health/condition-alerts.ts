@@ -81,8 +81,10 @@ export class ConditionAlerts {
     const free = await freeBytes().catch(() => undefined)
     const verdicts = databaseVerdicts(error, free, this.hasFailed)
     this.hasFailed = !isUsable
-    if (isUsable && budgets) verdicts.push(...this.budgetVerdicts(budgets))
-    if (isUsable) verdicts.push(...(await this.ports.pumping().catch(() => [])))
+    const pumping = isUsable ? await this.ports.pumping().catch(() => []) : []
+    const isAttacked = pumping.some(({ lasts }) => lasts)
+    if (isUsable && budgets) verdicts.push(...this.budgetVerdicts(budgets, isAttacked))
+    verdicts.push(...pumping)
     const minutes = isUsable ? await attempts().catch(() => []) : []
     verdicts.push(...providerVerdicts(minutes, openCircuits(), this.open()))
     const unsent = [...this.unsent]
@@ -101,12 +103,12 @@ export class ConditionAlerts {
   }
 
   /** Budgets with `--alert ''` send no alerts. A removed budget is no longer exhausted. */
-  private budgetVerdicts(budgets: readonly BudgetStatus[]): ConditionVerdict[] {
+  private budgetVerdicts(budgets: readonly BudgetStatus[], isAttacked: boolean): ConditionVerdict[] {
     const now = this.ports.now()
     const known = budgets.flatMap((status): ConditionVerdict[] => {
       if (status.budget.alertAt.length === 0) return []
       const exhausted = exhaustedCounters(status, this.refused, now)
-      return [{ condition: budgetCondition(status, exhausted), lasts: exhausted.length > 0 }]
+      return [{ condition: budgetCondition(status, exhausted, isAttacked), lasts: exhausted.length > 0 }]
     })
     const names = new Set(budgets.map(({ budget }) => budgetAbout(budgetName(budget))))
     const removed = [...this.open()].flatMap(([about, { data }]): ConditionVerdict[] =>

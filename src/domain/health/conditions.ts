@@ -88,10 +88,14 @@ export function refusedByAlerts(
 
 const mostNamed = 10
 
-/** @param exhausted counters of the budget. None: the condition has ended */
+/**
+ * @param exhausted counters of the budget. None: the condition has ended
+ * @param isAttacked whether a lift would let through the codes of an attack
+ */
 export function budgetCondition(
   { budget, spentMicros, resetsAt }: BudgetStatus,
   exhausted: readonly CounterStatus[],
+  isAttacked = false,
 ): Condition {
   const { scope, of, period, amountMicros, currency } = budget
   const name = budgetName(budget)
@@ -114,7 +118,7 @@ export function budgetCondition(
     what: 'budgets',
     level: 'fail',
     text: exhaustedWords(budget, exhausted),
-    remedy: `SMS that cost more than what is left are rejected with 429 rate_limited until ${utc(resetsAt)}. To send more before, lift the budget or set a larger amount.`,
+    remedy: `SMS that cost more than what is left are rejected with 429 rate_limited until ${utc(resetsAt)}. ${isAttacked ? 'Do not lift the budget before you have stopped the SMS pumping.' : 'To send more before, lift the budget or set a larger amount.'}`,
     see: [see('budget lift', { scope, ...(of !== 'all' && { of }) })],
     ended: `Budget ${name} is no longer exhausted.`,
   }

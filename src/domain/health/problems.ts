@@ -22,7 +22,7 @@ import { budgetCondition, databaseVerdicts } from './conditions.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
-import { guardProblems, pumpingProblems } from './pumping-problems.ts'
+import { guardProblems, liftWarning, pumpingProblems } from './pumping-problems.ts'
 import { surgeProblems } from './surges.ts'
 
 // What can be wrong with a server and its traffic, and its words for doctor and the overview. Each follows from facts alone.
@@ -65,7 +65,8 @@ function serverConditions({ server }: HealthFacts): readonly Problem[] {
   return verdicts.flatMap(({ condition, lasts }) => (lasts ? [condition] : []))
 }
 
-export function budgetProblems({ budgets }: Pick<HealthFacts, 'budgets'>): Problem[] {
+export function budgetProblems({ budgets, guard }: Pick<HealthFacts, 'budgets' | 'guard'>): Problem[] {
+  const isAttacked = liftWarning(guard) !== undefined
   return budgets.flatMap((status) => {
     const { budget, counters } = status
     const exhausted = counters.filter(({ isExhausted }) => isExhausted)
@@ -80,7 +81,7 @@ export function budgetProblems({ budgets }: Pick<HealthFacts, 'budgets'>): Probl
       near > 0 && `${have} spent at least ${nearPercent(budget)}%`,
     ]
     return found(
-      exhausted.length > 0 && budgetCondition(status, exhausted),
+      exhausted.length > 0 && budgetCondition(status, exhausted, isAttacked),
       sentences && warn('budgets', `${sentences.filter(Boolean).join('. ')}.`, '', see('budget list')),
     )
   })

@@ -42,42 +42,53 @@ export async function readGuardWarnings(
 const manyUnverified = 20
 
 const stateWords: Readonly<Record<PumpingState, string>> = {
-  sent: 'This may be SMS pumping. Such codes are still sent until you block their prefix or country.',
-  unblocked:
-    'This may be SMS pumping. Such codes were denied until a moment ago, and nothing blocks them now.',
+  sent: 'Such codes are still sent until you block their prefix or country.',
+  stopped: 'Only a budget stops such codes. Block their prefix or country before you lift the budget.',
+  unblocked: 'Such codes were denied until a moment ago, and nothing blocks them now.',
   blocked: 'An operator blocked the prefix.',
   denied: 'Such codes are denied now.',
   none: 'In the last 2 minutes, the guard found none.',
 }
 
+/** What attacks a country: one sentence for doctor, the console and alerts. */
+function attackWords({ country, sent, verified, denied, recorded, stopped, prefixes, apps }: PumpingStatus) {
+  const numbers = prefixes.map(({ prefix }) => `${prefix}…`).join(', ')
+  const place = `${placeOf(country)}${numbers === '' ? '' : ` (${numbers})`}`
+  const named = apps.slice(0, 3).map(({ app, brand }) => `app ${app} of brand ${brand}`)
+  const codes = Math.max(sent, recorded)
+  const figures = [
+    ...(codes > 0
+      ? [`${counted(codes, 'code')} sent, ${verified === 0 ? 'none' : count(verified)} verified`]
+      : []),
+    ...(denied > 0 ? [`${counted(denied, 'code')} denied`] : []),
+    ...(stopped > 0 ? [`${counted(stopped, 'code')} rejected by a budget`] : []),
+  ]
+  const byApps = named.length === 0 ? '' : `; requested by ${named.join(', ')}`
+  return `Possible SMS pumping to ${place}: in the last hour ${figures.join(', ')}${byApps}.`
+}
+
+/** Whether codes of it are sent, or would be without a budget. */
+function isOpenAttack(status: PumpingStatus, mode: GuardMode): boolean {
+  const state = pumpingState(status, mode)
+  return state === 'sent' || state === 'stopped' || state === 'unblocked'
+}
+
+function isLargeAttack(status: PumpingStatus, mode: GuardMode): boolean {
+  const { sent, stopped, verified } = status
+  const codes = sent + stopped
+  return isOpenAttack(status, mode) && codes - verified >= manyUnverified && verified <= codes / 3
+}
+
 /** Of the countries with the most codes: what attacks, and whether it goes on. */
 export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs): Problem[] {
   return pumping.slice(0, 3).map((status): Problem => {
-    const { country, sent, verified, denied, recorded, prefixes, apps } = status
-    const numbers = prefixes.map(({ prefix }) => `${prefix}…`).join(', ')
-    const place = `${placeOf(country)}${numbers === '' ? '' : ` (${numbers})`}`
-    const named = apps.slice(0, 3).map(({ app, brand }) => `app ${app} of brand ${brand}`)
-    const byApps = named.length === 0 ? '' : `: ${named.join(', ')}`
-    const state = pumpingState(status, mode)
-    const isOngoing = state === 'sent' || state === 'unblocked'
-    const texts =
-      recorded === 0
-        ? [
-            `${counted(denied, 'code')} to ${place} ${denied === 1 ? 'was' : 'were'} denied in the last hour, because too many codes are not verified${byApps}.`,
-          ]
-        : [
-            `${counted(Math.max(sent, recorded), 'code')} to ${place} in the last hour, ${verified === 0 ? 'none' : count(verified)} verified${byApps}.`,
-            ...(denied > 0
-              ? [`${counted(denied, 'further code')} ${denied === 1 ? 'was' : 'were'} denied.`]
-              : []),
-            stateWords[state],
-          ]
-    const isBad = isOngoing && sent - verified >= manyUnverified && verified <= sent / 3
+    const { country, recorded, prefixes } = status
     const open = prefixes.find(({ isBlocked }) => !isBlocked)
+    const isBad = isLargeAttack(status, mode)
     const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }
     return (isBad ? bad : warn)(
       'guard',
-      texts.join(' '),
+      `${attackWords(status)} ${stateWords[pumpingState(status, mode)]}`,
       '',
       isBad ? see('guard block', open && { prefix: open.prefix }) : see('guard status'),
       recorded > 0
@@ -85,6 +96,14 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
         : { list: 'calls', filters: { ...rows, result: 'limited' } },
     )
   })
+}
+
+/** What a lift of a budget would let through. Undefined: no attack is known. */
+export function liftWarning({ pumping, mode }: Pick<GuardWarnings, 'pumping' | 'mode'>): string | undefined {
+  const attack = pumping.find((status) => isLargeAttack(status, mode))
+  return (
+    attack && `${attackWords(attack)} A lift lets these codes through. Block their prefix or country first.`
+  )
 }
 
 export function guardProblems(warnings: GuardWarnings): Problem[] {
@@ -156,8 +175,8 @@ export async function pumpingVerdicts(
   const ports = { guard: reader, countryOfPrefix }
   const all = await readPumping(ports, prefixes, counts, now, () => true)
   const present = all.find((status) => {
-    const { recordedLately, deniedLately } = status
-    return recordedLately + deniedLately > 0 && pumpingState(status, mode) !== 'blocked'
+    const { recordedLately, deniedLately, stoppedLately } = status
+    return recordedLately + deniedLately + stoppedLately > 0 && pumpingState(status, mode) !== 'blocked'
   })
   return present ? [{ condition: pumpingCondition(present, mode), lasts: true }] : []
 }
@@ -172,18 +191,9 @@ function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVe
     ended: 'The SMS pumping guard has recorded and denied no code for an hour.',
   }
   if (!status || !mode) return { ...about, data: {}, text: '', remedy: '' }
-  const { country, sent, verified, recorded, denied, prefixes, apps } = status
+  const { country, sent, verified, recorded, denied, stopped, prefixes, apps } = status
   const [prefix] = prefixes
   const [by] = apps
-  const found = [
-    ...(recorded > 0 ? [`recorded ${counted(recorded, 'code')}`] : []),
-    ...(denied > 0 ? [`denied ${counted(denied, 'code')}`] : []),
-  ]
-  const whySent =
-    mode === 'record'
-      ? 'In mode record, these codes are sent.'
-      : 'Recorded codes are sent, since the country is a home country.'
-  const place = `${placeOf(country)}${prefix ? ` (${prefix.prefix}…)` : ''}`
   const block = prefix
     ? see('guard block', { prefix: prefix.prefix })
     : see('destination set', { rule: country, action: 'block' })
@@ -198,9 +208,10 @@ function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVe
       verified,
       recorded,
       denied,
+      stopped,
     },
-    text: `Possible SMS pumping: in the last hour, the guard ${found.join(' and ')} to ${place}.`,
-    remedy: recorded > 0 ? whySent : '',
+    text: attackWords(status),
+    remedy: stateWords[pumpingState(status, mode)],
     advice: [
       ...(mode === 'record' ? advice`To deny them, run ${see('guard mode', { mode: 'deny' })}. ` : []),
       ...(country === unknownCountry && !prefix ? [] : advice`To block them now, run ${block}.`),

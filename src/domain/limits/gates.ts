@@ -57,7 +57,11 @@ export async function pass<Decision extends Granted>(
     }
     const decision = await step(claims, effects)
     noteLimits(context, claims, decision)
-    if (!decision.allowed) throw refused(claims, decision)
+    if (!decision.allowed) {
+      const by = claims[decision.refusedBy]
+      for (const gate of gates) if (by) gate.limited?.(by)
+      throw refused(claims, decision)
+    }
     const passed = withGrants(gates, grantsOf(claims, decision))
     for (const { gate, grants } of passed) {
       const waiting = gate.admitted?.(grants)

@@ -93,6 +93,8 @@ export interface Gate {
    * @param grants of its claims that were counted, in their order
    */
   admitted?(grants: readonly Grant[]): void | Promise<void>
+  /** Called when a limit rejects the request. */
+  limited?(by: Claim): void
   /** Called after the delivery. Called without grants when the request is rejected; the result is then ignored. */
   settle?(delivered: Delivered, grants: readonly Grant[]): Settlement | Promise<Settlement>
 }

@@ -341,7 +341,10 @@ export function resultOf(call: LoggedRequest): CallResult {
   if (isBlocked(call, error)) return { result: 'blocked destination', why: message ?? '' }
   if (error === 'rate_limited' || error === 'cooldown_active') {
     const limit = limits.find(({ refused }) => refused)
-    if (limit?.budget) return { result: 'budget exhausted', why: `budget ${budgetName(limit.budget)}` }
+    if (limit?.budget) {
+      const found = guarded ? `; the SMS pumping guard found it too: ${guarded}` : ''
+      return { result: 'budget exhausted', why: `budget ${budgetName(limit.budget)}${found}` }
+    }
     return { result: 'rate-limited', why: limit ? limitWords[limit.limit] : (message ?? '') }
   }
   const last = deliveries.findLast(({ outcome }) => outcome !== 'accepted')

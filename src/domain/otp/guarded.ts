@@ -33,6 +33,11 @@ export async function guarded(
       pass.confirm()
       noteFlag(context, verdict.bucket)
     },
+    limited: ({ limit }) => {
+      if (limit !== 'budget') return
+      pass.stopped()
+      if (verdict) noteFlag(context, verdict.bucket)
+    },
     settle: ({ sent }) => {
       if (sent === 0) pass.undo()
       return unchanged

@@ -122,18 +122,20 @@ export function noteFlag(context: RequestContext, flag: Flag): void {
 /** What the guard did with a code (design D41). */
 interface GuardDecision {
   readonly bucket: GuardReason
-  /** `recorded`: sent, since the guard only records. */
-  readonly verdict: 'denied' | 'recorded'
+  /** `recorded`: sent, since the guard only records. `budget`: a budget rejected it. */
+  readonly verdict: 'denied' | 'recorded' | 'budget'
 }
 
-/** Undefined: nothing, or a limit rejected the request. */
+/** Undefined: nothing, or another limit than a budget rejected the request. */
 export function guardDecision(
   { flags = [], limits }: { readonly flags?: readonly Flag[]; readonly limits: readonly LimitStatus[] },
   error: string | null | undefined,
 ): GuardDecision | undefined {
   const bucket = flags.find(isOfGuard)
-  if (bucket === undefined || limits.some(({ refused }) => refused)) return undefined
-  return { bucket, verdict: error === 'rate_limited' ? 'denied' : 'recorded' }
+  const limit = limits.find(({ refused }) => refused)
+  if (bucket === undefined || (limit && !limit.budget)) return undefined
+  if (error !== 'rate_limited') return { bucket, verdict: 'recorded' }
+  return { bucket, verdict: limit ? 'budget' : 'denied' }
 }
 
 export interface LimitStatus {

@@ -60,6 +60,8 @@ describe('a pumped country', () => {
       denied: mode === 'deny' ? 47 : 0,
       recorded: mode === 'deny' ? 0 : 47,
       recordedLately: mode === 'deny' ? 0 : 47,
+      stopped: 0,
+      stoppedLately: 0,
       deniedLately: mode === 'deny' ? 47 : 0,
       hasBlock: false,
       prefixes: [{ prefix: '+9989371', share: 1, isBlocked: false }],

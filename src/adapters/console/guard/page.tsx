@@ -198,7 +198,7 @@ interface PumpingProps {
 
 /** A country, and what an operator can do about it. */
 function Pumping({ status, model, now }: PumpingProps) {
-  const { country, sent, verified, denied, recorded, prefixes, apps } = status
+  const { country, sent, verified, denied, recorded, stopped, prefixes, apps } = status
   const place = placeOf(country)
   const [tone, state] = states[pumpingState(status, model.status.mode)]
   const rate = pumpingRate(status, now)
@@ -214,6 +214,7 @@ function Pumping({ status, model, now }: PumpingProps) {
           <p>
             {counted(sent, 'code')} sent, {verified === 0 ? 'none' : count(verified)} verified. The guard
             recorded {count(recorded)} and denied {count(denied)}
+            {stopped > 0 && `; a budget rejected ${count(stopped)}`}
             {rate > 0 && `, now about ${count(rate)} a minute`}.
           </p>
         </div>
@@ -296,6 +297,7 @@ const states: Readonly<Record<PumpingState, readonly [Tone, string]>> = {
   sent: ['bad', 'still sent'],
   blocked: ['good', 'blocked'],
   denied: ['good', 'denied'],
+  stopped: ['bad', 'rejected by a budget only'],
   unblocked: ['bad', 'denied until a moment ago, not blocked now'],
   none: ['good', 'none in the last 2 minutes'],
 }
@@ -393,7 +395,7 @@ function requestCells(trace: RequestTrace) {
       </Badge>
     ) : (
       <Badge key="verdict" tone="bad">
-        denied
+        {decision?.verdict === 'budget' ? 'rejected by a budget' : 'denied'}
       </Badge>
     ),
   ]

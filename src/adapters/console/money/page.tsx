@@ -38,6 +38,8 @@ interface MoneyModel {
   readonly alerts: readonly Alert[]
   /** The budget that the form begins with. */
   readonly edited: Budget | undefined
+  /** What a lift would let through. */
+  readonly liftWarning: string | undefined
 }
 
 const periodNames: Readonly<Record<SpendingPeriod, string>> = {
@@ -73,7 +75,7 @@ export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
       <div class="stack">
         <Total model={model} />
         <Spending title="By country" spending={spending} nameOf={countryOf} />
-        <Budgets budgets={model.budgets} now={pageContext.now} />
+        <Budgets model={model} now={pageContext.now} />
         <Spending title="By brand" spending={spending} nameOf={({ brand }) => brand || 'no brand'} />
         <Spending title="By app" spending={spending} nameOf={({ app }) => app} />
         <Days spending={spending} />
@@ -91,7 +93,7 @@ function countryOf({ country }: DaySpend): string {
   return country === null ? 'No country' : countryWords(country)
 }
 
-function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }) {
+function Budgets({ model: { budgets, liftWarning }, now }: { model: MoneyModel; now: number }) {
   if (budgets.length === 0) {
     return (
       <Card title="Budgets">
@@ -111,14 +113,14 @@ function Budgets({ budgets, now }: Pick<MoneyModel, 'budgets'> & { now: number }
       <Table
         caption="Budgets"
         columns={[...columnsOf(budgetListing, 'scope', 'spent', 'remaining', 'forecast'), actions]}
-        rows={budgets.map((status) => budgetCells(status, now))}
+        rows={budgets.map((status) => budgetCells(status, now, liftWarning))}
         empty=""
       />
     </Card>
   )
 }
 
-function budgetCells(status: BudgetStatus, now: number) {
+function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
   const { budget, spentMicros, remainingMicros, forecastMicros, resetsAt, isStopping } = status
   const { scope, of, amountMicros, currency, period, liftedUntil, countsFrom } = budget
   const name = budgetName(budget)
@@ -169,7 +171,11 @@ function budgetCells(status: BudgetStatus, now: number) {
         <ActionButton
           of={budgetLift}
           with={{ ...which, duration: isStopping ? '12h' : '0m' }}
-          confirm={isStopping ? `Lift ${name} for 12 hours? It rejects no SMS in that time.` : undefined}
+          confirm={
+            isStopping
+              ? `Lift ${name} for 12 hours? It rejects no SMS in that time. ${liftWarning}`.trim()
+              : undefined
+          }
         >
           {isStopping ? 'Lift for 12 h' : 'End the lift'}
           <span class="sr-only"> {name}</span>
