@@ -432,7 +432,7 @@ describe('SMS pumping', () => {
       `bad: ${pumped} 80 codes rejected by a budget; ${requested} Only a budget stops such codes. Block their prefix or country before you lift the budget.`,
     )
     expect(liftWarning({ mode: 'record', pumping: [{ ...status, ...stopped }] })).toBe(
-      `${pumped} 80 codes rejected by a budget; ${requested} A lift lets these codes through. Block their prefix or country first.`,
+      `${pumped} 80 codes rejected by a budget; ${requested} A lift sends such codes. Block their prefix or country first.`,
     )
     expect(liftWarning({ mode: 'record', pumping: [{ ...status, verified: 3000 }] })).toBeUndefined()
   })

@@ -3,7 +3,7 @@ import { createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
 import { accepted, policyOf, testProvider } from '../support/policy.ts'
 
-// What goes on, as operators see it on the overview: each story is an incident.
+// What goes on, as operators see it on the overview: each test has an incident.
 
 const apps: TestApp[] = []
 const one = testProvider('one')

@@ -90,7 +90,7 @@ const mostNamed = 10
 
 /**
  * @param exhausted counters of the budget. None: the condition has ended
- * @param isAttacked whether a lift would let through the codes of an attack
+ * @param isAttacked whether a lift would send the codes of an attack
  */
 export function budgetCondition(
   { budget, spentMicros, resetsAt }: BudgetStatus,

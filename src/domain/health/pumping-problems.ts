@@ -98,12 +98,10 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
   })
 }
 
-/** What a lift of a budget would let through. Undefined: no attack is known. */
+/** What a lift of a budget would send. Undefined: no attack is known. */
 export function liftWarning({ pumping, mode }: Pick<GuardWarnings, 'pumping' | 'mode'>): string | undefined {
   const attack = pumping.find((status) => isLargeAttack(status, mode))
-  return (
-    attack && `${attackWords(attack)} A lift lets these codes through. Block their prefix or country first.`
-  )
+  return attack && `${attackWords(attack)} A lift sends such codes. Block their prefix or country first.`
 }
 
 export function guardProblems(warnings: GuardWarnings): Problem[] {

@@ -38,7 +38,7 @@ interface MoneyModel {
   readonly alerts: readonly Alert[]
   /** The budget that the form begins with. */
   readonly edited: Budget | undefined
-  /** What a lift would let through. */
+  /** What a lift would send. */
   readonly liftWarning: string | undefined
 }
 
