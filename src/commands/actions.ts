@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { Argument, type Command, Option } from 'commander'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
-import { InvalidInput } from '../domain/ground/operator-error.ts'
+import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import type { Action, Group, Said } from '../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../domain/operator/actions.ts'
 import type { Field, Written } from '../domain/operator/fields.ts'
@@ -59,7 +60,10 @@ export function actionCommand(
     )
     const written = new Map<string, Written>([...Object.entries(options), ...given])
     const entered = Object.fromEntries(
-      fields.map(([name, field]) => [name, written.get(attributeOf(name, field))]),
+      fields.map(([name, field]) => {
+        const value = written.get(attributeOf(name, field))
+        return [name, field.isFile && typeof value === 'string' ? textOf(value) : value]
+      }),
     )
     for (const [name, field] of fields) requireValid(name, field, entered[name])
     action.read(entered)
@@ -85,12 +89,23 @@ function requireValid(name: string, field: Field, written: Written): void {
   const as = spelling(name, field)
   try {
     // In a form, an empty control can mean the default. In a command it is an unset variable of the shell.
-    if (written === '' && field.kind === 'text') throw new InvalidInput('It must not be empty.')
+    if (written === '' && field.kind === 'text' && !field.isFile)
+      throw new InvalidInput('It must not be empty.')
     field.read(written)
   } catch (error) {
     if (!(error instanceof InvalidInput) || written === undefined) throw error
     const what = as.startsWith('-') ? 'option' : 'argument'
     throw new InvalidInput(`${what} '${as}' is invalid. ${error.message}`)
+  }
+}
+
+/** @throws OperatorError */
+function textOf(file: string): string {
+  try {
+    return new TextDecoder().decode(readFileSync(file))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new OperatorError(`${file} cannot be read${code}.`)
   }
 }
 
@@ -123,6 +138,13 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
     ...context,
     ...context.acting(actor),
     ...numbers,
+    parsePrices: async (text: string) => {
+      const [{ parsePrices }, { providerNames }] = await Promise.all([
+        import('../adapters/prices/csv.ts'),
+        import('../adapters/sms/index.ts'),
+      ])
+      return parsePrices(text, providerNames)
+    },
     countriesOfCodes: () => context.guardReader.countries(context.now()),
     routing: async () => (await import('../config/destinations.ts')).readDestinationConfig(env),
     guardMode: async () => (await import('../config/destinations.ts')).readDestinationConfig(env).guard,

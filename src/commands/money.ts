@@ -1,21 +1,10 @@
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { isDear, kindInWords } from '../domain/delivery/destination.ts'
-import { OperatorError } from '../domain/ground/operator-error.ts'
 import { readBudgets } from '../domain/health/facts.ts'
 import { budgetListing } from '../domain/money/budgets.ts'
-import { budgetGroup, checkPrice, storePrices } from '../domain/operator/money.ts'
+import { budgetGroup, checkPrice, priceGroup } from '../domain/operator/money.ts'
 import { groupCommand } from './actions.ts'
-import {
-  complain,
-  type Env,
-  phoneDigits,
-  policyPorts,
-  print,
-  printListing,
-  printTable,
-  withContext,
-} from './common.ts'
+import { type Env, phoneDigits, print, printListing, printTable, withContext } from './common.ts'
 
 export function moneyCommands(program: Command, env: Env): void {
   groupCommand(program, budgetGroup)
@@ -30,30 +19,7 @@ export function moneyCommands(program: Command, env: Env): void {
         printListing(json, rows, budgetListing, 'There are no budgets: the cost of SMS is not limited.')
       }),
     )
-  const price = program.command('price').description('import what SMS cost, and look up a price')
-  price
-    .command('import')
-    .description('store the prices of a CSV file, unless a line of it is wrong')
-    .argument(
-      '<file>',
-      'the CSV file with the header row prefix,currency,price or prefix,currency,price,provider',
-    )
-    .action((file: string) =>
-      withContext(env, async (context) => {
-        const [{ parsePrices }, { providerNames }] = await Promise.all([
-          import('../adapters/prices/csv.ts'),
-          import('../adapters/sms/index.ts'),
-        ])
-        const checkedPrices = parsePrices(contentOf(file), providerNames)
-        const { count, currency, inUnits } = await storePrices(await policyPorts(context, env), checkedPrices)
-        print(`Imported ${count} ${count === 1 ? 'price' : 'prices'} in ${currency}.`)
-        if (inUnits.length > 0)
-          complain(
-            `These budgets still count in units of the built-in prices: ${inUnits.join(', ')}. To count in ${currency}, set them again with \`otpost budget set\`.`,
-          )
-      }),
-    )
-  price
+  groupCommand(program, priceGroup)
     .command('check')
     .description('print the price of one SMS segment to a phone number, through each provider')
     .argument('<number>', 'a phone number as in API requests')
@@ -90,13 +56,4 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
       ['PRICE', (row) => String(row.price)],
     ])
   })
-}
-
-function contentOf(file: string): Uint8Array {
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    throw new OperatorError(`${file} cannot be read${code}.`)
-  }
 }

@@ -10,6 +10,7 @@ import type { Metrics } from '../adapters/metrics/ports.ts'
 import type { Demo } from '../adapters/outbox/page.tsx'
 import { outboxRoutes } from '../adapters/outbox/routes.ts'
 import { numbers } from '../adapters/phone/numbers.ts'
+import { parsePrices } from '../adapters/prices/csv.ts'
 import { developmentOnly, providerNames } from '../adapters/sms/index.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
@@ -47,6 +48,7 @@ export function createPages(
     priceCurrency: async () => (await policy()).prices.currency,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(shared),
+    parsePrices: (text: string) => parsePrices(text, providerNames),
     passkeys: createPasskeys(() => relyingParties(publicUrl, port())),
   }
   const settings = {

@@ -6,10 +6,10 @@ const header = 'prefix,currency,price'
 const wide = `${header},provider`
 
 function read(content: string | Uint8Array) {
-  return parsePrices(typeof content === 'string' ? new TextEncoder().encode(content) : content, [
-    'sns',
-    'twilio',
-  ])
+  return parsePrices(
+    new TextDecoder().decode(typeof content === 'string' ? new TextEncoder().encode(content) : content),
+    ['sns', 'twilio'],
+  )
 }
 
 describe('a price file', () => {

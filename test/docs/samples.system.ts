@@ -34,7 +34,7 @@ const checks: Readonly<Record<string, (code: string) => string | undefined>> = {
   json: (code) => thrownBy(() => JSON.parse(code)),
   yaml: (code) => thrownBy(() => Bun.YAML.parse(code)),
   // Price files.
-  csv: (code) => parsePrices(Buffer.from(code), providerNames).problems[0],
+  csv: (code) => parsePrices(code, providerNames).problems[0],
   toml: (code) => thrownBy(() => Bun.TOML.parse(code)),
   ini: (code) => code.split('\n').find((line) => !/^(?:\[[\w.-]+\]|[#;].*|[\w.-]+\s*=.*|\s*)$/.test(line)),
   js: (code) => thrownBy(() => new Bun.Transpiler({ loader: 'js' }).scan(code)),

@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, describe, expect, setSystemTime, spyOn, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, setSystemTime, spyOn, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { actionsByPath, codeForms, filled, patternOf } from '../../src/adapters/console/form-access.ts'
 import type { ConsoleRoutePorts, ConsoleSettings } from '../../src/adapters/console/page-handler.ts'
@@ -12,7 +14,7 @@ import { type ActionPorts, actionOf, actions } from '../../src/domain/operator/a
 import { auditGroups, auditWords } from '../../src/domain/operator/audit-words.ts'
 import type { Entered, Written } from '../../src/domain/operator/fields.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
-import { createTestApp, type TestApp } from '../support/app.ts'
+import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import type { Visitor } from '../support/console.ts'
 import { worded } from '../support/explained.ts'
 import { operate, tester } from '../support/operator.ts'
@@ -57,6 +59,7 @@ const wrongRequest: Row['wrong'] = [
   [{ requestId: '17' }, 'The request id must be a UUID', 2],
   [{ requestId: noRequest }, `Request ${noRequest} has no asynchronous notification.`, 1],
 ]
+const prices = 'prefix,currency,price\n+44,EUR,0.04\n371,EUR,"0,07"'
 const rule: Entered = { rule: '+4479', action: 'allow', providers: ['outbox'], sender: 'ACME', brand: 'acme' }
 
 const app42 = {
@@ -263,6 +266,14 @@ const rows: Readonly<Record<string, Row>> = {
       [{ scope: 'app:ghost' }, 'App ghost does not exist.', 1],
     ],
   },
+  'price import': {
+    entered: { prices },
+    wrong: [
+      [{ prices: '' }, 'The file has no prices.', 1],
+      [{ prices: `\n${prices},outbox\n371,EUR,x` }, 'Line 5: ', 1],
+      [{ prices: `${prices},outbox` }, 'Line 3: The row must have 3 fields. It has 4.', 1],
+    ],
+  },
   'budget lift': {
     before: [['budget set', { ...budget, stops: true }]],
     entered: { scope: 'country:*', of: 'codes', duration: '12h' },
@@ -312,10 +323,21 @@ async function everyone({ role }: Action<ActionPorts>): Promise<readonly [Visito
 
 afterEach(() => void setSystemTime())
 
+const folder = temporaryFolder()
+let files = 0
+afterAll(folder.remove)
+
+/** The path of a file with the text. */
+function fileOf(text: Written): string {
+  const path = join(folder.path, `file-${files++}`)
+  writeFileSync(path, String(text))
+  return path
+}
+
 /** The words of a command line. */
 function wordsOf({ name, fields }: Action<ActionPorts>, entered: Entered): readonly string[] {
-  const options = Object.entries(fields).flatMap(([field, { as = '' }]) => {
-    const written = entered[field]
+  const options = Object.entries(fields).flatMap(([field, { as = '', isFile }]) => {
+    const written = isFile ? fileOf(entered[field]) : entered[field]
     if (typeof written === 'boolean') return written === as.startsWith('--no-') ? [] : [as]
     const texts = [written ?? []].flat()
     const [long = ''] = as.split(' ')
@@ -369,7 +391,7 @@ async function before({ before: steps = [], entered, prepare }: Row): Promise<En
 
 /** What operators have set, and the latest audit entry, without what is random. */
 async function state(): Promise<string> {
-  const { policy, brands, apps, audit, jobs, sessions } = app.app.context
+  const { policy, prices, brands, apps, audit, jobs, sessions } = app.app.context
   const [latest] = await audit.list({ limit: 1 })
   const { action, target, details } = latest ?? {}
   const all = {
@@ -377,6 +399,7 @@ async function state(): Promise<string> {
     rows: await policy.rows(),
     brands: await brands.list(),
     apps: await apps.list(),
+    prices: await prices.rows(),
     jobs: await jobs.list({ appId: undefined, limit: 100 }),
     accounts: (await sessions.accounts()).map(({ email, role }) => [email, role]),
   }
@@ -504,6 +527,7 @@ const whoMayDoWhat = {
     'destination remove',
     'guard allow',
     'guard remove',
+    'price import',
   ],
   'operator, confirmed for some values': ['/admin/brands/:slug/texts', 'destination set', 'guard mode'],
   operator: [

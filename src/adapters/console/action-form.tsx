@@ -5,11 +5,20 @@ import { capitalized } from '../../domain/ground/format.ts'
 import type { Action } from '../../domain/operator/action.ts'
 import { actions } from '../../domain/operator/actions.ts'
 import type { Field as ActionField, Entered, Written } from '../../domain/operator/fields.ts'
-import { Button, Choice, Field, FieldGroup, rich, Select } from '../pages/components.tsx'
+import {
+  Button,
+  Choice,
+  Field,
+  FieldGroup,
+  FileField,
+  type Options,
+  rich,
+  Select,
+} from '../pages/components.tsx'
 import { Form, FormContext, type FormProps } from './components.tsx'
 import { actionsByPath, filled, patternOf } from './form-access.ts'
 
-type Formed = Pick<Action<never>, 'name' | 'verb' | 'does' | 'fields' | 'form'>
+type Formed = Pick<Action<never>, 'name' | 'verb' | 'does' | 'fields' | 'form' | 'hasDryRun'>
 
 function pathOf({ name, form }: Formed): string {
   if (!form) throw new Error(`${name} has no form.`)
@@ -22,7 +31,9 @@ interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class'> 
   /** What the controls have at first, by field. */
   readonly start?: Entered | undefined
   /** The values that a field can have, with their words. A field without any is left out. */
-  readonly options?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly options?: Readonly<Record<string, Options>>
+  /** The label of what can be written in place of an option, by field. */
+  readonly written?: Readonly<Record<string, string>>
   readonly labels?: Readonly<Record<string, string>>
   /** Fields with these values, which are not shown. */
   readonly hidden?: Readonly<Record<string, string>>
@@ -41,6 +52,7 @@ export function ActionForm({
   start = {},
   options = {},
   labels = {},
+  written = {},
   hidden = {},
   without = [],
   fold = [],
@@ -73,13 +85,26 @@ export function ActionForm({
           name={name}
           field={{ ...field, label: labels[name] ?? field.label }}
           options={options[name] ?? field.choices}
+          otherLabel={written[name]}
           written={values[name] ?? field.byDefault}
         />
       ))
       return fields[0]?.[1].legend === undefined ? inside : <FieldGroup legend={legend}>{inside}</FieldGroup>
     })
   return (
-    <Form action={filled(pathOf(action), hidden)} hidden={{ ...hidden, ...was }} submit={submit} {...look}>
+    <Form
+      action={filled(pathOf(action), hidden)}
+      hidden={{ ...hidden, ...was }}
+      submit={submit}
+      buttons={
+        action.hasDryRun && (
+          <Button name="foretell" value="1">
+            Show what it would do
+          </Button>
+        )
+      }
+      {...look}
+    >
       {all.length > 1 && (
         <Select
           label="Action"
@@ -95,6 +120,15 @@ export function ActionForm({
           <div class="folded">{controls(true)}</div>
         </details>
       )}
+      {again && rejected && rejected.foretold.length > 0 && (
+        <div class="notice foretold" tabIndex={-1} data-focus>
+          <ul>
+            {rejected.foretold.map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+        </div>
+      )}
     </Form>
   )
 }
@@ -103,11 +137,12 @@ interface ControlProps {
   readonly id: string
   readonly name: string
   readonly field: ActionField
-  readonly options: Readonly<Record<string, string>> | undefined
+  readonly options: Options | undefined
+  readonly otherLabel: string | undefined
   readonly written: Written
 }
 
-function Control({ id, name, field, options, written }: ControlProps) {
+function Control({ id, name, field, options, otherLabel, written }: ControlProps) {
   const { label, kind, isRequired, isProse, placeholder } = field
   const shared = { label, name, id: `${id}-${name}`, hint: hintOf(field) }
   if (kind === 'flag') return <Choice {...shared} checked={field.read(written) === true} />
@@ -118,7 +153,7 @@ function Control({ id, name, field, options, written }: ControlProps) {
       <Choice
         key={value}
         id={`${name}-${value}`}
-        label={<bdi>{rich(words)}</bdi>}
+        label={<bdi>{rich(String(words))}</bdi>}
         name={name}
         value={value}
         checked={values.includes(value)}
@@ -127,10 +162,33 @@ function Control({ id, name, field, options, written }: ControlProps) {
     return field.legend === undefined ? <FieldGroup legend={label}>{boxes}</FieldGroup> : boxes
   }
   const value = values.join(',')
+  if (options && otherLabel !== undefined) {
+    const groups = [options, ...Object.values(options)]
+    const isOption = groups.some((each) => typeof each !== 'string' && Object.hasOwn(each, value))
+    return (
+      <>
+        <Select
+          {...shared}
+          hint={undefined}
+          value={isOption ? value : ''}
+          options={{ '': `${otherLabel}:`, ...options }}
+        />
+        <Field
+          {...shared}
+          id={`${shared.id}-other`}
+          label={otherLabel}
+          isCode
+          value={isOption ? '' : value}
+          placeholder={placeholder}
+        />
+      </>
+    )
+  }
   if (options) {
     const none = isRequired || field.byDefault !== undefined ? {} : { '': field.none ?? 'none' }
     return <Select {...shared} value={value} options={{ ...none, ...options }} />
   }
+  if (field.isFile) return <FileField {...shared} value={value} placeholder={placeholder} />
   return <Field {...shared} required={isRequired} isCode={!isProse} value={value} placeholder={placeholder} />
 }
 

@@ -186,7 +186,7 @@ export function consolePage(
             </Notice>
           )}
           {flash && <Notice tone={flash.tone}>{flash.text}</Notice>}
-          {rejected && (
+          {rejected && rejected.problem !== null && (
             <div tabIndex={-1} data-focus>
               <Problems list={rejected.problem.split('\n')} />
             </div>
@@ -395,6 +395,8 @@ export interface FormProps {
   /** Where preview.js gets previews of its fields. */
   readonly previewAt?: string
   readonly submit?: ComponentChildren
+  /** Before the button that submits it. */
+  readonly buttons?: ComponentChildren
   readonly kind?: 'primary' | 'plain' | 'danger'
   readonly children?: ComponentChildren
 }
@@ -409,6 +411,7 @@ export function Form({
   id,
   previewAt,
   submit,
+  buttons,
   kind = 'primary',
   children,
 }: FormProps) {
@@ -419,6 +422,7 @@ export function Form({
       {children}
       {submit && (
         <p class="buttons">
+          {buttons}
           <Button kind={kind}>{submit}</Button>
         </p>
       )}

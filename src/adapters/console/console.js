@@ -67,6 +67,17 @@ for (const button of document.querySelectorAll('button[data-shows]')) {
   button.hidden = false
 }
 
+// The text of a chosen file goes where it can also be pasted.
+for (const place of document.querySelectorAll('[data-file-of]')) {
+  const input = place.querySelector('input')
+  const text = document.getElementById(place instanceof HTMLElement ? (place.dataset.fileOf ?? '') : '')
+  if (!input || !(text instanceof HTMLTextAreaElement)) continue
+  input.addEventListener('change', async () => {
+    text.value = (await input.files?.[0]?.text()) ?? ''
+  })
+  place.removeAttribute('hidden')
+}
+
 /** @param {HTMLElement} bar */
 function startLive(bar) {
   const status = find('p', bar)

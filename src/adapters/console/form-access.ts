@@ -88,11 +88,25 @@ export function enteredIn(
   params: Readonly<Record<string, string>> = {},
 ): Entered {
   return Object.fromEntries(
-    Object.entries(fields).map(([name, { kind }]) => {
+    Object.entries(fields).map(([name, { kind, isFile }]) => {
       if (kind === 'flag') return [name, form.has(name)]
+      // Line numbers count from the first line of the file.
+      if (isFile) return [name, form.get(name) ?? '']
+      if (kind === 'text' && params[name] === undefined) return [name, enteredTexts(form, name)]
       return [name, kind === 'list' ? form.getAll(name) : (params[name] ?? field(form, name))]
     }),
   )
+}
+
+/** Two controls can have the same field: a choice, and what is not among the choices. Both are more than it takes. */
+function enteredTexts(form: URLSearchParams, name: string): string {
+  const texts = form.getAll(name).map((text) => text.trim())
+  return texts.filter((text) => text !== '').join(' ')
+}
+
+/** Whether the form asks what the change would do, and changes nothing. */
+export function isQuestion(form: URLSearchParams): boolean {
+  return form.has('foretell')
 }
 
 /** Without the fields that are as the form showed them: those of a legend change together. */
@@ -121,7 +135,7 @@ function accessOf(sharing: readonly FormAction[]): FormAccess {
     role,
     isSensitive: (form) => {
       const action = actionIn(sharing, form)
-      return action?.isSensitive(enteredIn(action, form)) ?? false
+      return !isQuestion(form) && (action?.isSensitive(enteredIn(action, form)) ?? false)
     },
   }
 }

@@ -15,7 +15,7 @@ export interface PageContext {
   readonly fault: DatabaseFault | null
   readonly now: number
   readonly flash: Flash | null
-  /** What the form of an action had that was rejected. */
+  /** What the form of an action had that was rejected, or that would be done. */
   readonly rejected?: Rejected
 }
 
@@ -24,7 +24,9 @@ export interface Rejected {
   readonly values: Entered
   /** What a partial form showed, as JSON. */
   readonly was: string | null
-  readonly problem: string
+  readonly problem: string | null
+  /** What the action would do, as sentences. */
+  readonly foretold: readonly string[]
 }
 
 export interface Flash {

@@ -24,6 +24,7 @@ import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
 import type { ActiveLimit } from '../../domain/log/statistics.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
+import type { PriceStore } from '../../domain/money/price-import.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { NotifyJobStore } from '../../domain/notify/queue.ts'
 import type { Said } from '../../domain/operator/action.ts'
@@ -36,7 +37,7 @@ import type {
 } from '../../domain/operator/changes.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
-import type { PriceStore } from '../../domain/operator/money.ts'
+import type { PriceImportPorts } from '../../domain/operator/money.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
 import type { ReviewActionPorts, ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
@@ -61,11 +62,12 @@ import {
   enteredIn,
   type FormAccess,
   filled,
+  isQuestion,
   patternOf,
 } from './form-access.ts'
 import type { LiveStreams } from './live.ts'
 import { PageChanges } from './page-changes.ts'
-import type { PageContext } from './page-context.ts'
+import type { PageContext, Rejected } from './page-context.ts'
 import { problemPage } from './problem.tsx'
 
 export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<HealthPorts, 'providerStates'> {
@@ -97,6 +99,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   readonly jobs: NotifyJobStore
   readonly prices: PriceStore
   readonly priceCurrency: () => Promise<string>
+  readonly parsePrices: PriceImportPorts['parsePrices']
   readonly isVerifiedNumber: ReviewNumberPorts['isVerifiedNumber']
   readonly requireSecret: ReviewActionPorts['requireSecret']
   readonly activeReviewNumbers: () => Promise<readonly ReviewNumber[]>
@@ -338,8 +341,21 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     if (!action) throw new OperatorError('Choose an action.')
     const entered = enteredIn(action, form, params)
     const { path = '', page: own = path.split('/')[0] ?? '', next = own } = action.form ?? {}
+    const again = pages.get(patternOf(own).replace(/\?.*/, ''))
+    const showAgain = (about: Partial<Rejected>) => {
+      const was = form.get('was')
+      const rejected = { action: action.name, values: entered, was, problem: null, foretold: [], ...about }
+      return again?.(
+        { ...pageRequest, url: new URL(filled(own, entered), url) },
+        { ...pageContext, rejected },
+      )
+    }
     try {
       if (pageContext.fault) throw new UnusableDatabase(pageContext.fault)
+      if (isQuestion(form)) {
+        const answer = await showAgain({ foretold: await foretold(action, entered, pageRequest) })
+        return answer ?? problem(pageContext, 409, 'The change was not tried', 'It has no page.')
+      }
       const said = await action.perform(actionPorts(by), changedIn(action, entered, form))
       const after = shown.get(action.name)
       if (after) return await after(said, entered, pageRequest, pageContext)
@@ -349,19 +365,28 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
         [said, ...(said.warnings ?? [])].map(({ text }) => text.replaceAll('\n', ' ')).join(' '),
       )
     } catch (error) {
-      const again = pages.get(patternOf(own).replace(/\?.*/, ''))
       const [status, problem] = rejectionOf(error)
       if (problem === undefined || !again) throw error
-      const rejected = { action: action.name, values: entered, was: form.get('was'), problem }
-      const shownAgain = again(
-        { ...pageRequest, url: new URL(filled(own, entered), url) },
-        { ...pageContext, rejected },
-      )
-      const answer = await Promise.race([shownAgain, pause(longestPageMs, undefined, { ref: false })])
+      const answer = await Promise.race([
+        showAgain({ problem }),
+        pause(longestPageMs, undefined, { ref: false }),
+      ])
       // Such as the page of an app that does not exist.
       if (!answer?.ok) throw error
       return new Response(answer.body, { status, headers: answer.headers })
     }
+  }
+
+  /** What the action would do. @throws OperatorError if it would be rejected */
+  async function foretold(
+    action: FormActions[number],
+    entered: Entered,
+    { by, form }: Pick<PageRequest, 'by' | 'form'>,
+  ): Promise<readonly string[]> {
+    if (!action.hasDryRun) throw new OperatorError('This change cannot be tried.')
+    const changed = changedIn(action, entered, form)
+    const { text, warnings = [] } = await action.perform(actionPorts(by), changed, { isDryRun: true })
+    return [...text.split('\n'), ...warnings.map((warning) => warning.text)]
   }
 
   async function showKey(
@@ -407,6 +432,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     settings,
     contextOf,
     pageContextOf,
+    foretold,
     showKey,
     missing,
     problem,

@@ -30,12 +30,15 @@ export async function readBody(request: Request, most: number): Promise<Body> {
 
 const maxFormBytes = 64 * 1024
 
-export async function readForm(request: Request): Promise<URLSearchParams> {
+/** Of forms with the text of a file, by path. */
+const largeForms: Readonly<Record<string, number>> = { '/admin/money/prices': 512 * 1024 }
+
+export async function readForm(request: Request, path: string): Promise<URLSearchParams> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
     throw new Failure('validation_error', 'Content-Type must be application/x-www-form-urlencoded.')
   }
-  return new URLSearchParams(decode(await readBytes(request, maxFormBytes)))
+  return new URLSearchParams(decode(await readBytes(request, largeForms[path] ?? maxFormBytes)))
 }
 
 /**

@@ -70,7 +70,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
     .onParse({ as: 'global' }, ({ request }) => {
       const context = httpRequests.of(request)
       const path = pathOf(request.url)
-      if (!callbacks?.has(path)) return received(context, readForm(request))
+      if (!callbacks?.has(path)) return received(context, readForm(request, path))
       return received(context, callbacks.read(path, request, context.requestId))
     })
     .onBeforeHandle({ as: 'global' }, ({ request, set }) => {

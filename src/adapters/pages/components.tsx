@@ -199,9 +199,11 @@ export function Field(props: FieldProps) {
 }
 
 interface SelectProps extends ControlProps {
-  /** By value. */
-  readonly options: Readonly<Record<string, string>>
+  readonly options: Options
 }
+
+/** Words by value, or such options by the name of their group. */
+export type Options = Readonly<Record<string, string | Readonly<Record<string, string>>>>
 
 export function Select(props: SelectProps) {
   const { attributes, below } = control(props)
@@ -209,14 +211,38 @@ export function Select(props: SelectProps) {
     <div class="field">
       <label for={attributes.id}>{props.label}</label>
       <select {...attributes}>
-        {Object.entries(props.options).map(([value, text]) => (
-          <option key={value} value={value} selected={value === props.value}>
-            {text}
-          </option>
-        ))}
+        {Object.entries(props.options).map(([name, words]) =>
+          typeof words === 'string' ? (
+            <option key={name} value={name} selected={name === props.value}>
+              {words}
+            </option>
+          ) : (
+            <optgroup key={name} label={name}>
+              {Object.entries(words).map(([value, text]) => (
+                <option key={value} value={value} selected={value === props.value}>
+                  {text}
+                </option>
+              ))}
+            </optgroup>
+          ),
+        )}
       </select>
       {below}
     </div>
+  )
+}
+
+/** The text of a file. console.js reads a file into it. */
+export function FileField(props: Pick<FieldProps, keyof ControlProps | 'placeholder'>) {
+  const id = props.id ?? `field-${props.name}`
+  return (
+    <>
+      <div class="field" data-file-of={id} hidden>
+        <label for={`${id}-file`}>File</label>
+        <input id={`${id}-file`} type="file" accept=".csv,text/csv,text/plain" />
+      </div>
+      <Field {...props} rows={8} required isCode />
+    </>
   )
 }
 

@@ -6,13 +6,13 @@ const mostLines = 200_000
 const mostCharacters = 1000
 
 /**
- * Reads and checks the content of a price file (D42): CSV in UTF-8, separated by commas or semicolons, at most 20 MB and 200,000
+ * Reads and checks the text of a price file (D42): CSV in UTF-8, separated by commas or semicolons, at most 20 MB and 200,000
  * lines. `knownProviders` are the names that the column `provider` may have. The result has either rows or problems.
  */
-export function parsePrices(content: Uint8Array, knownProviders: readonly string[]): CheckedPrices {
-  if (content.length > mostBytes)
+export function parsePrices(text: string, knownProviders: readonly string[]): CheckedPrices {
+  if (text.length > mostBytes)
     return { rows: [], problems: [`The file has over ${mostBytes / 1_000_000} MB.`] }
-  const lines = new TextDecoder().decode(content).split(/\r\n?|\n/, mostLines + 2)
+  const lines = text.split(/\r\n?|\n/, mostLines + 2)
   if (lines.at(-1) === '') lines.pop()
   if (lines.length > mostLines) return { rows: [], problems: [`The file has over ${mostLines} lines.`] }
   return checkPrices(recordsOf(lines), knownProviders)

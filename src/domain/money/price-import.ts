@@ -1,4 +1,7 @@
-import { amountForm, parseMicros } from './amounts.ts'
+import type { Actor, AuditEntry } from '../ground/audit.ts'
+import { count, counted } from '../ground/format.ts'
+import { amountForm, formatMicros, parseMicros } from './amounts.ts'
+import type { Budget } from './budgets.ts'
 import type { PriceGroup, PriceRow } from './prices.ts'
 
 /** A row of a price file, or why the line is not one. */
@@ -133,4 +136,58 @@ export function importProblems(current: readonly PriceGroup[], next: readonly Pr
   if (total > mostPrices)
     problems.push(`The import would store ${total} prices. At most ${mostPrices} can be stored.`)
   return problems
+}
+
+export interface PriceStore {
+  rows(): Promise<readonly PriceRow[]>
+  /** All or nothing for readers. `decide` must be synchronous and runs several times; if it throws, nothing is stored. */
+  change<Change extends PriceChange>(
+    by: { readonly actor: Actor; readonly now: number },
+    decide: (current: readonly PriceGroup[], budgets: readonly Budget[]) => Change,
+  ): Promise<Change>
+}
+
+/** Replaces the prices of each provider that `save` names. */
+interface PriceChange {
+  readonly save: readonly PriceRow[]
+  readonly entry: Pick<AuditEntry, 'target' | 'details'>
+}
+
+const mostChanges = 20
+
+/** What an import of `next` would change, as sentences: the sums, then each change, at most 20. */
+export function priceChanges(current: readonly PriceRow[], next: readonly PriceRow[]): readonly string[] {
+  const providers = new Set(next.map(({ provider }) => provider))
+  const keyOf = ({ prefix, provider }: PriceRow) => `${prefix} ${provider ?? ''}`
+  const before = new Map(
+    current.filter(({ provider }) => providers.has(provider)).map((row) => [keyOf(row), row]),
+  )
+  const after = new Map(next.map((row) => [keyOf(row), row]))
+  const priceOf = (row: PriceRow | undefined) => row && formatMicros(row.priceMicros, row.currency)
+  const changes = [...new Set([...after.keys(), ...before.keys()])].flatMap((key) => {
+    const [old, now] = [before.get(key), after.get(key)]
+    const [from, to] = [priceOf(old), priceOf(now)]
+    return from === to ? [] : { row: now ?? old, from, to }
+  })
+  const isNew = changes.filter(({ from }) => from === undefined).length
+  const removed = changes.filter(({ to }) => to === undefined).length
+  const kept = after.size - (changes.length - removed)
+  const { currency = '' } = next[0] ?? {}
+  const sums = [
+    `${count(isNew)} new`,
+    `${count(changes.length - isNew - removed)} changed`,
+    `${count(removed)} removed`,
+    `${count(kept)} as before`,
+  ]
+  const more = changes.length - mostChanges
+  return [
+    `The file has ${counted(next.length, 'price')} in ${currency}: ${sums.join(', ')}.`,
+    ...changes
+      .slice(0, mostChanges)
+      .map(
+        ({ row, from = 'new', to = 'removed' }) =>
+          `+${row?.prefix}${row?.provider ? ` through ${row.provider}` : ''}: ${from} → ${to}.`,
+      ),
+    ...(more > 0 ? [`${counted(more, 'more price changes', 'more prices change')}.`] : []),
+  ]
 }

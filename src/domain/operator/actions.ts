@@ -7,7 +7,7 @@ import { brandActions } from './brands.ts'
 import type { OperatorPorts } from './changes.ts'
 import { type DestinationPorts, ruleActions } from './destinations.ts'
 import { type GuardChangePorts, guardActions } from './guard.ts'
-import { budgetActions, type MoneyPorts } from './money.ts'
+import { type MoneyPorts, moneyActions, type PriceImportPorts } from './money.ts'
 import { providerActions } from './providers.ts'
 import { type QueueOperatorPorts, queueActions } from './queue.ts'
 import { type ReviewActionPorts, reviewNumberActions } from './review-numbers.ts'
@@ -22,6 +22,7 @@ export interface ActionPorts
     StoredEventPorts,
     GuardChangePorts,
     MoneyPorts,
+    PriceImportPorts,
     QueueOperatorPorts,
     ReviewActionPorts,
     WebhookPorts {
@@ -34,7 +35,7 @@ export const actions: readonly Action<ActionPorts>[] = [
   ...brandActions,
   ...appActions,
   ...webhookActions,
-  ...budgetActions,
+  ...moneyActions,
   ...ruleActions,
   ...providerActions,
   ...guardActions,

@@ -1,14 +1,16 @@
+import type { PriceStore } from '../money/price-import.ts'
 import type { PolicyStore } from '../policy/policy-store.ts'
 import type { OperatorStore } from './changes.ts'
 
 export interface StoredPorts {
   readonly operator: OperatorStore
   readonly policy: PolicyStore
+  readonly prices?: PriceStore
 }
 
 /** Ports whose changes are decided as always, but not stored. */
 export function dryRunOf<Ports extends StoredPorts>(ports: Ports): Ports {
-  const { operator, policy } = ports
+  const { operator, policy, prices } = ports
   return {
     ...ports,
     operator: {
@@ -19,6 +21,16 @@ export function dryRunOf<Ports extends StoredPorts>(ports: Ports): Ports {
       ...policy,
       change: (by, decide) => decided(decide, (deciding) => policy.change(by, deciding)),
     } satisfies PolicyStore,
+    ...(prices && {
+      prices: {
+        ...prices,
+        change: (by, decide) =>
+          decided(
+            ([current, budgets]: Parameters<typeof decide>) => decide(current, budgets),
+            (deciding) => prices.change(by, (current, budgets) => deciding([current, budgets])),
+          ),
+      } satisfies PriceStore,
+    }),
   }
 }
 

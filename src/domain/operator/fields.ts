@@ -28,6 +28,8 @@ interface FieldWords {
   /** Text for people, not a code or a name. */
   readonly isProse?: boolean
   readonly placeholder?: string
+  /** Long text: in a command, that of the file which the argument names. */
+  readonly isFile?: true
 }
 
 export interface Field<Value = unknown> extends FieldWords {

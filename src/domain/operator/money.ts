@@ -1,35 +1,19 @@
 import type { NumberKind } from '../delivery/destination.ts'
 import { advice, see } from '../ground/advice.ts'
-import type { Actor, AuditEntry } from '../ground/audit.ts'
-import { utc } from '../ground/format.ts'
+import { counted, utc } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { amountForm, formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { anyCountry, type Budget, budgetName } from '../money/budgets.ts'
-import { type CheckedPrices, importProblems } from '../money/price-import.ts'
-import type { FoundPrice, PriceGroup, PriceRow } from '../money/prices.ts'
+import { type CheckedPrices, importProblems, type PriceStore, priceChanges } from '../money/price-import.ts'
+import type { FoundPrice, PriceRow } from '../money/prices.ts'
 import { priceListOf } from '../money/relative-prices.ts'
-import type { PolicyChange } from '../policy/policy-store.ts'
+import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import { nameKey } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
 import { type AppStore, refuse } from './changes.ts'
 import type { RulePorts } from './destinations.ts'
 import { durationIn, field, flag, list, oneOf, text } from './fields.ts'
-
-export interface PriceStore {
-  rows(): Promise<readonly PriceRow[]>
-  /** All or nothing for readers. `decide` must be synchronous and runs several times; if it throws, nothing is stored. */
-  change<Change extends PriceChange>(
-    by: { readonly actor: Actor; readonly now: number },
-    decide: (current: readonly PriceGroup[], budgets: readonly Budget[]) => Change,
-  ): Promise<Change>
-}
-
-/** Replaces the prices of each provider that `save` names. */
-interface PriceChange {
-  readonly save: readonly PriceRow[]
-  readonly entry: Pick<AuditEntry, 'target' | 'details'>
-}
 
 export interface MoneyPorts extends RulePorts {
   readonly prices: PriceStore
@@ -276,8 +260,57 @@ export function checkPrice(
   return { currency: list.currency, prices }
 }
 
+export interface PriceImportPorts extends PolicyPorts, Pick<MoneyPorts, 'prices'> {
+  /** Of the text of a price file. */
+  readonly parsePrices: (text: string) => CheckedPrices | Promise<CheckedPrices>
+}
+
+export const priceGroup: Group = {
+  name: 'price',
+  does: 'import what SMS cost, and look up a price',
+  entries: 'prices',
+  target: 'currency',
+}
+
+/** Design D42. */
+export const priceImport = action(priceGroup, 'import', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'store the prices of a CSV file, unless a line of it is wrong',
+  note: 'It replaces all prices of the providers that the file names. Rows without a provider are one group.',
+  fields: {
+    prices: field(text, {
+      label: 'Price file',
+      as: '<file>',
+      help: 'the CSV file with the header row prefix,currency,price or prefix,currency,price,provider',
+      hint: 'Choose a file or paste its text: CSV with the header row `prefix,currency,price` or `prefix,currency,price,provider`.',
+      placeholder: 'prefix,currency,price\n+44,EUR,0.04',
+      isFile: true,
+    }),
+  },
+  audit: { 'price.imported': 'Prices imported' },
+  form: { path: 'money/prices' },
+  run: async (ports: PriceImportPorts, { prices }) => {
+    const checked = await ports.parsePrices(prices)
+    return { ...(await storePrices(ports, checked)), rows: checked.rows }
+  },
+  said: ({ count, currency, inUnits }) => ({
+    text: `Imported ${counted(count, 'price')} in ${currency}.`,
+    warnings:
+      inUnits.length === 0
+        ? []
+        : [
+            {
+              text: `These budgets still count in units of the built-in prices: ${inUnits.join(', ')}. Set them again to count in ${currency}.`,
+              advice: advice`Use ${see('budget set')}.`,
+            },
+          ],
+  }),
+  foretells: async ({ prices }, { rows }) => priceChanges(await prices.rows(), rows),
+})
+
 /**
- * `price import` (design D42). Budgets in another currency would no longer count, so they must be removed first.
+ * Budgets in another currency would no longer count, so they must be removed first.
  * @returns `inUnits`: the scopes of the budgets that still count in units
  */
 export async function storePrices(
@@ -318,4 +351,4 @@ function scopesOf(budgets: readonly Budget[]): string {
   return budgets.map(budgetName).join(', ')
 }
 
-export const budgetActions = [budgetSet, budgetLift, budgetRemove]
+export const moneyActions = [budgetSet, budgetLift, budgetRemove, priceImport]

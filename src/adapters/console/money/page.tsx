@@ -19,7 +19,7 @@ import {
   spendingPeriods,
   type spendingSpan,
 } from '../../../domain/money/spending.ts'
-import { budgetLift, budgetRemove, budgetSet } from '../../../domain/operator/money.ts'
+import { budgetLift, budgetRemove, budgetSet, priceImport } from '../../../domain/operator/money.ts'
 import { Badge, Empty, ExactTime, rich, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { actions, Card, columnsOf, consolePage, end, FormLink, Table } from '../components.tsx'
@@ -289,12 +289,19 @@ function BudgetFormCard({ model: { edited, currency } }: { model: MoneyModel }) 
 
 function Prices({ model: { currency, isBuiltIn } }: { model: MoneyModel }) {
   return (
-    <Card title="Prices">
+    <Card
+      id="prices"
+      title="Prices"
+      hint={
+        isBuiltIn
+          ? 'No prices are imported. Costs are in units of the built-in prices: one unit is the price of an SMS to the cheapest countries.'
+          : `Prices are imported in ${currency}.`
+      }
+    >
+      <ActionForm of={priceImport} id="price-file" submit="Import prices" />
       <p class="hint">
         {rich(
-          isBuiltIn
-            ? 'No prices are imported. Costs are in units of the built-in prices: one unit is the price of an SMS to the cheapest countries. To import the prices of your providers, run `otpost price import FILE` on the server.'
-            : `Prices are imported in ${currency}. To replace them, run \`otpost price import FILE\` on the server. \`otpost price check NUMBER\` prints the price of an SMS.`,
+          'It replaces all prices of the providers that the file names. For a file of over 300 KB, run `otpost price import FILE` on the server.',
         )}
       </p>
     </Card>
