@@ -489,6 +489,37 @@ describe('times', () => {
   )
 
   trace(
+    'are all in the zone that the page names, and in UTC after one click',
+    async ({ page, server, goto }) => {
+      await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
+      await server.command('provider', 'pause', 'webhook', '--for', '1h')
+      await signIn(page, server)
+      const zone = page.locator('main [data-zone]')
+      expect(await textOf(zone)).toBe('Times in Asia/Dubai (UTC+4) Use UTC')
+      const pause = page
+        .locator('main')
+        .getByText(/paused until/)
+        .first()
+      const zones = async () => [...(await textOf(pause)).matchAll(/UTC\S*/g)].map(([found]) => found)
+      expect(await zones()).toEqual(['UTC+4.'])
+      await button(page, 'Use UTC').click()
+      await page.getByText('Times in UTC').waitFor()
+      expect(await zones()).toEqual(['UTC.'])
+      await goto('/admin/deliveries')
+      expect(await textOf(zone)).toBe('Times in UTC Use Asia/Dubai')
+      const cell = page.locator('tbody time').first()
+      expect(await cell.getAttribute('title')).toEndWith(`${await textOf(cell)} UTC`)
+      await page.getByText('Filter', { exact: true }).click()
+      await page.getByLabel('From').fill('2026-01-01T05:30')
+      await button(page, 'Apply').click()
+      await page.waitForURL('**from=2026-01-01T05%3A30Z')
+      await button(page, 'Use Asia/Dubai').click()
+      await page.getByText('2026-01-01 09:30 UTC+4').waitFor()
+    },
+    { timezoneId: 'Asia/Dubai', isWithGateway: true },
+  )
+
+  trace(
     'are in UTC without JavaScript',
     async (at) => {
       const shown = await timesOn(at)

@@ -2,7 +2,8 @@
 
 // Draws the overview's charts. Each `figure[data-chart]` has its figures as JSON.
 
-import { localTimes, timesIn } from '/admin/times.js'
+import { localTimes } from '/admin/page.js'
+import { timesIn } from '/admin/times.js'
 import uPlot from '/admin/uplot.js'
 
 /**

@@ -18,6 +18,8 @@ import {
   rich,
   singlePage,
   UtcNote,
+  withTimes,
+  ZoneNote,
 } from '../pages/components.tsx'
 import { consoleFiles } from './assets.ts'
 import { accessTo } from './form-access.ts'
@@ -185,7 +187,7 @@ export function consolePage(
               <strong>{fault.text}</strong> Changes are not saved. {fault.remedy}
             </Notice>
           )}
-          {flash && <Notice tone={flash.tone}>{flash.text}</Notice>}
+          {flash && <Notice tone={flash.tone}>{withTimes(flash.text)}</Notice>}
           {rejected && rejected.problem !== null && (
             <div tabIndex={-1} data-focus>
               <Problems list={rejected.problem.split('\n')} />
@@ -199,6 +201,7 @@ export function consolePage(
                 </p>
               )}
               <h1>{title}</h1>
+              <ZoneNote />
             </div>
             {actions && <div class="actions">{actions}</div>}
           </header>

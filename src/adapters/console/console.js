@@ -2,8 +2,7 @@
 
 // Confirmation dialogs, times in fields, and live pages. The pages work without it.
 
-import { announce, element, find, setClock, showTimes } from '/admin/page.js'
-import { localTimes } from '/admin/times.js'
+import { announce, element, find, localTimes, setClock, showTimes } from '/admin/page.js'
 
 const retryMs = 3_000
 const fullMs = 30_000
@@ -267,7 +266,7 @@ function isHeld(node) {
   )
 }
 
-// In fields, too, times are the viewer's. URLs have UTC.
+// Times in fields are in the time zone of the page. URLs have UTC.
 for (const input of document.querySelectorAll('input[data-utc]')) {
   if (!(input instanceof HTMLInputElement) || localTimes.isUtc) continue
   if (input.value !== '') {

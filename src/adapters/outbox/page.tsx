@@ -16,6 +16,7 @@ import {
   Marked,
   Snippet,
   Time,
+  ZoneNote,
 } from '../pages/components.tsx'
 import { PageFiles } from '../pages/static.ts'
 import outboxCss from './outbox.css' with { type: 'text' }
@@ -60,6 +61,7 @@ export function outboxPage({ messages, to, demo, origin, now, formatPhone }: Out
             <Brandmark>Outbox</Brandmark>
           </h1>
           <p class="about hint">Messages stored for development. otpost does not deliver them.</p>
+          <ZoneNote />
           <p class="pulse hint" id="live" data-state="disconnected" role="status" hidden />
         </header>
         <main

@@ -318,17 +318,67 @@ export function Time({ at }: { at: number }) {
   )
 }
 
-/** An exact time in UTC. page.js shows it in the viewer's time zone. */
+/** An exact time in UTC. page.js shows it in the time zone of the page. */
 export function ExactTime({ at, toMinute = false }: { at: number; toMinute?: boolean }) {
+  return toMinute ? (
+    <Instant at={at} form="minute">
+      {utc(at).slice(0, 16)}
+    </Instant>
+  ) : (
+    <Instant at={at} form="full">
+      {utc(at)}
+    </Instant>
+  )
+}
+
+/** @param form of page.js, for another time zone */
+function Instant({ at, form, children }: { at: number; form: string; children: string }) {
   return (
-    <time
-      class="time"
-      dateTime={new Date(at).toISOString()}
-      title={utc(at)}
-      data-local={toMinute ? 'minute' : 'full'}
-    >
-      {toMinute ? utc(at).slice(0, 16) : utc(at)}
+    <time class="time" dateTime={new Date(at).toISOString()} title={utc(at)} data-local={form}>
+      {children}
     </time>
+  )
+}
+
+const day = String.raw`\d{4}-\d\d-\d\d`
+const timeInText = new RegExp(
+  String.raw`(${day} \d\d:\d\d to (?:${day} )?\d\d:\d\d UTC|${day} \d\d:\d\d(?::\d\d)? UTC)`,
+)
+
+/** A text in which page.js can show times in the time zone of the page. */
+export function withTimes(text: string): ComponentChildren {
+  return text
+    .split(timeInText)
+    .map((part, index) => (index % 2 === 0 ? part : <TimeWords key={index} text={part} />))
+}
+
+/** Such as `2026-03-01 12:00 UTC` or `2026-03-01 12:00 to 13:00 UTC`. */
+function TimeWords({ text }: { text: string }) {
+  const [first = '', last] = text.split(' to ')
+  const date = first.slice(0, 10)
+  const epochOf = (words: string) => Date.parse(`${words.replace(' UTC', '').replace(' ', 'T')}Z`)
+  if (last === undefined)
+    return (
+      <Instant at={epochOf(first)} form={/\d:\d\d:/.test(first) ? 'full' : 'zoned'}>
+        {first}
+      </Instant>
+    )
+  return (
+    <>
+      <ExactTime at={epochOf(first)} toMinute /> to{' '}
+      <Instant at={epochOf(last.includes('-') ? last : `${date} ${last}`)} form="zoned">
+        {last}
+      </Instant>
+    </>
+  )
+}
+
+/** Names the time zone of the page. page.js shows the other one too. */
+export function ZoneNote() {
+  return (
+    <p class="zone hint" data-zone>
+      Times in UTC
+    </p>
   )
 }
 
@@ -403,10 +453,12 @@ export function Facts({ entries }: { entries: Readonly<Record<string, ComponentC
   )
 }
 
-/** Text between backticks becomes code. */
+/** Text between backticks becomes code; its times are those of `withTimes`. */
 export function rich(text: ComponentChildren): ComponentChildren {
   if (typeof text !== 'string') return text
-  return text.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={part}>{part}</code>))
+  return text
+    .split('`')
+    .map((part, index) => (index % 2 === 0 ? withTimes(part) : <code key={part}>{part}</code>))
 }
 
 export function classes(...names: readonly (string | false | undefined)[]): string {

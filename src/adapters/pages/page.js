@@ -1,8 +1,15 @@
 // @ts-check
 
-// Copy buttons, and times in the viewer's time zone. The pages work without it.
+// Copy buttons, and times in the time zone of the viewer's choice. The pages work without it.
 
-import { ago, localTimes } from './times.js'
+import { ago, timesIn } from './times.js'
+
+const browserTimes = timesIn()
+const utcTimes = timesIn('UTC')
+const zoneKey = 'otpost-zone'
+
+/** Of the time zone of all pages: the browser's, or UTC if the viewer chose it. */
+export const localTimes = localStorage.getItem(zoneKey) === 'utc' ? utcTimes : browserTimes
 
 const copiedMs = 2_000
 const timesMs = 10_000
@@ -79,6 +86,7 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const localContent = {
   full: (at) => [localTimes.full(at)],
   minute: (at) => [localTimes.full(at).slice(0, 16)],
+  zoned: (at) => [localTimes.full(at).replace(/:\d\d /, ' ')],
   // As `Instant` of the console renders it.
   clock: (at, now) => {
     const { date, time } = localTimes.read(at)
@@ -104,11 +112,25 @@ export function showTimes(root = document) {
       delete time.dataset.local
     }
   }
+  for (const note of root.querySelectorAll('[data-zone]')) nameZone(note)
   if (localTimes.isUtc) return
   for (const note of root.querySelectorAll('[data-utc-note]')) note.remove()
   for (const cell of root.querySelectorAll('td[data-label$=" (UTC)"]')) {
     if (cell instanceof HTMLElement) cell.dataset.label = cell.dataset.label?.replace(' (UTC)', '')
   }
+}
+
+/** Names the time zone, with a button for the other one. @param {Element} note */
+function nameZone(note) {
+  if (browserTimes.isUtc || note.querySelector('button')) return
+  const zone = localTimes.isUtc ? 'UTC' : `${localTimes.name} (${localTimes.read(Date.now() + aheadMs).zone})`
+  const other = localTimes.isUtc ? browserTimes.name : 'UTC'
+  const button = element('button', { type: 'button' }, [`Use ${other}`])
+  button.addEventListener('click', () => {
+    localStorage.setItem(zoneKey, localTimes.isUtc ? 'browser' : 'utc')
+    location.reload()
+  })
+  note.replaceChildren(`Times in ${zone} `, button)
 }
 
 document.body.append(speaker)

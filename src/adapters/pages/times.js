@@ -52,8 +52,10 @@ export function timesIn(timeZone) {
       zone: (part.timeZoneName ?? '').replace(/^GMT(?:\+0$)?/, 'UTC'),
     }
   }
+  const name = format.resolvedOptions().timeZone.replace(/^Etc\/UTC$/, 'UTC')
   return {
-    isUtc: /^(?:Etc\/)?UTC$/.test(format.resolvedOptions().timeZone),
+    name,
+    isUtc: name === 'UTC',
     read,
     /** Such as `2026-03-01 15:05:09 UTC+1`. @param {number} at */
     full: (at) => {
@@ -62,5 +64,3 @@ export function timesIn(timeZone) {
     },
   }
 }
-
-export const localTimes = timesIn()

@@ -2,7 +2,7 @@
 
 import { type AuditFilters, type AuditRecord, auditListing } from '../../../domain/ground/audit.ts'
 import { auditGroups, auditWords } from '../../../domain/operator/audit-words.ts'
-import { Button, Choice, Empty, ExactTime, Field, Select } from '../../pages/components.tsx'
+import { Button, Choice, Empty, ExactTime, Field, Select, withTimes } from '../../pages/components.tsx'
 import { appHref } from '../apps/page.tsx'
 import { auditUrl, Card, columnsOf, consolePage, end, Pager, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
@@ -119,7 +119,7 @@ export function Changes({ changes }: { changes: AuditRecord['details'] }) {
       {entries.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>{withTimes(value)}</dd>
         </div>
       ))}
     </dl>

@@ -6,7 +6,7 @@ import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { countryWords } from '../../../domain/delivery/destination.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import { count, counted, utc } from '../../../domain/ground/format.ts'
-import { dayMs, hourMs, minuteMs, periodOf } from '../../../domain/ground/time.ts'
+import { dayMs, hourMs, minuteMs } from '../../../domain/ground/time.ts'
 import { type LoggedRequest, statusOf, whyOf } from '../../../domain/log/event-log.ts'
 import { resultOf } from '../../../domain/log/explain.ts'
 import {
@@ -34,6 +34,7 @@ import {
   Select,
   Snippet,
   UtcNote,
+  withTimes,
 } from '../../pages/components.tsx'
 import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, end, LiveBar, Notice, Pager, Table, withPlus } from '../components.tsx'
@@ -118,7 +119,7 @@ function logPage(
         <p class="found">
           {inForce.map(({ name, value, without }) => (
             <a key={name} class="in-force" href={logUrl(list, without)}>
-              {name} <strong>{withPlus(value)}</strong>
+              {name} <strong>{withTimes(withPlus(value))}</strong>
               <span class="sr-only">(remove filter)</span>
               <span aria-hidden="true">×</span>
             </a>
@@ -219,7 +220,7 @@ interface FiltersProps {
 
 function Filters({ list, model: { filters, known }, now }: FiltersProps) {
   const { recipientHashes, requestId, statuses = [], since, until } = filters
-  const today = periodOf('day', now).start
+  const dayAgo = Math.floor((now - dayMs) / minuteMs) * minuteMs
   const named = (values: readonly (string | undefined)[]) =>
     Object.fromEntries(values.flatMap((value) => (value === undefined ? [] : [[value, value]])))
   const select = (
@@ -308,8 +309,8 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
         </div>
       </details>
       <p class="buttons">
-        <LinkButton href={logUrl(list, { ...filters, since: today - dayMs, until: today })} small>
-          Yesterday (UTC)
+        <LinkButton href={logUrl(list, { ...filters, since: dayAgo - dayMs, until: dayAgo })} small>
+          The 24 hours before
         </LinkButton>
         {Object.entries(times).map(([title, ms]) => (
           <LinkButton key={title} href={logUrl(list, lastOf(filters, now, ms))} small>
@@ -509,7 +510,7 @@ function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>)
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** The time to the second, with the date unless it is today. page.js shows it in the viewer's time zone. */
+/** The time to the second, with the date unless it is today. page.js shows it in the time zone of the page. */
 function Instant({ at }: { at: number }) {
   const now = useContext(Now)
   const date = new Date(at)

@@ -14,7 +14,6 @@ import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import {
   Badge,
   CopyButton,
-  ExactTime,
   Facts,
   Icon,
   type IconName,
@@ -214,22 +213,9 @@ function markOf(row: Delivery): MarkProps {
   return { tone, icon: deliveryIcons[tone] ?? 'alert' }
 }
 
-/** A line of `explain`, with times in the viewer's time zone and a plus sign before phone numbers. */
+/** A line of `explain`, with a plus sign before phone numbers. */
 function TraceText({ text }: { text: string }) {
-  const parts = text
-    .replace(/(?<![+\w*])\d{2}\*+\d{2}(?![\w*])/g, withPlus)
-    .split(/(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)/)
-  return (
-    <>
-      {parts.map((part, index) =>
-        index % 2 === 0 ? (
-          rich(part)
-        ) : (
-          <ExactTime key={`${index} ${part}`} at={Date.parse(part.replace(' ', 'T').replace(' UTC', 'Z'))} />
-        ),
-      )}
-    </>
-  )
+  return <>{rich(text.replace(/(?<![+\w*])\d{2}\*+\d{2}(?![\w*])/g, withPlus))}</>
 }
 
 /** With a link for what it names. */
