@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Failure } from '../../src/domain/ground/failures.ts'
 import type { Effect } from '../../src/domain/limits/effects.ts'
-import { admitting, fields, type GateEntry, pass } from '../../src/domain/limits/gates.ts'
+import { admitting, type GateEntry, pass, ReadFields } from '../../src/domain/limits/gates.ts'
 import {
   type Claim,
   decide,
@@ -165,15 +165,16 @@ describe('after the delivery', () => {
 })
 
 test('fields are a gate with a value', () => {
-  expect(fields(() => 5)).toMatchObject({ refusal: undefined, value: 5 })
-  const failed = fields(() => {
+  expect(new ReadFields(() => 5)).toMatchObject({ refusal: undefined, value: 5 })
+  const failed = new ReadFields(() => {
     throw new Failure('validation_error', 'bad')
   })
   expect(failed.refusal?.message).toBe('bad')
   expect(() => failed.value).toThrow(failed.refusal as unknown as Error)
-  expect(() =>
-    fields(() => {
-      throw new Error('a bug')
-    }),
+  expect(
+    () =>
+      new ReadFields(() => {
+        throw new Error('a bug')
+      }),
   ).toThrow('a bug')
 })

@@ -37,7 +37,7 @@ export class Answers {
   }
 
   headersOf({ requestId, replayOf }: HttpRequest): Record<string, string> {
-    const headers: Record<string, string> = { 'x-request-id': requestId, ...answerHeaders }
+    const headers: Record<string, string> = { ...answerHeaders, 'x-request-id': requestId }
     if (replayOf !== undefined) headers['idempotency-replayed'] = 'true'
     return this.httpRequests.isClosing ? { ...headers, connection: 'close' } : headers
   }

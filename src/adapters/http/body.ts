@@ -16,17 +16,19 @@ const fullRetrySeconds = 1
 
 export async function readBody(request: Request, most: number): Promise<Body> {
   const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
+  if (!isJsonType.test(type)) {
     throw new Failure('validation_error', 'Content-Type must be application/json.')
   }
-  const encoding = request.headers.get('content-encoding') ?? 'identity'
-  if (encoding.toLowerCase() !== 'identity') {
+  const encoding = request.headers.get('content-encoding')
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') {
     throw new Failure('validation_error', 'The request body must not be compressed: remove Content-Encoding.')
   }
   const value = parse(decode(await readBytes(request, most)))
   if (!isObject(value)) throw new Failure('validation_error', 'The request body must be a JSON object.')
   return value
 }
+
+const isJsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 
 const maxFormBytes = 64 * 1024
 

@@ -70,8 +70,10 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
     .onParse({ as: 'global' }, ({ request }) => {
       const context = httpRequests.of(request)
       const path = pathOf(request.url)
-      if (!callbacks?.has(path)) return received(context, readForm(request, path))
-      return received(context, callbacks.read(path, request, context.requestId))
+      const reading = callbacks?.has(path)
+        ? callbacks.read(path, request, context.requestId)
+        : readForm(request, path)
+      return reading.finally(() => received(context))
     })
     .onBeforeHandle({ as: 'global' }, ({ request, set }) => {
       Object.assign(set.headers, answers.headersOf(httpRequests.of(request)))
@@ -101,34 +103,32 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
 
   function mount({ method, path, maxBytes, body, answer }: Endpoint): void {
     const known = body && new Set(fieldsOf(body.schema))
-    const read = async (context: HttpRequest): Promise<Body> => {
-      if (!known) return {}
-      const key = context.request.headers.get('idempotency-key')
-      if (key !== null) context.idempotencyKey = key
-      const given = await received(context, readBody(context.request, maxBytes))
-      context.unknownFields = unknownFieldsOf(given, known)
-      return given
-    }
     const handle = ({ request }: { readonly request: Request }): Promise<Response> => {
       const context = httpRequests.of(request)
       context.route = path
-      return answers.of(context, async () =>
-        answer({ ports: portsOf(context), context, body: await read(context), server }),
-      )
+      return answers.of(context, async () => {
+        if (!known) return answer({ ports: portsOf(context), context, body: {}, server })
+        const key = request.headers.get('idempotency-key')
+        if (key !== null) context.idempotencyKey = key
+        let given: Body
+        try {
+          given = await readBody(request, maxBytes)
+        } finally {
+          received(context)
+        }
+        context.unknownFields = unknownFieldsOf(given, known)
+        return answer({ ports: portsOf(context), context, body: given, server })
+      })
     }
     // The framework's own reading of bodies first turns them into streams.
     app.route(method, path, handle, { parse: 'none' })
   }
 
-  /** Resolves to what `reading` does, once the request is in progress. */
-  async function received<Body>(context: HttpRequest, reading: Promise<Body>): Promise<Body> {
-    try {
-      return await reading
-    } finally {
-      httpRequests.received(context)
-      // The idle time-out of the socket must not cut off the answer; use cases have their own time-outs.
-      app.server?.timeout(context.request, 0)
-    }
+  /** The request is in progress. */
+  function received(context: HttpRequest): void {
+    httpRequests.received(context)
+    // The idle time-out of the socket must not cut off the answer; use cases have their own time-outs.
+    app.server?.timeout(context.request, 0)
   }
 
   function portsOf(context: RequestContext): HttpPorts {

@@ -6,7 +6,7 @@ import { type Database, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
 import { tables } from './schema.ts'
 import { jsonElements, storableRow } from './text.ts'
-import { verifiedAt } from './verified-at.ts'
+import { verifiedAtIn } from './verified-at.ts'
 
 export function storeDatabase({
   pool,
@@ -52,7 +52,7 @@ export function storeDatabase({
       return sql`${reportKey} IN (SELECT ${reports.key} FROM ${reports} WHERE ${isOne} AND ${reports.key} = ANY (ARRAY(${keys})))`
     },
     jsonElements,
-    verifiedAt: verifiedAt(pool),
+    verifiedAt: verifiedAtIn(pool),
     durable: () => undefined,
     saveMessage: async (row) => {
       await orm.execute(messageInsert(orm, storableRow(row)))

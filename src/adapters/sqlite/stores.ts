@@ -4,6 +4,7 @@ import { ExecuteResultSync } from 'drizzle-orm/sqlite-core'
 import type { Clock } from '../../domain/ground/time.ts'
 import type { StoreChanges, StoreDatabase } from '../store/database.ts'
 import { type Orm, run, type StatementSteps } from '../store/statements.ts'
+import { verifiedAt } from '../store/verified-at.ts'
 import type { Database } from './database.ts'
 import { jsonElements } from './prepared.ts'
 import { ofRecipient } from './recipient-index.ts'
@@ -28,9 +29,9 @@ export function storeDatabase(
       }),
     )
   }
-  const verifiedAt = driver
-    .prepare<[string], number>('SELECT verified_at FROM verified_numbers WHERE subject = ?')
-    .pluck()
+  const verified = driver.prepare<[string], { subject: string; at: number }>(
+    'SELECT subject, verified_at AS at FROM verified_numbers WHERE subject IN (SELECT value FROM json_each(?))',
+  )
   const transaction: StoreDatabase['transaction'] = async (steps) => {
     const { result } = await writer.write(() => ({ result: runAll(steps(orm)) }))
     return result
@@ -61,7 +62,7 @@ export function storeDatabase(
     },
     jsonElements,
     durable: () => writer.durable(),
-    verifiedAt: (subject) => verifiedAt.get(subject),
+    verifiedAt: verifiedAt((subjects) => verified.all(JSON.stringify(subjects))),
     saveMessage: async (row) => {
       await writeCounted(orm.insert(tables.outbox).values(row))
     },

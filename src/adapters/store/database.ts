@@ -1,9 +1,10 @@
 import type { Column, SQL } from 'drizzle-orm'
-import type { Clock, EpochMs } from '../../domain/ground/time.ts'
+import type { Clock } from '../../domain/ground/time.ts'
 import type { DeliveryStatus } from '../../domain/log/log-search.ts'
 import type { RowsOf } from './dialect.ts'
 import type { schema } from './schema.ts'
 import type { Orm, Statement, StatementSteps, StoreTable } from './statements.ts'
+import type { VerifiedAt } from './verified-at.ts'
 
 type Rows = RowsOf<typeof schema>
 
@@ -41,8 +42,7 @@ export interface StoreDatabase {
   jsonElements(json: string): SQL
   /** Resolves when what was read is on the disk. */
   durable(): Promise<void> | undefined
-  /** When the number of a hash last verified a code. Called for each code that the guard may deny. */
-  verifiedAt(subject: string): EpochMs | undefined | Promise<EpochMs | undefined>
+  readonly verifiedAt: VerifiedAt
   /** A reader sees an ID only after every lower ID. */
   saveMessage(message: Omit<Row<'outbox'>, 'id'>): Promise<void>
 }

@@ -105,7 +105,7 @@ export async function deliverSms(
   const { steps } = message
   const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
   const isOpen = ({ provider }: RouteStep) => ports.breakers.isOpen(provider.name)
-  const open = new Set(steps.filter(isOpen))
+  const open = steps.filter(isOpen)
   let waiting = orderedSteps(ports, steps, avoid)
   let mayHaveArrived = false
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
@@ -117,7 +117,7 @@ export async function deliverSms(
   for (let step = waiting[0]; step; step = waiting[0]) {
     waiting = waiting.slice(1)
     const { provider } = step
-    const routesLeft = new Set([step, ...waiting].map((each) => each.route)).size
+    const routesLeft = waiting.some(({ route }) => route !== step.route) ? 2 : 1
     const timeoutMs = Math.min(ports.providerTimeoutMs, (deadline - ports.stopwatch()) / routesLeft)
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
       saveSkipped(ports, context, message, step, 'no time left')
@@ -134,7 +134,7 @@ export async function deliverSms(
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
   for (const step of waiting) {
-    if (open.has(step)) saveSkipped(ports, context, message, step, 'keeps failing')
+    if (open.includes(step)) saveSkipped(ports, context, message, step, 'keeps failing')
   }
   for (const step of message.paused) {
     saveSkipped(ports, context, message, { ...step, segments: null }, 'paused')
@@ -173,7 +173,7 @@ async function tryProvider(
       ? providerReportKey(name, providerMessageId)
       : null
   const cost = mayBeSent(result) ? charging.spend(message, step) : null
-  saveSmsAttempt(ports, context, message, step, { attempt, reportKey, result, cost })
+  saveSmsAttempt(ports, context, message, step, { attempt, reportKey, cost }, result)
   return outcome
 }
 
@@ -187,7 +187,7 @@ function saveSkipped(
   const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
   const result = { ...about, at: ports.now(), durationMs: 0 }
   const attempt = ++context.attemptsBegun
-  saveSmsAttempt(ports, context, message, step, { attempt, reportKey: null, result, cost: null })
+  saveSmsAttempt(ports, context, message, step, { attempt, reportKey: null, cost: null }, result)
 }
 
 function saveSmsAttempt(
@@ -195,10 +195,14 @@ function saveSmsAttempt(
   context: RequestContext,
   { template, lang, to, country, position, recipientHash }: SmsMessage,
   { route, provider, segments }: AttemptedStep,
-  { result, ...about }: Pick<Attempt, 'attempt' | 'reportKey' | 'cost'> & { readonly result: CallResult },
+  about: Pick<Attempt, 'attempt' | 'reportKey' | 'cost'>,
+  result: CallResult,
 ): void {
   saveAttempt(ports, context, {
-    ...about,
+    ...result,
+    attempt: about.attempt,
+    reportKey: about.reportKey,
+    cost: about.cost,
     channel: 'SMS',
     route,
     provider: provider.name,
@@ -209,7 +213,6 @@ function saveSmsAttempt(
     recipientHash,
     segments,
     country,
-    ...result,
   })
 }
 

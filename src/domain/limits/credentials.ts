@@ -6,7 +6,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { ClaimStore } from './claim-store.ts'
 import { granted } from './gates.ts'
 import { type Claim, credentialFailures, wideNetworkOf, widened } from './limits.ts'
-import { type AppOperation, type AppScope, operationsOf } from './scope.ts'
+import { type AppOperation, type AppScope, allows } from './scope.ts'
 
 export interface CredentialPorts {
   readonly apps: Apps
@@ -142,7 +142,7 @@ export function permitted(
   operation: AppOperation,
 ): AppScope {
   const app = policy.scopeOf(appId)
-  if (operationsOf(app).includes(operation)) return app
+  if (allows(app, operation)) return app
   const what = operation === 'otp' ? 'send and verify codes' : 'send notifications'
   throw new Failure(
     'forbidden',

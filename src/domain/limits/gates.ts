@@ -62,8 +62,12 @@ export async function pass<Decision extends Granted>(
       for (const gate of gates) if (by) gate.limited?.(by)
       throw refused(claims, decision)
     }
-    const passed = withGrants(gates, grantsOf(claims, decision))
-    for (const { gate, grants } of passed) {
+    const passed: PassedGate[] = []
+    let place = 0
+    for (const gate of gates) {
+      const grants = gate.claims ? grantsOf(gate.claims, decision, place) : none
+      place += grants.length
+      passed.push({ gate, grants })
       const waiting = gate.admitted?.(grants)
       if (waiting) await waiting
     }
@@ -119,16 +123,6 @@ interface PassedGate {
 
 const none: readonly Grant[] = []
 
-/** @param all grants of all gates, in order */
-function withGrants(gates: readonly Gate[], all: readonly Grant[]): readonly PassedGate[] {
-  let end = 0
-  return gates.map((gate) => {
-    const start = end
-    for (const each of gate.claims ?? []) if (each.counted) end++
-    return { gate, grants: start === end ? none : all.slice(start, end) }
-  })
-}
-
 /** The last gate rejects the request. @throws the failure of a limit of an earlier gate */
 async function rejected(
   ports: ClaimPorts,
@@ -150,9 +144,7 @@ async function settle(
   { attempts }: RequestContext,
   passed: readonly PassedGate[],
   failed: Delivered['failed'],
-  end: EndStep = async (back, effects) => {
-    if (back.length + effects.length > 0) await store.giveBack(back, now(), effects)
-  },
+  end?: EndStep,
 ): Promise<void> {
   const delivered = { sent: attempts.filter(mayBeSent).length, failed }
   const back: Grant[] = []
@@ -173,20 +165,25 @@ async function settle(
       for (let attempt = 2; attempt <= delivered.sent; attempt++) await store.admit(further, now())
     for (const { grant, durationMs } of restarts) await store.reschedule(grant, durationMs, now())
   } finally {
-    await end(back, effects)
+    if (end) await end(back, effects)
+    else if (back.length + effects.length > 0) await store.giveBack(back, now(), effects)
   }
 }
 
 /** The fields of a request. */
-export function fields<Value>(read: () => Value): Gate & { readonly value: Value } {
-  const value = judged(read)
-  return {
-    refusal: value instanceof Failure ? value : undefined,
-    /** For later gates, and what follows them. */
-    get value() {
-      if (value instanceof Failure) throw value
-      return value
-    },
+export class ReadFields<Value> implements Gate {
+  readonly refusal: Failure | undefined
+  private readonly result: Value | Failure
+
+  constructor(read: () => Value) {
+    this.result = judged(read)
+    this.refusal = this.result instanceof Failure ? this.result : undefined
+  }
+
+  /** For later gates, and what follows them. */
+  get value(): Value {
+    if (this.result instanceof Failure) throw this.result
+    return this.result
   }
 }
 
@@ -222,18 +219,23 @@ export function granted(
   return grantsOf(claims, decision)
 }
 
-/** Of the claims that count, in their order. */
-export function grantsOf(claims: readonly StoredClaim[], { counts }: Granted): readonly Grant[] {
-  const counted = claims.filter((each) => each.counted)
-  return counts.flatMap(({ count, expiresAt }, index) => {
-    const { subject, name, units } = counted[index] ?? {}
-    return subject === undefined || name === undefined ? [] : { subject, name, units, count, expiresAt }
-  })
+/**
+ * Of the claims that count, in their order.
+ * @param start where their counts begin
+ */
+export function grantsOf(claims: readonly StoredClaim[], { counts }: Granted, start = 0): readonly Grant[] {
+  const grants: Grant[] = []
+  for (const { subject, name, units, counted } of claims) {
+    const limit = counted ? counts[start + grants.length] : undefined
+    if (limit) grants.push({ subject, name, units, count: limit.count, expiresAt: limit.expiresAt })
+  }
+  return grants
 }
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
+  let index = 0
   let place = 0
-  for (const [index, { limit, max, units, budget, ended, retryMs = 0, counted }] of claims.entries()) {
+  for (const { limit, max, units, budget, ended, retryMs = 0, counted } of claims) {
     const isRefused = !decision.allowed && decision.refusedBy === index
     const known = counted && decision.allowed ? decision.counts[place++] : undefined
     const used = isRefused ? max : (known?.count ?? null)
@@ -260,6 +262,7 @@ export function noteLimits(context: RequestContext, claims: readonly Claim[], de
       )
     }
     if (isRefused) return
+    index++
   }
 }
 

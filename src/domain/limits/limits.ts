@@ -145,7 +145,8 @@ export function decide(
   const shortened: Grant[] = []
   const counted: Grant[] = []
   const counts: LimitCount[] = []
-  for (const [index, claim] of claims.entries()) {
+  let index = 0
+  for (const claim of claims) {
     const { subject, name } = claim
     const open = openWindow(claim)
     const isTooLong = open !== undefined && open.expiresAt > latestEnd(claim, now)
@@ -156,6 +157,7 @@ export function decide(
       const decision = { allowed: false, refusedBy: index, expiresAt, resetsInMs: expiresAt - now } as const
       return { decision, changes: shortened }
     }
+    index++
     if (!claim.counted) continue
     counts.push({ count, expiresAt })
     counted.push({ subject, name, count, expiresAt })

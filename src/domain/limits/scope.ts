@@ -32,8 +32,12 @@ export function isUnscoped(scope: AppScope): boolean {
   return brands.length === 0 && allowsOtp && allowsNotify && isUnlimited
 }
 
-export function operationsOf({ allowsOtp, allowsNotify }: AppScope): readonly AppOperation[] {
-  return appOperations.filter((operation) => (operation === 'otp' ? allowsOtp : allowsNotify))
+export function operationsOf(app: AppScope): readonly AppOperation[] {
+  return appOperations.filter((operation) => allows(app, operation))
+}
+
+export function allows({ allowsOtp, allowsNotify }: AppScope, operation: AppOperation): boolean {
+  return operation === 'otp' ? allowsOtp : allowsNotify
 }
 
 export function mayUseBrand({ brands }: AppScope, slug: string): boolean {

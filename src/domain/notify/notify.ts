@@ -7,7 +7,7 @@ import { Failure, failureMessages } from '../ground/failures.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { dayMs } from '../ground/time.ts'
 import { authenticate, type CredentialPorts, permitted } from '../limits/credentials.ts'
-import { admitting, fields, once, pass, settling, uncounted } from '../limits/gates.ts'
+import { admitting, once, pass, ReadFields, settling, uncounted } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
 import { calls, type LimitSettings } from '../limits/limits.ts'
 import { Charge } from '../money/charge.ts'
@@ -65,7 +65,7 @@ export async function notify(
   const smsBrand = isSms ? await readSmsBrand(ports, context, body, scope) : undefined
   return idempotently(ports, context, body, keySettings(ports), async (key) => {
     const brand = smsBrand ?? (await readMailBrand(ports, body, scope))
-    const order = fields(() =>
+    const order = new ReadFields(() =>
       smsBrand
         ? readSmsOrder(ports, context, body, { brand: smsBrand, policy })
         : readMailOrder(ports, context, body, brand),

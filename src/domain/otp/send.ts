@@ -6,7 +6,7 @@ import { Failure } from '../ground/failures.ts'
 import type { Secrets } from '../ground/ports.ts'
 import type { EpochMs } from '../ground/time.ts'
 import { authenticate, type CredentialPorts, permitted } from '../limits/credentials.ts'
-import { fields, once, pass, type Settle } from '../limits/gates.ts'
+import { once, pass, ReadFields, type Settle } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
 import { calls, type LimitSettings, sendLimits } from '../limits/limits.ts'
 import { Charge } from '../money/charge.ts'
@@ -61,7 +61,9 @@ export async function sendOtp(
   return idempotently(ports, context, body, keySettings, async (key) => {
     const brandSlug = brand.slug
     const isOtherName = await isNameOfOther(ports.brands, scope, brand, body.businessName)
-    const order = fields(() => readOrder(ports, context, body, { brand, policy, addressee, isOtherName }))
+    const order = new ReadFields(() =>
+      readOrder(ports, context, body, { brand, policy, addressee, isOtherName }),
+    )
     const charge = once(() => {
       const { message } = order.value
       const about = { app, brand: brandSlug, of: 'codes' } as const

@@ -120,8 +120,7 @@ function admit(
   effects: readonly Effect[] = [],
 ): LimitDecision {
   const { decision, changes } = decide(claims, ({ subject, name }) => state.limit(subject, name, now), now)
-  for (const { subject, name, count, expiresAt } of changes)
-    state.setLimit(subject, name, { count, expiresAt })
+  for (const change of changes) state.setLimit(change.subject, change.name, change)
   if (decision.allowed) for (const effect of effects) state.write(effect)
   return decision
 }

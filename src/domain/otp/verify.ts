@@ -6,7 +6,7 @@ import type { Secrets } from '../ground/ports.ts'
 import { minuteMs } from '../ground/time.ts'
 import type { Guard } from '../guard/guard.ts'
 import { authenticate, type CredentialPorts, isAppId, permitted } from '../limits/credentials.ts'
-import { fields, once, pass, retryAfterSeconds, uncounted } from '../limits/gates.ts'
+import { once, pass, ReadFields, retryAfterSeconds, uncounted } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
 import { type Claim, calls, failureBudget, type LimitSettings, type Subject } from '../limits/limits.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
@@ -48,7 +48,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const policy = await ports.policy()
   const scope = permitted(policy, app, 'otp')
   const { slug: brandSlug } = await approvedBrand(ports.brands, context, body, scope)
-  const answer = fields(() => readAnswer(ports, context, body, app))
+  const answer = new ReadFields(() => readAnswer(ports, context, body, app))
   const wrongCodes = once(() => wrongCodesOf(ports, answer.value))
   await idempotently(ports, context, body, keySettings, async (key) => {
     // The order of the contract, after credentials and brand.
