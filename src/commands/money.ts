@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { isDear, kindInWords } from '../domain/delivery/destination.ts'
 import { readBudgets } from '../domain/health/facts.ts'
 import { budgetListing } from '../domain/money/budgets.ts'
+import { priceListOf } from '../domain/money/relative-prices.ts'
 import { budgetGroup, checkPrice, priceGroup } from '../domain/operator/money.ts'
 import { groupCommand } from './actions.ts'
 import { type Env, phoneDigits, print, printListing, printTable, withContext } from './common.ts'
@@ -38,7 +39,7 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
     const { plain, template } = readDestinationConfig(env).routes
     const { country, kind } = destinationOf(digits)
     const providers = [...plain, ...template]
-    const { currency, prices } = checkPrice(await context.prices.rows(), digits, kind, providers)
+    const { currency, prices } = checkPrice(priceListOf(await context.prices.rows()), digits, kind, providers)
     const rows = prices.map(({ provider, prefix, priceMicros }) => ({
       provider,
       prefix: prefix === null ? null : `+${prefix}`,

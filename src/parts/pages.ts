@@ -45,7 +45,7 @@ export function createPages(
     ...parts,
     eventLog: { ...eventLog, ...eventLog.forPages },
     guard: { ...guardReader, countries, guardCounts },
-    priceCurrency: async () => (await policy()).prices.currency,
+    priceList: async () => (await policy()).prices,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(shared),
     parsePrices: (text: string) => parsePrices(text, providerNames),

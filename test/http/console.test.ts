@@ -787,11 +787,17 @@ describe('an operator', () => {
     app.app.alerts.tick()
     await app.app.alerts.idle()
     const { html } = await visitor.get('/admin/money')
-    for (const shown of ['2\u00a0units', '66%', '1\u00a0unit', 'Latvia (LV)', '50% of 3 units per day spent'])
+    for (const shown of [
+      '2\u00a0units',
+      '100%',
+      '1\u00a0unit',
+      'Latvia (LV)',
+      '50% of 3 units per day spent',
+    ])
       expect(html).toContain(shown)
     const { html: last } = await visitor.get('/admin/money?period=last-month')
     for (const shown of ['2025-12-01 to 2025-12-31', 'No SMS.']) expect(last).toContain(shown)
-    expect(last).not.toContain('Latvia')
+    expect(last).not.toContain('Latvia (LV)')
     const { html: overview } = await visitor.get('/admin')
     expect(overview).toContain('Budget brand:acme is exhausted: 2 units of 3 units per day spent.')
     expect(overview).toContain(

@@ -144,7 +144,9 @@ interface ControlProps {
 
 function Control({ id, name, field, options, otherLabel, written }: ControlProps) {
   const { label, kind, isRequired, isProse, placeholder } = field
-  const shared = { label, name, id: `${id}-${name}`, hint: hintOf(field) }
+  // Where the page has the options, nothing is to be written.
+  const isChosen = options !== undefined && field.choices === undefined && otherLabel === undefined
+  const shared = { label, name, id: `${id}-${name}`, hint: isChosen ? undefined : hintOf(field) }
   if (kind === 'flag') return <Choice {...shared} checked={field.read(written) === true} />
   const values = [written ?? ''].flat().map(String)
   if (options && Object.keys(options).length === 0) return null

@@ -398,7 +398,7 @@ export interface FormProps {
   /** Where preview.js gets previews of its fields. */
   readonly previewAt?: string
   readonly submit?: ComponentChildren
-  /** Before the button that submits it. */
+  /** After the button that submits it, which Enter presses. */
   readonly buttons?: ComponentChildren
   readonly kind?: 'primary' | 'plain' | 'danger'
   readonly children?: ComponentChildren
@@ -425,8 +425,8 @@ export function Form({
       {children}
       {submit && (
         <p class="buttons">
-          {buttons}
           <Button kind={kind}>{submit}</Button>
+          {buttons}
         </p>
       )}
     </>

@@ -25,6 +25,7 @@ import type { EventLogReader } from '../../domain/log/event-log.ts'
 import type { ActiveLimit } from '../../domain/log/statistics.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { PriceStore } from '../../domain/money/price-import.ts'
+import type { PriceList } from '../../domain/money/prices.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { NotifyJobStore } from '../../domain/notify/queue.ts'
 import type { Said } from '../../domain/operator/action.ts'
@@ -98,7 +99,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   ) => Promise<string>
   readonly jobs: NotifyJobStore
   readonly prices: PriceStore
-  readonly priceCurrency: () => Promise<string>
+  readonly priceList: () => Promise<PriceList>
   readonly parsePrices: PriceImportPorts['parsePrices']
   readonly isVerifiedNumber: ReviewNumberPorts['isVerifiedNumber']
   readonly requireSecret: ReviewActionPorts['requireSecret']

@@ -238,7 +238,7 @@ export function FileField(props: Pick<FieldProps, keyof ControlProps | 'placehol
   return (
     <>
       <div class="field" data-file-of={id} hidden>
-        <label for={`${id}-file`}>File</label>
+        <label for={`${id}-file`}>Choose a file</label>
         <input id={`${id}-file`} type="file" accept=".csv,text/csv,text/plain" />
       </div>
       <Field {...props} rows={8} required isCode />

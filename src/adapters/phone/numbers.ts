@@ -1,3 +1,4 @@
+import { getCountries } from 'libphonenumber-js/max'
 import type { Numbers } from '../../domain/delivery/destination.ts'
 import { countriesWithin, countryOfPrefix, destinationOf } from './destination.ts'
 import { isRegion } from './e164.ts'
@@ -5,6 +6,7 @@ import { formatPhone, formatPrefix } from './format.ts'
 
 export const numbers: Numbers = {
   destinationOf,
+  countries: getCountries(),
   isCountry: isRegion,
   countryOfPrefix,
   countriesWithin,

@@ -36,6 +36,8 @@ export type DestinationOf = (digits: string) => Destination
 /** What numbering plans say, and how numbers are written. */
 export interface Numbers {
   readonly destinationOf: DestinationOf
+  /** As ISO 3166-1 alpha-2 codes. */
+  readonly countries: readonly string[]
   /** Of an ISO 3166-1 alpha-2 code. */
   readonly isCountry: (code: string) => boolean
   /** Null: of no country, or of several. */
@@ -238,6 +240,12 @@ const countryNames = new Map<string, string>()
 export function countryName(country: string): string {
   displayNames ??= new Intl.DisplayNames('en', { type: 'region' })
   return countryNames.getOrInsertComputed(country, () => displayNames?.of(country) ?? country)
+}
+
+/** By code, sorted by name. */
+export function countryOptions(countries: readonly string[]): Readonly<Record<string, string>> {
+  const named = countries.map((country) => [country, countryName(country)] as const)
+  return Object.fromEntries(named.sort(([, one], [, other]) => one.localeCompare(other, 'en')))
 }
 
 export interface AuthoredRule extends ListedRule {

@@ -1,12 +1,11 @@
-import type { NumberKind } from '../delivery/destination.ts'
+import { countryName, countryOptions, type NumberKind } from '../delivery/destination.ts'
 import { advice, see } from '../ground/advice.ts'
-import { counted, utc } from '../ground/format.ts'
+import { capitalized, counted, utc } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { amountForm, formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { anyCountry, type Budget, budgetName } from '../money/budgets.ts'
 import { type CheckedPrices, importProblems, type PriceStore, priceChanges } from '../money/price-import.ts'
-import type { FoundPrice, PriceRow } from '../money/prices.ts'
-import { priceListOf } from '../money/relative-prices.ts'
+import type { FoundPrice, PriceList } from '../money/prices.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import { nameKey } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
@@ -244,12 +243,11 @@ interface CheckedPrice extends FoundPrice {
 
 /** `price check`: the price of one segment through each provider, the dearest first. A budget claims the dearest of the route. */
 export function checkPrice(
-  rows: readonly PriceRow[],
+  list: PriceList,
   digits: string,
   kind: NumberKind,
   configured: readonly string[],
 ): { readonly currency: string; readonly prices: readonly [CheckedPrice, ...CheckedPrice[]] } {
-  const list = priceListOf(rows)
   const [first = null, ...others] = new Set(configured)
   const found = (provider: string | null): CheckedPrice => ({
     provider,
@@ -258,6 +256,43 @@ export function checkPrice(
   const prices: [CheckedPrice, ...CheckedPrice[]] = [found(first), ...others.map(found)]
   prices.sort((a, b) => b.priceMicros - a.priceMicros)
   return { currency: list.currency, prices }
+}
+
+/** The scopes that a budget can have, in groups: words by scope. @param scopes of the budgets */
+export function scopeOptions(
+  { brands, apps, countries }: Readonly<Record<'brands' | 'apps' | 'countries', readonly string[]>>,
+  scopes: readonly string[],
+) {
+  const named = (kind: string, names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [`${kind}:${name}`, name]))
+  const ofCountries = Object.entries(countryOptions(countries)).map(([code, name]) => [
+    `country:${code}`,
+    name,
+  ])
+  const groups = {
+    Countries: {
+      [anyCountry]: 'Each country without a budget of its own',
+      ...Object.fromEntries(ofCountries),
+    },
+    Brands: named('brand', brands),
+    Apps: named('app', apps),
+  }
+  // Of a brand or an app that was removed.
+  const others = scopes.filter(
+    (scope) => scope !== 'server' && !Object.values(groups).some((group) => Object.hasOwn(group, scope)),
+  )
+  const all = { ...groups, Others: Object.fromEntries(others.map((scope) => [scope, scope])) }
+  return {
+    server: 'The server: all apps and brands',
+    ...Object.fromEntries(Object.entries(all).filter(([, group]) => Object.keys(group).length > 0)),
+  }
+}
+
+/** Such as `Latvia`, or `Brand acme`. */
+export function scopeWords(scope: string): string {
+  const [kind = '', name = ''] = scope.split(/:(.*)/)
+  if (scope === anyCountry) return 'Each other country'
+  return kind === 'country' ? countryName(name) : `${capitalized(kind)} ${name}`.trim()
 }
 
 export interface PriceImportPorts extends PolicyPorts, Pick<MoneyPorts, 'prices'> {
@@ -280,7 +315,7 @@ export const priceImport = action(priceGroup, 'import', {
   note: 'It replaces all prices of the providers that the file names. Rows without a provider are one group.',
   fields: {
     prices: field(text, {
-      label: 'Price file',
+      label: 'Text of the price file',
       as: '<file>',
       help: 'the CSV file with the header row prefix,currency,price or prefix,currency,price,provider',
       hint: 'Choose a file or paste its text: CSV with the header row `prefix,currency,price` or `prefix,currency,price,provider`.',

@@ -1,16 +1,17 @@
 /** @jsxImportSource preact */
 
-import { countryWords } from '../../../domain/delivery/destination.ts'
+import { countryWords, isDear, kindInWords, type NumberKind } from '../../../domain/delivery/destination.ts'
 import type { Alert } from '../../../domain/ground/alert.ts'
-import { capitalized, percent } from '../../../domain/ground/format.ts'
+import { capitalized, count, percent } from '../../../domain/ground/format.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
 import {
   anyCountry,
   type Budget,
+  type BudgetState,
   type BudgetStatus,
-  budgetListing,
   budgetName,
+  usedUpWords,
 } from '../../../domain/money/budgets.ts'
 import {
   type DaySpend,
@@ -19,13 +20,21 @@ import {
   spendingPeriods,
   type spendingSpan,
 } from '../../../domain/money/spending.ts'
-import { budgetLift, budgetRemove, budgetSet, priceImport } from '../../../domain/operator/money.ts'
-import { Badge, Empty, ExactTime, rich, Time } from '../../pages/components.tsx'
+import {
+  budgetLift,
+  budgetRemove,
+  budgetSet,
+  type checkPrice,
+  priceImport,
+  scopeOptions,
+  scopeWords,
+} from '../../../domain/operator/money.ts'
+import { Badge, Empty, ExactTime, Field, rich, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { actions, Card, columnsOf, consolePage, end, FormLink, Table } from '../components.tsx'
+import { actions, Card, consolePage, Drawing, end, Form, FormLink, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
-interface MoneyModel {
+export interface MoneyModel {
   readonly budgets: readonly BudgetStatus[]
   /** Of the prices. */
   readonly currency: string
@@ -40,6 +49,22 @@ interface MoneyModel {
   readonly edited: Budget | undefined
   /** What a lift would send. */
   readonly liftWarning: string | undefined
+  /** Slugs. */
+  readonly brands: readonly string[]
+  readonly apps: readonly string[]
+  readonly countries: readonly string[]
+  readonly check: {
+    /** As entered. */
+    readonly number: string
+    readonly result:
+      | (ReturnType<typeof checkPrice> & {
+          readonly formatted: string
+          readonly country: string | null
+          readonly kind: NumberKind
+        })
+      | null
+    readonly problem: string | null
+  }
 }
 
 const periodNames: Readonly<Record<SpendingPeriod, string>> = {
@@ -57,6 +82,8 @@ export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
     {
       title: 'Money',
       section: 'money',
+      scripts: ['charts.js'],
+      styles: ['uplot.css'],
       actions: (
         <nav class="switch" aria-label="Period">
           {spendingPeriods.map((period) => (
@@ -73,15 +100,15 @@ export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
     },
     <div class="columns wide-first loose">
       <div class="stack">
-        <Total model={model} />
-        <Spending title="By country" spending={spending} nameOf={countryOf} />
         <Budgets model={model} now={pageContext.now} />
+        <Days model={model} />
+        <Spending title="By country" spending={spending} nameOf={countryOf} />
         <Spending title="By brand" spending={spending} nameOf={({ brand }) => brand || 'no brand'} />
         <Spending title="By app" spending={spending} nameOf={({ app }) => app} />
-        <Days spending={spending} />
       </div>
       <div class="stack">
         <BudgetFormCard model={model} />
+        <CheckCard model={model} />
         <Prices model={model} />
         <Alerts model={model} />
       </div>
@@ -108,61 +135,87 @@ function Budgets({ model: { budgets, liftWarning }, now }: { model: MoneyModel; 
     <Card
       class="budgets"
       title="Budgets"
-      hint="An exhausted budget rejects SMS until its period ends, in UTC. With `country:*`, each country without a budget of its own has the amount; the figures are of the country that spent most. The forecast is the amount at the end of the period if spending goes on as now."
+      hint="An exhausted budget rejects SMS until its period ends, in UTC. The light part of a bar is the forecast: what is spent at the end of the period if spending goes on as so far."
     >
       <Table
         caption="Budgets"
-        columns={[...columnsOf(budgetListing, 'scope', 'spent', 'remaining', 'forecast'), actions]}
-        rows={budgets.map((status) => budgetCells(status, now, liftWarning))}
+        columns={['Budget', 'Spent', 'State', actions]}
+        rows={budgets.toSorted(byUrgency).map((status) => budgetCells(status, now, liftWarning))}
         empty=""
       />
     </Card>
   )
 }
 
+const tones: Readonly<Record<BudgetState, Tone>> = {
+  ok: 'good',
+  near: 'warn',
+  'will be used up': 'warn',
+  exhausted: 'bad',
+}
+
+const urgencies: readonly BudgetState[] = ['exhausted', 'will be used up', 'near', 'ok']
+
+function byUrgency(one: BudgetStatus, other: BudgetStatus): number {
+  return urgencies.indexOf(one.state) - urgencies.indexOf(other.state)
+}
+
 function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
-  const { budget, spentMicros, remainingMicros, forecastMicros, resetsAt, isStopping } = status
+  const { budget, resetsAt, isStopping, state, forecastMicros } = status
   const { scope, of, amountMicros, currency, period, liftedUntil, countsFrom } = budget
   const name = budgetName(budget)
   const which = { scope, of }
+  const isLifted = budget.stops && !isStopping && liftedUntil !== null
+  const countries = scope === anyCountry ? status.counters.slice(0, mostCountries) : []
   return [
     <span class="two-lines">
-      <code>{scope}</code>
-      {of !== 'all' && <small>only {of}</small>}
+      <span>
+        {scopeWords(scope)}
+        {of !== 'all' && `, only ${of}`}
+      </span>
       <small>
-        {formatMicros(amountMicros, currency)} per {period}
+        <code>{scope}</code>
       </small>
       <small>
-        resets <Time at={resetsAt} />
+        {formatMicros(amountMicros, currency)} per {period}, resets <Time at={resetsAt} />
       </small>
       {countsFrom > periodOf(period, now).start && (
         <small>
           counts from <ExactTime at={countsFrom} toMinute />, when it was set
         </small>
       )}
+    </span>,
+    <div class="spent">
+      <span>
+        <span class="nowrap">{rounded(status.spentMicros, currency)}</span>{' '}
+        <small>
+          {percent(status.percent / 100)}, {rounded(status.remainingMicros, currency)} left
+        </small>
+      </span>
+      <BudgetBar status={status} />
+      {countries.map((counter) => (
+        <small key={counter.budget.country}>
+          {countryWords(counter.budget.country ?? null)} {rounded(counter.spentMicros, currency)},{' '}
+          {percent(counter.percent / 100)}
+          {counter.isExhausted && ', exhausted'}
+        </small>
+      ))}
+    </div>,
+    <span class="two-lines">
+      <Badge tone={isStopping || state === 'ok' ? tones[state] : 'warn'}>
+        {usedUpWords(status) ?? state}
+      </Badge>
+      {forecastMicros !== null && state !== 'exhausted' && (
+        <small class="nowrap">forecast {rounded(forecastMicros, currency)}</small>
+      )}
+      {state === 'exhausted' && <small>{isStopping ? 'SMS are rejected' : 'SMS are sent'}</small>}
       {!budget.stops && <small>only alerts</small>}
-      {budget.stops && !isStopping && liftedUntil !== null && (
+      {isLifted && (
         <small>
           lifted until <ExactTime at={liftedUntil} toMinute />
         </small>
       )}
     </span>,
-    <span class="two-lines">
-      <span class="nowrap">{rounded(spentMicros, currency)}</span>
-      <small>{percent(status.percent / 100)}</small>
-      {scope === anyCountry &&
-        status.counters.slice(0, mostCountries).map(({ budget: { country = null }, spentMicros }) => (
-          <small key={country}>
-            {countryWords(country)} {rounded(spentMicros, currency)}
-          </small>
-        ))}
-    </span>,
-    status.state === 'exhausted' ? (
-      <Badge tone={isStopping ? 'bad' : 'warn'}>exhausted</Badge>
-    ) : (
-      <span class="nowrap">{rounded(remainingMicros, currency)}</span>
-    ),
-    forecastMicros === null ? '–' : <span class="nowrap">{rounded(forecastMicros, currency)}</span>,
     <div class="actions">
       <FormLink small href={`/admin/money?${new URLSearchParams(which)}#field-scope`}>
         Edit<span class="sr-only"> {name}</span>
@@ -195,23 +248,20 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
 
 const mostCountries = 5
 
+function BudgetBar({ status }: { status: BudgetStatus }) {
+  const { percent, state, forecastMicros, budget } = status
+  const part = (value: number) => Math.max(0, Math.min(100, value)).toFixed(2)
+  return (
+    <Drawing class={`bar ${tones[state]}`} viewBox="0 0 100 1">
+      <rect class="ahead" width={part(((forecastMicros ?? 0) * 100) / budget.amountMicros)} height="1" />
+      <rect width={part(percent)} height="1" />
+    </Drawing>
+  )
+}
+
 /** With two decimals, in one line. */
 function rounded(micros: Micros, currency: string): string {
   return formatMicros(Math.round(micros / 1e4) * 1e4, currency).replace(' ', '\u00a0')
-}
-
-function Total({ model: { spending, span } }: { model: MoneyModel }) {
-  const totals = spendBy(spending, () => '')
-  const [from, last] = [span.from, span.until - dayMs].map((at) => new Date(at).toISOString().slice(0, 10))
-  return (
-    <Card title="Cost of SMS" hint={`${from === last ? from : `${from} to ${last}`}, in UTC.`}>
-      <p class="sum">
-        {totals.length === 0
-          ? 'Nothing'
-          : totals.map(({ micros, currency }) => rounded(micros, currency)).join(' and ')}
-      </p>
-    </Card>
-  )
 }
 
 const mostRows = 20
@@ -246,24 +296,113 @@ function Spending({ title, spending, nameOf }: SpendingProps) {
   )
 }
 
-function Days({ spending }: Pick<MoneyModel, 'spending'>) {
-  const days = spendBy(spending, ({ at }) => new Date(at).toISOString().slice(0, 10))
+/** Per currency, the one with the greatest cost first: after an import of prices there may be two. */
+function Days({ model: { spending, span } }: { model: MoneyModel }) {
+  const days = Array.from({ length: (span.until - span.from) / dayMs }, (_, day) => span.from + day * dayMs)
+  const totals = spendBy(spending, () => '')
+  const sums = spendBy(spending, ({ at }) => String(at))
+  const microsOf = (at: number, currency: string) =>
+    sums.find((sum) => sum.name === String(at) && sum.currency === currency)?.micros ?? 0
+  const lines = totals.slice(0, 2).map(({ currency, micros }, line) => ({
+    label: currency,
+    kind: line === 0 ? 'area' : 'gold',
+    micros,
+    values: days.map((at) => microsOf(at, currency) / 1e6),
+  }))
+  const [from, last] = [days[0], days.at(-1)].map((at = 0) => dayOf(at))
+  const data = { period: 'month', stepSeconds: dayMs / 1000, at: days.map((at) => at / 1000), lines }
   return (
-    <Card title="By day" hint="In UTC. Days without SMS are left out.">
-      <Table
-        caption="Cost of SMS by day"
-        figures
-        columns={['Day', end('Cost')]}
-        rows={[...days]
-          .sort((one, other) => (one.name < other.name ? 1 : -1))
-          .map(({ name, currency, micros }) => [name, rounded(micros, currency)])}
-        empty="No SMS."
-      />
+    <Card title="Cost of SMS" hint={`${from === last ? from : `${from} to ${last}`}, by day in UTC.`}>
+      <p class="sum">
+        {totals.length === 0
+          ? 'Nothing'
+          : totals.map(({ micros, currency }) => rounded(micros, currency)).join(' and ')}
+      </p>
+      {days.length > 1 && totals.length > 0 && (
+        <>
+          <figure id="chart-cost" data-chart={JSON.stringify(data)}>
+            <figcaption class="sr-only">Cost of SMS by day. The table below has the same figures.</figcaption>
+            <ul class="legend">
+              {lines.map(({ label, kind, micros }) => (
+                <li key={label} class={kind}>
+                  {label}{' '}
+                  <span class="num" data-legend>
+                    {count(micros / 1e6)}
+                  </span>
+                </li>
+              ))}
+              <li class="at" data-legend-at aria-hidden="true" />
+            </ul>
+            <div class="plot" data-plot aria-hidden="true" />
+          </figure>
+          <details id="table-cost">
+            <summary>Show as a table</summary>
+            <Table
+              caption="Cost of SMS by day"
+              figures
+              columns={['Day', ...lines.map(({ label }) => end(label))]}
+              rows={days
+                .toReversed()
+                .map((at) => [dayOf(at), ...lines.map(({ label }) => rounded(microsOf(at, label), label))])}
+              empty=""
+            />
+          </details>
+        </>
+      )}
     </Card>
   )
 }
 
-function BudgetFormCard({ model: { edited, currency } }: { model: MoneyModel }) {
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10)
+}
+
+function CheckCard({ model: { check } }: { model: MoneyModel }) {
+  const { number, result, problem } = check
+  return (
+    <Card
+      title="Price of an SMS"
+      hint="Of one segment, through each provider of this server. No message is sent, and otpost does not store the number."
+    >
+      <div id="price" tabIndex={-1}>
+        <Problem text={problem} />
+        {result && (
+          <>
+            <p>
+              <bdi>{result.formatted}</bdi>, {countryWords(result.country)}
+            </p>
+            <Table
+              caption="Price of one segment"
+              figures
+              columns={['Provider', 'Prefix', end(`Price in ${result.currency}`)]}
+              rows={result.prices.map(({ provider, prefix, priceMicros }) => [
+                provider ?? '–',
+                prefix === null
+                  ? `${isDear(result.kind) ? kindInWords(result.kind) : 'unknown'}: the dearest price`
+                  : `+${prefix}`,
+                String(priceMicros / 1e6),
+              ])}
+              empty=""
+            />
+          </>
+        )}
+      </div>
+      <Form action="/admin/money/check" anchor="price" submit="Check" kind="plain">
+        <Field
+          label="Phone number"
+          name="number"
+          required
+          isCode
+          value={number}
+          placeholder="+44 7400 123456"
+        />
+      </Form>
+    </Card>
+  )
+}
+
+function BudgetFormCard({ model }: { model: MoneyModel }) {
+  const { edited, currency, budgets } = model
   const start = edited && {
     scope: edited.scope,
     of: edited.of,
@@ -280,6 +419,12 @@ function BudgetFormCard({ model: { edited, currency } }: { model: MoneyModel }) 
       <ActionForm
         of={budgetSet}
         start={start}
+        options={{
+          scope: scopeOptions(
+            model,
+            budgets.map(({ budget }) => budget.scope),
+          ),
+        }}
         labels={{ amount: `Amount in ${currency}` }}
         submit="Save budget"
       />

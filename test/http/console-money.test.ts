@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { createTestApp, type TestApp } from '../support/app.ts'
+import { signedIn, type Visitor } from '../support/console.ts'
+import { policyOf } from '../support/policy.ts'
+
+let api: TestApp
+let visitor: Visitor
+
+beforeEach(async () => {
+  api = await createTestApp()
+  visitor = await signedIn(api)
+})
+afterEach(() => api.close())
+
+const money = async () => (await visitor.get('/admin/money')).html
+/** The text of a page, without its tags. */
+const textOf = (html: string) => html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')
+const pricesStored = async () => (await api.app.context.prices.rows()).length
+
+test('prices are checked, shown as changes and imported in the browser', async () => {
+  const send = (prices: string, question = {}) => visitor.post('/admin/money/prices', { prices, ...question })
+  const bad = await send('prefix,currency,price\n+44,EUR,free\n371,EUR,1\n+0,XX,"1,000"')
+  expect(bad.status).toBe(409)
+  for (const line of ['Line 2: price must be a number', 'Line 4: prefix must have 1 to 15 digits'])
+    expect(textOf(bad.html)).toContain(line)
+  // The text is kept.
+  expect(bad.html).toContain('+44,EUR,free')
+  const file = 'prefix;currency;price\n+44;EUR;0,04\n371;EUR;0,07'
+  const { status, html } = await send(file, { foretell: '1' })
+  expect([status, await pricesStored()]).toEqual([200, 0])
+  expect(textOf(html)).toContain('The file has 2 prices in EUR: 2 new, 0 changed, 0 removed, 0 as before.')
+  expect(html).toContain('371;EUR;0,07')
+  expect([(await send(file)).status, await pricesStored()]).toEqual([303, 2])
+  const { html: next } = await send('prefix,currency,price\n44,EUR,0.05\n49,EUR,0.08', { foretell: '1' })
+  for (const change of ['+44: 0.04 EUR → 0.05 EUR.', '+49: new → 0.08 EUR.', '+371: 0.07 EUR → removed.'])
+    expect(next).toContain(change)
+  const check = await visitor.post('/admin/money/check', { number: '+371 20 000 000' })
+  expect(textOf(check.html)).toContain(
+    'Latvia (LV) Price of one segment Provider Prefix Price in EUR outbox +371 0.07',
+  )
+  expect((await visitor.post('/admin/money/check', { number: '12' })).status).toBe(400)
+})
+
+test('a question changes nothing, also of an action that cannot answer it', async () => {
+  const asked = { scope: 'server', of: 'all', period: 'day', amount: '5', stops: '1', foretell: '1' }
+  expect((await visitor.post('/admin/money', asked)).status).toBe(409)
+  expect(await policyOf(api).spent()).toEqual({})
+})
+
+test('a budget has its scope from a list, an amount with a comma, and a state with its forecast', async () => {
+  const html = await money()
+  for (const option of [
+    'value="country:UZ">Uzbekistan<',
+    'value="brand:acme">acme<',
+    'value="app:shop">shop<',
+  ])
+    expect(html).toContain(option)
+  const asked = { scope: 'server', of: 'all', period: 'day', alertAt: '80', stops: '1' }
+  const { html: again } = await visitor.post('/admin/money', { ...asked, amount: '1,000' })
+  expect(textOf(again)).toContain('without a separator of thousands, such as 250, 99.50 or 99,50.')
+  expect((await visitor.post('/admin/money', { ...asked, amount: '7,50' })).status).toBe(303)
+  expect(await money()).toContain('7.50 units per day')
+  await api.post('/otp/send', { phone: '+37120000001' })
+  expect(await money()).toContain('>ok<')
+  api.advance(2 * 3600)
+  await signedIn(api, visitor)
+  expect(textOf(await money())).toContain('used up at 19:30 UTC forecast 12 units')
+  expect((await visitor.get('/admin')).html).toContain(
+    'Budget server: 26% of 7.50 units per day spent. If spending goes on as so far, it is used up at 19:30 UTC.',
+  )
+})
