@@ -157,13 +157,13 @@ describe('imports', () => {
     ).toEqual([])
   })
 
-  test('of adapters are in src/app.ts, src/parts, src/context.ts, src/config and src/commands', () => {
+  test('of adapters are in src/app.ts, src/parts, src/context.ts, src/config, src/doctor and src/commands', () => {
     expect(
       importsWhere(
         ({ path }, imported) =>
           adapterOf(imported) !== undefined &&
           adapterOf(path) === undefined &&
-          !/^src\/(?:app\.ts|parts\/|context\.ts|secret-key\.ts|config\/|commands\/)/.test(path),
+          !/^src\/(?:app\.ts|parts\/|context\.ts|secret-key\.ts|config\/|doctor\/|commands\/)/.test(path),
       ),
       'Adapters are wired in src/app.ts and src/parts, and in src/context.ts for commands. src/config reads the settings of adapters.',
     ).toEqual([])
@@ -174,7 +174,7 @@ describe('imports', () => {
       importsWhere(
         ({ path }, imported) =>
           adapterOf(path) !== undefined &&
-          /^src\/(?:app\.ts|parts\/|context\.ts|main\.ts|config\/(?!(?:server-)?settings?\.ts)|commands\/)/.test(
+          /^src\/(?:app\.ts|parts\/|context\.ts|main\.ts|config\/(?!(?:server-)?settings?\.ts)|doctor\/|commands\/)/.test(
             imported,
           ),
       ),
@@ -239,10 +239,10 @@ describe('outside access', () => {
     ).toEqual([])
   })
 
-  test('to process is in src/main.ts and src/commands only', () => {
+  test('to process is in src/main.ts, src/commands and src/doctor only', () => {
     expect(
       codeWhere(/(?:\bglobalThis\.|(?<![.\w]))process(?:\.\w+|\[)|\bnode:process\b/g, ({ path }, found) => {
-        if (path === 'src/main.ts' || isCommand(path)) return true
+        if (path === 'src/main.ts' || isCommand(path) || path.startsWith('src/doctor/')) return true
         // Only the order of callbacks.
         if (found === 'process.nextTick') return true
         // Whether the process of unfinished work has ended.
@@ -250,7 +250,7 @@ describe('outside access', () => {
         // The name of a draft file that no other process writes.
         return adapterOf(path) === 'crypto' && found === 'process.pid'
       }),
-      'Several services must run in one test process. Only src/main.ts and the commands use exits, signals, streams and arguments.',
+      'Several services must run in one test process. Only src/main.ts, the commands and the checks use exits, signals, streams and arguments.',
     ).toEqual([])
   })
 
@@ -332,7 +332,7 @@ test('tests start the program through test/support/program.ts', async () => {
 
 test('every source file is in one of the documented folders', () => {
   const places =
-    /^src\/(?:(?:main|app|context|process-owner|secret-key|version)\.ts|config\/[^/]+\.ts|parts\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/[^/]+\/[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices|alerts|events)\/.+\.tsx?)$/
+    /^src\/(?:(?:main|app|context|process-owner|secret-key|version)\.ts|config\/[^/]+\.ts|parts\/[^/]+\.ts|(?:commands|doctor)\/[^/]+\.ts|domain\/[^/]+\/[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing|prices|alerts|events)\/.+\.tsx?)$/
   expect(
     sources.map(({ path }) => path).filter((path) => !places.test(path)),
     'src has the process, the composition root with its parts and its context; settings are in src/config, rules in src/domain by subject, everything outside in a folder of src/adapters.',

@@ -2,10 +2,10 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { missingDatabase } from '../src/commands/common.ts'
-import { settingsFileFindings } from '../src/commands/doctor/settings.ts'
 import { parseEnvFile, readEnvFile, readUsualEnvFile } from '../src/config/env-file.ts'
 import { sourceOf, sourceWords, unreadRemedy, withVariable } from '../src/config/setting-source.ts'
+import { missingDatabase } from '../src/doctor/missing.ts'
+import { settingsFileFindings } from '../src/doctor/settings.ts'
 import { temporaryFolder } from './support/folder.ts'
 
 // `--env-file` parses a file as systemd parses an EnvironmentFile, by systemd.exec(5).

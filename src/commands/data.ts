@@ -46,7 +46,7 @@ export function careCommands(program: Command, env: Env): void {
     .option('--full', 'also check every page and index of the database, which is slow')
     .option('--json', 'print a JSON array')
     .action(async (options: { full?: true; json?: true }) => {
-      const { runDoctor } = await import('./doctor/command.ts')
+      const { runDoctor } = await import('./doctor.ts')
       process.exitCode = await runDoctor(program, env, {
         full: options.full ?? false,
         json: options.json ?? false,

@@ -97,7 +97,7 @@ async function migrateAndDistribute(env: Env): Promise<void> {
   const [{ readStoreConfig }, { distribute }, { clusterFindings, wrongTables }] = await Promise.all([
     import('../config/store.ts'),
     import('../adapters/postgres/cluster.ts'),
-    import('./doctor/citus.ts'),
+    import('../doctor/citus.ts'),
   ])
   const { database } = readStoreConfig(env)
   const { name } = database
@@ -155,7 +155,7 @@ async function protectionWarnings(
 ): Promise<readonly string[]> {
   const [{ ignoredGuard, missingProtection }, { printed }, { guardSetting }] = await Promise.all([
     import('../domain/health/protection.ts'),
-    import('./doctor/finding.ts'),
+    import('./finding.ts'),
     import('../config/config.ts'),
   ])
   const rows = await context.policy.rows()

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ClusterFacts, ClusterNode, ClusterTable } from '../../src/adapters/store/condition.ts'
-import { citusFindings, clusterFindings, wrongTables } from '../../src/commands/doctor/citus.ts'
+import { citusFindings, clusterFindings, wrongTables } from '../../src/doctor/citus.ts'
 
 /** With settings at their bounds. */
 const state = { version: '13.2.2 (13.2-1)', mostPrepared: 100, recoveryIntervalMs: 2000, inDoubt: 0 }

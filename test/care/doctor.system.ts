@@ -2,26 +2,21 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { ServerDatabaseFacts } from '../../src/adapters/store/condition.ts'
-import { clockFindings } from '../../src/commands/doctor/clock.ts'
-import { secretFindings } from '../../src/commands/doctor/database.ts'
-import {
-  diskFinding,
-  newFolderProblem,
-  type PathFacts,
-  pathFinding,
-} from '../../src/commands/doctor/files.ts'
-import type { Printed } from '../../src/commands/doctor/finding.ts'
+import type { Printed } from '../../src/commands/finding.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { settingWarnings } from '../../src/config/warnings.ts'
+import { clockFindings } from '../../src/doctor/clock.ts'
+import { secretFindings } from '../../src/doctor/database.ts'
+import { diskFinding, newFolderProblem, type PathFacts, pathFinding } from '../../src/doctor/files.ts'
 import {
   collectorFinding,
   providerFinding,
   publicUrlFinding,
   serverFinding,
-} from '../../src/commands/doctor/network.ts'
-import { serverDatabaseFindings } from '../../src/commands/doctor/postgres.ts'
-import type { Reach } from '../../src/commands/doctor/reach.ts'
-import { databaseFindings } from '../../src/commands/doctor/sqlite.ts'
-import { readConfig } from '../../src/config/config.ts'
-import { settingWarnings } from '../../src/config/warnings.ts'
+} from '../../src/doctor/network.ts'
+import { serverDatabaseFindings } from '../../src/doctor/postgres.ts'
+import type { Reach } from '../../src/doctor/reach.ts'
+import { databaseFindings } from '../../src/doctor/sqlite.ts'
 import { clockStat } from '../../src/domain/log/stats.ts'
 import { addAccount } from '../support/accounts.ts'
 import { createTestApp } from '../support/app.ts'
@@ -764,7 +759,7 @@ describe('findings', () => {
       ),
     ])
     expect((await otpost(['guard', 'mode', 'off', '--for', '1h'], here.env)).stdout).toMatch(
-      /^The mode of the guard is off until .*Z, then deny\.\n$/,
+      /^The mode of the guard is off until .* UTC, then deny\.\n$/,
     )
     expect(await found()).toEqual([expect.stringMatching(/^warn: The SMS pumping guard is off\./)])
   })

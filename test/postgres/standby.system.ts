@@ -3,7 +3,7 @@ import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { conditionOf } from '../../src/adapters/postgres/condition.ts'
-import { serverDatabaseFindings } from '../../src/commands/doctor/postgres.ts'
+import { serverDatabaseFindings } from '../../src/doctor/postgres.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'

@@ -25,7 +25,7 @@ const faults: readonly (readonly [code: RegExp, text: string, remedy: string, is
   [
     /^(SQLITE_CORRUPT.*|SQLITE_NOTADB)$/,
     'The database is damaged.',
-    'Stop the server, check the disk, and restore the latest backup with `otpost restore`.',
+    'Stop the server, check the disk, and restore the latest backup.',
   ],
   [
     /^(DISK_TIMEOUT)$/,

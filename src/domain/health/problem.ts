@@ -27,6 +27,13 @@ export interface LogRows {
   readonly title?: string
 }
 
+/** What a check found: a problem, or that all is well. */
+export type Finding = Problem | { readonly level: 'ok'; readonly what: string; readonly text: string }
+
+export function ok(what: string, text: string): Finding {
+  return { level: 'ok', what, text }
+}
+
 function ofLevel(level: Problem['level']) {
   return (what: string, text: string, remedy: string, ...see: readonly See[]): Problem => {
     return { what, level, text, remedy, see }

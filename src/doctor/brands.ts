@@ -1,9 +1,8 @@
-import { segmentsOf } from '../../adapters/sms/segments.ts'
-import { isTopLevelDomain } from '../../adapters/sms/top-level-domains.ts'
-import { warn } from '../../domain/health/problem.ts'
-import type { BrandWithTexts } from '../../domain/texts/brand.ts'
-import { type DltRule, lintText, registeredTexts } from '../../domain/texts/dlt.ts'
-import type { Finding } from './finding.ts'
+import { segmentsOf } from '../adapters/sms/segments.ts'
+import { isTopLevelDomain } from '../adapters/sms/top-level-domains.ts'
+import { type Finding, warn } from '../domain/health/problem.ts'
+import type { BrandWithTexts } from '../domain/texts/brand.ts'
+import { type DltRule, lintText, registeredTexts } from '../domain/texts/dlt.ts'
 
 const required: readonly DltRule[] = ['entity-id', 'template-id']
 

@@ -1,14 +1,13 @@
-import type { Command } from 'commander'
-import type { SecretKeys } from '../../adapters/crypto/secret-file.ts'
-import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
-import { type Config, readConfig } from '../../config/config.ts'
-import { type DestinationConfig, readDestinationConfig } from '../../config/destinations.ts'
-import { ConfigError } from '../../config/settings.ts'
-import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
-import { settingWarnings } from '../../config/warnings.ts'
-import { fail, warn } from '../../domain/health/problem.ts'
-import { problemsOf } from '../../domain/health/problems.ts'
-import { type Env, exit, missingDatabase, print } from '../common.ts'
+import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
+import { keyFingerprints } from '../adapters/crypto/secrets.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { type DestinationConfig, readDestinationConfig } from '../config/destinations.ts'
+import type { Env } from '../config/setting-source.ts'
+import { ConfigError } from '../config/settings.ts'
+import { readStoreConfig, type StoreConfig } from '../config/store.ts'
+import { settingWarnings } from '../config/warnings.ts'
+import { type Finding, fail, warn } from '../domain/health/problem.ts'
+import { problemsOf } from '../domain/health/problems.ts'
 import { accountFindings } from './accounts.ts'
 import { appFindings } from './apps.ts'
 import { dltFindings } from './brands.ts'
@@ -18,25 +17,14 @@ import { type DatabaseFindings, secretFindings } from './database.ts'
 import { destinationFindings } from './destinations.ts'
 import { type ReadStored, readStored, type StoredFacts } from './facts.ts'
 import { fileFindings } from './files.ts'
-import { type Finding, type Printed, printed } from './finding.ts'
 import { guardFindings } from './guard.ts'
+import { missingDatabase } from './missing.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
 import { hasAddress, hostFindings, settingsFileFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
-export async function runDoctor(
-  program: Command,
-  env: Env,
-  { full, json }: { readonly full: boolean; readonly json: boolean },
-): Promise<number> {
-  const findings = (await examine(env, full)).map((finding) => printed(program, finding))
-  if (json) print(JSON.stringify(findings))
-  else for (const line of listed(findings)) print(line)
-  return findings.some(({ level }) => level === 'fail') ? exit.failed : exit.ok
-}
-
-async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
+export async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   let config: Config
   try {
     config = readConfig(env)
@@ -115,7 +103,7 @@ async function inspectDatabase(
       ...facts,
     }
   }
-  const { conditionOf } = await import('../../adapters/postgres/condition.ts')
+  const { conditionOf } = await import('../adapters/postgres/condition.ts')
   const facts = await conditionOf(database.target, how.read)
   const noted = facts.kind === 'answered' ? facts.keyFingerprints : []
   return {
@@ -128,12 +116,4 @@ async function inspectDatabase(
     stored: facts.kind === 'answered' ? facts.read : undefined,
     secretKeys,
   }
-}
-
-function listed(findings: readonly Printed[]): readonly string[] {
-  const width = Math.max(...findings.map(({ what }) => what.length))
-  return findings.flatMap(({ level, what, message, remedy }) => {
-    const line = `${(level === 'fail' ? 'FAIL' : level).padEnd(4)}  ${what.padEnd(width)}  ${message}`
-    return remedy === undefined ? [line] : [line, `      ${' '.repeat(width)}  → ${remedy}`]
-  })
 }

@@ -1,9 +1,8 @@
-import { type Config, guardSetting } from '../../config/config.ts'
-import { found } from '../../domain/health/problem.ts'
-import { ignoredGuard } from '../../domain/health/protection.ts'
-import { modeProblems } from '../../domain/health/pumping-problems.ts'
+import { type Config, guardSetting } from '../config/config.ts'
+import { type Finding, found, ok } from '../domain/health/problem.ts'
+import { ignoredGuard } from '../domain/health/protection.ts'
+import { modeProblems } from '../domain/health/pumping-problems.ts'
 import type { StoredFacts } from './facts.ts'
-import { type Finding, ok } from './finding.ts'
 
 /** Besides the problems of the guard, which have the mode if codes were recorded. */
 export function guardFindings(

@@ -1,6 +1,6 @@
-import type { ClusterFacts, ClusterNode, ClusterNodeState } from '../../adapters/store/condition.ts'
-import { fail, found, warn } from '../../domain/health/problem.ts'
-import { type Finding, inSeconds, ok } from './finding.ts'
+import type { ClusterFacts, ClusterNode, ClusterNodeState } from '../adapters/store/condition.ts'
+import { type Finding, fail, found, ok, warn } from '../domain/health/problem.ts'
+import { inSeconds } from './units.ts'
 
 // Whether a Citus cluster can have the tables of otpost, and has them.
 

@@ -1,8 +1,8 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { leastFreeBytes } from '../../domain/health/conditions.ts'
-import { fail, warn } from '../../domain/health/problem.ts'
-import { type Finding, inMebibytes, ok } from './finding.ts'
+import { leastFreeBytes } from '../domain/health/conditions.ts'
+import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
+import { inMebibytes } from './units.ts'
 
 // Owner, mode and space of the database file, its folder and the secret key.
 

@@ -1,7 +1,6 @@
-import { codeSettings } from '../../config/server-settings.ts'
-import { found, warn } from '../../domain/health/problem.ts'
+import { codeSettings } from '../config/server-settings.ts'
+import { type Finding, found, ok, warn } from '../domain/health/problem.ts'
 import type { StoredFacts } from './facts.ts'
-import { type Finding, ok } from './finding.ts'
 
 /**
  * Design D38.

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
-import { type SecretKeys, secretKeysIn } from '../../adapters/crypto/secret-file.ts'
-import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
-import { conditionOf } from '../../adapters/sqlite/condition.ts'
-import { isMissing } from '../../adapters/sqlite/marker.ts'
-import type { DatabaseFacts } from '../../adapters/store/condition.ts'
-import { fail, warn } from '../../domain/health/problem.ts'
+import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
+import { keyFingerprints } from '../adapters/crypto/secrets.ts'
+import { conditionOf } from '../adapters/sqlite/condition.ts'
+import { isMissing } from '../adapters/sqlite/marker.ts'
+import type { DatabaseFacts } from '../adapters/store/condition.ts'
+import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
 import { type DatabaseFindings, schemaFinding, secretFindings } from './database.ts'
 import type { ReadStored } from './facts.ts'
 import { pathFacts } from './files.ts'
-import { type Finding, inMebibytes, ok } from './finding.ts'
+import { inMebibytes } from './units.ts'
 
 export async function sqliteFindings(
   databaseFile: string,

@@ -1,10 +1,10 @@
-import { countryOfPrefix } from '../../adapters/phone/destination.ts'
-import { developmentOnly } from '../../adapters/sms/index.ts'
-import type { Stores } from '../../adapters/store/stores.ts'
-import type { Config } from '../../config/config.ts'
-import type { DestinationConfig } from '../../config/destinations.ts'
-import { readHealth } from '../../domain/health/facts.ts'
-import { providerHealth } from '../../domain/log/provider-health.ts'
+import { countryOfPrefix } from '../adapters/phone/destination.ts'
+import { developmentOnly } from '../adapters/sms/index.ts'
+import type { Stores } from '../adapters/store/stores.ts'
+import type { Config } from '../config/config.ts'
+import type { DestinationConfig } from '../config/destinations.ts'
+import { readHealth } from '../domain/health/facts.ts'
+import { providerHealth } from '../domain/log/provider-health.ts'
 
 /** What the findings about stored records need. */
 export type StoredFacts = Awaited<ReturnType<typeof readStored>>

@@ -1,9 +1,9 @@
-import type { ServerDatabaseFacts } from '../../adapters/store/condition.ts'
-import { fail, warn } from '../../domain/health/problem.ts'
+import type { ServerDatabaseFacts } from '../adapters/store/condition.ts'
+import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
 import { citusFindings } from './citus.ts'
 import { clockLimitsMs } from './clock.ts'
 import { schemaFinding } from './database.ts'
-import { type Finding, inSeconds, ok } from './finding.ts'
+import { inSeconds } from './units.ts'
 
 export function serverDatabaseFindings(
   name: string,

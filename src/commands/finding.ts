@@ -1,23 +1,8 @@
 import type { Command } from 'commander'
-import { type Reference, see as reference } from '../../domain/ground/advice.ts'
-import type { LogRows, Problem } from '../../domain/health/problem.ts'
-import { wordOf } from '../../domain/log/log-search.ts'
-import { adviceWords } from '../advice.ts'
-
-/** What a check found: a problem, or that all is well. */
-export type Finding = Problem | { readonly level: 'ok'; readonly what: string; readonly text: string }
-
-export function ok(what: string, text: string): Finding {
-  return { level: 'ok', what, text }
-}
-
-export function inMebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`
-}
-
-export function inSeconds(milliseconds: number): string {
-  return `${Math.round(milliseconds / 1000)} s`
-}
+import { type Reference, see as reference } from '../domain/ground/advice.ts'
+import type { Finding, LogRows, Problem } from '../domain/health/problem.ts'
+import { wordOf } from '../domain/log/log-search.ts'
+import { adviceWords } from './advice.ts'
 
 /** As `doctor --json` prints it. */
 export function printed(program: Command, finding: Finding): Printed {

@@ -1,10 +1,9 @@
-import type { Config } from '../../config/config.ts'
-import type { HealthFacts } from '../../domain/health/facts.ts'
-import { found, warn } from '../../domain/health/problem.ts'
-import { budgetProblems } from '../../domain/health/problems.ts'
-import { unlimitedCost } from '../../domain/health/protection.ts'
-import { budgetName } from '../../domain/money/budgets.ts'
-import { type Finding, ok } from './finding.ts'
+import type { Config } from '../config/config.ts'
+import type { HealthFacts } from '../domain/health/facts.ts'
+import { type Finding, found, ok, warn } from '../domain/health/problem.ts'
+import { budgetProblems } from '../domain/health/problems.ts'
+import { unlimitedCost } from '../domain/health/protection.ts'
+import { budgetName } from '../domain/money/budgets.ts'
 
 /** Besides the problems of the budgets. */
 export function budgetFindings(

@@ -1,11 +1,10 @@
-import { relyingParty } from '../../adapters/crypto/passkeys.ts'
-import { createSealing } from '../../adapters/crypto/sealing.ts'
-import type { SecretKeys } from '../../adapters/crypto/secret-file.ts'
-import type { Config } from '../../config/config.ts'
-import { type Account, isSetUp } from '../../domain/accounts/accounts.ts'
-import { found, warn } from '../../domain/health/problem.ts'
+import { relyingParty } from '../adapters/crypto/passkeys.ts'
+import { createSealing } from '../adapters/crypto/sealing.ts'
+import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
+import type { Config } from '../config/config.ts'
+import { type Account, isSetUp } from '../domain/accounts/accounts.ts'
+import { type Finding, found, ok, warn } from '../domain/health/problem.ts'
 import type { StoredFacts } from './facts.ts'
-import { type Finding, ok } from './finding.ts'
 
 /** @param secretKeys undefined if they are unknown, which another finding reports */
 export function accountFindings(

@@ -1,8 +1,7 @@
-import type { SecretKeys } from '../../adapters/crypto/secret-file.ts'
-import type { ServerDatabaseFacts } from '../../adapters/store/condition.ts'
-import { fail, found, warn } from '../../domain/health/problem.ts'
+import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
+import type { ServerDatabaseFacts } from '../adapters/store/condition.ts'
+import { type Finding, fail, found, ok, warn } from '../domain/health/problem.ts'
 import type { StoredFacts } from './facts.ts'
-import { type Finding, ok } from './finding.ts'
 
 export interface DatabaseFindings {
   readonly findings: readonly Finding[]

@@ -1,8 +1,7 @@
-import { allSettings } from '../../config/all-settings.ts'
-import { unreadFile, useOfServersUser, variablesOfFiles } from '../../config/setting-source.ts'
-import { fail, found, warn } from '../../domain/health/problem.ts'
-import type { Env } from '../common.ts'
-import { type Finding, ok } from './finding.ts'
+import { allSettings } from '../config/all-settings.ts'
+import type { Env } from '../config/setting-source.ts'
+import { unreadFile, useOfServersUser, variablesOfFiles } from '../config/setting-source.ts'
+import { type Finding, fail, found, ok, warn } from '../domain/health/problem.ts'
 import { nearest } from './near-name.ts'
 
 /** @param problems each begins with the name of the variable */

@@ -1,9 +1,8 @@
-import type { DestinationConfig } from '../../config/destinations.ts'
-import { type DestinationRule, mobileCountryOf } from '../../domain/delivery/destination.ts'
-import { fail, warn } from '../../domain/health/problem.ts'
-import { openDestinations } from '../../domain/health/protection.ts'
-import { ruleName, ruleProblems } from '../../domain/operator/destinations.ts'
-import { type Finding, ok } from './finding.ts'
+import type { DestinationConfig } from '../config/destinations.ts'
+import { type DestinationRule, mobileCountryOf } from '../domain/delivery/destination.ts'
+import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
+import { openDestinations } from '../domain/health/protection.ts'
+import { ruleName, ruleProblems } from '../domain/operator/destinations.ts'
 
 const what = 'destinations'
 

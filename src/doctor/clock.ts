@@ -1,5 +1,5 @@
-import { fail, warn } from '../../domain/health/problem.ts'
-import { type Finding, inSeconds, ok } from './finding.ts'
+import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
+import { inSeconds } from './units.ts'
 
 export interface ClockSample {
   readonly from: string

@@ -1,10 +1,9 @@
-import { createSmtpMailer } from '../../adapters/email/smtp.ts'
-import type { Config } from '../../config/config.ts'
-import { isLoopback } from '../../config/settings.ts'
-import { providersOf } from '../../config/warnings.ts'
-import { fail, warn } from '../../domain/health/problem.ts'
+import { createSmtpMailer } from '../adapters/email/smtp.ts'
+import type { Config } from '../config/config.ts'
+import { isLoopback } from '../config/settings.ts'
+import { providersOf } from '../config/warnings.ts'
+import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
 import type { ClockSample } from './clock.ts'
-import { type Finding, ok } from './finding.ts'
 import { type Reach, reach } from './reach.ts'
 
 // Whether providers, the mail server and other hosts of the settings answer.
