@@ -107,6 +107,7 @@ export const threads = [
   'src/adapters/sqlite/checkpointer.ts',
   'src/adapters/sqlite/reader-main.ts',
   'src/adapters/sqlite/syncer.ts',
+  'src/doctor/thread-main.ts',
 ] as const
 
 function hostPrebuilt(): string {

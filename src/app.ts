@@ -9,7 +9,9 @@ import type { Demo } from './adapters/outbox/page.tsx'
 import { createExpiryCleanup } from './adapters/store/expiry-cleanup.ts'
 import type { Tracing } from './adapters/tracing/tracing.ts'
 import { type Config, localUrl } from './config/config.ts'
+import type { Env } from './config/setting-source.ts'
 import { type ContextOverrides, openContext, silent } from './context.ts'
+import { checksOn } from './doctor/thread.ts'
 import { Guard } from './domain/guard/guard.ts'
 import { NotifyWatch } from './domain/guard/notify-watch.ts'
 import { longestNotifyMs } from './domain/notify/notify.ts'
@@ -35,6 +37,8 @@ export interface Overrides extends ContextOverrides {
   /** Of asynchronous notifications. */
   readonly mostWaitingJobs?: number
   readonly tracing?: Tracing | undefined
+  /** Where the settings come from, for the checks of the health page. */
+  readonly env?: Env
 }
 
 export type App = Awaited<ReturnType<typeof createApp>>
@@ -43,7 +47,7 @@ export type App = Awaited<ReturnType<typeof createApp>>
 export async function createApp(config: Config, overrides: Overrides = {}) {
   const context = await openContext(config, { serves: true, ...overrides })
   const { now, secrets, eventLog } = context
-  const { tracing, demo, log = silent } = overrides
+  const { tracing, demo, log = silent, env } = overrides
   const stopping = new AbortController()
   let isStopping = false
   const port = () => http.server?.port ?? config.port
@@ -82,7 +86,8 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     pause: overrides.pause ?? ((ms) => pause(ms)),
     reportReceived: metrics?.reportReceived,
   }
-  const own = { ...byOperators, limited, live, contextOf, port, demo, stopping: stopping.signal }
+  const runChecks = env && checksOn(env)
+  const own = { ...byOperators, limited, live, contextOf, port, demo, runChecks, stopping: stopping.signal }
   const scraping = createScraping(config, shared, metrics)
   const http = createHttp(ports, {
     ...shared,

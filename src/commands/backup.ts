@@ -29,7 +29,12 @@ export async function makeBackup(env: Env, file: string, replace: boolean): Prom
   )
   if (isMissing(databaseFile)) throw noDatabase(env, config)
   const startedAt = performance.now()
-  const bytes = await backUp(databaseFile, file, { replace, owner: thisProcess })
+  const bytes = await backUp(databaseFile, file, {
+    replace,
+    owner: thisProcess,
+    now: Date.now(),
+    actor: await commandActor(env),
+  })
   const seconds = (performance.now() - startedAt) / 1000
   print(`Backup written: ${file}, ${(bytes / 2 ** 20).toFixed(1)} MiB, in ${seconds.toFixed(1)} s.`)
   const [key, copy] = config.secretKeys

@@ -8,7 +8,7 @@ export async function runDoctor(
   env: Env,
   { full, json }: { readonly full: boolean; readonly json: boolean },
 ): Promise<number> {
-  const findings = (await examine(env, full)).map((finding) => printed(program, finding))
+  const findings = (await examine(env, full ? 'full' : 'quick')).map((finding) => printed(program, finding))
   if (json) print(JSON.stringify(findings))
   else for (const line of listed(findings)) print(line)
   return findings.some(({ level }) => level === 'fail') ? exit.failed : exit.ok

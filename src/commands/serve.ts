@@ -18,7 +18,9 @@ export function serveCommands(program: Command, env: Env): void {
     .addOption(portOption())
     .action(async (options: PortOptions) => {
       const { readConfig } = await parts()
-      await serve(readConfig(withPort(env, options)), {
+      const own = withPort(env, options)
+      await serve(readConfig(own), {
+        env: own,
         warned: (app, config) => protectionWarnings(program, app, config),
       })
     })
@@ -30,9 +32,10 @@ export function serveCommands(program: Command, env: Env): void {
     .addOption(portOption())
     .action(async (options: PortOptions) => {
       const { readConfig, demoEnv, prepareDemo, showDemo } = await parts()
-      const config = readConfig(demoEnv(withPort(env, options)))
+      const own = demoEnv(withPort(env, options))
+      const config = readConfig(own)
       const demo = await prepareDemo(config)
-      await serve(config, { demo, prepare: (app, listen) => showDemo(app, listen, demo, env) })
+      await serve(config, { env: own, demo, prepare: (app, listen) => showDemo(app, listen, demo, env) })
     })
   program
     .command('migrate')
@@ -173,7 +176,7 @@ async function protectionWarnings(
   ]
 }
 
-interface Serving extends Pick<Overrides, 'demo'> {
+interface Serving extends Pick<Overrides, 'demo' | 'env'> {
   /** What is logged at start. */
   readonly warned?: (app: App, config: Config) => Promise<readonly string[]>
   readonly prepare?: (app: App, listen: () => URL) => Promise<void>
@@ -184,14 +187,14 @@ interface Serving extends Pick<Overrides, 'demo'> {
 }
 
 export async function serve(config: Config, serving: Serving = {}): Promise<void> {
-  const { demo, warned, prepare, logFd, until } = serving
+  const { demo, env, warned, prepare, logFd, until } = serving
   const { createApp, createLogger, settingWarnings } = await parts()
   const { logger, close: closeLog } = createLogger(config.logLevel, logFd)
   const tracing = config.tracing && (await loadTracing())(config.tracing, { version, log: logger })
   for (const { setting, problem, remedy, isLogged } of settingWarnings(config, undefined)) {
     if (isLogged) logger.warn({ setting, remedy }, problem)
   }
-  const overrides = demo ? { demo } : {}
+  const overrides = { ...(demo && { demo }), ...(env && { env }) }
   const app = await createApp(config, { ...overrides, log: logger, tracing })
   for (const warning of (await warned?.(app, config)) ?? []) logger.warn(warning)
   let stopping = false

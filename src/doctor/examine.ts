@@ -1,5 +1,6 @@
 import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
 import { keyFingerprints } from '../adapters/crypto/secrets.ts'
+import type { DatabaseCheck } from '../adapters/store/condition.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { type DestinationConfig, readDestinationConfig } from '../config/destinations.ts'
 import type { Env } from '../config/setting-source.ts'
@@ -24,7 +25,7 @@ import { serverDatabaseFindings } from './postgres.ts'
 import { hasAddress, hostFindings, settingsFileFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
-export async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
+export async function examine(env: Env, check: DatabaseCheck): Promise<readonly Finding[]> {
   let config: Config
   try {
     config = readConfig(env)
@@ -34,7 +35,7 @@ export async function examine(env: Env, full: boolean): Promise<readonly Finding
     // The database settings may still be valid.
     const context = storeConfigOf(env)
     if (!context) return found
-    const { isMissing, findings } = await inspectDatabase(context, { full, read: async () => undefined })
+    const { isMissing, findings } = await inspectDatabase(context, { check, read: async () => undefined })
     return [...missingFindings(env, context, isMissing), ...found, ...findings]
   }
   const destinations = readDestinationConfig(env)
@@ -42,7 +43,7 @@ export async function examine(env: Env, full: boolean): Promise<readonly Finding
   const others = await askOthers(config, isHere)
   const read: ReadStored = (stores) => readStored(stores, config, destinations)
   // Last: it blocks the event loop, and would delay the answers of the others.
-  const inside = await inspectDatabase(config, { full, read })
+  const inside = await inspectDatabase(config, { check, read })
   return [
     ...missingFindings(env, config, inside.isMissing),
     ...settingsFindings([]),
@@ -94,7 +95,7 @@ function storeConfigOf(env: Env): StoreConfig | undefined {
 
 async function inspectDatabase(
   { database, secretKeys }: StoreConfig,
-  how: { readonly full: boolean; readonly read: ReadStored },
+  how: { readonly check: DatabaseCheck; readonly read: ReadStored },
 ): Promise<DatabaseFindings> {
   if (database.kind === 'sqlite') {
     const { findings, ...facts } = await sqliteFindings(database.file, secretKeys, how)
@@ -109,7 +110,7 @@ async function inspectDatabase(
   return {
     isMissing: facts.kind === 'answered' && facts.schema === 'none',
     findings: [
-      ...serverDatabaseFindings(database.name, facts, Date.now()),
+      ...serverDatabaseFindings(database.name, facts),
       ...secretFindings(noted, secretKeys ? keyFingerprints(secretKeys) : 'none', 'SECRET_KEY'),
     ],
     lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,

@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import { isLoopback } from '../config/settings.ts'
 import { providersOf } from '../config/warnings.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
+import { certificateEnd, certificateFinding } from './certificate.ts'
 import type { ClockSample } from './clock.ts'
 import { type Reach, reach } from './reach.ts'
 
@@ -36,7 +37,10 @@ export async function askOthers(config: Config, isHere: boolean): Promise<Asked>
       }),
     )
   }
-  if (publicUrl !== undefined) asking.push(ask(`${publicUrl}/health`, publicUrlFinding))
+  if (publicUrl !== undefined) {
+    asking.push(ask(`${publicUrl}/health`, publicUrlFinding))
+    if (publicUrl.startsWith('https:')) asking.push(certificateOf(new URL(publicUrl)))
+  }
   const { webhook } = config.alerts
   if (webhook) asking.push(ask(`${new URL(webhook.url).origin}/`, alertFinding))
   if (config.tracing) asking.push(ask(config.tracing.url, collectorFinding))
@@ -56,6 +60,11 @@ async function ask(url: string, find: (host: string, answer: Reach) => Finding):
       ? [{ from: host, aheadMs: Date.now() - answer.date, isThisMachine: isLoopback(hostname) }]
       : []
   return { findings: [find(host, answer)], clocks }
+}
+
+async function certificateOf(url: URL): Promise<Asked> {
+  const end = await certificateEnd(url, patienceMs)
+  return { findings: certificateFinding(url.host, end, Date.now()), clocks: [] }
 }
 
 function ownUrl({ host, port }: Config): string {

@@ -1,14 +1,12 @@
 import type { ServerDatabaseFacts } from '../adapters/store/condition.ts'
+import { clockProblems } from '../domain/health/clock.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
 import { citusFindings } from './citus.ts'
-import { clockLimitsMs } from './clock.ts'
 import { schemaFinding } from './database.ts'
-import { inSeconds } from './units.ts'
 
 export function serverDatabaseFindings(
   name: string,
   facts: ServerDatabaseFacts<unknown>,
-  now: number,
 ): readonly Finding[] {
   if (facts.kind === 'silent') {
     return [
@@ -20,7 +18,10 @@ export function serverDatabaseFindings(
     ]
   }
   const { isReadOnly, mostConnections, connections, poolSize } = facts
-  const aheadMs = facts.clock.at - facts.clock.localAt
+  const apart = clockProblems(
+    { lastRequestAt: null, databaseAheadMs: facts.clock.at - facts.clock.localAt },
+    facts.clock.localAt,
+  )
   return [
     isReadOnly
       ? fail(
@@ -45,24 +46,7 @@ export function serverDatabaseFindings(
           `${connections} of ${mostConnections} are open. A server opens up to ${poolSize}, which is too many.`,
           'Raise max_connections, lower DATABASE_POOL_SIZE, or use PgBouncer with DATABASE_PGBOUNCER=1.',
         ),
-    Math.abs(aheadMs) <= clockLimitsMs.warn
-      ? ok('database clock', 'Within 30 s of the clock of this machine.')
-      : warn(
-          'database clock',
-          `The database clock is ${inSeconds(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of this machine. Codes and limits use the database clock, signatures the clock of this machine.`,
-          'Synchronize both clocks over the network.',
-        ),
-    ...(facts.lastRequestAt !== null &&
-    facts.lastRequestAt > now + clockLimitsMs.warn &&
-    Math.abs(aheadMs) <= clockLimitsMs.warn
-      ? [
-          warn(
-            'database clock',
-            'The latest request is in the future: the database clock was ahead then.',
-            'If the clock is correct now, do nothing: otpost shortens limits that end too late.',
-          ),
-        ]
-      : []),
+    ...(apart.length > 0 ? apart : [ok('database clock', 'Within 30 s of the clock of this machine.')]),
     ...(facts.cluster ? citusFindings(facts.cluster) : []),
   ]
 }

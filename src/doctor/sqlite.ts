@@ -3,7 +3,7 @@ import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts
 import { keyFingerprints } from '../adapters/crypto/secrets.ts'
 import { conditionOf } from '../adapters/sqlite/condition.ts'
 import { isMissing } from '../adapters/sqlite/marker.ts'
-import type { DatabaseFacts } from '../adapters/store/condition.ts'
+import type { DatabaseCheck, DatabaseFacts } from '../adapters/store/condition.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
 import { type DatabaseFindings, schemaFinding, secretFindings } from './database.ts'
 import type { ReadStored } from './facts.ts'
@@ -13,7 +13,7 @@ import { inMebibytes } from './units.ts'
 export async function sqliteFindings(
   databaseFile: string,
   secretKeys: SecretKeys | undefined,
-  how: { readonly full: boolean; readonly read: ReadStored },
+  how: { readonly check: DatabaseCheck; readonly read: ReadStored },
 ): Promise<DatabaseFindings> {
   const unread = { isMissing: false, lastRequestAt: null, stored: undefined, secretKeys: undefined }
   if (isMissing(databaseFile)) return { findings: [], ...unread, isMissing: true }
@@ -80,6 +80,8 @@ export function databaseFindings(facts: Omit<DatabaseFacts<unknown>, 'read'>): r
 }
 
 function integrityFinding(checked: DatabaseFacts<unknown>['checked']): Finding {
+  if (checked === 'none')
+    return ok('integrity', 'Not checked here, since it takes long. `otpost doctor` does.')
   if (checked === 'part') {
     return warn(
       'integrity',

@@ -435,7 +435,7 @@ describe.concurrent('otpost doctor', () => {
       expect.stringMatching(
         /^fail: The clock of this machine is 3[56]\d\d s behind the clock of 127\.0\.0\.1:\d+\. Providers reject/,
       ),
-      expect.stringMatching(/^warn: The latest request in the database is 7[12]\d\d s in the future/),
+      expect.stringMatching(/^warn: The latest request in the database is [12] h in the future/),
     ])
     expect(failures).toEqual(['clock'])
   })
@@ -587,7 +587,7 @@ describe('findings', () => {
     [{ standbys: { awaited: 2, connected: 1, isHidden: true } }, 'fail', 'waits for 2 standbys'],
     [{ standbys: { ...standby, connected: 0 }, isReadOnly: true }, 'ok', 'on the disk of this machine'],
   ] as const)('of a server of PostgreSQL on durability, %j: %s, %s', (facts, level, message) => {
-    const found = serverDatabaseFindings('otpost', { ...databaseServer, ...facts }, 0)
+    const found = serverDatabaseFindings('otpost', { ...databaseServer, ...facts })
     expect(found.find(({ what }) => what === 'durability')).toMatchObject({
       level,
       text: expect.stringContaining(message),

@@ -4,6 +4,7 @@ import Driver from 'better-sqlite3'
 import { type BackupOptions, backUp } from '../../src/adapters/sqlite/backup.ts'
 import { type RestoreOptions, restore } from '../../src/adapters/sqlite/restore.ts'
 import { temporaryFolder } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
 
 export const owner = { pid: process.pid, isRoot: process.getuid?.() === 0, isRunning: () => true } as const
 
@@ -24,7 +25,7 @@ export function place() {
     /** The files in the folder of the database. */
     names: () => readdirSync(data).sort(),
     backUp: (to: string, options: Partial<BackupOptions> = {}) =>
-      backUp(file, to, { replace: false, owner, ...options }),
+      backUp(file, to, { replace: false, owner, now: Date.now(), actor: tester, ...options }),
     restore: (from: string, options: Partial<RestoreOptions> = {}) =>
       restore(file, from, {
         force: false,

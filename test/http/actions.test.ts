@@ -561,6 +561,7 @@ const whoMayDoWhat = {
     '/admin/brands/:slug/texts/open',
     '/admin/brands/:slug/texts/preview',
     '/admin/destinations/check',
+    '/admin/health',
     '/admin/logout',
     '/admin/preview',
     '/admin/search',

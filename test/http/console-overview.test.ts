@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { overviewPage } from '../../src/adapters/console/overview/page.tsx'
 import type { PageContext } from '../../src/adapters/console/page-context.ts'
 import { elapsed } from '../../src/adapters/pages/words.ts'
-import { ago, counted, duration, percent, utc } from '../../src/domain/ground/format.ts'
+import { ago, counted, duration, percent, upcoming, utc } from '../../src/domain/ground/format.ts'
 import type { HealthFacts } from '../../src/domain/health/facts.ts'
 import { healthFacts, none, now, provider, reviewNumber } from '../support/health.ts'
 
@@ -139,6 +139,7 @@ describe('the overview', () => {
 
 interface BrowserTimes {
   readonly ago: typeof ago
+  readonly upcoming: typeof upcoming
   timesIn(zone: string): { full(at: number): string }
 }
 
@@ -259,7 +260,20 @@ describe('formatting', () => {
     )
     const said = distancesMs.map((distance) => ago(now + distance, now))
     expect(distancesMs.map((distance) => browser.ago(now + distance, now))).toEqual(said)
-    expect(said.slice(2, 8)).toEqual(['just now', 'just now', 'in 10 s', '10 s ago', 'in 59 s', '59 s ago'])
+    expect(said.slice(2, 8)).toEqual([
+      'just now',
+      'just now',
+      '10 s in the future',
+      '10 s ago',
+      '59 s in the future',
+      '59 s ago',
+    ])
+
+    expect([now + 7200_000, now - 7200_000].map((at) => upcoming(at, now))).toEqual(['in 2 h', '2 h ago'])
+    expect([now + 7200_000, now - 7200_000].map((at) => browser.upcoming(at, now))).toEqual([
+      'in 2 h',
+      '2 h ago',
+    ])
 
     const inZone = (zone: string, at: number) => browser.timesIn(zone).full(at)
     expect(inZone('UTC', now)).toBe(utc(now))

@@ -73,7 +73,7 @@ async function doctorsOn({ url, query }: PostgresServer): Promise<readonly strin
 async function durability(urls: readonly string[]): Promise<readonly (string | undefined)[]> {
   const found = await Promise.all(
     urls.map(async (url) =>
-      serverDatabaseFindings('it', await conditionOf(targetOf(url), async () => undefined), Date.now()),
+      serverDatabaseFindings('it', await conditionOf(targetOf(url), async () => undefined)),
     ),
   )
   return found.map((findings) => {

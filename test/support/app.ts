@@ -36,12 +36,13 @@ export async function createTestApp(
   const clock = { now: Date.UTC(2026, 0, 1, 12) }
   const lines: object[] = []
   const log = (fields: object) => void lines.push(fields)
-  const config = readConfig({
+  const settings = {
     ...database?.env,
     APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
     GLOBAL_LIMIT_PER_MINUTE: '1000000',
     ...env,
-  })
+  }
+  const config = readConfig(settings)
   const makers = (providers: readonly SmsProvider[]) => providers.map((provider) => () => provider)
   const routes = smsRoutes && {
     plain: makers(smsRoutes.plain ?? []),
@@ -52,6 +53,7 @@ export async function createTestApp(
     log: { info: log, warn: log, error: log },
     pause: async () => {},
     random: () => 0.5,
+    env: settings,
     ...overrides,
   })
 

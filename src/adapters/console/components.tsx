@@ -34,6 +34,7 @@ type Section =
   | 'queue'
   | 'destinations'
   | 'guard'
+  | 'health'
   | 'money'
   | 'audit'
   | 'operators'
@@ -49,6 +50,7 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
   { section: 'destinations', title: 'Destinations', href: '/admin/destinations', icon: 'pin' },
   { section: 'guard', title: 'Guard', href: '/admin/guard', icon: 'shield' },
   { section: 'money', title: 'Money', href: '/admin/money', icon: 'coin' },
+  { section: 'health', title: 'Health', href: '/admin/health', icon: 'heart' },
   { section: 'audit', title: 'Audit', href: '/admin/audit', icon: 'list' },
   { section: 'operators', title: 'Operators', href: '/admin/operators', icon: 'people' },
   { section: 'settings', title: 'Settings', href: '/admin/settings', icon: 'sliders' },

@@ -3,9 +3,12 @@
 // Confirmation dialogs, times in fields, and live pages. The pages work without it.
 
 import { announce, element, find, localTimes, setClock, showTimes } from '/admin/page.js'
+import { duration } from '/admin/times.js'
 
 const retryMs = 3_000
 const fullMs = 30_000
+/** More than a page takes to arrive. */
+const clocksMs = 10_000
 
 const confirmed = new WeakSet()
 let sent = new WeakSet()
@@ -276,6 +279,21 @@ for (const input of document.querySelectorAll('input[data-utc]')) {
   input.form?.addEventListener('formdata', ({ formData }) => {
     if (input.value !== '') formData.set(input.name, new Date(input.value).toISOString())
   })
+}
+/** Of the browser before that of the server, when this page arrived. Null: the page has no time. */
+function clockAheadMs() {
+  const marked = document.querySelector('[data-now]')
+  const serverAt = marked instanceof HTMLElement ? Number(marked.dataset.now) : 0
+  const [arrival] = performance.getEntriesByType('navigation')
+  const sinceMs = arrival instanceof PerformanceNavigationTiming ? performance.now() - arrival.responseStart : 0
+  return serverAt === 0 ? null : Date.now() - sinceMs - serverAt
+}
+
+const clockAhead = clockAheadMs()
+if (clockAhead !== null && Math.abs(clockAhead) > clocksMs) {
+  const direction = clockAhead > 0 ? 'ahead of' : 'behind'
+  const words = `The clock of your browser is ${duration(Math.abs(clockAhead))} ${direction} the clock of the server. Times on these pages are by the server, so check both clocks.`
+  document.getElementById('content')?.prepend(element('p', { class: 'notice warn', role: 'status' }, [words]))
 }
 const focus = document.querySelector('[data-focus]')
 if (focus instanceof HTMLElement) focus.focus()

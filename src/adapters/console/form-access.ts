@@ -25,6 +25,7 @@ const ifOfCode: FormAccess = {
 
 /** The forms that no action declares. */
 export const codeForms = {
+  '/admin/health': viewer,
   '/admin/search': viewer,
   '/admin/preview': viewer,
   '/admin/logout': viewer,

@@ -19,6 +19,7 @@ import {
   unsavedWords,
 } from '../../domain/health/database-fault.ts'
 import type { HealthPorts, HealthSettings } from '../../domain/health/facts.ts'
+import type { Finding } from '../../domain/health/problem.ts'
 import type { EventReader } from '../../domain/integration/event-store.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
@@ -66,6 +67,7 @@ import {
   isQuestion,
   patternOf,
 } from './form-access.ts'
+import type { HealthModel } from './health/page.tsx'
 import type { LiveStreams } from './live.ts'
 import { PageChanges } from './page-changes.ts'
 import type { PageContext, Rejected } from './page-context.ts'
@@ -86,6 +88,10 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   > &
     HealthPorts['eventLog'] & {
       countries(now: number): Promise<readonly CountryCodes[]>
+      /** Null: there is no request. */
+      lastRequestAt(): Promise<number | null>
+      /** By provider: when the latest delivery report came. */
+      lastReports(now: number): Promise<ReadonlyMap<string, number>>
       /** By day; `until` is exclusive. */
       spending(from: number, until: number): Promise<readonly DaySpend[]>
     }
@@ -115,13 +121,23 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
     eventLog(): { readonly lost: number; readonly lastLostAt: number | null }
     /** In bytes. Undefined: the database has no files. Rejects if they are missing. */
     files(): Promise<{ readonly diskFree: number } | undefined>
+    /** Of the database, in bytes. */
+    size(): Promise<number>
+    /** Of PostgreSQL: who has connections. */
+    nodes(): Promise<HealthModel['nodes']>
+    /** Undefined: the database has the clock of this machine. */
+    clockAheadMs(): number | undefined
   }
+  /** The checks of `otpost doctor`, on another thread. Undefined: this process has no settings of a server. */
+  readonly runChecks: (() => Promise<readonly Finding[]>) | undefined
   readonly live: LiveStreams
 }
 
 export interface ConsoleSettings extends PreviewSettings, HealthSettings {
   readonly version: string
   readonly bun: string
+  /** Such as `SQLite 3.51.3`. */
+  readonly database: string
   readonly databaseName: string
   readonly publicUrl: string | undefined
   /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */

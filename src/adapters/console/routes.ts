@@ -6,6 +6,7 @@ import { brandRoutes } from './brands/routes.ts'
 import { deliveryRoutes } from './deliveries/routes.ts'
 import { destinationRoutes } from './destinations/routes.ts'
 import { guardRoutes } from './guard/routes.ts'
+import { healthRoutes } from './health/routes.ts'
 import { moneyRoutes } from './money/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
 import { overviewRoutes } from './overview/routes.ts'
@@ -38,6 +39,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   destinationRoutes(pageHandler)
   guardRoutes(pageHandler)
   reviewNumberRoutes(pageHandler)
+  healthRoutes(pageHandler)
   searchRoutes(pageHandler)
   overviewRoutes(pageHandler)
   auditRoutes(pageHandler)

@@ -3,7 +3,7 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
-import { ago, utc } from '../../domain/ground/format.ts'
+import { ago, upcoming, utc } from '../../domain/ground/format.ts'
 import { dayMs } from '../../domain/ground/time.ts'
 import type { PageFiles } from './static.ts'
 import { shellWord } from './words.ts'
@@ -13,6 +13,7 @@ import { shellWord } from './words.ts'
 const icons = {
   stamp: 'M4 6.5h16v11H4zM4.5 7l7.5 6 7.5-6',
   pulse: 'M3.5 12.5h4l2.5-7 4 13 2.5-6h4',
+  heart: 'M12 19.5L4.5 12a4.6 4.6 0 0 1 7.5-5 4.6 4.6 0 0 1 7.5 5z',
   'paper-plane': 'M20.5 4L3.5 10.5l6.5 3 3 6.5zM10 13.5L20.5 4',
   tray: 'M4 13.5l2.5-8h11l2.5 8v5H4zM4 13.5h5l1.5 2.5h3l1.5-2.5h5',
   tag: 'M4 4.5h7.5l8.5 8.5-7 7L4.5 11.5zM8.5 8.5v.01',
@@ -308,12 +309,18 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
 export const Now = createContext(0)
 
 /** A relative time, which page.js keeps current. Beyond a day it would be too inexact, so the time is exact. */
-export function Time({ at }: { at: number }) {
+/** @param isUpcoming of what is to happen, such as `in 2 h` */
+export function Time({ at, isUpcoming = false }: { at: number; isUpcoming?: boolean }) {
   const now = useContext(Now)
   if (Math.abs(now - at) > dayMs) return <ExactTime at={at} toMinute />
   return (
-    <time class="time" dateTime={new Date(at).toISOString()} title={utc(at)} data-relative>
-      {ago(at, now)}
+    <time
+      class="time"
+      dateTime={new Date(at).toISOString()}
+      title={utc(at)}
+      data-relative={isUpcoming ? 'upcoming' : ''}
+    >
+      {isUpcoming ? upcoming(at, now) : ago(at, now)}
     </time>
   )
 }

@@ -2,7 +2,7 @@
 
 // Copy buttons, and times in the time zone of the viewer's choice. The pages work without it.
 
-import { ago, timesIn } from './times.js'
+import { ago, timesIn, upcoming } from './times.js'
 
 const browserTimes = timesIn()
 const utcTimes = timesIn('UTC')
@@ -103,7 +103,7 @@ export function showTimes(root = document) {
     const at = Date.parse(time.dateTime)
     const { local, relative } = time.dataset
     if (relative !== undefined) {
-      const words = ago(at, now)
+      const words = relative === 'upcoming' ? upcoming(at, now) : ago(at, now)
       if (time.textContent !== words) time.textContent = words
       if (!localTimes.isUtc && !time.title.includes('\n'))
         time.title = `${localTimes.full(at)}\n${time.title}`

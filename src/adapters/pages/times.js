@@ -15,11 +15,16 @@ export function ago(at, now) {
   const ms = Math.abs(now - at)
   if (ms < 10 * secondMs) return 'just now'
   const words = duration(ms)
-  return at > now ? `in ${words}` : `${words} ago`
+  return at > now ? `${words} in the future` : `${words} ago`
+}
+
+/** The same as `upcoming` of words.ts. @param {number} at @param {number} now */
+export function upcoming(at, now) {
+  return at > now ? `in ${duration(at - now)}` : ago(at, now)
 }
 
 /** @param {number} ms */
-function duration(ms) {
+export function duration(ms) {
   if (ms < minuteMs) return `${Math.floor(ms / secondMs)} s`
   if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min`
   if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`

@@ -63,6 +63,21 @@ export async function openPostgres(
       writer: () => undefined,
       files: async () => undefined,
       pool: () => pool.stats(),
+      size: async () => Number((await pool.rows('SELECT pg_database_size(current_database())', []))[0]?.[0]),
+      nodes: async () => {
+        const rows = await pool.rows(
+          `SELECT host(client_addr), count(*)::int, floor(extract(epoch FROM min(backend_start)) * 1000)::float8
+            FROM pg_stat_activity WHERE application_name = 'otpost' AND datname = current_database()
+            GROUP BY 1 ORDER BY 1`,
+          [],
+        )
+        return rows.map(([address, connections, since]) => ({
+          address: typeof address === 'string' ? address : null,
+          connections: Number(connections),
+          since: Number(since),
+        }))
+      },
+      clockAheadMs: () => (clock ? undefined : now() - Date.now()),
     },
     close: () => database.close(),
   }

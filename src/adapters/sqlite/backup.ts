@@ -1,14 +1,20 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import Driver from 'better-sqlite3'
+import { drizzle } from 'drizzle-orm/better-sqlite3'
+import type { Actor, AuditEntry } from '../../domain/ground/audit.ts'
 import { OperatorError } from '../../domain/ground/operator-error.ts'
+import { auditRow } from '../store/audit.ts'
 import { DatabaseError } from './database.ts'
 import { type DraftOwner, damageIn, draftBeside, refuseOwnFile } from './draft.ts'
 import { fileAt } from './file-at.ts'
+import { tables } from './schema.ts'
 
 export interface BackupOptions {
   readonly replace: boolean
   readonly owner: DraftOwner
+  readonly now: number
+  readonly actor: Actor
 }
 
 /**
@@ -19,7 +25,7 @@ export interface BackupOptions {
 export async function backUp(
   databaseFile: string,
   file: string,
-  { replace, owner }: BackupOptions,
+  { replace, owner, now, actor }: BackupOptions,
 ): Promise<number> {
   const path = resolve(file)
   refuseOwnFile(path, databaseFile)
@@ -41,6 +47,7 @@ export async function backUp(
     const { size } = statSync(draft.path)
     refuseTaken(path, replace)
     draft.publish()
+    note(databaseFile, { at: now, actor, action: 'data.backed-up', target: path, details: {} })
     return size
   } finally {
     draft.discard()
@@ -77,6 +84,18 @@ function copyInto(path: string, databaseFile: string): void {
     if (isFull(error))
       throw new OperatorError(`The disk of ${path} is full. Free disk space, or choose another disk.`)
     throw new DatabaseError(databaseFile, error)
+  } finally {
+    driver?.close()
+  }
+}
+
+/** For the health page. A backup does not need it: the disk may be full, or the schema of another version. */
+function note(databaseFile: string, entry: AuditEntry): void {
+  let driver: Driver.Database | undefined
+  try {
+    driver = new Driver(databaseFile, { timeout: 1000, fileMustExist: true })
+    drizzle(driver).insert(tables.audit).values(auditRow(entry)).run()
+  } catch {
   } finally {
     driver?.close()
   }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
-import { type DatabaseFacts, schemaState } from '../store/condition.ts'
+import { type DatabaseCheck, type DatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/request-ids.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { Changes } from './changes.ts'
@@ -15,10 +15,10 @@ import { Writer } from './writer.ts'
 /** No table check starts after this time. */
 const checkMs = 2000
 
-/** For `otpost doctor`; writes nothing. `full` has no time limit. Throws DatabaseError. */
+/** For `otpost doctor`; writes nothing. A full check has no time limit. Throws DatabaseError. */
 export async function conditionOf<Read>(
   file: string,
-  { full, read }: { readonly full: boolean; readonly read: (stores: Stores) => Promise<Read> },
+  { check, read }: { readonly check: DatabaseCheck; readonly read: (stores: Stores) => Promise<Read> },
 ): Promise<DatabaseFacts<Read>> {
   let driver: Driver.Database | undefined
   try {
@@ -35,9 +35,10 @@ export async function conditionOf<Read>(
       ? driver.prepare<[], string | null>('SELECT max(request_id) FROM requests').pluck().get()
       : null
     const schema = tables.includes('__drizzle_migrations') ? schemaOf(driver) : 'unknown'
-    const { checked, damage } = full
-      ? ({ checked: 'full', damage: damageIn(driver) } as const)
-      : quicklyChecked(driver, tables)
+    const { checked, damage } =
+      check === 'quick'
+        ? quicklyChecked(driver, tables)
+        : { checked: check, damage: check === 'full' ? damageIn(driver) : [] }
     const missing = schema === 'current' ? missingColumns(driver) : []
     return {
       journalMode: String(driver.pragma('journal_mode', { simple: true })),

@@ -51,6 +51,12 @@ export function openSqlite(
       writer: () => database.writer.stats(),
       files: () => fileStats(database),
       pool: () => undefined,
+      size: async () => {
+        const files = await fileStats(database)
+        return files ? files.main + files.wal : 0
+      },
+      nodes: async () => [],
+      clockAheadMs: () => undefined,
     },
     close: async () => {
       await reader?.close()

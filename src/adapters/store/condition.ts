@@ -1,11 +1,14 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 
+/** Of the integrity. `full`: every page and index; `quick`: every page. */
+export type DatabaseCheck = 'full' | 'quick' | 'none'
+
 /** @template Read what is read through the stores */
 export interface DatabaseFacts<Read> {
   readonly journalMode: string
   readonly damage: readonly string[]
-  /** `full`: every page and index; `quick`: every page; `part`: the tables that two seconds allowed. */
-  readonly checked: 'full' | 'quick' | 'part'
+  /** `part`: the tables that two seconds allowed. */
+  readonly checked: DatabaseCheck | 'part'
   readonly schema: 'current' | 'older' | 'newer' | 'unknown'
   readonly logBytes: number
   /** Empty: no server has used the database yet. */

@@ -17,9 +17,10 @@ import {
   stepsOf,
   wayName,
 } from '../../domain/log/statistics.ts'
-import { type Counted, guardCountOf, type StatKey, spendOf } from '../../domain/log/stats.ts'
+import { type Counted, guardCountOf, type StatKey, spendOf, statSteps } from '../../domain/log/stats.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { StoreDatabase } from './database.ts'
+import { timeOfId } from './request-ids.ts'
 
 const historyDays = 14
 const minutesLately = 2
@@ -191,7 +192,7 @@ function createPeriods({ orm, tables }: StatisticsDatabase) {
 
 /** Of the last minutes and days, for the console and the alerts. */
 function createLatest({ orm, tables }: StatisticsDatabase) {
-  const { stats, deliveryReports } = tables
+  const { stats, deliveryReports, requests } = tables
   const { at, kind, channel, brand, provider, detail } = stats
   const columns = { at, kind, channel, brand, provider, detail }
   const sum = sumOf(tables)
@@ -199,6 +200,25 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
   let acceptedFrom = 0
 
   return {
+    /** Null: there is no request. */
+    async lastRequestAt(): Promise<EpochMs | null> {
+      const [row] = await orm.select({ id: max(requests.requestId) }).from(requests)
+      return row?.id ? timeOfId(row.id) : null
+    },
+    /** When the latest final delivery report of each provider came, of the last 30 days, as exactly as the counts are. */
+    async lastReports(now: number): Promise<ReadonlyMap<string, EpochMs>> {
+      const isOf = and(
+        inArray(
+          stats.stepMs,
+          statSteps.map(({ stepMs }) => stepMs),
+        ),
+        gte(at, now - 30 * dayMs),
+        eq(kind, 'report'),
+      )
+      const latest = sql<number>`CAST(max(${at}) AS bigint)`
+      const rows = await orm.select({ provider, at: latest }).from(stats).where(isOf).groupBy(provider)
+      return new Map(rows.map((row) => [row.provider, Number(row.at)]))
+    },
     /** By day; `from` is a day's start in UTC, `until` is exclusive. */
     async spending(from: number, until: number): Promise<readonly DaySpend[]> {
       const spending: DaySpend[] = []

@@ -87,6 +87,12 @@ export interface StorageStats {
   files(): Promise<FileStats | undefined>
   /** Undefined: the database is not a server. */
   pool(): PoolStats | undefined
+  /** Of the database, in bytes. */
+  size(): Promise<number>
+  /** Of PostgreSQL. */
+  nodes(): Promise<readonly NodeStats[]>
+  /** Of the database before that of this machine. Undefined: they are the same. */
+  clockAheadMs(): number | undefined
 }
 
 /** Why the latest work failed, or why work waits now. */
@@ -107,6 +113,14 @@ export interface FileStats {
   readonly main: number
   readonly wal: number
   readonly diskFree: number
+}
+
+/** A process of otpost with connections to the database. */
+export interface NodeStats {
+  /** Its IP address. Null: on the machine of the database. */
+  readonly address: string | null
+  readonly connections: number
+  readonly since: number
 }
 
 export interface PoolStats {

@@ -4,12 +4,17 @@ import { dayMs, hourMs, minuteMs } from './time.ts'
 
 const secondMs = 1000
 
-/** Such as `3 min ago` or `in 2 h`. times.js has the same function for browsers. */
+/** Of what has happened, such as `3 min ago`. By a wrong clock: `2 h in the future`. times.js has the same function for browsers. */
 export function ago(at: number, now: number): string {
   const ms = Math.abs(now - at)
   if (ms < 10 * secondMs) return 'just now'
   const words = duration(ms)
-  return at > now ? `in ${words}` : `${words} ago`
+  return at > now ? `${words} in the future` : `${words} ago`
+}
+
+/** Of what is to happen, such as `in 2 h`. */
+export function upcoming(at: number, now: number): string {
+  return at > now ? `in ${duration(at - now)}` : ago(at, now)
 }
 
 /** In one unit: `48 s`, `3 min`, `5 h`, `12 d`. */

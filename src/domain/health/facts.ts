@@ -21,6 +21,7 @@ import type { NotifyJobStore } from '../notify/queue.ts'
 import type { PolicyStore } from '../policy/policy-store.ts'
 import { activeReviewNumbers } from '../policy/review-number.ts'
 import type { AlertStore } from './alerts.ts'
+import type { ClockFacts } from './clock.ts'
 import { type MinuteOfAttempts, refusedByAlerts } from './conditions.ts'
 import { readGuardWarnings } from './pumping-problems.ts'
 import { surgeKind } from './surges.ts'
@@ -39,6 +40,7 @@ export interface ServerFacts {
   /** Not in the event log and the figures. */
   readonly lostRequests: number
   readonly limited: readonly ActiveLimit[]
+  readonly clock?: ClockFacts
 }
 
 export interface HealthPorts extends PumpingPorts {

@@ -18,6 +18,7 @@ import { nearPercent, spentWords, usedUpWords } from '../money/budgets.ts'
 import { isLate } from '../notify/queue.ts'
 import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
+import { clockProblems } from './clock.ts'
 import { budgetCondition, databaseVerdicts } from './conditions.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
@@ -40,6 +41,7 @@ export function problemsOf(facts: HealthFacts): Problem[] {
     ...providerProblems(facts),
     ...budgetProblems(facts),
     ...facts.webhooks.flatMap((webhook) => webhookProblem(webhook, now) ?? []),
+    ...(facts.server?.clock ? clockProblems(facts.server.clock, now) : []),
     ...statistics.clockSteps.map((step) => clockProblem(step, statistics)),
     ...facts.failingAlerts.map(failingAlertsProblem),
     ...queueProblems(facts.queue, now),

@@ -23,6 +23,7 @@ export const auditWords: Readonly<Record<string, string>> = {
   'operator.recovery-codes-renewed': 'Recovery codes created',
   'operator.passkey-added': 'Passkey added',
   'operator.passkey-removed': 'Passkey removed',
+  'data.backed-up': 'Backup written',
   'data.forgotten': 'Personal data deleted',
   'data.restored': 'Database restored',
   ...Object.assign({}, ...actions.map(({ audit }) => audit)),

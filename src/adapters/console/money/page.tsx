@@ -177,7 +177,7 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
         <code>{scope}</code>
       </small>
       <small>
-        {formatMicros(amountMicros, currency)} per {period}, resets <Time at={resetsAt} />
+        {formatMicros(amountMicros, currency)} per {period}, resets <Time at={resetsAt} isUpcoming />
       </small>
       {countsFrom > periodOf(period, now).start && (
         <small>

@@ -422,7 +422,7 @@ function ActiveLimits({ limited, lastHour }: ActiveLimitsProps) {
                     where={{ ...lastHour, app, brand: brand ?? undefined }}
                   />
                 )}{' '}
-                rejected · resets <Time at={endsAt} />
+                rejected · resets <Time at={endsAt} isUpcoming />
               </p>
             </li>
           ))}

@@ -11,19 +11,21 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
-    const [databaseError, freeBytes, facts] = await Promise.all([
+    const [databaseError, freeBytes, lastRequestAt, facts] = await Promise.all([
       ports.databaseTrouble(true).then((error) => error ?? null),
       ports.stats.files().then(
         (files) => files?.diskFree,
         () => undefined,
       ),
+      ports.eventLog.lastRequestAt(),
       readHealth({ ...ports, ...settings.numbers }, settings, period, now),
     ])
     const { lost, lastLostAt } = ports.stats.eventLog()
     const isNews = lastLostAt !== null && lastLostAt >= facts.statistics.from
     const lostRequests = isNews ? lost : 0
     const limited = limitsInForce(ports.limited.list(now), facts.budgets)
-    const server = { databaseError, freeBytes, lostRequests, limited }
+    const clock = { lastRequestAt, databaseAheadMs: ports.stats.clockAheadMs() }
+    const server = { databaseError, freeBytes, lostRequests, limited, clock }
     return html(overviewPage(pageContext, { ...facts, server }))
   })
   // Sends an event to each live page when its content has changed.

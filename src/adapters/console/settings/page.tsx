@@ -2,7 +2,7 @@
 import type { SettingInForce } from '../../../config/settings.ts'
 import type { ConsoleSession } from '../../../domain/accounts/sessions.ts'
 import { counted } from '../../../domain/ground/format.ts'
-import { Badge, Button, Facts, Time } from '../../pages/components.tsx'
+import { Badge, Button, Time } from '../../pages/components.tsx'
 import { actions, Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
@@ -17,8 +17,6 @@ interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
 interface SettingsModel {
   readonly settings: readonly SettingInForce[]
   readonly sessions: readonly SessionRow[]
-  readonly databaseName: string
-  readonly bun: string
 }
 
 export function settingsPage(pageContext: PageContext, model: SettingsModel): string {
@@ -58,15 +56,6 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
             />
           </details>
         )}
-      </Card>
-      <Card title="Server">
-        <Facts
-          entries={{
-            Version: pageContext.version,
-            Bun: model.bun,
-            Database: <code>{model.databaseName}</code>,
-          }}
-        />
       </Card>
     </>,
   )

@@ -17,7 +17,6 @@ export function settingsRoutes({ get, ports, settings }: PageHandler): void {
       isOwn: tokenSha256 === visit.session.tokenSha256,
       mayEnd: isOwner || session.operatorId === visit.session.operatorId,
     }))
-    const { inForce, databaseName, bun } = settings
-    return html(settingsPage(pageContext, { settings: inForce, sessions, databaseName, bun }))
+    return html(settingsPage(pageContext, { settings: settings.inForce, sessions }))
   })
 }

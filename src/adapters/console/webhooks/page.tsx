@@ -133,7 +133,7 @@ function EventStatus({ event: { state, tries, dueAt, httpStatus, error, endedAt 
         {answer.filter(Boolean).join(', ')}
         {endedAt === null && tries > 0 && dueAt < whileOff && (
           <>
-            . Next try <Time at={dueAt} />
+            . Next try <Time at={dueAt} isUpcoming />
           </>
         )}
       </small>

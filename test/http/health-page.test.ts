@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { backUp } from '../../src/adapters/sqlite/backup.ts'
+import { certificateFinding } from '../../src/doctor/certificate.ts'
+import { clockProblems } from '../../src/domain/health/clock.ts'
+import { createTestApp, type TestApp } from '../support/app.ts'
+import { signedIn, type Visitor } from '../support/console.ts'
+import { sqliteOnly, store } from '../support/database.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { tester } from '../support/operator.ts'
+
+describe('the page', () => {
+  let app: TestApp
+  let visitor: Visitor
+
+  beforeEach(async () => {
+    app = await createTestApp({ PORT: '0' })
+    visitor = await signedIn(app)
+  })
+
+  afterEach(() => app.close())
+
+  const text = (html: string) => html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+
+  test('has versions, size, providers and nodes, and the checks of doctor when they are run', async () => {
+    const before = text((await visitor.get('/admin/health')).html)
+    expect(before).toContain('Not run since this server started.')
+    expect(before).toMatch(store === 'sqlite' ? /SQLite 3\.\d+/ : /PostgreSQL \d+/)
+    expect(before).toMatch(/Size \d+\.\d MiB/)
+    expect(before).toContain('outbox none')
+    expect(before.includes('Nodes')).toBe(store === 'postgres')
+    let turns = 0
+    const counting = setInterval(() => turns++, 1)
+    const { status, html } = await visitor.post('/admin/health')
+    clearInterval(counting)
+    expect(status).toBe(200)
+    expect(turns, 'turns of the event loop meanwhile').toBeGreaterThan(20)
+    const after = text(html)
+    expect(after).toContain('SMTP_URL delivers nothing')
+    expect(after).toContain('All settings are valid.')
+    expect(text((await visitor.get('/admin/health')).html)).toContain('All settings are valid.')
+  })
+
+  sqliteOnly('has the latest backup, by its audit entry', async () => {
+    expect(text((await visitor.get('/admin/health')).html)).toContain('none by otpost backup is known')
+    const folder = temporaryFolder()
+    const owner = { pid: process.pid, isRoot: false, isRunning: () => true }
+    const file = `${folder.path}/copy.db`
+    await backUp(app.database.file, file, { replace: false, owner, now: app.clock.now, actor: tester })
+    app.advance(7200)
+    const { html } = await (await signedIn(app, visitor)).get('/admin/health')
+    expect(text(html)).toMatch(/Latest backup 2 h ago *, \S+copy\.db/)
+    expect(text((await visitor.get('/admin/audit')).html)).toContain('Backup written')
+    folder.remove()
+  })
+
+  test('a clock that was 8 h ahead is a problem of the overview, and a time in the future is shown as such', async () => {
+    app.advance(8 * 3600)
+    await app.post('/otp/send', { phone: '12025550143' })
+    app.advance(-8 * 3600)
+    const { html } = await visitor.get('/admin')
+    expect(text(html)).toContain('The latest request in the database is 8 h in the future.')
+  })
+})
+
+const now = Date.UTC(2026, 2, 1)
+
+test.each([
+  [{ lastRequestAt: null, databaseAheadMs: undefined }, []],
+  [{ lastRequestAt: now + 30_000, databaseAheadMs: 30_000 }, []],
+  [{ lastRequestAt: now + 31_000, databaseAheadMs: 0 }, ['clock: 31 s in the future']],
+  [{ lastRequestAt: null, databaseAheadMs: -60_000 }, ['database clock: 1 min behind']],
+  [{ lastRequestAt: null, databaseAheadMs: 60_000 }, ['database clock: 1 min ahead of']],
+])('%j: %j', (facts, expected) => {
+  const found = clockProblems(facts, now).map(
+    ({ what, text }) => `${what}: ${/\d+ \w+ (in the future|behind|ahead of)/.exec(text)?.[0]}`,
+  )
+  expect(found).toEqual(expected)
+})
+
+test.each([
+  [undefined, []],
+  [now - 1, ['fail: The certificate of h expired 2026-02-28 23:59:59 UTC.']],
+  [now + 13 * 86_400_000, ['warn: The certificate of h is valid until 2026-03-14 00:00:00 UTC (13 days).']],
+  [now + 14 * 86_400_000, ['ok: The certificate of h is valid until 2026-03-15 00:00:00 UTC (14 days).']],
+])('a certificate that ends at %p: %j', (end, expected) => {
+  expect(certificateFinding('h', end, now).map(({ level, text }) => `${level}: ${text}`)).toEqual(expected)
+})
