@@ -453,15 +453,18 @@ trace(
   { viewport: narrow },
 )
 
-trace('a browser whose clock differs from the server says so on each page', async ({ page, server, goto }) => {
-  await signIn(page, server)
-  const hint = page.getByText(/^The clock of your browser is 8 h ahead of the clock of the server\./)
-  expect(await hint.count()).toBe(0)
-  await page.clock.setFixedTime(Date.now() + 8 * 3_600_000 + 1000)
-  await goto('/admin/health')
-  await hint.waitFor()
-  await expectGoodLooks(page, 'a hint about clocks')
-})
+trace(
+  'a browser whose clock differs from the server says so on each page',
+  async ({ page, server, goto }) => {
+    await signIn(page, server)
+    const hint = page.getByText(/^The clock of your browser is 8 h ahead of the clock of the server\./)
+    expect(await hint.count()).toBe(0)
+    await page.clock.setFixedTime(Date.now() + 8 * 3_600_000 + 1000)
+    await goto('/admin/health')
+    await hint.waitFor()
+    await expectGoodLooks(page, 'a hint about clocks')
+  },
+)
 
 describe('times', () => {
   /** The request, its time in the deliveries, in its trace and in the audit log, and the tooltips of the charts. */

@@ -285,7 +285,8 @@ function clockAheadMs() {
   const marked = document.querySelector('[data-now]')
   const serverAt = marked instanceof HTMLElement ? Number(marked.dataset.now) : 0
   const [arrival] = performance.getEntriesByType('navigation')
-  const sinceMs = arrival instanceof PerformanceNavigationTiming ? performance.now() - arrival.responseStart : 0
+  const sinceMs =
+    arrival instanceof PerformanceNavigationTiming ? performance.now() - arrival.responseStart : 0
   return serverAt === 0 ? null : Date.now() - sinceMs - serverAt
 }
 

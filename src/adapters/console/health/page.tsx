@@ -23,7 +23,7 @@ export interface HealthModel {
   readonly backup: AuditRecord | null | undefined
   /** By provider. */
   readonly reports: ReadonlyMap<string, number | null>
-  /** With connections to PostgreSQL. Address null: on its machine. */
+  /** With connections to PostgreSQL. Null: on its machine. */
   readonly nodes: readonly {
     readonly address: string | null
     readonly connections: number
