@@ -145,6 +145,7 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
       ])
       return parsePrices(text, providerNames)
     },
+    smsOfWeek: () => context.eventLog.smsOfWeek(context.now()),
     countriesOfCodes: () => context.guardReader.countries(context.now()),
     routing: async () => (await import('../config/destinations.ts')).readDestinationConfig(env),
     guardMode: async () => (await import('../config/destinations.ts')).readDestinationConfig(env).guard,

@@ -7,6 +7,7 @@ import { mobileCountryOf } from '../../src/domain/delivery/destination.ts'
 import {
   destinationRemove,
   destinationSet,
+  effectWords,
   listedRules,
   type RouteSettings,
 } from '../../src/domain/operator/destinations.ts'
@@ -42,10 +43,7 @@ async function set(asked: Entered, mode = 'plain', smsCountries: readonly string
   const { [mode]: routes } = settings
   if (!routes) throw new Error(mode)
   const routing = async () => ({ routes, smsCountries })
-  return destinationSet.perform(
-    { ...ports, routing, countryOfPrefix, countriesOfCodes: async () => [] },
-    asked,
-  )
+  return destinationSet.perform({ ...ports, routing, countryOfPrefix, smsOfWeek: async () => [] }, asked)
 }
 
 const remove = (asked: Entered) => destinationRemove.perform(ports, asked)
@@ -148,6 +146,36 @@ test('a stored rule replaces that of SMS_COUNTRIES for all brands only', () => {
     ['GB', null, 'stored'],
     ['IN', 'acme', 'stored'],
   ])
+})
+
+describe('what a rule would have meant for the last 7 days', () => {
+  const week = [
+    { country: 'UZ', sent: 1204, verified: 31, notifications: 1 },
+    { country: 'GB', sent: 300, verified: 280, notifications: 20 },
+  ]
+  const others = [{ rule: 'GB' }]
+  test.each([
+    [
+      'UZ',
+      'block',
+      null,
+      'it would have rejected 1,204 codes by SMS, of which 31 were verified, and 1 notification.',
+    ],
+    ['UZ', 'monitor', null, 'it would have recorded 1,204 codes by SMS, of which 31 were verified'],
+    ['GB', 'allow', null, 'it allows 300 codes by SMS, of which 280 were verified, and 20 notifications.'],
+    ['*', 'block', null, 'it would have rejected 1,204 codes by SMS'],
+    [
+      '+99890',
+      'block',
+      null,
+      'The figures are of all numbers of Uzbekistan, of which the prefix has a part.',
+    ],
+    ['UZ', 'block', 'acme', 'The figures are of all brands, of which acme has a part.'],
+    ['FR', 'block', null, 'No SMS went there in the last 7 days.'],
+    ['+1', 'block', null, 'The digits do not decide which country the numbers are in.'],
+  ] as const)('%s %s %s', (rule, action, brandSlug, words) => {
+    expect(effectWords({ rule, action, brandSlug }, week, others, countryOfPrefix)).toContain(words)
+  })
 })
 
 test('the territories whose mobile numbers have the code of another country', () => {

@@ -295,7 +295,11 @@ describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (
     for (const shown of ['+998 9371…', '/admin/apps/scope?app=shop', isSent ? 'still sent' : 'Denied calls'])
       expect(page.html).toContain(shown)
     const rule = await visitor.post('/admin/destinations/edit', { rule: 'UZ', action: 'block' })
-    expect(rule.html).toContain('value="UZ"')
+    expect(rule.html).toContain('<option value="UZ" selected')
+    // The codes that went out are shown before the rule is saved.
+    expect(rule.html).toContain(
+      isSent ? 'rejected 24 codes by SMS, of which 0 were verified' : 'rejected 3 codes by SMS',
+    )
     expect(rule.html).toContain('<option value="block" selected')
     await visitor.post('/admin/guard', { prefix: '+9989371', action: 'block', duration: '12h' })
     expectError(await send('+998937191234'), 429, 'rate_limited')
@@ -308,6 +312,27 @@ describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (
     const removed = (await visitor.get('/admin/guard')).html
     expect(removed).toContain(isSent ? 'denied until a moment ago, not blocked now' : '>denied</span>')
     expect(removed).toContain('Block for 12 h')
+  })
+})
+
+describe('an attack in the mode record', () => {
+  use({ GUARD: 'record' })
+
+  test('is stopped in three clicks: the guard page, its button, and the answer to its question', async () => {
+    for (let index = 0; index < 24; index++) await send(`+9989371${index % 8}${1000 + index}`)
+    await statusIn('record', 0, true)
+    const visitor = await signedIn(app)
+    expect((await visitor.get('/admin')).html).toContain('href="/admin/guard')
+    const { html } = await visitor.get('/admin/guard')
+    const button = /action="\/admin\/guard\/mode"[^>]*data-confirm="[^"]+"(?:(?!<\/form>).)*<\/form>/.exec(
+      html,
+    )?.[0]
+    expect(button).toContain('name="mode" value="deny"')
+    expect(button).toContain('name="duration" value="24h"')
+    await visitor.post('/admin/guard/mode', { mode: 'deny', duration: '24h' })
+    expectError(await send('+998937199999'), 429, 'rate_limited')
+    const denied = (await visitor.get('/admin/guard')).html
+    for (const shown of ['Back to record now', 'in 24 h']) expect(denied).toContain(shown)
   })
 })
 
@@ -332,7 +357,7 @@ describe('the console', () => {
     expect((await visitor.post('/admin/guard', allow)).status).toBe(303)
     expectSuccess(await send('+37122552000'), ['expiresIn'])
     const after = await visitor.get('/admin/guard')
-    expect(after.html).toContain('+3712255 (LV) is allowed until 2026-')
+    expect(after.html).toContain('+3712255 (LV) is allowed until <time')
     expect(after.html).toMatch(/\/admin\/audit\?before=\d+">.{1,300}<small><bdi class="breaks">/)
     expect((await visitor.post('/admin/guard/remove', { prefix: '+3712255' })).status).toBe(303)
     expect(await lastChange()).toMatchObject({ action: 'guard.removed', target: '+3712255' })

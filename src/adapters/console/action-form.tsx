@@ -179,6 +179,7 @@ function Control({ id, name, field, options, otherLabel, written }: ControlProps
           {...shared}
           id={`${shared.id}-other`}
           label={otherLabel}
+          hint={`In place of a choice above, such as \`${placeholder}\`.`}
           isCode
           value={isOption ? '' : value}
           placeholder={placeholder}

@@ -9,7 +9,7 @@ import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure } from '../../domain/ground/failures.ts'
 import { OperatorError } from '../../domain/ground/operator-error.ts'
 import type { Log, Secrets } from '../../domain/ground/ports.ts'
-import type { CountryCodes } from '../../domain/guard/counts.ts'
+import type { CountryCodes, CountrySms } from '../../domain/guard/counts.ts'
 import type { GuardReader } from '../../domain/guard/status.ts'
 import type { AlertStore } from '../../domain/health/alerts.ts'
 import {
@@ -92,6 +92,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
       lastRequestAt(): Promise<number | null>
       /** By provider: when the latest delivery report came. */
       lastReports(now: number): Promise<ReadonlyMap<string, number>>
+      smsOfWeek(now: number): Promise<readonly CountrySms[]>
       /** By day; `until` is exclusive. */
       spending(from: number, until: number): Promise<readonly DaySpend[]>
     }
@@ -343,8 +344,18 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   function actionPorts(by: PageRequest['by']) {
     const guardMode = async () => settings.guard
     const countriesOfCodes = () => ports.eventLog.countries(now())
+    const smsOfWeek = () => ports.eventLog.smsOfWeek(now())
     const routing = async () => settings
-    return { ...settings, ...settings.numbers, ...by, ...ports, guardMode, countriesOfCodes, routing }
+    return {
+      ...settings,
+      ...settings.numbers,
+      ...by,
+      ...ports,
+      guardMode,
+      countriesOfCodes,
+      smsOfWeek,
+      routing,
+    }
   }
 
   /** After a rejection, the page of the form is shown again, with what was entered. */

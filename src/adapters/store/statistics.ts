@@ -1,6 +1,6 @@
 import { and, eq, gte, inArray, like, max, ne, or, sql } from 'drizzle-orm'
 import { dayMs, type EpochMs, minuteMs } from '../../domain/ground/time.ts'
-import type { CountryCodes, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
+import type { CountryCodes, CountrySms, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
 import type { NotifiedHistory } from '../../domain/guard/notify-watch.ts'
 import type { CountryHistory } from '../../domain/guard/thresholds.ts'
 import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
@@ -124,6 +124,22 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
         sent: sent.get(country) ?? 0,
         verified: (verified.get(country) ?? 0) + (again.get(country) ?? 0),
       })).sort((one, other) => other.sent - one.sent || (one.country < other.country ? -1 : 1))
+    },
+    /** Of the last 7 days in UTC, with today. */
+    async smsOfWeek(now: number): Promise<readonly CountrySms[]> {
+      const today = now - (now % dayMs)
+      const days = Array.from({ length: 7 }, (_, index) => today - index * dayMs)
+      const kinds = ['sms', 'sms-verified', 'sms-verified-again', 'notify-sms'] as const
+      const found = new Map<string, Record<'sent' | 'verified' | 'notifications', number>>()
+      for (const kind of kinds) {
+        for (const [detail, count] of (await byDetail(kind, dayMs, days)).sums) {
+          const [country = ''] = detail.split(' ')
+          const none = () => ({ sent: 0, verified: 0, notifications: 0 })
+          const counts = found.getOrInsertComputed(country, none)
+          counts[kind === 'sms' ? 'sent' : kind === 'notify-sms' ? 'notifications' : 'verified'] += count
+        }
+      }
+      return Array.from(found, ([country, counts]) => ({ country, ...counts }))
     },
     async guardCounts(period: GuardPeriod, now: number): Promise<readonly GuardCount[]> {
       const { stepMs } = periodSteps[period === 'day' ? 'day' : 'hour']

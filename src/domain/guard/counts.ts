@@ -13,6 +13,10 @@ export interface CountryCodes {
   readonly verified: number
 }
 
+export interface CountrySms extends CountryCodes {
+  readonly notifications: number
+}
+
 export interface GuardCount {
   readonly bucket: GuardReason
   /** `budget`: the guard found it, and a budget rejected it. */

@@ -1,6 +1,7 @@
 import {
   type AuthoredRule,
   countryGroup,
+  countryName,
   countryRules,
   type Destination,
   type DestinationAction,
@@ -10,20 +11,23 @@ import {
   DestinationRules,
   type ListedRule,
   mobileCountryOf,
+  type Numbers,
   parseRule,
 } from '../delivery/destination.ts'
 import type { SmsMode } from '../delivery/way.ts'
 import { advice, see } from '../ground/advice.ts'
 import type { AuditReader, AuditRecord } from '../ground/audit.ts'
+import { count, counted } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { SmsRoute } from '../ground/providers.ts'
+import type { CountrySms } from '../guard/counts.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import type { Brands } from '../texts/brand.ts'
 import { action, type Group, type Warning } from './action.ts'
 import { existingBrand } from './brands.ts'
 import { differences, refuse } from './changes.ts'
 import { field, flag, list, oneOf, optional, text, texts } from './fields.ts'
-import { codesTo, type GuardChangePorts } from './guard.ts'
+import type { GuardChangePorts } from './guard.ts'
 
 const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
 
@@ -49,9 +53,8 @@ export interface RulePorts extends PolicyPorts {
   readonly isCountry: (code: string) => boolean
 }
 
-export interface DestinationPorts
-  extends RulePorts,
-    Pick<GuardChangePorts, 'countryOfPrefix' | 'countriesOfCodes'> {
+export interface DestinationPorts extends RulePorts, Pick<GuardChangePorts, 'countryOfPrefix'> {
+  readonly smsOfWeek: () => Promise<readonly CountrySms[]>
   readonly routing: () => Promise<{
     readonly routes: RouteSettings
     readonly smsCountries: readonly string[]
@@ -69,6 +72,7 @@ const ruleField = field(text, {
   label: 'Rule',
   help: 'a country such as GB, a prefix such as +4479, or * for all other numbers',
   hint: 'A country such as `GB`, a prefix such as `+4479`, or `*` for all other numbers.',
+  placeholder: '+4479',
 })
 
 /** Design D40. Replaces the whole rule. */
@@ -150,6 +154,7 @@ export const destinationSet = action(destinationGroup, 'set', {
       return {
         rules,
         replaced,
+        others: [...countryRules(smsCountries), ...stored],
         saveRules: rules,
         entry: entryOf('destination.set', target, replaced, rules),
         warnings: ruleWarnings(rules, routes, [...countryRules(smsCountries), ...stored, ...rules]),
@@ -160,19 +165,44 @@ export const destinationSet = action(destinationGroup, 'set', {
     text: rules.map((each) => `${ruleName(each)}: ${ruleWords(each)}.`).join('\n'),
     warnings,
   }),
-  foretells: async ({ countriesOfCodes, countryOfPrefix }, { rules, replaced }) => {
-    const codes = await countriesOfCodes()
-    const countryOf = (rule: string) => (rule.startsWith('+') ? countryOfPrefix(rule.slice(1)) : rule)
-    const countries = rules.flatMap(({ rule }) =>
-      rule === '*' ? codes.map(({ country }) => country) : (countryOf(rule) ?? []),
-    )
+  foretells: async ({ smsOfWeek, countryOfPrefix }, { rules, replaced, others }) => {
+    const week = await smsOfWeek()
     return [
       ...rules.map((each) => `${ruleName(each)}: ${ruleWords(each)}.`),
       ...replaced.map((each) => `It would replace ${ruleName(each)}: ${ruleWords(each)}.`),
-      codesTo(codes, countries),
+      ...rules.map((each) => effectWords(each, week, others, countryOfPrefix)),
     ]
   },
 })
+
+/**
+ * What a rule would have meant for the SMS of the last 7 days.
+ * @param others the rules that apply besides it: `*` is for countries without one
+ */
+export function effectWords(
+  { rule, action, brandSlug }: Pick<DestinationRule, 'rule' | 'action' | 'brandSlug'>,
+  week: readonly CountrySms[],
+  others: readonly Pick<DestinationRule, 'rule'>[],
+  countryOfPrefix: Numbers['countryOfPrefix'],
+): string {
+  const isPrefix = rule.startsWith('+')
+  const country = isPrefix ? countryOfPrefix(rule.slice(1)) : rule
+  if (country === null) return 'The digits do not decide which country the numbers are in.'
+  const has = (code: string) => others.some((other) => other.rule === code)
+  const found = week.filter((each) => (rule === '*' ? !has(each.country) : each.country === country))
+  const sum = (what: 'sent' | 'verified' | 'notifications') =>
+    found.reduce((total, each) => total + each[what], 0)
+  const [sent, notifications] = [sum('sent'), sum('notifications')]
+  const part = [
+    isPrefix && `numbers of ${countryName(country)}, of which the prefix has a part`,
+    brandSlug !== null && `brands, of which ${brandSlug} has a part`,
+  ].filter(Boolean)
+  const of = part.length === 0 ? '' : ` The figures are of all ${part.join(', and of all ')}.`
+  if (sent + notifications === 0) return `No SMS went there in the last 7 days.${of}`
+  const verbs = { block: 'would have rejected', monitor: 'would have recorded', allow: 'allows' }
+  const codes = `${counted(sent, 'code')} by SMS, of which ${count(sum('verified'))} were verified`
+  return `Of the last 7 days it ${verbs[action]} ${codes}, and ${counted(notifications, 'notification')}.${of}`
+}
 
 export const destinationRemove = action(destinationGroup, 'remove', {
   role: 'operator',

@@ -193,7 +193,7 @@ function covered(prefix: string, whole: readonly string[]): string {
 }
 
 /** What went to the countries in the last 24 hours. Empty: no country is known. */
-export function codesTo(codes: readonly CountryCodes[], countries: readonly string[]): string {
+function codesTo(codes: readonly CountryCodes[], countries: readonly string[]): string {
   if (countries.length === 0) return 'The digits do not decide which country the numbers are in.'
   const found = codes.filter(({ country }) => countries.includes(country))
   const sum = (what: 'sent' | 'verified') => found.reduce((total, each) => total + each[what], 0)

@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
+import { useContext } from 'preact/hooks'
 import {
   type AuthoredRule,
   countryName,
+  countryOptions,
   countryWords,
   type DestinationAction,
   kindInWords,
@@ -18,10 +20,20 @@ import {
   ruleName,
   ruleWords,
 } from '../../../domain/operator/destinations.ts'
-import type { Entered } from '../../../domain/operator/fields.ts'
 import { Badge, Button, Empty, Facts, Field, Select, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { actions, Card, columnsOf, consolePage, end, Form, Problem, SetBy, Table } from '../components.tsx'
+import {
+  actions,
+  Card,
+  columnsOf,
+  consolePage,
+  end,
+  Form,
+  FormContext,
+  Problem,
+  SetBy,
+  Table,
+} from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface DestinationsModel {
@@ -32,8 +44,8 @@ export interface DestinationsModel {
   /** Names of the server's providers. */
   readonly providers: readonly string[]
   readonly hasTemplateRoute: boolean
-  /** What the form of a rule begins with. */
-  readonly start: Entered
+  /** Every country. */
+  readonly countryCodes: readonly string[]
   readonly check: {
     /** As entered. */
     readonly number: string
@@ -222,18 +234,23 @@ function BrandSelect({ id, value, brands }: { id: string; value: string; brands:
 }
 
 function RuleForm({ model }: { model: DestinationsModel }) {
-  const { start, brands, providers, hasTemplateRoute } = model
+  const { rejected } = useContext(FormContext)
+  const { brands, providers, hasTemplateRoute, countryCodes } = model
   const named = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, name]))
   return (
     <Card title="Set a rule" hint="Replaces the whole rule of the same country, prefix and brand.">
       <ActionForm
         of={destinationSet}
-        start={start}
         options={{
+          rule: { '*': 'All other numbers', Countries: countryOptions(countryCodes) },
           brand: named(brands),
-          providers: named([...new Set([...providers, ...[start.providers ?? []].flat().map(String)])]),
+          providers: named([
+            ...new Set([...providers, ...[rejected?.values.providers ?? []].flat().map(String)]),
+          ]),
           ...(!hasTemplateRoute && { route: {} }),
         }}
+        labels={{ rule: 'Country' }}
+        written={{ rule: 'Prefix' }}
         submit="Save rule"
       />
     </Card>

@@ -13,14 +13,18 @@ import type { PageContext } from '../page-context.ts'
 import type { PageHandler } from '../page-handler.ts'
 import { type DestinationsModel, destinationsPage } from './page.tsx'
 
-export function destinationRoutes({ get, post, ports, settings }: PageHandler): void {
+export function destinationRoutes({ get, post, foretold, ports, settings }: PageHandler): void {
   const { numbers, routes, smsCountries } = settings
 
   get('/admin/destinations', async (_, pageContext) => shown(pageContext))
   // A rule can be a whole phone number, so it is not in a URL.
-  post('/admin/destinations/edit', ({ form }, pageContext) =>
-    shown(pageContext, { start: enteredIn(destinationSet, form) }),
-  )
+  post('/admin/destinations/edit', async (pageRequest, pageContext) => {
+    const values = enteredIn(destinationSet, pageRequest.form)
+    // A rule that would be rejected is shown without its effect.
+    const lines = await foretold(destinationSet, values, pageRequest).catch(() => [])
+    const about = { action: destinationSet.name, values, was: null, problem: null, foretold: lines }
+    return shown({ ...pageContext, rejected: about })
+  })
   post('/admin/destinations/check', async ({ form }, pageContext) => {
     const [number, brand] = [field(form, 'number'), field(form, 'brand')]
     const digits = settings.contacts.phone(number)?.to
@@ -41,7 +45,7 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
 
   async function shown(
     pageContext: PageContext,
-    part: Partial<Pick<DestinationsModel, 'start' | 'check'>> = {},
+    part: Partial<Pick<DestinationsModel, 'check'>> = {},
     status = 200,
   ): Promise<Response> {
     const [rules, all, countries] = await Promise.all([
@@ -55,7 +59,7 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
       brands: all.map(({ slug }) => slug),
       providers: [...new Set([...routes.plain, ...routes.template])],
       hasTemplateRoute: routes.smsMode !== 'plain',
-      start: {},
+      countryCodes: numbers.countries,
       check: { number: '', brand: '', result: null, problem: null },
       ...part,
     }

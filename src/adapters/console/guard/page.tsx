@@ -83,7 +83,11 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
       <div class="columns wide-first loose">
         <div class="stack" data-live="guard-prefixes" data-now={pageContext.now}>
           {model.status.pumping.length > 0 && (
-            <Card title="Too many unverified codes in the last hour" hint={pumpingHints[mode]}>
+            <Card
+              title="Too many unverified codes in the last hour"
+              hint={pumpingHints[mode]}
+              actions={mode !== 'deny' && <DenyButton mode={nextMode ?? mode} />}
+            >
               {model.status.pumping.slice(0, mostPumped).map((status) => (
                 <Pumping key={status.country} status={status} model={model} now={pageContext.now} />
               ))}
@@ -100,12 +104,33 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
         </div>
         <div class="stack">
           <div data-live="guard-mode">
-            <Card title="Mode" hint={capitalized(modeWords[mode])}>
+            <Card
+              title="Mode"
+              hint={capitalized(modeWords[mode])}
+              actions={
+                nextMode !== null ? (
+                  <ActionButton
+                    of={guardModeSet}
+                    with={{ mode: nextMode }}
+                    confirm={`End the mode ${mode} now? The mode is then ${nextMode}.`}
+                  >
+                    Back to {nextMode} now
+                  </ActionButton>
+                ) : (
+                  mode !== 'deny' && <DenyButton mode={mode} />
+                )
+              }
+            >
               <Facts
                 entries={{
                   Mode: <Badge tone={mode === 'deny' ? 'good' : 'warn'}>{mode}</Badge>,
                   ...(modeUntil !== null && {
-                    Until: <ExactTime at={Date.parse(modeUntil)} toMinute />,
+                    Until: (
+                      <>
+                        <ExactTime at={Date.parse(modeUntil)} toMinute /> (
+                        <Time at={Date.parse(modeUntil)} />)
+                      </>
+                    ),
                     Then: nextMode,
                   }),
                   'Last hour': totalsWords(lastHour),
@@ -179,6 +204,20 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
         </Card>
       </div>
     </>,
+  )
+}
+
+/** @param mode what follows it */
+function DenyButton({ mode }: { mode: GuardMode }) {
+  return (
+    <ActionButton
+      of={guardModeSet}
+      with={{ mode: 'deny', duration: '24h' }}
+      confirm={`Do not send the codes that the guard finds too many, for 24 h? Then the mode is ${mode} again.`}
+      kind="danger"
+    >
+      Deny for 24 h
+    </ActionButton>
   )
 }
 
