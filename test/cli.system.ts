@@ -1234,7 +1234,9 @@ test('guard block, app revoke and destination set with --dry-run print what woul
     /^Would revoke 1 API key of till:\n {2}….{4}, never used\nRequests of till in the last 24 hours: 0\./,
   )
   const set = await ok('destination', 'set', 'LV', 'block', '--dry-run')
-  expect(set).toMatch(/^LV: block\.\nIt would replace LV: monitor\.\nOf the last 7 days it would have rejected 1 code by SMS/)
+  expect(set).toMatch(
+    /^LV: block\.\nIt would replace LV: monitor\.\nOf the last 7 days it would have rejected 1 code by SMS/,
+  )
   for (const text of [block, set]) expect(text).toEndWith('Nothing was changed (--dry-run).\n')
   expect(await ok('audit')).toBe(before)
 })

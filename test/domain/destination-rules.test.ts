@@ -159,10 +159,10 @@ describe('what a rule would have meant for the last 7 days', () => {
       'UZ',
       'block',
       null,
-      'it would have rejected 1,204 codes by SMS, of which 31 were verified, and 1 notification.',
+      'it would have rejected 1,204 codes by SMS, 31 of them verified, and 1 notification.',
     ],
-    ['UZ', 'monitor', null, 'it would have recorded 1,204 codes by SMS, of which 31 were verified'],
-    ['GB', 'allow', null, 'it allows 300 codes by SMS, of which 280 were verified, and 20 notifications.'],
+    ['UZ', 'monitor', null, 'it would have recorded 1,204 codes by SMS, 31 of them verified'],
+    ['GB', 'allow', null, 'it allows 300 codes by SMS, 280 of them verified, and 20 notifications.'],
     ['*', 'block', null, 'it would have rejected 1,204 codes by SMS'],
     [
       '+99890',

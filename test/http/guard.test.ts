@@ -298,7 +298,7 @@ describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (
     expect(rule.html).toContain('<option value="UZ" selected')
     // The codes that went out are shown before the rule is saved.
     expect(rule.html).toContain(
-      isSent ? 'rejected 24 codes by SMS, of which 0 were verified' : 'rejected 3 codes by SMS',
+      isSent ? 'rejected 24 codes by SMS, none of them verified' : 'rejected 3 codes by SMS',
     )
     expect(rule.html).toContain('<option value="block" selected')
     await visitor.post('/admin/guard', { prefix: '+9989371', action: 'block', duration: '12h' })

@@ -122,7 +122,7 @@ export function ActionForm({
       )}
       {again && rejected && rejected.foretold.length > 0 && (
         <div class="notice foretold" tabIndex={-1} data-focus>
-          <ul>
+          <ul class="problems">
             {rejected.foretold.map((line) => (
               <li key={line}>{line}</li>
             ))}

@@ -200,8 +200,10 @@ export function effectWords(
   const of = part.length === 0 ? '' : ` The figures are of all ${part.join(', and of all ')}.`
   if (sent + notifications === 0) return `No SMS went there in the last 7 days.${of}`
   const verbs = { block: 'would have rejected', monitor: 'would have recorded', allow: 'allows' }
-  const codes = `${counted(sent, 'code')} by SMS, of which ${count(sum('verified'))} were verified`
-  return `Of the last 7 days it ${verbs[action]} ${codes}, and ${counted(notifications, 'notification')}.${of}`
+  const verified = sum('verified')
+  const codes = `${counted(sent, 'code')} by SMS, ${verified === 0 ? 'none' : count(verified)} of them verified`
+  const also = notifications === 0 ? '' : `, and ${counted(notifications, 'notification')}`
+  return `Of the last 7 days it ${verbs[action]} ${codes}${also}.${of}`
 }
 
 export const destinationRemove = action(destinationGroup, 'remove', {

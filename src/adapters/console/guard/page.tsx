@@ -41,7 +41,7 @@ const mostPumped = 5
 const pumpingHints: Readonly<Record<GuardMode, string>> = {
   off: capitalized(modeWords.off),
   record:
-    'This may be SMS pumping. In mode record, only a block of their prefix or country stops these codes. It takes effect immediately.',
+    'This may be SMS pumping, and these codes are sent. The mode deny, or a block of their prefix or country, stops them immediately.',
   deny: 'This may be SMS pumping. The guard denies codes above its thresholds. A block denies also those below.',
 }
 
@@ -216,7 +216,7 @@ function DenyButton({ mode }: { mode: GuardMode }) {
       confirm={`Do not send the codes that the guard finds too many, for 24 h? Then the mode is ${mode} again.`}
       kind="danger"
     >
-      Deny for 24 h
+      Deny such codes for 24 h
     </ActionButton>
   )
 }
