@@ -45,21 +45,21 @@ export const answerHeaders = { 'x-content-type-options': 'nosniff', 'cache-contr
 
 export type ErrorAnswer = ReturnType<typeof errorAnswer>
 
-/** The error envelope (spec 2.4). The text of an unexpected error goes only to the log. */
+/** The error envelope (spec 2.4), without what is undefined once it is JSON. The text of an unexpected error goes only to the log. */
 export function errorAnswer(error: unknown, requestId: string) {
   const failure = failureOf(error)
   const { retryAfterSeconds, reason, field, channel, recipients } = failure.details
   return {
     status: statuses[failure.kind],
-    headers: { ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }) },
+    headers: retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) },
     envelope: {
       success: false,
       error: codeOf(failure),
       message: failure.message,
-      ...(reason === undefined ? {} : { reason }),
-      ...(field === undefined ? {} : { field }),
-      ...(channel === undefined ? {} : { channel }),
-      ...(recipients === undefined ? {} : { recipients }),
+      reason,
+      field,
+      channel,
+      recipients,
       requestId,
     },
   }

@@ -27,11 +27,16 @@ interface Job {
   readonly timeoutAt: number
 }
 
-/** Jobs of a transaction that was committed, and what their promises become when it is durable. */
+/** Jobs of a transaction that was committed, and their results, which their promises become when it is durable. */
 interface Committed {
   readonly startedAt: number
   readonly jobs: readonly Job[]
-  readonly answers: readonly (() => void)[]
+  readonly results: readonly unknown[]
+}
+
+/** The result of a job that failed alone. */
+class Failed {
+  constructor(readonly error: unknown) {}
 }
 
 export type DurableLog = Pick<WriteAheadLog, 'sync' | 'committed' | 'room'>
@@ -190,11 +195,11 @@ export class Writer {
     if (!this.begin()) return
     const jobs = this.queue
     this.queue = []
-    let answers: readonly (() => void)[] | undefined
+    let results: readonly unknown[] | undefined
     try {
       this.reset()
-      answers = this.isOneByOne ? jobs.map((job) => this.apart(job)) : this.together(jobs)
-      if (answers) this.sql.commit.run()
+      results = this.isOneByOne ? jobs.map((job) => this.apart(job)) : this.together(jobs)
+      if (results) this.sql.commit.run()
     } catch (error) {
       // The whole transaction failed, for example on a full disk.
       this.undo()
@@ -202,7 +207,7 @@ export class Writer {
       this.wake()
       return
     }
-    if (!answers) {
+    if (!results) {
       this.queue = jobs
       this.isOneByOne = true
       this.flush()
@@ -210,7 +215,7 @@ export class Writer {
     }
     this.isOneByOne = false
     observe(this.batchSizes, jobs.length)
-    this.unsynced.push({ startedAt, jobs, answers })
+    this.unsynced.push({ startedAt, jobs, results })
     this.log?.committed()
     const changesBefore = this.changesSoFar
     this.changesSoFar = this.changes.get() ?? 0
@@ -248,7 +253,13 @@ export class Writer {
   }
 
   private answer(committed: readonly Committed[]): void {
-    for (const { answers } of committed) for (const answer of answers) answer()
+    for (const { jobs, results } of committed) {
+      jobs.forEach(({ resolve, reject }, index) => {
+        const result = results[index]
+        if (result instanceof Failed) reject(result.error)
+        else resolve(result as never)
+      })
+    }
     this.wake()
   }
 
@@ -310,11 +321,11 @@ export class Writer {
    * Without a savepoint, for which SQLite would copy each changed page. Returns undefined if a step throws,
    * after a rollback. Throws if the transaction is lost.
    */
-  private together(jobs: readonly Job[]): readonly (() => void)[] | undefined {
+  private together(jobs: readonly Job[]): readonly unknown[] | undefined {
     try {
-      const answers = jobs.map((job) => answerOf(job))
+      const results = jobs.map(resultOf)
       this.flushUnits()
-      return answers
+      return results
     } catch (error) {
       if (!this.driver.inTransaction) throw error
       this.undo()
@@ -322,19 +333,19 @@ export class Writer {
     }
   }
 
-  private apart(job: Job): () => void {
+  private apart(job: Job): unknown {
     this.sql.step.run()
     try {
-      const answer = answerOf(job)
+      const result = resultOf(job)
       this.flushUnits()
       this.sql.stepDone.run()
-      return answer
+      return result
     } catch (error) {
       if (!this.driver.inTransaction) throw error
       this.reset()
       this.sql.stepUndone.run()
       this.sql.stepDone.run()
-      return () => job.reject(error)
+      return new Failed(error)
     }
   }
 
@@ -348,10 +359,10 @@ export class Writer {
   }
 }
 
-function answerOf(job: Job): () => void {
+function resultOf(job: Job): unknown {
   const value = job.step()
   if (isThenable(value)) throw new TypeError('a transaction step must be synchronous, but returned a promise')
-  return () => job.resolve(value as never)
+  return value
 }
 
 export function withBusyRetry(work: () => void): void {

@@ -32,8 +32,12 @@ export interface EventLogEntry {
 /** With the attempts that are not saved yet. */
 export function eventLogEntry(request: SavedRequest): EventLogEntry {
   const { requestId, app, brand, savedAttempts, end } = request
-  const attempts = request.attempts.slice(savedAttempts)
-  const first = attempts.find(({ attempt }) => attempt === 1)
+  let first: Attempt | undefined
+  const further: NewRow<AttemptRow>[] = []
+  for (const each of request.attempts.slice(savedAttempts)) {
+    if (each.attempt === 1) first = each
+    else further.push(attemptRow(request, each))
+  }
   const { verified, channel, recipientHash: subject } = request
   return {
     ...(verified &&
@@ -76,27 +80,23 @@ export function eventLogEntry(request: SavedRequest): EventLogEntry {
       lang: first?.lang ?? undefined,
       country: (first ? first.country : request.country) ?? undefined,
     },
-    attempts: attempts
-      .filter((attempt) => attempt !== first)
-      .map((each) => ({
-        requestId,
-        attempt: each.attempt,
-        at: each.at,
-        app,
-        brand,
-        channel: each.channel,
-        recipient: each.recipient,
-        recipientHash: each.recipientHash,
-        provider: each.provider,
-        outcome: each.outcome,
-        durationMs: each.durationMs,
-        ...detailsOf(each),
-      })),
+    attempts: further,
   }
 }
 
-function detailsOf(attempt: Attempt) {
+function attemptRow({ requestId, app, brand }: SavedRequest, attempt: Attempt): NewRow<AttemptRow> {
   return {
+    requestId,
+    attempt: attempt.attempt,
+    at: attempt.at,
+    app,
+    brand,
+    channel: attempt.channel,
+    recipient: attempt.recipient,
+    recipientHash: attempt.recipientHash,
+    provider: attempt.provider,
+    outcome: attempt.outcome,
+    durationMs: attempt.durationMs,
     route: attempt.route ?? undefined,
     template: attempt.template ?? undefined,
     position: attempt.position ?? undefined,

@@ -82,15 +82,17 @@ export function smsWay(
       : route
         ? [route]
         : routesOf(ports.smsMode, dltEnabled && to.startsWith('91'))
-  const all = providersOf(ports, routes, providers)
-  const isPaused = ({ provider }: RoutedProvider) => policy.isPaused(provider.name, ports.now())
+  const inUse: RoutedProvider[] = []
+  const paused: RoutedProvider[] = []
+  for (const each of providersOf(ports, routes, providers))
+    (policy.isPaused(each.provider.name, ports.now()) ? paused : inUse).push(each)
   return {
     country,
     kind,
     isAllowed: country !== null && policy.destinations.allowsCountry(country, slug),
     rule,
-    providers: all.filter((each) => !isPaused(each)),
-    paused: all.filter(isPaused),
+    providers: inUse,
+    paused,
   }
 }
 
@@ -106,11 +108,12 @@ export function providersOf(
   routes: readonly SmsRoute[],
   names: readonly string[] = [],
 ): readonly RoutedProvider[] {
-  return routes.flatMap((route) =>
-    smsRoutes[route]
-      .filter(({ name }) => names.length === 0 || names.includes(name))
-      .map((provider) => ({ route, provider })),
-  )
+  const found: RoutedProvider[] = []
+  for (const route of routes) {
+    for (const provider of smsRoutes[route])
+      if (names.length === 0 || names.includes(provider.name)) found.push({ route, provider })
+  }
+  return found
 }
 
 /** Whether carriers compare the message with a registered text (India's DLT). */

@@ -52,8 +52,8 @@ export async function pass<Decision extends Granted>(
     const claims: Claim[] = []
     const effects: Effect[] = []
     for (const gate of gates) {
-      if (gate.claims) claims.push(...gate.claims)
-      if (gate.effects) effects.push(...gate.effects)
+      for (const each of gate.claims ?? none) claims.push(each)
+      for (const each of gate.effects ?? none) effects.push(each)
     }
     const decision = await step(claims, effects)
     noteLimits(context, claims, decision)
@@ -121,7 +121,7 @@ interface PassedGate {
   readonly grants: readonly Grant[]
 }
 
-const none: readonly Grant[] = []
+const none: readonly never[] = []
 
 /** The last gate rejects the request. @throws the failure of a limit of an earlier gate */
 async function rejected(

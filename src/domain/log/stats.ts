@@ -63,15 +63,15 @@ export function requestStats(request: SavedRequest, error = 'ok'): StatKey[] {
   const { operation, channel, brand = '', attempts, verified, replayOf } = request
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
   const sender = operation === 'send' || operation === 'resend' ? taken : verified
-  const about = { channel: channel ?? '', brand, provider: sender?.provider ?? '' } as const
+  const provider = sender?.provider ?? ''
   const cause = isBlocked(request, error) ? `${error} destination` : error
   const detail = replayOf === undefined ? cause : 'replayed'
-  const ended: StatKey = { kind: operation, ...about, detail }
+  const ended: StatKey = { kind: operation, channel: channel ?? '', brand, provider, detail }
   // No code was sent by SMS, or verified by the person who received it.
   if (isReview(request)) return [{ ...ended, detail: error === 'ok' ? 'review' : detail }]
   if (!verified) return [ended]
   const bin = verifyBins.find((seconds) => verified.ageMs <= seconds * 1000)
-  return [ended, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
+  return [ended, { ...ended, kind: 'verify-time', detail: bin === undefined ? 'more' : String(bin) }]
 }
 
 export function attemptStat(

@@ -6,7 +6,7 @@ import type { Secrets } from '../ground/ports.ts'
 import { minuteMs } from '../ground/time.ts'
 import type { Guard } from '../guard/guard.ts'
 import { authenticate, type CredentialPorts, isAppId, permitted } from '../limits/credentials.ts'
-import { once, pass, ReadFields, retryAfterSeconds, uncounted } from '../limits/gates.ts'
+import { pass, ReadFields, retryAfterSeconds, uncounted } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
 import { type Claim, calls, failureBudget, type LimitSettings, type Subject } from '../limits/limits.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
@@ -49,7 +49,6 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const scope = permitted(policy, app, 'otp')
   const { slug: brandSlug } = await approvedBrand(ports.brands, context, body, scope)
   const answer = new ReadFields(() => readAnswer(ports, context, body, app))
-  const wrongCodes = once(() => wrongCodesOf(ports, answer.value))
   await idempotently(ports, context, body, keySettings, async (key) => {
     // The order of the contract, after credentials and brand.
     const gates = [
@@ -57,16 +56,16 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
       key && { claims: uncounted(key.claims) },
       calls(ports.limits, scope),
       answer,
-      () => ({ claims: uncounted(wrongCodes()) }),
+      () => ({ claims: uncounted(answer.value.wrongCodes) }),
     ]
     const { decision } = await pass(ports, context, gates, (claims) => {
-      const { recipient, subject, otp } = answer.value
+      const { recipient, subject, wrongCodes, otp } = answer.value
       context.recipientHash = subject[0]
       const now = ports.now()
       const attempt = {
         claims,
         key: key?.ofGuess(keptAnswers),
-        failureBudget: wrongCodes()[0],
+        failureBudget: wrongCodes[0],
         subject,
         brandSlug,
         keyedCodes: ports.secrets.keyedCodes({ brandSlug, ...recipient }, otp),
@@ -81,11 +80,6 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
     noteVerified(ports, context, verdict, answer.value)
     return {}
   })
-}
-
-function wrongCodesOf({ limits }: VerifyOtpPorts, { subject }: Answer): readonly Claim[] {
-  const budget = failureBudget(limits, subject)
-  return budget ? [budget] : []
 }
 
 function failureOf(verdict: Exclude<Verdict, { readonly kind: 'verified' }>): Failure {
@@ -113,11 +107,13 @@ function noteVerified(
 interface Answer {
   readonly recipient: Recipient
   readonly subject: Subject
+  /** Their limit, unless it is turned off. */
+  readonly wrongCodes: readonly Claim[]
   readonly otp: string
 }
 
 function readAnswer(
-  { contacts, secrets }: VerifyOtpPorts,
+  { contacts, limits, secrets }: VerifyOtpPorts,
   context: RequestContext,
   body: Body,
   appId: string,
@@ -136,5 +132,7 @@ function readAnswer(
   }
   if (!isAppId(appId)) throw new Failure('invalid_app_id')
   noteRecipient(context, recipient)
-  return { recipient, subject: secrets.subjects(recipient.channel, recipient.to), otp }
+  const subject = secrets.subjects(recipient.channel, recipient.to)
+  const budget = failureBudget(limits, subject)
+  return { recipient, subject, wrongCodes: budget ? [budget] : [], otp }
 }

@@ -134,15 +134,16 @@ export function isNamed(brand: Brand, businessName: string): boolean {
  * Whether an app that is limited to brands uses the display name of another brand, of any status, in a spelling that
  * looks like it.
  */
-export async function isNameOfOther(
+export function isNameOfOther(
   brands: BrandList,
   app: AppScope,
   brand: Brand,
   businessName: unknown,
-): Promise<boolean> {
+): boolean | Promise<boolean> {
   if (app.brands.length === 0 || typeof businessName !== 'string') return false
   const name = lookalikeKey(businessName)
-  return name !== lookalikeKey(brand.displayName) && lookalikeKeysOf(await brands.list()).has(name)
+  if (name === lookalikeKey(brand.displayName)) return false
+  return brands.list().then((all) => lookalikeKeysOf(all).has(name))
 }
 
 const lookalikeKeys = new WeakMap<readonly Brand[], ReadonlySet<string>>()
