@@ -463,13 +463,16 @@ CREATE TABLE "texts" (
 	"template_key" text COLLATE "C" NOT NULL,
 	"channel" text NOT NULL,
 	"lang" text COLLATE "C" NOT NULL,
+	"is_draft" boolean NOT NULL,
 	"subject" text,
 	"text" text NOT NULL,
 	"html" text,
 	"version" integer NOT NULL,
 	"updated_at" bigint NOT NULL,
-	CONSTRAINT "texts_brand_slug_template_key_channel_lang_pk" PRIMARY KEY("brand_slug","template_key","channel","lang"),
-	CONSTRAINT "texts_channel" CHECK ("texts"."channel" IN ('SMS', 'EMAIL'))
+	"variables" jsonb,
+	CONSTRAINT "texts_brand_slug_template_key_channel_lang_is_draft_pk" PRIMARY KEY("brand_slug","template_key","channel","lang","is_draft"),
+	CONSTRAINT "texts_channel" CHECK ("texts"."channel" IN ('SMS', 'EMAIL')),
+	CONSTRAINT "texts_variables" CHECK (jsonb_typeof("texts"."variables") = 'array')
 );
 --> statement-breakpoint
 CREATE TABLE "verified_numbers" (

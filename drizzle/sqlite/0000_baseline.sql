@@ -486,13 +486,17 @@ CREATE TABLE `texts` (
 	`template_key` text NOT NULL,
 	`channel` text NOT NULL,
 	`lang` text NOT NULL,
+	`is_draft` integer NOT NULL,
 	`subject` text,
 	`text` text NOT NULL,
 	`html` text,
 	`version` integer NOT NULL,
 	`updated_at` integer NOT NULL,
-	PRIMARY KEY(`brand_slug`, `template_key`, `channel`, `lang`),
-	CONSTRAINT "texts_channel" CHECK("texts"."channel" IN ('SMS', 'EMAIL'))
+	`variables` text,
+	PRIMARY KEY(`brand_slug`, `template_key`, `channel`, `lang`, `is_draft`),
+	CONSTRAINT "texts_channel" CHECK("texts"."channel" IN ('SMS', 'EMAIL')),
+	CONSTRAINT "texts_variables" CHECK(json_type("texts"."variables") = 'array'),
+	CONSTRAINT "texts_flags" CHECK("texts"."is_draft" IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `verified_numbers` (

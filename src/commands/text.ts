@@ -41,6 +41,7 @@ import {
 import { runTest, testHelp, valueMeaning, valuesIn } from './test-send.ts'
 
 const slugMeaning = 'the brandId'
+const draftMeaning = 'with the draft, in place of the published text'
 const keyMeaning = 'a template, such as LOGIN_OTP, or the key of a new template, such as TABLE_READY'
 
 export function textCommands(program: Command, env: Env): void {
@@ -56,6 +57,7 @@ export function textCommands(program: Command, env: Env): void {
     )
     .option('--subject <subject>', 'the subject of the e-mail')
     .option('--html <file>', 'the HTML of the e-mail, in UTF-8; by default, otpost builds it from the text')
+    .option('--draft', 'store a draft beside the published text; text publish sends it')
     .addHelpText(
       'after',
       `
@@ -65,17 +67,19 @@ docs/texts.md has an example of each.`,
     )
     .action((slug: string, key: string, options: SetOptions) =>
       withContext(env, async (context) => {
-        const { file, html, subject, var: variables } = options
+        const { file, html, subject, draft, var: variables } = options
         if (file === '-' && html === '-') {
           throw new InvalidInput('Only one of --file and --html can be standard input.')
         }
-        const stored = await setText(context.acting(await commandActor(env)), {
+        const given = {
           ...targetOf(slug, key, options),
           text: await fileText(file),
           html: html === undefined ? null : await fileText(html),
           subject,
           variables: variables?.map(readVariable),
-        })
+        }
+        const actor = await commandActor(env)
+        const stored = await setText(context.acting(actor), given, draft ? 'draft' : undefined)
         print(JSON.stringify(textRow(stored.brandSlug, stored.text, stored.variables)))
       }),
     )
@@ -83,11 +87,16 @@ docs/texts.md has an example of each.`,
     .command('list')
     .description("list a brand's own texts")
     .argument('<slug>', slugMeaning)
+    .option(
+      '--drafts',
+      'list the drafts instead; VERSION is that of the published text that a draft replaces',
+    )
     .option('--json', 'print a JSON array')
-    .action((slug: string, { json }: { json?: true }) =>
+    .action((slug: string, { json, drafts }: { json?: true; drafts?: true }) =>
       withContext(env, async ({ brands }) => {
-        const rows = await textRows(brands, slug)
-        if (rows.length === 0 && !json) complain('The brand has only the built-in texts.')
+        const rows = await textRows(brands, slug, drafts)
+        const none = drafts ? 'The brand has no drafts.' : 'The brand has only the built-in texts.'
+        if (rows.length === 0 && !json) complain(none)
         else {
           printTable(json, rows, [
             ['TEMPLATE', ({ templateKey }) => templateKey],
@@ -110,12 +119,13 @@ docs/texts.md has an example of each.`,
   )
   targeted(text, 'preview', 'print a message with sample values, as a request in the language gets it')
     .option('--value <name=value>', valueMeaning, listOfPairs)
-    .action((slug: string, key: string, { lang, email, value }: SampleOptions & TargetOptions) =>
+    .option('--draft', draftMeaning)
+    .action((slug: string, key: string, { lang, email, value, draft }: SampleOptions & TargetOptions) =>
       withContext(env, async ({ brands }) => {
         const brand = await requiredBrand(brands, slug)
         const settings = await textSettings(env)
         const { sampleMessage } = await import('../domain/operator/test-send.ts')
-        const sample = { key, lang, values: valuesIn(value) }
+        const sample = { key, lang, values: valuesIn(value), isDraft: draft }
         const message = sampleMessage(brand, email ? 'EMAIL' : 'SMS', sample, settings)
         if ('mail' in message) print(`Subject: ${message.mail.subject}\n\n${message.mail.text.trimEnd()}`)
         else for (const line of smsLines(message.sms, brand.dltEnabled, settings)) print(line)
@@ -129,9 +139,10 @@ docs/texts.md has an example of each.`,
     .requiredOption('--to <recipient>', 'a phone number as in API requests, or an e-mail address')
     .option('--lang <tag>', "the language as in a request (BCP 47); the default is the brand's language")
     .option('--value <name=value>', valueMeaning, listOfPairs)
+    .option('--draft', draftMeaning)
     .addHelpText('after', testHelp)
-    .action((brand: string, key: string, { to, lang, value }: SampleOptions & { to: string }) =>
-      runTest(env, { to, brand, key, lang, values: valuesIn(value) }),
+    .action((brand: string, key: string, { to, lang, value, draft }: SampleOptions & { to: string }) =>
+      runTest(env, { to, brand, key, lang, values: valuesIn(value), isDraft: draft }),
     )
   dltCommands(text, program, env)
 }
@@ -211,6 +222,7 @@ function dltCommands(text: Command, program: Command, env: Env): void {
 
 interface SampleOptions {
   lang?: string
+  draft?: true
   value?: readonly string[]
 }
 
@@ -299,6 +311,7 @@ interface SetOptions extends TargetOptions {
   var?: readonly string[]
   subject?: string
   html?: string
+  draft?: true
 }
 
 function targeted(text: Command, name: string, description: string): Command {
@@ -315,10 +328,13 @@ function targetOf(brand: string, key: string, { lang, email }: TargetOptions) {
   return { brand, key, lang, channel: email ? ('EMAIL' as const) : ('SMS' as const) }
 }
 
-async function textRows(brands: Brands, slug: string) {
+async function textRows(brands: Brands, slug: string, areDrafts = false) {
   const brand = await requiredBrand(brands, slug)
-  const { all, variables } = brand.texts
-  return all.map((text) => textRow(brand.slug, text, variables.get(text.templateKey) ?? []))
+  const { all, variables, drafts } = brand.texts
+  const declared = ({ templateKey }: BrandText) => variables.get(templateKey) ?? []
+  return areDrafts
+    ? drafts.map(({ variables: own, ...draft }) => textRow(brand.slug, draft, own ?? declared(draft)))
+    : all.map((text) => textRow(brand.slug, text, declared(text)))
 }
 
 function textRow(brandId: string, text: BrandText, variables: readonly DeclaredVariable[]) {

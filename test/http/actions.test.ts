@@ -13,6 +13,7 @@ import type { Action } from '../../src/domain/operator/action.ts'
 import { type ActionPorts, actionOf, actions } from '../../src/domain/operator/actions.ts'
 import { auditGroups, auditWords } from '../../src/domain/operator/audit-words.ts'
 import type { Entered, Written } from '../../src/domain/operator/fields.ts'
+import { setText } from '../../src/domain/operator/texts.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import type { Visitor } from '../support/console.ts'
@@ -52,6 +53,16 @@ async function notification(state: 'queued' | 'failed') {
     action: 'queue.retried',
   }))
   return { requestId }
+}
+
+function storeText(text: string, how?: 'draft') {
+  const target = { brand: 'acme', key: 'LOGIN_OTP', channel: 'SMS', lang: 'hi' } as const
+  return setText(app.app.context.acting(tester), { ...target, text }, how)
+}
+
+async function draft(): Promise<Entered> {
+  await storeText('{{otp}} draft', 'draft')
+  return {}
 }
 
 const noRequest = '00000000-0000-7000-8000-000000000000'
@@ -198,6 +209,31 @@ const rows: Readonly<Record<string, Row>> = {
     before: [['provider pause', { name: 'outbox', duration: '1h' }]],
     entered: { name: 'outbox' },
     wrong: [[{ name: 'acme-sms' }, 'acme-sms is not paused.', 1]],
+  },
+  'text publish': {
+    prepare: () => draft(),
+    entered: { slug: 'acme', key: 'LOGIN_OTP', lang: 'HI' },
+    wrong: [
+      [{ slug: 'ghost' }, 'Brand ghost does not exist.', 1],
+      [{ lang: '-' }, 'The language must be a BCP 47 tag', 2],
+      [{ email: true }, 'Brand acme has no draft of LOGIN_OTP e-mail in hi.', 1],
+    ],
+  },
+  'text discard': {
+    prepare: () => draft(),
+    entered: { slug: 'acme', key: 'LOGIN_OTP', lang: 'hi' },
+    wrong: [[{ key: 'ORDER_PLACED' }, 'Brand acme has no draft of ORDER_PLACED in hi.', 1]],
+  },
+  'text restore': {
+    prepare: async () => {
+      for (const text of ['{{otp}} one', '{{otp}} two']) await storeText(text)
+      return {}
+    },
+    entered: { slug: 'acme', key: 'LOGIN_OTP', lang: 'hi', version: '1' },
+    wrong: [
+      [{ version: '3' }, 'The audit log has no version 3 of LOGIN_OTP in hi.', 1],
+      [{ version: 'first' }, 'The version must be a whole number, such as 3.', 2],
+    ],
   },
   'queue retry': { prepare: () => notification('failed'), entered: {}, wrong: wrongRequest },
   'queue cancel': { prepare: () => notification('queued'), entered: {}, wrong: wrongRequest },
@@ -529,7 +565,13 @@ const whoMayDoWhat = {
     'guard remove',
     'price import',
   ],
-  'operator, confirmed for some values': ['/admin/brands/:slug/texts', 'destination set', 'guard mode'],
+  'operator, confirmed for some values': [
+    '/admin/brands/:slug/texts',
+    'destination set',
+    'guard mode',
+    'text publish',
+    'text restore',
+  ],
   operator: [
     '/admin/brands',
     '/admin/brands/:slug',
@@ -547,6 +589,7 @@ const whoMayDoWhat = {
     'queue cancel',
     'queue retry',
     'review-number remove',
+    'text discard',
   ],
   'viewer, confirmed': [
     '/admin/account/app',

@@ -962,8 +962,8 @@ describe('an operator', () => {
     expect(late.html).toContain('name="version" value="1"')
     expect((await save('{{otp}} second', 1)).status).toBe(303)
     const { html } = await visitor.get(editor)
-    for (const shown of ['{{otp}} second', 'version 2', '→ {{otp}} second']) expect(html).toContain(shown)
-    expect((await visitor.get(path)).html).toMatch(/version 2.*by console/s)
+    for (const shown of ['{{otp}} second', 'version 2', 'second</ins>']) expect(html).toContain(shown)
+    expect((await visitor.get(path)).html).toContain('version 2')
 
     const remove = { ...target, version: '2', remove: '1' }
     expect((await visitor.post(path, remove)).headers.get('location')).toBe(path)
@@ -984,6 +984,88 @@ describe('an operator', () => {
     for (const unfound of ['NONSENSE/sms/hi', 'ORDER_PLACED/email/hi', 'LOGIN_OTP/sms/-', 'LOGIN_OTP/fax/hi'])
       expect((await visitor.get(`${path}/${unfound}`)).status).toBe(404)
     expect((await visitor.get('/admin/brands/unknown/texts')).status).toBe(404)
+  })
+
+  test('writes a draft, which only a test message has, compares it, publishes it, and restores the text before', async () => {
+    const target = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'en' } as const
+    const path = '/admin/brands/acme/texts'
+    const editor = `${path}/LOGIN_OTP/sms/en`
+    const sent = async () => {
+      app.advance(61)
+      await app.post('/otp/send', { phone: '+12025550143' })
+      return (await app.outbox('12025550143')).at(-1)?.text
+    }
+    const save = (text: string, version: number, how = {}) =>
+      visitor.post(path, { ...target, version: String(version), text, ...how })
+    await visitor.get(editor)
+    expect((await save('{{otp}} is the code.', 0)).status).toBe(303)
+    expect((await save('no code', 1, { how: 'draft' })).status).toBe(409)
+    expect((await save('{{otp}} is your code.', 1, { how: 'draft' })).headers.get('location')).toBe(editor)
+    expect(await sent()).toMatch(/^\d{6} is the code\.$/)
+
+    const { html } = await visitor.get(editor)
+    for (const shown of [
+      'This is the draft. otpost sends version 1 until you publish it.',
+      '<del>the </del><ins>your </ins>',
+      '{{otp}} is your code.</textarea>',
+      'template=LOGIN_OTP&amp;lang=en&amp;draft=1',
+    ])
+      expect(html).toContain(shown)
+    expect((await visitor.get(path)).html).toMatch(/version 1.*draft/s)
+    const test = { to: '+12025550144', brand: 'acme', template: 'LOGIN_OTP', lang: 'en' }
+    for (const [draft, text] of [
+      [{ draft: '1' }, '123456 is your code.'],
+      [{}, '123456 is the code.'],
+    ] as const) {
+      expect((await visitor.post('/admin/test', { ...test, ...draft })).status).toBe(303)
+      expect((await app.outbox('12025550144')).at(-1)?.text).toBe(text)
+    }
+
+    // Another operator publishes a text, so the draft is of an earlier one.
+    const of = { slug: 'acme', key: 'LOGIN_OTP', lang: 'en' }
+    const by = app.app.context.acting(tester)
+    await setText(by, { ...target, brand: 'acme', key: 'LOGIN_OTP', text: '{{otp}}: code.' })
+    const stale = await visitor.post(`${path}/draft`, { action: 'publish', ...of })
+    expect([stale.status, stale.html]).toEqual([
+      409,
+      expect.stringContaining('The draft replaces version 1, but version 2 is published now.'),
+    ])
+    await visitor.get(editor)
+    expect((await save('{{otp}} is your code.', 2, { how: 'draft' })).status).toBe(303)
+    expect((await visitor.post(`${path}/draft`, { action: 'publish', ...of })).headers.get('location')).toBe(
+      editor,
+    )
+    expect(await sent()).toMatch(/^\d{6} is your code\.$/)
+    const published = await visitor.get(editor)
+    expect(published.html).not.toContain('This is the draft.')
+    expect(published.html).toContain('Restore<span class="sr-only"> version 1</span>')
+
+    expect((await visitor.post(`${path}/restore`, { ...of, version: '1' })).headers.get('location')).toBe(
+      editor,
+    )
+    expect(await sent()).toMatch(/^\d{6} is the code\.$/)
+    expect((await app.app.context.audit.list({ limit: 1 }))[0]).toMatchObject({
+      action: 'text.restored',
+      details: { version: '4', text: '{{otp}} is your code. → {{otp}} is the code.' },
+    })
+  })
+
+  test('sees what a longer text costs with the SMS and the prices of the last 30 days', async () => {
+    const save = [{ prefix: '1', provider: null, priceMicros: 8_000, currency: 'EUR' }] as const
+    const { prices, now } = app.app.context
+    const entry = { target: 'prices', details: {} }
+    await prices.change({ actor: tester, now: now() }, () => ({ save, entry }))
+    for (let sends = 0; sends < 3; sends++) {
+      app.advance(86_400)
+      await app.post('/otp/send', { phone: '+12025550143' })
+    }
+    await app.app.context.eventLog.flush()
+    const later = await signedIn(app)
+    const asked = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'en', text: `{{otp}} ${'x'.repeat(200)}` }
+    const { html } = await later.post('/admin/brands/acme/texts/preview', asked)
+    expect(html).toContain(
+      '1 segment now, 2 with this text. With the 3 SMS of LOGIN_OTP in the last 30 days: 3 more segments, about 0.02 EUR more.',
+    )
   })
 
   test('creates a template with variables, and changes them in a text of another language', async () => {

@@ -22,7 +22,7 @@ import type {
   IntegrationRequestStore,
   OperatorStore,
 } from '../../src/domain/operator/changes.ts'
-import { removeText, setText } from '../../src/domain/operator/texts.ts'
+import { removeText, setText, textDiscard, textPublish } from '../../src/domain/operator/texts.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'
 import type { ReadPolicy } from '../../src/domain/policy/policy.ts'
 import type { PolicyStore } from '../../src/domain/policy/policy-store.ts'
@@ -802,6 +802,25 @@ function testTexts(stores: () => Stores): void {
       expect(acme?.texts).toEqual(expected)
       expect(b?.texts.all).toEqual([{ ...of, ...no, text: 'b' }])
       expect((await stores().brands.byName('acme'))?.texts).toEqual(expected)
+    })
+
+    test('a draft is stored beside the published text, with its variables, and deleted when it is published', async () => {
+      await put('acme')
+      const of = { slug: 'acme', key: 'TABLE_READY', lang: undefined, email: false }
+      await setText(ports(), { ...sms, text: '{{guest}}', variables: [guest] }, 'draft')
+      expect(await textsOf()).toMatchObject({
+        all: [],
+        drafts: [{ templateKey: 'TABLE_READY', version: 0, text: '{{guest}}', variables: [guest] }],
+      })
+      await textPublish.run(ports(), of)
+      await setText(ports(), { ...sms, text: 'Hi {{guest}}' }, 'draft')
+      expect(await textsOf()).toMatchObject({
+        all: [{ text: '{{guest}}', version: 1 }],
+        drafts: [{ text: 'Hi {{guest}}', version: 1, variables: null }],
+      })
+      expect((await textsOf())?.variables.get('TABLE_READY')).toEqual([guest])
+      await textDiscard.run(ports(), of)
+      expect(await textsOf()).toMatchObject({ all: [{ text: '{{guest}}' }], drafts: [] })
     })
 
     test('concurrent changes of a text each have a version and an entry in the audit log', async () => {

@@ -20,7 +20,7 @@ const operator: FormAccess = { role: 'operator', isSensitive: never }
 const sensitive: FormAccess = { role: 'operator', isSensitive: always }
 const ifOfCode: FormAccess = {
   role: 'operator',
-  isSensitive: (form) => isOtpKey(field(form, 'templateKey')),
+  isSensitive: (form) => isOtpKey(field(form, 'templateKey')) && form.get('how') !== 'draft',
 }
 
 /** The forms that no action declares. */

@@ -95,6 +95,8 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
       smsOfWeek(now: number): Promise<readonly CountrySms[]>
       /** By day; `until` is exclusive. */
       spending(from: number, until: number): Promise<readonly DaySpend[]>
+      /** By template. */
+      acceptedSms(brand: string, from: number): Promise<ReadonlyMap<string, number>>
     }
   readonly sendTest: (actor: Actor, test: TestSend) => Promise<TestSent>
   /** @throws OperatorError */

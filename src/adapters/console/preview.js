@@ -107,6 +107,49 @@ if (form instanceof HTMLFormElement) {
   }
 }
 
+// A session may end while an operator writes. The browser keeps the text in this tab, until the server has stored it.
+const unsaved = document.querySelector('[data-unsaved]')
+if (form instanceof HTMLFormElement && unsaved instanceof HTMLElement) {
+  const fields = Array.from(form.querySelectorAll('textarea, input[type=text]')).filter(
+    (field) => field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement,
+  )
+  const valueOf = (/** @type {string} */ name) => new FormData(form).get(name) ?? ''
+  const place = ['otpost text', form.action, ...['templateKey', 'channel', 'lang'].map(valueOf)].join(' ')
+  const values = () => JSON.stringify(fields.map(({ value }) => value))
+  const stored = values()
+  const submitted = sessionStorage.getItem('otpost submitted')
+  if (submitted !== null && document.querySelector('.notice.good')) sessionStorage.removeItem(submitted)
+  sessionStorage.removeItem('otpost submitted')
+  const kept = sessionStorage.getItem(place)
+  /** @param {string} json */
+  const fill = (json) => {
+    for (const [index, value] of JSON.parse(json).entries()) {
+      const field = fields[index]
+      if (field) field.value = value
+    }
+  }
+  if (kept !== null && kept !== stored) {
+    fill(kept)
+    const discard = element('button', { type: 'button', class: 'button plain small' }, ['Discard them'])
+    unsaved.append('Your unsaved changes are back. ', discard)
+    unsaved.hidden = false
+    discard.addEventListener('click', () => {
+      fill(stored)
+      unsaved.hidden = true
+      form.dispatchEvent(new Event('input', { bubbles: true }))
+      fields.at(-1)?.focus()
+    })
+    form.dispatchEvent(new Event('input', { bubbles: true }))
+  }
+  form.addEventListener('input', () => {
+    if (values() === stored) sessionStorage.removeItem(place)
+    else sessionStorage.setItem(place, values())
+  })
+  form.addEventListener('submit', ({ submitter }) => {
+    if (!submitter?.hasAttribute('formtarget')) sessionStorage.setItem('otpost submitted', place)
+  })
+}
+
 if (form instanceof HTMLFormElement) showMail(form)
 
 // Buttons insert placeholders where the operator last wrote.

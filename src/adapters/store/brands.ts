@@ -66,13 +66,15 @@ export function textsOf(
   variables: readonly Omit<Row<'textVariables'>, 'brandSlug' | 'position'>[],
 ): BrandTexts {
   if (all.length === 0) return noTexts
+  const rows = all.map(({ brandSlug: _, ...text }) => text)
   const declared = variables.map(
     ({ templateKey, name, type, max }) => [templateKey, { name, type, max }] as const,
   )
   const byKey = Map.groupBy(declared, ([templateKey]) => templateKey)
   return new BrandTexts(
-    all.map(({ brandSlug: _, ...text }) => text),
+    rows.flatMap(({ isDraft, variables: _, ...text }) => (isDraft ? [] : [text])),
     new Map([...byKey].map(([templateKey, each]) => [templateKey, each.map(([, variable]) => variable)])),
+    rows.flatMap(({ isDraft, ...draft }) => (isDraft ? [draft] : [])),
   )
 }
 
@@ -93,14 +95,17 @@ export function* readBrand(
   return toBrand(row, textsOf(all, variables))
 }
 
-type BrandDecision = Pick<Decision, 'brand' | 'saveText' | 'removeText' | 'declare'>
+type BrandDecision = Pick<
+  Decision,
+  'brand' | 'saveText' | 'removeText' | 'saveDraft' | 'removeDraft' | 'declare'
+>
 
 /** @param slug of the brand that the texts are of */
 export function* saveBrand(
   orm: Orm,
   { brands, texts, textVariables }: BrandTables,
   slug: string,
-  { brand, saveText, removeText, declare }: BrandDecision,
+  { brand, saveText, removeText, saveDraft, removeDraft, declare }: BrandDecision,
 ): StatementSteps<void> {
   if (brand) {
     const row = { ...brand, nameKey: nameKey(brand.displayName) }
@@ -115,18 +120,24 @@ export function* saveBrand(
       yield* run(orm.insert(textVariables).values(row))
     }
   }
-  if (saveText) {
-    const row = { ...saveText, brandSlug: slug }
-    const target = [texts.brandSlug, texts.templateKey, texts.channel, texts.lang]
+  const saved = [
+    ...(saveText ? [{ ...saveText, isDraft: false, variables: null }] : []),
+    ...(saveDraft ? [{ ...saveDraft, isDraft: true }] : []),
+  ]
+  for (const text of saved) {
+    const row = { ...text, brandSlug: slug }
+    const target = [texts.brandSlug, texts.templateKey, texts.channel, texts.lang, texts.isDraft]
     yield* run(orm.insert(texts).values(row).onConflictDoUpdate({ target, set: row }))
   }
-  if (removeText) {
-    const { templateKey, channel, lang } = removeText
+  for (const [removed, isDraft] of [[removeText, false] as const, [removeDraft, true] as const]) {
+    if (!removed) continue
+    const { templateKey, channel, lang } = removed
     const isText = and(
       eq(texts.brandSlug, slug),
       eq(texts.templateKey, templateKey),
       eq(texts.channel, channel),
       eq(texts.lang, lang),
+      eq(texts.isDraft, isDraft),
     )
     yield* run(orm.delete(texts).where(isText))
   }

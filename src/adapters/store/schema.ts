@@ -7,6 +7,7 @@ import type { BucketRow } from '../../domain/guard/bucket.ts'
 import type { StatKey } from '../../domain/log/stats.ts'
 import type { Attempt } from '../../domain/request/request-context.ts'
 import type { TemplateRegistration } from '../../domain/texts/brand.ts'
+import type { DeclaredVariable } from '../../domain/texts/brand-texts.ts'
 import {
   count,
   flag,
@@ -383,7 +384,7 @@ export const schema = {
     { indexes: { brands_by_name: ['nameKey'] }, moved: 'brands' },
   ),
 
-  /** Texts that replace built-in ones, and those of new templates. */
+  /** Texts that replace built-in ones, those of new templates, and drafts. */
   texts: table(
     'texts',
     {
@@ -391,13 +392,16 @@ export const schema = {
       templateKey: key(),
       channel: oneOf('SMS', 'EMAIL'),
       lang: key(),
+      isDraft: flag(),
       subject: text().orNull(),
       text: text(),
       html: text().orNull(),
       version: integer(),
       updatedAt: instant(),
+      /** Of a draft of a new template. */
+      variables: json<readonly DeclaredVariable[]>('array').orNull(),
     },
-    { key: ['brandSlug', 'templateKey', 'channel', 'lang'], moved: 'texts' },
+    { key: ['brandSlug', 'templateKey', 'channel', 'lang', 'isDraft'], moved: 'texts' },
   ),
 
   /** Declared variables of new templates. */

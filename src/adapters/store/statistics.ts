@@ -248,6 +248,16 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
       }
       return spending
     },
+    /** SMS that providers accepted, by template; `from` is a day's start in UTC. */
+    async acceptedSms(slug: string, from: number): Promise<ReadonlyMap<string, number>> {
+      const isOf = and(eq(stats.stepMs, dayMs), gte(at, from), eq(kind, 'attempt'), eq(channel, 'SMS'))
+      const rows = await orm
+        .select({ detail, count: sum })
+        .from(stats)
+        .where(and(isOf, eq(brand, slug), like(detail, 'accepted %')))
+        .groupBy(detail)
+      return new Map(rows.map((row) => [row.detail.slice('accepted '.length), row.count]))
+    },
     /** Changes with requests, attempts and delivery reports, and every minute. */
     async mark(now: number): Promise<string> {
       const minute = now - (now % minuteMs)

@@ -11,6 +11,7 @@ import { type MoneyPorts, moneyActions, type PriceImportPorts } from './money.ts
 import { providerActions } from './providers.ts'
 import { type QueueOperatorPorts, queueActions } from './queue.ts'
 import { type ReviewActionPorts, reviewNumberActions } from './review-numbers.ts'
+import { type RestorePorts, textActions } from './texts.ts'
 import { type StoredEventPorts, type WebhookPorts, webhookActions } from './webhooks.ts'
 
 /** What all actions need. */
@@ -25,6 +26,7 @@ export interface ActionPorts
     PriceImportPorts,
     QueueOperatorPorts,
     ReviewActionPorts,
+    RestorePorts,
     WebhookPorts {
   readonly contacts: Contacts
   readonly secrets: Secrets
@@ -33,6 +35,7 @@ export interface ActionPorts
 /** Every declared action. */
 export const actions: readonly Action<ActionPorts>[] = [
   ...brandActions,
+  ...textActions,
   ...appActions,
   ...webhookActions,
   ...moneyActions,

@@ -5,7 +5,7 @@ import type { Clock, EpochMs } from '../ground/time.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import type { AppScope } from '../limits/scope.ts'
 import type { Brand, BrandList, Brands, BrandWithTexts } from '../texts/brand.ts'
-import type { BrandText, DeclaredVariable, TextTarget } from '../texts/brand-texts.ts'
+import type { BrandDraft, BrandText, DeclaredVariable, TextTarget } from '../texts/brand-texts.ts'
 
 export type BrandStore = Brands & BrandList
 
@@ -57,6 +57,8 @@ export interface Decision {
   /** Of the brand of the `ChangeTarget`. */
   readonly saveText?: BrandText
   readonly removeText?: TextTarget
+  readonly saveDraft?: BrandDraft
+  readonly removeDraft?: TextTarget
   /** Replaces the variables of a template. */
   readonly declare?: { readonly templateKey: string; readonly variables: readonly DeclaredVariable[] }
   readonly newKey?: Omit<ApiKey, 'key'>
@@ -110,7 +112,7 @@ export function differences(before: object, after: object): Record<string, strin
   return Object.fromEntries(changed.map(([field, was, is]) => [field, `${was} → ${is}`]))
 }
 
-function inWords(value: unknown): string {
+export function inWords(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-'
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

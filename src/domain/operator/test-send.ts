@@ -34,7 +34,7 @@ import { sampleMail, sampleSms } from '../texts/sample-message.ts'
 import { type SmsContent, smsOf } from '../texts/sms.ts'
 import { freshBrand, requiredBrand } from './brands.ts'
 import type { OperatorStore } from './changes.ts'
-import { tagOf } from './texts.ts'
+import { asPublished, tagOf } from './texts.ts'
 
 /** A text as a request with these values would send it. */
 export interface Sample {
@@ -43,6 +43,8 @@ export interface Sample {
   readonly lang?: string | undefined
   /** By variable. The others get samples. */
   readonly values?: Readonly<Record<string, string>> | undefined
+  /** The draft of the text, not the published one. */
+  readonly isDraft?: boolean | undefined
 }
 
 interface TestPorts extends DeliveryPorts, WayPorts, PreviewSettings {
@@ -95,12 +97,13 @@ type SampleMessage =
 
 /** `text preview` (design D47). @throws OperatorError */
 export function sampleMessage(
-  brand: BrandWithTexts,
+  published: BrandWithTexts,
   channel: Channel,
-  { key: templateKey, lang, values = {} }: Sample,
+  { key: templateKey, lang, values = {}, isDraft }: Sample,
   settings: PreviewSettings,
 ): SampleMessage {
-  const sample = { templateKey, lang: tagOf(lang, brand), values }
+  const sample = { templateKey, lang: tagOf(lang, published), values }
+  const brand = isDraft ? asPublished(published, { ...sample, channel }) : published
   const message = judged(() =>
     channel === 'SMS' ? sampleSms(brand, sample, settings) : { mail: sampleMail(brand, sample, settings) },
   )
@@ -140,6 +143,7 @@ export async function sendTest(ports: TestPorts, actor: Actor, test: TestSend): 
         ...(test.provider !== undefined && { provider: test.provider }),
         ...(brand && { brand: brand.slug }),
         ...(brand && test.key !== undefined && { template: test.key, lang: tagOf(test.lang, brand) }),
+        ...(test.isDraft && { draft: 'yes' }),
         channel,
         recipient: mask(recipient),
         request: requestId,
@@ -233,11 +237,11 @@ const noBrand = { ...freshBrand(testAppId), displayName: 'otpost' }
 function messageOf(
   brand: BrandWithTexts | undefined,
   channel: Channel,
-  { key, lang, values }: TestSend,
+  { key, lang, values, isDraft }: TestSend,
   settings: PreviewSettings,
 ): SampleMessage {
   if (key !== undefined) {
-    if (brand) return sampleMessage(brand, channel, { key, lang, values }, settings)
+    if (brand) return sampleMessage(brand, channel, { key, lang, values, isDraft }, settings)
     throw new InvalidInput(`The template ${key} needs a brand, whose name and texts the message has.`)
   }
   if (lang !== undefined || Object.keys(values ?? {}).length > 0) {

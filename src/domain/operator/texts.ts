@@ -1,8 +1,11 @@
 import { advice, see } from '../ground/advice.ts'
+import type { AuditReader } from '../ground/audit.ts'
+import type { Channel } from '../ground/contact.ts'
 import { canonicalTag } from '../ground/languages.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { type BrandWithTexts, nameKey, ownTemplateKeys } from '../texts/brand.ts'
 import {
+  type BrandDraft,
   type BrandText,
   type DeclaredVariable,
   isSameTarget,
@@ -11,10 +14,16 @@ import {
   type VariableType,
   variableTypes,
 } from '../texts/brand-texts.ts'
+import { withText } from '../texts/drafts.ts'
+import { isOtpKey } from '../texts/otp-texts.ts'
+import type { PreviewSettings } from '../texts/preview.ts'
 import { templateOf } from '../texts/templates.ts'
 import { declarationProblems, type TextBeforeCode, textLimits, textProblems } from '../texts/text-problems.ts'
+import { action, type Group } from './action.ts'
 import { noBrand } from './brands.ts'
-import { type ChangePorts, differences, refuse } from './changes.ts'
+import { type ChangePorts, change, type Decision, differences, refuse } from './changes.ts'
+import { field, flag, type InputOf, optional, text } from './fields.ts'
+import { textRecords, textVersions } from './text-versions.ts'
 
 /** A text as operators name it. */
 interface TextRequest extends Pick<TextTarget, 'channel'> {
@@ -27,6 +36,8 @@ interface TextRequest extends Pick<TextTarget, 'channel'> {
   readonly version?: number | undefined
   /** When that version was stored: after a removal, versions begin at 1 again. Undefined: at any time. */
   readonly updatedAt?: number | undefined
+  /** When the draft that the operator has seen was stored; 0: none. Undefined: any. */
+  readonly draftAt?: number | undefined
 }
 
 export interface NewText extends TextRequest {
@@ -37,87 +48,272 @@ export interface NewText extends TextRequest {
   readonly variables?: readonly DeclaredVariable[] | undefined
 }
 
+type TextPorts = ChangePorts & Pick<PreviewSettings, 'textBeforeCode'>
+
+/** `draft`: stored beside the published text. `over`: published, and a draft of it is deleted. Default: published, the draft stays. */
+type Storing = 'draft' | 'over'
+
 /** `text set` (design D47). @throws OperatorError */
 export async function setText(
-  { operator, actor, now: clock, textBeforeCode }: ChangePorts & { readonly textBeforeCode: TextBeforeCode },
-  { brand: slug, key: templateKey, channel, lang, version, updatedAt, variables, ...parts }: NewText,
-): Promise<{
-  readonly brandSlug: string
-  readonly text: BrandText
-  readonly variables: readonly DeclaredVariable[]
-}> {
-  const brandSlug = nameKey(slug)
-  const now = clock()
-  return operator.change({ brandSlug }, { actor, now }, ({ brand }) => {
-    if (!brand) throw noBrand(brandSlug)
-    const { texts } = brand
-    const target = { templateKey, channel, lang: tagOf(lang, brand) }
-    const { subject = null, html = null } = parts
-    const fields = { subject, text: withLineFeeds(parts.text), html: html && withLineFeeds(html) }
-    const declaredBefore = texts.variables.get(templateKey) ?? []
-    const declared = variables ?? declaredBefore
-    const before = texts.get(target)
+  ports: TextPorts,
+  { brand: slug, key: templateKey, channel, lang, version, updatedAt, draftAt, variables, ...parts }: NewText,
+  how?: Storing,
+) {
+  const { subject = null, html = null } = parts
+  const fields = { subject, text: withLineFeeds(parts.text), html: html && withLineFeeds(html) }
+  return changeText(ports, { slug, key: templateKey, channel, lang }, (brand, target) => {
+    const before = brand.texts.get(target)
     refuseOther(before, { version, updatedAt })
-    refuse([
-      ...(variables ? declarationProblems(templateKey, variables) : []),
-      ...textProblems({ ...target, ...fields }, declared, textBeforeCode),
-    ])
-    refuse([
-      ...countProblems(brand, target),
-      ...(variables ? otherProblems(brand, target, variables, textBeforeCode) : []),
-    ])
-    const {
-      subject: earlierSubject = null,
-      text: earlierText = null,
-      html: earlierHtml = null,
-    } = before ?? {}
-    const changes = differences(
-      {
-        subject: earlierSubject,
-        text: earlierText,
-        html: earlierHtml,
-        variables: declaredBefore.map(inWords).join(', '),
-      },
-      { ...fields, variables: declared.map(inWords).join(', ') },
-    )
-    const isSame = Object.keys(changes).length === 0
-    if (before && isSame) return { brandSlug, text: before, variables: declared, entry: null }
-    const text = { ...target, ...fields, version: (before?.version ?? 0) + 1, updatedAt: now }
-    return {
-      brandSlug,
-      text,
-      variables: declared,
-      saveText: text,
-      ...(variables && { declare: { templateKey, variables } }),
-      entry: { action: 'text.set', target: brandSlug, details: { ...about(text), ...changes } },
+    const draft = brand.texts.draft(target)
+    if (draftAt !== undefined && (draft?.updatedAt ?? 0) !== draftAt) {
+      throw new OperatorError(
+        'The draft was changed or published in the meantime. Compare it with your text, then save again.',
+      )
     }
+    const removeDraft = how === 'over' ? target : undefined
+    if (how !== 'draft') {
+      const published = publication(ports, brand, target, { ...fields, variables })
+      return { ...published, ...(removeDraft && { removeDraft }) }
+    }
+    const declared = checked(ports, brand, target, { ...fields, variables })
+    if (!draft && brand.texts.drafts.length >= textLimits.texts) {
+      throw new OperatorError(`Brand ${brand.slug} already has ${textLimits.texts} drafts. Delete one first.`)
+    }
+    const about = { version: before?.version ?? 0, updatedAt: ports.now(), variables: variables ?? null }
+    const text = { ...target, ...fields, ...about }
+    const entry = { action: 'text.drafted', target: brand.slug, details: aboutText(text) }
+    return { brandSlug: brand.slug, text, variables: declared, saveDraft: text, entry }
   })
+}
+
+interface Target {
+  readonly slug: string
+  readonly key: string
+  readonly channel: Channel
+  /** Undefined: the brand's language. */
+  readonly lang: string | undefined
+}
+
+function changeText<D extends Decision>(
+  ports: ChangePorts,
+  { slug, key: templateKey, channel, lang }: Target,
+  decide: (brand: BrandWithTexts, target: TextTarget) => D,
+): Promise<D> {
+  const brandSlug = nameKey(slug)
+  return change(ports, { brandSlug }, ({ brand }) => {
+    if (!brand) throw noBrand(brandSlug)
+    return decide(brand, { templateKey, channel, lang: tagOf(lang, brand) })
+  })
+}
+
+/** The content of a text. `variables`: undefined and null are unchanged. */
+interface Content extends Pick<BrandText, 'subject' | 'text' | 'html'> {
+  readonly variables?: readonly DeclaredVariable[] | null | undefined
+}
+
+/** The variables that the text may have. @throws OperatorError if the text cannot be sent */
+function checked(
+  { textBeforeCode }: TextPorts,
+  brand: BrandWithTexts,
+  target: TextTarget,
+  { variables, ...fields }: Content,
+): readonly DeclaredVariable[] {
+  const { templateKey } = target
+  const declared = variables ?? brand.texts.variables.get(templateKey) ?? []
+  refuse([
+    ...(variables ? declarationProblems(templateKey, variables) : []),
+    ...textProblems({ ...target, ...fields }, declared, textBeforeCode),
+  ])
+  refuse([
+    ...countProblems(brand, target),
+    ...(variables ? otherProblems(brand, target, variables, textBeforeCode) : []),
+  ])
+  return declared
+}
+
+/** The text is what otpost sends from the next request on. */
+function publication(
+  ports: TextPorts,
+  brand: BrandWithTexts,
+  target: TextTarget,
+  content: Content,
+  action: 'text.set' | 'text.published' | 'text.restored' = 'text.set',
+) {
+  const { texts, slug: brandSlug } = brand
+  const { templateKey } = target
+  const declared = checked(ports, brand, target, content)
+  const { variables, ...fields } = content
+  const before = texts.get(target)
+  const { subject = null, text: earlierText = null, html = null } = before ?? {}
+  const declaredBefore = texts.variables.get(templateKey) ?? []
+  const changes = differences(
+    { subject, text: earlierText, html, variables: declaredBefore.map(inWords).join(', ') },
+    { ...fields, variables: declared.map(inWords).join(', ') },
+  )
+  const isSame = Object.keys(changes).length === 0
+  if (before && isSame) return { brandSlug, text: before, variables: declared, entry: null }
+  const text = { ...target, ...fields, version: (before?.version ?? 0) + 1, updatedAt: ports.now() }
+  return {
+    brandSlug,
+    text,
+    variables: declared,
+    saveText: text,
+    ...(variables && { declare: { templateKey, variables } }),
+    entry: { action, target: brandSlug, details: { ...aboutText(text), ...changes } },
+  }
 }
 
 /** `text remove`: the built-in text is used again. @throws OperatorError */
 export async function removeText(
-  { operator, actor, now }: ChangePorts,
-  { brand: slug, key: templateKey, channel, lang, version, updatedAt }: TextRequest,
+  ports: ChangePorts,
+  { brand: slug, key, channel, lang, version, updatedAt }: TextRequest,
 ): Promise<BrandText> {
-  const brandSlug = nameKey(slug)
-  const { removed } = await operator.change({ brandSlug }, { actor, now: now() }, ({ brand }) => {
-    if (!brand) throw noBrand(brandSlug)
-    const target = { templateKey, channel, lang: tagOf(lang, brand) }
+  const { removed } = await changeText(ports, { slug, key, channel, lang }, (brand, target) => {
     const removed = existingText(brand, target)
     refuseOther(removed, { version, updatedAt })
-    const isLast = !templateOf(templateKey) && othersOf(brand, target).length === 0
-    if (isLast) refuseUsed(brand, templateKey)
+    const isLast = !templateOf(key) && othersOf(brand, target).length === 0
+    if (isLast) refuseUsed(brand, key)
     const { subject, text, html } = removed
-    const variables = isLast ? (brand.texts.variables.get(templateKey) ?? []).map(inWords).join(', ') : ''
+    const variables = isLast ? (brand.texts.variables.get(key) ?? []).map(inWords).join(', ') : ''
     const changes = differences({ subject, text, html, variables }, {})
     return {
       removed,
       removeText: target,
-      ...(isLast && { declare: { templateKey, variables: [] } }),
-      entry: { action: 'text.removed', target: brandSlug, details: { ...about(removed), ...changes } },
+      ...(isLast && { declare: { templateKey: key, variables: [] } }),
+      entry: { action: 'text.removed', target: brand.slug, details: { ...aboutText(removed), ...changes } },
     }
   })
   return removed
+}
+
+export const textGroup: Group = {
+  name: 'text',
+  does: "store and test a brand's own texts, in place of the built-in ones and for new templates",
+  entries: 'texts',
+  target: 'brand',
+}
+
+const targetFields = {
+  slug: field(nameKey, { label: 'Brand', help: 'the brandId' }),
+  key: field(text, { label: 'Template', help: 'the template, such as LOGIN_OTP' }),
+  lang: optional(text, {
+    label: 'Language',
+    as: '--lang <tag>',
+    help: "the language of the text (BCP 47); the default is the brand's language",
+  }),
+  email: flag({ label: 'E-mail', as: '--email', help: 'the e-mail of a code, instead of the SMS' }),
+}
+
+type TargetInput = InputOf<typeof targetFields>
+
+function targetOf({ email, ...target }: TargetInput): Target {
+  return { ...target, channel: email ? 'EMAIL' : 'SMS' }
+}
+
+const isOfCode = ({ key }: TargetInput) => isOtpKey(key)
+
+const draftForm = { path: 'brands/{slug}/texts/draft', page: 'brands/{slug}/texts' }
+
+export const textPublish = action(textGroup, 'publish', {
+  role: 'operator',
+  isSensitive: isOfCode,
+  does: 'send the draft of a text from the next request on',
+  fields: targetFields,
+  audit: { 'text.published': 'Text published' },
+  form: draftForm,
+  run: (ports: TextPorts, input) =>
+    changeText(ports, targetOf(input), (brand, target) => {
+      const draft = existingDraft(brand, target)
+      const version = brand.texts.get(target)?.version ?? 0
+      if (version !== draft.version) {
+        throw new OperatorError(
+          `The draft replaces ${nameOf(draft.version)}, but ${nameOf(version)} is published now. Compare the two, and store the draft again.`,
+        )
+      }
+      const published = publication(ports, brand, target, draftContent(draft), 'text.published')
+      return { ...published, removeDraft: target }
+    }),
+  said: ({ text }) => `Published version ${text.version} of ${wordsOf(text)}. Takes effect immediately.`,
+})
+
+export const textDiscard = action(textGroup, 'discard', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'delete the draft of a text',
+  fields: targetFields,
+  audit: { 'text.discarded': 'Draft of a text deleted' },
+  form: draftForm,
+  run: (ports: ChangePorts, input) =>
+    changeText(ports, targetOf(input), (brand, target) => {
+      const draft = existingDraft(brand, target)
+      const entry = { action: 'text.discarded', target: brand.slug, details: aboutText(draft) }
+      return { draft, removeDraft: target, entry }
+    }),
+  said: ({ draft }) => `Deleted the draft of ${wordsOf(draft)}.`,
+})
+
+export const textRestore = action(textGroup, 'restore', {
+  role: 'operator',
+  isSensitive: isOfCode,
+  does: 'send an earlier version of a text again, as a new version',
+  note: 'The audit log has the earlier versions. A draft stays as it is.',
+  fields: {
+    ...targetFields,
+    version: field(versionIn, { label: 'Version', help: 'the earlier version, such as 3' }),
+  },
+  audit: { 'text.restored': 'Earlier text restored' },
+  form: { path: 'brands/{slug}/texts/restore', page: 'brands/{slug}/texts' },
+  run: async (ports: RestorePorts, { version, ...input }) => {
+    const records = await textRecords(ports.audit, input.slug)
+    return changeText(ports, targetOf(input), (brand, target) => {
+      const found = textVersions(target, brand.texts.get(target), records).find(
+        (each) => each.version === version && each.isStored,
+      )
+      if (!found) {
+        throw new OperatorError(`The audit log has no version ${version} of ${wordsOf(target)}.`)
+      }
+      return publication(ports, brand, target, found.content, 'text.restored')
+    })
+  },
+  said: ({ text }, { version }) =>
+    `Restored version ${version} of ${wordsOf(text)}, as version ${text.version}. Takes effect immediately.`,
+})
+
+export interface RestorePorts extends TextPorts {
+  readonly audit: AuditReader
+}
+
+export const textActions = [textPublish, textDiscard, textRestore]
+
+function draftContent({ subject, text, html, variables }: BrandDraft): Content {
+  return { subject, text, html, variables }
+}
+
+/** The brand as if the draft were published, for previews and test messages. @throws OperatorError without a draft */
+export function asPublished(brand: BrandWithTexts, target: TextTarget): BrandWithTexts {
+  const { variables, ...draft } = existingDraft(brand, target)
+  const declared = variables ?? brand.texts.variables.get(draft.templateKey) ?? []
+  return withText(brand, draft, declared)
+}
+
+function existingDraft(brand: BrandWithTexts, target: TextTarget): BrandDraft {
+  const draft = brand.texts.draft(target)
+  if (draft) return draft
+  throw new OperatorError(`Brand ${brand.slug} has no draft of ${wordsOf(target)}.`)
+}
+
+function wordsOf({ templateKey, channel, lang }: TextTarget): string {
+  return `${templateKey}${channel === 'EMAIL' ? ' e-mail' : ''} in ${lang}`
+}
+
+function nameOf(version: number): string {
+  return version === 0 ? 'the built-in text' : `version ${version}`
+}
+
+/** @throws InvalidInput */
+function versionIn(written: string): number {
+  if (/^[1-9][0-9]{0,8}$/.test(written)) return Number(written)
+  throw new InvalidInput('The version must be a whole number, such as 3.')
 }
 
 /** A variable as operators write it: `name:type:max`. @throws OperatorError */
@@ -136,7 +332,7 @@ export function inWords({ name, type, max }: DeclaredVariable): string {
   return `${name}:${type}:${max}`
 }
 
-function about({ templateKey, lang, channel, version }: BrandText) {
+function aboutText({ templateKey, lang, channel, version }: BrandText) {
   return { template: templateKey, lang, channel, version: String(version) }
 }
 

@@ -32,6 +32,12 @@ export interface BrandText extends TextTarget {
   readonly updatedAt: EpochMs
 }
 
+/** A text that otpost does not send yet. `version`: of the published text that it would replace; 0: none. */
+export interface BrandDraft extends BrandText {
+  /** Of a new template. Null: those of the published texts. */
+  readonly variables: readonly DeclaredVariable[] | null
+}
+
 /** By template key, in order. */
 type DeclaredVariables = ReadonlyMap<string, readonly DeclaredVariable[]>
 
@@ -43,12 +49,18 @@ export class BrandTexts {
   constructor(
     readonly all: readonly BrandText[],
     readonly variables: DeclaredVariables,
+    /** In the same order. */
+    readonly drafts: readonly BrandDraft[] = [],
   ) {
     this.byTarget = new Map(all.map((text) => [keyOf(text), text]))
   }
 
   get(target: TextTarget): BrandText | undefined {
     return this.byTarget.size === 0 ? undefined : this.byTarget.get(keyOf(target))
+  }
+
+  draft(target: TextTarget): BrandDraft | undefined {
+    return this.drafts.find((draft) => isSameTarget(draft, target))
   }
 }
 

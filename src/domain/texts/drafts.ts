@@ -1,5 +1,11 @@
 import type { BrandWithTexts } from './brand.ts'
-import { BrandTexts, type DeclaredVariable, isSameTarget, type TextTarget } from './brand-texts.ts'
+import {
+  type BrandText,
+  BrandTexts,
+  type DeclaredVariable,
+  isSameTarget,
+  type TextTarget,
+} from './brand-texts.ts'
 import { lintText } from './dlt.ts'
 import { templateIn } from './notify-texts.ts'
 import { isOtpKey, otpLanguageOf } from './otp-texts.ts'
@@ -37,11 +43,14 @@ export function builtInParts(
   return { subject, text: text.replaceAll('{{lifetime}}', inMinutes), html: '' }
 }
 
-/** The brand with the draft stored. */
-function withDraft(brand: BrandWithTexts, { variables, subject, html, ...draft }: TextDraft): BrandWithTexts {
-  const text = { ...draft, subject: subject || null, html: html || null, version: 1, updatedAt: 0 }
-  const others = brand.texts.all.filter((each) => !isSameTarget(each, draft))
-  const declared = new Map([...brand.texts.variables, [draft.templateKey, variables]])
+/** The brand with this text in place of the published one. */
+export function withText(
+  brand: BrandWithTexts,
+  text: BrandText,
+  variables: readonly DeclaredVariable[],
+): BrandWithTexts {
+  const others = brand.texts.all.filter((each) => !isSameTarget(each, text))
+  const declared = new Map([...brand.texts.variables, [text.templateKey, variables]])
   return { ...brand, texts: new BrandTexts([text, ...others], declared) }
 }
 
@@ -57,15 +66,12 @@ export function draftPreview(
 ) {
   const { templateKey, subject, text, html, channel, variables, lang } = draft
   if (text.trim() === '') return { problems: ['The text is empty.'], sms: null, mail: null, findings: null }
+  const stored = { templateKey, channel, lang, subject: subject || null, text, html: html || null }
   const problems = [
     ...(variables.length > 0 ? declarationProblems(templateKey, variables) : []),
-    ...textProblems(
-      { ...draft, subject: subject || null, html: html || null },
-      variables,
-      settings.textBeforeCode,
-    ),
+    ...textProblems(stored, variables, settings.textBeforeCode),
   ]
-  const shown = withDraft(brand, draft)
+  const shown = withText(brand, { ...stored, version: 1, updatedAt: 0 }, variables)
   const isValid = problems.length === 0
   const mail =
     isValid && channel === 'EMAIL' ? sampleMail(shown, { templateKey, lang, values: {} }, settings) : null

@@ -3,12 +3,12 @@
 import { channelNames } from '../../../domain/ground/contact.ts'
 import type { ProviderHealth } from '../../../domain/log/statistics.ts'
 import type { Brand } from '../../../domain/texts/brand.ts'
-import { Field, Select } from '../../pages/components.tsx'
+import { Choice, Field, Select } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Problem } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface TestModel {
-  readonly form: Readonly<Record<'to' | 'provider' | 'brand' | 'template' | 'lang', string>>
+  readonly form: Readonly<Record<'to' | 'provider' | 'brand' | 'template' | 'lang' | 'draft', string>>
   readonly providers: readonly Pick<ProviderHealth, 'name' | 'channel'>[]
   readonly brands: readonly Pick<Brand, 'slug' | 'displayName'>[]
   readonly templates: readonly string[]
@@ -89,6 +89,7 @@ export function testPage(
             placeholder="hi"
             hint="A BCP 47 tag. Default: the language of the brand."
           />
+          <Choice label="Send the draft of the text" name="draft" checked={form.draft !== ''} />
         </Form>
       </Card>
     </>,

@@ -18,13 +18,14 @@ export function testRoutes({ get, post, ports }: PageHandler): void {
     const form = formIn(fields)
     return orAgain(
       async () => {
-        const { to, provider, brand, template, lang } = form
+        const { to, provider, brand, template, lang, draft } = form
         const sent = await ports.sendTest(by.actor, {
           to,
           provider: provider || undefined,
           brand: brand || undefined,
           key: template || undefined,
           lang: lang || undefined,
+          isDraft: draft !== '',
         })
         const tone = sent.outcome.kind === 'accepted' ? 'good' : 'bad'
         return seeOther(`/admin/deliveries/${sent.requestId}`, [
@@ -58,5 +59,6 @@ function formIn(fields: URLSearchParams): TestModel['form'] {
     brand: of('brand'),
     template: of('template'),
     lang: of('lang'),
+    draft: of('draft'),
   }
 }

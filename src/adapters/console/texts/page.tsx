@@ -1,36 +1,52 @@
 /** @jsxImportSource preact */
 
 import { renderToString } from 'preact-render-to-string'
-import { type Actor, type AuditRecord, actorName } from '../../../domain/ground/audit.ts'
+import { actorName } from '../../../domain/ground/audit.ts'
 import type { Channel } from '../../../domain/ground/contact.ts'
-import { inWords } from '../../../domain/operator/texts.ts'
-import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/texts/brand.ts'
-import { type BrandText, registrationKeyOf, type TextTarget } from '../../../domain/texts/brand-texts.ts'
+import { counted } from '../../../domain/ground/format.ts'
+import { directionOf } from '../../../domain/ground/languages.ts'
+import type { TextVersion } from '../../../domain/operator/text-versions.ts'
+import { inWords, textDiscard, textRestore } from '../../../domain/operator/texts.ts'
+import type { BrandWithTexts } from '../../../domain/texts/brand.ts'
+import {
+  type BrandDraft,
+  type BrandText,
+  registrationKeyOf,
+  type TextTarget,
+} from '../../../domain/texts/brand-texts.ts'
 import type { DraftPreview, TextParts } from '../../../domain/texts/drafts.ts'
-import { isOtpKey, otpLanguages } from '../../../domain/texts/otp-texts.ts'
-import { templateKeys } from '../../../domain/texts/templates.ts'
+import { otpLanguages } from '../../../domain/texts/otp-texts.ts'
+import { type TextChange, textDifferences } from '../../../domain/texts/text-difference.ts'
+import {
+  knownLanguages,
+  languageName,
+  type TextMatrix,
+  type TextState,
+} from '../../../domain/texts/text-matrix.ts'
 import { Badge, Button, Field, FieldGroup, rich, Select, Time } from '../../pages/components.tsx'
-import { Changes } from '../audit/page.tsx'
-import { Card, consolePage, end, Form, FormLink, Notice, Problem, Problems, Table } from '../components.tsx'
+import { ActionButton } from '../action-form.tsx'
+import {
+  actions,
+  Card,
+  consolePage,
+  end,
+  Form,
+  FormLink,
+  Notice,
+  Problem,
+  Problems,
+  Table,
+} from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { pageWords } from '../references.ts'
 import { testPath } from '../test-send/page.tsx'
 import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
 
-/** A text that the brand sends. */
-export interface TextRow extends TextTarget {
-  readonly text: string
-  /** Null: built in. */
-  readonly own: BrandText | null
-  /** Who set it. Null: not among the latest audit entries. */
-  readonly actor: Actor | null
-}
-
 export interface TextsModel {
   readonly brand: BrandWithTexts
-  readonly rows: readonly TextRow[]
+  readonly matrix: TextMatrix
   /** Of a text in another language. `template` is a key and a channel. */
-  readonly form: { readonly template: string; readonly lang: string }
+  readonly form: Readonly<Record<'template' | 'lang' | 'tag', string>>
   readonly problem: string | null
 }
 
@@ -46,21 +62,33 @@ export interface TextModel {
   /** The key and the language can be entered. */
   readonly isNewTemplate: boolean
   readonly form: TextForm
-  /** Null: none is stored. */
+  /** What is published. */
   readonly own: BrandText | null
+  readonly draft: BrandDraft | null
   /** Null: the template is the brand's own. */
   readonly builtIn: TextParts | null
   readonly placeholders: readonly string[]
-  readonly preview: DraftPreview
+  readonly reading: DraftReadingModel
   /** Newest first. */
-  readonly history: readonly AuditRecord[]
+  readonly versions: readonly TextVersion[]
   readonly providers: readonly string[]
   readonly problems: readonly string[]
 }
 
+/** The text in the form, beside what is published. */
+export interface DraftReadingModel {
+  readonly preview: DraftPreview
+  readonly lang: string
+  /** By part. */
+  readonly differences: Readonly<Record<string, readonly TextChange[]>>
+  /** Null: it is no SMS, or nothing is published. */
+  readonly cost: string | null
+}
+
 export function textsPage(pageContext: PageContext, model: TextsModel): string {
-  const { brand, rows, form, problem } = model
+  const { brand, matrix, form, problem } = model
   const path = textsPath(brand)
+  const { languages, rows } = matrix
   return consolePage(
     pageContext,
     {
@@ -74,17 +102,20 @@ export function textsPage(pageContext: PageContext, model: TextsModel): string {
       ),
     },
     <>
-      <Card hint="In each language, a text of the brand takes precedence over the built-in text.">
+      <Card hint="A text of the brand replaces the built-in one in its language. A draft is sent only by test messages.">
         <Table
-          caption="Texts"
-          columns={['Template', 'Language', 'Text', 'Source']}
-          rows={rows.map((row) => textCells(brand, row))}
+          caption="Texts by template and language"
+          columns={['Template', ...languages.map(languageName)]}
+          rows={rows.map((states) => [
+            <TemplateName key="template" brand={brand} of={states} />,
+            ...states.map((state) => <StateLink key={state.lang} brand={brand} state={state} />),
+          ])}
           empty="None."
         />
       </Card>
       <Card
         title="Another language"
-        hint={`Texts of codes are built in for ${otpLanguages.length} languages. The language is a BCP 47 tag, such as hi or pt-BR.`}
+        hint={`Texts of codes are built in for ${otpLanguages.length} languages.`}
       >
         <Problem text={problem} />
         <Form action={`${path}/open`} class="inline">
@@ -93,20 +124,26 @@ export function textsPage(pageContext: PageContext, model: TextsModel): string {
             name="template"
             value={form.template}
             options={Object.fromEntries(
-              [...templateKeys, ...ownTemplateKeys(brand)].flatMap((key) => [
-                [`${key} SMS`, key],
-                ...(isOtpKey(key) ? [[`${key} EMAIL`, `${key} e-mail`] as const] : []),
-              ]),
+              rows.map(([state]) => [`${state?.templateKey} ${state?.channel}`, state ? kindOf(state) : '']),
+            )}
+          />
+          <Select
+            label="Language"
+            name="lang"
+            value={form.lang}
+            options={Object.fromEntries(
+              knownLanguages(brand)
+                .map((tag) => [tag, `${languageName(tag)} (${tag})`] as const)
+                .sort(([, one], [, other]) => one.localeCompare(other)),
             )}
           />
           <Field
-            label="Language"
-            name="lang"
-            required
+            label="Or another tag (BCP 47)"
+            name="tag"
             isCode
             maxLength={64}
-            value={form.lang}
-            placeholder="hi"
+            value={form.tag}
+            placeholder="pt-BR"
           />
           <Button>Write</Button>
         </Form>
@@ -115,55 +152,68 @@ export function textsPage(pageContext: PageContext, model: TextsModel): string {
   )
 }
 
-function textCells(brand: BrandWithTexts, row: TextRow) {
-  const { templateKey, channel, lang, text, own, actor } = row
-  const variables = brand.texts.variables.get(templateKey) ?? []
-  return [
-    <a key="template" class="entry" href={textPath(brand, row)}>
-      <span class="entry-name breaks">
-        <code>{templateKey}</code>
-        {channel === 'EMAIL' && ' e-mail'}
-        <span class="sr-only"> in {languageName(lang)}</span>
+function TemplateName({ brand, of: [state] }: { brand: BrandWithTexts; of: readonly TextState[] }) {
+  if (!state) return null
+  const variables = brand.texts.variables.get(state.templateKey) ?? []
+  return (
+    <span class="two-lines">
+      <span class="breaks">
+        <code>{state.templateKey}</code>
+        {state.channel === 'EMAIL' && ' e-mail'}
       </span>
-      {variables.length > 0 && <code class="breaks">{variables.map(inWords).join(' ')}</code>}
-    </a>,
-    <span key="lang" class="two-lines">
-      {languageName(lang)}
-      <small>
-        <code>{lang}</code>
-      </small>
-    </span>,
-    <span key="text" class="clip breaks" lang={lang} dir="auto">
-      {text}
-    </span>,
-    own === null ? (
-      <Badge tone="quiet">built in</Badge>
-    ) : (
-      <span key="source" class="two-lines">
-        <Badge tone="good">version {own.version}</Badge>
-        <small>
-          <Time at={own.updatedAt} />
-          {actor && <> by {actorName(actor)}</>}
-        </small>
+      {variables.length > 0 && <code class="breaks hint">{variables.map(inWords).join(' ')}</code>}
+    </span>
+  )
+}
+
+function StateLink({ brand, state }: { brand: BrandWithTexts; state: TextState }) {
+  const { own, draft, usedLang, lang, problems } = state
+  return (
+    <a class="entry states" href={textPath(brand, state)}>
+      <span class="sr-only">
+        {kindOf(state)} in {languageName(lang)}:{' '}
       </span>
-    ),
-  ]
+      {own ? (
+        <>
+          <Badge tone="good">version {own.version}</Badge>
+          <small>
+            <Time at={own.updatedAt} />
+          </small>
+        </>
+      ) : usedLang === null ? (
+        <Badge tone="quiet">no text</Badge>
+      ) : (
+        <Badge tone="quiet">{usedLang === lang ? 'built in' : `as ${languageName(usedLang)}`}</Badge>
+      )}
+      {draft && <Badge tone="sent">draft</Badge>}
+      {problems.length > 0 && <Badge tone="bad">{counted(problems.length, 'problem')}</Badge>}
+    </a>
+  )
 }
 
 export function textPage(pageContext: PageContext, model: TextModel): string {
-  const { brand, form, own, builtIn, isNewTemplate, problems } = model
+  const { brand, form, own, draft, builtIn, isNewTemplate, problems } = model
   const { templateKey, channel, lang } = form
   const isDisabled = builtIn === null && own !== null && !brand.notifyTemplates.includes(templateKey)
   return consolePage(
     pageContext,
     {
-      title: isNewTemplate ? 'New template' : `${kindOf(form)} in ${languageName(lang)}`,
+      title: isNewTemplate ? 'New template' : `${kindOf(form)} in ${languageName(lang)} (${lang})`,
       section: 'brands',
       parent: { title: `Texts of ${brand.displayName}`, href: textsPath(brand) },
       actions: !isNewTemplate && (
         <>
-          {own ? <Badge tone="good">version {own.version}</Badge> : <Badge tone="quiet">built in</Badge>}
-          <FormLink href={testPath({ brand: brand.slug, template: templateKey, lang })}>Send a test</FormLink>
+          {own ? (
+            <Badge tone="good">version {own.version}</Badge>
+          ) : (
+            <Badge tone="quiet">{builtIn ? 'built in' : 'not published'}</Badge>
+          )}
+          {draft && <Badge tone="sent">draft</Badge>}
+          <FormLink
+            href={testPath({ brand: brand.slug, template: templateKey, lang, ...(draft && { draft: '1' }) })}
+          >
+            {draft ? 'Test the draft' : 'Send a test'}
+          </FormLink>
         </>
       ),
       scripts: ['preview.js'],
@@ -181,12 +231,24 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
             hint={
               isNewTemplate
                 ? 'For `/notify`. The template exists as long as the brand has a text of it.'
-                : own
-                  ? 'otpost sends it as it is, with a value for each placeholder.'
-                  : 'This is the built-in text. Save it to store a text of the brand.'
+                : draft
+                  ? `This is the draft. otpost sends ${own ? `version ${own.version}` : builtIn ? 'the built-in text' : 'nothing'} until you publish it.`
+                  : own
+                    ? 'otpost sends it as it is, with a value for each placeholder.'
+                    : 'This is the built-in text. Publish it to replace it with a text of the brand.'
             }
           >
             <Editor model={model} />
+            {draft && (
+              <ActionButton
+                of={textDiscard}
+                with={targetIn(brand, form)}
+                kind="danger"
+                confirm={`Delete the draft of ${kindOf(form)} in ${languageName(lang)}?`}
+              >
+                Delete the draft
+              </ActionButton>
+            )}
           </Card>
           {!isNewTemplate && <StoredText model={model} />}
         </div>
@@ -194,7 +256,7 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
           <Card title="Preview" hint="Of the text in this form, saved or not.">
             <div class="tryout stacked" data-preview={templateKey}>
               <PreviewSlot>
-                <DraftReading model={model} />
+                <DraftReading model={model.reading} />
               </PreviewSlot>
               {channel === 'EMAIL' && <MailFrame brand={brand} />}
               {channel === 'SMS' && !isNewTemplate && (
@@ -204,13 +266,13 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
           </Card>
         </div>
       </div>
-      {!isNewTemplate && <History records={model.history} />}
+      {!isNewTemplate && <History model={model} />}
     </>,
   )
 }
 
 function Editor({ model }: { model: TextModel }) {
-  const { brand, form, own, builtIn, placeholders, isNewTemplate } = model
+  const { brand, form, own, draft, builtIn, placeholders, isNewTemplate } = model
   const { templateKey, channel, lang } = form
   const isMail = channel === 'EMAIL'
   const target = isNewTemplate ? { channel } : { templateKey, channel, lang }
@@ -220,8 +282,13 @@ function Editor({ model }: { model: TextModel }) {
       action={textsPath(brand)}
       id="text"
       previewAt={`${textsPath(brand)}/preview`}
-      hidden={{ ...target, ...seen(own), was, ...(isNewTemplate && { isNew: '1' }) }}
-      submit="Save"
+      hidden={{
+        ...target,
+        ...seen(own),
+        was,
+        draftAt: String(draft?.updatedAt ?? 0),
+        ...(isNewTemplate && { isNew: '1' }),
+      }}
     >
       {isNewTemplate && (
         <>
@@ -282,6 +349,13 @@ function Editor({ model }: { model: TextModel }) {
         </ul>
         {builtIn === null && <p class="hint">Each variable is a placeholder.</p>}
       </FieldGroup>
+      <p class="hint" data-unsaved hidden role="status" />
+      <p class="buttons">
+        <Button name="how" value="draft">
+          Save draft
+        </Button>
+        <Button kind="primary">Publish</Button>
+      </p>
     </Form>
   )
 }
@@ -292,16 +366,18 @@ function seen(own: TextModel['own']) {
 }
 
 /** For preview.js. */
-export function draftFragment(model: Pick<TextModel, 'preview'>): string {
+export function draftFragment(model: DraftReadingModel): string {
   return renderToString(<DraftReading model={model} />)
 }
 
-function DraftReading({ model: { preview } }: { model: Pick<TextModel, 'preview'> }) {
-  const { problems, sms, mail, findings } = preview
-  if (mail) return <MailReading mail={mail} />
+function DraftReading({ model }: { model: DraftReadingModel }) {
+  const { problems, sms, mail, findings } = model.preview
+  if (mail) return <MailReading mail={mail} model={model} />
   if (sms) {
     return (
       <PreviewMessage preview={sms}>
+        {model.cost && <p class="hint">{model.cost}</p>}
+        <Differences model={model} />
         <Findings list={findings} />
       </PreviewMessage>
     )
@@ -314,6 +390,45 @@ function DraftReading({ model: { preview } }: { model: Pick<TextModel, 'preview'
         ))}
       </ul>
     </div>
+  )
+}
+
+function Differences({ model: { differences, lang } }: { model: DraftReadingModel }) {
+  const changed = Object.entries(differences)
+  if (changed.length === 0) return null
+  return (
+    <section aria-label="Difference to the published text">
+      <h3>Difference to the published text</h3>
+      {changed.map(([part, changes]) => (
+        <Difference key={part} lang={lang} changes={changes} part={changed.length > 1 ? part : null} />
+      ))}
+    </section>
+  )
+}
+
+/** `part`: null: there is only one. */
+function Difference({
+  part,
+  lang,
+  changes,
+}: {
+  part: string | null
+  lang: string
+  changes: readonly TextChange[]
+}) {
+  return (
+    <p class="text difference" lang={lang} dir={part === 'html' ? 'ltr' : directionOf(lang)}>
+      {part !== null && <span class="hint">{part}: </span>}
+      {changes.map(({ of, text }, index) =>
+        of === 'before' ? (
+          <del key={index}>{text}</del>
+        ) : of === 'after' ? (
+          <ins key={index}>{text}</ins>
+        ) : (
+          text
+        ),
+      )}
+    </p>
   )
 }
 
@@ -336,7 +451,7 @@ function MailFrame({ brand }: Pick<TextModel, 'brand'>) {
   )
 }
 
-function MailReading({ mail }: { mail: NonNullable<DraftPreview['mail']> }) {
+function MailReading({ mail, model }: { mail: NonNullable<DraftPreview['mail']>; model: DraftReadingModel }) {
   return (
     <div class="reading" data-summary={mail.subject} data-is-mail>
       <p class="mail-subject">
@@ -348,6 +463,7 @@ function MailReading({ mail }: { mail: NonNullable<DraftPreview['mail']> }) {
           {mail.text}
         </p>
       </details>
+      <Differences model={model} />
     </div>
   )
 }
@@ -375,8 +491,8 @@ function Findings({ list }: { list: DraftPreview['findings'] }) {
 }
 
 /** Without `lang`: the request's language is that of the text. */
-function sampleVariables({ preview: { sms }, placeholders }: TextModel) {
-  return (sms?.variables ?? []).filter(({ name }) => placeholders.includes(name))
+function sampleVariables({ reading, placeholders }: TextModel) {
+  return (reading.preview.sms?.variables ?? []).filter(({ name }) => placeholders.includes(name))
 }
 
 function StoredText({ model }: { model: TextModel }) {
@@ -412,19 +528,39 @@ function StoredText({ model }: { model: TextModel }) {
   )
 }
 
-function History({ records }: { records: readonly AuditRecord[] }) {
+function History({ model: { brand, form, own, builtIn, versions } }: { model: TextModel }) {
   return (
     <Card title="History">
       <Table
         caption="History"
-        columns={['Version', 'Change', 'Operator', end('Time')]}
-        rows={records.map(({ action, details, actor, at }) => {
-          const { version = '', template: _, lang: __, channel: ___, ...changes } = details
+        columns={['Version', 'Change', 'Operator', end('Time'), actions]}
+        rows={versions.map(({ version, isStored, content, record }, index) => {
+          const earlier = versions[index + 1]?.content ?? builtIn
           return [
-            action === 'text.removed' ? `${version}, removed` : version,
-            <Changes key="changes" changes={changes} />,
-            actorName(actor),
-            <Time key="time" at={at} />,
+            isStored ? version : `${version}, removed`,
+            <div key="changes">
+              {isStored &&
+                Object.entries(textDifferences(earlier, content)).map(([part, changes]) => (
+                  <Difference
+                    key={part}
+                    lang={form.lang}
+                    changes={changes}
+                    part={part === 'text' ? null : part}
+                  />
+                ))}
+            </div>,
+            actorName(record.actor),
+            <Time key="time" at={record.at} />,
+            isStored && version !== own?.version ? (
+              <ActionButton
+                key="restore"
+                of={textRestore}
+                with={{ ...targetIn(brand, form), version: String(version) }}
+                confirm={`Publish version ${version} of ${kindOf(form)} in ${languageName(form.lang)} again?`}
+              >
+                Restore<span class="sr-only"> version {version}</span>
+              </ActionButton>
+            ) : null,
           ]
         })}
         empty="No changes."
@@ -433,18 +569,13 @@ function History({ records }: { records: readonly AuditRecord[] }) {
   )
 }
 
-function kindOf({ templateKey, channel }: Pick<TextTarget, 'templateKey' | 'channel'>): string {
-  return channel === 'EMAIL' ? `${templateKey} e-mail` : templateKey
+/** The fields of an action about the text. */
+function targetIn({ slug }: BrandWithTexts, { templateKey, channel, lang }: TextTarget) {
+  return { slug, key: templateKey, lang, ...(channel === 'EMAIL' && { email: true }) }
 }
 
-const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'code' })
-
-function languageName(lang: string): string {
-  try {
-    return languageNames.of(lang) ?? lang
-  } catch {
-    return lang
-  }
+function kindOf({ templateKey, channel }: Pick<TextTarget, 'templateKey' | 'channel'>): string {
+  return channel === 'EMAIL' ? `${templateKey} e-mail` : templateKey
 }
 
 export function textsPath(brand: Pick<BrandWithTexts, 'slug'>): string {

@@ -1,13 +1,18 @@
-import type { AuditRecord } from '../../../domain/ground/audit.ts'
 import { type Channel, parseChannel } from '../../../domain/ground/contact.ts'
 import { canonicalTag } from '../../../domain/ground/languages.ts'
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
-import { inWords, readVariable, removeText, setText } from '../../../domain/operator/texts.ts'
+import { costOfSegments, smsVolume, volumeSpan } from '../../../domain/money/text-cost.ts'
+import { textRecords, textVersions } from '../../../domain/operator/text-versions.ts'
+import { inWords, readVariable, removeText, setText, textActions } from '../../../domain/operator/texts.ts'
 import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/texts/brand.ts'
-import { type DeclaredVariable, isSameTarget, type TextTarget } from '../../../domain/texts/brand-texts.ts'
+import type { DeclaredVariable, TextTarget } from '../../../domain/texts/brand-texts.ts'
 import { builtInParts, draftPreview, type TextParts } from '../../../domain/texts/drafts.ts'
+import { templateIn } from '../../../domain/texts/notify-texts.ts'
 import { isOtpKey } from '../../../domain/texts/otp-texts.ts'
-import { templateKeys, templateOf } from '../../../domain/texts/templates.ts'
+import { previewOf, previewsOf } from '../../../domain/texts/preview.ts'
+import { templateOf } from '../../../domain/texts/templates.ts'
+import { textDifferences } from '../../../domain/texts/text-difference.ts'
+import { textMatrix } from '../../../domain/texts/text-matrix.ts'
 import { placeholdersFor } from '../../../domain/texts/text-problems.ts'
 import { headersOf, mailPolicy } from '../../pages/static.ts'
 import { done, html, seeOther } from '../answers.ts'
@@ -16,10 +21,10 @@ import { field, linesOf } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
 import { orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
 import {
+  type DraftReadingModel,
   draftFragment,
   type TextForm,
   type TextModel,
-  type TextRow,
   type TextsModel,
   textPage,
   textPath,
@@ -27,10 +32,9 @@ import {
   textsPath,
 } from './page.tsx'
 
-const historyLength = 200
 const path = '/admin/brands/:slug/texts'
 
-export function textRoutes({ get, post, ports, settings, missing }: PageHandler): void {
+export function textRoutes({ get, post, after, ports, settings, missing }: PageHandler): void {
   const ofBrand =
     (
       page: (
@@ -44,6 +48,13 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
       return brand ? page(brand, pageRequest, pageContext) : missing(pageContext, 'Brand not found')
     }
 
+  for (const action of textActions) {
+    after(action, ({ text }, entered, { visit, params: { slug = '' } }) => {
+      const { key, lang, email } = entered
+      const channel = email ? 'EMAIL' : 'SMS'
+      return done(visit, textPath({ slug }, { templateKey: `${key}`, channel, lang: `${lang}` }), text)
+    })
+  }
   get(
     path,
     ofBrand((brand, _, pageContext) => listed(pageContext, brand)),
@@ -68,9 +79,9 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
     `${path}/open`,
     ofBrand((brand, { form }, pageContext) => {
       const [key = '', channel] = field(form, 'template').split(' ')
-      const target = targetIn(brand, key, parseChannel(channel), field(form, 'lang'))
+      const target = targetIn(brand, key, parseChannel(channel), field(form, 'tag') || field(form, 'lang'))
       if (target) return seeOther(textPath(brand, target))
-      const asked = { template: field(form, 'template'), lang: field(form, 'lang') }
+      const asked = { template: field(form, 'template'), lang: field(form, 'lang'), tag: field(form, 'tag') }
       const problem = 'The language must be a BCP 47 tag, such as hi or pt-BR.'
       return listed(pageContext, brand, { form: asked, problem }, 409)
     }),
@@ -86,7 +97,9 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
       const seen = {
         version: Number(field(form, 'version')),
         updatedAt: Number(form.get('updatedAt') ?? '') || undefined,
+        draftAt: form.has('draftAt') ? Number(form.get('draftAt')) : undefined,
       }
+      const how = form.get('how') === 'draft' ? 'draft' : 'over'
       const isNewTemplate = form.has('isNew')
       const about = { brand: brand.slug, key, channel, lang, ...seen }
       return orAgain(
@@ -99,15 +112,19 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
           if (isNewTemplate && (templateOf(key) || ownTemplateKeys(brand).includes(key))) {
             throw new OperatorError(`The template ${key} already exists.`)
           }
-          const stored = await setText(by, {
+          const declared = !templateOf(key) && !isSameVariables
+          const given = {
             ...about,
             text,
             subject: subject || null,
             html: mailHtml || null,
-            ...(!templateOf(key) &&
-              !isSameVariables && { variables: linesOf(form, 'variables').map(readVariable) }),
-          })
-          const words = `Saved version ${stored.text.version}. Takes effect immediately.`
+            ...(declared && { variables: linesOf(form, 'variables').map(readVariable) }),
+          }
+          const stored = await setText(by, given, how)
+          const words =
+            how === 'draft'
+              ? 'Saved the draft. otpost sends it after you publish it.'
+              : `Published version ${stored.text.version}. Takes effect immediately.`
           return done(visit, textPath(brand, stored.text), words)
         },
         (problem) => editor(pageContext, brand, asked, { isNewTemplate, problems: problem.split('\n') }),
@@ -116,9 +133,9 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
   )
   post(
     `${path}/preview`,
-    ofBrand((brand, { form }) => {
+    ofBrand(async (brand, { form }) => {
       const asked = textAsked(form)
-      return html(draftFragment({ preview: previewFor(brand, asked, sampleValues(form)) }))
+      return html(draftFragment(await readingOf(brand, asked, sampleValues(form))))
     }),
   )
   post(
@@ -137,15 +154,9 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
     part: Partial<Pick<TextsModel, 'form' | 'problem'>> = {},
     status = 200,
   ): Promise<Response> {
-    const records = await changesOf(brand)
-    const rows = rowsOf(brand).map((target): TextRow => {
-      const own = brand.texts.get(target) ?? null
-      const { text } = own ?? builtInParts(target, settings) ?? noText
-      const setBy = own && records.find((record) => isOf(target, record) && record.action === 'text.set')
-      return { ...target, text, own, actor: setBy?.actor ?? null }
-    })
-    const empty = { form: { template: '', lang: '' }, problem: null }
-    return html(textsPage(pageContext, { brand, rows, ...empty, ...part }), status)
+    const empty = { form: { template: '', lang: brand.lang, tag: '' }, problem: null }
+    const matrix = textMatrix(brand, settings)
+    return html(textsPage(pageContext, { brand, matrix, ...empty, ...part }), status)
   }
 
   async function editor(
@@ -154,15 +165,16 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
     form: TextForm,
     part: Partial<Pick<TextModel, 'isNewTemplate' | 'problems'>> = {},
   ): Promise<Response> {
-    const records = await changesOf(brand)
+    const own = brand.texts.get(form)
     const model: TextModel = {
       brand,
       form,
-      own: brand.texts.get(form) ?? null,
+      own: own ?? null,
+      draft: brand.texts.draft(form) ?? null,
       builtIn: builtInParts(form, settings),
       placeholders: [...placeholdersFor(form.templateKey, declaredIn(form)).keys()],
-      preview: previewFor(brand, form, {}),
-      history: records.filter((record) => isOf(form, record)),
+      reading: await readingOf(brand, form, {}),
+      versions: textVersions(form, own, await textRecords(ports.audit, brand.slug)),
       providers: settings.providerNames,
       isNewTemplate: false,
       problems: [],
@@ -173,10 +185,11 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
 
   function startingForm(brand: BrandWithTexts, target: TextTarget): TextForm {
     const { templateKey } = target
-    const own = brand.texts.get(target)
+    const draft = brand.texts.draft(target)
+    const own = draft ?? brand.texts.get(target)
     const other = brand.texts.all.find((each) => each.templateKey === templateKey)
     const { subject, text, html: mailHtml } = own ?? builtInParts(target, settings) ?? other ?? noText
-    const variables = variablesOf(brand, templateKey)
+    const variables = draft?.variables?.map(inWords).join('\n') ?? variablesOf(brand, templateKey)
     return { ...target, subject: subject ?? '', text, html: mailHtml ?? '', variables }
   }
 
@@ -186,8 +199,34 @@ export function textRoutes({ get, post, ports, settings, missing }: PageHandler)
     return draftPreview(brand, { ...form, templateKey, variables: declaredIn(form) }, values, settings)
   }
 
-  function changesOf({ slug: target }: BrandWithTexts): Promise<readonly AuditRecord[]> {
-    return ports.audit.list({ target, actions: ['text.set', 'text.removed'], limit: historyLength })
+  async function readingOf(
+    brand: BrandWithTexts,
+    form: TextForm,
+    values: Readonly<Record<string, string>>,
+  ): Promise<DraftReadingModel> {
+    const preview = previewFor(brand, form, values)
+    const published = brand.texts.get(form) ?? builtInParts(form, settings)
+    const then = preview.sms?.segments?.count
+    const template = templateIn(brand, form.templateKey)
+    const sent = template && published && previewOf({ ...brand, lang: form.lang }, template, values, settings)
+    const now = sent?.segments?.count
+    const isOther = then !== undefined && now !== undefined && now !== then
+    const cost = isOther ? await costOf(brand, form.templateKey, { now, then }) : null
+    const differences = published && form.templateKey !== '' ? textDifferences(published, form) : {}
+    return { preview, lang: form.lang, differences, cost }
+  }
+
+  async function costOf(brand: BrandWithTexts, templateKey: string, change: { now: number; then: number }) {
+    const { slug } = brand
+    const { from, until } = volumeSpan(ports.now())
+    const [spending, messages] = await Promise.all([
+      ports.eventLog.spending(from, until),
+      ports.eventLog.acceptedSms(slug, from),
+    ])
+    const each = new Map(
+      previewsOf(brand, settings).map(({ templateKey: key, segments }) => [key, segments?.count ?? 1]),
+    )
+    return costOfSegments(templateKey, smsVolume(slug, spending, messages), { ...change, each })
   }
 }
 
@@ -198,25 +237,6 @@ function variablesOf({ texts }: BrandWithTexts, templateKey: string): string {
 
 const noText: TextParts = { subject: '', text: '', html: '' }
 
-/** Templates in the brand's language, and all of its own texts. */
-function rowsOf({ lang, texts, loginIdEnabled }: BrandWithTexts): readonly TextTarget[] {
-  const builtIn = templateKeys
-    .filter((key) => loginIdEnabled || key !== 'LOGIN_OTP_WITH_ID')
-    .flatMap((templateKey): TextTarget[] => [
-      { templateKey, channel: 'SMS', lang },
-      ...(isOtpKey(templateKey) ? [{ templateKey, channel: 'EMAIL', lang } as const] : []),
-    ])
-  const inOrder = templateKeys.flatMap((key) => [`${key} SMS`, `${key} EMAIL`])
-  const place = ({ templateKey, channel }: TextTarget) =>
-    templateOf(templateKey) ? inOrder.indexOf(`${templateKey} ${channel}`) : inOrder.length
-  const others = texts.all.filter((own) => !builtIn.some((each) => isSameTarget(each, own)))
-  return [...builtIn, ...others].sort((a, b) => place(a) - place(b))
-}
-
-function isOf({ templateKey, channel, lang }: TextTarget, { details }: AuditRecord): boolean {
-  return details.template === templateKey && details.channel === channel && details.lang === lang
-}
-
 function targetIn(
   brand: BrandWithTexts,
   templateKey: string,
@@ -224,7 +244,10 @@ function targetIn(
   tag: string,
 ): TextTarget | undefined {
   const lang = canonicalTag(tag)
-  const isKnown = templateOf(templateKey) !== undefined || ownTemplateKeys(brand).includes(templateKey)
+  const { all, drafts } = brand.texts
+  const isKnown =
+    templateOf(templateKey) !== undefined ||
+    [...all, ...drafts].some((each) => each.templateKey === templateKey)
   if (!isKnown || !lang || !channel || (channel === 'EMAIL' && !isOtpKey(templateKey))) return undefined
   return { templateKey, channel, lang }
 }
