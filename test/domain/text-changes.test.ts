@@ -106,12 +106,14 @@ describe('what other segments cost', () => {
     ['LOGIN_OTP', 1, 2, '600 more segments, about 30 EUR more.'],
     ['NEWS', 2, 1, '200 fewer segments, about 10 EUR less.'],
     ['OTHER', 1, 2, '1 segment now, 2 with this text. No SMS of OTHER was sent in the last 30 days.'],
-  ])('of %s, from %d to %d: %s', (key, now, then, expected) => {
-    expect(costOfSegments(key, volume, { now, then, each })).toEndWith(expected)
+  ])('of %s, from %d to %d: %s', (key, now, later, expected) => {
+    expect(costOfSegments(key, volume, { now, later, each })).toEndWith(expected)
   })
   test('without prices has segments only', () => {
     const free = smsVolume('acme', [], new Map([['LOGIN_OTP', 1]]))
-    expect(costOfSegments('LOGIN_OTP', free, { now: 1, then: 2, each })).toEndWith('30 days: 1 more segment.')
+    expect(costOfSegments('LOGIN_OTP', free, { now: 1, later: 2, each })).toEndWith(
+      '30 days: 1 more segment.',
+    )
   })
 })
 

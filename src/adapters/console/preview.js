@@ -113,8 +113,8 @@ if (form instanceof HTMLFormElement && unsaved instanceof HTMLElement) {
   const fields = Array.from(form.querySelectorAll('textarea, input[type=text]')).filter(
     (field) => field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement,
   )
-  const valueOf = (/** @type {string} */ name) => new FormData(form).get(name) ?? ''
-  const place = ['otpost text', form.action, ...['templateKey', 'channel', 'lang'].map(valueOf)].join(' ')
+  const given = (/** @type {string} */ name) => new FormData(form).get(name) ?? ''
+  const place = ['otpost text', form.action, ...['templateKey', 'channel', 'lang'].map(given)].join(' ')
   const values = () => JSON.stringify(fields.map(({ value }) => value))
   const stored = values()
   const submitted = sessionStorage.getItem('otpost submitted')

@@ -31,7 +31,7 @@ export function smsVolume(
 
 /**
  * What another number of segments would cost in 30 days like the last.
- * @param segments now and then, and of each template of the brand
+ * @param segments now and later, and of each template of the brand
  * @returns a sentence for operators
  */
 export function costOfSegments(
@@ -39,18 +39,18 @@ export function costOfSegments(
   { messages, micros, currency }: SmsVolume,
   {
     now,
-    then,
+    later,
     each,
-  }: { readonly now: number; readonly then: number; readonly each: ReadonlyMap<string, number> },
+  }: { readonly now: number; readonly later: number; readonly each: ReadonlyMap<string, number> },
 ): string {
-  const change = `${counted(now, 'segment')} now, ${count(then)} with this text.`
+  const change = `${counted(now, 'segment')} now, ${count(later)} with this text.`
   const sent = messages.get(templateKey) ?? 0
   if (sent === 0) return `${change} No SMS of ${templateKey} was sent in the last 30 days.`
   const all = [...messages].reduce((sum, [key, number]) => sum + number * (each.get(key) ?? 1), 0)
-  const more = sent * Math.abs(then - now)
-  const direction = then > now ? 'more' : 'fewer'
+  const more = sent * Math.abs(later - now)
+  const direction = later > now ? 'more' : 'fewer'
   // An average has no more digits than a price list.
   const cost = Math.round((micros / all) * more * 1e-4) * 1e4
-  const money = cost === 0 ? '' : `, about ${formatMicros(cost, currency)} ${then > now ? 'more' : 'less'}`
+  const money = cost === 0 ? '' : `, about ${formatMicros(cost, currency)} ${later > now ? 'more' : 'less'}`
   return `${change} With the ${count(sent)} SMS of ${templateKey} in the last 30 days: ${counted(more, `${direction} segment`)}${money}.`
 }

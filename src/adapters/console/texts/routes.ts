@@ -206,17 +206,17 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
   ): Promise<DraftReadingModel> {
     const preview = previewFor(brand, form, values)
     const published = brand.texts.get(form) ?? builtInParts(form, settings)
-    const then = preview.sms?.segments?.count
+    const later = preview.sms?.segments?.count
     const template = templateIn(brand, form.templateKey)
     const sent = template && published && previewOf({ ...brand, lang: form.lang }, template, values, settings)
     const now = sent?.segments?.count
-    const isOther = then !== undefined && now !== undefined && now !== then
-    const cost = isOther ? await costOf(brand, form.templateKey, { now, then }) : null
+    const isOther = later !== undefined && now !== undefined && now !== later
+    const cost = isOther ? await costOf(brand, form.templateKey, { now, later }) : null
     const differences = published && form.templateKey !== '' ? textDifferences(published, form) : {}
     return { preview, lang: form.lang, differences, cost }
   }
 
-  async function costOf(brand: BrandWithTexts, templateKey: string, change: { now: number; then: number }) {
+  async function costOf(brand: BrandWithTexts, templateKey: string, change: { now: number; later: number }) {
     const { slug } = brand
     const { from, until } = volumeSpan(ports.now())
     const [spending, messages] = await Promise.all([
