@@ -332,7 +332,8 @@ describe('an attack in the mode record', () => {
     await visitor.post('/admin/guard/mode', { mode: 'deny', duration: '24h' })
     expectError(await send('+998937199999'), 429, 'rate_limited')
     const denied = (await visitor.get('/admin/guard')).html
-    for (const shown of ['Back to record now', 'in 24 h']) expect(denied).toContain(shown)
+    expect(denied).toContain('Back to record now')
+    expect(denied).toMatch(/>in 2[34] h</)
   })
 })
 

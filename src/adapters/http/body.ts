@@ -33,7 +33,7 @@ const isJsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 const maxFormBytes = 64 * 1024
 
 /** Of forms with the text of a file, by path. */
-const largeForms: Readonly<Record<string, number>> = { '/admin/money/prices': 512 * 1024 }
+const largeForms: Readonly<Record<string, number>> = { '/admin/money/prices': 1024 * 1024 }
 
 export async function readForm(request: Request, path: string): Promise<URLSearchParams> {
   const type = request.headers.get('content-type') ?? ''

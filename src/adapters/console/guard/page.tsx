@@ -128,7 +128,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
                     Until: (
                       <>
                         <ExactTime at={Date.parse(modeUntil)} toMinute /> (
-                        <Time at={Date.parse(modeUntil)} />)
+                        <Time at={Date.parse(modeUntil)} isUpcoming />)
                       </>
                     ),
                     Then: nextMode,

@@ -446,7 +446,7 @@ function Prices({ model: { currency, isBuiltIn } }: { model: MoneyModel }) {
       <ActionForm of={priceImport} id="price-file" submit="Import prices" />
       <p class="hint">
         {rich(
-          'It replaces all prices of the providers that the file names. For a file of over 300 KB, run `otpost price import FILE` on the server.',
+          'It replaces all prices of the providers that the file names. For a file of over 500 KB, run `otpost price import FILE` on the server.',
         )}
       </p>
     </Card>
