@@ -111,6 +111,14 @@ describe('an invited owner', () => {
     expect([removal.status, removal.html.includes('only way to sign in')]).toEqual([409, true])
   })
 
+  test('is invited with a form that the browser checks: an e-mail address of at most 254 characters', async () => {
+    const first = await signedIn(app)
+    const { html } = await first.get('/admin/operators')
+    const [control = ''] = /<input[^>]*name="email"[^>]*>/.exec(html) ?? []
+    for (const attribute of ['type="email"', 'maxlength="254"', 'required'])
+      expect(control.toLowerCase()).toContain(attribute)
+  })
+
   test('has 72 hours, and one link', async () => {
     const first = await signedIn(app)
     const link = linkIn(await first.post('/admin/operators', { email: 'bo@example.com', role: 'viewer' }))

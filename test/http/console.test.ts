@@ -1141,7 +1141,7 @@ describe('an operator', () => {
       /name="was" value="([^"]*)"/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
     const was = wasIn((await visitor.get('/admin/apps')).html)
     const scope = { was, brands: ['acme'], operations: ['otp'], perMinute: '60' }
-    for (const wrong of [{ brands: [] }, { operations: [] }]) {
+    for (const wrong of [{ perMinute: 'default' }, { operations: [] }]) {
       const { status, html } = await visitor.post('/admin/apps/issue', { appId: 'till', ...scope, ...wrong })
       expect([status, keyIn(html), wasIn(html)]).toEqual([409, '', was])
       expect(html).toContain('value="till"')
@@ -1162,6 +1162,18 @@ describe('an operator', () => {
     const path = '/admin/apps/scope'
     const shown = await visitor.get(`${path}?app=till`)
     expect(shown.html).toContain('Scope of till')
+    const asShown = {
+      appId: 'till',
+      was: wasIn(shown.html),
+      brands: ['acme'],
+      operations: ['otp'],
+      perMinute: '60',
+    }
+    const unchanged = await visitor.post(path, asShown)
+    expect([unchanged.status, unchanged.headers.get('location')]).toEqual([303, '/admin/apps'])
+    expect((await visitor.get('/admin/apps')).html).toContain('Nothing was changed, so nothing was saved.')
+    expect((await context.audit.list({ limit: 1 }))[0]?.action).toBe('app.issued')
+    await visitor.get(`${path}?app=till`)
     await setApp(context.acting(tester), 'till', { brands: ['globex'] }, [])
     const form = { appId: 'till', was: wasIn(shown.html), brands: ['acme'], operations: ['otp', 'notify'] }
     const refused = await visitor.post(path, { ...form, brands: [], perMinute: '60' })

@@ -143,7 +143,7 @@ interface ControlProps {
 }
 
 function Control({ id, name, field, options, otherLabel, written }: ControlProps) {
-  const { label, kind, isRequired, isProse, placeholder } = field
+  const { label, kind, isRequired, isRequiredInForm, isProse, placeholder, max, inputType } = field
   // Where the page has the options, nothing is to be written.
   const isChosen = options !== undefined && field.choices === undefined && otherLabel === undefined
   const shared = { label, name, id: `${id}-${name}`, hint: isChosen ? undefined : hintOf(field) }
@@ -161,7 +161,13 @@ function Control({ id, name, field, options, otherLabel, written }: ControlProps
         checked={values.includes(value)}
       />
     ))
-    return field.legend === undefined ? <FieldGroup legend={label}>{boxes}</FieldGroup> : boxes
+    if (field.legend !== undefined) return boxes
+    return (
+      <FieldGroup legend={label}>
+        {boxes}
+        {field.hint !== undefined && <p class="hint">{rich(field.hint)}</p>}
+      </FieldGroup>
+    )
   }
   const value = values.join(',')
   if (options && otherLabel !== undefined) {
@@ -192,7 +198,17 @@ function Control({ id, name, field, options, otherLabel, written }: ControlProps
     return <Select {...shared} value={value} options={{ ...none, ...options }} />
   }
   if (field.isFile) return <FileField {...shared} value={value} placeholder={placeholder} />
-  return <Field {...shared} required={isRequired} isCode={!isProse} value={value} placeholder={placeholder} />
+  return (
+    <Field
+      {...shared}
+      required={isRequired || isRequiredInForm === true}
+      type={inputType}
+      maxLength={max}
+      isCode={!isProse}
+      value={value}
+      placeholder={placeholder}
+    />
+  )
 }
 
 /** `help` as a sentence, unless there is a hint. */

@@ -126,6 +126,13 @@ export function changedIn(
   return Object.fromEntries(Object.entries(entered).filter(([name]) => !unchanged.has(name)))
 }
 
+/** Whether a partial form came back as it was shown. What its path names is no change. */
+export function isUnchanged(action: FormAction, changed: Entered, form: URLSearchParams): boolean {
+  if (!action.form?.isPartial || !form.has('was')) return false
+  const named = new Set([...(action.form.page ?? '').matchAll(/\{(\w+)\}/g)].map(([, name]) => name))
+  return Object.keys(changed).every((name) => named.has(name))
+}
+
 const access: ReadonlyMap<string, FormAccess> = new Map<string, FormAccess>([
   ...Object.entries(codeForms),
   ...Array.from(actionsByPath, ([path, sharing]): [string, FormAccess] => [path, accessOf(sharing)]),

@@ -65,6 +65,7 @@ import {
   type FormAccess,
   filled,
   isQuestion,
+  isUnchanged,
   patternOf,
 } from './form-access.ts'
 import type { HealthModel } from './health/page.tsx'
@@ -386,7 +387,10 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
         const answer = await showAgain({ foretold: await foretold(action, entered, pageRequest) })
         return answer ?? problem(pageContext, 409, 'The change was not tried', 'It has no page.')
       }
-      const said = await action.perform(actionPorts(by), changedIn(action, entered, form))
+      const changed = changedIn(action, entered, form)
+      if (isUnchanged(action, changed, form))
+        return done(visit, filled(next, entered), 'Nothing was changed, so nothing was saved.')
+      const said = await action.perform(actionPorts(by), changed)
       const after = shown.get(action.name)
       if (after) return await after(said, entered, pageRequest, pageContext)
       return done(

@@ -149,7 +149,8 @@ interface FieldProps extends ControlProps {
   readonly rows?: number
   readonly required?: boolean
   readonly placeholder?: string | undefined
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
+  readonly type?: 'text' | 'email' | 'url' | 'tel' | undefined
   readonly isCode?: boolean
   /** In UTC; console.js shows it in the viewer's time zone. */
   readonly isTime?: boolean
@@ -160,7 +161,19 @@ interface FieldProps extends ControlProps {
 }
 
 export function Field(props: FieldProps) {
-  const { label, value, rows, required, placeholder, maxLength, isCode, isTime, known, lang } = props
+  const {
+    label,
+    value,
+    rows,
+    required,
+    placeholder,
+    maxLength,
+    type = 'text',
+    isCode,
+    isTime,
+    known,
+    lang,
+  } = props
   const { attributes, below } = control(props)
   // HTML drops the first line break of a textarea.
   const isKept = rows === undefined || !value?.startsWith('\n')
@@ -184,7 +197,7 @@ export function Field(props: FieldProps) {
       {isTime ? (
         <input type="datetime-local" data-utc {...shared} />
       ) : rows === undefined ? (
-        <input type="text" list={listId} {...shared} />
+        <input type={type} list={listId} {...shared} />
       ) : (
         <textarea rows={rows} {...shared} />
       )}

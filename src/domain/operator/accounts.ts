@@ -23,7 +23,12 @@ export const operatorGroup: Group = {
   target: 'e-mail address',
 }
 
-const emailField = field(text, { label: 'E-mail address', help: 'the e-mail address of the person' })
+const emailField = field(text, {
+  label: 'E-mail address',
+  help: 'the e-mail address of the person',
+  max: 254,
+  inputType: 'email',
+})
 
 const roleWords = `the role: ${roles.join(', ')}`
 

@@ -23,6 +23,7 @@ import {
   field,
   flag,
   type InputOf,
+  optional,
   someOf,
   text,
   texts,
@@ -208,6 +209,42 @@ export const appGroup: Group = {
 
 const appField = field(text, { label: 'App', help: 'the appId' })
 
+const operations = someOf('operation', {
+  otp: 'Codes: `/otp/send`, `/otp/resend` and `/otp/verify`',
+  notify: 'Notifications: `/notify`',
+} satisfies Record<AppOperation, string>)
+const brandsWords = { label: 'Single brands', as: '--brand <slug>', help: 'a brand that the app may use' }
+const operationsWords = {
+  label: 'Operations',
+  as: '--allow <operation>',
+  help: 'an operation that the app may use: otp (send, resend and verify) or notify',
+}
+const perMinuteWords = {
+  label: 'Calls per minute',
+  as: '--per-minute <calls>',
+  help: 'the limit of calls per minute, instead of GLOBAL_LIMIT_PER_MINUTE',
+  hint: '1 to 999999. If empty, the setting `GLOBAL_LIMIT_PER_MINUTE` applies.',
+  max: 6,
+}
+const newCountryWords = {
+  label: 'SMS per day to a new country',
+  as: '--new-country-sms-per-day <sms>',
+  help: 'the limit of SMS notifications a day (UTC) to each country that is new to the app',
+  hint: '1 to 999999 SMS of `/notify` to each country that is new to the app. If empty, there is no limit.',
+  max: 6,
+}
+
+/** Of a new app: what is not given is unlimited. */
+const newScopeFields = {
+  brands: changeList(texts, {
+    ...brandsWords,
+    hint: 'If you select none, the app may use every brand, also later ones.',
+  }),
+  operations: changeList(operations, operationsWords),
+  perMinute: optional(limitIn('calls per minute'), perMinuteWords),
+  newCountrySmsPerDay: optional(limitIn(smsPerDay), newCountryWords),
+}
+
 const scopeFields = {
   anyBrand: flag({
     label: 'Every brand',
@@ -217,40 +254,34 @@ const scopeFields = {
     legend: 'Brands',
   }),
   brands: changeList(texts, {
-    label: 'Single brands',
-    as: '--brand <slug>',
-    help: 'a brand that the app may use; replaces the earlier brands',
+    ...brandsWords,
+    help: `${brandsWords.help}; replaces the earlier brands`,
     legend: 'Brands',
   }),
-  operations: changeList(
-    someOf('operation', {
-      otp: 'Codes: `/otp/send`, `/otp/resend` and `/otp/verify`',
-      notify: 'Notifications: `/notify`',
-    } satisfies Record<AppOperation, string>),
-    {
-      label: 'Operations',
-      as: '--allow <operation>',
-      help: 'an operation that the app may use: otp (send, resend and verify) or notify; replaces the earlier operations',
-    },
-  ),
-  perMinute: changed(limitIn('calls per minute'), {
-    label: 'Calls per minute',
-    as: '--per-minute <calls>',
-    help: 'the limit of calls per minute, instead of GLOBAL_LIMIT_PER_MINUTE; default for that setting',
-    hint: '1 to 999999. If empty, the setting `GLOBAL_LIMIT_PER_MINUTE` applies.',
+  operations: changeList(operations, {
+    ...operationsWords,
+    help: `${operationsWords.help}; replaces the earlier operations`,
   }),
-  newCountrySmsPerDay: changed(limitIn(smsPerDay), {
-    label: 'SMS per day to a new country',
-    as: '--new-country-sms-per-day <sms>',
-    help: 'the limit of SMS notifications a day (UTC) to each country that is new to the app; default for no limit',
-    hint: '1 to 999999 SMS of `/notify` to each country that is new to the app. If empty, there is no limit.',
+  perMinute: changed(limitOrDefault('calls per minute'), {
+    ...perMinuteWords,
+    help: `${perMinuteWords.help}; default for that setting`,
+    max: 7,
+  }),
+  newCountrySmsPerDay: changed(limitOrDefault(smsPerDay), {
+    ...newCountryWords,
+    help: `${newCountryWords.help}; default for no limit`,
+    max: 7,
   }),
 }
 
 /** Null: the default. */
+function limitOrDefault(name: string) {
+  const read = limitIn(name)
+  return (text: string) => (text === '' || text === 'default' ? null : read(text))
+}
+
 function limitIn(name: string) {
-  return (text: string): number | null => {
-    if (text === '' || text === 'default') return null
+  return (text: string): number => {
     const limit = /^[1-9][0-9]{0,5}$/.test(text) ? Number(text) : Number.NaN
     requireLimit(limit, name)
     return limit
@@ -294,12 +325,13 @@ export const appIssue = action(appGroup, 'issue', {
       label: 'App ID',
       help: 'the appId in API requests',
       hint: '1 to 64 visible ASCII characters without a colon.',
+      max: 64,
     }),
-    ...scopeFields,
+    ...newScopeFields,
   },
   audit: { 'app.issued': 'App created' },
   form: { path: 'apps/issue', isPartial: true },
-  run: (ports: OperatorPorts, { appId, ...scope }) => issueApp(ports, appId, scopeChange(scope)),
+  run: (ports: OperatorPorts, { appId, ...scope }) => issueApp(ports, appId, scope),
   said: ({ key, scope, hadScope }, { appId }) => ({
     text: scopeSentence(scope),
     secret: key,

@@ -28,6 +28,12 @@ interface FieldWords {
   /** Text for people, not a code or a name. */
   readonly isProse?: boolean
   readonly placeholder?: string
+  /** Characters, at most. The browser accepts no more. */
+  readonly max?: number
+  /** What the browser checks and completes. */
+  readonly inputType?: 'email' | 'url' | 'tel'
+  /** A form requires it, though other uses of the action do not. */
+  readonly isRequiredInForm?: true
   /** Long text: in a command, that of the file which the argument names. */
   readonly isFile?: true
 }

@@ -52,6 +52,8 @@ export const appWebhook = action(appGroup, 'webhook', {
       label: 'URL',
       as: '--url <url>',
       help: 'the URL that receives the events; https, except for a loopback host in development',
+      inputType: 'url',
+      isRequiredInForm: true,
       hint: 'https, and a host with a public IP address. Without `NODE_ENV=production` also http to a loopback address.',
     }),
     events: changeList(someOf('event', eventTypes), {

@@ -97,7 +97,7 @@ export function appsPage(
             of={appIssue}
             start={scopeEntries(unscoped(''))}
             options={{ brands: brandWords(brands) }}
-            fold={['anyBrand', 'brands', 'operations', 'perMinute', 'newCountrySmsPerDay']}
+            fold={['brands', 'operations', 'perMinute', 'newCountrySmsPerDay']}
             foldTitle="Scope: brands, operations, limits"
             submit="Create app"
           />
