@@ -28,6 +28,7 @@ CREATE TABLE "app_keys" (
 	"created_at" bigint NOT NULL,
 	"revoked_at" bigint,
 	"last_used_at" bigint,
+	"last_used_from" text,
 	CONSTRAINT "app_keys_key" CHECK (length("app_keys"."key_sha256") = 43)
 );
 --> statement-breakpoint
@@ -194,6 +195,7 @@ CREATE TABLE "events" (
 	"tried_at" bigint,
 	"http_status" integer,
 	"error" text,
+	"answer" text,
 	"ended_at" bigint,
 	CONSTRAINT "events_status" CHECK ("events"."status" IN ('delivered', 'failed', 'unknown')),
 	CONSTRAINT "events_state" CHECK ("events"."state" IN ('new', 'waiting', 'delivered', 'failed')),

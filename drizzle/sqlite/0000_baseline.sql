@@ -28,6 +28,7 @@ CREATE TABLE `app_keys` (
 	`created_at` integer NOT NULL,
 	`revoked_at` integer,
 	`last_used_at` integer,
+	`last_used_from` text,
 	CONSTRAINT "app_keys_key" CHECK(length("app_keys"."key_sha256") = 43)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
@@ -203,6 +204,7 @@ CREATE TABLE `events` (
 	`tried_at` integer,
 	`http_status` integer,
 	`error` text,
+	`answer` text,
 	`ended_at` integer,
 	CONSTRAINT "events_status" CHECK("events"."status" IN ('delivered', 'failed', 'unknown')),
 	CONSTRAINT "events_state" CHECK("events"."state" IN ('new', 'waiting', 'delivered', 'failed')),

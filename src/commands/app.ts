@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
 import type { Webhook } from '../domain/ground/webhook-events.ts'
+import type { FailingEvents } from '../domain/integration/event-store.ts'
+import { webhookStateOf, webhookStateWords } from '../domain/integration/webhook-state.ts'
 import { type AppScope, unscoped } from '../domain/limits/scope.ts'
 import { appGroup, scopeRow } from '../domain/operator/apps.ts'
 import type { AppKey, IssuedApp } from '../domain/operator/changes.ts'
@@ -13,9 +15,9 @@ export function appCommands(program: Command, env: Env): void {
     .description('list the apps with their scope and their API keys, and when each key was last used')
     .option('--json', 'print a JSON array')
     .action((options: { json?: true }) =>
-      withContext(env, async ({ apps, policy }) => {
+      withContext(env, async ({ apps, policy, events }) => {
         const { scopes, webhooks } = await policy.rows()
-        const rows = appRows(await apps.list(), scopes, webhooks)
+        const rows = appRows(await apps.list(), scopes, webhooks, await events.failing())
         if (options.json) {
           print(JSON.stringify(rows))
           return
@@ -45,11 +47,22 @@ function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey) {
 }
 
 /** Without the secret. */
-function webhookRow({ url, eventTypes, disabledAt }: Webhook) {
+function webhookRow(webhook: Webhook, failing: FailingEvents | undefined) {
+  const { url, eventTypes, disabledAt } = webhook
   return {
     url: shownUrl(url),
     events: eventTypes,
     disabledAt: disabledAt === null ? null : isoTime(disabledAt),
+    state: webhookStateOf(webhook, failing),
+    failing: failing
+      ? {
+          events: failing.events,
+          since: isoTime(failing.since),
+          triedAt: isoTime(failing.triedAt),
+          error: failing.error,
+          answer: failing.answer,
+        }
+      : null,
   }
 }
 
@@ -57,13 +70,20 @@ function webhookRow({ url, eventTypes, disabledAt }: Webhook) {
 const webhookColumn = [
   'WEBHOOK',
   ({ webhook }: Pick<ReturnType<typeof appRows>[number], 'webhook'>) =>
-    webhook === undefined ? '-' : webhook.disabledAt === null ? 'on' : 'switched off',
+    webhook ? webhookStateWords(webhook.state, webhook.failing) : '-',
 ] as const
 
 /** Also the apps with a scope or a webhook and without a key here: those of APP_CREDENTIALS. */
-function appRows(issued: readonly IssuedApp[], scopes: readonly AppScope[], webhooks: readonly Webhook[]) {
+function appRows(
+  issued: readonly IssuedApp[],
+  scopes: readonly AppScope[],
+  webhooks: readonly Webhook[],
+  failing: ReadonlyMap<string, FailingEvents>,
+) {
   const scopeOf = new Map(scopes.map((scope) => [scope.appId, scope]))
-  const webhookOf = new Map(webhooks.map((webhook) => [webhook.appId, webhookRow(webhook)]))
+  const webhookOf = new Map(
+    webhooks.map((webhook) => [webhook.appId, webhookRow(webhook, failing.get(webhook.appId))]),
+  )
   const others = [...new Set([...scopeOf.keys(), ...webhookOf.keys()])]
     .filter((appId) => !issued.some((app) => app.appId === appId))
     .sort()

@@ -43,6 +43,31 @@ function send(url: string, settings: Partial<SenderSettings> = {}) {
   return sender(webhook(url), 'id', '{}', Date.now())
 }
 
+function chunks(): ReadableStream {
+  return new ReadableStream({
+    start(controller) {
+      for (const chunk of ['no ', 'tenant']) controller.enqueue(new TextEncoder().encode(chunk))
+      controller.close()
+    },
+  })
+}
+
+test.each<[string, () => Response, string | null]>([
+  ['without a body', () => new Response(null, { status: 500 }), null],
+  [
+    'with a body',
+    () => new Response('no tenant for ada@example.com', { status: 500 }),
+    'no tenant for [hidden]',
+  ],
+  ['in chunks', () => new Response(chunks(), { status: 500 }), 'no tenant'],
+  ['that is large', () => new Response('x '.repeat(100_000), { status: 500 }), `${'x '.repeat(249)}x…`],
+  ['that has the secret', () => new Response(`not ${receiver.secret}?`, { status: 500 }), 'not [hidden]?'],
+])('an answer %s is read as far as operators need it', async (_, reply, answer) => {
+  receiver.answer(reply)
+  expect(await send(receiver.url)).toEqual({ httpStatus: 500, error: 'HTTP 500', answer })
+  receiver.answer(() => new Response(null, { status: 204 }))
+})
+
 describe('a webhook URL', () => {
   test.each([
     ['https://shop.example/otpost?key=1', 'production development'],
@@ -153,7 +178,11 @@ describe('EVENTS_ALLOWED_NETWORKS', () => {
     }
     const url = `https://localhost:${secure.port}/`
     const addressesOf = async () => ['127.0.0.1']
-    expect(await send(url, { ...settings, addressesOf })).toEqual({ httpStatus: 200, error: null })
+    expect(await send(url, { ...settings, addressesOf })).toEqual({
+      httpStatus: 200,
+      error: null,
+      answer: null,
+    })
     const both = async () => ['127.0.0.1', '10.0.0.1']
     expect((await send(url, { ...settings, addressesOf: both })).error).toContain('resolves to 10.0.0.1')
     hosts.length = 0
@@ -175,7 +204,7 @@ describe('a host with several IP addresses', () => {
   test('is reached although the first refuses the connection', async () => {
     const before = receiver.received.length
     const result = await send(`http://shop.localhost:${port}/`, { addressesOf })
-    expect(result).toEqual({ httpStatus: 204, error: null })
+    expect(result).toEqual({ httpStatus: 204, error: null, answer: null })
     expect(receiver.received.length).toBe(before + 1)
   })
 
@@ -194,7 +223,7 @@ describe('a host with several IP addresses', () => {
     const before = receiver.received.length
     const lost = await besides(port, (socket) => socket.once('data', () => socket.destroy()))
     const result = await send(`http://shop.localhost:${port}/`, { addressesOf })
-    expect(result).toEqual({ httpStatus: null, error: 'ECONNRESET' })
+    expect(result).toEqual({ httpStatus: null, error: 'ECONNRESET', answer: null })
     expect(receiver.received.length).toBe(before)
     lost.close()
   })
@@ -204,13 +233,17 @@ describe('an answer', () => {
   const now = Date.parse('2026-01-01T12:00:00Z')
 
   test.each([
-    ['final', 'HTTP/1.1 204 No Content\r\n\r\n', { httpStatus: 204, error: null }],
+    ['final', 'HTTP/1.1 204 No Content\r\n\r\n', { httpStatus: 204, error: null, answer: null }],
     [
       'after an informational one',
       'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
-      { httpStatus: 200, error: null },
+      { httpStatus: 200, error: null, answer: null },
     ],
-    ['without a reason phrase', 'HTTP/1.0 200\r\nRetry-After: 5\r\n\r\n', { httpStatus: 200, error: null }],
+    [
+      'without a reason phrase',
+      'HTTP/1.0 200\r\nRetry-After: 5\r\n\r\n',
+      { httpStatus: 200, error: null, answer: null },
+    ],
     ['429 with seconds', 'HTTP/1.1 429 -\r\nretry-after:  90 \r\n\r\n', { retryAfterMs: 90_000 }],
     [
       '503 with a date',
@@ -223,14 +256,22 @@ describe('an answer', () => {
       { retryAfterMs: 0 },
     ],
     ['503 with a negative number', 'HTTP/1.1 503 -\r\nRetry-After: -1\r\n\r\n', { retryAfterMs: 0 }],
-    ['503 without Retry-After', 'HTTP/1.1 503 -\r\n\r\n', { httpStatus: 503, error: 'HTTP 503' }],
+    [
+      '503 without Retry-After',
+      'HTTP/1.1 503 -\r\n\r\n',
+      { httpStatus: 503, error: 'HTTP 503', answer: null },
+    ],
     [
       '500 with Retry-After',
       'HTTP/1.1 500 -\r\nRetry-After: 90\r\n\r\n',
-      { httpStatus: 500, error: 'HTTP 500' },
+      { httpStatus: 500, error: 'HTTP 500', answer: null },
     ],
-    ['that is not HTTP', 'SSH-2.0-OpenSSH\r\n\r\n', { httpStatus: null, error: 'connection failed' }],
-    ['without an end', 'x'.repeat(70_000), { httpStatus: null, error: 'connection failed' }],
+    [
+      'that is not HTTP',
+      'SSH-2.0-OpenSSH\r\n\r\n',
+      { httpStatus: null, error: 'connection failed', answer: null },
+    ],
+    ['without an end', 'x'.repeat(70_000), { httpStatus: null, error: 'connection failed', answer: null }],
   ])('%s is read', async (_, text, expected) => {
     const server = await besides(0, (socket) => {
       socket.on('error', () => {})
@@ -272,6 +313,7 @@ describe('a delivery', () => {
     expect(result).toEqual({
       httpStatus: null,
       error: `the host resolves to ${refused}, which is not allowed`,
+      answer: null,
     })
     expect(receiver.received.length).toBe(before)
   })
@@ -284,7 +326,7 @@ describe('a delivery', () => {
       return answers.shift() ?? []
     }
     const url = `http://rebound.localhost:${port}/hook?key=1`
-    expect(await send(url, { addressesOf })).toEqual({ httpStatus: 204, error: null })
+    expect(await send(url, { addressesOf })).toEqual({ httpStatus: 204, error: null, answer: null })
     expect(resolved).toEqual(['rebound.localhost'])
     expect(receiver.received.at(-1)?.headers.get('host')).toBe(`rebound.localhost:${port}`)
     expect((await send(url, { addressesOf })).error).toBe(
@@ -299,6 +341,7 @@ describe('a delivery', () => {
     expect(await send(`https://localhost:${secure.port}/`, settings)).toEqual({
       httpStatus: 200,
       error: null,
+      answer: null,
     })
     expect(hosts).toEqual([`localhost:${secure.port}`])
     expect((await send(`https://shop.example:${secure.port}/`, settings)).error).toBe(
@@ -315,19 +358,20 @@ describe('a delivery', () => {
     const location = other.url
     for (const status of [301, 302, 307, 308]) {
       receiver.answer(() => new Response(null, { status, headers: { location } }))
-      expect(await send(receiver.url)).toEqual({ httpStatus: status, error: `HTTP ${status}` })
+      expect(await send(receiver.url)).toEqual({ httpStatus: status, error: `HTTP ${status}`, answer: null })
     }
     expect(other.received).toEqual([])
     other.stop()
     for (const status of [400, 410, 500]) {
       receiver.answer(() => new Response(null, { status }))
-      expect(await send(receiver.url)).toEqual({ httpStatus: status, error: `HTTP ${status}` })
+      expect(await send(receiver.url)).toEqual({ httpStatus: status, error: `HTTP ${status}`, answer: null })
     }
     const { promise, release } = held()
     receiver.answer(() => promise)
     expect(await send(receiver.url, { timeoutMs: 20 })).toEqual({
       httpStatus: null,
       error: 'no answer in time',
+      answer: null,
     })
     release(new Response())
     expect((await send('http://127.0.0.1:1/?key=secret')).error).toBe('ECONNREFUSED')
@@ -340,7 +384,7 @@ describe('a delivery', () => {
       cancel: () => resolve(),
     })
     receiver.answer(() => new Response(endless, { status: 200 }))
-    expect(await send(receiver.url)).toEqual({ httpStatus: 200, error: null })
+    expect(await send(receiver.url)).toEqual({ httpStatus: 200, error: null, answer: null })
     await cancelled
   })
 

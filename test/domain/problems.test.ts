@@ -187,7 +187,11 @@ test('has every failure, however few, and names a place to see more for most', (
       queue: { waiting: 2, oldestAt: now - 61_000, failed: 1 },
       webhooks: [
         { appId: 'fine', disabledAt: null, failing: undefined },
-        { appId: 'shop', disabledAt: null, failing: { events: 1, error: 'HTTP 500' } },
+        {
+          appId: 'shop',
+          disabledAt: null,
+          failing: { events: 1, since: now, triedAt: now, error: 'HTTP 500', answer: null },
+        },
         { appId: 'till', disabledAt: now - 7_200_000, failing: undefined },
       ],
       failingAlerts: [

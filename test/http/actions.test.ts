@@ -181,6 +181,19 @@ const rows: Readonly<Record<string, Row>> = {
     entered: { appId: 'shop' },
     wrong: [[{ appId: 'ghost' }, 'App ghost has no webhook.', 1]],
   },
+  'app webhook-resend-all': {
+    prepare: async () => {
+      await operate(app, 'app webhook', { appId: 'shop', url })
+      await operate(app, 'app webhook-test', { appId: 'shop' })
+      const { events, now } = app.app.context
+      const tries = new Map([['shop', 1]])
+      for (const taken of await events.take(tries, 1, now(), 1))
+        await events.end(taken, 'failed', now(), { httpStatus: 500, error: 'HTTP 500', answer: null })
+      return {}
+    },
+    entered: { appId: 'shop' },
+    wrong: [[{ appId: 'ghost' }, 'App ghost has no webhook.', 1]],
+  },
   'app webhook-resend': {
     prepare: async () => {
       await operate(app, 'app webhook', { appId: 'shop', url })
@@ -453,7 +466,7 @@ describe.each(actions.map((action) => [action.name, action] as const))('%s', (na
   afterEach(() => app.close())
 
   /** The state after the command, in an app of its own. */
-  async function afterCommand(): Promise<string> {
+  async function afterCommand(row: Row): Promise<string> {
     await open()
     await everyone(action)
     const entered = await before(row)
@@ -473,7 +486,7 @@ describe.each(actions.map((action) => [action.name, action] as const))('%s', (na
   }
 
   test('by its command', async () => {
-    ofCommand = afterCommand()
+    ofCommand = afterCommand(row)
     await ofCommand
   })
 
@@ -482,7 +495,7 @@ describe.each(actions.map((action) => [action.name, action] as const))('%s', (na
   test('by its form: for its role, after a confirmation if it is sensitive, with the same words and the same effect', async () => {
     if (!ofCommand) {
       // Run alone.
-      ofCommand = afterCommand()
+      ofCommand = afterCommand(row)
       await ofCommand
       await app.close()
     }

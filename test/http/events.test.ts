@@ -284,7 +284,7 @@ describe('a receiver', () => {
       api.clock.now += 1
       await settle()
       expect(receiver.received.length).toBe(before + 1)
-      failures.push(await api.app.context.events.failing(api.clock.now))
+      failures.push(await api.app.context.events.failing())
     }
     expect(receiver.received.length).toBe(8)
     const [first, last] = [failures[0]?.get('shop'), failures.at(-1)]

@@ -179,6 +179,7 @@ test.each(Object.entries(eventStatuses))('%s is described, and its example is an
         channel: 'SMS',
         recipient: '12*******43',
         error: null,
+        answer: null,
       } as const
       return JSON.parse(eventBody({ ...id, ...message, ...about, ...fields, status }))
     }),

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import type { Webhook } from '../../domain/ground/webhook-events.ts'
+import { answerText } from '../../domain/integration/answer-text.ts'
 import type { SentEvent } from '../../domain/integration/event-delivery.ts'
 import {
   type HostKindOf,
@@ -27,7 +28,7 @@ export interface SenderSettings {
 /**
  * Posts signed events (design D45). A host name is resolved for each try. All its IP addresses must be allowed. They are tried in turn
  * until one accepts a connection, so that a name whose IP address changes cannot reach the operator's network. No redirect is followed,
- * no proxy is used and no body is read.
+ * no proxy is used. Only the body of an answer that does not accept the event is read, and little of it.
  */
 export function createEventSender({
   isProduction,
@@ -55,6 +56,7 @@ export function createEventSender({
       previous.flatMap(({ secret }) => webhookKey(secret) ?? []),
     )
     const url = new URL(text)
+    const secrets = [secret, ...previousSecrets.map((previous) => previous.secret)]
     const late = Promise.withResolvers<SentEvent>()
     const abort = new AbortController()
     const timer = setTimeout(() => {
@@ -62,7 +64,7 @@ export function createEventSender({
       late.resolve(failed('no answer in time'))
     }, timeoutMs)
     try {
-      return await Promise.race([late.promise, attempt(url, headers, body, now, abort.signal)])
+      return await Promise.race([late.promise, attempt(url, headers, body, now, secrets, abort.signal)])
     } catch (error) {
       return failed(reasonOf(error))
     } finally {
@@ -75,6 +77,7 @@ export function createEventSender({
     headers: Readonly<Record<string, string>>,
     body: string,
     now: number,
+    secrets: readonly string[],
     signal: AbortSignal,
   ): Promise<SentEvent> {
     const host = hostOf(url)
@@ -83,9 +86,10 @@ export function createEventSender({
     if (refused !== undefined) return failed(`the host resolves to ${refused}, which is not allowed`)
     if (addresses.length === 0 || signal.aborted) return failed('the host has no IP address')
     const socket = await connected(url, addresses, signal)
-    const { status, retryAfter } = await postOn(socket, url, headers, body, signal)
-    if (status >= 200 && status < 300) return { httpStatus: status, error: null }
-    const result = { httpStatus: status, error: `HTTP ${status}` }
+    const { status, retryAfter, text } = await postOn(socket, url, headers, body, signal)
+    if (status >= 200 && status < 300) return { httpStatus: status, error: null, answer: null }
+    const hidden = [...secrets, ...url.searchParams.values(), url.search.slice(1)]
+    const result = { httpStatus: status, error: `HTTP ${status}`, answer: answerText(text, hidden) }
     const isTemporary = status === 429 || status === 503
     return isTemporary && retryAfter !== undefined
       ? { ...result, retryAfterMs: retryAfterIn(retryAfter, now) }
@@ -115,7 +119,7 @@ export function createEventSender({
 const mostAddresses = 16
 
 function failed(error: string): SentEvent {
-  return { httpStatus: null, error }
+  return { httpStatus: null, error, answer: null }
 }
 
 /** Seconds or a date (RFC 9110 section 10.2.3). 0: neither. */

@@ -61,25 +61,47 @@ interface AnswerHead {
   readonly retryAfter: string | undefined
 }
 
-const mostHeadBytes = 64 * 1024
+interface Answer extends AnswerHead {
+  /** The beginning of the body, unless the status is 2xx. */
+  readonly text: string
+}
 
-/** One POST, HTTP/1.1. Resolves to the head of the final answer, and ends the connection before its body. */
+const mostHeadBytes = 64 * 1024
+const mostBodyBytes = 4096
+
+/** For the rest of a body that nothing depends on. */
+const bodyMs = 1000
+
+/**
+ * One POST, HTTP/1.1. Resolves to the head of the final answer. The connection ends before its body, unless the status is not 2xx: then
+ * after the beginning of the body.
+ */
 export function postOn(
   socket: Socket,
   url: URL,
   headers: Readonly<Record<string, string>>,
   body: string,
   signal: AbortSignal,
-): Promise<AnswerHead> {
-  const { promise, resolve, reject } = Promise.withResolvers<AnswerHead>()
+): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   let text = ''
-  socket.on('error', reject)
-  socket.on('close', () => reject(socketError('ECONNRESET')))
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const end = () => {
+    const head = finalHead(text)
+    if (head) resolve({ ...head, text: bodyIn(text, head) })
+    else reject(socketError('ECONNRESET'))
+  }
+  socket.on('error', (error) => (finalHead(text) ? end() : reject(error)))
+  socket.on('close', end)
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1')
     const head = finalHead(text)
-    if (head) resolve(head)
-    else if (head === null || text.length > mostHeadBytes) reject(new Error('no HTTP answer'))
+    if (head) {
+      const isAccepted = head.status >= 200 && head.status < 300
+      const isWhole = text.length - head.end >= Math.min(head.length ?? mostBodyBytes, mostBodyBytes)
+      if (isAccepted || isWhole) end()
+      else timer ??= setTimeout(end, bodyMs)
+    } else if (head === null || text.length > mostHeadBytes) reject(new Error('no HTTP answer'))
   })
   signal.addEventListener('abort', () => socket.destroy())
   const all = {
@@ -90,11 +112,42 @@ export function postOn(
   }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.write(`POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
-  return promise.finally(() => socket.destroy())
+  return promise.finally(() => {
+    clearTimeout(timer)
+    socket.destroy()
+  })
+}
+
+interface FoundHead extends AnswerHead {
+  /** Where the body begins. */
+  readonly end: number
+  /** Of the body, in bytes. Undefined: unknown. */
+  readonly length: number | undefined
+  readonly isChunked: boolean
+}
+
+/** Of an answer as Latin-1 text. */
+function bodyIn(answer: string, { status, end, length, isChunked }: FoundHead): string {
+  if (status >= 200 && status < 300) return ''
+  const received = answer.slice(end, end + Math.min(length ?? mostBodyBytes, mostBodyBytes))
+  const body = isChunked ? unchunked(received) : received
+  return new TextDecoder().decode(Buffer.from(body, 'latin1'))
+}
+
+function unchunked(received: string): string {
+  let body = ''
+  for (let start = 0; start < received.length; ) {
+    const [line = '', size = ''] = /^([0-9a-f]{1,8})[^\r\n]*\r\n/i.exec(received.slice(start)) ?? []
+    const length = Number.parseInt(size, 16)
+    if (!(length > 0)) break
+    body += received.slice(start + line.length, start + line.length + length)
+    start += line.length + length + 2
+  }
+  return body
 }
 
 /** The first head that is not informational (1xx). Undefined: not yet complete. Null: it is not HTTP/1. */
-function finalHead(text: string): AnswerHead | null | undefined {
+function finalHead(text: string): FoundHead | null | undefined {
   for (let start = 0; ; ) {
     const end = text.indexOf('\r\n\r\n', start)
     if (end < 0) return undefined
@@ -103,7 +156,14 @@ function finalHead(text: string): AnswerHead | null | undefined {
     if (!(status >= 100)) return null
     if (status >= 200) {
       const retryAfter = fields.find((field) => /^retry-after:/i.test(field))
-      return { status, retryAfter: retryAfter?.slice('retry-after:'.length).trim() }
+      const length = fields.map((field) => /^content-length:\s*(\d{1,9})\s*$/i.exec(field)?.[1]).find(Boolean)
+      return {
+        status,
+        retryAfter: retryAfter?.slice('retry-after:'.length).trim(),
+        end: end + 4,
+        length: length === undefined ? undefined : Number(length),
+        isChunked: fields.some((field) => /^transfer-encoding:.*chunked/i.test(field)),
+      }
     }
     start = end + 4
   }

@@ -9,7 +9,7 @@ import {
   isNotNull,
   lt,
   lte,
-  max,
+  min,
   ne,
   or,
   type SQL,
@@ -18,10 +18,15 @@ import {
 import { requestIdOfKey } from '../../domain/delivery/delivery-reports.ts'
 import type { NotifyJob } from '../../domain/ground/notify-job.ts'
 import { clockToleranceMs } from '../../domain/ground/ports.ts'
-import { dayMs, minuteMs } from '../../domain/ground/time.ts'
+import { dayMs, type EpochMs, minuteMs } from '../../domain/ground/time.ts'
 import { type NewEvent, type StoredEvent, whileOff } from '../../domain/ground/webhook-events.ts'
 import { resolveWithinMs } from '../../domain/integration/event-delivery.ts'
-import type { EventMessage, EventReader, EventStore } from '../../domain/integration/event-store.ts'
+import type {
+  EventMessage,
+  EventReader,
+  EventStore,
+  FailingEvents,
+} from '../../domain/integration/event-store.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import { type AttemptRow, deliveryOf, firstAttemptOf, type RequestRow } from './event-rows.ts'
@@ -231,26 +236,39 @@ function createEventReader({
   transaction,
 }: EventDatabase): EventReader {
   return {
-    failing: async (now) => {
-      const { appId, state, dueAt, error } = events
-      const isFailing = and(eq(state, 'waiting'), gt(dueAt, now), lt(dueAt, whileOff), isNotNull(error))
+    failing: async () => {
+      const { appId, at, state, triedAt, error, answer } = events
+      const isFailing = and(eq(state, 'waiting'), isNotNull(error))
       const rows = await orm
-        .select({ appId, events: count(), error: max(error) })
+        .select({ appId, events: count(), since: min(at) })
         .from(events)
         .where(isFailing)
         .groupBy(appId)
-      return new Map(
-        rows.flatMap((row) => (row.appId === null ? [] : [[row.appId, { ...row, error: row.error ?? '' }]])),
-      )
+      const found = new Map<string, FailingEvents>()
+      for (const { appId: app, events: number, since } of rows) {
+        if (app === null) continue
+        const [latest] = await orm
+          .select({ error, answer, triedAt })
+          .from(events)
+          .where(and(isFailing, eq(appId, app)))
+          .orderBy(desc(triedAt))
+          .limit(1)
+        const tried = {
+          error: latest?.error ?? '',
+          answer: latest?.answer ?? null,
+          triedAt: latest?.triedAt ?? 0,
+        }
+        found.set(app, { events: number, since: since ?? 0, ...tried })
+      }
+      return found
     },
     latest: async (appId, limit) =>
       orm.select().from(events).where(eq(events.appId, appId)).orderBy(desc(events.id)).limit(limit),
     sendAgain: ({ appId, id }, { actor, now }) =>
       transaction(function* (inside) {
-        const change = { state: 'waiting', tries: 0, dueAt: now, triedAt: null, endedAt: null } as const
         const isOwn = and(eq(events.id, id), eq(events.appId, appId), ne(events.state, 'new'))
         const changed = yield* run(
-          inside.update(events).set(change).where(isOwn).returning({ id: events.id }),
+          inside.update(events).set(againAt(now)).where(isOwn).returning({ id: events.id }),
         )
         if (changed.length === 0) return false
         const details = { event: id }
@@ -258,12 +276,35 @@ function createEventReader({
         yield* run(inside.insert(audit).values(entry))
         return true
       }),
+    sendAllAgain: (app, { actor, now }) =>
+      transaction(function* (inside) {
+        const { appId, id, state, error } = events
+        const hasFailed = or(eq(state, 'failed'), and(eq(state, 'waiting'), isNotNull(error)))
+        const changed = yield* run(
+          inside
+            .update(events)
+            .set(againAt(now))
+            .where(and(eq(appId, app), hasFailed))
+            .returning({ id }),
+        )
+        if (changed.length === 0) return 0
+        const details = { events: String(changed.length) }
+        const entry = auditRow({ at: now, actor, action: 'app.events-sent', target: app, details })
+        yield* run(inside.insert(audit).values(entry))
+        return changed.length
+      }),
     add: (event, { actor, now }) => {
       const details = { event: event.id, test: 'yes' }
       const entry = auditRow({ at: now, actor, action: 'app.event-sent', target: event.appId, details })
       return write(orm.insert(events).values(event), orm.insert(audit).values(entry))
     },
   }
+}
+
+/** With all its tries, as if there had been none. */
+function againAt(now: EpochMs) {
+  const noTry = { tries: 0, triedAt: null, httpStatus: null, error: null, answer: null, endedAt: null }
+  return { state: 'waiting', dueAt: now, ...noTry } as const
 }
 
 /** So that no two servers wait for each other. */

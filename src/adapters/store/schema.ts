@@ -321,6 +321,8 @@ export const schema = {
       /** Of the latest try. */
       httpStatus: integer().orNull(),
       error: text().orNull(),
+      /** The body, if the receiver did not accept the event: short, and without secrets. */
+      answer: text().orNull(),
       endedAt: instant().orNull(),
     },
     {
@@ -428,6 +430,8 @@ export const schema = {
       createdAt: instant(),
       revokedAt: instant().orNull(),
       lastUsedAt: instant().orNull(),
+      /** The network of the IP address: a /24 or /48. */
+      lastUsedFrom: text().orNull(),
     },
     {
       indexes: { app_keys_by_app: ['appId'] },

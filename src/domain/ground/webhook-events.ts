@@ -62,6 +62,8 @@ export interface StoredEvent extends NewEvent {
   readonly httpStatus: number | null
   /** Why the latest try failed. */
   readonly error: string | null
+  /** The body of the answer to it: short, and without secrets. Null: there was none. */
+  readonly answer: string | null
   /** When it was delivered or given up. */
   readonly endedAt: EpochMs | null
 }

@@ -102,7 +102,7 @@ export async function readHealth(
   const [warnings, surges, failing, status, failed, failingAlerts, statuses] = await Promise.all([
     readGuardWarnings({ guard, countryOfPrefix }, modeInForce(guardMode, settings.guard, now).mode, now),
     alerts.ofKinds([surgeKind], now - dayMs),
-    events.failing(now),
+    events.failing(),
     jobs.status(),
     jobs.failed(),
     alerts.failing(now),

@@ -31,7 +31,7 @@ export interface Resolution {
   readonly later: readonly Pick<StoredEvent, 'id' | 'dueAt'>[]
 }
 
-export type TryResult = Pick<StoredEvent, 'httpStatus' | 'error'>
+export type TryResult = Pick<StoredEvent, 'httpStatus' | 'error' | 'answer'>
 
 /** The table `events` (design D45). Any process may take any step; one of them resolves an event or takes a try. */
 export interface EventStore {
@@ -64,14 +64,18 @@ export interface EventStore {
 
 export interface FailingEvents {
   readonly events: number
-  /** One of the errors. */
+  /** When the oldest of them happened. */
+  readonly since: EpochMs
+  /** Of the latest try. */
   readonly error: string
+  readonly triedAt: EpochMs
+  readonly answer: string | null
 }
 
 /** For operators. */
 export interface EventReader {
-  /** By app, the events whose latest try failed and that will be tried again. */
-  failing(now: EpochMs): Promise<ReadonlyMap<string, FailingEvents>>
+  /** By app, the events that wait and whose latest try failed. */
+  failing(): Promise<ReadonlyMap<string, FailingEvents>>
   /** Events of an app, newest first. */
   latest(appId: string, limit: number): Promise<readonly StoredEvent[]>
   /** Makes an event due now, with all its tries, and adds an audit entry. False: the app has no event with this ID. */
@@ -79,6 +83,8 @@ export interface EventReader {
     event: { readonly appId: string; readonly id: string },
     by: { readonly actor: Actor; readonly now: EpochMs },
   ): Promise<boolean>
+  /** The same for all events of an app whose latest try failed, also those that were given up. Resolves to their number. */
+  sendAllAgain(appId: string, by: { readonly actor: Actor; readonly now: EpochMs }): Promise<number>
   /** Stores an event that waits, and adds an audit entry. */
   add(
     event: StoredEvent & { readonly appId: string },

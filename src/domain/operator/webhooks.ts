@@ -1,4 +1,6 @@
+import { advice, see } from '../ground/advice.ts'
 import type { Actor } from '../ground/audit.ts'
+import { counted } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { type Clock, dayMs, type EpochMs } from '../ground/time.ts'
@@ -171,6 +173,30 @@ export const appWebhookResend = action(appGroup, 'webhook-resend', {
   said: () => 'The event is sent again.',
 })
 
+/** For a receiver that works again: without it, each event waits for its next try, up to 10 hours. */
+export const appWebhookResendAll = action(appGroup, 'webhook-resend-all', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'send all events of an app now whose latest try failed, also those that otpost gave up',
+  fields: { appId: appField },
+  audit: { 'app.events-sent': 'All failed events sent' },
+  form: { path: 'apps/webhook/resend-all', page: 'apps/webhook?app={appId}' },
+  run: async ({ events, policy, actor, now }: StoredEventPorts & Pick<PolicyPorts, 'policy'>, { appId }) => {
+    const webhook = (await policy.rows()).webhooks.find((each) => each.appId === appId)
+    if (!webhook) throw noWebhook(appId)
+    if (webhook.disabledAt !== null) {
+      throw new OperatorError(
+        `The webhook of ${appId} is switched off. Set it again first: then the events that wait are sent.`,
+        advice`${see('app webhook', { appId, url: 'URL' })} sets it.`,
+      )
+    }
+    const sent = await events.sendAllAgain(appId, { actor, now: now() })
+    if (sent === 0) throw new OperatorError(`No event of ${appId} has failed in the last 7 days.`)
+    return sent
+  },
+  said: (sent, { appId }) => `${counted(sent, 'event')} of ${appId} ${sent === 1 ? 'is' : 'are'} sent now.`,
+})
+
 /** A signed `message.delivered` that no message caused, also if the app does not receive that type. */
 export const appWebhookTest = action(appGroup, 'webhook-test', {
   role: 'operator',
@@ -203,6 +229,7 @@ export const appWebhookTest = action(appGroup, 'webhook-test', {
       triedAt: null,
       httpStatus: null,
       error: null,
+      answer: null,
       endedAt: null,
     } as const
     await events.add(event, { actor, now: at })
@@ -247,4 +274,4 @@ export function webhookSwitch({
 /** Without an audit entry, since no operator did it. */
 const server: Actor = { by: 'command', name: 'serve' }
 
-export const webhookActions = [appWebhook, appWebhookTest, appWebhookResend]
+export const webhookActions = [appWebhook, appWebhookTest, appWebhookResend, appWebhookResendAll]

@@ -2,6 +2,7 @@
 
 import { count } from '../../../domain/ground/format.ts'
 import type { Webhook } from '../../../domain/ground/webhook-events.ts'
+import type { FailingEvents } from '../../../domain/integration/event-store.ts'
 import { type AppScope, unscoped } from '../../../domain/limits/scope.ts'
 import {
   appIssue,
@@ -24,10 +25,15 @@ interface AppsModel {
   readonly apps: readonly IssuedApp[]
   readonly configured: readonly string[]
   readonly scopeOf: (appId: string) => AppScope
-  readonly webhookOf: (appId: string) => Webhook | undefined
+  readonly webhookOf: (appId: string) => ShownWebhook | undefined
   /** Who revoked all its keys. Undefined: not among the latest entries of the audit log. */
   readonly revokerOf: (appId: string) => string | undefined
   readonly brands: readonly Brand[]
+}
+
+interface ShownWebhook {
+  readonly webhook: Webhook
+  readonly failing: FailingEvents | undefined
 }
 
 interface AppScopeModel {
@@ -156,7 +162,7 @@ function brandWords(brands: readonly Brand[]): Readonly<Record<string, string>> 
   return Object.fromEntries(brands.map(({ slug, displayName }) => [slug, `${slug}: ${displayName}`]))
 }
 
-function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefined }) {
+function Scope({ scope, webhook }: { scope: AppScope; webhook: ShownWebhook | undefined }) {
   const { appId, brands, allowsOtp, allowsNotify, perMinute, newCountrySmsPerDay } = scope
   return (
     <>
@@ -179,7 +185,7 @@ function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefin
             perMinute === null ? rich('default, `GLOBAL_LIMIT_PER_MINUTE`') : count(perMinute),
           'SMS per day to a new country':
             newCountrySmsPerDay === null ? 'no limit' : count(newCountrySmsPerDay),
-          Webhook: webhook ? <WebhookState webhook={webhook} /> : 'none',
+          Webhook: webhook ? <WebhookState {...webhook} /> : 'none',
         }}
       />
       <p>
@@ -197,7 +203,7 @@ function Scope({ scope, webhook }: { scope: AppScope; webhook: Webhook | undefin
 interface AppProps {
   readonly app: IssuedApp
   readonly scope: AppScope
-  readonly webhook: Webhook | undefined
+  readonly webhook: ShownWebhook | undefined
 }
 
 function App({ app, scope, webhook }: AppProps) {

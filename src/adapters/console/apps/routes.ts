@@ -8,17 +8,21 @@ const latestRevocations = 1000
 
 export function appRoutes({ get, after, ports, pageContextOf, showKey, missing }: PageHandler): void {
   get('/admin/apps', async (_, pageContext) => {
-    const [apps, { scopes, webhooks }, revocations, brands] = await Promise.all([
+    const [apps, { scopes, webhooks }, revocations, brands, failing] = await Promise.all([
       ports.apps.list(),
       ports.policy.rows(),
       ports.audit.list({ actions: ['app.revoked'], limit: latestRevocations }),
       ports.brands.list(),
+      ports.events.failing(),
     ])
     const model = {
       apps,
       configured: ports.apps.configured,
       scopeOf: (appId: string) => scopeIn(scopes, appId),
-      webhookOf: (appId: string) => webhooks.find((webhook) => webhook.appId === appId),
+      webhookOf: (appId: string) => {
+        const webhook = webhooks.find((each) => each.appId === appId)
+        return webhook && { webhook, failing: failing.get(appId) }
+      },
       revokerOf: (appId: string) => revocations.find(({ target }) => target === appId)?.actor.name,
       brands,
     }

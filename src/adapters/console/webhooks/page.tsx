@@ -1,9 +1,17 @@
 /** @jsxImportSource preact */
 
-import { count } from '../../../domain/ground/format.ts'
+import { count, counted } from '../../../domain/ground/format.ts'
 import { type StoredEvent, type Webhook, whileOff } from '../../../domain/ground/webhook-events.ts'
+import type { FailingEvents } from '../../../domain/integration/event-store.ts'
+import { webhookStateOf } from '../../../domain/integration/webhook-state.ts'
 import type { Entered } from '../../../domain/operator/fields.ts'
-import { appWebhook, appWebhookResend, appWebhookTest, shownUrl } from '../../../domain/operator/webhooks.ts'
+import {
+  appWebhook,
+  appWebhookResend,
+  appWebhookResendAll,
+  appWebhookTest,
+  shownUrl,
+} from '../../../domain/operator/webhooks.ts'
 import { Badge, Facts, LinkButton, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { Card, consolePage, Table } from '../components.tsx'
@@ -12,6 +20,7 @@ import type { PageContext } from '../page-context.ts'
 interface WebhookModel {
   readonly appId: string
   readonly webhook: Webhook | null
+  readonly failing: FailingEvents | undefined
   /** What the form begins with. */
   readonly start: Entered
   /** Newest first. */
@@ -23,13 +32,46 @@ export function webhookPath(appId: string): string {
 }
 
 export function webhookPage(pageContext: PageContext, model: WebhookModel): string {
-  const { appId, webhook, start, events } = model
+  const { appId, webhook, failing, start, events } = model
+  const hasFailed = failing !== undefined || events.some(({ state }) => state === 'failed')
   return consolePage(
     pageContext,
     { title: `Webhook of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
     <div class="columns wide-first loose">
       <div class="stack">
-        <Card title="Last deliveries" hint="Events of this app, latest first.">
+        {failing && (
+          <Card title={`${counted(failing.events, 'event')} failed`}>
+            <Facts
+              entries={{
+                Oldest: <Time at={failing.since} />,
+                'Latest answer': (
+                  <>
+                    {failing.error}, <Time at={failing.triedAt} />
+                  </>
+                ),
+              }}
+            />
+            {failing.answer !== null && (
+              <>
+                <h3>Body of the answer</h3>
+                <pre class="answer">{failing.answer}</pre>
+                <p class="hint">otpost hides what looks like a secret, an address or a number.</p>
+              </>
+            )}
+          </Card>
+        )}
+        <Card
+          title="Last deliveries"
+          hint="Events of this app, latest first."
+          actions={
+            webhook?.disabledAt === null &&
+            hasFailed && (
+              <ActionButton of={appWebhookResendAll} with={{ appId }}>
+                Send all failed events now
+              </ActionButton>
+            )
+          }
+        >
           <Table
             caption="Last deliveries"
             columns={['Event', 'Status', 'Time', { title: 'Action', align: 'end', isQuiet: true }]}
@@ -64,7 +106,7 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
               entries={{
                 URL: <code class="breaks">{shownUrl(webhook.url)}</code>,
                 Events: webhook.eventTypes.join(', ') || 'all',
-                State: <WebhookState webhook={webhook} />,
+                State: <WebhookState webhook={webhook} failing={failing} />,
               }}
             />
             {webhook.disabledAt !== null && (
@@ -86,11 +128,25 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
   )
 }
 
-export function WebhookState({ webhook: { disabledAt } }: { webhook: Webhook }) {
-  if (disabledAt === null) return <Badge tone="good">on</Badge>
+interface WebhookStateProps {
+  readonly webhook: Webhook
+  readonly failing: FailingEvents | undefined
+}
+
+export function WebhookState({ webhook, failing }: WebhookStateProps) {
+  const state = webhookStateOf(webhook, failing)
+  if (state === 'on') return <Badge tone="good">on</Badge>
   return (
-    <span>
-      <Badge tone="bad">switched off</Badge> <Time at={disabledAt} />
+    <span class="two-lines">
+      <span>
+        <Badge tone="bad">{state === 'off' ? 'switched off' : state}</Badge>{' '}
+        {webhook.disabledAt !== null && <Time at={webhook.disabledAt} />}
+      </span>
+      {failing && (
+        <small>
+          {counted(failing.events, 'event')}, the oldest <Time at={failing.since} />: {failing.error}
+        </small>
+      )}
     </span>
   )
 }
@@ -119,7 +175,10 @@ function eventCells(appId: string, event: StoredEvent) {
 }
 
 function EventStatus({ event: { state, tries, dueAt, httpStatus, error, endedAt } }: { event: StoredEvent }) {
-  const answer = [httpStatus !== null && `HTTP ${httpStatus}`, error, tries > 1 && `${count(tries)} tries`]
+  const answer = [
+    error ?? (httpStatus !== null && `HTTP ${httpStatus}`),
+    tries > 1 && `${count(tries)} tries`,
+  ]
   return (
     <span class="two-lines">
       {state === 'delivered' ? (

@@ -11,10 +11,11 @@ export function webhookRoutes({ get, after, ports, missing }: PageHandler): void
 
   get('/admin/apps/webhook', async ({ url }, pageContext) => {
     const appId = url.searchParams.get('app') ?? ''
-    const [issued, { scopes, webhooks }, latest] = await Promise.all([
+    const [issued, { scopes, webhooks }, latest, failing] = await Promise.all([
       apps.list(),
       ports.policy.rows(),
       events.latest(appId, latestEvents),
+      events.failing(),
     ])
     const known = [...issued, ...scopes, ...webhooks].map((app) => app.appId)
     if (![...known, ...apps.configured].includes(appId)) return missing(pageContext, 'App not found')
@@ -24,7 +25,9 @@ export function webhookRoutes({ get, after, ports, missing }: PageHandler): void
       url: webhook?.url.includes('?') ? '' : webhook?.url,
       events: webhook?.eventTypes.length ? webhook.eventTypes : eventTypes,
     }
-    return html(webhookPage(pageContext, { appId, webhook, start, events: latest }))
+    return html(
+      webhookPage(pageContext, { appId, webhook, failing: failing.get(appId), start, events: latest }),
+    )
   })
   after(appWebhook, ({ secret, text }, { appId }, { visit }, pageContext) =>
     secret === undefined
