@@ -38,7 +38,7 @@ async function settle(): Promise<void> {
 }
 
 describe('a webhook whose receiver fails', () => {
-  test('is not on: it says since when, with which answer, and sends all events at once when it works again', async () => {
+  test('is not on: it says since when, with which answer, and one form sends all events when the receiver is repaired', async () => {
     const receiver = startReceiver(() => new Response('no queue for ada@example.com', { status: 503 }))
     await policyOf(app).webhook(receiver.url)
     for (let index = 0; index < 5; index++) await operate(app, 'app webhook-test', { appId: 'shop' })

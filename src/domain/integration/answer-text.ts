@@ -7,7 +7,7 @@ const hidden = '[hidden]'
 /**
  * The body of a receiver's answer, as operators see it: short, and without secrets and personal data, which an error page can contain.
  * Null: nothing is left.
- * @param secrets which the body must not contain, whatever they look like
+ * @param secrets of the webhook and its URL
  */
 export function answerText(body: string, secrets: readonly string[]): string | null {
   const known = secrets

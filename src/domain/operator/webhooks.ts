@@ -173,7 +173,7 @@ export const appWebhookResend = action(appGroup, 'webhook-resend', {
   said: () => 'The event is sent again.',
 })
 
-/** For a receiver that works again: without it, each event waits for its next try, up to 10 hours. */
+/** For a receiver that was repaired: without it, each event waits for its next try, up to 10 hours. */
 export const appWebhookResendAll = action(appGroup, 'webhook-resend-all', {
   role: 'operator',
   isSensitive: false,

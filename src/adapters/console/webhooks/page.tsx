@@ -55,7 +55,7 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
               <>
                 <h3>Body of the answer</h3>
                 <pre class="answer">{failing.answer}</pre>
-                <p class="hint">otpost hides what looks like a secret, an address or a number.</p>
+                <p class="hint">otpost hides what looks like a secret, an e-mail address or a number.</p>
               </>
             )}
           </Card>
