@@ -2,15 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ActiveLimits } from '../../src/domain/log/active-limits.ts'
 import type { SavedRequest } from '../../src/domain/log/event-log.ts'
-import {
-  type Figures,
-  type Period,
-  periodStart,
-  periodSteps,
-  periods,
-  type Statistics,
-  StatisticsSum,
-} from '../../src/domain/log/statistics.ts'
+import { type Period, periodStart, periodSteps, periods, rangeOf } from '../../src/domain/log/ranges.ts'
+import { type Figures, type Statistics, StatisticsSum } from '../../src/domain/log/statistics.ts'
 import { attemptStat, type Counted, requestStats, type StatKey } from '../../src/domain/log/stats.ts'
 import type { Attempt } from '../../src/domain/request/request-context.ts'
 import { newContext } from '../support/calls.ts'
@@ -31,7 +24,7 @@ const attempt = { channel: 'SMS', provider: 'twilio', outcome: 'accepted', error
 
 /** The sum of these. */
 function statisticsOf(period: Period, until: number, counted: readonly Counted[]): Statistics {
-  const sum = new StatisticsSum(period, until)
+  const sum = new StatisticsSum(rangeOf(period, until))
   for (const statKey of counted) sum.add(statKey)
   return sum.statistics
 }

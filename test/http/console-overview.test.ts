@@ -4,6 +4,7 @@ import type { PageContext } from '../../src/adapters/console/page-context.ts'
 import { elapsed } from '../../src/adapters/pages/words.ts'
 import { ago, counted, duration, percent, upcoming, utc } from '../../src/domain/ground/format.ts'
 import type { HealthFacts } from '../../src/domain/health/facts.ts'
+import { rangeOf } from '../../src/domain/log/ranges.ts'
 import { healthFacts, none, now, provider, reviewNumber } from '../support/health.ts'
 
 // Checks the HTML source of the console pages, because browsers silently repair invalid HTML.
@@ -51,10 +52,16 @@ function textOf(html: string): string {
   return text.replaceAll(/\s+/g, ' ')
 }
 
+function overview(facts: HealthFacts, about: Partial<PageContext> = {}): string {
+  const hours = { ...rangeOf('day', now), count: 48, from: now - 47 * 3_600_000 }
+  const history = { before: undefined, hours, tries: new Map(), incidents: [], changes: [] }
+  return overviewPage({ ...pageContext, ...about }, facts, { statistics: facts.statistics, history })
+}
+
 describe('the overview', () => {
   const figures = (model: HealthFacts) =>
     [
-      ...overviewPage(pageContext, model).matchAll(
+      ...overview(model).matchAll(
         /<dt>([^<]*)<\/dt><dd><span class="figure">(?:<(?:a|span)[^>]*>)?([^<]*)</g,
       ),
     ].map(([, name, value]) => `${name} ${value}`)
@@ -92,7 +99,7 @@ describe('the overview', () => {
   })
 
   test('has the same figures in its table and in its chart', () => {
-    const html = overviewPage(pageContext, healthFacts({ sends: 31, verified: 17, sendsFailed: 5 }))
+    const html = overview(healthFacts({ sends: 31, verified: 17, sendsFailed: 5 }))
     const chart = elementsOf(html).find(({ attributes }) => attributes.get('id') === 'chart-codes')
     const written = (chart?.attributes.get('data-chart') ?? '').replaceAll('&quot;', '"')
     const data = JSON.parse(written) as { at: number[]; lines: { label: string; values: number[] }[] }
@@ -118,21 +125,21 @@ describe('the overview', () => {
       { upToSeconds: null, count: 1 },
     ]
     const model = healthFacts({}, {}, { verifyTimes: { count: 4, bins, medianSeconds, p90Seconds } })
-    expect(textOf(overviewPage(pageContext, model))).toContain(words)
+    expect(textOf(overview(model))).toContain(words)
   })
 
   test('marks the selected period', () => {
-    const elements = elementsOf(overviewPage(pageContext, healthFacts({}, {}, { period: 'month' })))
+    const elements = elementsOf(overview(healthFacts({}, {}, { period: 'month' })))
     const current = elements.filter(({ attributes }) => attributes.get('aria-current') === 'true')
     expect(current.map(({ attributes }) => attributes.get('href'))).toEqual(['/admin?period=month'])
   })
 
   test('reports that all is well', () => {
-    const quiet = overviewPage(pageContext, healthFacts({}, { providers: [provider] }))
+    const quiet = overview(healthFacts({}, { providers: [provider] }))
     expect(textOf(quiet)).toContain(
       'No problems No codes were sent in the last 24 hours. Checked: codes, notifications, attempts at providers and delivery reports in the last 24 hours; now: 1 provider, 0 budgets, 0 webhooks, alerts, the SMS pumping guard, the queue, review numbers and the database.',
     )
-    const good = overviewPage(pageContext, healthFacts({ sends: 1, verified: 1 }))
+    const good = overview(healthFacts({ sends: 1, verified: 1 }))
     expect(textOf(good)).toContain('No problems 1 code sent in the last 24 hours, 100% verified.')
   })
 })
@@ -157,7 +164,7 @@ test('the overview lists the problems, with links to more', () => {
       byProvider: [{ ...none, name: 'busy', accepted: 10, failed: 1 }],
     },
   )
-  const html = overviewPage({ ...pageContext, reviewNumbers: 1 }, facts)
+  const html = overview(facts, { reviewNumbers: 1 })
   const verdict = html.slice(html.indexOf('<section class="verdict bad"'), html.indexOf('<dl class="stats">'))
   const lines = [...verdict.matchAll(/<li class="(\w+)">(.*?)<\/li>/g)].map(([, level, line = '']) => ({
     level,

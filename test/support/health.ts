@@ -68,6 +68,7 @@ export function healthFacts(
       from,
       until: now,
       stepMs: hourMs,
+      count: 24,
       totals,
       points: Array.from({ length: 24 }, (_, step) => ({
         at: from + step * hourMs,

@@ -7,8 +7,12 @@ import { timesIn } from '/admin/times.js'
 import uPlot from '/admin/uplot.js'
 
 /**
- * @typedef {{ label: string, kind: 'area' | 'gold' | 'bad', values: number[] }} Line
- * @typedef {{ period: 'hour' | 'day' | 'month', stepSeconds: number, at: number[], lines: Line[] }} Data
+ * Times are in seconds. `rows`: the list of the event log that has the rows of a line. `page`: shows the time that is chosen.
+ * `isOfUtcDays`: days of UTC in every time zone.
+ *
+ * @typedef {{ label: string, kind: 'area' | 'gold' | 'bad', values: number[], rows?: string }} Line
+ * @typedef {{ stepSeconds: number, at: number[], isUnfinished: boolean, isOfUtcDays?: boolean, page?: string, lines: Line[],
+ *   before?: number[], incidents?: [from: number, until: number][], changes?: number[] }} Data
  */
 
 /** By their element, which console.js moves into a refreshed page. @type {Map<Element, uPlot>} */
@@ -34,26 +38,50 @@ function colour(name, opacity = '100%') {
   return color
 }
 
-/** @param {Line} line */
+/** @param {Line} line @returns {uPlot.Series} */
 function seriesOf({ kind, label }) {
   const looks = {
     area: { stroke: colour('--accent'), fill: colour('--accent', '14%'), width: 1.75 },
     gold: { stroke: colour('--gold'), width: 2 },
-    bad: { stroke: colour('--bad'), width: 1.75, dash: [5, 3] },
+    bad: { stroke: colour('--bad'), width: 1.75, scale: 'failures' },
   }
   return { label, points: { show: false }, ...looks[kind] }
 }
 
+/** The unfinished step as an open point: its count is still growing. @param {Line} line @returns {uPlot.Series} */
+function openSeriesOf(line) {
+  const { fill: _, points, ...looks } = seriesOf(line)
+  return { ...looks, points: { ...points, show: true, size: 8, fill: colour('--raised') } }
+}
+
 /** @param {Data} data @returns {uPlot.AlignedData} */
-const table = ({ at, lines }) => [at, ...lines.map(({ values }) => values)]
+function table({ at, lines, before, isUnfinished }) {
+  const last = at.length - 1
+  const isOpen = (/** @type {number} */ step) => isUnfinished && step === last
+  return [
+    at,
+    ...lines.map(({ values }) => values.map((value, step) => (isOpen(step) ? null : value))),
+    ...lines.map(({ values }) => values.map((value, step) => (isOpen(step) ? value : null))),
+    before ?? at.map(() => null),
+  ]
+}
 
 const utcTimes = timesIn('UTC')
 
-/** A day begins at midnight UTC in every time zone. @param {Data} data @param {number} seconds */
-function timeLabel({ period }, seconds) {
-  return period === 'month'
-    ? utcTimes.read(seconds * 1000).date.slice(5)
-    : localTimes.read(seconds * 1000).time.slice(0, 5)
+/** @param {Data} data */
+const timesOf = ({ isOfUtcDays }) => (isOfUtcDays ? utcTimes : localTimes)
+
+/** On an axis: the time, or the day at its start. @param {Data} data @param {number} seconds */
+function tickLabel(data, seconds) {
+  const { date, time } = timesOf(data).read(seconds * 1000)
+  return time.startsWith('00:00') ? date.slice(5) : time.slice(0, 5)
+}
+
+/** @param {Data} data @param {number} seconds */
+function stepLabel(data, seconds) {
+  const times = timesOf(data)
+  const time = times.full(seconds * 1000).slice(5, data.isOfUtcDays ? 10 : 16)
+  return times.isUtc ? `${time} UTC` : time
 }
 
 /** Without a step, the sums. @param {Element} plot @param {number | null | undefined} step */
@@ -61,16 +89,60 @@ function showValues(plot, step) {
   const figure = plot.closest('figure')
   if (!figure) return
   const data = dataOf(plot)
+  const { at, lines, before, isUnfinished } = data
   const slots = figure.querySelectorAll('[data-legend]')
-  data.lines.forEach(({ values }, line) => {
+  for (const [line, values] of [...lines.map(({ values }) => values), before ?? []].entries()) {
     const value = step == null ? values.reduce((sum, each) => sum + each, 0) : values[step]
     const slot = slots[line]
     if (slot) slot.textContent = numbers.format(value ?? 0)
-  })
-  const at = step == null ? undefined : data.at[step]
+  }
+  const time = step == null ? undefined : at[step]
+  const soFar = isUnfinished && step === at.length - 1 ? ', so far' : ''
   const words = figure.querySelector('[data-legend-at]')
-  const note = localTimes.isUtc || data.period === 'month' ? ' UTC' : ''
-  if (words) words.textContent = at === undefined ? '' : timeLabel(data, at) + note
+  if (words)
+    words.textContent = time === undefined ? 'Drag to zoom in, click for the rows' : stepLabel(time) + soFar
+}
+
+/** @param {string} path @param {number} from @param {number} until in seconds */
+function urlOf(path, from, until) {
+  const url = new URL(path, location.href)
+  const minute = (/** @type {number} */ seconds) => `${new Date(seconds * 1000).toISOString().slice(0, 16)}Z`
+  url.searchParams.set('from', minute(from))
+  url.searchParams.set('until', minute(until))
+  return url.href
+}
+
+/** The rows of the nearest line. @param {uPlot} chart @param {Data} data */
+function openRows({ cursor, valToPos }, { at, lines, stepSeconds }) {
+  const { idx, top = 0 } = cursor
+  const from = idx == null ? undefined : at[idx]
+  if (idx == null || from === undefined) return
+  const distance = (/** @type {Line} */ { kind, values }) =>
+    Math.abs(valToPos(values[idx] ?? 0, kind === 'bad' ? 'failures' : 'y') - top)
+  const [nearest] = lines
+    .filter(({ values }) => values[idx])
+    .sort((one, other) => distance(one) - distance(other))
+  if (nearest?.rows) location.href = urlOf(nearest.rows, from, from + stepSeconds)
+}
+
+/** The chosen time becomes that of the page. @param {uPlot} chart @param {Data} data */
+function zoom({ select, posToVal }, { stepSeconds, page }) {
+  if (select.width < 8 || !page) return
+  const stepAt = (/** @type {number} */ left) => Math.round(posToVal(left, 'x') / stepSeconds) * stepSeconds
+  location.href = urlOf(page, stepAt(select.left), stepAt(select.left + select.width) + stepSeconds)
+}
+
+/** Incidents as areas, changes as lines, behind the curves. @param {uPlot} chart @param {Data} data */
+function drawMarks({ ctx, bbox, valToPos }, { incidents = [], changes = [] }) {
+  const { left, top, width, height } = bbox
+  const placed = (/** @type {number} */ at) => Math.min(Math.max(valToPos(at, 'x', true), left), left + width)
+  ctx.save()
+  ctx.fillStyle = colour('--bad', '12%')
+  for (const [from, until] of incidents)
+    ctx.fillRect(placed(from), top, Math.max(3, placed(until) - placed(from)), height)
+  ctx.fillStyle = colour('--edge')
+  for (const at of changes) ctx.fillRect(placed(at), top, 1.5, height)
+  ctx.restore()
 }
 
 /** @param {HTMLElement} plot */
@@ -80,57 +152,70 @@ function draw(plot) {
   const font = `12px ${getComputedStyle(document.body).fontFamily}`
   const grid = { stroke: colour('--line'), width: 1 }
   const axis = { stroke: ink, font, ticks: { show: false } }
-  return new uPlot(
+  /** @type {uPlot.Axis} */
+  const counts = {
+    ...axis,
+    size: (_, words) => 18 + 7 * Math.max(1, ...(words ?? []).map(({ length }) => length)),
+    space: 40,
+    incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8],
+    values: (_, splits) => splits.map((value) => (value === 0 ? '' : numbers.format(value))),
+  }
+  const hasFailures = data.lines.some(({ kind }) => kind === 'bad')
+  /** @type {uPlot.Scale} */
+  const fromZero = { range: (_, _low, high) => [0, Math.max(4, high * 1.08)] }
+  const chart = new uPlot(
     {
       ...sizeOf(plot),
-      tzDate: (seconds) => {
-        const date = new Date(seconds * 1000)
-        return data.period === 'month' ? uPlot.tzDate(date, 'Etc/UTC') : date
-      },
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), timesOf(data).name),
       legend: { show: false },
       // Half of the last label is to the right of its step.
-      padding: [8, 20, 0, 0],
+      padding: [8, hasFailures ? 0 : 20, 0, 0],
       cursor: {
         y: false,
-        drag: { x: false, y: false },
+        drag: { x: data.page !== undefined, y: false, setScale: false },
         move: (chart, left, top) => {
           const at = left < 0 ? undefined : chart.data[0][chart.posToIdx(left)]
           return [at === undefined ? left : chart.valToPos(at, 'x'), top]
         },
         points: { size: 7 },
       },
-      scales: {
-        y: {
-          range: (_, _low, high) => [0, Math.max(4, high * 1.08)],
-        },
-      },
-      series: [{}, ...data.lines.map(seriesOf)],
+      scales: { y: fromZero, failures: fromZero },
+      series: [
+        {},
+        ...data.lines.map(seriesOf),
+        ...data.lines.map(openSeriesOf),
+        { stroke: colour('--accent', '45%'), width: 1, points: { show: false } },
+      ],
       axes: [
         {
           ...axis,
           grid: { show: false },
           size: 28,
           space: 64,
-          values: (_, splits) => splits.map((at) => timeLabel(data, at)),
+          values: (_, splits) => splits.map((at) => tickLabel(data, at)),
         },
+        { ...counts, grid },
         {
-          ...axis,
-          grid,
-          size: (_, words) => 18 + 7 * Math.max(1, ...(words ?? []).map(({ length }) => length)),
-          space: 40,
-          incrs: [
-            1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8,
-          ],
-          values: (_, splits) => splits.map((value) => (value === 0 ? '' : numbers.format(value))),
+          ...counts,
+          show: hasFailures,
+          scale: 'failures',
+          side: 1,
+          stroke: colour('--bad'),
+          grid: { show: false },
         },
       ],
       hooks: {
         setCursor: [({ cursor }) => showValues(plot, cursor.idx)],
+        setSelect: [(chart) => zoom(chart, dataOf(plot))],
+        drawAxes: [(chart) => drawMarks(chart, dataOf(plot))],
       },
     },
     table(data),
     plot,
   )
+  chart.over.addEventListener('click', () => openRows(chart, dataOf(plot)))
+  showValues(plot, null)
+  return chart
 }
 
 /** @param {HTMLElement} plot */
@@ -161,5 +246,18 @@ function drawAll() {
 drawAll()
 dark.addEventListener('change', drawAll)
 document.addEventListener('otpost:refreshed', () => {
-  for (const [plot, chart] of charts) chart.setData(table(dataOf(plot)))
+  for (const [plot, chart] of charts) {
+    chart.setData(table(dataOf(plot)))
+    showValues(plot, chart.cursor.idx)
+  }
+})
+
+document.addEventListener('click', ({ target }) => {
+  const cell = target instanceof Element ? target.closest('td') : null
+  const rows = cell?.closest('tr')?.dataset.rows
+  const heat = cell?.closest('[data-heat]')
+  if (!cell || cell.cellIndex < 2 || !rows || !(heat instanceof HTMLElement)) return
+  const [start, step] = [Number(heat.dataset.heat) / 1000, Number(heat.dataset.step) / 1000]
+  const from = start + (cell.cellIndex - 2) * step
+  location.href = urlOf(rows, from, from + step)
 })

@@ -19,11 +19,13 @@ import {
   unsavedWords,
 } from '../../domain/health/database-fault.ts'
 import type { HealthPorts, HealthSettings } from '../../domain/health/facts.ts'
+import type { HistoryPorts } from '../../domain/health/history.ts'
 import type { Finding } from '../../domain/health/problem.ts'
 import type { EventReader } from '../../domain/integration/event-store.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
-import type { ActiveLimit } from '../../domain/log/statistics.ts'
+import type { Range } from '../../domain/log/ranges.ts'
+import type { ActiveLimit, Statistics } from '../../domain/log/statistics.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { PriceStore } from '../../domain/money/price-import.ts'
 import type { PriceList } from '../../domain/money/prices.ts'
@@ -87,7 +89,9 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
     EventLogReader,
     'trace' | 'deliveries' | 'findDeliveries' | 'findCalls' | 'countFound' | 'named' | 'guarded'
   > &
-    HealthPorts['eventLog'] & {
+    HealthPorts['eventLog'] &
+    HistoryPorts['eventLog'] & {
+      statisticsIn(range: Range): Promise<Statistics>
       countries(now: number): Promise<readonly CountryCodes[]>
       /** Null: there is no request. */
       lastRequestAt(): Promise<number | null>

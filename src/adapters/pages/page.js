@@ -86,6 +86,7 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const localContent = {
   full: (at) => [localTimes.full(at)],
   minute: (at) => [localTimes.full(at).slice(0, 16)],
+  short: (at) => [localTimes.full(at).slice(5, 16)],
   zoned: (at) => [localTimes.full(at).replace(/:\d\d /, ' ')],
   // As `Instant` of the console renders it.
   clock: (at, now) => {

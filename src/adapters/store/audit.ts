@@ -4,7 +4,18 @@ import type { Row, StoreDatabase } from './database.ts'
 
 export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): AuditReader {
   return {
-    list: async ({ before, after, since, group, actorName, target, withoutSignIns, actions, limit }) => {
+    list: async ({
+      before,
+      after,
+      since,
+      until,
+      group,
+      actorName,
+      target,
+      withoutSignIns,
+      actions,
+      limit,
+    }) => {
       const rows = await orm
         .select()
         .from(audit)
@@ -13,6 +24,7 @@ export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): Au
             before === undefined ? undefined : lt(audit.id, before),
             after === undefined ? undefined : gt(audit.id, after),
             since === undefined ? undefined : gte(audit.at, since),
+            until === undefined ? undefined : lt(audit.at, until),
             target === undefined ? undefined : eq(audit.target, target),
             actorName === undefined ? undefined : eq(audit.name, actorName),
             group === undefined ? undefined : like(audit.action, `${group}.%`),

@@ -1,23 +1,23 @@
-import { and, eq, gte, inArray, like, max, ne, or, sql } from 'drizzle-orm'
+import { and, eq, gte, inArray, like, max, or, sql } from 'drizzle-orm'
 import { dayMs, type EpochMs, minuteMs } from '../../domain/ground/time.ts'
 import type { CountryCodes, CountrySms, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
 import type { NotifiedHistory } from '../../domain/guard/notify-watch.ts'
 import type { CountryHistory } from '../../domain/guard/thresholds.ts'
 import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
+import { type Period, periodSteps, type Range, rangeOf, stepsOf } from '../../domain/log/ranges.ts'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
 import {
+  countedKinds,
   type LastFailures,
   type LastHour,
   lastFailuresOf,
   lastHourOf,
-  type Period,
-  periodSteps,
+  type Point,
   type Statistics,
   StatisticsSum,
-  stepsOf,
   wayName,
 } from '../../domain/log/statistics.ts'
-import { type Counted, guardCountOf, type StatKey, spendOf, statSteps } from '../../domain/log/stats.ts'
+import { guardCountOf, type StatKey, type StatKind, spendOf, statSteps } from '../../domain/log/stats.ts'
 import type { DaySpend } from '../../domain/money/spending.ts'
 import type { StoreDatabase } from './database.ts'
 import { timeOfId } from './request-ids.ts'
@@ -70,7 +70,7 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
   }
 
   async function inPeriod(kind: StatKey['kind'], period: Period, now: number): Promise<Counts> {
-    const { sums } = await byDetail(kind, periodSteps[period].stepMs, stepsOf(period, now))
+    const { sums } = await byDetail(kind, periodSteps[period].stepMs, stepsOf(rangeOf(period, now)))
     return sums
   }
 
@@ -142,8 +142,9 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
       return Array.from(found, ([country, counts]) => ({ country, ...counts }))
     },
     async guardCounts(period: GuardPeriod, now: number): Promise<readonly GuardCount[]> {
-      const { stepMs } = periodSteps[period === 'day' ? 'day' : 'hour']
-      const steps = stepsOf(period === 'day' ? 'day' : 'hour', now)
+      const range = rangeOf(period === 'day' ? 'day' : 'hour', now)
+      const { stepMs } = range
+      const steps = stepsOf(range)
       const counts = new Map<string, { readonly brand: string; readonly detail: string; count: number }>()
       for await (const some of fewOf(steps.slice(period === 'lately' ? -minutesLately : 0))) {
         const isOf = and(eq(stats.stepMs, stepMs), inArray(at, some), eq(kind, 'guard'))
@@ -176,32 +177,65 @@ function createPeriods({ orm, tables }: StatisticsDatabase) {
   const { at, kind, channel, brand, provider, detail } = stats
   const columns = { at, kind, channel, brand, provider, detail }
 
-  async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
-    return orm
-      .select({ ...columns, count: sumOf(tables) })
-      .from(stats)
-      .where(and(eq(stats.stepMs, stepMs), eq(at, from), ofKind ? eq(kind, ofKind) : ne(kind, 'spend')))
-      .groupBy(...Object.values(columns))
-  }
+  const sum = sumOf(tables)
+  const unknown = { channel: '', brand: '', provider: '' } as const
 
-  async function* steps(period: Period, now: number, kind?: 'attempt'): AsyncGenerator<readonly Counted[]> {
-    const { stepMs } = periodSteps[period]
-    for (const at of stepsOf(period, now)) {
-      const rows = await read(stepMs, at, kind)
-      if (rows.length > 0) yield rows
+  const isIn = ({ stepMs }: Range, some: number[], kinds: readonly StatKind[]) =>
+    and(eq(stats.stepMs, stepMs), inArray(at, some), inArray(kind, [...kinds]))
+
+  async function statisticsIn(range: Range): Promise<Statistics> {
+    const total = new StatisticsSum(range)
+    for await (const some of fewOf(stepsOf(range))) {
+      const rows = await orm
+        .select({ ...columns, count: sum })
+        .from(stats)
+        .where(isIn(range, some, countedKinds))
+        .groupBy(...Object.values(columns))
+      for (const row of rows) total.add(row)
     }
+    return total.statistics
   }
 
   return {
-    async statistics(period: Period, now: number): Promise<Statistics> {
-      const total = new StatisticsSum(period, now)
-      for await (const rows of steps(period, now)) for (const statKey of rows) total.add(statKey)
-      return total.statistics
+    statistics: (period: Period, now: number) => statisticsIn(rangeOf(period, now)),
+    statisticsIn,
+    /** The figures of each step. */
+    async pointsIn(range: Range): Promise<readonly Point[]> {
+      const total = new StatisticsSum(range)
+      const key = { at, kind, detail }
+      for await (const some of fewOf(stepsOf(range))) {
+        const rows = await orm
+          .select({ ...key, count: sum })
+          .from(stats)
+          .where(isIn(range, some, countedKinds))
+          .groupBy(...Object.values(key))
+        for (const row of rows) total.add({ ...unknown, ...row })
+      }
+      return total.statistics.points
+    },
+    /** By provider. */
+    async triesIn(range: Range): Promise<Statistics['tries']> {
+      const total = new StatisticsSum(range)
+      const key = { at, provider, detail }
+      for await (const some of fewOf(stepsOf(range))) {
+        const rows = await orm
+          .select({ ...key, count: sum })
+          .from(stats)
+          .where(isIn(range, some, ['attempt']))
+          .groupBy(...Object.values(key))
+        for (const row of rows) total.add({ ...unknown, kind: 'attempt', ...row })
+      }
+      return total.statistics.tries
     },
     async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
-      const counted: Counted[] = []
-      for await (const rows of steps('hour', now, 'attempt')) counted.push(...rows)
-      return lastHourOf(counted)
+      const range = rangeOf('hour', now)
+      const key = { channel, provider, detail }
+      const rows = await orm
+        .select({ ...key, count: sum })
+        .from(stats)
+        .where(isIn(range, [...stepsOf(range)], ['attempt']))
+        .groupBy(...Object.values(key))
+      return lastHourOf(rows.map((row) => ({ ...row, kind: 'attempt' })))
     },
   }
 }

@@ -42,6 +42,8 @@ export interface AuditReader {
       /** The entries next to this one, not the latest. */
       readonly after?: number | undefined
       readonly since?: EpochMs
+      /** Exclusive. */
+      readonly until?: EpochMs
       readonly actions?: readonly string[]
       readonly limit: number
     },

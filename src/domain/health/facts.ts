@@ -5,12 +5,12 @@ import { modeInForce } from '../guard/mode.ts'
 import type { PumpingPorts } from '../guard/status.ts'
 import type { EventReader } from '../integration/event-store.ts'
 import { refusedIn } from '../log/active-limits.ts'
+import type { Period } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
 import {
   type ActiveLimit,
   type LastFailures,
   type LastHour,
-  type Period,
   type ProviderCircuit,
   type ProviderHealth,
   type Statistics,

@@ -3,12 +3,12 @@ import { channelNames } from '../ground/contact.ts'
 import { ago, capitalized, counted, duration, partOf, utc } from '../ground/format.ts'
 import { dayMs, type EpochMs, minuteMs } from '../ground/time.ts'
 import { type CallFilter, errorClasses, figureRows, type Span, spanOf } from '../log/log-search.ts'
+import { periodWords } from '../log/ranges.ts'
 import {
   isTrouble,
   type LastFailures,
   type LastHour,
   type ProviderHealth,
-  periodWords,
   type Statistics,
   type Stretch,
   type Tries,

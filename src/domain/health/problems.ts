@@ -5,12 +5,12 @@ import type { ClockStep } from '../ground/clock-watch.ts'
 import { ago, counted, duration, partOf, utc } from '../ground/format.ts'
 import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
 import { figureRows, spanOf } from '../log/log-search.ts'
+import { periodWords } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
 import {
   isTrouble,
   type LateCodes,
   type Point,
-  periodWords,
   type RejectedReports,
   type Statistics,
 } from '../log/statistics.ts'

@@ -1,6 +1,6 @@
 import type { ReportedMessage } from '../delivery/delivery-reports.ts'
 import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
-import { periodStart } from './statistics.ts'
+import { periodStart } from './ranges.ts'
 import type { Counted } from './stats.ts'
 
 // Carriers reject a registered text that they do not recognize only in delivery reports.

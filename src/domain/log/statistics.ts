@@ -3,20 +3,12 @@ import type { ReportRejection } from '../delivery/delivery-reports.ts'
 import type { ClockStep } from '../ground/clock-watch.ts'
 import type { Channel } from '../ground/contact.ts'
 import type { SmsRoute } from '../ground/providers.ts'
-import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
+import type { EpochMs } from '../ground/time.ts'
 import type { LimitName } from '../request/limit-names.ts'
 import type { Attempt } from '../request/request-context.ts'
 import { callResults } from './log-search.ts'
+import { type Range, stepsOf } from './ranges.ts'
 import { type Counted, type StatKey, type StatKind, timedOut, verifyBins } from './stats.ts'
-
-export const periods = ['hour', 'day', 'month'] as const
-export type Period = (typeof periods)[number]
-
-export const periodWords: Readonly<Record<Period, string>> = {
-  hour: 'in the last hour',
-  day: 'in the last 24 hours',
-  month: 'in the last 30 days',
-}
 
 /** Counts of a time span. A rejected request counts only in `limited`, `refused` or `blocked`. */
 const noFigures = {
@@ -87,12 +79,6 @@ export type ProviderCircuit = Omit<ProviderHealth, 'lastHour' | 'hasAccepted' | 
 
 type ErrorClass = Attempt['errorClass']
 
-export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; readonly count: number }>> = {
-  hour: { stepMs: minuteMs, count: 60 },
-  day: { stepMs: hourMs, count: 24 },
-  month: { stepMs: dayMs, count: 30 },
-}
-
 const figureNames: ReadonlyMap<string, keyof Figures> = new Map([
   ['send ok', 'sends'],
   ['send sms_failed', 'sendsFailed'],
@@ -120,23 +106,16 @@ function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Fig
   return figureNames.get(`${kind === 'resend' ? 'send' : kind} ${detail.split(' ')[0]}`)
 }
 
-export function periodStart(period: Period, now: number): number {
-  const { stepMs, count } = periodSteps[period]
-  return Math.floor(now / stepMs) * stepMs - (count - 1) * stepMs
-}
-
-/** The starts of all steps of a period, oldest first. */
-export function stepsOf(period: Period, now: number): readonly EpochMs[] {
-  const { stepMs, count } = periodSteps[period]
-  const from = periodStart(period, now)
-  return Array.from({ length: count }, (_, index) => from + index * stepMs)
-}
-
 const notedKinds: readonly StatKind[] = ['late', 'report-rejected', 'clock', 'forwarded-ignored']
+
+/** The kinds that `StatisticsSum` reads. */
+export const countedKinds: readonly StatKind[] = [
+  ...(['send', 'resend', 'verify', 'notify', 'attempt', 'report', 'verify-time'] as const),
+  ...notedKinds,
+]
 
 /** Add the counts of its steps, oldest first. */
 export class StatisticsSum {
-  private readonly from: EpochMs
   private readonly totals: typeof noFigures = { ...noFigures }
   private readonly steps: ReadonlyMap<number, typeof noFigures>
   private readonly channels = new Shares()
@@ -148,12 +127,8 @@ export class StatisticsSum {
   /** Of kinds that have no figure. */
   private readonly noted: Counted[] = []
 
-  constructor(
-    private readonly period: Period,
-    private readonly now: number,
-  ) {
-    this.from = periodStart(period, now)
-    this.steps = new Map(stepsOf(period, now).map((at) => [at, { ...noFigures }]))
+  constructor(private readonly range: Range) {
+    this.steps = new Map(stepsOf(range).map((at) => [at, { ...noFigures }]))
   }
 
   add(statKey: Counted): void {
@@ -186,10 +161,7 @@ export class StatisticsSum {
     const triesIn = (steps: ReadonlyMap<EpochMs, Omit<Tries, 'at'>>): readonly Tries[] =>
       Array.from(steps, ([at, step]) => ({ at, ...step })).sort((one, other) => one.at - other.at)
     return {
-      period: this.period,
-      from: this.from,
-      until: this.now,
-      stepMs: periodSteps[this.period].stepMs,
+      ...this.range,
       totals: this.totals as Figures,
       /** Oldest first, without gaps. */
       points: Array.from(this.steps, ([at, figures]) => ({ at, ...figures })),
@@ -219,7 +191,7 @@ export class StatisticsSum {
 }
 
 /** By channel and provider (`wayName`), since `outbox` serves both channels. */
-export function lastHourOf(counted: readonly Counted[]): ReadonlyMap<string, LastHour> {
+export function lastHourOf(counted: readonly Omit<Counted, 'at' | 'brand'>[]): ReadonlyMap<string, LastHour> {
   const ways = new Map<string, { -readonly [Figure in keyof LastHour]: number }>()
   for (const statKey of counted) {
     const figure = figureOf(statKey)
@@ -312,18 +284,25 @@ export interface Stretch extends Omit<Tries, 'at'> {
   readonly until: EpochMs
 }
 
+/** The successive steps with trouble. @param tries steps without any are left out */
+export function stretchesOf(tries: readonly Tries[], stepMs: number): readonly Stretch[] {
+  const stretches: Stretch[] = []
+  let isSuccessive = false
+  for (const { at, failed, all } of tries) {
+    const isPart = isTrouble(failed, all)
+    const before = isPart && isSuccessive ? stretches.pop() : undefined
+    if (isPart) {
+      const { from, ...sums } = before ?? { from: at, failed: 0, all: 0 }
+      stretches.push({ from, until: at + stepMs, failed: sums.failed + failed, all: sums.all + all })
+    }
+    isSuccessive = isPart
+  }
+  return stretches
+}
+
 /** Of the successive steps with trouble, those with the most failures. */
 export function worstStretch(tries: readonly Tries[], stepMs: number): Stretch | undefined {
-  let worst: Stretch | undefined
-  let current: Stretch | undefined
-  for (const { at, failed, all } of tries) {
-    const { from, ...before }: Stretch = current ?? { from: at, until: at, failed: 0, all: 0 }
-    current = isTrouble(failed, all)
-      ? { from, until: at + stepMs, failed: before.failed + failed, all: before.all + all }
-      : undefined
-    if (current && current.failed > (worst?.failed ?? 0)) worst = current
-  }
-  return worst
+  return stretchesOf(tries, stepMs).toSorted((one, other) => other.failed - one.failed)[0]
 }
 
 /** The latest minute with a failure: of codes, of notifications, and by the name of a provider. */

@@ -53,9 +53,10 @@ export interface StatKey {
   readonly detail: string
 }
 
+/** Charts compare minutes with those of the day before, and hours with those of the week before. */
 export const statSteps = [
-  { stepMs: minuteMs, retentionMs: 2 * hourMs },
-  { stepMs: hourMs, retentionMs: 2 * dayMs },
+  { stepMs: minuteMs, retentionMs: 4 * dayMs },
+  { stepMs: hourMs, retentionMs: 98 * dayMs },
   { stepMs: dayMs, retentionMs: 400 * dayMs },
 ] as const
 

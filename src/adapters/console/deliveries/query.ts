@@ -143,7 +143,7 @@ export function unknownIn(query: URLSearchParams): string[] {
 }
 
 /** In UTC, as the fields send it. */
-function timeIn(text = ''): number | undefined {
+export function timeIn(text = ''): number | undefined {
   const [, time] = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)Z?$/.exec(text) ?? []
   const at = Date.parse(`${time}Z`)
   return Number.isNaN(at) ? undefined : at

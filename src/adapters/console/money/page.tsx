@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import { useContext } from 'preact/hooks'
 import { countryWords, isDear, kindInWords, type NumberKind } from '../../../domain/delivery/destination.ts'
 import type { Alert } from '../../../domain/ground/alert.ts'
 import { capitalized, count, percent } from '../../../domain/ground/format.ts'
@@ -29,7 +30,7 @@ import {
   scopeOptions,
   scopeWords,
 } from '../../../domain/operator/money.ts'
-import { Badge, Empty, ExactTime, Field, rich, Time, type Tone } from '../../pages/components.tsx'
+import { Badge, Empty, ExactTime, Field, Now, rich, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { actions, Card, consolePage, Drawing, end, Form, FormLink, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
@@ -310,7 +311,13 @@ function Days({ model: { spending, span } }: { model: MoneyModel }) {
     values: days.map((at) => microsOf(at, currency) / 1e6),
   }))
   const [from, last] = [days[0], days.at(-1)].map((at = 0) => dayOf(at))
-  const data = { period: 'month', stepSeconds: dayMs / 1000, at: days.map((at) => at / 1000), lines }
+  const data = {
+    stepSeconds: dayMs / 1000,
+    at: days.map((at) => at / 1000),
+    isOfUtcDays: true,
+    isUnfinished: span.until > useContext(Now),
+    lines,
+  }
   return (
     <Card title="Cost of SMS" hint={`${from === last ? from : `${from} to ${last}`}, by day in UTC.`}>
       <p class="sum">

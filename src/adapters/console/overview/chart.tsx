@@ -1,25 +1,25 @@
 /** @jsxImportSource preact */
 
 import type { ComponentChildren } from 'preact'
-import { count, utc } from '../../../domain/ground/format.ts'
-import { type Period, type Point, periodWords, type Statistics } from '../../../domain/log/statistics.ts'
+import { count } from '../../../domain/ground/format.ts'
+import { dayMs, hourMs } from '../../../domain/ground/time.ts'
+import type { History } from '../../../domain/health/history.ts'
+import { figureRows } from '../../../domain/log/log-search.ts'
+import { isUnfinished, periodWords } from '../../../domain/log/ranges.ts'
+import type { Point, Statistics } from '../../../domain/log/statistics.ts'
 import { ExactTime, UtcNote } from '../../pages/components.tsx'
 import { Card } from '../components.tsx'
-import { Count } from './counts.tsx'
+import { logUrl } from '../deliveries/query.ts'
+import { Count, listOf } from './counts.tsx'
 
-/** The length of a chart's step. Days are UTC days in every time zone. */
-const stepHints: Readonly<Record<Period, ComponentChildren>> = {
-  hour: (
+function stepHint({ stepMs, from }: Statistics): ComponentChildren {
+  if (stepMs < dayMs) return stepMs < hourMs ? 'Per minute.' : 'Per hour.'
+  return (
     <>
-      Per minute<UtcNote>, in UTC</UtcNote>
+      Per day, from <ExactTime at={from} toMinute />
+      <UtcNote> UTC</UtcNote>.
     </>
-  ),
-  day: (
-    <>
-      Per hour<UtcNote>, in UTC</UtcNote>
-    </>
-  ),
-  month: 'Per day, in UTC',
+  )
 }
 
 type Line = readonly [
@@ -33,20 +33,29 @@ interface ChartProps {
   readonly id: string
   readonly title: string
   readonly statistics: Statistics
+  readonly history: Pick<History, 'before' | 'incidents' | 'changes'>
+  /** The first is compared with the time before. */
   readonly lines: readonly Line[]
 }
 
 /** charts.js draws it. The table has the same figures. */
-export function Chart({ id, title, statistics, lines }: ChartProps) {
+export function Chart({ id, title, statistics, history, lines }: ChartProps) {
   const { period, points, stepMs } = statistics
+  const before = beforeOf(history, lines)
   const data = {
-    period,
+    page: '/admin',
     stepSeconds: stepMs / 1000,
     at: points.map(({ at }) => at / 1000),
-    lines: lines.map(([label, kind, , of]) => ({ label, kind, values: points.map(of) })),
+    isUnfinished: isUnfinished(points.at(-1)?.at ?? 0, statistics),
+    lines: lines.map(([label, kind, figure, of]) => {
+      return { label, kind, values: points.map(of), rows: logUrl(listOf(figure), figureRows[figure]) }
+    }),
+    before: before?.values,
+    incidents: history.incidents.map(({ from, until }) => [from / 1000, until / 1000]),
+    changes: history.changes.map(({ at }) => at / 1000),
   }
   return (
-    <Card title={title} hint={stepHints[period]}>
+    <Card title={title} hint={stepHint(statistics)}>
       <figure id={`chart-${id}`} data-chart={JSON.stringify(data)}>
         <figcaption class="sr-only">
           {title} {periodWords[period]}. The table below has the same figures.
@@ -60,6 +69,14 @@ export function Chart({ id, title, statistics, lines }: ChartProps) {
               </span>
             </li>
           ))}
+          {before && (
+            <li class="before">
+              {before.words}{' '}
+              <span class="num" data-legend>
+                {count(before.values.reduce((sum, value) => sum + value, 0))}
+              </span>
+            </li>
+          )}
           <li class="at" data-legend-at aria-hidden="true" />
         </ul>
         <div class="plot" data-plot aria-hidden="true" />
@@ -73,7 +90,9 @@ export function Chart({ id, title, statistics, lines }: ChartProps) {
             </caption>
             <thead>
               <tr>
-                <th scope="col">From{period === 'month' ? ' (UTC)' : <UtcNote> (UTC)</UtcNote>}</th>
+                <th scope="col">
+                  From<UtcNote> (UTC)</UtcNote>
+                </th>
                 {lines.map(([label]) => (
                   <th key={label} scope="col" class="end">
                     {label}
@@ -82,26 +101,43 @@ export function Chart({ id, title, statistics, lines }: ChartProps) {
               </tr>
             </thead>
             <tbody>
-              {points.toReversed().map((point) => (
-                <tr key={point.at}>
-                  <th scope="row" class="num">
-                    {period === 'month' ? utc(point.at).slice(0, 10) : <ExactTime at={point.at} toMinute />}
-                  </th>
-                  {lines.map(([label, , figure, of]) => (
-                    <td key={label} class="end">
-                      <Count
-                        value={of(point)}
-                        of={figure}
-                        where={{ since: point.at, until: point.at + stepMs }}
-                      />
-                    </td>
-                  ))}
-                </tr>
-              ))}
+              {rowsOf(points)
+                .toReversed()
+                .map((row) => (
+                  <tr key={row[0]?.at}>
+                    <th scope="row" class="num">
+                      <ExactTime at={row[0]?.at ?? 0} toMinute />
+                    </th>
+                    {lines.map(([label, , figure, of]) => (
+                      <td key={label} class="end">
+                        <Count
+                          value={row.reduce((sum, point) => sum + of(point), 0)}
+                          of={figure}
+                          where={{ since: row[0]?.at, until: (row.at(-1)?.at ?? 0) + stepMs }}
+                        />
+                      </td>
+                    ))}
+                  </tr>
+                ))}
             </tbody>
           </table>
         </div>
       </details>
     </Card>
+  )
+}
+
+function beforeOf({ before }: Pick<History, 'before'>, [first]: readonly Line[]) {
+  const values = first && before?.points.map(first[3])
+  return before && values?.some((value) => value > 0) ? { words: before.words, values } : undefined
+}
+
+const mostRows = 60
+
+/** Several steps share a row of a long table. */
+function rowsOf(points: readonly Point[]): readonly (readonly Point[])[] {
+  const each = Math.ceil(points.length / mostRows)
+  return Array.from({ length: Math.ceil(points.length / each) }, (_, row) =>
+    points.slice(row * each, (row + 1) * each),
   )
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import { count, counted } from '../../../domain/ground/format.ts'
-import { type DeliveryFilter, figureRows } from '../../../domain/log/log-search.ts'
+import { type DeliveryFilter, figureRows, type LogList } from '../../../domain/log/log-search.ts'
 import { classes } from '../../pages/components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 
@@ -19,10 +19,14 @@ interface CountProps {
 export function Count({ value, unit, of, where, class: extra }: CountProps) {
   const text = unit === undefined ? count(value) : counted(value, unit)
   if (value === 0) return <span class={extra}>{text}</span>
-  const list = 'statuses' in figureRows[of] ? 'deliveries' : 'calls'
   return (
-    <a class={classes('count', extra)} href={logUrl(list, { ...where, ...figureRows[of] })}>
+    <a class={classes('count', extra)} href={logUrl(listOf(of), { ...where, ...figureRows[of] })}>
       {text}
     </a>
   )
+}
+
+/** The list that has the rows of a figure. */
+export function listOf(figure: keyof typeof figureRows): LogList {
+  return 'statuses' in figureRows[figure] ? 'deliveries' : 'calls'
 }

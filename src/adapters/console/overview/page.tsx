@@ -4,18 +4,18 @@ import { type ComponentChildren, Fragment } from 'preact'
 import { count, counted, duration, percent } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
 import type { HealthFacts } from '../../../domain/health/facts.ts'
+import type { History } from '../../../domain/health/history.ts'
 import { isIdle } from '../../../domain/health/outages.ts'
 import { problemsOf } from '../../../domain/health/problems.ts'
 import { type DeliveryFilter, errorClasses, spanOf } from '../../../domain/log/log-search.ts'
+import { isUnfinished, periodWords, rowsIn } from '../../../domain/log/ranges.ts'
 import {
   type ActiveLimit,
   conversion,
   type Figures,
   isTrouble,
-  type Period,
   type Point,
   type ProviderHealth,
-  periodWords,
   type Share,
   type Statistics,
 } from '../../../domain/log/statistics.ts'
@@ -27,14 +27,21 @@ import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
 import { Chart } from './chart.tsx'
 import { Count } from './counts.tsx'
+import { HeatMap, Marks } from './history.tsx'
 import { linksOf } from './links.ts'
+import { RangeNav } from './range.tsx'
 
 // The overview: problems first, then the figures of a period, providers and limits.
 
-const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
+/** The time that an operator chose. */
+export interface Shown {
+  readonly statistics: Statistics
+  readonly history: History
+}
 
-export function overviewPage(pageContext: PageContext, facts: HealthFacts): string {
-  const { period } = facts.statistics
+export function overviewPage(pageContext: PageContext, facts: HealthFacts, shown: Shown): string {
+  const { statistics } = shown
+  const isOver = statistics.until < pageContext.now
   return consolePage(
     pageContext,
     {
@@ -42,32 +49,22 @@ export function overviewPage(pageContext: PageContext, facts: HealthFacts): stri
       section: 'overview',
       actions: (
         <>
-          <LiveBar />
-          <nav class="switch" aria-label="Period">
-            {(['hour', 'day', 'month'] as const).map((each) => (
-              <a
-                key={each}
-                href={`/admin?period=${each}`}
-                aria-current={each === period ? 'true' : undefined}
-              >
-                <span class="sr-only">Last </span>
-                {periodNames[each]}
-              </a>
-            ))}
-          </nav>
+          {!isOver && <LiveBar />}
+          <RangeNav range={statistics} now={pageContext.now} />
         </>
       ),
       scripts: ['charts.js'],
       styles: ['uplot.css'],
     },
-    <OverviewLive now={pageContext.now} facts={facts} />,
+    <OverviewLive now={pageContext.now} facts={facts} shown={shown} />,
   )
 }
 
 /** The part that console.js updates. */
-function OverviewLive({ now, facts }: { now: number; facts: HealthFacts }) {
-  const { statistics, server, providers } = facts
-  const span = spanOf(statistics)
+function OverviewLive({ now, facts, shown }: { now: number; facts: HealthFacts; shown: Shown }) {
+  const { server, providers } = facts
+  const { statistics, history } = shown
+  const span = rowsIn(statistics)
   const lastHour = spanOf({ from: now - hourMs, until: now })
   return (
     <div class="live" data-live="overview" data-now={now}>
@@ -78,6 +75,7 @@ function OverviewLive({ now, facts }: { now: number; facts: HealthFacts }) {
           id="codes"
           title="Codes"
           statistics={statistics}
+          history={history}
           lines={[
             ['Sent', 'area', 'sends', ({ sends }) => sends],
             ['Verified', 'gold', 'verified', ({ verified }) => verified],
@@ -88,6 +86,7 @@ function OverviewLive({ now, facts }: { now: number; facts: HealthFacts }) {
           id="messages"
           title="Messages"
           statistics={statistics}
+          history={history}
           lines={[
             ['Accepted', 'area', 'accepted', ({ accepted }) => accepted],
             ['Delivered', 'gold', 'delivered', ({ delivered }) => delivered],
@@ -95,6 +94,8 @@ function OverviewLive({ now, facts }: { now: number; facts: HealthFacts }) {
           ]}
         />
       </div>
+      <Marks {...history} />
+      <HeatMap {...history} />
       <div class="columns wide-first">
         <Providers providers={providers} lastHour={lastHour} />
         <ActiveLimits limited={server?.limited ?? []} lastHour={lastHour} />
@@ -195,7 +196,8 @@ function Headlines({ statistics }: { statistics: Statistics }) {
   const { sends, sendsFailed, notified, notifyFailed, delivered, undelivered } = totals
   const failed = sendsFailed + notifyFailed
   const failedAttempts = totals.failed + totals.unknown
-  const where = spanOf(statistics)
+  const finished = points.filter(({ at }) => !isUnfinished(at, statistics))
+  const where = rowsIn(statistics)
   const stats: readonly (readonly [
     string,
     ComponentChildren,
@@ -266,7 +268,7 @@ function Headlines({ statistics }: { statistics: Statistics }) {
           <dd>
             <span class="figure">{value}</span>
             <span class="hint">{hint}</span>
-            <Sparkline values={points.map(of)} />
+            <Sparkline values={finished.map(of)} />
           </dd>
         </div>
       ))}
@@ -512,7 +514,7 @@ function Failures({ statistics }: { statistics: Statistics }) {
           <Count
             value={attempts}
             of="failedOrUnknown"
-            where={{ ...spanOf(statistics), provider, errorClass: errorClass ?? undefined }}
+            where={{ ...rowsIn(statistics), provider, errorClass: errorClass ?? undefined }}
           />,
         ])}
         empty="No failed attempts."

@@ -1,16 +1,21 @@
 import { isSetUp } from '../../../domain/accounts/accounts.ts'
 import { readHealth } from '../../../domain/health/facts.ts'
+import { readHistory } from '../../../domain/health/history.ts'
 import { limitsInForce } from '../../../domain/log/active-limits.ts'
-import { periods } from '../../../domain/log/statistics.ts'
+import { periods, rangeBetween } from '../../../domain/log/ranges.ts'
 import { visitOf } from '../access.ts'
 import { eventStream, html } from '../answers.ts'
+import { timeIn } from '../deliveries/query.ts'
 import type { PageHandler } from '../page-handler.ts'
 import { overviewPage } from './page.tsx'
 
 export function overviewRoutes({ get, routes, ports, settings, withoutSession }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
-    const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
+    const { searchParams: query } = url
+    const period = periods.find((known) => known === query.get('period')) ?? 'day'
     const { now } = pageContext
+    const [from, until = now] = [timeIn(query.get('from') ?? ''), timeIn(query.get('until') ?? '')]
+    const range = from === undefined ? undefined : rangeBetween(from, until, now)
     const [databaseError, freeBytes, lastRequestAt, facts] = await Promise.all([
       ports.databaseTrouble(true).then((error) => error ?? null),
       ports.stats.files().then(
@@ -26,7 +31,9 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const limited = limitsInForce(ports.limited.list(now), facts.budgets)
     const clock = { lastRequestAt, databaseAheadMs: ports.stats.clockAheadMs() }
     const server = { databaseError, freeBytes, lostRequests, limited, clock }
-    return html(overviewPage(pageContext, { ...facts, server }))
+    const statistics = range ? await ports.eventLog.statisticsIn(range) : facts.statistics
+    const shown = { statistics, history: await readHistory(ports, statistics, now) }
+    return html(overviewPage(pageContext, { ...facts, server }, shown))
   })
   // Sends an event to each live page when its content has changed.
   routes.get('/admin/live', async ({ request, server }) => {
