@@ -137,7 +137,7 @@ function problemsOf(html: string): readonly string[] {
   for (const form of html.match(/<form .*?<\/form>/gs) ?? []) {
     const [, attributes = ''] = /^<form ([^>]*)>/.exec(form) ?? []
     check(
-      /method="(?:get|post)"/.test(attributes) && /action="\/admin\//.test(attributes),
+      /method="(?:get|post)"/.test(attributes) && /action="\/admin[/"]/.test(attributes),
       `a form ${attributes}`,
     )
     check(

@@ -99,8 +99,8 @@ function showValues(plot, step) {
   const time = step == null ? undefined : at[step]
   const soFar = isUnfinished && step === at.length - 1 ? ', so far' : ''
   const words = figure.querySelector('[data-legend-at]')
-  if (words)
-    words.textContent = time === undefined ? 'Drag to zoom in, click for the rows' : stepLabel(time) + soFar
+  const idle = data.page ? 'Drag to zoom in, click for the rows' : ''
+  if (words) words.textContent = time === undefined ? idle : stepLabel(data, time) + soFar
 }
 
 /** @param {string} path @param {number} from @param {number} until in seconds */

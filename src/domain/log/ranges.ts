@@ -61,7 +61,7 @@ export function rowsIn({
   period,
   from,
   until,
-}: Pick<Range, 'period' | 'from' | 'until'>): ReturnType<typeof spanOf> {
+}: Omit<Range, 'stepMs' | 'count'>): ReturnType<typeof spanOf> {
   return spanOf({ from, until: period === 'range' ? until - 1 : until })
 }
 
@@ -70,7 +70,7 @@ export function stepsOf({
   from,
   stepMs,
   count,
-}: Pick<Range, 'from' | 'stepMs' | 'count'>): readonly EpochMs[] {
+}: Omit<Range, 'period' | 'until'>): readonly EpochMs[] {
   return Array.from({ length: count }, (_, index) => from + index * stepMs)
 }
 
