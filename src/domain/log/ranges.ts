@@ -57,20 +57,12 @@ export function rangeBetween(from: number, until: number, now: number): Range | 
 }
 
 /** The rows of the event log of a range, in whole minutes. */
-export function rowsIn({
-  period,
-  from,
-  until,
-}: Omit<Range, 'stepMs' | 'count'>): ReturnType<typeof spanOf> {
+export function rowsIn({ period, from, until }: Omit<Range, 'stepMs' | 'count'>): ReturnType<typeof spanOf> {
   return spanOf({ from, until: period === 'range' ? until - 1 : until })
 }
 
 /** The starts of all steps, oldest first. */
-export function stepsOf({
-  from,
-  stepMs,
-  count,
-}: Omit<Range, 'period' | 'until'>): readonly EpochMs[] {
+export function stepsOf({ from, stepMs, count }: Omit<Range, 'period' | 'until'>): readonly EpochMs[] {
   return Array.from({ length: count }, (_, index) => from + index * stepMs)
 }
 
