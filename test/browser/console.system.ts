@@ -800,6 +800,19 @@ trace('the delivery log updates without a reload, and can be paused', async ({ p
   await status.getByText(/^Live/).waitFor()
 })
 
+trace('a price file is chosen, shown as changes, and imported', async ({ page, server, goto }) => {
+  await signIn(page, server)
+  await goto('/admin/money')
+  await page.setViewportSize(narrow)
+  const buffer = Buffer.from('prefix;currency;price\n+44;EUR;0,04')
+  await page.getByLabel('Choose a file').setInputFiles({ name: 'prices.csv', mimeType: 'text/csv', buffer })
+  await button(page, 'Show what it would do').click()
+  await page.getByText('+44: new → 0.04 EUR.').waitFor()
+  await expectGoodLooks(page, 'what an import would do')
+  await button(page, 'Import prices').click()
+  await page.getByText('Imported 1 price in EUR.').waitFor()
+})
+
 trace(
   'every page is for everyone: on a phone and a desktop, in light and dark, by keyboard, for screen readers',
   async ({ page, server, gateway, goto, another, refusals }) => {
@@ -849,7 +862,8 @@ trace(
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
       { path: '/admin/guard', has: '+371 2000' },
       { path: '/admin/review-numbers', has: 'A fixed code verifies for 1 review number' },
-      { path: '/admin/money', has: 'The cost of SMS is not limited' },
+      { path: '/admin/money', has: 'Each other country' },
+      { path: '/admin/destinations', has: 'Set a rule' },
       { path: '/admin/audit', has: 'Request approved' },
       { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
       { path: '/admin/health', has: 'Not run since this server started' },
@@ -891,6 +905,8 @@ trace(
       await setUp(context)
       const by = context.acting(tester)
       await operate({ app: { context } }, 'guard block', { prefix: '+3712000' })
+      const budget = { scope: 'country:*', period: 'day', amount: '50,50', stops: true }
+      await operate({ app: { context } }, 'budget set', budget)
       await putBrand(by, 'acme', { dltEnabled: true })
       const text = 'رمز {{businessName}} هو {{otp}}.'
       await setText(by, { brand: 'acme', key: 'LOGIN_OTP', channel: 'SMS', lang: 'ar', text })
