@@ -11,7 +11,7 @@ import type { Demo } from '../adapters/outbox/page.tsx'
 import { outboxRoutes } from '../adapters/outbox/routes.ts'
 import { numbers } from '../adapters/phone/numbers.ts'
 import { parsePrices } from '../adapters/prices/csv.ts'
-import { developmentOnly, providerNames } from '../adapters/sms/index.ts'
+import { developmentOnly, providerCodes, providerNames } from '../adapters/sms/index.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { isSetUp } from '../domain/accounts/accounts.ts'
@@ -62,6 +62,7 @@ export function createPages(
     databaseName: config.database.name,
     mailerName: mailer.name,
     providerNames,
+    providerCodes,
     developmentOnly,
     routes: routeSettings(config.smsMode, smsRoutes),
   }

@@ -7,7 +7,7 @@ import { putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
 import { approveRequest } from '../../src/domain/operator/requests.ts'
 import { setText } from '../../src/domain/operator/texts.ts'
 import { addAccount, enterAs, nextStep } from '../support/accounts.ts'
-import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
+import { createTestApp, credentials, type TestApp, temporaryFolder } from '../support/app.ts'
 import { accessRequest } from '../support/calls.ts'
 import { password, type Seen, signedIn, Visitor } from '../support/console.ts'
 import { sqliteOnly } from '../support/database.ts'
@@ -1409,6 +1409,28 @@ describe('an operator', () => {
       await issueApp(app.app.context.acting(tester), 'acme-web', {})
       const both = await search('acme')
       expect([both.status, both.links]).toEqual([200, ['/admin/brands/acme', '/admin/apps#app-acme-web']])
+    })
+
+    test('by a national number, a key or its end, a country, a prefix, an operator and an error code', async () => {
+      await app.post('/otp/send', { phone: '37120000001' })
+      const { key: apiKey } = await issueApp(app.app.context.acting(tester), 'web', {})
+      expect((await search('20 000 001')).location).toMatch(/^\/admin\/calls\?recipient=[\w-]{22}$/)
+      expect((await search('Latvia')).location).toBe('/admin/deliveries?country=LV')
+      expect((await search('+371 2000')).links).toEqual(['/admin/guard', '/admin/deliveries?country=LV'])
+      expect((await search('ana@')).location).toBe('/admin/audit?by=ana%40example.com')
+      expect((await search(`…${apiKey.slice(-4)}`)).location).toBe('/admin/apps#app-web')
+      expect((await search('21610')).html).toContain('href="https://www.twilio.com/docs/api/errors/21610"')
+      for (const [key, appId] of [
+        [apiKey, 'web'],
+        [credentials.apiKey, 'shop'],
+      ] as const) {
+        const { status, html, links } = await search(key)
+        expect([status, links, html.includes(key)]).toEqual([200, [`/admin/apps#app-${appId}`], false])
+      }
+      const unknown = await search('otp_live_of_another_server')
+      expect([unknown.links, unknown.html.includes('otp_live_of')]).toEqual([[], false])
+      expect(unknown.html).toContain('No app has this API key')
+      expect(JSON.stringify(app.lines)).not.toContain('otp_live')
     })
 
     test('keeps what was entered when nothing is found, and says what was searched', async () => {

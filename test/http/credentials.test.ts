@@ -228,6 +228,7 @@ describe('the appId (D28)', () => {
       },
       list: async () => [],
       saveUse: async () => {},
+      ownerOf: async () => undefined,
     }
     const apps = createApps(store, counted, new Map(Object.entries(odd)))
     hashed.length = 0

@@ -111,7 +111,8 @@ export function consolePage(
             <search class="find">
               <Form action="/admin/search">
                 <label class="sr-only" for="find">
-                  Search: request ID, recipient, app, brand, message ID or reference
+                  Search: request ID, recipient, app, brand, key, operator, prefix, country, error code or
+                  reference
                 </label>
                 <input
                   id="find"
@@ -121,7 +122,8 @@ export function consolePage(
                   maxLength={300}
                   spellcheck={false}
                   autocapitalize="none"
-                  placeholder="ID, number…"
+                  placeholder="Search ( / )"
+                  aria-keyshortcuts="/ Control+K"
                   value={query}
                 />
                 <Button>

@@ -55,6 +55,56 @@ function openDialog(question, button, agreed) {
   dialog.showModal()
 }
 
+document.addEventListener('keydown', (event) => {
+  const { key, target, ctrlKey, metaKey, altKey } = event
+  const isTyping = target instanceof Element && target.closest('input, textarea, select, [contenteditable]')
+  const isSlash = key === '/' && !isTyping && !ctrlKey && !metaKey && !altKey
+  if (!isSlash && !((ctrlKey || metaKey) && key.toLowerCase() === 'k')) return
+  if (openSearch()) event.preventDefault()
+})
+
+/** The results of the search page in a dialog. False: this page has no search. */
+function openSearch() {
+  const own = document.querySelector('.find form')
+  if (!(own instanceof HTMLFormElement) || document.querySelector('dialog[open]')) return false
+  const form = /** @type {HTMLFormElement} */ (own.cloneNode(true))
+  const [label, input] = [find('label', form), find('input[name=q]', form)]
+  label.setAttribute('for', 'find-in-dialog')
+  input.id = 'find-in-dialog'
+  const results = element('div', { role: 'status' })
+  const dialog = element('dialog', { class: 'search', 'aria-label': 'Search' }, [form, results])
+  const links = () => [...results.querySelectorAll('a')]
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault()
+    event.stopPropagation()
+    const fields = new URLSearchParams()
+    for (const [name, value] of new FormData(form)) fields.set(name, String(value))
+    const headers = { 'x-otpost-dialog': '1' }
+    const response = await fetch(form.action, { method: 'POST', body: fields, headers, redirect: 'manual' })
+    // Such as an expired session: its page says what to do.
+    if (!response.ok) return form.submit()
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    results.replaceChildren(...page.querySelectorAll('.search-results'))
+    showTimes(results)
+    const [first, second] = links()
+    if (first && !second && first.target === '') first.click()
+    else first?.focus()
+  })
+  dialog.addEventListener('keydown', (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step === undefined) return
+    const stops = [input, ...links()]
+    const at = stops.findIndex((stop) => stop === document.activeElement)
+    stops[(at + step + stops.length) % stops.length]?.focus()
+    event.preventDefault()
+  })
+  dialog.addEventListener('close', () => dialog.remove())
+  document.body.append(dialog)
+  dialog.showModal()
+  input.focus()
+  return true
+}
+
 for (const button of document.querySelectorAll('button[data-shows]')) {
   if (!(button instanceof HTMLButtonElement)) continue
   const input = document.getElementById(button.dataset.shows ?? '')

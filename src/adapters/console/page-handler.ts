@@ -4,6 +4,7 @@ import type { SettingInForce } from '../../config/settings.ts'
 import { hasRole, isSetUp } from '../../domain/accounts/accounts.ts'
 import { type LoginPorts, roleOf, sessionActor, type Visitor } from '../../domain/accounts/sessions.ts'
 import type { Numbers } from '../../domain/delivery/destination.ts'
+import type { ProviderCodes } from '../../domain/delivery/provider-codes.ts'
 import type { Actor, AuditReader } from '../../domain/ground/audit.ts'
 import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure } from '../../domain/ground/failures.ts'
@@ -36,6 +37,7 @@ import type {
   AppStore,
   BrandStore,
   IntegrationRequestStore,
+  KeyOwners,
   OperatorPorts,
   OperatorStore,
 } from '../../domain/operator/changes.ts'
@@ -78,7 +80,7 @@ import { problemPage } from './problem.tsx'
 
 export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<HealthPorts, 'providerStates'> {
   readonly brands: BrandStore
-  readonly apps: AppStore & { readonly configured: readonly string[] }
+  readonly apps: AppStore & { readonly configured: readonly string[] } & KeyOwners
   readonly requests: IntegrationRequestStore
   readonly audit: AuditReader
   readonly operator: OperatorStore
@@ -156,6 +158,7 @@ export interface ConsoleSettings extends PreviewSettings, HealthSettings {
   readonly mailerName: string
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]
+  readonly providerCodes: ReadonlyMap<string, ProviderCodes>
   readonly contacts: Contacts
   readonly routes: RouteSettings
   readonly smsCountries: readonly string[]

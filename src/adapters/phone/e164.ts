@@ -70,7 +70,7 @@ function international(digits: string): string | undefined {
 const formerMexicanPrefix = /^52(?:1|0(?:[12]|4[45]))(?=\d{10}$)/
 
 /** A number as dialed in the region, with the trunk prefix if its plan requires that. */
-function asWritten(digits: string, region: CountryCode): string | undefined {
+export function asWritten(digits: string, region: CountryCode): string | undefined {
   const number = parsePhoneNumber(digits, region)
   if (!number || (number.nationalNumber === digits && requiresTrunkPrefix(number, region))) return undefined
   return international(number.number.slice(1))

@@ -1,7 +1,7 @@
 import { getCountries } from 'libphonenumber-js/max'
 import type { Numbers } from '../../domain/delivery/destination.ts'
 import { countriesWithin, countryOfPrefix, destinationOf } from './destination.ts'
-import { isRegion } from './e164.ts'
+import { asWritten, isRegion } from './e164.ts'
 import { formatPhone, formatPrefix } from './format.ts'
 
 export const numbers: Numbers = {
@@ -10,6 +10,7 @@ export const numbers: Numbers = {
   isCountry: isRegion,
   countryOfPrefix,
   countriesWithin,
+  phoneIn: (digits, country) => (isRegion(country) ? asWritten(digits, country) : undefined),
   formatPhone,
   formatPrefix,
 }

@@ -1,9 +1,10 @@
 import { declare } from '../../config/setting.ts'
+import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import type { DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { readAccount, signedPost } from './aws.ts'
 import { firehoseAccessKey, firehoseReader } from './firehose.ts'
 import { meaningOfStatus } from './http.ts'
-import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf } from './reading.ts'
 
 const asAwsShows = 'must be a name or ARN without spaces, as the AWS console shows it'
@@ -25,11 +26,30 @@ const awsSmsSettings = declare('AWS End User Messaging SMS', {
   AWS_SMS_BASE_URL: { ...apiUrl, unset: 'the URL of `AWS_REGION`' },
 })
 
+/** Exceptions and their reasons, and "Common Errors". Others have the meaning of their status, 400: `content`. */
+const codes = wordTable<Meaning>({
+  recipient: 'DESTINATION_PHONE_NUMBER_OPTED_OUT',
+  account: `
+    AccessDenied AccessDeniedException ExpiredToken ExpiredTokenException IncompleteSignature
+    InvalidClientTokenId InvalidSignatureException MissingAuthenticationToken
+    MissingAuthenticationTokenException NotAuthorized OptInRequired RequestExpired
+    ServiceQuotaExceededException SignatureDoesNotMatch UnrecognizedClientException
+  `,
+  retryable: `
+    RequestTimeoutException ServiceUnavailable ServiceUnavailableException Throttling ThrottlingException
+  `,
+  unknown: 'InternalFailure InternalServerException',
+})
+
 /** API "pinpoint-sms-voice-v2": actions SendTextMessage and PutMessageFeedback. */
 export const awsSms: SmsProviderSpec = {
   name: 'aws-sms',
   routes: ['plain', 'template'],
   settings: awsSmsSettings,
+  codes: {
+    meanings: codes,
+    page: () => 'https://docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/CommonErrors.html',
+  },
   configure(settings) {
     const account = readAccount(settings, 'aws-sms')
     const sender = settings.optional(awsSmsSettings.AWS_SMS_SENDER)?.trim()
@@ -85,21 +105,6 @@ function requestOf(
     MessageFeedbackEnabled: expectsFeedback || undefined,
   }
 }
-
-/** Exceptions and their reasons, and "Common Errors". Others have the meaning of their status, 400: `content`. */
-const codes = wordTable<Meaning>({
-  recipient: 'DESTINATION_PHONE_NUMBER_OPTED_OUT',
-  account: `
-    AccessDenied AccessDeniedException ExpiredToken ExpiredTokenException IncompleteSignature
-    InvalidClientTokenId InvalidSignatureException MissingAuthenticationToken
-    MissingAuthenticationTokenException NotAuthorized OptInRequired RequestExpired
-    ServiceQuotaExceededException SignatureDoesNotMatch UnrecognizedClientException
-  `,
-  retryable: `
-    RequestTimeoutException ServiceUnavailable ServiceUnavailableException Throttling ThrottlingException
-  `,
-  unknown: 'InternalFailure InternalServerException',
-})
 
 function outcomeOf(status: number, text: string): Outcome {
   const { MessageId: providerMessageId, __type: type, Reason: reason, Fields: fields } = fieldsOf(text)

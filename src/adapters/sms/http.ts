@@ -1,6 +1,6 @@
+import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { Turns } from '../../domain/delivery/turns.ts'
 import type { Outcome } from '../../domain/ground/providers.ts'
-import type { Meaning } from './provider.ts'
 
 const maxAnswerBytes = 64 * 1024
 

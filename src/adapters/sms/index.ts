@@ -1,3 +1,4 @@
+import type { ProviderCodes } from '../../domain/delivery/provider-codes.ts'
 import { awsSms } from './aws-sms.ts'
 import { discard } from './discard.ts'
 import { kannel } from './kannel.ts'
@@ -22,6 +23,10 @@ export const providerSpecs: readonly SmsProviderSpec[] = [
 ]
 
 export const providerNames: readonly string[] = providerSpecs.map((provider) => provider.name)
+
+export const providerCodes: ReadonlyMap<string, ProviderCodes> = new Map(
+  providerSpecs.flatMap(({ name, codes }) => (codes ? [[name, codes] as const] : [])),
+)
 
 /** They deliver nothing. The mailer `outbox` has the name of the provider. */
 export const developmentOnly: readonly string[] = providerSpecs

@@ -1,8 +1,9 @@
 import { declare, printable } from '../../config/setting.ts'
+import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/ground/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { segmentsOf } from './segments.ts'
 
 const tlvName = [/^[A-Za-z0-9_-]+$/, 'must be of letters, digits, "_" and "-"'] as const

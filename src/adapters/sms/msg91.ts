@@ -1,8 +1,9 @@
 import { declare, printable } from '../../config/setting.ts'
+import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 
@@ -16,6 +17,15 @@ const msg91Settings = declare('MSG91', {
   MSG91_BASE_URL: { ...apiUrl, unset: 'the provider’s URL for the route' },
 })
 
+/** Both APIs. 311: the same message was sent within 10 s. 306: the template's route is closed. */
+const codes = wordTable<Meaning>({
+  recipient: '202',
+  content: '101 102 103 107 203 211 306 307 308 309 310 311',
+  account: '104 105 106 201 205 207 208 209 210 301 302 303 401 418 505 506',
+  retryable: '001 002',
+  unknown: '601',
+})
+
 /**
  * The template route uses Flow API v5, which renders MSG91's own template. In India the plain route ("Send
  * SMS" v2) accepts only texts that match a template saved at MSG91.
@@ -24,6 +34,7 @@ export const msg91: SmsProviderSpec = {
   name: 'msg91',
   routes: ['plain', 'template'],
   settings: msg91Settings,
+  codes: { meanings: codes, prefix: 'code ' },
   configure(settings, route) {
     const why = 'the SMS provider msg91 needs it'
     const authKey = settings.required(msg91Settings.MSG91_AUTH_KEY, why)
@@ -71,15 +82,6 @@ function plainRequest({ to, text, senderId }: Sms, sender: string) {
     sms: [{ message: text, to: [to] }],
   }
 }
-
-/** Both APIs. 311: the same message was sent within 10 s. 306: the template's route is closed. */
-const codes = wordTable<Meaning>({
-  recipient: '202',
-  content: '101 102 103 107 203 211 306 307 308 309 310 311',
-  account: '104 105 106 201 205 207 208 209 210 301 302 303 401 418 505 506',
-  retryable: '001 002',
-  unknown: '601',
-})
 
 /** Errors without a code, by the letters and digits of MSG91's message. */
 const messages = wordTable({

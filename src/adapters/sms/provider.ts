@@ -1,7 +1,8 @@
 import type { Setting } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
+import type { Meaning, ProviderCodes } from '../../domain/delivery/provider-codes.ts'
 import type { Outbox } from '../../domain/ground/ports.ts'
-import type { Outcome, RejectionScope, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
+import type { Outcome, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 
 export interface ProviderTools {
@@ -15,6 +16,7 @@ export interface SmsProviderSpec {
   readonly settings: Readonly<Record<string, Setting>>
   /** Delivers no messages, so it is rejected in production (design 7). */
   readonly developmentOnly?: true
+  readonly codes?: ProviderCodes
   /** Reads the provider's settings for a route at start; the returned function creates the provider. */
   configure(settings: Settings, route: SmsRoute): (tools: ProviderTools) => SmsProvider
 }
@@ -24,8 +26,6 @@ export const apiUrl = {
   format: 'https URL, or http on this machine',
   meaning: 'The URL of the API, for a proxy or a test.',
 } as const
-
-export type Meaning = RejectionScope | 'retryable' | 'unknown'
 
 /** Each text has the words of one meaning, separated by white space. */
 export function wordTable<M extends string>(

@@ -1,9 +1,10 @@
 import { declare } from '../../config/setting.ts'
+import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import type { DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { awsSettings, readAccount, signedPost } from './aws.ts'
 import { firehoseAccessKey, firehoseReader } from './firehose.ts'
 import { meaningOfStatus } from './http.ts'
-import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 
 const snsSettings = declare('AWS SNS', {
   SNS_SENDER_ID: {
@@ -19,6 +20,23 @@ const snsSettings = declare('AWS SNS', {
   SNS_BASE_URL: { ...apiUrl, unset: 'the URL of `AWS_REGION`' },
 })
 
+/** Errors of Publish, and "Common Error Types" in the old and new spelling. */
+const codes = wordTable<Meaning>({
+  recipient: 'OptedOut',
+  content: `
+    InvalidParameter InvalidParameterCombination InvalidParameterValue InvalidQueryParameter
+    InvalidAction MalformedQueryString MissingAction MissingParameter ParameterValueInvalid
+    UserError ValidationError ValidationException
+  `,
+  account: `
+    AccessDenied AccessDeniedException AuthorizationError ExpiredToken ExpiredTokenException
+    IncompleteSignature InvalidClientTokenId InvalidSecurity MissingAuthenticationToken
+    NotAuthorized OptInRequired RequestExpired SignatureDoesNotMatch UnrecognizedClientException
+  `,
+  retryable: 'ServiceUnavailable Throttled Throttling ThrottlingException',
+  unknown: 'InternalError InternalFailure',
+})
+
 /**
  * Action Publish to a phone number; the template route adds the IDs of India's DLT.
  * SNS writes delivery reports only to CloudWatch Logs; Amazon Data Firehose sends them here.
@@ -27,6 +45,7 @@ export const sns: SmsProviderSpec = {
   name: 'sns',
   routes: ['plain', 'template'],
   settings: { ...awsSettings, ...snsSettings },
+  codes: { meanings: codes, page: () => 'https://docs.aws.amazon.com/sns/latest/api/CommonErrors.html' },
   configure(settings) {
     const account = readAccount(settings, 'sns')
     const usualSender = settings.optional(snsSettings.SNS_SENDER_ID)?.trim()
@@ -68,23 +87,6 @@ function requestOf({ to, text, template, senderId }: Sms, usualSender: string | 
   }
   return request
 }
-
-/** Errors of Publish, and "Common Error Types" in the old and new spelling. */
-const codes = wordTable<Meaning>({
-  recipient: 'OptedOut',
-  content: `
-    InvalidParameter InvalidParameterCombination InvalidParameterValue InvalidQueryParameter
-    InvalidAction MalformedQueryString MissingAction MissingParameter ParameterValueInvalid
-    UserError ValidationError ValidationException
-  `,
-  account: `
-    AccessDenied AccessDeniedException AuthorizationError ExpiredToken ExpiredTokenException
-    IncompleteSignature InvalidClientTokenId InvalidSecurity MissingAuthenticationToken
-    NotAuthorized OptInRequired RequestExpired SignatureDoesNotMatch UnrecognizedClientException
-  `,
-  retryable: 'ServiceUnavailable Throttled Throttling ThrottlingException',
-  unknown: 'InternalError InternalFailure',
-})
 
 function outcomeOf(status: number, text: string): Outcome {
   if (status >= 200 && status < 300) {

@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { declare } from '../../config/setting.ts'
+import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { isSame } from '../crypto/secrets.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf } from './reading.ts'
 
 const twilioSettings = declare('Twilio', {
@@ -36,11 +37,25 @@ const twilioSettings = declare('Twilio', {
   },
 })
 
+/** Twilio's error dictionary. An unusable sender is `content`: another sender may be accepted. */
+const codes = wordTable<Meaning>({
+  recipient: '21211 21214 21217 21265 21266 21268 21610 21614 21635',
+  content: `
+    20001 20422 20423 21212 21408 21601 21602 21603 21604 21605 21606 21608 21609 21612 21616
+    21617 21618 21619 21624 21657 21659 21660 21661 21662 21663 21668 21701 21702 21703 21704
+    21705 21910 90007 90014
+  `,
+  account: '10001 10002 20003 20005 20006 20008 20010 20403 20404 21267 21607 70051 90010',
+  retryable: '14107 20429 20503 21611 21730 63017 63018 63038',
+  unknown: '20500',
+})
+
 /** REST API 2010-04-01. The account decides on redaction: without the feature, its parameter is an error. */
 export const twilio: SmsProviderSpec = {
   name: 'twilio',
   routes: ['plain'],
   settings: twilioSettings,
+  codes: { meanings: codes, page: (code) => `https://www.twilio.com/docs/api/errors/${code}` },
   configure(settings) {
     const why = 'the SMS provider twilio needs it'
     const account = settings.required(twilioSettings.TWILIO_ACCOUNT_SID, why)
@@ -94,19 +109,6 @@ function form(
   if (expectsFeedback) fields.set('ProvideFeedback', 'true')
   return fields.toString()
 }
-
-/** Twilio's error dictionary. An unusable sender is `content`: another sender may be accepted. */
-const codes = wordTable<Meaning>({
-  recipient: '21211 21214 21217 21265 21266 21268 21610 21614 21635',
-  content: `
-    20001 20422 20423 21212 21408 21601 21602 21603 21604 21605 21606 21608 21609 21612 21616
-    21617 21618 21619 21624 21657 21659 21660 21661 21662 21663 21668 21701 21702 21703 21704
-    21705 21910 90007 90014
-  `,
-  account: '10001 10002 20003 20005 20006 20008 20010 20403 20404 21267 21607 70051 90010',
-  retryable: '14107 20429 20503 21611 21730 63017 63018 63038',
-  unknown: '20500',
-})
 
 const statuses = wordTable<DeliveryReport['status']>({
   pending: 'accepted scheduled queued sending sent receiving received partially_delivered',

@@ -3,11 +3,12 @@ import { serverSettings } from '../../config/server-settings.ts'
 import { declare, printable } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import { attemptPathLength } from '../../domain/delivery/delivery-reports.ts'
+import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { isSame } from '../crypto/secrets.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { apiUrl, failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
+import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, type JsonFields, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 
@@ -46,10 +47,24 @@ const vonageSettings = declare('Vonage', {
   },
 })
 
+/** "SMS API error codes". 5: a fault during the processing. 29: a trial account and a number that is not one of its test numbers. */
+const statuses = wordTable<Meaning>({
+  recipient: '6 7 33',
+  content: '2 3 12 15 22 23 29',
+  account: '4 8 9 11 14 32',
+  retryable: '1 10',
+  unknown: '5',
+})
+
 export const vonage: SmsProviderSpec = {
   name: 'vonage',
   routes: ['plain', 'template'],
   settings: vonageSettings,
+  codes: {
+    meanings: statuses,
+    prefix: 'status ',
+    page: () => 'https://developer.vonage.com/messaging/sms/guides/troubleshooting-sms',
+  },
   configure(settings) {
     const why = 'the SMS provider vonage needs it'
     const key = settings.required(vonageSettings.VONAGE_API_KEY, why)
@@ -104,15 +119,6 @@ function requestOf(sms: Sms, from: string): URLSearchParams {
   if (template?.id) request.set('content-id', template.id)
   return request
 }
-
-/** "SMS API error codes". 5: a fault during the processing. 29: a trial account and a number that is not one of its test numbers. */
-const statuses = wordTable<Meaning>({
-  recipient: '6 7 33',
-  content: '2 3 12 15 22 23 29',
-  account: '4 8 9 11 14 32',
-  retryable: '1 10',
-  unknown: '5',
-})
 
 /** Failures also have status 200. A long text is accepted when all of its messages are. */
 function outcomeOf(status: number, text: string): Outcome {

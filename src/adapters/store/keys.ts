@@ -3,7 +3,7 @@ import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { Apps } from '../../domain/ground/ports.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import { isAppId, maxApiKeyLength } from '../../domain/limits/credentials.ts'
-import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/changes.ts'
+import type { AppKey, AppStore, IssuedApp, KeyOwner, KeyOwners } from '../../domain/operator/changes.ts'
 import { cached, type Row, type StoreDatabase } from './database.ts'
 
 export interface KeyStore extends AppStore {
@@ -11,6 +11,7 @@ export interface KeyStore extends AppStore {
   liveKeys(appId: string): readonly Buffer[] | Promise<readonly Buffer[]>
   /** A later call wins, since a clock may have been set back. */
   saveUse(keySha256: string, at: number): Promise<void>
+  ownerOf(keySha256: string): Promise<KeyOwner | undefined>
 }
 
 export function createKeyStore({ orm, tables: { appKeys }, changes, write }: StoreDatabase): KeyStore {
@@ -23,6 +24,10 @@ export function createKeyStore({ orm, tables: { appKeys }, changes, write }: Sto
     liveKeys: cached(changes, async (appId) =>
       (await live.execute({ appId })).map(({ keySha256 }) => Buffer.from(keySha256)),
     ),
+    ownerOf: async (keySha256) => {
+      const [key] = await orm.select().from(appKeys).where(eq(appKeys.keySha256, keySha256))
+      return key && { appId: key.appId, isRevoked: key.revokedAt !== null }
+    },
     list: async () =>
       listedApps(await orm.select().from(appKeys).orderBy(asc(appKeys.appId), asc(appKeys.createdAt))),
     saveUse: (keySha256, at) =>
@@ -44,7 +49,7 @@ export function createApps(
   sha256: (apiKey: string) => string,
   credentials: ReadonlyMap<string, string>,
   uses: { readonly now: Clock; readonly save: KeyStore['saveUse'] } | undefined = undefined,
-): AppStore & Apps & { readonly configured: readonly string[] } {
+): AppStore & KeyOwners & Apps & { readonly configured: readonly string[] } {
   const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, Buffer.from(sha256(apiKey))]))
   // No key has this hash. An unknown app is compared with it, so that it takes as long as a known one.
   const nobody = Buffer.alloc(sha256('').length, 'A')
@@ -82,6 +87,12 @@ export function createApps(
         : isOneOf(appId, hash, keys)
     },
     list: () => store.list(),
+    ownerOf: async (apiKey) => {
+      if (apiKey.length > maxApiKeyLength) return undefined
+      const hash = sha256(apiKey)
+      const [appId] = [...configured].find(([, key]) => timingSafeEqual(Buffer.from(hash), key)) ?? []
+      return appId === undefined ? store.ownerOf(hash) : { appId, isRevoked: false }
+    },
   }
 }
 

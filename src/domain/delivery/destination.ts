@@ -44,6 +44,8 @@ export interface Numbers {
   readonly countryOfPrefix: (digits: string) => string | null
   /** The countries all of whose numbers begin with these digits. */
   readonly countriesWithin: (digits: string) => readonly string[]
+  /** The E.164 digits of a number as people write it in a country. */
+  readonly phoneIn: (digits: string, country: string) => string | undefined
   readonly formatPhone: (digits: string) => string
   readonly formatPrefix: (digits: string) => string
 }

@@ -29,6 +29,16 @@ export interface AppStore {
   list(): Promise<readonly IssuedApp[]>
 }
 
+export interface KeyOwners {
+  /** The app that an API key is or was of. */
+  ownerOf(apiKey: string): Promise<KeyOwner | undefined>
+}
+
+export interface KeyOwner {
+  readonly appId: string
+  readonly isRevoked: boolean
+}
+
 export interface IntegrationRequestStore {
   list(query?: {
     readonly isPending?: boolean

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import type { ExplainedCode } from '../../../domain/delivery/provider-codes.ts'
 import { ExactTime } from '../../pages/components.tsx'
 import { Card, consolePage, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
@@ -14,35 +15,44 @@ export interface SearchModel {
     /** Of a request. */
     readonly at?: number
   }[]
+  /** An API key was entered, which no page shows. */
+  readonly isKey: boolean
+  readonly codes: readonly ExplainedCode[]
   /** Earlier requests were not searched by reference and message ID. Null: all were. */
   readonly since: number | null
 }
 
-export function searchPage(pageContext: PageContext, { query, hits, since }: SearchModel): string {
+export function searchPage(pageContext: PageContext, model: SearchModel): string {
+  const { query, isKey, hits, codes, since } = model
   const unread = since !== null && (
     <p class="hint">
       Requests before <ExactTime at={since} /> were not searched by reference and message ID.
     </p>
   )
+  const title = isKey ? 'Results for an API key' : `Results for ${query}`
   return consolePage(
     pageContext,
     { title: 'Search', section: null, query },
-    hits.length > 0 ? (
-      <Card title={`Results for ${query}`}>
-        <Table
-          caption={`Results for ${query}`}
-          columns={['Found', 'Details', 'Time (UTC)']}
-          rows={hits.map(({ title, detail, href, at }) => [
-            <a href={href}>{title}</a>,
-            <bdi>{detail}</bdi>,
-            at === undefined ? '' : <ExactTime at={at} />,
-          ])}
-          empty=""
-        />
+    hits.length + codes.length > 0 ? (
+      <Card title={title} class="search-results">
+        {hits.length > 0 && (
+          <Table
+            caption={title}
+            columns={['Found', 'Details', 'Time (UTC)']}
+            rows={hits.map(({ title, detail, href, at }) => [
+              <a href={href}>{title}</a>,
+              <bdi>{detail}</bdi>,
+              at === undefined ? '' : <ExactTime at={at} />,
+            ])}
+            empty=""
+          />
+        )}
+        <Codes list={codes} />
         {unread}
       </Card>
     ) : (
-      <Card>
+      <Card class="search-results">
+        {isKey && <p role="alert">No app has this API key. If it was of another server, revoke it there.</p>}
         {query !== '' && (
           <p role="alert">
             Nothing was found for <strong>{query}</strong>.
@@ -54,10 +64,14 @@ export function searchPage(pageContext: PageContext, { query, hits, since }: Sea
             request IDs of calls and of integration requests, and the last 8 characters of those of calls
           </li>
           <li>
-            recipients: the whole phone number, with + and its country code, or e-mail address, since otpost
-            stores only its hash
+            recipients: the whole phone number or e-mail address, since otpost stores only its hash; a number
+            without its country code in the countries that SMS go to
           </li>
-          <li>apps and brands: any part of an app ID, slug or name</li>
+          <li>
+            apps and brands: any part of an app ID, slug or name; operators: any part of an e-mail address
+          </li>
+          <li>API keys: the whole key, which is neither shown nor logged, or its last four characters</li>
+          <li>countries by name or code, and prefixes of numbers, with +; error codes of providers</li>
           <li>references of callers and message IDs of providers: the whole text, in upper and lower case</li>
         </ul>
         <p class="hint">
@@ -66,5 +80,32 @@ export function searchPage(pageContext: PageContext, { query, hits, since }: Sea
         {unread}
       </Card>
     ),
+  )
+}
+
+function Codes({ list }: { list: readonly ExplainedCode[] }) {
+  if (list.length === 0) return null
+  return (
+    <ul class="findings">
+      {list.map(({ provider, code, meaning, remedy, page }) => (
+        <li key={provider}>
+          <p>
+            <strong>
+              {provider} <code>{code}</code>
+            </strong>
+          </p>
+          <p>
+            {meaning} {remedy}
+          </p>
+          {page !== undefined && (
+            <p>
+              <a href={page} rel="noreferrer" target="_blank">
+                Page of {provider}
+              </a>
+            </p>
+          )}
+        </li>
+      ))}
+    </ul>
   )
 }

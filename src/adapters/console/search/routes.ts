@@ -1,7 +1,11 @@
+import { countryName } from '../../../domain/delivery/destination.ts'
+import { explainedCodes } from '../../../domain/delivery/provider-codes.ts'
+import type { Channel } from '../../../domain/ground/contact.ts'
+import { keysEnding, readSearchText, type SearchText } from '../../../domain/operator/search-text.ts'
 import { isRequestId } from '../../../domain/request/request-context.ts'
 import { html, seeOther } from '../answers.ts'
 import { appHref } from '../apps/page.tsx'
-import { withPlus } from '../components.tsx'
+import { auditUrl, withPlus } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import { field } from '../form-fields.ts'
 import type { PageHandler } from '../page-handler.ts'
@@ -10,20 +14,28 @@ import { type SearchModel, searchPage } from './page.tsx'
 type Hit = SearchModel['hits'][number]
 
 const longestName = 200
+/** In which a national number is searched. */
+const mostCountries = 20
+
+const nothing: SearchModel = { query: '', isKey: false, hits: [], codes: [], since: null }
 
 export function searchRoutes({ get, post, ports, settings }: PageHandler): void {
   const { eventLog, requests, brands, apps, secrets } = ports
 
-  get('/admin/search', (_, pageContext) =>
-    html(searchPage(pageContext, { query: '', hits: [], since: null })),
-  )
-  post('/admin/search', async ({ form }, pageContext) => {
+  get('/admin/search', (_, pageContext) => html(searchPage(pageContext, nothing)))
+  post('/admin/search', async ({ form, request }, pageContext) => {
     const query = field(form, 'q')
     if (query === '') return seeOther('/admin/search')
-    const [byId, byRecipient, byName] = await Promise.all([
+    const asked = readSearchText(query)
+    const ofKey = await withKey(query, asked)
+    // A key is shown nowhere, and no other search gets it.
+    if (asked.isKey || ofKey.some(({ isWholeKey }) => isWholeKey))
+      return html(searchPage(pageContext, { ...nothing, isKey: true, hits: ofKey }))
+    const [byId, byRecipient, byName, byPlace] = await Promise.all([
       withId(query.toLowerCase()),
-      withRecipient(query),
+      withRecipient(query, asked, pageContext.now),
       withName(query.toLowerCase()),
+      withPlace(query.toLowerCase(), asked),
     ])
     const isFound = byId.length + byRecipient.length > 0
     const isScanned = !isFound && query.length <= longestName
@@ -34,11 +46,24 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
       const title = isReference ? 'Request with this reference' : ofMessage
       return { title, detail: `of app ${app}`, href: `/admin/deliveries/${requestId}`, at }
     })
-    const hits = [...byId, ...byRecipient, ...named, ...byName]
+    const codes = explainedCodes(query, settings.providerCodes)
+    const hits = [...byId, ...byRecipient, ...named, ...ofKey, ...byName, ...byPlace]
     const [first, second] = hits
-    if (first && !second) return seeOther(first.href)
-    return html(searchPage(pageContext, { query, hits, since }))
+    const isDialog = request.headers.has('x-otpost-dialog')
+    if (first && !second && codes.length === 0 && !isDialog) return seeOther(first.href)
+    return html(searchPage(pageContext, { ...nothing, query, hits, codes, since }))
   })
+
+  async function withKey(text: string, { lastFour }: SearchText): Promise<(Hit & { isWholeKey: boolean })[]> {
+    const owner = await apps.ownerOf(text)
+    const ending = owner || lastFour === undefined ? [] : keysEnding(lastFour, await apps.list())
+    return [...(owner ? [owner] : []), ...ending].map(({ appId, isRevoked }) => ({
+      title: isRevoked ? 'Revoked API key' : 'API key',
+      detail: `of app ${appId}`,
+      href: appHref(appId),
+      isWholeKey: owner !== undefined,
+    }))
+  }
 
   async function withId(id: string): Promise<Hit[]> {
     if (!isRequestId(id)) return []
@@ -51,11 +76,25 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     ]
   }
 
-  async function withRecipient(text: string): Promise<Hit[]> {
-    const recipient = settings.contacts.phone(text) ?? settings.contacts.email(text)
-    if (!recipient) return []
+  async function withRecipient(text: string, { national }: SearchText, now: number): Promise<Hit[]> {
+    const whole = settings.contacts.phone(text) ?? settings.contacts.email(text)
+    const found = whole ? await requestsTo(whole.channel, whole.to) : []
+    if (found.length > 0 || national === undefined) return found
+    const countries = [
+      ...new Set([
+        ...settings.smsCountries,
+        ...(await eventLog.countries(now)).map(({ country }) => country),
+      ]),
+    ]
+    const read = countries
+      .slice(0, mostCountries)
+      .flatMap((country) => settings.numbers.phoneIn(national, country) ?? [])
+    return (await Promise.all([...new Set(read)].map((to) => requestsTo('SMS', to)))).flat()
+  }
+
+  async function requestsTo(channel: Channel, to: string): Promise<Hit[]> {
     // Hashed, since proxies log URLs.
-    const recipientHashes = secrets.subjects(recipient.channel, recipient.to)
+    const recipientHashes = secrets.subjects(channel, to)
     const { rows } = await eventLog.findCalls({ recipientHashes }, { limit: 1 })
     // Its index finds older ones.
     const found = rows.length > 0 ? rows : await eventLog.deliveries({ recipientHashes, limit: 1 })
@@ -65,6 +104,40 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
       detail: withPlus(recipient ?? ''),
       href,
     }))
+  }
+
+  /** Countries, prefixes and operators. */
+  async function withPlace(text: string, { prefix }: SearchText): Promise<Hit[]> {
+    const { countries, countryOfPrefix, formatPrefix } = settings.numbers
+    const ofPrefix = prefix === undefined ? null : countryOfPrefix(prefix)
+    const named = countries.filter(
+      (code) =>
+        code.toLowerCase() === text || (text.length > 3 && countryName(code).toLowerCase().includes(text)),
+    )
+    const accounts = text.length > 2 ? await ports.sessions.accounts() : []
+    return [
+      ...(prefix === undefined
+        ? []
+        : [
+            {
+              title: `Prefix ${formatPrefix(prefix)}`,
+              detail: ofPrefix ? countryName(ofPrefix) : '',
+              href: '/admin/guard',
+            },
+          ]),
+      ...[...new Set([...named, ...(ofPrefix === null ? [] : [ofPrefix])])].map((country) => ({
+        title: `Deliveries to ${countryName(country)}`,
+        detail: country,
+        href: logUrl('deliveries', { country }),
+      })),
+      ...accounts
+        .filter(({ email }) => email.toLowerCase().includes(text))
+        .map(({ email, role }) => ({
+          title: `Changes by ${email}`,
+          detail: role,
+          href: auditUrl({ actorName: email }),
+        })),
+    ]
   }
 
   async function withName(text: string): Promise<Hit[]> {
