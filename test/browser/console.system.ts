@@ -470,6 +470,39 @@ trace(
 )
 
 trace(
+  'a search in a dialog: by / or Ctrl-K, with the arrow keys, without the text in a URL',
+  async ({ page, server, goto }) => {
+    const sent = await server.post('/otp/send', { phone: '12025550143' })
+    const addresses: string[] = []
+    page.on('request', (asked) => addresses.push(asked.url()))
+    await signIn(page, server)
+    await page.keyboard.press('/')
+    await dialog(page).getByRole('searchbox').fill('acm')
+    await page.keyboard.press('Enter')
+    await headed(page, 'Acme')
+    await goto('/admin/audit?hide=sign-ins')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('+1202555')
+    await page.keyboard.press('Enter')
+    await dialog(page).getByRole('link', { name: 'Prefix +1 202555' }).waitFor()
+    await expectGoodLooks(page, 'a search in a dialog')
+    await dialog(page).getByRole('searchbox').focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/admin/deliveries?country=US')
+    await page.keyboard.press('/')
+    await page.keyboard.type(sent.body.requestId)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/admin/deliveries/${sent.body.requestId}`)
+    await page.keyboard.press('/')
+    await page.keyboard.press('Escape')
+    await dialog(page).waitFor({ state: 'detached' })
+    expect(addresses.filter((address) => address.includes('555'))).toEqual([])
+  },
+)
+
+trace(
   'a browser whose clock differs from the server says so on each page',
   async ({ page, server, goto }) => {
     await signIn(page, server)

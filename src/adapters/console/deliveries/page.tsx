@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { countryName, countryWords } from '../../../domain/delivery/destination.ts'
+import type { ExplainedCode } from '../../../domain/delivery/provider-codes.ts'
 import type { Advice } from '../../../domain/ground/advice.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import { statusOf } from '../../../domain/log/event-log.ts'
@@ -37,13 +38,15 @@ interface TraceModel {
   readonly explanation: Explanation
   /** Blocked now in the country of the number, with `+`. Empty also if the guard did not object. */
   readonly blockedPrefixes: readonly string[]
+  /** Of failed attempts. */
+  readonly codes: readonly ExplainedCode[]
 }
 
 const mostPrefixes = 5
 
 export function tracePage(
   pageContext: PageContext,
-  { trace, deliveries, explanation, blockedPrefixes }: TraceModel,
+  { trace, deliveries, explanation, blockedPrefixes, codes }: TraceModel,
 ): string {
   const { opening, checks, queue, delivery, advice } = explanation
   const span = spanOf(trace, deliveries)
@@ -100,6 +103,11 @@ export function tracePage(
             {advice.map((each, index) => (
               <p key={index}>
                 <AdviceText advice={each} />
+              </p>
+            ))}
+            {codes.map(({ provider, code, page }) => (
+              <p key={provider + code}>
+                {page && <a href={page} rel="noreferrer">{`${code} in the documentation of ${provider}`}</a>}
               </p>
             ))}
             {guardDecision(trace, trace.end?.error) && (

@@ -1,4 +1,5 @@
 import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
+import { explainedCodes } from '../../../domain/delivery/provider-codes.ts'
 import { effectivePrefixes } from '../../../domain/guard/status.ts'
 import { type LoggedRequest, statusOf } from '../../../domain/log/event-log.ts'
 import { explain, resultOf } from '../../../domain/log/explain.ts'
@@ -109,7 +110,10 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
           action === 'block' && settings.numbers.countryOfPrefix(prefix) === trace.country,
       )
       .map(({ prefix }) => `+${settings.numbers.formatPrefix(prefix).replace(/^\+/, '')}`)
-    return html(tracePage(pageContext, { trace, deliveries, explanation, blockedPrefixes }))
+    const codes = deliveries.flatMap(({ provider, reason }) =>
+      explainedCodes(reason ?? '', settings.providerCodes).filter((code) => code.provider === provider),
+    )
+    return html(tracePage(pageContext, { trace, deliveries, explanation, blockedPrefixes, codes }))
   })
 }
 
