@@ -94,7 +94,7 @@ function openSearch() {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step === undefined) return
     const stops = [input, ...links()]
-    const at = stops.findIndex((stop) => stop === document.activeElement)
+    const at = stops.findIndex((stop) => stop.matches(':focus'))
     stops[(at + step + stops.length) % stops.length]?.focus()
     event.preventDefault()
   })
