@@ -98,7 +98,7 @@ export function ActionForm({
       submit={submit}
       buttons={
         action.hasDryRun && (
-          <Button name="foretell" value="1">
+          <Button name="foretell" value="1" action={`${filled(pathOf(action), hidden)}#${id}-foretold`}>
             Show what it would do
           </Button>
         )
@@ -121,7 +121,7 @@ export function ActionForm({
         </details>
       )}
       {again && rejected && rejected.foretold.length > 0 && (
-        <div class="notice foretold" tabIndex={-1} data-focus>
+        <div class="notice" id={`${id}-foretold`} tabIndex={-1} data-focus>
           <ul class="problems">
             {rejected.foretold.map((line) => (
               <li key={line}>{line}</li>

@@ -293,12 +293,20 @@ interface ButtonProps {
   readonly small?: boolean
   readonly name?: string
   readonly value?: string
+  /** In place of that of the form. */
+  readonly action?: string
   readonly children: ComponentChildren
 }
 
-export function Button({ kind = 'plain', small, name, value, children }: ButtonProps) {
+export function Button({ kind = 'plain', small, name, value, action, children }: ButtonProps) {
   return (
-    <button type="submit" class={classes('button', kind, small && 'small')} name={name} value={value}>
+    <button
+      type="submit"
+      class={classes('button', kind, small && 'small')}
+      name={name}
+      value={value}
+      formAction={action}
+    >
       {children}
     </button>
   )

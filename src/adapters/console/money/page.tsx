@@ -33,6 +33,7 @@ import {
 import { Badge, Empty, ExactTime, Field, Now, rich, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { actions, Card, consolePage, Drawing, end, Form, FormLink, Problem, Table } from '../components.tsx'
+import { logUrl } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 
 export interface MoneyModel {
@@ -188,9 +189,9 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
     </span>,
     <div class="spent">
       <span>
-        <span class="nowrap">{rounded(status.spentMicros, currency)}</span>{' '}
+        <span class="nowrap">{rounded(status.spentMicros, currency, Math.floor)}</span>{' '}
         <small>
-          {percent(status.percent / 100)}, {rounded(status.remainingMicros, currency)} left
+          {percent(status.percent / 100)}, {rounded(status.remainingMicros, currency, Math.ceil)} left
         </small>
       </span>
       <BudgetBar status={status} />
@@ -260,9 +261,9 @@ function BudgetBar({ status }: { status: BudgetStatus }) {
   )
 }
 
-/** With two decimals, in one line. */
-function rounded(micros: Micros, currency: string): string {
-  return formatMicros(Math.round(micros / 1e4) * 1e4, currency).replace(' ', '\u00a0')
+/** With two decimals, in one line. What is spent of a budget is rounded down and what is left up, as the percentage is. */
+function rounded(micros: Micros, currency: string, round = Math.round): string {
+  return formatMicros(round(micros / 1e4) * 1e4, currency).replace(' ', '\u00a0')
 }
 
 const mostRows = 20
@@ -309,6 +310,7 @@ function Days({ model: { spending, span } }: { model: MoneyModel }) {
     kind: line === 0 ? 'area' : 'gold',
     micros,
     values: days.map((at) => microsOf(at, currency) / 1e6),
+    rows: logUrl('deliveries', { channel: 'SMS' }),
   }))
   const [from, last] = [days[0], days.at(-1)].map((at = 0) => dayOf(at))
   const data = {
