@@ -44,12 +44,7 @@ export class Buckets {
       ofKind = new Map()
       this.singles.set(kind, ofKind)
     }
-    return inMap(
-      ofKind,
-      key,
-      () => newBucket(kind, key, now),
-      (each) => levelAt(each, now),
-    )
+    return ofKind.get(key) ?? added(ofKind, key, newBucket(kind, key, now), (each) => levelAt(each, now))
   }
 
   findCountry(country: string): Pair | undefined {
@@ -57,7 +52,7 @@ export class Buckets {
   }
 
   country(country: string, now: EpochMs): Pair {
-    return inMap(this.countries, country, () => newPair('country', country, now))
+    return this.countries.get(country) ?? added(this.countries, country, newPair('country', country, now))
   }
 
   findClient(kind: ClientKind, key: string): Client | undefined {
@@ -65,8 +60,10 @@ export class Buckets {
   }
 
   client(kind: ClientKind, key: string, now: EpochMs): Client {
-    const create = () => ({ ...newPair(kind, key, now), kind, countries: new Map<string, Bucket>() })
-    return inMap(this.clients[kind], key, create, ({ day }) => levelAt(day, now))
+    const known = this.clients[kind].get(key)
+    if (known) return known
+    const client = { ...newPair(kind, key, now), kind, countries: new Map<string, Bucket>() }
+    return added(this.clients[kind], key, client, ({ day }) => levelAt(day, now))
   }
 
   /** Of a row. Creates it. */
@@ -114,7 +111,8 @@ function newPair(kind: PairKind, key: string, now: EpochMs): Pair {
 }
 
 export function countryOfClient({ kind, hour, countries }: Client, country: string, now: EpochMs): Bucket {
-  return inMap(countries, country, () => newBucket(`${kind}-country`, `${hour.key} ${country}`, now))
+  const key = `${hour.key} ${country}`
+  return countries.get(country) ?? added(countries, country, newBucket(`${kind}-country`, key, now))
 }
 
 /** The client of the key of one of its countries. */
@@ -122,18 +120,15 @@ export function clientOfKey(key: string): string {
   return key.slice(0, -3)
 }
 
-function inMap<Entry>(
+function added<Entry>(
   entries: Map<string, Entry>,
   key: string,
-  create: () => Entry,
+  entry: Entry,
   levelOf?: (entry: Entry) => number,
 ): Entry {
-  const known = entries.get(key)
-  if (known !== undefined) return known
   if (levelOf && entries.size >= mostBuckets) dropEmptiest(entries, levelOf)
-  const created = create()
-  entries.set(key, created)
-  return created
+  entries.set(key, entry)
+  return entry
 }
 
 function levelAt(bucket: Bucket, now: EpochMs): number {
