@@ -103,22 +103,28 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
 
   function mount({ method, path, maxBytes, body, answer }: Endpoint): void {
     const known = body && new Set(fieldsOf(body.schema))
-    const handle = ({ request }: { readonly request: Request }): Promise<Response> => {
+    const read = async (context: HttpRequest, known: ReadonlySet<string>): Promise<Body> => {
+      const { request } = context
+      const key = request.headers.get('idempotency-key')
+      if (key !== null) context.idempotencyKey = key
+      try {
+        const given = await readBody(request, maxBytes)
+        context.unknownFields = unknownFieldsOf(given, known)
+        return given
+      } finally {
+        received(context)
+      }
+    }
+    const handle = async ({ request }: { readonly request: Request }): Promise<Response> => {
       const context = httpRequests.of(request)
       context.route = path
-      return answers.of(context, async () => {
-        if (!known) return answer({ ports: portsOf(context), context, body: {}, server })
-        const key = request.headers.get('idempotency-key')
-        if (key !== null) context.idempotencyKey = key
-        let given: Body
-        try {
-          given = await readBody(request, maxBytes)
-        } finally {
-          received(context)
-        }
-        context.unknownFields = unknownFieldsOf(given, known)
-        return answer({ ports: portsOf(context), context, body: given, server })
-      })
+      try {
+        const given = known ? await read(context, known) : {}
+        const call = { ports: portsOf(context), context, body: given, server }
+        return answers.ofEndpoint(context, await answer(call))
+      } catch (error) {
+        return answers.ofFailure(context, error)
+      }
     }
     // The framework's own reading of bodies first turns them into streams.
     app.route(method, path, handle, { parse: 'none' })

@@ -24,9 +24,9 @@ export function verifiedAt(read: (subjects: readonly string[]) => Found | Promis
     })
     return { subjects, answers }
   }
-  return async (subject) => {
+  return (subject) => {
     next ??= begin()
     next.subjects.push(subject)
-    return (await next.answers).get(subject)
+    return next.answers.then((answers) => answers.get(subject))
   }
 }
