@@ -4,6 +4,10 @@ declare module '*.sql' {
   const text: string
   export default text
 }
+declare module '*.md' {
+  const text: string
+  export default text
+}
 declare module '*.css' {
   const text: string
   export default text

@@ -27,8 +27,14 @@ test.skipIf(!browserPath).each(looks)(
     const { page, complaints, errors } = visitor
     await visitor.open(place)
     await page.evaluate(`for (const part of document.querySelectorAll('details')) part.open = true`)
-    expect(await violationsOn(page)).toEqual([])
-    expect(await page.evaluate('document.documentElement.scrollWidth > innerWidth')).toBe(false)
+    for (const part of ['start', 'Notifications', 'errors']) {
+      await page.evaluate(`location.hash = '${part}'`)
+      expect([part, await violationsOn(page)]).toEqual([part, []])
+      expect([part, await page.evaluate('document.documentElement.scrollWidth > innerWidth')]).toEqual([
+        part,
+        false,
+      ])
+    }
     expect({ complaints, errors }).toEqual({ complaints: [], errors: [] })
   },
   120_000,
@@ -51,8 +57,43 @@ test.skipIf(!browserPath)(
     await notify.getByText('E-mail, template', { exact: true }).focus()
     await page.keyboard.press('Enter')
     expect(await mail.isVisible()).toBe(true)
-    // Without scripts there is nothing to copy with.
-    expect(await page.getByRole('button').count()).toBe(0)
+    // One call at a time.
+    expect(await page.locator('article:visible').count()).toBe(1)
+    await page.goto(String(place.page))
+    expect(await page.locator('article:visible').count()).toBe(0)
+    await page.getByRole('radio', { name: 'curl' }).focus()
+    for (const key of ['ArrowRight', 'ArrowRight']) await page.keyboard.press(key)
+    expect(await page.locator('.sample:visible').textContent()).toContain('urllib.request')
+    // Without scripts there is nothing to copy or search with.
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
+    expect(await page.getByRole('searchbox').count()).toBe(0)
+  },
+  120_000,
+)
+
+test.skipIf(!browserPath)(
+  'the API reference is searched with the keyboard, for all words',
+  async () => {
+    await using visitor = await browser.visit({ viewport: { width: 1280, height: 800 } })
+    const { page, complaints, errors } = visitor
+    await visitor.open(place)
+    // The first call is on the first screen.
+    const first = await page.locator('.start .examples').boundingBox()
+    expect((first?.y ?? 800) + (first?.height ?? 0)).toBeLessThan(800)
+    await page.keyboard.press('/')
+    await page.keyboard.type('Revoked mailbox')
+    const links = page.getByRole('navigation').locator('.calls a:visible')
+    expect(await links.count()).toBe(await page.locator('article:visible').count())
+    expect(await page.getByRole('status').textContent()).toMatch(/^\d+ of \d+ sections$/)
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('nonsense in no section')
+    expect(await links.count()).toBe(0)
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('three attempts')
+    await page.keyboard.press('Enter')
+    await page.waitForFunction('document.querySelectorAll("article:target").length === 1')
+    expect(await page.locator('article:visible').count()).toBe(1)
+    expect({ complaints, errors }).toEqual({ complaints: [], errors: [] })
   },
   120_000,
 )

@@ -14,10 +14,18 @@ import { pageAt, root } from './pages.ts'
 setDefaultTimeout(120_000)
 
 const languages = [
-  { language: 'python', file: 'send.py', run: ['python3', 'send.py'], repeats: true },
-  { language: 'php', file: 'send.php', run: ['php', 'send.php'], repeats: true },
-  { language: 'go', file: 'send.go', run: ['go', 'run', 'send.go'], repeats: false },
-  { language: 'java', file: 'SendAndVerify.java', run: ['java', 'SendAndVerify.java'], repeats: false },
+  { language: 'sh', page: 'curl', file: 'send.sh', run: ['sh', 'send.sh'], repeats: false },
+  { language: 'js', page: 'node', file: 'send.mjs', run: ['node', 'send.mjs'], repeats: false },
+  { language: 'python', page: 'python', file: 'send.py', run: ['python3', 'send.py'], repeats: true },
+  { language: 'php', page: 'php', file: 'send.php', run: ['php', 'send.php'], repeats: true },
+  { language: 'go', page: 'go', file: 'send.go', run: ['go', 'run', 'send.go'], repeats: false },
+  {
+    language: 'java',
+    page: 'java',
+    file: 'SendAndVerify.java',
+    run: ['java', 'SendAndVerify.java'],
+    repeats: false,
+  },
 ] as const
 
 /** Whether a program is there, with what the sample needs of it. */
@@ -73,7 +81,7 @@ async function startForgetfulProxy() {
   return { url: `http://127.0.0.1:${port}`, keys, stop: () => server.close() }
 }
 
-describe.each(languages)('docs/api/$language.md', ({ language, file, run, repeats }) => {
+describe.each(languages)('docs/api/$page.md', ({ language, page, file, run, repeats }) => {
   const [program] = run
 
   test.skipIf(!canRun(run)).each([
@@ -102,7 +110,7 @@ describe.each(languages)('docs/api/$language.md', ({ language, file, run, repeat
   if (repeats) test.skipIf(!canRun(run))(repeating, repeatingTest)
 
   async function runSample(isRight: boolean, expected: string, url = otpost.url): Promise<void> {
-    const sample = pageAt(`docs/api/${language}.md`).samples.find((each) => each.language === language)
+    const sample = pageAt(`docs/api/${page}.md`).samples.find((each) => each.language === language)
     writeFileSync(join(folder.path, file), sample?.code ?? expect.unreachable())
     const child = Bun.spawn([...run], {
       cwd: folder.path,

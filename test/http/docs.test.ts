@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { gzipSync } from 'node:zlib'
 import { readVariable, setText } from '../../src/domain/operator/texts.ts'
+import { pageAt } from '../docs/pages.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 
 const files = [
   ['/docs', 'text/html'],
   ['/docs/docs.css', 'text/css'],
+  ['/docs/docs.js', 'text/javascript'],
   ['/docs/page.css', 'text/css'],
   ['/docs/page.js', 'text/javascript'],
   ['/docs/times.js', 'text/javascript'],
@@ -80,7 +83,14 @@ test('the page, its style and its script contain no URL of another server', asyn
   const others = named
     .filter((url) => !url.startsWith('data:') && !url.startsWith('#'))
     .map((url) => url.replace(/\?v=[\w-]{12}$/, ''))
-  expect(others.sort()).toEqual(['/', '/docs/docs.css', '/docs/page.css', '/docs/page.js', '/openapi.json'])
+  expect(others.sort()).toEqual([
+    '/',
+    '/docs/docs.css',
+    '/docs/docs.js',
+    '/docs/page.css',
+    '/docs/page.js',
+    '/openapi.json',
+  ])
   expect(page).not.toMatch(/<script[^>]*>[^<]|<style|\sstyle=|\son\w+=/)
   for (const [path, type] of files) {
     if (/css|javascript/.test(type)) {
@@ -119,6 +129,20 @@ describe('the page', () => {
     }
     expect(expected.length).toBeGreaterThan(500)
     expect(expected.filter((each) => !page.includes(plain(each)))).toEqual([])
+  })
+
+  test('has a first call, and the tested samples in six languages', async () => {
+    const page = wordsOf(await textOf('/docs'))
+    expect(page.indexOf('/otp/send')).toBeLessThan(page.indexOf('Rules of all calls'))
+    for (const name of ['curl', 'node', 'python', 'php', 'go', 'java']) {
+      const { samples } = pageAt(`docs/api/${name}.md`)
+      const first = samples.find(({ code }) => code.includes('OTPOST_URL'))
+      expect(page).toContain(plain(first?.code ?? 'no sample'))
+    }
+  })
+
+  test('is below 60 KiB compressed', async () => {
+    expect(gzipSync(await textOf('/docs')).length).toBeLessThan(60 * 1024)
   })
 
   test('has the limits of fields', async () => {

@@ -92,7 +92,7 @@ null counts as absent; fields that an endpoint does not know are ignored. Use HT
 are in the body.
 
 **Credentials.** \`appId\` and \`apiKey\` are fields of the body. OpenAPI cannot describe such credentials as a security
-scheme, so these operations declare none. The operations in the groups Onboarding and EndpointOperation need no credentials, except
+scheme, so these operations declare none. The operations in the groups Onboarding and Operation need no credentials, except
 \`/metrics\`.
 
 **Applications and brands.** \`appId\` and \`apiKey\` identify the application; the operator creates them. \`brandId\`

@@ -15,11 +15,19 @@ interface Example {
   readonly text: string
 }
 
-export function Examples({ call, origin }: { call: ApiCall; origin: string }) {
+interface ExamplesProps {
+  readonly call: ApiCall
+  readonly origin: string
+  /** Only the first request and its response. */
+  readonly isBrief?: boolean
+}
+
+export function Examples({ call, origin, isBrief = false }: ExamplesProps) {
+  const most = isBrief ? 1 : undefined
   return (
     <div class="examples">
-      <Snippets examples={requestsOf(call, origin)} />
-      <Snippets examples={responsesOf(call)} />
+      <Snippets examples={requestsOf(call, origin).slice(0, most)} />
+      <Snippets examples={responsesOf(call).slice(0, most)} />
     </div>
   )
 }

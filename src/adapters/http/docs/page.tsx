@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
 import { Fragment } from 'preact'
-import { Brandmark, document, rich } from '../../pages/components.tsx'
+import { Brandmark, document, rich, Snippet } from '../../pages/components.tsx'
 import type { ApiDescription, ApiOperation, Parameter, Response, Schema } from './description.ts'
 import { type ApiCall, contentOf, Examples, errorFields, examplesOf, isError } from './examples.tsx'
 import { Fields, type Mark, ShapeOf } from './fields.tsx'
 import { docsFiles } from './files.ts'
+import { samples } from './samples.ts'
 import { type ApiField, fieldOf, shapeOf } from './shape.ts'
 
 /** @param origin of the URLs in examples */
@@ -16,7 +17,7 @@ export function referencePage(api: ApiDescription, origin: string): string {
     calls: calls.filter(({ operation: { tags } }) => tags.includes(tag.name)),
   }))
   return document(
-    { title: 'API reference', files: docsFiles, styles: ['docs.css'] },
+    { title: 'API reference', files: docsFiles, styles: ['docs.css'], scripts: ['docs.js'] },
     <>
       <a class="skip" href="#content">
         Skip to content
@@ -26,52 +27,79 @@ export function referencePage(api: ApiDescription, origin: string): string {
           <a class="home" href="/">
             <Brandmark>API</Brandmark>
           </a>
-          <nav aria-label="Operations and events">
-            <ul class="contents">
-              {groups.map((group) => (
-                <li key={group.name}>
-                  <a class="link" href={`#${group.name}`}>
-                    {group.name}
+          <button type="button" class="button menu-button" popovertarget="menu">
+            Menu
+          </button>
+          <div class="menu" id="menu" popover="auto">
+            <search hidden>
+              <input
+                type="search"
+                aria-label="Search the reference"
+                placeholder="Search: field, error…  ( / )"
+                autocomplete="off"
+                spellcheck={false}
+              />
+              <p class="hint" role="status" />
+            </search>
+            <nav aria-label="Operations and events">
+              <ul class="contents">
+                <li>
+                  <a class="link" href="#start">
+                    Start
                   </a>
-                  <ul class="calls">
-                    {group.calls.map(({ method, path, operation: { operationId } }) => (
-                      <li key={operationId}>
-                        <a class="link call" href={`#${operationId}`}>
-                          {method && <Method name={method} />}
-                          <code>{path}</code>
-                        </a>
-                      </li>
-                    ))}
-                  </ul>
                 </li>
-              ))}
-              <li>
-                <a class="link" href="#errors">
-                  Errors
-                </a>
-              </li>
-            </ul>
-          </nav>
+                {groups.map((group) => (
+                  <li key={group.name}>
+                    <a class="link" href={`#${group.name}`}>
+                      {group.name}
+                    </a>
+                    <ul class="calls">
+                      {group.calls.map(({ method, path, operation: { operationId } }) => (
+                        <li key={operationId}>
+                          <a class="link call" href={`#${operationId}`}>
+                            {method && <Method name={method} />}
+                            <code>{path}</code>
+                          </a>
+                        </li>
+                      ))}
+                    </ul>
+                  </li>
+                ))}
+                <li>
+                  <a class="link" href="#errors">
+                    Errors
+                  </a>
+                </li>
+              </ul>
+            </nav>
+          </div>
         </header>
         <main id="content" tabIndex={-1}>
-          <header>
-            <h1>API reference</h1>
-            <p class="hint">
-              otpost {api.info.version} · <a href="/openapi.json">OpenAPI 3.1</a>
-            </p>
-          </header>
-          <div class="prose">
-            <Markdown text={api.info.description} />
-          </div>
+          <section id="start" aria-labelledby="start-title">
+            <header>
+              <h1 id="start-title">API reference</h1>
+              <p class="hint">
+                otpost {api.info.version} · <a href="/openapi.json">OpenAPI 3.1</a>
+              </p>
+            </header>
+            <Start
+              call={calls.find(({ operation }) => operation.operationId === 'sendOtp')}
+              origin={origin}
+            />
+            <div class="prose">
+              <h2>Rules of all calls</h2>
+              <Markdown text={api.info.description} />
+            </div>
+          </section>
           {groups.map((group) => (
-            <section key={group.name} aria-labelledby={group.name}>
-              <h2 id={group.name}>{group.name}</h2>
+            <section key={group.name} id={group.name} aria-labelledby={`${group.name}-title`}>
+              <h2 id={`${group.name}-title`}>{group.name}</h2>
               <p>{rich(group.description)}</p>
               {group.calls.map(callSection)}
             </section>
           ))}
-          <section class="common" aria-labelledby="errors">
-            <h2 id="errors">Errors</h2>
+          <section class="common" id="errors" aria-labelledby="errors-title">
+            <h2 id="errors-title">Errors</h2>
             <p>{rich(schemas.Error?.description)}</p>
             {body(schemas.Error, 'optional')}
           </section>
@@ -227,6 +255,49 @@ function callsOf({ paths, webhooks }: ApiDescription): ApiCall[] {
     Object.values(operations).map((operation) => ({ method: undefined, path, operation })),
   )
   return [...calls, ...events]
+}
+
+/** A first call, and the whole exchange in each language. */
+function Start({ call, origin }: { call: ApiCall | undefined; origin: string }) {
+  return (
+    <div class="start">
+      <div>
+        <h2>First call</h2>
+        <p>
+          Your operator gives you the URL, an <code>appId</code>, an API key and a <code>brandId</code>. This
+          call sends a code:
+        </p>
+        {call && <Examples call={call} origin={origin} isBrief />}
+      </div>
+      <div>
+        <h2>Send and verify</h2>
+        <p>
+          These programs send a code, read it from standard input and verify it. They read these variables:
+        </p>
+        <Snippet
+          title="sh"
+          text={[
+            `export OTPOST_URL=${origin}`,
+            'export OTPOST_APP_ID=shop',
+            'export OTPOST_API_KEY=otp_live_…',
+            'export OTPOST_BRAND_ID=acme',
+          ].join('\n')}
+        />
+        <fieldset class="samples">
+          <legend class="sr-only">Language</legend>
+          {samples.map(({ language, code }, index) => (
+            <Fragment key={language}>
+              <input type="radio" name="language" id={`in-${language}`} checked={index === 0} />
+              <label for={`in-${language}`}>{language}</label>
+              <div class="sample">
+                <Snippet title={language} text={code} />
+              </div>
+            </Fragment>
+          ))}
+        </fieldset>
+      </div>
+    </div>
+  )
 }
 
 function Method({ name }: { name: string }) {
