@@ -494,6 +494,20 @@ CREATE TABLE "webhooks" (
 	CONSTRAINT "webhooks_event_types" CHECK (jsonb_typeof("webhooks"."event_types") = 'array')
 );
 --> statement-breakpoint
+CREATE TABLE "incident_thresholds" (
+	"id" smallint PRIMARY KEY NOT NULL,
+	"failed_percent" smallint NOT NULL,
+	"unverified_percent" smallint NOT NULL,
+	"silent_minutes" smallint NOT NULL,
+	CONSTRAINT "incident_thresholds_one_row" CHECK ("incident_thresholds"."id" = 1)
+);
+--> statement-breakpoint
+CREATE TABLE "acknowledgements" (
+	"about" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"at" bigint NOT NULL,
+	"by" text NOT NULL
+);
+--> statement-breakpoint
 CREATE INDEX "app_keys_by_app" ON "app_keys" USING btree ("app_id");
 --> statement-breakpoint
 CREATE INDEX "attempts_by_recipient" ON "attempts" USING btree ("recipient_hash","request_id");

@@ -518,4 +518,18 @@ CREATE TABLE `webhooks` (
 	CONSTRAINT "webhooks_event_types" CHECK(json_type("webhooks"."event_types") = 'array')
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `incident_thresholds` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`failed_percent` integer NOT NULL,
+	`unverified_percent` integer NOT NULL,
+	`silent_minutes` integer NOT NULL,
+	CONSTRAINT "incident_thresholds_one_row" CHECK("incident_thresholds"."id" = 1)
+) STRICT;
+--> statement-breakpoint
+CREATE TABLE `acknowledgements` (
+	`about` text PRIMARY KEY NOT NULL,
+	`at` integer NOT NULL,
+	`by` text NOT NULL
+) STRICT, WITHOUT ROWID;
+--> statement-breakpoint
 INSERT INTO `revision` (`id`, `number`) VALUES (1, 1);

@@ -3,9 +3,11 @@ import { createEventSender } from '../adapters/events/sender.ts'
 import { post } from '../adapters/sms/http.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
+import { minuteMs } from '../domain/ground/time.ts'
 import { Alerts } from '../domain/health/alerts.ts'
 import { ConditionAlerts } from '../domain/health/condition-alerts.ts'
 import { pumpingVerdicts } from '../domain/health/pumping-problems.ts'
+import { hoursBefore, silenceVerdicts } from '../domain/health/silence.ts'
 import { EventDelivery, eventTimeoutMs } from '../domain/integration/event-delivery.ts'
 import { webhookSwitch } from '../domain/operator/webhooks.ts'
 import type { Shared } from './shared.ts'
@@ -22,12 +24,21 @@ export function createAlerts(
     ...(email === undefined ? [] : [alertMail(mailer, email)]),
     ...(webhook ? [alertWebhook(webhook, post, now)] : []),
   ]
+  const startedAt = now()
   const conditions = new ConditionAlerts({
     alerts,
     targets,
     checkDatabase,
     freeBytes: async () => (await stats.files())?.diskFree,
     pumping: () => pumpingVerdicts({ guard: context.guardReader, countryOfPrefix }, guardMode(), now()),
+    silence: async (attempts) => {
+      const { silentMinutes } = (await policy()).thresholds
+      const at = now()
+      // A server that has just started was no place to call.
+      if (at - startedAt < 2 * silentMinutes * minuteMs) return []
+      const traffic = await eventLog.traffic(at, hoursBefore(at, silentMinutes))
+      return silenceVerdicts(traffic, attempts, silentMinutes, at)
+    },
     words: commandWords,
     attempts: () => eventLog.recentAttempts(now()),
     openCircuits: () => breakers.openCircuits(),

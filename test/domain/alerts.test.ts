@@ -129,6 +129,7 @@ function started(): Alerts {
     },
     freeBytes: async () => freeBytes,
     pumping: async () => [],
+    silence: async () => [],
     words: () => '',
     attempts: async () => attempts.filter(({ at }) => at >= now - attemptsWindowMs),
     openCircuits: () => openCircuits,

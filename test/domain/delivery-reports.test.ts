@@ -18,6 +18,7 @@ import type {
 import { statusOf } from '../../src/domain/log/event-log.ts'
 import { priceListOf } from '../../src/domain/money/relative-prices.ts'
 import { Policy } from '../../src/domain/policy/policy.ts'
+import { defaultThresholds } from '../../src/domain/policy/policy-store.ts'
 
 const [present, former] = ['the-present-secret-of-32-bytes-or-more', 'the-former-secret-of-32-bytes-or-more']
 const requestId = '019b796d-d600-7256-a391-52604e6fc76b'
@@ -43,6 +44,8 @@ function world(
     webhooks: [],
     reviewNumbers: [],
     pauses: [],
+    thresholds: defaultThresholds,
+    acknowledgements: [],
   }
   const policy = new Policy(none, priceListOf([]), [])
   const read = () => news

@@ -403,7 +403,7 @@ describe('SMS pumping', () => {
 
   test('comes first while such codes are sent, with a link to stop it and to the rows', () => {
     const [first, ...others] = problems('record')
-    expect(first).toEqual({
+    expect(first).toMatchObject({
       what: 'guard',
       level: 'bad',
       text: `${attack} ${advice}`,
@@ -443,7 +443,7 @@ describe('SMS pumping', () => {
 
   test('of which the guard denies the codes is a warning', () => {
     const denied = { sent: 0, denied: 21, recorded: 0, recordedLately: 0, prefixes: [], country: 'ZZ' }
-    expect(problems('deny', denied)[1]).toEqual({
+    expect(problems('deny', denied)[1]).toMatchObject({
       what: 'guard',
       level: 'warn',
       text: `Possible SMS pumping to no country: in the last hour 21 codes denied; ${requested} Such codes are denied now.`,

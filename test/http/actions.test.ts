@@ -248,6 +248,17 @@ const rows: Readonly<Record<string, Row>> = {
       [{ version: 'first' }, 'The version must be a whole number, such as 3.', 2],
     ],
   },
+  'incident acknowledge': {
+    entered: { about: 'provider twilio' },
+    wrong: [[{ about: 'a'.repeat(201) }, 'The incident must have 1 to 200 characters', 2]],
+  },
+  'incident set': {
+    entered: { failedPercent: '20', unverifiedPercent: '60', silentMinutes: '0' },
+    wrong: [
+      [{ failedPercent: '0' }, 'The share of failed messages must be a whole number from 1 to 100.', 2],
+      [{ silentMinutes: '61' }, 'The minutes of silence must be a whole number from 0 to 60.', 2],
+    ],
+  },
   'queue retry': { prepare: () => notification('failed'), entered: {}, wrong: wrongRequest },
   'queue cancel': { prepare: () => notification('queued'), entered: {}, wrong: wrongRequest },
   'guard mode': {
@@ -455,6 +466,7 @@ async function state(): Promise<string> {
   return JSON.stringify(all, null, 1)
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'UUID')
     .replace(/whsec_[^"]+/g, 'SECRET')
+    .replace(/("by": )"[^"]*"/g, '$1"OPERATOR"')
     .replace(/("(?:lastFour|keys?|beside|keyedCode)": )"[^"]*"/g, '$1"KEY"')
 }
 
@@ -609,6 +621,8 @@ const whoMayDoWhat = {
     'app webhook-test',
     'brand status',
     'guard block',
+    'incident acknowledge',
+    'incident set',
     'provider pause',
     'provider resume',
     'queue cancel',

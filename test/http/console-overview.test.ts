@@ -4,8 +4,9 @@ import type { PageContext } from '../../src/adapters/console/page-context.ts'
 import { elapsed } from '../../src/adapters/pages/words.ts'
 import { ago, counted, duration, percent, upcoming, utc } from '../../src/domain/ground/format.ts'
 import type { HealthFacts } from '../../src/domain/health/facts.ts'
+import { incidentsOf } from '../../src/domain/health/incidents.ts'
 import { rangeOf } from '../../src/domain/log/ranges.ts'
-import { healthFacts, none, now, provider, reviewNumber } from '../support/health.ts'
+import { healthFacts, now, provider, reviewNumber } from '../support/health.ts'
 
 // Checks the HTML source of the console pages, because browsers silently repair invalid HTML.
 
@@ -52,10 +53,15 @@ function textOf(html: string): string {
   return text.replaceAll(/\s+/g, ' ')
 }
 
-function overview(facts: HealthFacts, about: Partial<PageContext> = {}): string {
+/** With incidents that have done no harm. */
+function overview(facts: HealthFacts): string {
   const hours = { ...rangeOf('day', now), count: 48, from: now - 47 * 3_600_000 }
   const history = { before: undefined, hours, tries: new Map(), incidents: [], changes: [] }
-  return overviewPage({ ...pageContext, ...about }, facts, { statistics: facts.statistics, history })
+  const { incidents, notes } = incidentsOf(facts)
+  const impact = { people: null, costs: [], causes: [] }
+  const found = incidents.map((incident) => ({ incident, impact }))
+  const goingOn = { found, notes, steps: null }
+  return overviewPage(pageContext, { facts, goingOn, shown: { statistics: facts.statistics, history } })
 }
 
 describe('the overview', () => {
@@ -124,7 +130,11 @@ describe('the overview', () => {
       { upToSeconds: 120, count: 2 },
       { upToSeconds: null, count: 1 },
     ]
-    const model = healthFacts({}, {}, { verifyTimes: { count: 4, bins, medianSeconds, p90Seconds } })
+    const model = healthFacts(
+      {},
+      {},
+      { verifyTimes: { count: 4, bins, medianSeconds, p90Seconds, p95Seconds: p90Seconds } },
+    )
     expect(textOf(overview(model))).toContain(words)
   })
 
@@ -135,12 +145,9 @@ describe('the overview', () => {
   })
 
   test('reports that all is well', () => {
-    const quiet = overview(healthFacts({}, { providers: [provider] }))
-    expect(textOf(quiet)).toContain(
-      'No problems No codes were sent in the last 24 hours. Checked: codes, notifications, attempts at providers and delivery reports in the last 24 hours; now: 1 provider, 0 budgets, 0 webhooks, alerts, the SMS pumping guard, the queue, review numbers and the database.',
+    expect(textOf(overview(healthFacts({}, { providers: [provider] })))).toContain(
+      'All well: no codes and notifications in the last five minutes.',
     )
-    const good = overview(healthFacts({ sends: 1, verified: 1 }))
-    expect(textOf(good)).toContain('No problems 1 code sent in the last 24 hours, 100% verified.')
   })
 })
 
@@ -150,59 +157,32 @@ interface BrowserTimes {
   timesIn(zone: string): { full(at: number): string }
 }
 
-test('the overview lists the problems, with links to more', () => {
+test('the overview has incidents with links to more, and notes', () => {
   const halfOpen = { ...provider, state: 'half-open', failuresInARow: 6 } as const
   const facts = healthFacts(
-    { sendsFailed: 4 },
+    {},
     {
       providers: [halfOpen, { ...halfOpen, name: 'busy', lastHour: { accepted: 8, failed: 1, unknown: 1 } }],
       webhooks: [{ appId: 'till', disabledAt: now - 7_200_000, failing: undefined }],
       reviewNumbers: [reviewNumber],
     },
-    {
-      clockSteps: [{ at: now, byMs: -1000 }],
-      byProvider: [{ ...none, name: 'busy', accepted: 10, failed: 1 }],
-    },
+    { clockSteps: [{ at: now, byMs: -1000 }] },
   )
-  const html = overview(facts, { reviewNumbers: 1 })
-  const verdict = html.slice(html.indexOf('<section class="verdict bad"'), html.indexOf('<dl class="stats">'))
-  const lines = [...verdict.matchAll(/<li class="(\w+)">(.*?)<\/li>/g)].map(([, level, line = '']) => ({
-    level,
-    text: line.replaceAll(/ ?<a .*/g, ''),
-    hrefs: [...line.matchAll(/href="([^"]*)"/g)].map(([, href]) => href),
-  }))
-  const rows =
-    '/admin/calls?call=code&amp;result=failed&amp;from=2026-02-28T13%3A00Z&amp;until=2026-03-01T12%3A31Z'
-  expect(lines).toEqual([
-    {
-      level: 'bad',
-      text: 'Sending failed for 4 of 4 codes (100%) in the last 24 hours. It goes on: the latest failure was just now.',
-      hrefs: [rows],
-    },
-    {
-      level: 'bad',
-      text: expect.stringContaining('Provider busy: circuit half-open'),
-      hrefs: [expect.stringContaining('provider=busy')],
-    },
-    {
-      level: 'bad',
-      text: expect.stringContaining('Provider kannel: circuit half-open'),
-      hrefs: [expect.stringContaining('provider=kannel')],
-    },
-    {
-      level: 'bad',
-      text: 'The webhook of app till was switched off 2 h ago. An event failed at its last try, or the receiver answered 410. Correct the receiver, then set the webhook again. The events of the last 7 days wait until then.',
-      hrefs: ['/admin/apps/webhook?app=till'],
-    },
-    { level: 'warn', text: expect.stringContaining('The clock of a server was set back by 1 s'), hrefs: [] },
-    {
-      level: 'warn',
-      text: expect.stringContaining('A fixed code verifies for 1 review number'),
-      hrefs: ['/admin/review-numbers'],
-    },
+  const html = overview(facts)
+  const hrefs = (part: string) => [...part.matchAll(/href="([^"]*)"/g)].map(([, href]) => href)
+  const incidents = [...html.matchAll(/<li class="incident (\w+)" data-key="([^"]*)">(.*?)<\/li>/g)].map(
+    ([, tone, about, row = '']) => [tone, about, hrefs(row)[0]],
+  )
+  expect(incidents).toEqual([
+    ['bad', 'provider kannel', expect.stringContaining('provider=kannel')],
+    ['bad', 'provider busy', expect.stringContaining('provider=busy')],
+    ['bad', 'webhook till', '/admin/apps/webhook?app=till'],
   ])
-  // The figure "Failed" links to the same rows.
-  expect(html.split(rows).length).toBeGreaterThan(2)
+  expect(html).toContain('<form method="post" action="/admin/incidents/acknowledge"')
+  const notes = html.slice(html.indexOf('<details id="notes">'))
+  expect(notes).toContain('The clock of a server was set back by 1 s')
+  expect(notes).toContain('A fixed code verifies for 1 review number')
+  expect(hrefs(notes)).toContain('/admin/review-numbers')
   expect(html.match(/A fixed code verifies/g)).toHaveLength(1)
   const words = textOf(html)
   expect(words).toContain('circuit half-open 6 failures in a row')

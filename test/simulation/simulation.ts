@@ -12,6 +12,7 @@ import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/otp/send.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { Policy } from '../../src/domain/policy/policy.ts'
+import { defaultThresholds } from '../../src/domain/policy/policy-store.ts'
 import { codeIn } from '../support/app.ts'
 import { deliveryBasics, newContext, noGuard, noIdempotency, oneSegment } from '../support/calls.ts'
 import { keepAll } from '../support/operator.ts'
@@ -74,6 +75,8 @@ const noPolicy = new Policy(
     webhooks: [],
     reviewNumbers: [],
     pauses: [],
+    thresholds: defaultThresholds,
+    acknowledgements: [],
   },
   relativePrices,
   [],

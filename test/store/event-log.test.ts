@@ -247,7 +247,7 @@ for (const [name, open] of [
         await asked(start, 'EMAIL', 'rejected content')
         await asked(start + 60_000, 'SMS', 'unknown unknown')
         await asked(start - 3_600_000, 'SMS', 'accepted')
-        expect([...(await eventLog.lastHour(start + 60_000))]).toEqual([
+        expect([...(await eventLog.lately(start + 60_000)).ways]).toEqual([
           ['EMAIL outbox', { accepted: 0, failed: 2, unknown: 0 }],
           ['SMS outbox', { accepted: 2, failed: 0, unknown: 2 }],
         ])

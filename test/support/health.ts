@@ -1,5 +1,12 @@
 import type { HealthFacts } from '../../src/domain/health/facts.ts'
-import type { Figures, ProviderHealth, Statistics } from '../../src/domain/log/statistics.ts'
+import {
+  type Figures,
+  type Lately,
+  latelyOf,
+  type ProviderHealth,
+  type Statistics,
+} from '../../src/domain/log/statistics.ts'
+import { defaultThresholds } from '../../src/domain/policy/policy-store.ts'
 import type { ReviewNumber } from '../../src/domain/policy/review-number.ts'
 
 export const now = Date.UTC(2026, 2, 1, 12, 30)
@@ -40,6 +47,9 @@ export const noGuard: HealthFacts['guard'] = {
   pumping: [],
 }
 
+/** Without figures. */
+const quietly: Lately = latelyOf([], now)
+
 /** Of a day with the given figures in its last hour and no others. */
 export function healthFacts(
   figures: Partial<Figures> = {},
@@ -51,6 +61,11 @@ export function healthFacts(
     guard = noGuard,
     rejections = [],
     queue = { waiting: 0, oldestAt: null, failed: 0 },
+    lately = quietly,
+    traffic = [],
+    thresholds = defaultThresholds,
+    acknowledgements = [],
+    open = new Map(),
     surges = [],
     webhooks = [],
     failingAlerts = [],
@@ -84,13 +99,18 @@ export function healthFacts(
         ]),
       ),
       failures: [],
-      verifyTimes: { count: 0, bins: [], medianSeconds: null, p90Seconds: null },
+      verifyTimes: { count: 0, bins: [], medianSeconds: null, p90Seconds: null, p95Seconds: null },
       late: [],
       rejectedReports: [],
       clockSteps: [],
       forwardedIgnoredAt: null,
       ...about,
     },
+    lately,
+    traffic,
+    thresholds,
+    acknowledgements,
+    open,
     lastFailures,
     attempts,
     budgets,

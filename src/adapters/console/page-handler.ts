@@ -21,6 +21,7 @@ import {
 } from '../../domain/health/database-fault.ts'
 import type { HealthPorts, HealthSettings } from '../../domain/health/facts.ts'
 import type { HistoryPorts } from '../../domain/health/history.ts'
+import type { ImpactPorts } from '../../domain/health/incidents.ts'
 import type { Finding } from '../../domain/health/problem.ts'
 import type { EventReader } from '../../domain/integration/event-store.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
@@ -92,6 +93,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
     'trace' | 'deliveries' | 'findDeliveries' | 'findCalls' | 'countFound' | 'named' | 'guarded'
   > &
     HealthPorts['eventLog'] &
+    Pick<ImpactPorts, 'spentLately'> &
     HistoryPorts['eventLog'] & {
       statisticsIn(range: Range): Promise<Statistics>
       countries(now: number): Promise<readonly CountryCodes[]>

@@ -370,7 +370,7 @@ export function ShortTime({ at }: { at: number }) {
 }
 
 /** @param form of page.js, for another time zone */
-function Instant({ at, form, children }: { at: number; form: string; children: string }) {
+export function Instant({ at, form, children }: { at: number; form: string; children: string }) {
   return (
     <time class="time" dateTime={new Date(at).toISOString()} title={utc(at)} data-local={form}>
       {children}

@@ -88,6 +88,11 @@ const localContent = {
   minute: (at) => [localTimes.full(at).slice(0, 16)],
   short: (at) => [localTimes.full(at).slice(5, 16)],
   zoned: (at) => [localTimes.full(at).replace(/:\d\d /, ' ')],
+  // Today the time alone.
+  short: (at, now) => {
+    const { date, time } = localTimes.read(at)
+    return [date === localTimes.read(now).date ? time.slice(0, 5) : `${date} ${time.slice(0, 5)}`]
+  },
   // As `Instant` of the console renders it.
   clock: (at, now) => {
     const { date, time } = localTimes.read(at)

@@ -187,6 +187,8 @@ export function logFilters({
             : and(
                 inArray(requests.error, [...callResults[result].errors]),
                 result === 'destination' ? like(requests.guard, '%destination%') : undefined,
+                // Only the limits of budgets have a scope.
+                result === 'budget' ? like(requests.limits, '% refused of %') : undefined,
               )),
       )
     },

@@ -6,7 +6,13 @@ import { firstDueAt, whileOff } from '../../domain/ground/webhook-events.ts'
 import type { StoredMode } from '../../domain/guard/mode.ts'
 import { type AppScope, isUnscoped } from '../../domain/limits/scope.ts'
 import { Policy, type ReadPolicy } from '../../domain/policy/policy.ts'
-import type { PolicyChange, PolicyRows, PolicyStore } from '../../domain/policy/policy-store.ts'
+import {
+  defaultThresholds,
+  type IncidentThresholds,
+  type PolicyChange,
+  type PolicyRows,
+  type PolicyStore,
+} from '../../domain/policy/policy-store.ts'
 import { addAlert } from './alerts.ts'
 import { auditRow } from './audit.ts'
 import { cached, type Row, type StoreDatabase, type Tables } from './database.ts'
@@ -19,29 +25,34 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
 } {
   const { orm, tables, policyChanges, serialTransaction } = database
   const {
+    acknowledgements,
     audit,
     budgets,
     destinationRules,
     guardMode,
     guardPrefixes,
+    incidentThresholds,
     providerPauses,
     reviewNumbers,
     webhooks,
   } = tables
 
   async function rows(): Promise<PolicyRows> {
-    const [scopes, brands, rules, prefixes, modes, all, hooks, numbers, pauses] = await Promise.all([
-      orm.select().from(tables.apps),
-      orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
-      orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
-      // The guard may have blocked thousands, which it reads itself.
-      orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
-      orm.select().from(guardMode),
-      orm.select().from(budgets).orderBy(asc(budgets.scope), asc(budgets.of)),
-      orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
-      orm.select().from(reviewNumbers).orderBy(asc(reviewNumbers.createdAt)),
-      orm.select().from(providerPauses),
-    ])
+    const [scopes, brands, rules, prefixes, modes, all, hooks, numbers, pauses, thresholds, known] =
+      await Promise.all([
+        orm.select().from(tables.apps),
+        orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
+        orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
+        // The guard may have blocked thousands, which it reads itself.
+        orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
+        orm.select().from(guardMode),
+        orm.select().from(budgets).orderBy(asc(budgets.scope), asc(budgets.of)),
+        orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
+        orm.select().from(reviewNumbers).orderBy(asc(reviewNumbers.createdAt)),
+        orm.select().from(providerPauses),
+        orm.select().from(incidentThresholds),
+        orm.select().from(acknowledgements),
+      ])
     return {
       scopes: scopesOf(scopes, brands),
       rules: rules.map(ruleOf),
@@ -51,6 +62,8 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       webhooks: hooks,
       reviewNumbers: numbers,
       pauses,
+      thresholds: thresholdsOf(thresholds),
+      acknowledgements: known,
     }
   }
 
@@ -75,6 +88,8 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           const hooks = yield* run(inside.select().from(webhooks))
           const numbers = yield* run(inside.select().from(reviewNumbers))
           const pauses = yield* run(inside.select().from(providerPauses))
+          const thresholds = yield* run(inside.select().from(incidentThresholds))
+          const known = yield* run(inside.select().from(acknowledgements))
           const change = decide({
             rules: rules.map(ruleOf),
             prefixes,
@@ -83,6 +98,8 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
             webhooks: hooks,
             reviewNumbers: numbers,
             pauses,
+            thresholds: thresholdsOf(thresholds),
+            acknowledgements: known,
           })
           yield* saveRows(inside, tables, change, now)
           if (change.alert) yield* addAlert(inside, tables, change.alert, alertChannels)
@@ -101,11 +118,13 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
 /** Saves and removes the rows that a change names. */
 function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: EpochMs): StatementSteps<void> {
   const {
+    acknowledgements,
     budgets,
     destinationRules,
     events,
     guardMode,
     guardPrefixes,
+    incidentThresholds,
     providerPauses,
     reviewNumbers,
     webhooks,
@@ -147,6 +166,18 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
   }
   for (const { provider } of change.removePauses ?? []) {
     yield* run(inside.delete(providerPauses).where(eq(providerPauses.provider, provider)))
+  }
+  if (change.saveThresholds) {
+    const set = { id: 1, ...change.saveThresholds }
+    const target = incidentThresholds.id
+    yield* run(inside.insert(incidentThresholds).values(set).onConflictDoUpdate({ target, set }))
+  }
+  for (const row of change.saveAcknowledgements ?? []) {
+    const target = acknowledgements.about
+    yield* run(inside.insert(acknowledgements).values(row).onConflictDoUpdate({ target, set: row }))
+  }
+  for (const { about } of change.removeAcknowledgements ?? []) {
+    yield* run(inside.delete(acknowledgements).where(eq(acknowledgements.about, about)))
   }
   for (const row of change.saveWebhooks ?? []) {
     const target = webhooks.appId
@@ -191,6 +222,12 @@ function modeOf([row]: readonly Row<'guardMode'>[]): StoredMode | null {
   const { mode, temporaryMode, since, until } = row
   const isTemporary = temporaryMode !== null && since !== null && until !== null
   return { mode, temporary: isTemporary ? { mode: temporaryMode, since, until } : null }
+}
+
+function thresholdsOf([row]: readonly Row<'incidentThresholds'>[]): IncidentThresholds {
+  if (!row) return defaultThresholds
+  const { failedPercent, unverifiedPercent, silentMinutes } = row
+  return { failedPercent, unverifiedPercent, silentMinutes }
 }
 
 type ScopeTables = Pick<Tables, 'apps' | 'appBrands'>

@@ -600,6 +600,24 @@ export const schema = {
     { moved: 'pauses of providers', expired: ({ until }, { now }) => sql`${until} <= ${now}` },
   ),
 
+  /** One row. None: the defaults. */
+  incidentThresholds: table(
+    'incident_thresholds',
+    { id: small().primary(), failedPercent: small(), unverifiedPercent: small(), silentMinutes: small() },
+    {
+      checks: { incident_thresholds_one_row: ({ id }) => sql`${id} = 1` },
+      hasRowId: true,
+      moved: 'thresholds of incidents',
+    },
+  ),
+
+  /** Of incidents, each in force until it ends. */
+  acknowledgements: table(
+    'acknowledgements',
+    { about: key().primary(), at: instant(), by: text() },
+    { moved: 'acknowledgements' },
+  ),
+
   budgets: table(
     'budgets',
     {

@@ -1,24 +1,33 @@
-import { and, eq, gte, inArray, like, max, or, sql } from 'drizzle-orm'
-import { dayMs, type EpochMs, minuteMs } from '../../domain/ground/time.ts'
+import { and, eq, gt, gte, inArray, like, max, or, sql } from 'drizzle-orm'
+import { dayMs, type EpochMs, hourMs, minuteMs } from '../../domain/ground/time.ts'
 import type { CountryCodes, CountrySms, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
 import type { NotifiedHistory } from '../../domain/guard/notify-watch.ts'
-import type { CountryHistory } from '../../domain/guard/thresholds.ts'
+import { type CountryHistory, unknownCountry } from '../../domain/guard/thresholds.ts'
 import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
+import type { TrafficCount } from '../../domain/health/silence.ts'
 import { type Period, periodSteps, type Range, rangeOf, stepsOf } from '../../domain/log/ranges.ts'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
 import {
   countedKinds,
   type LastFailures,
-  type LastHour,
+  type Lately,
   lastFailuresOf,
-  lastHourOf,
+  latelyOf,
   type Point,
   type Statistics,
   StatisticsSum,
   wayName,
 } from '../../domain/log/statistics.ts'
-import { guardCountOf, type StatKey, type StatKind, spendOf, statSteps } from '../../domain/log/stats.ts'
-import type { DaySpend } from '../../domain/money/spending.ts'
+import {
+  type Counted,
+  guardCountOf,
+  type StatKey,
+  type StatKind,
+  spendOf,
+  statSteps,
+} from '../../domain/log/stats.ts'
+import { type DaySpend, spendBy } from '../../domain/money/spending.ts'
+import type { Cost } from '../../domain/request/request-context.ts'
 import type { StoreDatabase } from './database.ts'
 import { timeOfId } from './request-ids.ts'
 
@@ -183,16 +192,19 @@ function createPeriods({ orm, tables }: StatisticsDatabase) {
   const isIn = ({ stepMs }: Range, some: number[], kinds: readonly StatKind[]) =>
     and(eq(stats.stepMs, stepMs), inArray(at, some), inArray(kind, [...kinds]))
 
-  async function statisticsIn(range: Range): Promise<Statistics> {
-    const total = new StatisticsSum(range)
+  async function* countedIn(range: Range): AsyncGenerator<readonly Counted[]> {
     for await (const some of fewOf(stepsOf(range))) {
-      const rows = await orm
+      yield await orm
         .select({ ...columns, count: sum })
         .from(stats)
         .where(isIn(range, some, countedKinds))
         .groupBy(...Object.values(columns))
-      for (const row of rows) total.add(row)
     }
+  }
+
+  async function statisticsIn(range: Range): Promise<Statistics> {
+    const total = new StatisticsSum(range)
+    for await (const rows of countedIn(range)) for (const row of rows) total.add(row)
     return total.statistics
   }
 
@@ -227,15 +239,10 @@ function createPeriods({ orm, tables }: StatisticsDatabase) {
       }
       return total.statistics.tries
     },
-    async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
-      const range = rangeOf('hour', now)
-      const key = { channel, provider, detail }
-      const rows = await orm
-        .select({ ...key, count: sum })
-        .from(stats)
-        .where(isIn(range, [...stepsOf(range)], ['attempt']))
-        .groupBy(...Object.values(key))
-      return lastHourOf(rows.map((row) => ({ ...row, kind: 'attempt' })))
+    async lately(now: number): Promise<Lately> {
+      const counted: Counted[] = []
+      for await (const rows of countedIn(rangeOf('hour', now))) counted.push(...rows)
+      return latelyOf(counted, now)
     },
   }
 }
@@ -314,6 +321,32 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
         .where(isOf)
         .groupBy(...Object.values(key))
       return risingRejections(rows)
+    },
+    /** Calls, and delivery reports by provider: of the minutes that are kept, at most an hour, and of these hours. */
+    async traffic(now: number, hours: readonly EpochMs[]): Promise<readonly TrafficCount[]> {
+      const minutes = and(eq(stats.stepMs, minuteMs), gte(at, now - (now % minuteMs) - 2 * hourMs))
+      const before = and(eq(stats.stepMs, hourMs), inArray(at, [...hours]))
+      const key = { stepMs: stats.stepMs, at, kind, provider }
+      const rows = await orm
+        .select({ ...key, count: sum })
+        .from(stats)
+        .where(and(or(minutes, before), inArray(kind, ['send', 'resend', 'verify', 'notify', 'report'])))
+        .groupBy(...Object.values(key))
+      return rows.map((row) => ({ ...row, provider: row.kind === 'report' ? row.provider : '' }))
+    },
+    /** What SMS to the country cost in the last hour. */
+    async spentLately(now: number, country: string): Promise<readonly Cost[]> {
+      const isRecent = and(eq(stats.stepMs, minuteMs), gt(at, now - hourMs), eq(kind, 'spend'))
+      const rows = await orm
+        .select({ brand, provider, detail, micros: sum })
+        .from(stats)
+        .where(isRecent)
+        .groupBy(brand, provider, detail)
+      const all = rows.map(({ micros, ...row }) => ({ at: 0, micros, ...spendOf(row) }))
+      return spendBy(
+        all.filter((each) => (each.country ?? unknownCountry) === country),
+        () => '',
+      )
     },
     /** By `wayName`. Reads all days once, then only those that may have changed. */
     async accepted(now: number): Promise<ReadonlySet<string>> {

@@ -30,6 +30,8 @@ export interface ConditionPorts {
   readonly attempts: () => Promise<readonly MinuteOfAttempts[]>
   /** What the guard finds. */
   readonly pumping: () => Promise<readonly ConditionVerdict[]>
+  /** Of calls and delivery reports. */
+  readonly silence: (attempts: readonly MinuteOfAttempts[]) => Promise<readonly ConditionVerdict[]>
   readonly words: (advice: Advice) => string
   /** Of this server, half-open ones included. */
   readonly openCircuits: () => ReadonlySet<string>
@@ -86,6 +88,7 @@ export class ConditionAlerts {
     if (isUsable && budgets) verdicts.push(...this.budgetVerdicts(budgets, isAttacked))
     verdicts.push(...pumping)
     const minutes = isUsable ? await attempts().catch(() => []) : []
+    if (isUsable) verdicts.push(...(await this.ports.silence(minutes).catch(() => [])))
     verdicts.push(...providerVerdicts(minutes, openCircuits(), this.open()))
     const unsent = [...this.unsent]
     this.unsent.clear()

@@ -1,8 +1,9 @@
 import { failuresToOpen } from '../delivery/breaker.ts'
 import { type Advice, see } from '../ground/advice.ts'
-import type { Alert } from '../ground/alert.ts'
+import { type Alert, budgetKind } from '../ground/alert.ts'
 import { capitalized, utc } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
+import type { CallFilter } from '../log/log-search.ts'
 import type { StatKey } from '../log/stats.ts'
 import { formatMicros } from '../money/amounts.ts'
 import {
@@ -27,6 +28,8 @@ export const conditionKinds = [
   'provider.failing',
   'disk.full',
   'database.unavailable',
+  'calls.silent',
+  'reports.silent',
 ] as const
 
 type ConditionKind = (typeof conditionKinds)[number]
@@ -119,9 +122,22 @@ export function budgetCondition(
     level: 'fail',
     text: exhaustedWords(budget, exhausted),
     remedy: `SMS that cost more than what is left are rejected with 429 rate_limited until ${utc(resetsAt)}. ${isAttacked ? 'Do not lift the budget before you have stopped the SMS pumping.' : 'To send more before, lift the budget or set a larger amount.'}`,
-    see: [see('budget lift', { scope, ...(of !== 'all' && { of }) })],
+    see: [isAttacked ? see('guard block') : see('budget lift', { scope, ...(of !== 'all' && { of }) })],
     ended: `Budget ${name} is no longer exhausted.`,
+    ongoing: {
+      title: `Budget ${name} is exhausted`,
+      hit: { ...rowsOf(scope), result: 'budget' },
+      cost: { micros: spentMicros, currency },
+    },
   }
+}
+
+/** The requests of a scope. */
+function rowsOf(scope: string): CallFilter {
+  const [kind = '', name = ''] = scope.split(':')
+  if (kind === 'brand') return { brand: name }
+  if (kind === 'app') return { app: name }
+  return kind === 'country' && name !== '*' ? { country: name } : {}
 }
 
 function exhaustedWords(budget: Budget, exhausted: readonly CounterStatus[]): string {
@@ -149,6 +165,20 @@ export function removedBudget(about: string, { scope = '', of = '' }: Reported['
     see: [],
     ended: `${capitalized(about)} was removed.`,
   }
+}
+
+/** When what goes on began, by `about`. @param alerts of conditions and budgets, oldest first */
+export function openSince(alerts: readonly Alert[]): ReadonlyMap<string, EpochMs> {
+  const open = new Map<string, EpochMs>()
+  for (const { key, kind, at, text } of alerts) {
+    const data: Partial<BudgetReport> & { readonly since?: string } = JSON.parse(text)
+    const { state, since, percent = 0, scope = '', of = 'all' } = data
+    const [, about = ''] = /^(.*) #\d+$/.exec(key) ?? []
+    if (kind !== budgetKind && state === 'ended') open.delete(about)
+    else if (kind !== budgetKind) open.set(about, since === undefined ? at : Date.parse(since))
+    else if (percent >= 100) open.set(budgetAbout(budgetName({ scope, of, country: undefined })), at)
+  }
+  return open
 }
 
 /** Attempts of a minute. `failed`: without those that were rejected because of the recipient or the message. */
@@ -196,6 +226,7 @@ function providerCondition(provider: string, failures: number): Condition {
     remedy: 'Check the credentials, the balance and the status page of the provider.',
     see: [{ list: 'deliveries', filters: { provider } }],
     ended: `Provider ${provider} accepts messages again.`,
+    ongoing: { title: `Provider ${provider} fails`, hit: { provider, result: 'failed' } },
   }
 }
 
@@ -248,6 +279,7 @@ function diskCondition(freeBytes: number | undefined): Condition {
       'On a full disk, requests to send and verify fail. Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.',
     see: [{ setting: 'DELIVERY_LOG_DAYS' }],
     ended: 'The disk of the database has free space again.',
+    ongoing: { title: 'The disk of the database is full' },
   }
 }
 
@@ -264,6 +296,7 @@ function databaseCondition(error: unknown): Condition {
     remedy: `Requests to send and verify fail. ${fault?.remedy ?? 'Check the server log.'}`,
     see: [see('doctor')],
     ended: 'The database is available again.',
+    ongoing: { title: 'The database is unavailable' },
   }
 }
 

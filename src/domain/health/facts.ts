@@ -10,7 +10,7 @@ import type { RejectionRate } from '../log/rejections.ts'
 import {
   type ActiveLimit,
   type LastFailures,
-  type LastHour,
+  type Lately,
   type ProviderCircuit,
   type ProviderHealth,
   type Statistics,
@@ -22,8 +22,9 @@ import type { PolicyStore } from '../policy/policy-store.ts'
 import { activeReviewNumbers } from '../policy/review-number.ts'
 import type { AlertStore } from './alerts.ts'
 import type { ClockFacts } from './clock.ts'
-import { type MinuteOfAttempts, refusedByAlerts } from './conditions.ts'
+import { conditionKinds, type MinuteOfAttempts, openSince, refusedByAlerts } from './conditions.ts'
 import { readGuardWarnings } from './pumping-problems.ts'
+import { hoursBefore, type TrafficCount } from './silence.ts'
 import { surgeKind } from './surges.ts'
 
 /** What the problems follow from, at the end of the period of the statistics. */
@@ -46,13 +47,14 @@ export interface ServerFacts {
 export interface HealthPorts extends PumpingPorts {
   readonly eventLog: {
     statistics(period: Period, now: EpochMs): Promise<Statistics>
-    /** By `wayName`. */
-    lastHour(now: EpochMs): Promise<ReadonlyMap<string, LastHour>>
+    lately(now: EpochMs): Promise<Lately>
     lastFailures(now: EpochMs): Promise<LastFailures>
     recentAttempts(now: EpochMs): Promise<readonly MinuteOfAttempts[]>
     /** The ways (`wayName`) that have accepted a message. */
     accepted(now: EpochMs): Promise<ReadonlySet<string>>
     risingRejections(now: EpochMs): Promise<readonly RejectionRate[]>
+    /** Of the last minutes, and of these hours. */
+    traffic(now: EpochMs, hours: readonly EpochMs[]): Promise<readonly TrafficCount[]>
   }
   readonly policy: Pick<PolicyStore, 'rows'>
   readonly budgets: BudgetCounters
@@ -90,27 +92,36 @@ export async function readHealth(
   period: Period,
   now: EpochMs,
 ) {
-  const { webhooks, budgets, reviewNumbers, pauses, guardMode } = await policy.rows()
-  const [statistics, lastHour, lastFailures, attempts, accepted, rejections] = await Promise.all([
+  const { webhooks, budgets, reviewNumbers, pauses, guardMode, thresholds, acknowledgements } =
+    await policy.rows()
+  const [statistics, lately, lastFailures, attempts, accepted, rejections, traffic] = await Promise.all([
     eventLog.statistics(period, now),
-    eventLog.lastHour(now),
+    eventLog.lately(now),
     eventLog.lastFailures(now),
     eventLog.recentAttempts(now),
     eventLog.accepted(now),
     eventLog.risingRejections(now),
+    eventLog.traffic(now, hoursBefore(now, thresholds.silentMinutes)),
   ])
-  const [warnings, surges, failing, status, failed, failingAlerts, statuses] = await Promise.all([
+  const [warnings, surges, failing, status, failed, failingAlerts, conditions, statuses] = await Promise.all([
     readGuardWarnings({ guard, countryOfPrefix }, modeInForce(guardMode, settings.guard, now).mode, now),
     alerts.ofKinds([surgeKind], now - dayMs),
     events.failing(),
     jobs.status(),
     jobs.failed(),
     alerts.failing(now),
+    alerts.ofKinds([...conditionKinds, budgetKind], now - dayMs),
     readBudgets({ ...money, alerts }, budgets, now),
   ])
   const quiet = { accepted: 0, failed: 0, unknown: 0 }
   return {
     statistics,
+    lately,
+    traffic,
+    thresholds,
+    acknowledgements,
+    /** When what goes on began, as alerts say. */
+    open: openSince(conditions),
     lastFailures,
     attempts,
     providers: providerStates().map((state): ProviderHealth => {
@@ -118,7 +129,7 @@ export async function readHealth(
       const hasAccepted = accepted.has(way) || settings.developmentOnly.includes(state.name)
       const { until = 0 } = pauses.find(({ provider }) => provider === state.name) ?? {}
       const pausedUntil = state.channel === 'SMS' && until > now ? until : null
-      return { ...state, lastHour: lastHour.get(way) ?? quiet, hasAccepted, pausedUntil }
+      return { ...state, lastHour: lately.ways.get(way) ?? quiet, hasAccepted, pausedUntil }
     }),
     budgets: statuses,
     guard: warnings,

@@ -12,14 +12,17 @@ import {
   type Statistics,
   type Stretch,
   type Tries,
+  troubleSince,
   worstStretch,
 } from '../log/statistics.ts'
+import type { IncidentThresholds } from '../policy/policy-store.ts'
 import { type MinuteOfAttempts, providerVerdicts } from './conditions.ts'
 import { bad, fail, type LogRows, type Problem, warn } from './problem.ts'
 
 // What failed in a period: when, how much, and whether it goes on.
 
 export interface OutageFacts {
+  readonly thresholds: Pick<IncidentThresholds, 'failedPercent'>
   readonly statistics: Statistics
   /** What is not in it has had no failure for 10 minutes. */
   readonly lastFailures: LastFailures
@@ -29,8 +32,9 @@ export interface OutageFacts {
 }
 
 /** Codes and notifications that no provider accepted, as far as otpost knows. */
-export function sendingProblems({ statistics, lastFailures }: OutageFacts): Problem[] {
+export function sendingProblems({ statistics, lastFailures, thresholds }: OutageFacts): Problem[] {
   const { totals, points, period } = statistics
+  const share = thresholds.failedPercent / 100
   return (
     [
       ['code', 'sends', 'sendsFailed'],
@@ -44,9 +48,15 @@ export function sendingProblems({ statistics, lastFailures }: OutageFacts): Prob
     })
     const latest = lastFailures.get(failure)
     const filters: CallFilter = { ...spanOf(statistics), ...figureRows[failure] }
-    const level = latest !== undefined && isTroubleNow(tries, statistics) ? bad : warn
-    const text = `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}. ${whenWords(tries, statistics, latest)}`
-    return level('messages', text, '', { list: 'calls', filters })
+    const isOngoing = latest !== undefined && isTroubleNow(tries, statistics, share)
+    const text = `Sending failed for ${partOf(failed, all, noun)} ${periodWords[period]}. ${whenWords(tries, statistics, latest, share)}`
+    const problem = {
+      ...(isOngoing ? bad : warn)('messages', text, '', { list: 'calls', filters }),
+      about: `${noun}s`,
+    }
+    if (!isOngoing) return problem
+    const since = troubleSince(tries, statistics.stepMs, share)
+    return { ...problem, ongoing: { title: `Some ${noun}s fail`, since, hit: figureRows[failure] } }
   })
 }
 
@@ -60,12 +70,21 @@ export function pauseProblems({ providers }: Pick<OutageFacts, 'providers'>): Pr
       ? 'Other providers send its SMS.'
       : 'No other provider sends its SMS, so they fail.'
     const text = `Provider ${name} is paused until ${utc(pausedUntil)}. ${others}`
-    return (hasOther ? warn : fail)('providers', text, '', see('provider resume', { name }))
+    const problem = (hasOther ? warn : fail)('providers', text, '', see('provider resume', { name }))
+    const title = `Provider ${name} is paused, and no other sends its SMS`
+    return { ...problem, about: `pause ${name}`, ...(!hasOther && { ongoing: { title } }) }
   })
 }
 
 /** One for each provider, those with the most failures first. */
-export function providerProblems({ providers, statistics, lastFailures, attempts }: OutageFacts): Problem[] {
+export function providerProblems({
+  providers,
+  statistics,
+  lastFailures,
+  attempts,
+  thresholds,
+}: OutageFacts): Problem[] {
+  const share = thresholds.failedPercent / 100
   const { byProvider, failures, period, from: since, stepMs } = statistics
   const failedBy = (name: string) => attemptsOf(byProvider.find((share) => share.name === name)).failed
   const removed = byProvider.filter(({ name }) => providers.every((provider) => provider.name !== name))
@@ -92,8 +111,8 @@ export function providerProblems({ providers, statistics, lastFailures, attempts
       inPeriod.failed > 0 &&
         `${shareOf(inPeriod)} failed or ${inPeriod.failed === 1 ? 'has' : 'have'} an unknown result ${periodWords[period]}${cause ? `, most often: ${errorClasses[cause]}` : ''}.`,
       isPart && `The worst time: ${shareOf(worst)} ${spanWords(worst)}.`,
-      inPeriod.failed > 0 && whenWords(tries, statistics, latest, isPart ? worst : undefined),
-      isFailing(inHour) && inHour.all !== inPeriod.all && `${shareOf(inHour)} in the last hour.`,
+      inPeriod.failed > 0 && whenWords(tries, statistics, latest, share, isPart ? worst : undefined),
+      isFailing(inHour, share) && inHour.all !== inPeriod.all && `${shareOf(inHour)} in the last hour.`,
     ].filter(Boolean)
     const { statuses } = figureRows.failedOrUnknown
     const rows: LogRows = { list: 'deliveries', filters: { provider: name, since, statuses } }
@@ -110,12 +129,53 @@ export function providerProblems({ providers, statistics, lastFailures, attempts
       const text = `Provider ${name} has never accepted a message.`
       return isUntested ? warn('providers', text, 'Send a test message to yourself.', test) : []
     }
+    const about = `provider ${name}`
     const more = [...parts, ...(isUntested ? ['It has never accepted a message.'] : [])].join(' ')
-    const isOngoing = latest !== undefined && (isTroubleNow(tries, statistics) || isFailing(inHour))
+    const isOngoing =
+      latest !== undefined && (isTroubleNow(tries, statistics, share) || isFailing(inHour, share))
     const level = condition ? fail : circuit?.isBad || isOngoing ? bad : warn
     const text = condition ? `${condition.text} ${capitalized(more)}` : `Provider ${name}: ${more}`
-    return level('providers', text, condition?.remedy ?? '', ...(isUntested ? [...shown, test] : shown))
+    const sees = isUntested ? [...shown, test] : shown
+    const problem = { ...level('providers', text, condition?.remedy ?? '', ...sees), about }
+    if (level === warn) return problem
+    const title = condition || isOngoing ? `Provider ${name} fails` : `Provider ${name} is skipped`
+    const began = condition ? failingSince(attempts, name) : troubleSince(tries, stepMs, share)
+    const hit = { provider: name, result: 'failed' } as const
+    return { ...problem, ongoing: { title: condition ? title : `${title} in part`, since: began, hit } }
   })
+}
+
+/** All providers of SMS fail, so that no SMS is sent. */
+export function smsOutage({
+  providers,
+  attempts,
+}: Pick<OutageFacts, 'providers' | 'attempts'>): Outage | undefined {
+  const sms = providers.filter(({ channel, pausedUntil }) => channel === 'SMS' && pausedUntil === null)
+  const open = new Set(sms.filter(({ state }) => state !== 'closed').map(({ name }) => name))
+  const failing = new Set(
+    providerVerdicts(attempts, open, new Map()).flatMap(({ lasts, condition }) =>
+      lasts ? [condition.data.provider] : [],
+    ),
+  )
+  const names = sms.map(({ name }) => name)
+  if (names.length === 0 || !names.every((name) => failing.has(name))) return undefined
+  return { names, since: failingSince(attempts, ...names) }
+}
+
+export interface Outage {
+  readonly names: readonly string[]
+  readonly since: EpochMs | undefined
+}
+
+/** The first failure since one of them accepted a message. Undefined: that was before the attempts. */
+function failingSince(
+  attempts: readonly MinuteOfAttempts[],
+  ...names: readonly string[]
+): EpochMs | undefined {
+  const own = attempts.filter(({ provider }) => names.includes(provider))
+  const acceptedAt = Math.max(...own.filter(({ accepted }) => accepted > 0).map(({ at }) => at))
+  const failed = own.filter(({ at, failed }) => failed > 0 && at >= acceptedAt).map(({ at }) => at)
+  return failed.length === 0 ? undefined : Math.min(...failed)
 }
 
 /** In UTC. Minutes of hours and days, or whole days. */
@@ -138,11 +198,12 @@ function whenWords(
   tries: readonly Tries[],
   statistics: Statistics,
   latest: EpochMs | undefined,
+  share: number,
   worst?: Stretch,
 ): string {
   const { stepMs, until: now } = statistics
   if (latest !== undefined)
-    return `${isTroubleNow(tries, statistics) ? 'It goes on: the' : 'The'} latest failure was ${ago(latest, now)}.`
+    return `${isTroubleNow(tries, statistics, share) ? 'It goes on: the' : 'The'} latest failure was ${ago(latest, now)}.`
   const failing = tries.filter(({ failed }) => failed > 0)
   const [from, last] = [failing[0]?.at ?? now, failing.at(-1)?.at ?? now]
   const until = Math.min(last + stepMs, now - 10 * minuteMs)
@@ -151,12 +212,13 @@ function whenWords(
 }
 
 /** In this step and the one before, or in the last minutes. */
-function isTroubleNow(tries: readonly Tries[], { stepMs, until }: Statistics): boolean {
+function isTroubleNow(tries: readonly Tries[], { stepMs, until }: Statistics, share: number): boolean {
   const recent = tries.filter(({ at }) => at + stepMs + Math.max(stepMs, 10 * minuteMs) > until)
   const sum = (of: (each: Tries) => number) => recent.reduce((total, each) => total + of(each), 0)
   return isTrouble(
     sum(({ failed }) => failed),
     sum(({ all }) => all),
+    share,
   )
 }
 
@@ -169,8 +231,8 @@ function attemptsOf(figures: LastHour | undefined): typeof none {
   return { failed, all: figures.accepted + failed }
 }
 
-function isFailing({ failed, all }: typeof none): boolean {
-  return isTrouble(failed, all)
+function isFailing({ failed, all }: typeof none, share: number): boolean {
+  return isTrouble(failed, all, share)
 }
 
 function shareOf({ failed, all }: typeof none): string {

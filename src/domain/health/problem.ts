@@ -1,5 +1,6 @@
 import type { Reference } from '../ground/advice.ts'
-import type { LogFilters, LogList } from '../log/log-search.ts'
+import type { EpochMs } from '../ground/time.ts'
+import type { CallFilter, LogFilters, LogList } from '../log/log-search.ts'
 
 /** What can be wrong, worded once: `otpost doctor` prints it, the overview lists it, and alerts send it. */
 export interface Problem {
@@ -15,6 +16,22 @@ export interface Problem {
   readonly remedy: string
   /** Where to see more and act. Each adapter words it: as a command, or as a link. */
   readonly see: readonly See[]
+  /** What it is about, such as `provider twilio`: unique among the problems of a time. */
+  readonly about?: string
+  /** Absent: it is past, permanent or may be intended. */
+  readonly ongoing?: Ongoing
+}
+
+/** A problem that goes on now: an incident. */
+export interface Ongoing {
+  /** Such as `No SMS`. The time when it began may follow. */
+  readonly title: string
+  /** As far as the figures say. */
+  readonly since?: EpochMs | undefined
+  /** The requests that it stops. */
+  readonly hit?: CallFilter
+  /** What it costs: what was spent on codes to the country, or of a budget. */
+  readonly cost?: { readonly country: string } | { readonly micros: number; readonly currency: string }
 }
 
 export type See = Reference | LogRows | { readonly setting: string } | { readonly docs: string }

@@ -24,6 +24,7 @@ import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
 import { guardProblems, liftWarning, pumpingProblems } from './pumping-problems.ts'
+import { silenceVerdicts } from './silence.ts'
 import { surgeProblems } from './surges.ts'
 
 // What can be wrong with a server and its traffic, and its words for doctor and the overview. Each follows from facts alone.
@@ -34,6 +35,7 @@ export function problemsOf(facts: HealthFacts): Problem[] {
   const { until: now } = statistics
   const all = [
     ...serverConditions(facts),
+    ...silenceProblems(facts),
     ...pumpingProblems(guard, now),
     ...surgeProblems(facts.surges, now),
     ...sendingProblems(facts),
@@ -49,7 +51,7 @@ export function problemsOf(facts: HealthFacts): Problem[] {
     ...statistics.late.map((codes) => lateProblem(codes, statistics, facts.providerTimeoutMs)),
     ...statistics.rejectedReports.map((reports) => rejectedReportsProblem(reports, statistics)),
     ...lostRequestProblems(facts),
-    ...deliveryProblems(statistics),
+    ...deliveryProblems(facts),
     ...guardProblems(guard),
     ...rejectedRequestProblems(statistics),
     ...limitedAppProblems(facts),
@@ -60,6 +62,11 @@ export function problemsOf(facts: HealthFacts): Problem[] {
 }
 
 const levels: readonly Problem['level'][] = ['fail', 'bad', 'warn']
+
+function silenceProblems({ traffic, attempts, thresholds, statistics }: HealthFacts): readonly Problem[] {
+  const verdicts = silenceVerdicts(traffic, attempts, thresholds.silentMinutes, statistics.until)
+  return verdicts.flatMap(({ condition, lasts }) => (lasts ? [condition] : []))
+}
 
 function serverConditions({ server }: HealthFacts): readonly Problem[] {
   if (!server) return []
@@ -96,11 +103,13 @@ function webhookProblem(
   const sees = [see('app webhook', { appId, url: 'URL' }), { docs: 'webhooks' }]
   if (disabledAt !== null) {
     const { text, remedy } = disabledWebhook(appId, ` ${ago(disabledAt, now)}`)
-    return bad('webhooks', text, remedy, ...sees)
+    const ongoing = { title: `The webhook of app ${appId} is switched off`, since: disabledAt }
+    return { ...bad('webhooks', text, remedy, ...sees), about: `webhook ${appId}`, ongoing }
   }
   if (!failing) return undefined
   const text = `The webhook of app ${appId} fails: ${counted(failing.events, 'event')} will be tried again. Latest error: ${failing.error}.`
-  return bad('webhooks', text, '', ...sees)
+  const ongoing = { title: `The webhook of app ${appId} fails`, since: failing.since }
+  return { ...bad('webhooks', text, '', ...sees), about: `webhook ${appId}`, ongoing }
 }
 
 function clockProblem({ at, byMs }: ClockStep, { stepMs }: Statistics): Problem {
@@ -128,19 +137,27 @@ function stepWords(at: EpochMs, stepMs: number): string {
 function failingAlertsProblem({ channel, alerts }: FailingAlerts): Problem {
   const [place, setting] = channel === 'email' ? ['e-mail', 'ALERT_EMAIL'] : ['webhook', 'ALERT_WEBHOOK_URL']
   const text = `Alerts by ${place} fail: ${counted(alerts, 'alert')} will be tried again. The server log has the reason.`
-  return bad('alerts', text, `Check \`${setting}\`.`, { setting })
+  const ongoing = { title: `Alerts by ${place} fail` }
+  return {
+    ...bad('alerts', text, `Check \`${setting}\`.`, { setting }),
+    about: `alerts ${channel}`,
+    ongoing,
+  }
 }
 
 function queueProblems({ waiting, oldestAt, failed }: HealthFacts['queue'], now: EpochMs): Problem[] {
   const jobs = (count: number) => counted(count, 'asynchronous notification')
   return found(
-    isLate(oldestAt, now) &&
-      warn(
+    isLate(oldestAt, now) && {
+      ...warn(
         'queue',
         `${jobs(waiting)} ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${duration(now - oldestAt)}.`,
         'If no server runs, start one.',
         see('queue list'),
       ),
+      about: 'queue',
+      ongoing: { title: 'Asynchronous notifications wait', since: oldestAt },
+    },
     failed > 0 &&
       warn(
         'queue',
@@ -158,7 +175,7 @@ function rejectionProblem({ brand, template, day, before, provider, reason }: Re
   const why = [reason ?? 'none given', reason && dltWords(reason)].filter(Boolean).join(', ')
   const earlier =
     before.sent === 0 ? 'none was sent in the 7 days before' : `${share(before)} in the 7 days before`
-  return bad(
+  const problem = bad(
     'carriers',
     `Carriers did not deliver ${day.rejected} of ${allOf(day)} SMS (${share(day)}) of template ${template} of brand ${brand} in the last 24 hours; ${earlier}. Most frequent reason: ${why} (${provider}).`,
     'Compare the text with the registered one.',
@@ -166,6 +183,8 @@ function rejectionProblem({ brand, template, day, before, provider, reason }: Re
     see('text lint', { slug: brand, key: template }),
     { docs: 'dlt' },
   )
+  const ongoing = { title: `Carriers reject template ${template} of brand ${brand}` }
+  return { ...problem, about: `carriers ${brand} ${template}`, ongoing }
 }
 
 function lateProblem(
@@ -223,27 +242,38 @@ function codesDue({ points, stepMs, until }: Statistics): number {
   return points.filter(isOver).reduce((sum, { sends }) => sum + sends, 0)
 }
 
-function deliveryProblems(statistics: Statistics): Problem[] {
+/** Fewer unverified codes may be chance. */
+const leastUnverified = 10
+
+function deliveryProblems({ statistics, thresholds }: HealthFacts): Problem[] {
   const { totals, period, from: since } = statistics
   const { delivered, undelivered } = totals
   const all = delivered + undelivered
   const due = codesDue(statistics)
+  const isLost = isTrouble(undelivered, all, thresholds.failedPercent / 100)
+  const unverified = Math.max(0, due - totals.verified)
+  const isUnverified = due > 0 && unverified * 100 >= due * thresholds.unverifiedPercent
   return found(
-    undelivered > 0 &&
-      (isTrouble(undelivered, all) ? bad : warn)(
+    undelivered > 0 && {
+      ...(isLost ? bad : warn)(
         'messages',
         `${partOf(undelivered, all, 'message')} ${undelivered === 1 ? 'was' : 'were'} not delivered ${periodWords[period]}, according to delivery reports.`,
         '',
         { list: 'deliveries', filters: { since, statuses: ['failed'] } },
       ),
-    due > 0 &&
-      totals.verified === 0 &&
-      warn(
+      about: 'undelivered',
+      ...(isLost && { ongoing: { title: 'Messages are not delivered' } }),
+    },
+    isUnverified && {
+      ...warn(
         'messages',
-        `No code was verified ${periodWords[period]}. ${counted(due, 'sent code')} can no longer be verified. The messages may not arrive.`,
+        `${totals.verified === 0 ? 'No code was' : `Only ${counted(totals.verified, 'code')} ${totals.verified === 1 ? 'was' : 'were'}`} verified ${periodWords[period]}. ${counted(due, 'sent code')} can no longer be verified. The messages may not arrive.`,
         '',
         { list: 'deliveries', filters: { since } },
       ),
+      about: 'unverified',
+      ...(due >= leastUnverified && { ongoing: { title: 'Codes are not verified' } }),
+    },
   )
 }
 

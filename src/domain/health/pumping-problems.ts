@@ -86,7 +86,8 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
     const open = prefixes.find(({ isBlocked }) => !isBlocked)
     const isBad = isLargeAttack(status, mode)
     const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }
-    return (isBad ? bad : warn)(
+    const isDenied = pumpingState(status, mode) === 'denied' && status.denied >= manyUnverified
+    const problem = (isBad ? bad : warn)(
       'guard',
       `${attackWords(status)} ${stateWords[pumpingState(status, mode)]}`,
       '',
@@ -95,6 +96,9 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
         ? { list: 'deliveries', filters: { ...rows, channel: 'SMS' } }
         : { list: 'calls', filters: { ...rows, result: 'limited' } },
     )
+    const title = `SMS pumping to ${placeOf(country)}`
+    const ongoing = isBad || isDenied ? { ongoing: { title, cost: { country } } } : {}
+    return { ...problem, about: `pumping ${country}`, ...ongoing }
   })
 }
 

@@ -68,6 +68,8 @@ export const callResults = {
   failed: { name: 'not sent', errors: ['sms_failed', 'notification_failed', 'internal_error'] },
   'wrong-code': { name: 'wrong code', errors: ['mismatch', 'max_attempts'] },
   limited: { name: 'rate-limited', errors: ['rate_limited', 'cooldown_active'] },
+  /** Of those, by a budget. */
+  budget: { name: 'rejected by a budget', errors: ['rate_limited'] },
   brand: {
     name: 'rejected because of the brand',
     errors: ['brand_not_approved', 'brand_suspended', 'template_not_allowed'],

@@ -3,11 +3,11 @@ import type { ReportRejection } from '../delivery/delivery-reports.ts'
 import type { ClockStep } from '../ground/clock-watch.ts'
 import type { Channel } from '../ground/contact.ts'
 import type { SmsRoute } from '../ground/providers.ts'
-import type { EpochMs } from '../ground/time.ts'
+import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { LimitName } from '../request/limit-names.ts'
 import type { Attempt } from '../request/request-context.ts'
 import { callResults } from './log-search.ts'
-import { type Range, stepsOf } from './ranges.ts'
+import { type Range, rangeOf, stepsOf } from './ranges.ts'
 import { type Counted, type StatKey, type StatKind, timedOut, verifyBins } from './stats.ts'
 
 /** Counts of a time span. A rejected request counts only in `limited`, `refused` or `blocked`. */
@@ -190,8 +190,27 @@ export class StatisticsSum {
   }
 }
 
+/** The last minutes, for what goes on now. */
+export interface Lately {
+  readonly hour: Statistics
+  readonly fiveMinutes: Statistics
+  /** Attempts of the last hour, by `wayName`. */
+  readonly ways: ReadonlyMap<string, LastHour>
+}
+
+/** @param counted by minute, of the last hour */
+export function latelyOf(counted: readonly Counted[], now: EpochMs): Lately {
+  const hour = new StatisticsSum(rangeOf('hour', now))
+  const fiveMinutes = new StatisticsSum(rangeOf('hour', now))
+  for (const statKey of counted) {
+    hour.add(statKey)
+    if (statKey.at > now - 5 * minuteMs) fiveMinutes.add(statKey)
+  }
+  return { hour: hour.statistics, fiveMinutes: fiveMinutes.statistics, ways: waysOf(counted) }
+}
+
 /** By channel and provider (`wayName`), since `outbox` serves both channels. */
-export function lastHourOf(counted: readonly Omit<Counted, 'at' | 'brand'>[]): ReadonlyMap<string, LastHour> {
+function waysOf(counted: readonly Counted[]): ReadonlyMap<string, LastHour> {
   const ways = new Map<string, { -readonly [Figure in keyof LastHour]: number }>()
   for (const statKey of counted) {
     const figure = figureOf(statKey)
@@ -268,15 +287,35 @@ function verifyTimes(counted: readonly Counted[]) {
     }
     return null
   }
-  return { count, bins, medianSeconds: quantile(0.5), p90Seconds: quantile(0.9) }
+  return {
+    count,
+    bins,
+    medianSeconds: quantile(0.5),
+    p90Seconds: quantile(0.9),
+    p95Seconds: quantile(0.95),
+  }
 }
 
 /** Carriers and wrong numbers cause fewer failures than this on a normal day. */
 const normalFailureShare = 0.1
 
-/** Whether more fails than on a normal day. */
-export function isTrouble(failures: number, tries: number): boolean {
-  return failures > 0 && failures / tries >= normalFailureShare
+/** Whether more fails than on a normal day. @param share from which it does */
+export function isTrouble(failures: number, tries: number, share = normalFailureShare): boolean {
+  return failures > 0 && failures / tries >= share
+}
+
+const longestPauseMs = 10 * minuteMs
+
+/** When the trouble of the latest steps began. A short time without it does not end it. */
+export function troubleSince(tries: readonly Tries[], stepMs: number, share?: number): EpochMs | undefined {
+  let since: EpochMs | undefined
+  let last = Number.NEGATIVE_INFINITY
+  for (const { at, failed, all } of tries) {
+    if (!isTrouble(failed, all, share)) continue
+    if (at - last > Math.max(longestPauseMs, stepMs)) since = at
+    last = at
+  }
+  return since
 }
 
 export interface Stretch extends Omit<Tries, 'at'> {

@@ -7,6 +7,7 @@ import { brandActions } from './brands.ts'
 import type { OperatorPorts } from './changes.ts'
 import { type DestinationPorts, ruleActions } from './destinations.ts'
 import { type GuardChangePorts, guardActions } from './guard.ts'
+import { incidentActions } from './incidents.ts'
 import { type MoneyPorts, moneyActions, type PriceImportPorts } from './money.ts'
 import { providerActions } from './providers.ts'
 import { type QueueOperatorPorts, queueActions } from './queue.ts'
@@ -43,6 +44,7 @@ export const actions: readonly Action<ActionPorts>[] = [
   ...providerActions,
   ...guardActions,
   ...queueActions,
+  ...incidentActions,
   ...reviewNumberActions,
   ...accountActions,
 ]

@@ -23,6 +23,8 @@ export interface PolicyRows {
   readonly reviewNumbers: readonly ReviewNumber[]
   /** Expired ones included. */
   readonly pauses: readonly ProviderPause[]
+  readonly thresholds: IncidentThresholds
+  readonly acknowledgements: readonly Acknowledgement[]
 }
 
 /** Until then, otpost does not call the provider. */
@@ -30,6 +32,30 @@ export interface ProviderPause {
   readonly provider: string
   /** Exclusive. */
   readonly until: EpochMs
+}
+
+/** From when on something is an incident. */
+export interface IncidentThresholds {
+  /** Of the messages of a few minutes that fail. */
+  readonly failedPercent: number
+  /** Of the codes of an hour that are not verified. */
+  readonly unverifiedPercent: number
+  /** Without calls or delivery reports. 0: silence is no incident. */
+  readonly silentMinutes: number
+}
+
+export const defaultThresholds: IncidentThresholds = {
+  failedPercent: 10,
+  unverifiedPercent: 100,
+  silentMinutes: 15,
+}
+
+/** An operator knows of the incident. It is in force for what began before it. */
+export interface Acknowledgement {
+  /** The name of the incident, such as `provider twilio`. */
+  readonly about: string
+  readonly at: EpochMs
+  readonly by: string
 }
 
 export interface PolicyChange {
@@ -46,6 +72,9 @@ export interface PolicyChange {
   readonly removeReviewNumbers?: readonly Pick<ReviewNumber, 'subject' | 'brandSlug'>[]
   readonly savePauses?: readonly ProviderPause[]
   readonly removePauses?: readonly Pick<ProviderPause, 'provider'>[]
+  readonly saveThresholds?: IncidentThresholds
+  readonly saveAcknowledgements?: readonly Acknowledgement[]
+  readonly removeAcknowledgements?: readonly Pick<Acknowledgement, 'about'>[]
   /** About the change. A running server delivers and logs it. */
   readonly alert?: Alert
   /** Null: nothing changes. */

@@ -9,7 +9,7 @@ import type { Budget } from '../money/budgets.ts'
 import type { Tariff } from '../money/charge.ts'
 import type { PriceList } from '../money/prices.ts'
 import { relativePrices } from '../money/relative-prices.ts'
-import type { PolicyRows } from './policy-store.ts'
+import type { IncidentThresholds, PolicyRows } from './policy-store.ts'
 import { activeReviewNumbers, type ReviewNumber } from './review-number.ts'
 
 /** Of the present revision. A call at each request sees every change. */
@@ -22,6 +22,7 @@ export class Policy implements Tariff, WayPolicy {
   readonly destinations: DestinationRules
   readonly prefixes: readonly GuardPrefix[]
   readonly guardMode: StoredMode | null
+  readonly thresholds: IncidentThresholds
   readonly budgets: readonly Budget[]
   /** Design D45; also those that are switched off. */
   readonly webhooks: ReadonlyMap<string, Webhook>
@@ -34,13 +35,14 @@ export class Policy implements Tariff, WayPolicy {
 
   /** @param smsCountries SMS_COUNTRIES; stored rules take precedence */
   constructor(
-    { scopes, rules, prefixes, guardMode, budgets, webhooks, reviewNumbers, pauses }: PolicyRows,
+    { scopes, rules, prefixes, guardMode, thresholds, budgets, webhooks, reviewNumbers, pauses }: PolicyRows,
     readonly prices: PriceList,
     smsCountries: readonly string[],
   ) {
     this.destinations = new DestinationRules([...countryRules(smsCountries), ...rules])
     this.prefixes = prefixes
     this.guardMode = guardMode
+    this.thresholds = thresholds
     this.budgets = budgets
     this.budgetsByScope = Map.groupBy(budgets, ({ scope }) => scope)
     this.webhooks = new Map(webhooks.map((webhook) => [webhook.appId, webhook]))

@@ -1,12 +1,13 @@
 /** @jsxImportSource preact */
 
-import { type ComponentChildren, Fragment } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { count, counted, duration, percent } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
 import type { HealthFacts } from '../../../domain/health/facts.ts'
+import type { FirstDayStep } from '../../../domain/health/first-day.ts'
 import type { History } from '../../../domain/health/history.ts'
 import { isIdle } from '../../../domain/health/outages.ts'
-import { problemsOf } from '../../../domain/health/problems.ts'
+import type { Problem } from '../../../domain/health/problem.ts'
 import { type DeliveryFilter, errorClasses, spanOf } from '../../../domain/log/log-search.ts'
 import { isUnfinished, periodWords, rowsIn } from '../../../domain/log/ranges.ts'
 import {
@@ -20,7 +21,7 @@ import {
   type Statistics,
 } from '../../../domain/log/statistics.ts'
 import type { LimitName } from '../../../domain/request/limit-names.ts'
-import { Badge, ExactTime, Icon, rich, Time, type Tone } from '../../pages/components.tsx'
+import { Badge, ExactTime, Time, type Tone } from '../../pages/components.tsx'
 import { ActionsBeside } from '../action-form.tsx'
 import { Card, consolePage, Drawing, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
@@ -28,10 +29,18 @@ import { testPath } from '../test-send/page.tsx'
 import { Chart } from './chart.tsx'
 import { Count } from './counts.tsx'
 import { HeatMap, Marks } from './history.tsx'
-import { linksOf } from './links.ts'
+import { FirstDay, type FoundIncident, Notes, WhatGoesOn } from './incidents.tsx'
 import { RangeNav } from './range.tsx'
 
-// The overview: problems first, then the figures of a period, providers and limits.
+/** What an operator must know first. */
+export interface GoingOn {
+  readonly found: readonly FoundIncident[]
+  readonly notes: readonly Problem[]
+  /** Of the first day. Null: it has passed. */
+  readonly steps: ReadonlyMap<FirstDayStep, boolean> | null
+}
+
+// The overview: what goes on first, then the figures of a period, providers and limits.
 
 /** The time that an operator chose. */
 export interface Shown {
@@ -39,8 +48,14 @@ export interface Shown {
   readonly history: History
 }
 
-export function overviewPage(pageContext: PageContext, facts: HealthFacts, shown: Shown): string {
-  const { statistics } = shown
+interface OverviewModel {
+  readonly facts: HealthFacts
+  readonly goingOn: GoingOn
+  readonly shown: Shown
+}
+
+export function overviewPage(pageContext: PageContext, model: OverviewModel): string {
+  const { statistics } = model.shown
   const isOver = statistics.until < pageContext.now
   return consolePage(
     pageContext,
@@ -56,20 +71,20 @@ export function overviewPage(pageContext: PageContext, facts: HealthFacts, shown
       scripts: ['charts.js'],
       styles: ['uplot.css'],
     },
-    <OverviewLive now={pageContext.now} facts={facts} shown={shown} />,
+    <OverviewLive now={pageContext.now} {...model} />,
   )
 }
 
 /** The part that console.js updates. */
-function OverviewLive({ now, facts, shown }: { now: number; facts: HealthFacts; shown: Shown }) {
+function OverviewLive({ now, facts, goingOn, shown }: OverviewModel & { now: number }) {
   const { server, providers } = facts
   const { statistics, history } = shown
   const span = rowsIn(statistics)
   const lastHour = spanOf({ from: now - hourMs, until: now })
   return (
     <div class="live" data-live="overview" data-now={now}>
-      <Verdict facts={facts} />
-      <Headlines statistics={statistics} />
+      <WhatGoesOn facts={facts} found={goingOn.found} now={now} />
+      {goingOn.steps && <FirstDay steps={goingOn.steps} />}
       <div class="columns wide-first">
         <Chart
           id="codes"
@@ -95,100 +110,46 @@ function OverviewLive({ now, facts, shown }: { now: number; facts: HealthFacts; 
         />
       </div>
       <Marks {...history} />
+      <Headlines statistics={statistics} />
       <HeatMap {...history} />
       <div class="columns wide-first">
         <Providers providers={providers} lastHour={lastHour} />
         <ActiveLimits limited={server?.limited ?? []} lastHour={lastHour} />
       </div>
-      <div class="columns">
-        <VerifyTime statistics={statistics} />
-        <Failures statistics={statistics} />
-      </div>
-      <Breakdown
-        title="By brand"
-        hint="Rejected: because of the brand. Blocked: because of the destination."
-        first="Brand"
-        shares={statistics.byBrand}
-        columns={ofRequests}
-        where={(brand) => ({ ...span, brand })}
-      />
-      <Breakdown
-        title="By channel"
-        first="Channel"
-        shares={statistics.byChannel}
-        titleOf={(name) => (name === 'EMAIL' ? 'E-mail' : name)}
-        columns={ofRequests}
-        where={(name) => ({ ...span, channel: name === 'SMS' ? 'SMS' : 'EMAIL' })}
-      />
-      <Breakdown
-        title="By provider"
-        hint="A code counts for the provider that accepted it. Whether messages were delivered is from delivery reports."
-        first="Provider"
-        shares={statistics.byProvider}
-        columns={ofProviders}
-        where={(provider) => ({ ...span, provider })}
-      />
+      <Notes notes={goingOn.notes} thresholds={facts.thresholds} />
+      <details class="more" id="more">
+        <summary>Time to verify, failed attempts, and figures by brand, channel and provider</summary>
+        <div class="columns">
+          <VerifyTime statistics={statistics} />
+          <Failures statistics={statistics} />
+        </div>
+        <Breakdown
+          title="By brand"
+          hint="Rejected: because of the brand. Blocked: because of the destination."
+          first="Brand"
+          shares={statistics.byBrand}
+          columns={ofRequests}
+          where={(brand) => ({ ...span, brand })}
+        />
+        <Breakdown
+          title="By channel"
+          first="Channel"
+          shares={statistics.byChannel}
+          titleOf={(name) => (name === 'EMAIL' ? 'E-mail' : name)}
+          columns={ofRequests}
+          where={(name) => ({ ...span, channel: name === 'SMS' ? 'SMS' : 'EMAIL' })}
+        />
+        <Breakdown
+          title="By provider"
+          hint="A code counts for the provider that accepted it. Whether messages were delivered is from delivery reports."
+          first="Provider"
+          shares={statistics.byProvider}
+          columns={ofProviders}
+          where={(provider) => ({ ...span, provider })}
+        />
+      </details>
     </div>
   )
-}
-
-function Verdict({ facts }: { facts: HealthFacts }) {
-  const problems = problemsOf(facts)
-  const { totals, period } = facts.statistics
-  if (problems.length > 0) {
-    const isBad = problems.some(({ level }) => level !== 'warn')
-    return (
-      <section class={`verdict ${isBad ? 'bad' : 'warn'}`} aria-labelledby="verdict">
-        <Icon name="alert" />
-        <div>
-          <h2 id="verdict">{isBad ? 'Problems' : 'Warnings'}</h2>
-          <ul>
-            {problems.map(({ level, text, remedy, see }) => (
-              <li key={text} class={level === 'warn' ? 'warn' : 'bad'}>
-                {rich(`${text} ${remedy}`.trim())}
-                {linksOf(see).map(({ title, href }) => (
-                  <Fragment key={href}>
-                    {' '}
-                    <a href={href}>{title}</a>
-                  </Fragment>
-                ))}
-              </li>
-            ))}
-          </ul>
-        </div>
-      </section>
-    )
-  }
-  const happened =
-    totals.sends === 0
-      ? `No codes were sent ${periodWords[period]}.`
-      : `${counted(totals.sends, 'code')} sent ${periodWords[period]}, ${percent(conversion(totals))} verified.`
-  return (
-    <section class="verdict good" aria-labelledby="verdict">
-      <Icon name="check" />
-      <div>
-        <h2 id="verdict">No problems</h2>
-        <p>{happened}</p>
-        <p class="hint">{checkedWords(facts)}</p>
-      </div>
-    </section>
-  )
-}
-
-/** What `problemsOf` looked at. */
-function checkedWords({ statistics, providers, budgets, webhooks, guard }: HealthFacts): string {
-  const inPeriod = `codes, notifications, attempts at providers and delivery reports ${periodWords[statistics.period]}`
-  const guarded = guard.mode === 'off' ? [] : ['the SMS pumping guard']
-  const now = [
-    counted(providers.length, 'provider'),
-    counted(budgets.length, 'budget'),
-    counted(webhooks.length, 'webhook'),
-    'alerts',
-    ...guarded,
-    'the queue',
-    'review numbers',
-  ]
-  return `Checked: ${inPeriod}; now: ${now.join(', ')} and the database.`
 }
 
 function Headlines({ statistics }: { statistics: Statistics }) {

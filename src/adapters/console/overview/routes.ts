@@ -1,13 +1,15 @@
 import { isSetUp } from '../../../domain/accounts/accounts.ts'
-import { readHealth } from '../../../domain/health/facts.ts'
+import { type HealthFacts, readHealth } from '../../../domain/health/facts.ts'
+import { firstDay, isFirstDay } from '../../../domain/health/first-day.ts'
 import { readHistory } from '../../../domain/health/history.ts'
+import { incidentsOf, readImpact } from '../../../domain/health/incidents.ts'
 import { limitsInForce } from '../../../domain/log/active-limits.ts'
 import { periods, rangeBetween } from '../../../domain/log/ranges.ts'
 import { visitOf } from '../access.ts'
 import { eventStream, html } from '../answers.ts'
 import { timeIn } from '../deliveries/query.ts'
 import type { PageHandler } from '../page-handler.ts'
-import { overviewPage } from './page.tsx'
+import { type GoingOn, overviewPage } from './page.tsx'
 
 export function overviewRoutes({ get, routes, ports, settings, withoutSession }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
@@ -33,8 +35,49 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const server = { databaseError, freeBytes, lostRequests, limited, clock }
     const statistics = range ? await ports.eventLog.statisticsIn(range) : facts.statistics
     const shown = { statistics, history: await readHistory(ports, statistics, now) }
-    return html(overviewPage(pageContext, { ...facts, server }, shown))
+    const known = { ...facts, server }
+    return html(overviewPage(pageContext, { facts: known, goingOn: await goingOn(known, now), shown }))
   })
+
+  async function goingOn(facts: HealthFacts, now: number): Promise<GoingOn> {
+    const { incidents, notes } = incidentsOf(facts)
+    const [found, steps] = await Promise.all([
+      Promise.all(
+        incidents.map(async (incident) => ({
+          incident,
+          impact: await readImpact(ports.eventLog, incident, now),
+        })),
+      ),
+      readFirstDay(facts),
+    ])
+    return { found, notes, steps }
+  }
+
+  async function readFirstDay({ providers, acknowledgements }: HealthFacts): Promise<GoingOn['steps']> {
+    const [brands, apps, { rules, budgets }, accounts, verified, backups, files] = await Promise.all([
+      ports.brands.list(),
+      ports.apps.list(),
+      ports.policy.rows(),
+      ports.sessions.accounts(),
+      ports.guard.verifiedHistory(),
+      ports.audit.list({ actions: ['data.backed-up'], limit: 1 }),
+      ports.stats.files(),
+    ])
+    const steps = firstDay({
+      activeBrands: brands.filter(({ status }) => status === 'active').length,
+      apps: apps.length + ports.apps.configured.length,
+      providers: providers.filter(
+        ({ name, channel }) => channel === 'SMS' && !settings.developmentOnly.includes(name),
+      ),
+      rules,
+      smsCountries: settings.smsCountries,
+      budgets,
+      owners: accounts.filter((account) => account.role === 'owner' && isSetUp(account)).length,
+      hasBackup: files && backups.length > 0,
+    })
+    return isFirstDay(steps, verified.length > 0, acknowledgements) ? steps : null
+  }
+
   // Sends an event to each live page when its content has changed.
   routes.get('/admin/live', async ({ request, server }) => {
     const visit = () => visitOf(ports, request, settings.publicUrl, false)

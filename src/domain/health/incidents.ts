@@ -1,0 +1,216 @@
+import { count, counted } from '../ground/format.ts'
+import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
+import type { EventLogReader } from '../log/event-log.ts'
+import { type CallFilter, type ErrorClass, figureRows, type LogCount } from '../log/log-search.ts'
+import type { Lately } from '../log/statistics.ts'
+import type { Acknowledgement } from '../policy/policy-store.ts'
+import type { Cost } from '../request/request-context.ts'
+import type { HealthFacts } from './facts.ts'
+import { type Outage, smsOutage } from './outages.ts'
+import type { Ongoing, Problem } from './problem.ts'
+import { problemsOf } from './problems.ts'
+
+// What goes on now: the first line of the overview, its incidents, and the notes that are none.
+
+export interface Incident extends Pick<Problem, 'level' | 'text' | 'remedy' | 'see'>, Ongoing {
+  /** Operators acknowledge it by this name. */
+  readonly about: string
+  /** Their latest failures say why. */
+  readonly providers: readonly string[]
+  /** Null: not acknowledged since it began. */
+  readonly acknowledged: Acknowledgement | null
+}
+
+/** Text, and times in it. */
+export type Words = readonly (string | { readonly at: EpochMs })[]
+
+/** Why the latest attempt at a provider failed. */
+export interface Cause {
+  readonly provider: string
+  readonly reason: string | null
+  readonly errorClass: ErrorClass | null
+}
+
+/** What an incident does. */
+export interface Impact {
+  /** Null: it stops no requests. */
+  readonly people: Pick<LogCount, 'recipients' | 'isMore'> | null
+  readonly costs: readonly Cost[]
+  readonly causes: readonly Cause[]
+}
+
+/** `incidents`: those without an acknowledgement first, the worst before others. `notes`: what is past, permanent or intended. */
+export function incidentsOf(facts: HealthFacts): {
+  readonly incidents: readonly Incident[]
+  readonly notes: readonly Problem[]
+} {
+  const now = problemsOf({ ...facts, statistics: facts.lately.hour })
+  const ongoing = now.filter(({ ongoing }) => ongoing !== undefined)
+  const names = new Set(ongoing.map(({ about }) => about))
+  const outage = smsOutage(facts)
+  const isPart = ({ about = '' }: Problem) =>
+    outage?.names.some((name) => about === `provider ${name}`) ||
+    // The failures of a provider are why messages fail.
+    ((about === 'codes' || about === 'notifications') &&
+      [...names].some((name) => name?.startsWith('provider ')))
+  const all = ongoing.filter((problem) => !isPart(problem)).flatMap((problem) => incidentOf(problem, facts))
+  if (outage) {
+    const texts = ongoing.filter(isPart).map(({ text }) => text)
+    all.unshift(outageIncident(outage, texts.join(' '), facts))
+  }
+  return {
+    incidents: all.sort(
+      (one, other) => Number(one.acknowledged !== null) - Number(other.acknowledged !== null),
+    ),
+    notes: problemsOf(facts).filter(({ about }) => about === undefined || !names.has(about)),
+  }
+}
+
+function incidentOf(problem: Problem, facts: HealthFacts): readonly Incident[] {
+  const { ongoing, about, ...words } = problem
+  if (!ongoing || about === undefined) return []
+  // The alerts about an attack are about all countries.
+  const reported = facts.open.get(about.startsWith('pumping ') ? 'pumping' : about)
+  const provider = about.startsWith('provider ') ? [about.slice('provider '.length)] : []
+  return [
+    known(
+      { ...words, ...ongoing, about, since: earliest(ongoing.since, reported), providers: provider },
+      facts,
+    ),
+  ]
+}
+
+function outageIncident({ names, since }: Outage, text: string, facts: HealthFacts): Incident {
+  // Since the last of them fails.
+  const reported = names.flatMap((name) => facts.open.get(`provider ${name}`) ?? [])
+  const last = reported.length === names.length ? Math.max(...reported) : undefined
+  const incident = {
+    about: 'sms',
+    level: 'fail' as const,
+    title: 'No SMS',
+    text,
+    remedy: '',
+    see: [
+      { list: 'deliveries' as const, filters: { channel: 'SMS' as const, ...figureRows.failedOrUnknown } },
+    ],
+    since: earliest(since, last),
+    hit: { channel: 'SMS', result: 'failed' } as const,
+    providers: names,
+  }
+  return known(incident, facts)
+}
+
+/** An incident without a known start is acknowledged for a day. */
+function known(
+  incident: Omit<Incident, 'acknowledged'>,
+  { acknowledgements, statistics }: HealthFacts,
+): Incident {
+  const { about, since = statistics.until - dayMs } = incident
+  // What began later is another incident.
+  const found = acknowledgements.find((each) => each.about === about && each.at >= since)
+  return { ...incident, acknowledged: found ?? null }
+}
+
+function earliest(...times: readonly (EpochMs | undefined)[]): EpochMs | undefined {
+  const all = times.filter((at) => at !== undefined)
+  return all.length === 0 ? undefined : Math.min(...all)
+}
+
+export interface ImpactPorts {
+  countFound: EventLogReader['countFound']
+  findDeliveries: EventLogReader['findDeliveries']
+  /** What SMS to the country cost in the last hour. */
+  spentLately(now: EpochMs, country: string): Promise<readonly Cost[]>
+}
+
+export async function readImpact(ports: ImpactPorts, incident: Incident, now: EpochMs): Promise<Impact> {
+  const { hit, cost, providers } = incident
+  const hitRows = rowsHit(incident, now)
+  const [people, costs, causes] = await Promise.all([
+    hit ? ports.countFound('calls', hitRows) : null,
+    cost === undefined ? [] : 'country' in cost ? ports.spentLately(now, cost.country) : [cost],
+    Promise.all(providers.map((provider) => readCause(ports, provider))),
+  ])
+  return { people, costs, causes }
+}
+
+/** The rows of the people who got no message. An hour, if it is unknown when the incident began. */
+export function rowsHit({ hit, since }: Pick<Incident, 'hit' | 'since'>, now: EpochMs): CallFilter {
+  return { ...hit, since: since ?? now - hourMs }
+}
+
+async function readCause(ports: ImpactPorts, provider: string): Promise<Cause> {
+  const { statuses } = figureRows.failedOrUnknown
+  const { rows } = await ports.findDeliveries({ provider, statuses }, { limit: 1 })
+  const [{ reason = null, errorClass = null } = {}] = rows
+  return { provider, reason, errorClass }
+}
+
+/** What an incident does, and what to do: one sentence, and the remedy. */
+export function incidentWords(incident: Incident, { people, causes }: Impact): Words {
+  const { title, since, remedy, about } = incident
+  const harm =
+    people && people.recipients > 0
+      ? `${peopleWords(people)} got ${about === 'sms' ? 'none' : 'no message'}`
+      : ''
+  const why = causes.some(({ reason }) => reason !== null) ? `because ${causeWords(causes)}` : ''
+  const effect = [harm, why].filter(Boolean).join(', ')
+  return [
+    title,
+    ...(since === undefined ? [] : [' since ', { at: since }]),
+    effect === '' ? '. ' : `: ${effect}. `,
+    remedyOf(causes) ?? remedy,
+  ]
+}
+
+export function peopleWords({ recipients, isMore }: Pick<LogCount, 'recipients' | 'isMore'>): string {
+  return `${isMore ? 'more than ' : ''}${counted(recipients, 'person', 'people')}`
+}
+
+/** Such as `both providers answer HTTP 401`. */
+function causeWords(causes: readonly Cause[]): string {
+  const [first, ...others] = causes
+  if (!first) return ''
+  const isSame = others.every(({ reason }) => reason === first.reason)
+  if (others.length === 0) return `provider ${first.provider} ${answer(first.reason, false)}`
+  if (!isSame)
+    return causes.map(({ provider, reason }) => `${provider} ${answer(reason, false)}`).join(' and ')
+  return `${others.length === 1 ? 'both' : `all ${count(causes.length)}`} providers ${answer(first.reason, true)}`
+}
+
+function answer(reason: string | null, isPlural: boolean): string {
+  const verb = (word: string) => (isPlural ? word : `${word}s`)
+  if (reason === null) return verb('fail')
+  if (reason === 'time-out') return `${isPlural ? 'do' : 'does'} not answer in time`
+  if (/^(?:E[A-Z]+|[A-Z]\w+Error|\w*(?:Refused|Reset|Closed)\w*)$/.test(reason))
+    return `cannot be reached (${reason})`
+  return `${verb('answer')} ${reason}`
+}
+
+/** Undefined: the causes do not say what to do. */
+function remedyOf(causes: readonly Cause[]): string | undefined {
+  const names = causes.map(({ provider }) => provider).join(' and ')
+  const is = (test: (cause: Cause) => boolean) => causes.length > 0 && causes.every(test)
+  if (is(({ reason }) => /\b40[13]\b/.test(reason ?? ''))) return `Check the credentials of ${names}.`
+  if (is(({ errorClass }) => errorClass === 'account'))
+    return `Check the credentials and the balance of ${names}.`
+  if (is(({ errorClass }) => errorClass === 'unknown' || errorClass === 'retryable'))
+    return `Check the status page of ${names}, and the network of this server.`
+  return undefined
+}
+
+/** What happened in the last five minutes, if nothing is wrong. */
+export function calmWords({ fiveMinutes }: Pick<Lately, 'fiveMinutes'>): string {
+  const { totals, verifyTimes } = fiveMinutes
+  const { sends, verified, notified } = totals
+  const codes =
+    sends + verified === 0 ? [] : [`${counted(sends, 'code')} sent`, `${count(verified)} verified`]
+  const time = verifyTimes.count > 0 && `p95 to verify ${boundWords(verifyTimes.p95Seconds)}`
+  const all = [...codes, time, notified > 0 && `${counted(notified, 'notification')} sent`].filter(Boolean)
+  return all.length === 0 ? 'no codes and notifications' : all.join(', ')
+}
+
+/** Of the times to verify, the upper bounds of bins are known. */
+function boundWords(seconds: number | null): string {
+  return seconds === null ? 'more than 5 min' : `at most ${seconds} s`
+}

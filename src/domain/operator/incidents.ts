@@ -1,0 +1,107 @@
+import { InvalidInput } from '../ground/operator-error.ts'
+import { dayMs } from '../ground/time.ts'
+import { defaultThresholds, type IncidentThresholds, type PolicyPorts } from '../policy/policy-store.ts'
+import { action, type Group } from './action.ts'
+import { field } from './fields.ts'
+
+const incidentGroup: Group = {
+  name: 'incident',
+  does: 'acknowledge incidents, and set from when on something is one',
+  entries: 'incidents',
+  target: 'incident',
+}
+
+/** Longer than an incident lasts. */
+const keptMs = 90 * dayMs
+
+/** It has no effect on an incident that begins later. */
+export const incidentAcknowledge = action(incidentGroup, 'acknowledge', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'note that you know of an incident; the overview then lists it after the others, until it ends',
+  fields: {
+    about: field(aboutIn, {
+      label: 'Incident',
+      help: 'the name of the incident, such as "provider twilio" or sms',
+    }),
+  },
+  audit: { 'incident.acknowledged': 'Incident acknowledged' },
+  form: { path: 'incidents/acknowledge', page: '' },
+  run: async (ports: PolicyPorts, { about }) => {
+    const { actor } = ports
+    const at = ports.now()
+    await ports.policy.change({ actor, now: at }, ({ acknowledgements }) => ({
+      saveAcknowledgements: [{ about, at, by: actor.name }],
+      removeAcknowledgements: acknowledgements.filter((each) => each.at < at - keptMs),
+      entry: { action: 'incident.acknowledged', target: about, details: {} },
+    }))
+    return about
+  },
+  said: (about) => `Incident ${about} is acknowledged until it ends.`,
+})
+
+export const incidentSet = action(incidentGroup, 'set', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'set from when on something is an incident',
+  fields: {
+    failedPercent: field(numberIn('share of failed messages', 1, 100), {
+      label: 'Failed messages (%)',
+      as: '--failed <percent>',
+      help: 'the share of messages of a few minutes that fail, in percent',
+      hint: 'Of the messages of a few minutes.',
+      byDefault: String(defaultThresholds.failedPercent),
+    }),
+    unverifiedPercent: field(numberIn('share of unverified codes', 1, 100), {
+      label: 'Unverified codes (%)',
+      as: '--unverified <percent>',
+      help: 'the share of the codes of an hour that are not verified, in percent; 100: not one is verified',
+      hint: 'Of the codes of an hour. 100: none is verified.',
+      byDefault: String(defaultThresholds.unverifiedPercent),
+    }),
+    silentMinutes: field(numberIn('minutes of silence', 0, 60), {
+      label: 'Silence (minutes)',
+      as: '--silent <minutes>',
+      help: 'the time without calls at an hour that usually has them, in minutes; 0: never',
+      hint: 'Without calls, at an hour that usually has them. 0: never.',
+      byDefault: String(defaultThresholds.silentMinutes),
+    }),
+  },
+  audit: { 'incident.set': 'Thresholds of incidents set' },
+  form: { path: 'incidents', page: '' },
+  run: async (ports: PolicyPorts, saveThresholds: IncidentThresholds) => {
+    await ports.policy.change({ actor: ports.actor, now: ports.now() }, ({ thresholds }) => ({
+      saveThresholds,
+      entry: {
+        action: 'incident.set',
+        target: 'thresholds',
+        details: {
+          failed: `${thresholds.failedPercent}% → ${saveThresholds.failedPercent}%`,
+          unverified: `${thresholds.unverifiedPercent}% → ${saveThresholds.unverifiedPercent}%`,
+          silent: `${thresholds.silentMinutes} min → ${saveThresholds.silentMinutes} min`,
+        },
+      },
+    }))
+    return saveThresholds
+  },
+  said: ({ failedPercent, unverifiedPercent, silentMinutes }) => {
+    const silence = silentMinutes === 0 ? 'never for silence' : `after ${silentMinutes} min of silence`
+    return `An incident opens at ${failedPercent}% failed messages, at ${unverifiedPercent}% unverified codes, and ${silence}.`
+  },
+})
+
+function aboutIn(text: string): string {
+  const about = text.trim()
+  if (about !== '' && about.length <= 200) return about
+  throw new InvalidInput('The incident must have 1 to 200 characters, such as provider twilio.')
+}
+
+function numberIn(what: string, least: number, most: number) {
+  return (text: string): number => {
+    const number = /^\d{1,3}$/.test(text.trim()) ? Number(text) : -1
+    if (number >= least && number <= most) return number
+    throw new InvalidInput(`The ${what} must be a whole number from ${least} to ${most}.`)
+  }
+}
+
+export const incidentActions = [incidentAcknowledge, incidentSet]

@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'bun:test'
+import type { MinuteOfAttempts } from '../../src/domain/health/conditions.ts'
+import { firstDay, isFirstDay } from '../../src/domain/health/first-day.ts'
+import {
+  type Cause,
+  calmWords,
+  type Impact,
+  incidentsOf,
+  incidentWords,
+  type Words,
+} from '../../src/domain/health/incidents.ts'
+import { problemsOf } from '../../src/domain/health/problems.ts'
+import { silenceVerdicts, type TrafficCount } from '../../src/domain/health/silence.ts'
+import { latelyOf } from '../../src/domain/log/statistics.ts'
+import type { Counted } from '../../src/domain/log/stats.ts'
+import { defaultThresholds } from '../../src/domain/policy/policy-store.ts'
+import { healthFacts, now, provider } from '../support/health.ts'
+
+const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000]
+
+const textOf = (words: Words) =>
+  words
+    .map((part) => (typeof part === 'string' ? part : new Date(part.at).toISOString().slice(11, 16)))
+    .join('')
+
+/** Counts of minutes before now. */
+function counted(kind: Counted['kind'], detail: string, counts: Readonly<Record<number, number>>): Counted[] {
+  return Object.entries(counts).map(([minutes, count]) => ({
+    at: now - Number(minutes) * minuteMs,
+    kind,
+    channel: kind === 'verify' || kind === 'verify-time' ? 'SMS' : 'SMS',
+    brand: 'acme',
+    provider: 'kannel',
+    detail,
+    count,
+  }))
+}
+
+describe('silence', () => {
+  const thisHour = now - (now % hourMs)
+  const traffic = (
+    provider: string,
+    lastMinutesAgo: number | null,
+    ...days: readonly number[]
+  ): TrafficCount[] => [
+    ...(lastMinutesAgo === null
+      ? []
+      : [{ stepMs: minuteMs, at: now - lastMinutesAgo * minuteMs, provider, count: 3 }]),
+    ...days.flatMap((count, day) =>
+      [0, 1].map((back) => {
+        return { stepMs: hourMs, at: thisHour - back * hourMs - (day + 1) * dayMs, provider, count }
+      }),
+    ),
+  ]
+  const accepted: MinuteOfAttempts[] = [
+    { at: now - 20 * minuteMs, provider: 'twilio', accepted: 40, failed: 0 },
+  ]
+  const week = [80, 80, 90, 80, 80, 80, 80]
+
+  test.each<[string, TrafficCount[], string | null]>([
+    ['with calls a moment ago', traffic('', 1, ...week), 'ended'],
+    ['of 14 minutes', traffic('', 14, ...week), 'ended'],
+    [
+      'of 17 minutes',
+      traffic('', 17, ...week),
+      'No calls since 2026-03-01 12:14 UTC. At this time of the days before, 15 minutes had about 20.',
+    ],
+    [
+      'without any call',
+      traffic('', null, ...week),
+      'No calls. At this time of the days before, 15 minutes had about 20.',
+    ],
+    ['after one bad day', traffic('', 17, 80, 0, 80, 80, 80, 80, 80), 'No calls since'],
+    ['on the first day', traffic('', 17), null],
+    ['on the second day', traffic('', 17, 80), null],
+    ['on the third day', traffic('', 17, 80, 80), 'No calls since'],
+    ['of tiny traffic', traffic('', 17, 30, 30, 30), null],
+    ['as every week', traffic('', 17, 80, 80, 80, 80, 80, 80, 4), null],
+    ['at night', traffic('', 17, 0, 0, 3, 0, 0, 0, 2), null],
+    ['of reports, sooner than they usually take', traffic('twilio', 25, ...week), 'ended'],
+    [
+      'of reports',
+      traffic('twilio', 40, ...week),
+      'No delivery reports of twilio since 2026-03-01 11:51 UTC.',
+    ],
+    ['of reports of a provider that accepted nothing', traffic('vonage', 40, ...week), null],
+  ])('%s', (_, counts, expected) => {
+    const [verdict, ...others] = silenceVerdicts(counts, accepted, 15, now)
+    expect(others).toEqual([])
+    if (expected === null) expect(verdict).toBeUndefined()
+    else if (expected === 'ended') expect(verdict?.lasts).toBe(false)
+    else {
+      expect(verdict?.lasts).toBe(true)
+      expect(verdict?.condition.text).toStartWith(expected)
+    }
+  })
+
+  test('is no incident if operators say so', () => {
+    const facts = { traffic: traffic('', 17, ...week) }
+    expect(incidentsOf(healthFacts({}, facts)).incidents.map(({ about }) => about)).toEqual(['calls'])
+    const thresholds = { ...defaultThresholds, silentMinutes: 0 }
+    expect(incidentsOf(healthFacts({}, { ...facts, thresholds })).incidents).toEqual([])
+  })
+})
+
+describe('an outage', () => {
+  const failing = (name: string, from: number): MinuteOfAttempts[] => [
+    { at: now - (from + 1) * minuteMs, provider: name, accepted: 3, failed: 0 },
+    { at: now - from * minuteMs, provider: name, accepted: 0, failed: 4 },
+    { at: now, provider: name, accepted: 0, failed: 4 },
+  ]
+  const providers = [provider, { ...provider, name: 'twilio' }]
+  const hour = [
+    ...counted('send', 'sms_failed', { 0: 41 }),
+    ...counted('attempt', 'rejected account', { 0: 80 }),
+  ]
+  const lately = latelyOf(hour, now)
+  const down = healthFacts(
+    {},
+    { providers, attempts: [...failing('kannel', 9), ...failing('twilio', 5)], lately },
+  )
+
+  test('is one incident, since the last provider failed', () => {
+    const { incidents } = incidentsOf(down)
+    expect(incidents.map(({ about, since }) => [about, since])).toEqual([['sms', now - 5 * minuteMs]])
+  })
+
+  const cause = (
+    provider: string,
+    reason: string | null,
+    errorClass: Cause['errorClass'] = 'account',
+  ): Cause => {
+    return { provider, reason, errorClass }
+  }
+  test.each<[Partial<Impact>, string]>([
+    [
+      {
+        people: { recipients: 41, isMore: false },
+        causes: [cause('kannel', 'HTTP 401'), cause('twilio', 'HTTP 401')],
+      },
+      'No SMS since 12:25: 41 people got none, because both providers answer HTTP 401. Check the credentials of kannel and twilio.',
+    ],
+    [
+      {
+        people: { recipients: 10_000, isMore: true },
+        causes: [cause('kannel', 'time-out', 'unknown'), cause('twilio', 'ECONNREFUSED', 'retryable')],
+      },
+      'No SMS since 12:25: more than 10,000 people got none, because kannel does not answer in time and twilio cannot be reached (ECONNREFUSED). Check the status page of kannel and twilio, and the network of this server.',
+    ],
+    [
+      { people: { recipients: 1, isMore: false }, causes: [cause('kannel', '20003')] },
+      'No SMS since 12:25: 1 person got none, because provider kannel answers 20003. Check the credentials and the balance of kannel.',
+    ],
+    [{}, 'No SMS since 12:25. '],
+  ])('says what goes on, how many people it hits, why, and what to do: %#', (impact, expected) => {
+    const [incident] = incidentsOf(down).incidents
+    if (!incident) throw new Error('no incident')
+    expect(textOf(incidentWords(incident, { people: null, costs: [], causes: [], ...impact }))).toBe(expected)
+  })
+
+  test('of one of two providers is the incident of this provider', () => {
+    const facts = healthFacts(
+      {},
+      { providers, attempts: [...failing('kannel', 9), ...failing('twilio', 5).slice(0, 1)], lately },
+    )
+    const [incident, ...others] = incidentsOf(facts).incidents
+    expect(others).toEqual([])
+    expect(incident).toMatchObject({
+      about: 'provider kannel',
+      title: 'Provider kannel fails',
+      since: now - 9 * minuteMs,
+    })
+  })
+
+  test('that alerts have reported began with the first alert', () => {
+    const open = new Map([
+      ['provider kannel', now - 3 * hourMs],
+      ['provider twilio', now - 2 * hourMs],
+    ])
+    expect(incidentsOf({ ...down, open }).incidents[0]?.since).toBe(now - 2 * hourMs)
+  })
+
+  test('that is acknowledged comes last, until another one begins', () => {
+    const webhooks = [{ appId: 'till', disabledAt: now - hourMs, failing: undefined }]
+    const at = (minutes: number) => [{ about: 'sms', at: now - minutes * minuteMs, by: 'ana' }]
+    const order = (minutes: number) =>
+      incidentsOf({ ...down, webhooks, acknowledgements: at(minutes) }).incidents.map(({ about }) => about)
+    expect(order(1)).toEqual(['webhook till', 'sms'])
+    expect(order(6)).toEqual(['sms', 'webhook till'])
+  })
+})
+
+test('thresholds decide from when on failed messages and unverified codes are an incident', () => {
+  const hour = [
+    ...counted('send', 'ok', { 20: 100 }),
+    ...counted('send', 'ok', { 1: 90 }),
+    ...counted('send', 'sms_failed', { 1: 10 }),
+    ...counted('verify', 'ok', { 15: 40 }),
+  ]
+  const facts = healthFacts(
+    {},
+    { lately: latelyOf(hour, now), lastFailures: new Map([['sendsFailed', now]]) },
+  )
+  const found = (thresholds: Partial<typeof defaultThresholds>) =>
+    incidentsOf({ ...facts, thresholds: { ...defaultThresholds, ...thresholds } }).incidents.map(
+      ({ about }) => about,
+    )
+  expect(found({})).toEqual(['codes'])
+  expect(found({ failedPercent: 11 })).toEqual([])
+  expect(found({ failedPercent: 11, unverifiedPercent: 60 })).toEqual(['unverified'])
+  expect(found({ failedPercent: 11, unverifiedPercent: 61 })).toEqual([])
+})
+
+test('what is past, permanent or intended is a note', () => {
+  const facts = healthFacts({ sendsFailed: 2, sends: 98 }, {}, { forwardedIgnoredAt: now })
+  const { incidents, notes } = incidentsOf(facts)
+  expect(incidents).toEqual([])
+  expect(notes).toEqual(problemsOf(facts))
+  expect(notes.map(({ what }) => what)).toEqual(['messages', 'TRUSTED_PROXIES'])
+})
+
+test.each<[Counted[], string]>([
+  [[], 'no codes and notifications'],
+  [counted('send', 'ok', { 6: 12 }), 'no codes and notifications'],
+  [
+    [
+      ...counted('send', 'ok', { 4: 200, 0: 12 }),
+      ...counted('verify', 'ok', { 2: 187 }),
+      ...counted('verify-time', '10', { 2: 177 }),
+      ...counted('verify-time', '15', { 2: 10 }),
+    ],
+    '212 codes sent, 187 verified, p95 to verify at most 15 s',
+  ],
+  [
+    [...counted('notify', 'ok', { 1: 1 }), ...counted('verify-time', 'more', { 2: 1 })],
+    'p95 to verify more than 5 min, 1 notification sent',
+  ],
+])('the last five minutes in words: %#', (counts, words) => {
+  expect(calmWords(latelyOf(counts, now))).toBe(words)
+})
+
+test('the steps of the first day follow from what is stored, and go away', () => {
+  const empty = {
+    activeBrands: 0,
+    apps: 0,
+    providers: [],
+    rules: [],
+    smsCountries: [],
+    budgets: [],
+    owners: 1,
+    hasBackup: false,
+  }
+  const steps = firstDay(empty)
+  expect([...steps].filter(([, isDone]) => isDone)).toEqual([])
+  expect(steps.size).toBe(8)
+  expect(firstDay({ ...empty, hasBackup: undefined }).size).toBe(7)
+  const done = firstDay({ ...empty, activeBrands: 1, apps: 1, providers: [{ hasAccepted: true }], owners: 2 })
+  expect([...done].filter(([, isDone]) => !isDone).map(([step]) => step)).toEqual([
+    'destinations',
+    'budget',
+    'backup',
+  ])
+  expect(isFirstDay(done, false, [])).toBe(true)
+  expect(isFirstDay(done, true, [])).toBe(false)
+  expect(isFirstDay(done, false, [{ about: 'first day', at: now, by: 'ana' }])).toBe(false)
+  expect(isFirstDay(new Map([['brand', true]]), false, [])).toBe(false)
+})
