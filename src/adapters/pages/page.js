@@ -89,7 +89,7 @@ const localContent = {
   short: (at) => [localTimes.full(at).slice(5, 16)],
   zoned: (at) => [localTimes.full(at).replace(/:\d\d /, ' ')],
   // Today the time alone.
-  short: (at, now) => {
+  since: (at, now) => {
     const { date, time } = localTimes.read(at)
     return [date === localTimes.read(now).date ? time.slice(0, 5) : `${date} ${time.slice(0, 5)}`]
   },

@@ -103,7 +103,7 @@ function Sentence({ words, now }: { words: Words; now: number }) {
 function Began({ at, now }: { at: number; now: number }) {
   const [day, time] = [utc(at).slice(0, 10), utc(at).slice(11, 16)]
   return (
-    <Instant at={at} form="short">
+    <Instant at={at} form="since">
       {day === utc(now).slice(0, 10) ? time : `${day} ${time}`}
     </Instant>
   )
