@@ -18,7 +18,7 @@ import {
   wide,
 } from '../support/looks.ts'
 import { operate, tester } from '../support/operator.ts'
-import { livePast, setUp } from '../support/past.ts'
+import { failSends, livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startSmtp } from '../support/smtp.ts'
 import { useBrowser } from '../support/use-browser.ts'
@@ -593,6 +593,71 @@ describe('times', () => {
     { timezoneId: 'Asia/Kolkata', javaScriptEnabled: false },
   )
 })
+
+/** The end of the latest UTC hour that began two days before. */
+const outageEnd = Math.floor((Date.now() - 50 * 3_600_000) / 3_600_000) * 3_600_000 + 41 * 60_000
+
+trace(
+  'an outage of two days ago is found with its minutes and people, by two clicks, by dragging, and in the heat map',
+  async (at) => {
+    const { page, server, goto } = at
+    await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
+    await signIn(page, server)
+    await page.getByRole('link', { name: '7 days' }).click()
+    const incident = page.locator('.marks > li', { hasText: 'Sending failed' })
+    const text = await textOf(incident)
+    expect(text).toContain('38 min')
+    expect(text).toMatch(/Sending failed for 114 of \d+ messages \(.*\), to 19 people\./)
+    await incident.getByRole('link', { name: 'Failed calls' }).click()
+    await page.getByText('114 requests to 19 recipients').waitFor()
+
+    await page.goBack()
+    await incident.getByRole('link').first().click()
+    await page.waitForURL('**from=**')
+    const chart = page.locator('#chart-codes')
+    const data = async () => JSON.parse((await chart.getAttribute('data-chart')) ?? '')
+    const shown = await data()
+    expect(shown.stepSeconds).toBe(60)
+    expect(shown.isUnfinished).toBe(false)
+    await expectGoodLooks(page, 'a chosen time')
+    await page.setViewportSize(wide)
+
+    // From the start of the chart to its middle.
+    const plot = chart.locator('.u-over')
+    await plot.scrollIntoViewIfNeeded()
+    const { x = 0, y = 0, width = 0 } = (await plot.boundingBox()) ?? {}
+    await page.mouse.move(x + 2, y + 40)
+    await page.mouse.down()
+    await page.mouse.move(x + width / 2, y + 40, { steps: 4 })
+    await page.mouse.up()
+    const steps = async () => (await data()).at.length
+    while ((await steps()) === shown.at.length) await page.waitForLoadState()
+    const zoomed = await data()
+    expect(zoomed.at[0]).toBe(shown.at[0])
+    expect(Math.abs(zoomed.at.length - shown.at.length / 2)).toBeLessThan(3)
+
+    // A click opens the failed codes of its minute.
+    await plot.scrollIntoViewIfNeeded()
+    const box = (await plot.boundingBox()) ?? { x: 0, y: 0, width: 0 }
+    const step = zoomed.lines[2].values.findIndex((value: number) => value === 3)
+    await page.mouse.click(box.x + (box.width * step) / (zoomed.at.length - 1), box.y + 4)
+    await page.waitForURL('**/admin/calls?**')
+    expect(new URL(page.url()).searchParams.get('result')).toBe('failed')
+    await page.getByText(/^3 requests/).waitFor()
+
+    await goto('/admin')
+    const cells = page.locator('[data-heat] tr[data-rows*=outbox] td:not(:nth-child(2))')
+    expect(await cells.count()).toBe(48)
+    expect(await textOf(cells.last())).toBe('0% of 1')
+    expect((await data()).isUnfinished).toBe(true)
+  },
+  {
+    prepare: async (context) => {
+      await livePast(context, { from: outageEnd - 3_600_000, until: outageEnd + 3_600_000, sends: 200 })
+      await failSends(context, { from: outageEnd - 38 * 60_000, until: outageEnd, sends: 114 }, 19)
+    },
+  },
+)
 
 trace('text of other people is escaped everywhere, and fits on a phone', async (at) => {
   const { page, server, goto } = at

@@ -23,6 +23,7 @@ import { createStores } from '../../src/adapters/store/stores.ts'
 import { type DeliveryReportState, reportRanks } from '../../src/domain/delivery/delivery-reports.ts'
 import type { SavedRequest } from '../../src/domain/log/event-log.ts'
 import type { DeliveryFilter, Found, LogPosition } from '../../src/domain/log/log-search.ts'
+import { rangeBetween } from '../../src/domain/log/ranges.ts'
 import type { Attempt } from '../../src/domain/request/request-context.ts'
 import type { RequestTrace } from '../../src/domain/request/request-trace.ts'
 import { newContext } from '../support/calls.ts'
@@ -237,6 +238,31 @@ for (const [name, open] of [
         expect((await later(3_600_000)).totals.sends).toBe(0)
       })
 
+      test('the figures of a chosen time, by step and by provider', async () => {
+        const minute = 60_000
+        const counted = (at: number, kind: 'send' | 'attempt', provider: string, detail: string) =>
+          eventLog.saveEntries([], [{ at, kind, channel: 'SMS', brand: 'acme', provider, detail, count: 3 }])
+        await counted(start, 'attempt', 'twilio', 'retryable retryable')
+        await counted(start, 'attempt', 'vonage', 'accepted LOGIN_OTP')
+        await counted(start, 'send', 'vonage', 'ok')
+        await counted(start + 11 * minute, 'send', '', 'sms_failed')
+        await counted(start + 12 * minute, 'send', 'vonage', 'ok')
+        const later = start + 2 * 86_400_000
+        const range = rangeBetween(start, start + 12 * minute, later)
+        if (!range) throw new Error('The statistics have no such time')
+        const { totals, tries, byBrand } = await eventLog.statisticsIn(range)
+        expect([totals.sends, totals.sendsFailed, byBrand[0]?.sends]).toEqual([3, 3, 3])
+        const points = await eventLog.pointsIn(range)
+        expect(points.map(({ sends, sendsFailed }) => sends - sendsFailed)).toEqual([
+          ...[3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -3],
+        ])
+        expect(await eventLog.triesIn(range)).toEqual(tries)
+        expect([...tries].toSorted()).toEqual([
+          ['twilio', [{ at: start, failed: 3, all: 3 }]],
+          ['vonage', [{ at: start, failed: 0, all: 3 }]],
+        ])
+      })
+
       test('the attempts of each provider and route in the last hour', async () => {
         const asked = (at: number, channel: 'SMS' | 'EMAIL', detail: string) =>
           eventLog.saveEntries(
@@ -247,7 +273,7 @@ for (const [name, open] of [
         await asked(start, 'EMAIL', 'rejected content')
         await asked(start + 60_000, 'SMS', 'unknown unknown')
         await asked(start - 3_600_000, 'SMS', 'accepted')
-        expect([...(await eventLog.lately(start + 60_000)).ways]).toEqual([
+        expect([...(await eventLog.lately(start + 60_000)).ways].toSorted()).toEqual([
           ['EMAIL outbox', { accepted: 0, failed: 2, unknown: 0 }],
           ['SMS outbox', { accepted: 2, failed: 0, unknown: 2 }],
         ])

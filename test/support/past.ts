@@ -250,3 +250,50 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
   }
   await settle()
 }
+
+/** Codes that no provider accepted, evenly over a time, to so many people in turn. */
+export async function failSends(
+  context: Context,
+  { from, until, sends }: Past,
+  people: number,
+): Promise<void> {
+  const eventLog = createEventLog(context.eventLog)
+  for (let index = 0; index < sends; index++) {
+    const at = Math.round(from + ((until - from) * index) / sends)
+    const to: Recipient = { channel: 'SMS', to: `1202556${1000 + (index % people)}` }
+    const [recipientHash] = context.secrets.subjects('SMS', to.to)
+    const about = { channel: to.channel, recipient: mask(to), recipientHash: recipientHash ?? '' }
+    const attempt: Attempt = {
+      ...about,
+      attempt: 1,
+      at,
+      route: 'plain',
+      provider: 'twilio',
+      template: 'LOGIN_OTP',
+      lang: 'en',
+      position: null,
+      segments: null,
+      country: 'US',
+      cost: null,
+      outcome: 'retryable',
+      errorClass: 'retryable',
+      reason: 'HTTP 503',
+      providerMessageId: null,
+      reportKey: null,
+      durationMs: 100,
+    }
+    const id = Bun.randomUUIDv7('hex', at)
+    const requestId = `${id.slice(0, 14)}4${id.slice(15)}`
+    const request = { ...about, operation: 'send', brand: 'acme', app: 'shop', attempts: [attempt] } as const
+    eventLog.ended({
+      context: { ...newRequestContext({ requestId, at, clientIp: 'unknown' }), ...request },
+      method: 'POST',
+      route: undefined,
+      status: 502,
+      failure: undefined,
+      error: 'sms_failed',
+      durationMs: 110,
+    })
+  }
+  await context.eventLog.flush()
+}

@@ -112,22 +112,25 @@ function urlOf(path, from, until) {
   return url.href
 }
 
-/** The rows of the nearest line. @param {uPlot} chart @param {Data} data */
-function openRows({ cursor, valToPos }, { at, lines, stepSeconds }) {
-  const { idx, top = 0 } = cursor
-  const from = idx == null ? undefined : at[idx]
-  if (idx == null || from === undefined) return
+/** Less is a click. */
+const leastDrag = 8
+
+/** The rows of the nearest line. @param {MouseEvent} event @param {uPlot} chart @param {Data} data */
+function openRows({ clientX, clientY }, { over, posToIdx, valToPos }, { at, lines, stepSeconds }) {
+  const { left, top } = over.getBoundingClientRect()
+  const step = posToIdx(clientX - left)
+  const from = at[step] ?? 0
   const distance = (/** @type {Line} */ { kind, values }) =>
-    Math.abs(valToPos(values[idx] ?? 0, kind === 'bad' ? 'failures' : 'y') - top)
+    Math.abs(valToPos(values[step] ?? 0, kind === 'bad' ? 'failures' : 'y') - (clientY - top))
   const [nearest] = lines
-    .filter(({ values }) => values[idx])
+    .filter(({ values }) => values[step])
     .sort((one, other) => distance(one) - distance(other))
   if (nearest?.rows) location.href = urlOf(nearest.rows, from, from + stepSeconds)
 }
 
 /** The chosen time becomes that of the page. @param {uPlot} chart @param {Data} data */
 function zoom({ select, posToVal }, { stepSeconds, page }) {
-  if (select.width < 8 || !page) return
+  if (select.width < leastDrag || !page) return
   const stepAt = (/** @type {number} */ left) => Math.round(posToVal(left, 'x') / stepSeconds) * stepSeconds
   location.href = urlOf(page, stepAt(select.left), stepAt(select.left + select.width) + stepSeconds)
 }
@@ -172,7 +175,7 @@ function draw(plot) {
       padding: [8, hasFailures ? 0 : 20, 0, 0],
       cursor: {
         y: false,
-        drag: { x: data.page !== undefined, y: false, setScale: false },
+        drag: { x: data.page !== undefined, y: false, setScale: false, click: () => undefined },
         move: (chart, left, top) => {
           const at = left < 0 ? undefined : chart.data[0][chart.posToIdx(left)]
           return [at === undefined ? left : chart.valToPos(at, 'x'), top]
@@ -213,7 +216,9 @@ function draw(plot) {
     table(data),
     plot,
   )
-  chart.over.addEventListener('click', () => openRows(chart, dataOf(plot)))
+  chart.over.addEventListener('click', (event) => {
+    if (chart.select.width < leastDrag) openRows(event, chart, dataOf(plot))
+  })
   showValues(plot, null)
   return chart
 }

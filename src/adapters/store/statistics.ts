@@ -24,7 +24,6 @@ import {
   type StatKey,
   type StatKind,
   spendOf,
-  statSteps,
 } from '../../domain/log/stats.ts'
 import { type DaySpend, spendBy } from '../../domain/money/spending.ts'
 import type { Cost } from '../../domain/request/request-context.ts'
@@ -264,14 +263,9 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
     },
     /** When the latest final delivery report of each provider came, of the last 30 days, as exactly as the counts are. */
     async lastReports(now: number): Promise<ReadonlyMap<string, EpochMs>> {
-      const isOf = and(
-        inArray(
-          stats.stepMs,
-          statSteps.map(({ stepMs }) => stepMs),
-        ),
-        gte(at, now - 30 * dayMs),
-        eq(kind, 'report'),
-      )
+      const since = (stepMs: number, ms: number) => and(eq(stats.stepMs, stepMs), gte(at, now - ms))
+      const steps = [since(minuteMs, 2 * hourMs), since(hourMs, 2 * dayMs), since(dayMs, 30 * dayMs)]
+      const isOf = and(or(...steps), eq(kind, 'report'))
       const latest = sql<number>`CAST(max(${at}) AS bigint)`
       const rows = await orm.select({ provider, at: latest }).from(stats).where(isOf).groupBy(provider)
       return new Map(rows.map((row) => [row.provider, Number(row.at)]))

@@ -104,7 +104,9 @@ export function HeatMap({ hours, tries }: Pick<History, 'hours' | 'tries'>) {
                   key={provider}
                   data-rows={logUrl('deliveries', { provider, ...figureRows.failedOrUnknown })}
                 >
-                  <th scope="row">{provider}</th>
+                  <th scope="row">
+                    <a href={logUrl('deliveries', { ...where, provider })}>{provider}</a>
+                  </th>
                   <td class="end">
                     {percent(failed / tried)}{' '}
                     <small>
