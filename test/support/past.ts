@@ -284,7 +284,13 @@ export async function failSends(
     }
     const id = Bun.randomUUIDv7('hex', at)
     const requestId = `${id.slice(0, 14)}4${id.slice(15)}`
-    const request = { ...about, operation: 'send', brand: 'acme', app: 'shop', attempts: [attempt] } as const
+    const request: Partial<RequestContext> = {
+      ...about,
+      operation: 'send',
+      brand: 'acme',
+      app: 'shop',
+      attempts: [attempt],
+    }
     eventLog.ended({
       context: { ...newRequestContext({ requestId, at, clientIp: 'unknown' }), ...request },
       method: 'POST',
