@@ -18,13 +18,7 @@ import {
   StatisticsSum,
   wayName,
 } from '../../domain/log/statistics.ts'
-import {
-  type Counted,
-  guardCountOf,
-  type StatKey,
-  type StatKind,
-  spendOf,
-} from '../../domain/log/stats.ts'
+import { type Counted, guardCountOf, type StatKey, type StatKind, spendOf } from '../../domain/log/stats.ts'
 import { type DaySpend, spendBy } from '../../domain/money/spending.ts'
 import type { Cost } from '../../domain/request/request-context.ts'
 import type { StoreDatabase } from './database.ts'
