@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { isDear, kindInWords } from '../domain/delivery/destination.ts'
+import { rowOf } from '../domain/ground/listing.ts'
 import { readBudgets } from '../domain/health/facts.ts'
 import { budgetListing } from '../domain/money/budgets.ts'
 import { priceListOf } from '../domain/money/relative-prices.ts'
-import { budgetGroup, checkPrice, priceGroup } from '../domain/operator/money.ts'
+import { budgetGroup, checkPrice, priceGroup, priceListing } from '../domain/operator/money.ts'
 import { groupCommand } from './actions.ts'
-import { type Env, phoneDigits, print, printListing, printTable, withContext } from './common.ts'
+import { type Env, phoneDigits, print, printListing, withContext } from './common.ts'
 
 export function moneyCommands(program: Command, env: Env): void {
   groupCommand(program, budgetGroup)
@@ -40,21 +40,13 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
     const { country, kind } = destinationOf(digits)
     const providers = [...plain, ...template]
     const { currency, prices } = checkPrice(priceListOf(await context.prices.rows()), digits, kind, providers)
-    const rows = prices.map(({ provider, prefix, priceMicros }) => ({
-      provider,
-      prefix: prefix === null ? null : `+${prefix}`,
-      price: priceMicros / 1e6,
-    }))
     if (json) {
+      const rows = prices.map((row) => rowOf(priceListing, row))
       const [{ prefix = null, price = 0 } = {}] = rows
       print(JSON.stringify({ number: `+${digits}`, country, currency, prefix, price, providers: rows }))
       return
     }
     print(`${formatPhone(digits)}: ${country ?? 'no country'}. Price of one segment in ${currency}:`)
-    printTable(undefined, rows, [
-      ['PROVIDER', (row) => row.provider ?? '-'],
-      ['PREFIX', (row) => row.prefix ?? `${isDear(kind) ? kindInWords(kind) : 'unknown'}: the dearest price`],
-      ['PRICE', (row) => String(row.price)],
-    ])
+    printListing(undefined, prices, priceListing)
   })
 }

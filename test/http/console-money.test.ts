@@ -36,7 +36,7 @@ test('prices are checked, shown as changes and imported in the browser', async (
     expect(next).toContain(change)
   const check = await visitor.post('/admin/money/check', { number: '+371 20 000 000' })
   expect(textOf(check.html)).toContain(
-    'Latvia (LV) Price of one segment Provider Prefix Price in EUR outbox +371 0.07',
+    'Latvia (LV). In EUR: Price of one segment Provider Prefix Price outbox +371 0.07',
   )
   expect((await visitor.post('/admin/money/check', { number: '12' })).status).toBe(400)
 })

@@ -1,6 +1,7 @@
-import { countryName, countryOptions, type NumberKind } from '../delivery/destination.ts'
+import { countryName, countryOptions, isDear, kindInWords, type NumberKind } from '../delivery/destination.ts'
 import { advice, see } from '../ground/advice.ts'
 import { capitalized, counted, utc } from '../ground/format.ts'
+import type { Listing } from '../ground/listing.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { amountForm, formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { anyCountry, type Budget, budgetName } from '../money/budgets.ts'
@@ -239,7 +240,20 @@ function percentagesIn(words: readonly string[]): readonly number[] {
 interface CheckedPrice extends FoundPrice {
   /** Null: no provider is configured. */
   readonly provider: string | null
+  /** Of the number. */
+  readonly kind: NumberKind
 }
+
+export const priceListing = {
+  provider: { title: 'Provider', value: ({ provider }) => provider },
+  prefix: {
+    title: 'Prefix',
+    value: ({ prefix }) => (prefix === null ? null : `+${prefix}`),
+    text: ({ prefix, kind }) =>
+      prefix === null ? `${isDear(kind) ? kindInWords(kind) : 'unknown'}: the dearest price` : `+${prefix}`,
+  },
+  price: { title: 'Price', isNumber: true, value: ({ priceMicros }) => priceMicros / 1e6 },
+} satisfies Listing<CheckedPrice>
 
 /** `price check`: the price of one segment through each provider, the dearest first. A budget claims the dearest of the route. */
 export function checkPrice(
@@ -251,6 +265,7 @@ export function checkPrice(
   const [first = null, ...others] = new Set(configured)
   const found = (provider: string | null): CheckedPrice => ({
     provider,
+    kind,
     ...list.find(digits, kind, provider),
   })
   const prices: [CheckedPrice, ...CheckedPrice[]] = [found(first), ...others.map(found)]

@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 
 import { useContext } from 'preact/hooks'
-import { countryWords, isDear, kindInWords, type NumberKind } from '../../../domain/delivery/destination.ts'
+import { countryWords } from '../../../domain/delivery/destination.ts'
 import type { Alert } from '../../../domain/ground/alert.ts'
-import { capitalized, count, percent } from '../../../domain/ground/format.ts'
+import { capitalized, percent } from '../../../domain/ground/format.ts'
+import { cellsOf } from '../../../domain/ground/listing.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
 import {
@@ -27,13 +28,26 @@ import {
   budgetSet,
   type checkPrice,
   priceImport,
+  priceListing,
   scopeOptions,
   scopeWords,
 } from '../../../domain/operator/money.ts'
 import { Badge, Empty, ExactTime, Field, Now, rich, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { actions, Card, consolePage, Drawing, end, Form, FormLink, Problem, Table } from '../components.tsx'
+import {
+  actions,
+  Card,
+  columnsOf,
+  consolePage,
+  Drawing,
+  end,
+  Form,
+  FormLink,
+  Problem,
+  Table,
+} from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
+import { ChartFigure } from '../overview/chart.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface MoneyModel {
@@ -62,7 +76,6 @@ export interface MoneyModel {
       | (ReturnType<typeof checkPrice> & {
           readonly formatted: string
           readonly country: string | null
-          readonly kind: NumberKind
         })
       | null
     readonly problem: string | null
@@ -305,10 +318,9 @@ function Days({ model: { spending, span } }: { model: MoneyModel }) {
   const sums = spendBy(spending, ({ at }) => String(at))
   const microsOf = (at: number, currency: string) =>
     sums.find((sum) => sum.name === String(at) && sum.currency === currency)?.micros ?? 0
-  const lines = totals.slice(0, 2).map(({ currency, micros }, line) => ({
+  const lines = totals.slice(0, 2).map(({ currency }, line) => ({
     label: currency,
-    kind: line === 0 ? 'area' : 'gold',
-    micros,
+    kind: line === 0 ? ('area' as const) : ('gold' as const),
     values: days.map((at) => microsOf(at, currency) / 1e6),
     rows: logUrl('deliveries', { channel: 'SMS' }),
   }))
@@ -329,21 +341,7 @@ function Days({ model: { spending, span } }: { model: MoneyModel }) {
       </p>
       {days.length > 1 && totals.length > 0 && (
         <>
-          <figure id="chart-cost" data-chart={JSON.stringify(data)}>
-            <figcaption class="sr-only">Cost of SMS by day. The table below has the same figures.</figcaption>
-            <ul class="legend">
-              {lines.map(({ label, kind, micros }) => (
-                <li key={label} class={kind}>
-                  {label}{' '}
-                  <span class="num" data-legend>
-                    {count(micros / 1e6)}
-                  </span>
-                </li>
-              ))}
-              <li class="at" data-legend-at aria-hidden="true" />
-            </ul>
-            <div class="plot" data-plot aria-hidden="true" />
-          </figure>
+          <ChartFigure id="cost" caption="Cost of SMS by day" data={data} />
           <details id="table-cost">
             <summary>Show as a table</summary>
             <Table
@@ -378,19 +376,13 @@ function CheckCard({ model: { check } }: { model: MoneyModel }) {
         {result && (
           <>
             <p>
-              <bdi>{result.formatted}</bdi>, {countryWords(result.country)}
+              <bdi>{result.formatted}</bdi>, {countryWords(result.country)}. In {result.currency}:
             </p>
             <Table
               caption="Price of one segment"
               figures
-              columns={['Provider', 'Prefix', end(`Price in ${result.currency}`)]}
-              rows={result.prices.map(({ provider, prefix, priceMicros }) => [
-                provider ?? '–',
-                prefix === null
-                  ? `${isDear(result.kind) ? kindInWords(result.kind) : 'unknown'}: the dearest price`
-                  : `+${prefix}`,
-                String(priceMicros / 1e6),
-              ])}
+              columns={columnsOf(priceListing, 'provider', 'prefix', 'price')}
+              rows={result.prices.map((row) => cellsOf(priceListing, row))}
               empty=""
             />
           </>

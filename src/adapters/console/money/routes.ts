@@ -29,7 +29,7 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
     const { country, kind } = numbers.destinationOf(digits)
     const configured = [...routes.plain, ...routes.template]
     const found = checkPrice(await ports.priceList(), digits, kind, configured)
-    const result = { ...found, formatted: numbers.formatPhone(digits), country, kind }
+    const result = { ...found, formatted: numbers.formatPhone(digits), country }
     return shown(pageContext, url.searchParams, { number, result, problem: null })
   })
 

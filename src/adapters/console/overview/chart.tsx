@@ -56,31 +56,7 @@ export function Chart({ id, title, statistics, history, lines }: ChartProps) {
   }
   return (
     <Card title={title} hint={stepHint(statistics)}>
-      <figure id={`chart-${id}`} data-chart={JSON.stringify(data)}>
-        <figcaption class="sr-only">
-          {title} {periodWords[period]}. The table below has the same figures.
-        </figcaption>
-        <ul class="legend">
-          {lines.map(([label, kind, , of]) => (
-            <li key={label} class={kind}>
-              {label}{' '}
-              <span class="num" data-legend>
-                {count(points.reduce((sum, point) => sum + of(point), 0))}
-              </span>
-            </li>
-          ))}
-          {before && (
-            <li class="before">
-              {before.words}{' '}
-              <span class="num" data-legend>
-                {count(before.values.reduce((sum, value) => sum + value, 0))}
-              </span>
-            </li>
-          )}
-          <li class="at" data-legend-at aria-hidden="true" />
-        </ul>
-        <div class="plot" data-plot aria-hidden="true" />
-      </figure>
+      <ChartFigure id={id} caption={`${title} ${periodWords[period]}`} data={data} before={before?.words} />
       <details id={`table-${id}`}>
         <summary>Show as a table</summary>
         <div class="scroll">
@@ -124,6 +100,51 @@ export function Chart({ id, title, statistics, history, lines }: ChartProps) {
         </div>
       </details>
     </Card>
+  )
+}
+
+/** What charts.js draws. Times are in seconds. */
+interface ChartData {
+  readonly at: readonly number[]
+  readonly stepSeconds: number
+  readonly isUnfinished: boolean
+  readonly isOfUtcDays?: boolean
+  readonly lines: readonly {
+    readonly label: string
+    readonly kind: Line[1]
+    readonly values: readonly number[]
+    readonly rows: string
+  }[]
+  readonly before?: readonly number[] | undefined
+}
+
+interface ChartFigureProps {
+  readonly id: string
+  readonly caption: string
+  readonly data: ChartData
+  /** The words of `data.before`. */
+  readonly before?: string | undefined
+}
+
+/** Without script it is a legend with sums. Below it is a table with the same figures. */
+export function ChartFigure({ id, caption, data, before }: ChartFigureProps) {
+  const all = before && data.before ? [{ label: before, kind: 'before', values: data.before }] : []
+  return (
+    <figure id={`chart-${id}`} data-chart={JSON.stringify(data)}>
+      <figcaption class="sr-only">{caption}. The table below has the same figures.</figcaption>
+      <ul class="legend">
+        {[...data.lines, ...all].map(({ label, kind, values }) => (
+          <li key={label} class={kind}>
+            {label}{' '}
+            <span class="num" data-legend>
+              {count(values.reduce((sum, value) => sum + value, 0))}
+            </span>
+          </li>
+        ))}
+        <li class="at" data-legend-at aria-hidden="true" />
+      </ul>
+      <div class="plot" data-plot aria-hidden="true" />
+    </figure>
   )
 }
 
