@@ -206,6 +206,7 @@ describe('imports', () => {
     ['preact', 'src/adapters/console src/adapters/http src/adapters/outbox src/adapters/pages'],
     ['preact-render-to-string', 'src/adapters/console src/adapters/outbox src/adapters/pages'],
     ['uplot', 'src/adapters/console'],
+    ['diff', 'src/adapters/console'],
     ['pino', 'src/adapters/log'],
     ['prom-client', 'src/adapters/metrics'],
     ['@opentelemetry', 'src/adapters/tracing'],

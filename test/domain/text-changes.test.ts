@@ -5,30 +5,9 @@ import { costOfSegments, smsVolume } from '../../src/domain/money/text-cost.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
 import { textVersions } from '../../src/domain/operator/text-versions.ts'
 import { type BrandText, BrandTexts } from '../../src/domain/texts/brand-texts.ts'
-import { textDifference } from '../../src/domain/texts/text-difference.ts'
 import { languageName, textMatrix } from '../../src/domain/texts/text-matrix.ts'
 
 const target = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'en' } as const
-
-describe('the difference of two texts', () => {
-  const marks = { both: '=', before: '-', after: '+' } as const
-  test.each([
-    ['a b c', 'a b c', '=a b c'],
-    ['a b c', 'a x c', '=a |-b |+x |=c'],
-    ['', 'new', '+new'],
-    ['gone', '', '-gone'],
-    ['{{otp}} is it', 'it is {{otp}}', '-{{otp}} |+it |=is |-it|+{{otp}}'],
-    ['one\ntwo', 'one\nthree\ntwo', '=one\n|+three\n|=two'],
-    ['कोड है', 'कोड था', '=कोड |-है|+था'],
-    ['a '.repeat(3000), 'b '.repeat(3000), `-${'a '.repeat(3000)}|+${'b '.repeat(3000)}`],
-  ])('%p and %p', (before, after, expected) => {
-    const parts = textDifference(before, after)
-    expect(parts.map(({ of, text }) => marks[of] + text).join('|')).toBe(expected)
-    const of = (side: 'before' | 'after') =>
-      parts.flatMap((part) => (part.of === 'both' || part.of === side ? [part.text] : [])).join('')
-    expect([of('before'), of('after')]).toEqual([before, after])
-  })
-})
 
 describe('earlier versions follow from the audit log', () => {
   const record = (

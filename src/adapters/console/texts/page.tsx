@@ -16,7 +16,6 @@ import {
 } from '../../../domain/texts/brand-texts.ts'
 import type { DraftPreview, TextParts } from '../../../domain/texts/drafts.ts'
 import { otpLanguages } from '../../../domain/texts/otp-texts.ts'
-import { type TextChange, textDifferences } from '../../../domain/texts/text-difference.ts'
 import {
   knownLanguages,
   languageName,
@@ -40,6 +39,7 @@ import {
 import type { PageContext } from '../page-context.ts'
 import { pageWords } from '../references.ts'
 import { testPath } from '../test-send/page.tsx'
+import { type TextChange, textDifferences } from './difference.ts'
 import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
 
 export interface TextsModel {
@@ -419,15 +419,10 @@ function Difference({
   return (
     <p class="text difference" lang={lang} dir={part === 'html' ? 'ltr' : directionOf(lang)}>
       {part !== null && <span class="hint">{part}: </span>}
-      {changes.map(({ of, text }, index) =>
-        of === 'before' ? (
-          <del key={index}>{text}</del>
-        ) : of === 'after' ? (
-          <ins key={index}>{text}</ins>
-        ) : (
-          text
-        ),
-      )}
+      {changes.map(({ value, added, removed }, index) => {
+        const text = value.join('')
+        return removed ? <del key={index}>{text}</del> : added ? <ins key={index}>{text}</ins> : text
+      })}
     </p>
   )
 }

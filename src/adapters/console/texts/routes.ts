@@ -11,7 +11,6 @@ import { templateIn } from '../../../domain/texts/notify-texts.ts'
 import { isOtpKey } from '../../../domain/texts/otp-texts.ts'
 import { previewOf, previewsOf } from '../../../domain/texts/preview.ts'
 import { templateOf } from '../../../domain/texts/templates.ts'
-import { textDifferences } from '../../../domain/texts/text-difference.ts'
 import { textMatrix } from '../../../domain/texts/text-matrix.ts'
 import { placeholdersFor } from '../../../domain/texts/text-problems.ts'
 import { headersOf, mailPolicy } from '../../pages/static.ts'
@@ -20,6 +19,7 @@ import { sampleValues } from '../brands/routes.ts'
 import { field, linesOf } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
 import { orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
+import { textDifferences } from './difference.ts'
 import {
   type DraftReadingModel,
   draftFragment,
