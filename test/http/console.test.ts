@@ -711,7 +711,7 @@ describe('an operator', () => {
       decidedBy: expect.stringMatching(/^console [\w-]{8}$/),
     })
     expect(await app.app.context.brands.bySlug('globex')).toBeUndefined()
-    expect((await visitor.get('/admin/audit')).html).toContain('<dt>reason</dt><dd>no contract yet</dd>')
+    expect((await visitor.get('/admin/audit')).html).toContain('<dt>Reason</dt><dd>no contract yet</dd>')
     expect(JSON.stringify(await app.app.context.audit.list({ limit: 5 }))).not.toContain('no contract')
   })
 
@@ -1577,6 +1577,7 @@ describe('an operator', () => {
     }
     expect((await actionsOf('group=app')).actions).toEqual(['Key rotated', 'App created'])
     expect((await actionsOf('target=globex')).actions).toEqual(['Brand status changed', 'Brand created'])
+    expect((await actionsOf('group=app.rotated')).actions).toEqual(['Key rotated'])
     const ofPerson = await actionsOf(`by=${session}&hide=sign-ins`)
     expect(ofPerson.actions).toEqual(['Brand status changed', 'Key rotated'])
     const [latest] = records
@@ -1587,6 +1588,17 @@ describe('an operator', () => {
       .find((link) => link?.includes('after='))
     expect((await actionsOf(newer ?? '')).actions[0]).toBe('Brand status changed')
     expect((await actionsOf(`before=${Number(latest?.id) + 1}`)).links).toEqual([])
+    app.advance(60)
+    await visitor.post('/admin/brands/globex/status', { status: 'active' })
+    const minute = new Date(app.clock.now - 30_000).toISOString()
+    expect((await actionsOf(`from=${minute}`)).actions).toEqual(['Brand status changed'])
+    expect((await actionsOf(`until=${minute}&group=app`)).actions).toEqual(['Key rotated', 'App created'])
+    const { html: csv, headers } = await visitor.get(`/admin/audit.csv?from=${minute}`)
+    expect(headers.get('content-disposition')).toBe('attachment; filename="otpost-audit.csv"')
+    expect(csv.split('\r\n').slice(0, 2)).toEqual([
+      'time,operator,by,action,words,target,details',
+      `${new Date(app.clock.now).toISOString()},${session},console,brand.status,Brand status changed,globex,Status: suspended → active`,
+    ])
   })
 
   test('goes through the audit log in both directions', async () => {
@@ -1603,7 +1615,7 @@ describe('an operator', () => {
     }
     const shown = async (query: string) => {
       const { html } = await visitor.get(`/admin/audit?target=till${query}`)
-      const indexes = Array.from(html.matchAll(/<dt>index<\/dt><dd>(\d+)/g), ([, index]) => Number(index))
+      const indexes = Array.from(html.matchAll(/<dt>Index<\/dt><dd>(\d+)/g), ([, index]) => Number(index))
       const linkTo = (name: string) =>
         new RegExp(`(&amp;${name}=\\d+)"`).exec(html)?.[1]?.replace('&amp;', '&')
       return { span: [indexes.at(0), indexes.at(-1)], older: linkTo('before'), newer: linkTo('after') }

@@ -22,6 +22,7 @@ import {
   ZoneNote,
 } from '../pages/components.tsx'
 import { consoleFiles } from './assets.ts'
+import { timeText } from './deliveries/query.ts'
 import { accessTo } from './form-access.ts'
 import type { PageContext, Rejected } from './page-context.ts'
 
@@ -570,13 +571,19 @@ export function SetBy({ id, at, actor }: Pick<AuditRecord, 'id' | 'at' | 'actor'
 }
 
 /** @param place `before` or `after` an entry */
-export function auditUrl(filters: AuditFilters, place: Readonly<Record<string, number>> = {}): string {
-  const { group, actorName, target, withoutSignIns } = filters
+export function auditUrl(
+  filters: AuditFilters,
+  place: Readonly<Record<string, number>> = {},
+  file: '' | '.csv' = '',
+): string {
+  const { group, action = group, actorName, target, withoutSignIns, since, until } = filters
   const query = new URLSearchParams()
-  if (group !== undefined) query.set('group', group)
+  if (action !== undefined) query.set('group', action)
   if (actorName !== undefined) query.set('by', actorName)
   if (target !== undefined) query.set('target', target)
   if (withoutSignIns) query.set('hide', 'sign-ins')
+  if (since !== undefined) query.set('from', `${timeText(since)}Z`)
+  if (until !== undefined) query.set('until', `${timeText(until)}Z`)
   for (const [name, id] of Object.entries(place)) query.set(name, String(id))
-  return `/admin/audit${query.size === 0 ? '' : `?${query}`}`
+  return `/admin/audit${file}${query.size === 0 ? '' : `?${query}`}`
 }

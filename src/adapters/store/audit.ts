@@ -4,18 +4,8 @@ import type { Row, StoreDatabase } from './database.ts'
 
 export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): AuditReader {
   return {
-    list: async ({
-      before,
-      after,
-      since,
-      until,
-      group,
-      actorName,
-      target,
-      withoutSignIns,
-      actions,
-      limit,
-    }) => {
+    list: async ({ before, after, limit, actions, ...filters }) => {
+      const { since, until, group, action, actorName, target, withoutSignIns } = filters
       const rows = await orm
         .select()
         .from(audit)
@@ -25,6 +15,7 @@ export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): Au
             after === undefined ? undefined : gt(audit.id, after),
             since === undefined ? undefined : gte(audit.at, since),
             until === undefined ? undefined : lt(audit.at, until),
+            action === undefined ? undefined : eq(audit.action, action),
             target === undefined ? undefined : eq(audit.target, target),
             actorName === undefined ? undefined : eq(audit.name, actorName),
             group === undefined ? undefined : like(audit.action, `${group}.%`),

@@ -26,10 +26,15 @@ export interface AuditRecord extends AuditEntry {
 export interface AuditFilters {
   /** Of actions, before the dot. */
   readonly group?: string | undefined
+  /** One of the group. */
+  readonly action?: string | undefined
   /** `Actor.name`. */
   readonly actorName?: string | undefined
   readonly target?: string | undefined
   readonly withoutSignIns?: boolean | undefined
+  readonly since?: EpochMs | undefined
+  /** Exclusive. */
+  readonly until?: EpochMs | undefined
 }
 
 export const signInActions: readonly string[] = ['console.link', 'console.login', 'console.logout']
@@ -41,9 +46,6 @@ export interface AuditReader {
       readonly before?: number | undefined
       /** The entries next to this one, not the latest. */
       readonly after?: number | undefined
-      readonly since?: EpochMs
-      /** Exclusive. */
-      readonly until?: EpochMs
       readonly actions?: readonly string[]
       readonly limit: number
     },

@@ -1,3 +1,4 @@
+import { capitalized } from '../ground/format.ts'
 import { actions } from './actions.ts'
 
 /** The words of each action of the audit log: those that actions declare, and those that code writes. */
@@ -28,6 +29,23 @@ export const auditWords: Readonly<Record<string, string>> = {
   'data.forgotten': 'Personal data deleted',
   'data.restored': 'Database restored',
   ...Object.assign({}, ...actions.map(({ audit }) => audit)),
+}
+
+/** A detail of an entry, as the form of the change labels it, and its value in words. */
+export function detailWords(
+  action: string,
+  name: string,
+  value: string,
+): readonly [label: string, value: string] {
+  const declared = actions.find(({ audit }) => action in audit)?.fields[name]?.label
+  const spaced = name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return [capitalized(declared ?? spaced), value.split(' → ').map(valueWords).join(' → ')]
+}
+
+function valueWords(value: string): string {
+  if (value === '-' || value === '[]' || value === '') return 'none'
+  if (value === 'true' || value === 'false') return value === 'true' ? 'yes' : 'no'
+  return /^\["[^\\]*"\]$/.test(value) ? (JSON.parse(value) as string[]).join(', ') : value
 }
 
 /** What audit entries are about. By group: their action before the dot. */

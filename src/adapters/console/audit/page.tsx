@@ -1,10 +1,21 @@
 /** @jsxImportSource preact */
 
 import { type AuditFilters, type AuditRecord, auditListing } from '../../../domain/ground/audit.ts'
-import { auditGroups, auditWords } from '../../../domain/operator/audit-words.ts'
-import { Button, Choice, Empty, ExactTime, Field, Select, withTimes } from '../../pages/components.tsx'
+import { capitalized } from '../../../domain/ground/format.ts'
+import { auditGroups, auditWords, detailWords } from '../../../domain/operator/audit-words.ts'
+import {
+  Button,
+  Choice,
+  Empty,
+  ExactTime,
+  Field,
+  LinkButton,
+  Select,
+  withTimes,
+} from '../../pages/components.tsx'
 import { appHref } from '../apps/page.tsx'
 import { auditUrl, Card, columnsOf, consolePage, end, Pager, Table } from '../components.tsx'
+import { timeText } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 
 interface AuditModel {
@@ -29,6 +40,7 @@ export function auditPage(
       <Card
         class="audit"
         hint="Changes by commands and in this console, latest first. Entries cannot be changed."
+        actions={<LinkButton href={auditUrl(filters, {}, '.csv')}>Download as CSV</LinkButton>}
       >
         <Filters filters={filters} people={people} />
         {isFiltered && (
@@ -62,18 +74,20 @@ export function auditPage(
 }
 
 function Filters({ filters, people }: Pick<AuditModel, 'filters' | 'people'>) {
-  const { group = '', actorName = '', target = '', withoutSignIns = false } = filters
+  const { group = '', action = group, actorName = '', target = '', withoutSignIns = false } = filters
+  const { since, until } = filters
+  const time = (at: number | undefined) => (at === undefined ? '' : timeText(at))
   return (
     <form method="get" action="/admin/audit" class="form filters" autocomplete="off">
-      <details class="fold" open={group !== '' || actorName !== '' || target !== ''}>
+      <details class="fold" open={auditUrl({ ...filters, withoutSignIns: false }) !== auditUrl({})}>
         <summary>Filter</summary>
         <div class="fields">
           <Select
             label="Actions"
             name="group"
-            value={group}
-            options={{ '': 'all', ...auditGroups }}
-            hint="Of changes to these."
+            value={action}
+            options={{ '': 'all', ...kinds }}
+            hint="All of a group, or one."
           />
           <Field
             label="Operator"
@@ -88,6 +102,8 @@ function Filters({ filters, people }: Pick<AuditModel, 'filters' | 'people'>) {
             value={target}
             hint="As in the list, such as an app ID, a brand or a country."
           />
+          <Field label="From" name="from" isTime value={time(since)} />
+          <Field label="Until" name="until" isTime value={time(until)} />
         </div>
         <Choice label="Hide sign-ins" name="hide" value="sign-ins" checked={withoutSignIns} />
         <p class="buttons">
@@ -98,11 +114,21 @@ function Filters({ filters, people }: Pick<AuditModel, 'filters' | 'people'>) {
   )
 }
 
+/** Each group, followed by its actions. */
+const kinds: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(auditGroups).flatMap(([group, title]) => [
+    [group, capitalized(title)],
+    ...Object.entries(auditWords)
+      .filter(([action]) => action.startsWith(`${group}.`))
+      .map(([action, words]) => [action, `– ${words}`]),
+  ]),
+)
+
 function auditCells({ action, target, details, actor, at }: AuditRecord) {
   return [
     auditWords[action] ?? action,
     <Target key="target" action={action} target={target} />,
-    <Changes key="details" changes={details} />,
+    <Changes key="details" action={action} changes={details} />,
     <span key="who" class="who">
       <code>{actor.name}</code>{' '}
       <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
@@ -111,8 +137,8 @@ function auditCells({ action, target, details, actor, at }: AuditRecord) {
   ]
 }
 
-export function Changes({ changes }: { changes: AuditRecord['details'] }) {
-  const entries = Object.entries(changes)
+export function Changes({ action, changes }: { action: string; changes: AuditRecord['details'] }) {
+  const entries = Object.entries(changes).map(([name, value]) => detailWords(action, name, value))
   if (entries.length === 0) return null
   return (
     <dl class="changes">

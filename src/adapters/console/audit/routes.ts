@@ -1,8 +1,12 @@
 import { type AuditFilters, withReasons } from '../../../domain/ground/audit.ts'
-import { auditGroups } from '../../../domain/operator/audit-words.ts'
-import { html } from '../answers.ts'
+import { auditGroups, auditWords, detailWords } from '../../../domain/operator/audit-words.ts'
+import { csvDownload, html } from '../answers.ts'
+import { csvRow, timeIn } from '../deliveries/query.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { auditPage } from './page.tsx'
+
+/** Entries read at once for a file. */
+const exportStep = 500
 
 export function auditRoutes({ get, ports }: PageHandler): void {
   get('/admin/audit', async ({ url }, pageContext) => {
@@ -31,6 +35,32 @@ export function auditRoutes({ get, ports }: PageHandler): void {
     return html(auditPage(pageContext, model))
   })
 
+  get('/admin/audit.csv', ({ url }) => csvDownload('audit', csvOf(auditFilters(url.searchParams))))
+
+  async function* csvOf(filters: AuditFilters): AsyncGenerator<string> {
+    yield csvRow(['time', 'operator', 'by', 'action', 'words', 'target', 'details'])
+    let before: number | undefined
+    for (;;) {
+      const found = await ports.audit.list({ ...filters, before, limit: exportStep })
+      const rows = (await withReasons(found, ports.requests)).map(({ at, actor, action, target, details }) =>
+        csvRow([
+          new Date(at).toISOString(),
+          actor.name,
+          actor.by,
+          action,
+          auditWords[action] ?? action,
+          target,
+          Object.entries(details)
+            .map(([name, value]) => detailWords(action, name, value).join(': '))
+            .join('; '),
+        ]),
+      )
+      yield rows.join('')
+      before = found.at(-1)?.id
+      if (found.length < exportStep) return
+    }
+  }
+
   async function isFollowed(filters: AuditFilters, after: number): Promise<boolean> {
     return (await ports.audit.list({ ...filters, after, limit: 1 })).length > 0
   }
@@ -38,8 +68,12 @@ export function auditRoutes({ get, ports }: PageHandler): void {
 
 function auditFilters(query: URLSearchParams): AuditFilters {
   const text = (name: string) => query.get(name)?.trim() || undefined
+  const kind = text('group')
   return {
-    group: Object.keys(auditGroups).find((group) => group === query.get('group')),
+    group: Object.keys(auditGroups).find((each) => each === kind),
+    action: Object.keys(auditWords).find((each) => each === kind),
+    since: timeIn(text('from')),
+    until: timeIn(text('until')),
     actorName: text('by'),
     target: text('target'),
     withoutSignIns: query.get('hide') === 'sign-ins',
