@@ -87,7 +87,18 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     reportReceived: metrics?.reportReceived,
   }
   const runChecks = env && checksOn(env)
-  const own = { ...byOperators, limited, live, contextOf, port, demo, runChecks, stopping: stopping.signal }
+  const { refused } = alerts
+  const own = {
+    ...byOperators,
+    limited,
+    refused,
+    live,
+    contextOf,
+    port,
+    demo,
+    runChecks,
+    stopping: stopping.signal,
+  }
   const scraping = createScraping(config, shared, metrics)
   const http = createHttp(ports, {
     ...shared,

@@ -20,7 +20,8 @@ import { routeSettings } from '../domain/operator/destinations.ts'
 import type { ContextOf } from '../domain/request/request-context.ts'
 import { type Shared, texts } from './shared.ts'
 
-interface PageParts extends Pick<ConsoleRoutePorts, 'sendTest' | 'mailRequester' | 'limited' | 'runChecks'> {
+interface PageParts
+  extends Pick<ConsoleRoutePorts, 'sendTest' | 'mailRequester' | 'limited' | 'refused' | 'runChecks'> {
   readonly live: LiveStreams
   readonly contextOf: ContextOf
   readonly port: () => number

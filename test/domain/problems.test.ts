@@ -4,7 +4,6 @@ import type { HealthFacts } from '../../src/domain/health/facts.ts'
 import type { Problem } from '../../src/domain/health/problem.ts'
 import { problemsOf } from '../../src/domain/health/problems.ts'
 import { liftWarning } from '../../src/domain/health/pumping-problems.ts'
-import { refusedIn } from '../../src/domain/log/active-limits.ts'
 import type { Figures, ProviderHealth } from '../../src/domain/log/statistics.ts'
 import { type Budget, type BudgetStatus, counterStatus, inCountry } from '../../src/domain/money/budgets.ts'
 import { healthFacts, noGuard, none, now, provider, reviewNumber } from '../support/health.ts'
@@ -100,9 +99,8 @@ test('has a budget that rejects, by its alert or a rejected message, and one tha
     'fail: Budget server is exhausted: 95 EUR of 100 EUR per day spent. SMS that cost more than what is left are rejected with 429 rate_limited until 2026-03-02 00:00:00 UTC. To send more before, lift the budget or set a larger amount.'
   const until = Date.parse('2026-03-02T00:00Z')
   const { data } = budgetCondition(statusOf(budget, 95), [])
-  const limited = { limit: 'budget', app: 'shop', brand: null, recipient: null, refusals: 1 } as const
   for (const refused of [
-    refusedIn([{ ...limited, endsAt: until, budget: 'server', refusedMicros: 6_000_000 }]),
+    new Map([['server', { micros: 6_000_000, until }]]),
     refusedByAlerts([{ text: JSON.stringify(data) }]),
   ]) {
     const counter = counterStatus(budget, 95_000_000, now, refused.get('server'))

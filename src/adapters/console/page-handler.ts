@@ -126,6 +126,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   readonly alerts: HealthPorts['alerts'] & Pick<AlertStore, 'latest'>
   readonly events: EventReader
   readonly limited: { list(now: number): readonly ActiveLimit[] }
+  readonly refused: NonNullable<HealthPorts['refused']>
   /** Undefined: the database can be used. @param checks also if nothing is known against it */
   readonly databaseTrouble: (checks?: boolean) => Promise<unknown>
   readonly stats: {

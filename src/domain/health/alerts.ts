@@ -3,7 +3,6 @@ import type { Log } from '../ground/ports.ts'
 import type { Outcome } from '../ground/providers.ts'
 import { type Clock, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
 import type { Surge } from '../guard/notify-watch.ts'
-import { refusedMicrosOf } from '../log/active-limits.ts'
 import type { Micros } from '../money/amounts.ts'
 import {
   addRefused,
@@ -185,7 +184,7 @@ export class Alerts {
   /** By the name of the counter, as of the latest check. A new one is checked at its first charge. */
   private nextThresholds: ReadonlyMap<string, Micros> = new Map()
   /** Single messages that budgets rejected, by the name of the counter. */
-  private readonly refused = new Map<string, Refused>()
+  readonly refused = new Map<string, Refused>()
 
   readonly channels: readonly AlertChannel[]
 
@@ -199,11 +198,11 @@ export class Alerts {
 
   /** After a request, or a try of a job. */
   readonly charged = (context: RequestContext): void => {
-    const micros = refusedMicrosOf(context)
-    for (const { budget, used, refused, endsAt } of context.limits) {
+    for (const { budget, used, refused, endsAt, refusedMicros: micros } of context.limits) {
       if (!budget) continue
       const name = budgetName(budget)
-      if (refused && micros !== undefined && endsAt !== null)
+      // A request with many messages may cost more than is left of a budget that still allows one.
+      if (micros !== undefined && endsAt !== null && (context.recipients ?? 1) === 1)
         addRefused(this.refused, name, { micros, until: endsAt })
       const mayBeReached = used !== null && used >= (this.nextThresholds.get(name) ?? 0)
       if (refused || mayBeReached)

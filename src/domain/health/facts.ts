@@ -4,7 +4,6 @@ import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
 import type { PumpingPorts } from '../guard/status.ts'
 import type { EventReader } from '../integration/event-store.ts'
-import { refusedIn } from '../log/active-limits.ts'
 import type { Period } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
 import {
@@ -16,7 +15,13 @@ import {
   type Statistics,
   wayName,
 } from '../log/statistics.ts'
-import { type Budget, type BudgetCounters, type BudgetStatus, budgetStatuses } from '../money/budgets.ts'
+import {
+  type Budget,
+  type BudgetCounters,
+  type BudgetStatus,
+  budgetStatuses,
+  type Refused,
+} from '../money/budgets.ts'
 import type { NotifyJobStore } from '../notify/queue.ts'
 import type { PolicyStore } from '../policy/policy-store.ts'
 import { activeReviewNumbers } from '../policy/review-number.ts'
@@ -59,7 +64,7 @@ export interface HealthPorts extends PumpingPorts {
   readonly policy: Pick<PolicyStore, 'rows'>
   readonly budgets: BudgetCounters
   /** Of a running server. */
-  readonly limited?: { list(now: EpochMs): readonly ActiveLimit[] }
+  readonly refused?: ReadonlyMap<string, Refused>
   readonly alerts: Pick<AlertStore, 'ofKinds' | 'failing'>
   readonly events: Pick<EventReader, 'failing'>
   readonly jobs: Pick<NotifyJobStore, 'status' | 'failed'>
@@ -76,14 +81,13 @@ export interface HealthSettings {
 
 /** With what was rejected, as this server and the alerts of the last day know. */
 export async function readBudgets(
-  { budgets: counters, alerts, limited }: Pick<HealthPorts, 'budgets' | 'alerts' | 'limited'>,
+  { budgets: counters, alerts, refused }: Pick<HealthPorts, 'budgets' | 'alerts' | 'refused'>,
   budgets: readonly Budget[],
   now: EpochMs,
 ): Promise<readonly BudgetStatus[]> {
   if (budgets.length === 0) return []
   const reports = await alerts.ofKinds([budgetKind, 'budget.exhausted'], now - dayMs)
-  const refused = refusedByAlerts(reports, refusedIn(limited?.list(now) ?? []))
-  return await budgetStatuses(counters, budgets, now, refused)
+  return await budgetStatuses(counters, budgets, now, refusedByAlerts(reports, new Map(refused)))
 }
 
 export async function readHealth(

@@ -1,17 +1,6 @@
-import { addRefused, type BudgetStatus, budgetName, type Refused } from '../money/budgets.ts'
-import type { RequestContext } from '../request/request-context.ts'
+import { type BudgetStatus, budgetName } from '../money/budgets.ts'
 import type { RequestListener } from '../request/request-ended.ts'
 import type { ActiveLimit } from './statistics.ts'
-
-/** The messages that budgets rejected, by the name of the counter. */
-export function refusedIn(limited: readonly ActiveLimit[]): Map<string, Refused> {
-  const all = new Map<string, Refused>()
-  for (const { budget, refusedMicros, endsAt } of limited) {
-    if (budget !== undefined && refusedMicros !== undefined)
-      addRefused(all, budget, { micros: refusedMicros, until: endsAt })
-  }
-  return all
-}
 
 /** Without budgets that reject nothing any more, since they were changed, lifted or removed. */
 export function limitsInForce(
@@ -28,11 +17,6 @@ export function limitsInForce(
 
 /** Bounds memory, since callers can open any number of windows. */
 const maxEntries = 500
-
-/** What a single message costs for which too little was left. One with many recipients costs more than each of them. */
-export function refusedMicrosOf({ limits, recipients }: Pick<RequestContext, 'limits' | 'recipients'>) {
-  return (recipients ?? 1) === 1 ? limits.find(({ refused }) => refused)?.refusedMicros : undefined
-}
 
 /** For display only: rejections by this process. */
 export class ActiveLimits {
@@ -59,7 +43,6 @@ export class ActiveLimits {
       limit: refusal.limit,
       ...about,
       ...budget,
-      ...(budget && { refusedMicros: refusedMicrosOf(context) ?? before?.refusedMicros }),
       refusals: isSame ? before.refusals + 1 : 1,
       endsAt: refusal.endsAt,
     })

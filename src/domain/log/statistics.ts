@@ -55,8 +55,6 @@ export interface ActiveLimit {
   readonly recipient: string | null
   /** The name of the budget that rejects. */
   readonly budget?: string
-  /** What the latest single message costs that it rejected. */
-  readonly refusedMicros?: number | undefined
   readonly refusals: number
   readonly endsAt: EpochMs
 }
