@@ -40,7 +40,7 @@ test('says that the clock of a server was set, as exactly as the steps of the pe
     'warn: The clock of a server was set forward by 8 h at 2026-03-01 04:00 UTC. The machine may have been suspended.',
   )
   expect(words(28_800_000, 86_400_000)).toStartWith(
-    'warn: The clock of a server was set forward by 8 h on 2026-03-01 (UTC).',
+    'warn: The clock of a server was set forward by 8 h in the day from 2026-03-01 04:00 UTC.',
   )
 })
 
@@ -93,7 +93,7 @@ test('has a budget that rejects, by its alert or a rejected message, and one tha
   }
   const near = { ...healthFacts(), budgets: [statusOf(budget, 95)] }
   expect(texts(problemsOf(near))).toEqual([
-    'warn: Budget server: 95% of 100 EUR per day spent. If spending goes on as so far, it is used up at 13:09 UTC.',
+    'warn: Budget server: 95% of 100 EUR per day spent. If spending goes on as so far, it is used up at 2026-03-01 13:09 UTC.',
   ])
   const exhausted =
     'fail: Budget server is exhausted: 95 EUR of 100 EUR per day spent. SMS that cost more than what is left are rejected with 429 rate_limited until 2026-03-02 00:00:00 UTC. To send more before, lift the budget or set a larger amount.'
@@ -140,7 +140,7 @@ test('has a budget of each country that rejects or is nearly spent, with the cou
     expect.stringMatching(
       /^fail: Budget country:\* \(A0\) of codes is exhausted: 100 EUR of 100 EUR per day spent\./,
     ),
-    'warn: Budget country:* (A1) of codes: 90% of 100 EUR per day spent. If spending goes on as so far, it is used up at 13:53 UTC. 1 more country has spent at least 80%.',
+    'warn: Budget country:* (A1) of codes: 90% of 100 EUR per day spent. If spending goes on as so far, it is used up at 2026-03-01 13:53 UTC. 1 more country has spent at least 80%.',
   ])
   expect(told(...Array<number>(12).fill(100))).toEqual([
     expect.stringMatching(

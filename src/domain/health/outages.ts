@@ -1,7 +1,7 @@
 import { see } from '../ground/advice.ts'
 import { channelNames } from '../ground/contact.ts'
 import { ago, capitalized, counted, duration, partOf, utc } from '../ground/format.ts'
-import { dayMs, type EpochMs, minuteMs } from '../ground/time.ts'
+import { type EpochMs, minuteMs } from '../ground/time.ts'
 import { type CallFilter, errorClasses, figureRows, type Span, spanOf } from '../log/log-search.ts'
 import { periodWords } from '../log/ranges.ts'
 import {
@@ -178,14 +178,10 @@ function failingSince(
   return failed.length === 0 ? undefined : Math.min(...failed)
 }
 
-/** In UTC. Minutes of hours and days, or whole days. */
+/** In UTC. */
 function spanWords({ from, until }: Span): string {
   const [day, time] = minuteWords(from)
   const [lastDay, lastTime] = minuteWords(until)
-  if (time === '00:00' && lastTime === '00:00') {
-    const [last] = minuteWords(until - dayMs)
-    return day === last ? `on ${day} (UTC)` : `from ${day} to ${last} (UTC)`
-  }
   return `from ${day} ${time} to ${day === lastDay ? '' : `${lastDay} `}${lastTime} UTC`
 }
 

@@ -3,7 +3,7 @@ import { dltWords } from '../delivery/dlt-codes.ts'
 import { see } from '../ground/advice.ts'
 import type { ClockStep } from '../ground/clock-watch.ts'
 import { ago, counted, duration, partOf, utc } from '../ground/format.ts'
-import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
+import { type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
 import { figureRows, spanOf } from '../log/log-search.ts'
 import { periodWords } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
@@ -129,9 +129,9 @@ function clockProblem({ at, byMs }: ClockStep, { stepMs }: Statistics): Problem 
 
 /** When, as exactly as a step of the statistics says. */
 function stepWords(at: EpochMs, stepMs: number): string {
-  if (stepMs === dayMs) return `on ${utc(at).slice(0, 10)} (UTC)`
   const minute = `${utc(at).slice(0, 16)} UTC`
-  return stepMs === hourMs ? `in the hour from ${minute}` : `at ${minute}`
+  if (stepMs === minuteMs) return `at ${minute}`
+  return `in the ${stepMs === hourMs ? 'hour' : 'day'} from ${minute}`
 }
 
 function failingAlertsProblem({ channel, alerts }: FailingAlerts): Problem {

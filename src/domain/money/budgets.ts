@@ -1,3 +1,4 @@
+import { utc } from '../ground/format.ts'
 import { instant, type Listing } from '../ground/listing.ts'
 import { type CalendarPeriod, type EpochMs, hourMs, periodOf } from '../ground/time.ts'
 import { unknownCountry } from '../guard/thresholds.ts'
@@ -192,12 +193,12 @@ export function nearPercent({ alertAt }: Pick<Budget, 'alertAt'>): number {
   return Math.min(80, ...alertAt)
 }
 
-/** Such as `used up on 27 Nov`, or `used up at 14:05 UTC` of a budget per day. */
+/** Such as `used up on 27 Nov`, or `used up at 2026-11-27 14:05 UTC` of a budget per day. */
 export function usedUpWords({ budget: { period }, usedUpAt }: CounterStatus): string | undefined {
   if (usedUpAt === null) return undefined
   const time = new Date(usedUpAt)
   return period === 'day'
-    ? `used up at ${time.toISOString().slice(11, 16)} UTC`
+    ? `used up at ${utc(usedUpAt).slice(0, 16)} UTC`
     : `used up on ${time.getUTCDate()} ${time.toLocaleString('en', { month: 'short', timeZone: 'UTC' })}`
 }
 

@@ -43,7 +43,7 @@ export function healthPage(pageContext: PageContext, model: HealthModel): string
           entries={{
             Version: pageContext.version,
             Bun: bun,
-            'Clock (UTC)': <ExactTime at={pageContext.now} />,
+            Clock: <ExactTime at={pageContext.now} />,
             Database: (
               <>
                 {database}, <code>{databaseName}</code>

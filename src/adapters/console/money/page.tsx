@@ -32,7 +32,17 @@ import {
   scopeOptions,
   scopeWords,
 } from '../../../domain/operator/money.ts'
-import { Badge, Empty, ExactTime, Field, Now, rich, Time, type Tone } from '../../pages/components.tsx'
+import {
+  Badge,
+  Empty,
+  ExactTime,
+  Field,
+  Now,
+  rich,
+  Time,
+  type Tone,
+  withTimes,
+} from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import {
   actions,
@@ -218,7 +228,7 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
     </div>,
     <span class="two-lines">
       <Badge tone={isStopping || state === 'ok' ? tones[state] : 'warn'}>
-        {usedUpWords(status) ?? state}
+        {withTimes(usedUpWords(status) ?? state)}
       </Badge>
       {forecastMicros !== null && state !== 'exhausted' && (
         <small class="nowrap">forecast {rounded(forecastMicros, currency)}</small>
