@@ -94,9 +94,9 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     sealing: createSealing(...keys.secretKeys),
     apps: createApps(storage.keys, sha256, config.appCredentials, {
       now,
-      save: (keySha256, at) =>
+      save: (keySha256, at, from) =>
         storage.keys
-          .saveUse(keySha256, at)
+          .saveUse(keySha256, at, from)
           .catch((error: unknown) =>
             log.error({ err: error }, 'the last use of an API key could not be stored'),
           ),

@@ -37,11 +37,12 @@ export function appCommands(program: Command, env: Env): void {
     )
 }
 
-function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey) {
+function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt, lastUsedFrom }: AppKey) {
   return {
     lastFour,
     issuedAt: isoTime(createdAt),
     lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
+    lastUsedFrom,
     revokedAt: revokedAt === null ? null : isoTime(revokedAt),
   }
 }
@@ -99,6 +100,6 @@ function appRows(
 }
 
 function keyLines({ keys, ...app }: ReturnType<typeof appRows>[number]) {
-  const none = { lastFour: null, issuedAt: null, lastUsedAt: null, revokedAt: null }
+  const none = { lastFour: null, issuedAt: null, lastUsedAt: null, lastUsedFrom: null, revokedAt: null }
   return (keys.length > 0 ? keys : [none]).map((key) => ({ ...app, ...key }))
 }

@@ -25,6 +25,7 @@ test('finds keys by their end, also revoked ones', () => {
     revokedAt,
     createdAt: 1,
     lastUsedAt: null,
+    lastUsedFrom: null,
   })
   const app = (appId: string, ...keys: readonly ReturnType<typeof key>[]) => ({
     appId,
@@ -34,8 +35,8 @@ test('finds keys by their end, also revoked ones', () => {
   })
   const apps = [app('shop', key('aaaa', null), key('bbbb', 2)), app('web', key('bbbb', null))]
   expect(keysEnding('bbbb', apps)).toEqual([
-    { appId: 'shop', isRevoked: true },
-    { appId: 'web', isRevoked: false },
+    { appId: 'shop', isRevoked: true, key: key('bbbb', 2) },
+    { appId: 'web', isRevoked: false, key: key('bbbb', null) },
   ])
 })
 

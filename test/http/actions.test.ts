@@ -618,6 +618,7 @@ const whoMayDoWhat = {
     '/admin/requests/:id/reject',
     '/admin/review-numbers/remove',
     'app webhook-resend',
+    'app webhook-resend-all',
     'app webhook-test',
     'brand status',
     'guard block',
@@ -639,6 +640,7 @@ const whoMayDoWhat = {
     '/admin/sessions/:id/revoke',
   ],
   viewer: [
+    '/admin/apps/find',
     '/admin/brands/:slug/texts/mail',
     '/admin/brands/:slug/texts/open',
     '/admin/brands/:slug/texts/preview',

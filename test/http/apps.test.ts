@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { createProgram } from '../../src/commands/program.ts'
-import { createTestApp, type TestApp } from '../support/app.ts'
+import { createTestApp, credentials, type TestApp } from '../support/app.ts'
 import { signedIn, type Visitor } from '../support/console.ts'
 import { operate } from '../support/operator.ts'
 import { policyOf } from '../support/policy.ts'
@@ -14,7 +14,7 @@ let app: TestApp
 let visitor: Visitor
 
 beforeEach(async () => {
-  app = await createTestApp({ PUBLIC_URL: 'http://localhost:3000' })
+  app = await createTestApp({ PUBLIC_URL: 'http://localhost:3000', PORT: '0', TRUSTED_PROXIES: '127.0.0.1' })
   visitor = await signedIn(app)
 })
 afterEach(() => app.close())
@@ -88,5 +88,73 @@ describe('a webhook whose receiver fails', () => {
     expect(text).not.toContain('Send all failed events now')
     await expect(operate(app, 'app webhook-resend-all', { appId: 'shop' })).rejects.toThrow('switched off')
     receiver.stop()
+  })
+})
+
+describe('the apps', () => {
+  test('show what they sent, how near they are to their limit, and from which network their key was last used', async () => {
+    await operate(app, 'app set', { appId: 'shop', perMinute: '4' })
+    const { secret = '' } = await operate(app, 'app issue', { appId: 'till', perMinute: '3' })
+    const url = app.app.listen()
+    const call = async (path: string, body: object) => {
+      const response = await fetch(new URL(path, url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.77' },
+        body: JSON.stringify({ appId: 'till', apiKey: secret, brandId: 'acme', ...body }),
+      })
+      await response.json()
+      return response.status
+    }
+    const phone = '+12025550143'
+    expect(await call('/otp/send', { phone })).toBe(200)
+    const otp = await app.lastCode(phone)
+    expect(await call('/otp/verify', { phone, otp })).toBe(200)
+    expect(await call('/otp/send', { phone: '12' })).toBe(400)
+    expect(await call('/otp/send', { phone: '+12025550144' })).toBe(429)
+    // The event log gets a request in the turn after the answer.
+    await new Promise((resolve) => setImmediate(resolve))
+    const { html } = await visitor.get('/admin/apps?sort=limit')
+    const [, row = ''] = /<tr data-key="till">(.*?)<\/tr>/s.exec(html) ?? []
+    expect(textOf(row)).toContain('till 1 1 0 3 of 3 1 call rejected just now 203.0.113.0/24')
+    expect(html).toContain('aria-sort="descending"')
+    expect(html.indexOf('data-key="till"')).toBeLessThan(html.indexOf('data-key="shop"'))
+    const page = textOf((await visitor.get('/admin/apps/app?app=till')).html)
+    for (const words of ['Most calls of a minute 3 of 3', 'Rejected by the limit 1', '203.0.113.0/24'])
+      expect(page).toContain(words)
+    expect(page).not.toContain('203.0.113.77')
+  })
+
+  test('a leaked key is found by pasting it, and is neither shown, stored nor logged', async () => {
+    const { secret = '' } = await operate(app, 'app issue', { appId: 'till' })
+    const find = (key: string) => visitor.post('/admin/apps/find', { key })
+    const ending = secret.slice(-4)
+    for (const pasted of [secret, `Authorization: Bearer ${secret}\n`]) {
+      const { status, html } = await find(pasted)
+      expect([status, html.includes(secret)]).toEqual([200, false])
+      expect(textOf(html)).toContain(`This is the key …${ending} of app till. It is valid.`)
+      expect(textOf(html)).toContain(`Revoke …${ending} of till`)
+    }
+    expect(textOf((await find(ending)).html)).toContain(`The key …${ending} is of app till.`)
+    expect(textOf((await find('key')).html)).toContain('This is not a key of this server.')
+    expect(textOf((await find(credentials.apiKey)).html)).toContain(
+      'This is the key of app shop in the setting APP_CREDENTIALS.',
+    )
+    const other = `otp_live_${'x'.repeat(43)}`
+    const unknown = await find(other)
+    expect([textOf(unknown.html).includes('This is not a key'), unknown.html.includes(other)]).toEqual([
+      true,
+      false,
+    ])
+    for (const key of [secret, other]) {
+      const found = await visitor.post('/admin/search', { q: key })
+      expect(`${found.html} ${found.headers.get('location')}`).not.toContain(key)
+    }
+    await visitor.get('/admin/apps')
+    await find(secret)
+    const revoked = await visitor.post('/admin/apps/revoke-key', { appId: 'till', key: ending })
+    expect(revoked.status).toBe(303)
+    await visitor.get('/admin/apps')
+    expect(textOf((await find(secret)).html)).toContain('It is revoked, so nobody can use it.')
+    expect(JSON.stringify(app.lines)).not.toContain(secret)
   })
 })

@@ -1126,11 +1126,11 @@ describe('an operator', () => {
     expect([await works(first), await works(second)]).toEqual([false, true])
     await visitor.post('/admin/apps/revoke', { appId: 'till' })
     expect([await works(first), await works(second)]).toEqual([false, false])
-    const { html } = await visitor.get('/admin/apps')
+    const { html } = await visitor.get('/admin/apps/app?app=till')
     const [{ actor } = {}] = await app.app.context.audit.list({ actions: ['app.revoked'], limit: 1 })
     const link = '<a href="/admin/audit?group=app&amp;target=till">'
     expect(html.split(link)[1]).toMatch(
-      new RegExp(`^<time[^>]*>[^<]*</time></a><small><bdi[^>]*>${actor?.name}<`),
+      new RegExp(`^<time[^>]*>[^<]*</time></a> by <bdi[^>]*>${actor?.name}<`),
     )
   })
 
@@ -1170,7 +1170,7 @@ describe('an operator', () => {
       perMinute: '60',
     }
     const unchanged = await visitor.post(path, asShown)
-    expect([unchanged.status, unchanged.headers.get('location')]).toEqual([303, '/admin/apps'])
+    expect([unchanged.status, unchanged.headers.get('location')]).toEqual([303, '/admin/apps/app?app=till'])
     expect((await visitor.get('/admin/apps')).html).toContain('Nothing was changed, so nothing was saved.')
     expect((await context.audit.list({ limit: 1 }))[0]?.action).toBe('app.issued')
     await visitor.get(`${path}?app=till`)
@@ -1179,7 +1179,7 @@ describe('an operator', () => {
     const refused = await visitor.post(path, { ...form, brands: [], perMinute: '60' })
     expect([refused.status, refused.html.includes('every brand or single brands')]).toEqual([409, true])
     const saved = await visitor.post(path, { ...form, perMinute: '' })
-    expect([saved.status, saved.headers.get('location')]).toEqual([303, '/admin/apps'])
+    expect([saved.status, saved.headers.get('location')]).toEqual([303, '/admin/apps/app?app=till'])
     expect((await visitor.get('/admin/apps')).html).toContain(
       'Scope of till: brands globex; operations otp, notify; calls per minute default.',
     )
@@ -1405,10 +1405,10 @@ describe('an operator', () => {
       const id = body.integrationRequestId
       expect((await search(id)).location).toBe(`/admin/requests/${id}`)
       expect((await search('ACM')).location).toBe('/admin/brands/acme')
-      expect((await search('sho')).location).toBe('/admin/apps#app-shop')
+      expect((await search('sho')).location).toBe('/admin/apps/app?app=shop')
       await issueApp(app.app.context.acting(tester), 'acme-web', {})
       const both = await search('acme')
-      expect([both.status, both.links]).toEqual([200, ['/admin/brands/acme', '/admin/apps#app-acme-web']])
+      expect([both.status, both.links]).toEqual([200, ['/admin/brands/acme', '/admin/apps/app?app=acme-web']])
     })
 
     test('by a national number, a key or its end, a country, a prefix, an operator and an error code', async () => {

@@ -931,9 +931,27 @@ function testApps(store: () => AppStore & Apps, operator: () => OperatorStore): 
       const revoke = (name: string, now: number) =>
         operator().change({ appId: 'shop' }, by(now), () => ({ revokedKeys: [ending(name)], entry }))
       await revoke('a', start + 3)
-      const a = { lastFour: ending('a'), createdAt: start, revokedAt: start + 3, lastUsedAt: null }
-      const b = { lastFour: ending('b'), createdAt: start + 1, revokedAt: null, lastUsedAt: null }
-      const c = { lastFour: ending('c'), createdAt: start + 2, revokedAt: null, lastUsedAt: null }
+      const a = {
+        lastFour: ending('a'),
+        createdAt: start,
+        revokedAt: start + 3,
+        lastUsedAt: null,
+        lastUsedFrom: null,
+      }
+      const b = {
+        lastFour: ending('b'),
+        createdAt: start + 1,
+        revokedAt: null,
+        lastUsedAt: null,
+        lastUsedFrom: null,
+      }
+      const c = {
+        lastFour: ending('c'),
+        createdAt: start + 2,
+        revokedAt: null,
+        lastUsedAt: null,
+        lastUsedFrom: null,
+      }
       const kiosk = { appId: 'kiosk', createdAt: start + 1, revokedAt: null, keys: [b] }
       expect(await store().list()).toEqual([
         kiosk,

@@ -223,7 +223,7 @@ describe('SQLite', () => {
           appId: 'shop',
           createdAt: 1,
           revokedAt: null,
-          keys: [{ lastFour: 'kkkk', createdAt: 1, revokedAt: null, lastUsedAt: null }],
+          keys: [{ lastFour: 'kkkk', createdAt: 1, revokedAt: null, lastUsedAt: null, lastUsedFrom: null }],
         },
       ])
       expect(all('SELECT * FROM __drizzle_migrations')).toHaveLength(migrations.length)

@@ -25,6 +25,7 @@ import type { ImpactPorts } from '../../domain/health/incidents.ts'
 import type { Finding } from '../../domain/health/problem.ts'
 import type { EventReader } from '../../domain/integration/event-store.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
+import type { AppTraffic } from '../../domain/log/app-traffic.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
 import type { Range } from '../../domain/log/ranges.ts'
 import type { ActiveLimit, Statistics } from '../../domain/log/statistics.ts'
@@ -97,6 +98,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
     HistoryPorts['eventLog'] & {
       statisticsIn(range: Range): Promise<Statistics>
       countries(now: number): Promise<readonly CountryCodes[]>
+      appTraffic(now: number): Promise<ReadonlyMap<string, AppTraffic>>
       /** Null: there is no request. */
       lastRequestAt(): Promise<number | null>
       /** By provider: when the latest delivery report came. */
@@ -158,6 +160,8 @@ export interface ConsoleSettings extends PreviewSettings, HealthSettings {
   readonly isProduction: boolean
   readonly hostKind: HostKindOf
   readonly hasOutbox: boolean
+  /** GLOBAL_LIMIT_PER_MINUTE. */
+  readonly limits: { readonly globalPerMinute: number }
   readonly mailerName: string
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]

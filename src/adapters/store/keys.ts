@@ -3,6 +3,7 @@ import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { Apps } from '../../domain/ground/ports.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import { isAppId, maxApiKeyLength } from '../../domain/limits/credentials.ts'
+import { coarseNetworkOf } from '../../domain/limits/limits.ts'
 import type { AppKey, AppStore, IssuedApp, KeyOwner, KeyOwners } from '../../domain/operator/changes.ts'
 import { cached, type Row, type StoreDatabase } from './database.ts'
 
@@ -10,7 +11,7 @@ export interface KeyStore extends AppStore {
   /** The text of each SHA-256 in base64url. */
   liveKeys(appId: string): readonly Buffer[] | Promise<readonly Buffer[]>
   /** A later call wins, since a clock may have been set back. */
-  saveUse(keySha256: string, at: number): Promise<void>
+  saveUse(keySha256: string, at: number, from: string | null): Promise<void>
   ownerOf(keySha256: string): Promise<KeyOwner | undefined>
 }
 
@@ -26,12 +27,12 @@ export function createKeyStore({ orm, tables: { appKeys }, changes, write }: Sto
     ),
     ownerOf: async (keySha256) => {
       const [key] = await orm.select().from(appKeys).where(eq(appKeys.keySha256, keySha256))
-      return key && { appId: key.appId, isRevoked: key.revokedAt !== null }
+      return key && { appId: key.appId, isRevoked: key.revokedAt !== null, key: listedKey(key) }
     },
     list: async () =>
       listedApps(await orm.select().from(appKeys).orderBy(asc(appKeys.appId), asc(appKeys.createdAt))),
-    saveUse: (keySha256, at) =>
-      write(orm.update(appKeys).set({ lastUsedAt: at }).where(eq(appKeys.keySha256, keySha256))),
+    saveUse: (keySha256, lastUsedAt, lastUsedFrom) =>
+      write(orm.update(appKeys).set({ lastUsedAt, lastUsedFrom }).where(eq(appKeys.keySha256, keySha256))),
   }
 }
 
@@ -55,49 +56,54 @@ export function createApps(
   const nobody = Buffer.alloc(sha256('').length, 'A')
   const savedAt = new Map<string, number>()
 
-  function noteUse(keySha256: string): void {
+  function noteUse(keySha256: string, clientIp: string): void {
     if (!uses) return
     const at = uses.now()
     const before = savedAt.get(keySha256)
     if (before !== undefined && Math.abs(at - before) < useMs) return
     savedAt.set(keySha256, at)
-    void uses.save(keySha256, at)
+    void uses.save(keySha256, at, coarseNetworkOf(clientIp))
   }
 
-  function isOneOf(appId: string, hash: string, keys: readonly Buffer[]): boolean {
+  function isOneOf(
+    appId: string,
+    hash: string,
+    keys: readonly Buffer[],
+    clientIp: string | undefined,
+  ): boolean {
     const given = Buffer.from(hash)
     let issued = false
     for (let index = 0; index < Math.max(comparedKeys, keys.length); index++) {
       issued = timingSafeEqual(given, keys[index] ?? nobody) || issued
     }
     const set = timingSafeEqual(given, configured.get(appId) ?? nobody)
-    if (issued) noteUse(hash)
+    if (issued && clientIp !== undefined) noteUse(hash, clientIp)
     return issued || set
   }
 
   return {
     configured: [...configured.keys()],
-    accepts: (appId, apiKey) => {
+    accepts: (appId, apiKey, clientIp) => {
       // Before anything is hashed, looked up or cached (design D28).
       if (apiKey.length > maxApiKeyLength || !(isAppId(appId) || configured.has(appId))) return false
       const hash = sha256(apiKey)
       const keys = store.liveKeys(appId)
       return keys instanceof Promise
-        ? keys.then((read) => isOneOf(appId, hash, read))
-        : isOneOf(appId, hash, keys)
+        ? keys.then((read) => isOneOf(appId, hash, read, clientIp))
+        : isOneOf(appId, hash, keys, clientIp)
     },
     list: () => store.list(),
     ownerOf: async (apiKey) => {
       if (apiKey.length > maxApiKeyLength) return undefined
       const hash = sha256(apiKey)
       const [appId] = [...configured].find(([, key]) => timingSafeEqual(Buffer.from(hash), key)) ?? []
-      return appId === undefined ? store.ownerOf(hash) : { appId, isRevoked: false }
+      return appId === undefined ? store.ownerOf(hash) : { appId, isRevoked: false, key: null }
     },
   }
 }
 
-export function listedKey({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey): AppKey {
-  return { lastFour, createdAt, revokedAt, lastUsedAt }
+export function listedKey({ lastFour, createdAt, revokedAt, lastUsedAt, lastUsedFrom }: AppKey): AppKey {
+  return { lastFour, createdAt, revokedAt, lastUsedAt, lastUsedFrom }
 }
 
 /** The keys must be sorted by appId and creation. */

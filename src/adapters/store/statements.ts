@@ -53,7 +53,9 @@ interface Inserting<Row> extends Statement<unknown> {
 
 export interface Orm {
   select(): { from<Row>(table: StoreTable<Row>): Selection<Row> }
-  select<Selected extends Fields>(fields: Selected): { from(table: Table): Selection<FieldsOf<Selected>> }
+  select<Selected extends Fields>(
+    fields: Selected,
+  ): { from(table: Table | SQL): Selection<FieldsOf<Selected>> }
   insert<Row>(table: StoreTable<Row>): {
     values(row: NewRow<Row>): Inserting<Row>
     /** @param rows a SELECT of all columns in their order */

@@ -1,10 +1,11 @@
-import { and, eq, gt, gte, inArray, like, max, or, sql } from 'drizzle-orm'
+import { and, eq, gt, gte, inArray, like, max, ne, or, sql } from 'drizzle-orm'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../../domain/ground/time.ts'
 import type { CountryCodes, CountrySms, GuardCount, GuardPeriod } from '../../domain/guard/counts.ts'
 import type { NotifiedHistory } from '../../domain/guard/notify-watch.ts'
 import { type CountryHistory, unknownCountry } from '../../domain/guard/thresholds.ts'
 import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
 import type { TrafficCount } from '../../domain/health/silence.ts'
+import { type AppTraffic, appStatKinds, trafficOf } from '../../domain/log/app-traffic.ts'
 import { type Period, periodSteps, type Range, rangeOf, stepsOf } from '../../domain/log/ranges.ts'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
 import {
@@ -263,6 +264,25 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
       const latest = sql<number>`CAST(max(${at}) AS bigint)`
       const rows = await orm.select({ provider, at: latest }).from(stats).where(isOf).groupBy(provider)
       return new Map(rows.map((row) => [row.provider, Number(row.at)]))
+    },
+    /** Of the last 24 hours, by app. */
+    async appTraffic(now: number): Promise<ReadonlyMap<string, AppTraffic>> {
+      const isOfApp = inArray(kind, [...appStatKinds])
+      const hours = stepsOf(rangeOf('day', now))
+      const counts = await orm
+        .select({ kind, app: detail, count: sum })
+        .from(stats)
+        .where(and(eq(stats.stepMs, hourMs), inArray(at, [...hours]), isOfApp))
+        .groupBy(kind, detail)
+      const isCounted = and(isOfApp, ne(kind, 'app-limited'))
+      const isMinute = and(eq(stats.stepMs, minuteMs), gte(at, now - dayMs), isCounted)
+      const minutes = sql`(SELECT ${detail} AS app, sum(${stats.count}) AS calls FROM ${stats}
+        WHERE ${isMinute} GROUP BY ${at}, ${detail}) AS minutes`
+      const peaks = await orm
+        .select({ app: sql<string>`app`, peak: sql<number>`CAST(max(calls) AS bigint)` })
+        .from(minutes)
+        .groupBy(sql`app`)
+      return trafficOf(counts, peaks)
     },
     /** By day; `from` is a day's start in UTC, `until` is exclusive. */
     async spending(from: number, until: number): Promise<readonly DaySpend[]> {

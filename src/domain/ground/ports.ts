@@ -66,8 +66,8 @@ export interface CodeOwner {
 }
 
 export interface Apps {
-  /** Whether the pair was issued and is not revoked; compares in constant time. */
-  accepts(appId: string, apiKey: string): boolean | Promise<boolean>
+  /** Whether the pair was issued and is not revoked; compares in constant time. Without an IP address, no use is noted. */
+  accepts(appId: string, apiKey: string, clientIp?: string): boolean | Promise<boolean>
 }
 
 export interface OutboxMessage {

@@ -22,7 +22,7 @@ export async function authenticate(
   context: RequestContext,
   { appId, apiKey }: Body,
 ): Promise<string> {
-  if (isText(appId) && isText(apiKey) && (await ports.apps.accepts(appId, apiKey))) {
+  if (isText(appId) && isText(apiKey) && (await ports.apps.accepts(appId, apiKey, context.clientIp))) {
     context.app = appId
     return appId
   }

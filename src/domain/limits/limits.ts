@@ -318,6 +318,12 @@ export function wideNetworkOf(clientIp: string): string | undefined {
   return start && `${start}:/48`
 }
 
+/** The network of a client, as coarse as operators need it: its /24 or /48. Null: unknown. */
+export function coarseNetworkOf(clientIp: string): string | null {
+  const start = /^(\d+\.\d+\.\d+)\.\d+$/.exec(clientIp)?.[1]
+  return start === undefined ? (wideNetworkOf(clientIp) ?? null) : `${start}.0/24`
+}
+
 /** The claim of the IP address and, for IPv6, that of its /48 with ten times as much. */
 export function byNetwork(
   secrets: Pick<Secrets, 'subjects'>,

@@ -17,6 +17,7 @@ import {
   mayBeSent,
   type Operation,
 } from '../request/request-context.ts'
+import type { AppStatKind } from './app-traffic.ts'
 import type { SavedRequest } from './event-log.ts'
 
 // Events are counted as they happen, since the event log may have millions of rows.
@@ -35,6 +36,7 @@ export type StatKind =
   | 'notify-sms'
   | 'guard'
   | 'spend'
+  | AppStatKind
 
 /** Codes by SMS. `sms-verified-again`: verified, and not credited by the guard. */
 type CountryStatKind = 'sms' | 'sms-verified' | 'sms-verified-again'
@@ -43,7 +45,7 @@ type CountryStatKind = 'sms' | 'sms-verified' | 'sms-verified-again'
  * `detail`: an error code, `validation_error destination`, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
  * Separated by spaces, of an accepted SMS: the outcome and the template; of `rejected`: the template and the reason of its
  * delivery report; of `late`: whether the attempt timed out; of `report-rejected`: why; of `guard`: a bucket, a verdict, a country and an app; of `spend`, which counts millionths: a currency, a country
- * and an app. Of `notify-sms`: a country and an app.
+ * and an app. Of `notify-sms`: a country and an app. Of `app-…`: an app.
  */
 export interface StatKey {
   readonly kind: StatKind

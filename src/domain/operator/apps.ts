@@ -345,7 +345,7 @@ export const appSet = action(appGroup, 'set', {
   does: 'change what an app may do: its brands, operations and limits; also for an app in APP_CREDENTIALS',
   fields: { appId: appField, ...scopeFields },
   audit: { 'app.changed': 'App changed' },
-  form: { path: 'apps/scope', page: 'apps/scope?app={appId}', next: 'apps', isPartial: true },
+  form: { path: 'apps/scope', page: 'apps/scope?app={appId}', next: 'apps/app?app={appId}', isPartial: true },
   run: (ports: AppPorts, { appId, ...scope }) => {
     const change = scopeChange(scope)
     if (Object.values(change).every((value) => value === undefined)) {
@@ -362,7 +362,7 @@ export const appRotate = action(appGroup, 'rotate', {
   does: 'create a second API key for an app and print it; the first key works until you revoke it',
   fields: { appId: appField },
   audit: { 'app.rotated': 'Key rotated' },
-  form: { path: 'apps/rotate' },
+  form: { path: 'apps/rotate', page: 'apps/app?app={appId}' },
   run: (ports: OperatorPorts, { appId }) => rotateApp(ports, appId),
   said: (key, { appId }) => ({ text: `${appId} has a second key.`, secret: key }),
 })
@@ -380,7 +380,7 @@ export const appRevokeKey = action(appGroup, 'revoke-key', {
     }),
   },
   audit: { 'app.key-revoked': 'Key revoked' },
-  form: { path: 'apps/revoke-key' },
+  form: { path: 'apps/revoke-key', page: 'apps/app?app={appId}' },
   run: (ports: ChangePorts, { appId, key: ending }) =>
     change(ports, { appId }, ({ keys }) => {
       const active = activeKeys(keys)
@@ -413,7 +413,7 @@ export const appRevoke = action(appGroup, 'revoke', {
   does: 'revoke every API key of an app, except a key in APP_CREDENTIALS',
   fields: { appId: appField },
   audit: { 'app.revoked': 'App revoked' },
-  form: { path: 'apps/revoke' },
+  form: { path: 'apps/revoke', page: 'apps/app?app={appId}' },
   run: async (ports: AppPorts, { appId }) => {
     const remaining = ports.apps.configured.includes(appId)
       ? `The key of ${appId} in APP_CREDENTIALS is still valid. Remove it from APP_CREDENTIALS, and restart the server.`

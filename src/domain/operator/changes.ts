@@ -16,6 +16,8 @@ export interface AppKey {
   readonly revokedAt: EpochMs | null
   /** To the minute. Null: never, or before it was stored. */
   readonly lastUsedAt: EpochMs | null
+  /** The network of that use: a /24 or /48. */
+  readonly lastUsedFrom: string | null
 }
 
 export interface IssuedApp extends Pick<AppKey, 'createdAt' | 'revokedAt'> {
@@ -37,6 +39,8 @@ export interface KeyOwners {
 export interface KeyOwner {
   readonly appId: string
   readonly isRevoked: boolean
+  /** Null: it is in APP_CREDENTIALS. */
+  readonly key: AppKey | null
 }
 
 export interface IntegrationRequestStore {

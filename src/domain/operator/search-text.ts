@@ -1,4 +1,4 @@
-import type { IssuedApp } from './changes.ts'
+import type { IssuedApp, KeyOwner } from './changes.ts'
 
 /** What a text in the search field may be, beside names. */
 export interface SearchText {
@@ -24,13 +24,10 @@ export function readSearchText(text: string): SearchText {
 }
 
 /** The apps with a key that ends so, and whether it is valid. */
-export function keysEnding(
-  lastFour: string,
-  apps: readonly IssuedApp[],
-): readonly { readonly appId: string; readonly isRevoked: boolean }[] {
+export function keysEnding(lastFour: string, apps: readonly IssuedApp[]): readonly KeyOwner[] {
   return apps.flatMap(({ appId, keys }) =>
     keys
       .filter((key) => key.lastFour === lastFour)
-      .map((key) => ({ appId, isRevoked: key.revokedAt !== null })),
+      .map((key) => ({ appId, isRevoked: key.revokedAt !== null, key })),
   )
 }

@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 
-import { count } from '../../../domain/ground/format.ts'
+import { count, counted, percent } from '../../../domain/ground/format.ts'
 import type { Webhook } from '../../../domain/ground/webhook-events.ts'
 import type { FailingEvents } from '../../../domain/integration/event-store.ts'
 import { type AppScope, unscoped } from '../../../domain/limits/scope.ts'
+import { type AppOrder, type AppRow, limitUse } from '../../../domain/log/app-traffic.ts'
 import {
   appIssue,
   appRevoke,
@@ -14,26 +15,42 @@ import {
 } from '../../../domain/operator/apps.ts'
 import type { IssuedApp } from '../../../domain/operator/changes.ts'
 import type { Entered } from '../../../domain/operator/fields.ts'
+import { findingWords, type KeyFinding } from '../../../domain/operator/key-search.ts'
 import type { Brand } from '../../../domain/texts/brand.ts'
-import { Badge, Empty, Facts, LinkButton, rich, Time } from '../../pages/components.tsx'
+import { Badge, Empty, Facts, Field, LinkButton, rich, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { auditUrl, Card, consolePage, FormLink, Table } from '../components.tsx'
+import { auditUrl, Card, consolePage, Form, FormLink, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { WebhookState, webhookPath } from '../webhooks/page.tsx'
-
-interface AppsModel {
-  readonly apps: readonly IssuedApp[]
-  readonly configured: readonly string[]
-  readonly scopeOf: (appId: string) => AppScope
-  readonly webhookOf: (appId: string) => ShownWebhook | undefined
-  /** Who revoked all its keys. Undefined: not among the latest entries of the audit log. */
-  readonly revokerOf: (appId: string) => string | undefined
-  readonly brands: readonly Brand[]
-}
+import { appHref } from './paths.ts'
 
 interface ShownWebhook {
   readonly webhook: Webhook
   readonly failing: FailingEvents | undefined
+}
+
+/** An app of the table. */
+export interface ListedApp extends AppRow {
+  /** Its keys are in APP_CREDENTIALS. */
+  readonly isConfigured: boolean
+  readonly webhook: ShownWebhook | undefined
+}
+
+interface AppsModel {
+  /** In their order. */
+  readonly apps: readonly ListedApp[]
+  readonly order: AppOrder
+  readonly brands: readonly Brand[]
+  /** Null: nothing was searched. */
+  readonly finding: KeyFinding | null
+}
+
+interface AppModel extends ListedApp {
+  /** Undefined: it has no key here. */
+  readonly issued: IssuedApp | undefined
+  readonly scope: AppScope
+  /** Who revoked all its keys. Undefined: not among the latest entries of the audit log. */
+  readonly revoker: string | undefined
 }
 
 interface AppScopeModel {
@@ -44,60 +61,33 @@ interface AppScopeModel {
 
 type Key = IssuedApp['keys'][number]
 
-export function appsPage(
-  pageContext: PageContext,
-  { apps, configured, scopeOf, webhookOf, revokerOf, brands }: AppsModel,
-): string {
-  const working = apps.filter(({ revokedAt }) => revokedAt === null)
-  const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
+export function appsPage(pageContext: PageContext, { apps, order, brands, finding }: AppsModel): string {
   return consolePage(
     pageContext,
     { title: 'Apps', section: 'apps' },
-    <div class="columns wide-first loose">
-      <div class="stack">
-        {apps.length === 0 && (
-          <Card>
+    <>
+      {finding && <Found finding={finding} />}
+      <Card title="Traffic of the last 24 hours">
+        <Table
+          caption="Apps"
+          columns={columns.map(({ title, by, align }) => ({
+            title,
+            ...(align && { align }),
+            ...(by && {
+              sort: { href: `/admin/apps?sort=${by}`, isSorted: by === order, isUp: by === 'name' },
+            }),
+          }))}
+          rows={apps.map(appCells)}
+          keys={apps.map(({ appId }) => appId)}
+          empty={
             <Empty title="No apps">
               An app calls the API with an API key. Create one with the form on this page, or run `otpost app
               issue APPID` on the server.
             </Empty>
-          </Card>
-        )}
-        {working.map((app) => (
-          <App key={app.appId} app={app} scope={scopeOf(app.appId)} webhook={webhookOf(app.appId)} />
-        ))}
-        {revoked.length > 0 && (
-          <Card
-            title="Revoked"
-            hint="All keys of these apps are revoked. To enable an app again, create a key for it."
-          >
-            <Table
-              caption="Revoked apps"
-              columns={['App', 'Created', 'Revoked']}
-              rows={revoked.map((app) => [
-                <bdi class="breaks" id={appAnchor(app.appId)}>
-                  {app.appId}
-                </bdi>,
-                <Time at={app.createdAt} />,
-                app.revokedAt === null ? (
-                  '–'
-                ) : (
-                  <span class="two-lines">
-                    <a href={auditUrl({ group: 'app', target: app.appId })}>
-                      <Time at={app.revokedAt} />
-                    </a>
-                    <small>
-                      <bdi class="breaks">{revokerOf(app.appId)}</bdi>
-                    </small>
-                  </span>
-                ),
-              ])}
-              empty="None."
-            />
-          </Card>
-        )}
-      </div>
-      <div class="stack">
+          }
+        />
+      </Card>
+      <div class="columns loose">
         <Card title="Create an app" hint="The next page shows its API key once.">
           <ActionForm
             of={appIssue}
@@ -108,44 +98,168 @@ export function appsPage(
             submit="Create app"
           />
         </Card>
-        <Card title="Rotate a key">
-          <p class="hint">
-            Add a second key and deploy it. When the previous key is no longer used, revoke it. Both keys are
-            valid until then.
-          </p>
+        <Card
+          title="Find a leaked key"
+          hint="Paste the key, or its last four characters. otpost neither stores nor shows what you paste."
+        >
+          <Form action="/admin/apps/find" submit="Find the app">
+            <Field label="Key, or its last four characters" name="key" required isCode maxLength={2000} />
+          </Form>
         </Card>
-        {configured.length > 0 && (
-          <Card
-            title="Configured apps"
-            hint="Their keys are in the setting `APP_CREDENTIALS`. Change them there."
-          >
-            {configured.map((id) => (
-              <section key={id}>
-                <h3>
-                  <bdi class="breaks">{id}</bdi>
-                </h3>
-                <Scope scope={scopeOf(id)} webhook={webhookOf(id)} />
-              </section>
-            ))}
-          </Card>
-        )}
       </div>
-    </div>,
+    </>,
   )
 }
 
-function appAnchor(appId: string): string {
-  return `app-${encodeURIComponent(appId)}`
+const columns: readonly { readonly title: string; readonly by?: AppOrder; readonly align?: 'end' }[] = [
+  { title: 'App', by: 'name' },
+  { title: 'Sent', by: 'sent', align: 'end' },
+  { title: 'Verified', align: 'end' },
+  { title: 'Failed', by: 'failed', align: 'end' },
+  { title: 'Peak of its limit', by: 'limit', align: 'end' },
+  { title: 'Last use', by: 'used' },
+  { title: 'Webhook' },
+]
+
+function appCells(app: ListedApp) {
+  const { appId, traffic, isRevoked, isConfigured, webhook } = app
+  return [
+    <span class="two-lines">
+      <a href={appHref(appId)}>
+        <bdi class="breaks">{appId}</bdi>
+      </a>
+      {isRevoked ? (
+        <small>
+          <Badge tone="quiet">revoked</Badge>
+        </small>
+      ) : (
+        isConfigured && <small>in APP_CREDENTIALS</small>
+      )}
+    </span>,
+    count(traffic.sent),
+    count(traffic.verified),
+    traffic.failed === 0 ? '0' : <Badge tone="bad">{count(traffic.failed)}</Badge>,
+    <LimitUse app={app} />,
+    <LastUse {...app} />,
+    webhook ? <WebhookState {...webhook} /> : '–',
+  ]
 }
 
-export function appHref(appId: string): string {
-  return `/admin/apps#${encodeURIComponent(appAnchor(appId))}`
+function LimitUse({ app: { traffic, perMinute } }: { app: ListedApp }) {
+  return (
+    <span class="two-lines">
+      <span>
+        {count(traffic.peak)} of {count(perMinute)}
+      </span>
+      {traffic.limited > 0 ? (
+        <small>
+          <Badge tone="warn">{counted(traffic.limited, 'call')} rejected</Badge>
+        </small>
+      ) : (
+        <small>{percent(limitUse(traffic, perMinute))}</small>
+      )}
+    </span>
+  )
+}
+
+function LastUse({
+  lastUsedAt,
+  lastUsedFrom,
+  isConfigured,
+}: Pick<ListedApp, 'lastUsedAt' | 'lastUsedFrom' | 'isConfigured'>) {
+  if (lastUsedAt === null) return isConfigured ? <>–</> : <>never</>
+  return (
+    <span class="two-lines">
+      <Time at={lastUsedAt} />
+      {lastUsedFrom !== null && (
+        <small>
+          <code>{lastUsedFrom}</code>
+        </small>
+      )}
+    </span>
+  )
+}
+
+/** Which app and key it is, and what stops it. */
+function Found({ finding }: { finding: KeyFinding }) {
+  const live = finding.keys.filter(({ key }) => key?.revokedAt === null)
+  return (
+    <div class="notice found" role="status" tabIndex={-1} data-focus>
+      <p>{findingWords(finding)}</p>
+      {finding.keys.length > 0 && (
+        <ul class="plain">
+          {finding.keys.map(({ appId, key }) => (
+            <li key={appId}>
+              <a href={appHref(appId)}>
+                <bdi class="breaks">{appId}</bdi>
+              </a>
+              {key && key.lastUsedAt !== null && (
+                <>
+                  {' '}
+                  last used <Time at={key.lastUsedAt} />
+                  {key.lastUsedFrom !== null && ` from ${key.lastUsedFrom}`}
+                </>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {live.map(({ appId, key }) => (
+        <p key={appId} class="buttons">
+          <ActionButton
+            of={appRevokeKey}
+            with={{ appId, key: key?.lastFour ?? '' }}
+            confirm={`Revoke the key …${key?.lastFour} of ${appId}? Calls with it fail from now on.`}
+            kind="danger"
+          >
+            Revoke …{key?.lastFour} of {appId}
+          </ActionButton>
+        </p>
+      ))}
+    </div>
+  )
+}
+
+const parent = { title: 'Apps', href: '/admin/apps' }
+
+export function appPage(pageContext: PageContext, app: AppModel): string {
+  const { appId, traffic, perMinute, issued, isConfigured, scope, webhook, revoker } = app
+  return consolePage(
+    pageContext,
+    { title: appId, section: 'apps', parent },
+    <div class="columns wide-first loose">
+      <div class="stack">
+        {issued && <Keys app={issued} revoker={revoker} />}
+        {isConfigured && (
+          <Card
+            title="API key"
+            hint="The key of this app is in the setting `APP_CREDENTIALS`. Change it there, and restart the server."
+          />
+        )}
+        <Card title="Last 24 hours">
+          <Facts
+            entries={{
+              Sent: count(traffic.sent),
+              Verified: count(traffic.verified),
+              Failed: count(traffic.failed),
+              'Most calls of a minute': `${count(traffic.peak)} of ${count(perMinute)}`,
+              'Rejected by the limit': count(traffic.limited),
+              'Last use': <LastUse {...app} />,
+            }}
+          />
+        </Card>
+      </div>
+      <Card title="Scope">
+        <Scope scope={scope} webhook={webhook} />
+      </Card>
+    </div>,
+  )
 }
 
 export function appScopePage(pageContext: PageContext, { appId, start, brands }: AppScopeModel): string {
   return consolePage(
     pageContext,
-    { title: `Scope of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
+    { title: `Scope of ${appId}`, section: 'apps', parent: { title: appId, href: appHref(appId) } },
     <Card hint="What the app may do. A change takes effect immediately.">
       <ActionForm
         of={appSet}
@@ -200,40 +314,53 @@ function Scope({ scope, webhook }: { scope: AppScope; webhook: ShownWebhook | un
   )
 }
 
-interface AppProps {
-  readonly app: IssuedApp
-  readonly scope: AppScope
-  readonly webhook: ShownWebhook | undefined
-}
-
-function App({ app, scope, webhook }: AppProps) {
-  const { appId, keys, createdAt } = app
-  const live = keys.filter(({ revokedAt }) => revokedAt === null)
+function Keys({ app, revoker }: { app: IssuedApp; revoker: string | undefined }) {
+  const { appId, keys, createdAt, revokedAt } = app
+  const live = keys.filter((key) => key.revokedAt === null)
   return (
     <Card
-      id={appAnchor(appId)}
-      title={appId}
+      title="API keys"
       actions={
-        <>
-          {live.length < 2 && (
-            <ActionButton of={appRotate} with={{ appId }}>
-              Add a second key
+        revokedAt === null && (
+          <>
+            {live.length < 2 && (
+              <ActionButton of={appRotate} with={{ appId }}>
+                Add a second key
+              </ActionButton>
+            )}
+            <ActionButton
+              of={appRevoke}
+              with={{ appId }}
+              confirm={`Revoke ${appId}? All its keys stop working immediately.`}
+              kind="danger"
+            >
+              Revoke
             </ActionButton>
-          )}
-          <ActionButton
-            of={appRevoke}
-            with={{ appId }}
-            confirm={`Revoke ${appId}? All its keys stop working immediately.`}
-            kind="danger"
-          >
-            Revoke
-          </ActionButton>
-        </>
+          </>
+        )
       }
     >
       <p class="hint">
-        Created <Time at={createdAt} />
-        {live.length > 1 && '. Key rotation in progress: revoke the previous key when it is no longer used.'}
+        Created <Time at={createdAt} />.{' '}
+        {revokedAt !== null ? (
+          <>
+            All keys were revoked{' '}
+            <a href={auditUrl({ group: 'app', target: appId })}>
+              <Time at={revokedAt} />
+            </a>
+            {revoker !== undefined && (
+              <>
+                {' '}
+                by <bdi class="breaks">{revoker}</bdi>
+              </>
+            )}
+            . To enable the app again, create it again on the page Apps.
+          </>
+        ) : live.length > 1 ? (
+          'Both keys are valid. Revoke the previous key when it is no longer used.'
+        ) : (
+          'To rotate a key, add a second one and deploy it. Both are valid until you revoke the previous one.'
+        )}
       </p>
       <Table
         caption={`Keys of ${appId}`}
@@ -241,13 +368,12 @@ function App({ app, scope, webhook }: AppProps) {
         rows={keys.map((key) => keyRow(appId, key, live.length))}
         empty="No keys."
       />
-      <Scope scope={scope} webhook={webhook} />
     </Card>
   )
 }
 
 function keyRow(appId: string, key: Key, liveCount: number) {
-  const { lastFour, createdAt, revokedAt, lastUsedAt } = key
+  const { lastFour, createdAt, revokedAt, lastUsedAt, lastUsedFrom } = key
   // Early versions did not store the last characters.
   const keyName = lastFour === 'unknown' ? 'the older key' : `the key …${lastFour}`
   return [
@@ -263,7 +389,7 @@ function keyRow(appId: string, key: Key, liveCount: number) {
       </span>
     ),
     <Time at={createdAt} />,
-    lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />,
+    <LastUse lastUsedAt={lastUsedAt} lastUsedFrom={lastUsedFrom} isConfigured={false} />,
     revokedAt !== null ? null : liveCount < 2 ? (
       <span class="hint">only valid key</span>
     ) : (

@@ -1,33 +1,85 @@
+import type { EpochMs } from '../../../domain/ground/time.ts'
 import { type AppScope, unscoped } from '../../../domain/limits/scope.ts'
+import { type AppOrder, appOrders, noTraffic, sortedApps } from '../../../domain/log/app-traffic.ts'
 import { appIssue, appRotate, scopeEntries } from '../../../domain/operator/apps.ts'
+import { findKeys } from '../../../domain/operator/key-search.ts'
 import { html } from '../answers.ts'
+import { field } from '../form-fields.ts'
 import type { PageHandler, ShownAfter } from '../page-handler.ts'
-import { appScopePage, appsPage } from './page.tsx'
+import { appPage, appScopePage, appsPage, type ListedApp } from './page.tsx'
 
 const latestRevocations = 1000
 
-export function appRoutes({ get, after, ports, pageContextOf, showKey, missing }: PageHandler): void {
-  get('/admin/apps', async (_, pageContext) => {
-    const [apps, { scopes, webhooks }, revocations, brands, failing] = await Promise.all([
+export function appRoutes({
+  get,
+  post,
+  after,
+  ports,
+  settings,
+  pageContextOf,
+  showKey,
+  missing,
+}: PageHandler): void {
+  get('/admin/apps', async ({ url }, pageContext) => {
+    const asked = url.searchParams.get('sort')
+    const order = appOrders.find((each) => each === asked) ?? 'name'
+    return html(appsPage(pageContext, await appsModel(order, pageContext.now)))
+  })
+  post('/admin/apps/find', async ({ form }, pageContext) => {
+    const finding = await findKeys(ports.apps, field(form, 'key'))
+    return html(appsPage(pageContext, { ...(await appsModel('name', pageContext.now)), finding }))
+  })
+  get('/admin/apps/app', async ({ url }, pageContext) => {
+    const appId = url.searchParams.get('app') ?? ''
+    const [{ apps, issued, scopes }, revocations] = await Promise.all([
+      listedApps(pageContext.now),
+      ports.audit.list({ actions: ['app.revoked'], limit: latestRevocations }),
+    ])
+    const app = apps.find((each) => each.appId === appId)
+    if (!app) return missing(pageContext, 'App not found')
+    const model = {
+      ...app,
+      issued: issued.find((each) => each.appId === appId),
+      scope: scopeIn(scopes, appId),
+      revoker: revocations.find(({ target }) => target === appId)?.actor.name,
+    }
+    return html(appPage(pageContext, model))
+  })
+
+  async function appsModel(order: AppOrder, now: EpochMs) {
+    const [{ apps }, brands] = await Promise.all([listedApps(now), ports.brands.list()])
+    return { apps: sortedApps(apps, order), order, brands, finding: null }
+  }
+
+  /** Those with a key here, those of APP_CREDENTIALS, and those that have only a scope or a webhook. */
+  async function listedApps(now: EpochMs) {
+    const [issued, { scopes, webhooks }, traffic, failing] = await Promise.all([
       ports.apps.list(),
       ports.policy.rows(),
-      ports.audit.list({ actions: ['app.revoked'], limit: latestRevocations }),
-      ports.brands.list(),
+      ports.eventLog.appTraffic(now),
       ports.events.failing(),
     ])
-    const model = {
-      apps,
-      configured: ports.apps.configured,
-      scopeOf: (appId: string) => scopeIn(scopes, appId),
-      webhookOf: (appId: string) => {
-        const webhook = webhooks.find((each) => each.appId === appId)
-        return webhook && { webhook, failing: failing.get(appId) }
-      },
-      revokerOf: (appId: string) => revocations.find(({ target }) => target === appId)?.actor.name,
-      brands,
-    }
-    return html(appsPage(pageContext, model))
-  })
+    const { configured } = ports.apps
+    const ids = new Set([...issued, ...scopes, ...webhooks].map(({ appId }) => appId))
+    const apps = [...ids.union(new Set(configured))].map((appId): ListedApp => {
+      const app = issued.find((each) => each.appId === appId)
+      const isConfigured = configured.includes(appId)
+      const webhook = webhooks.find((each) => each.appId === appId)
+      const used = app?.keys.toSorted((one, other) => (other.lastUsedAt ?? 0) - (one.lastUsedAt ?? 0))[0]
+      return {
+        appId,
+        isConfigured,
+        isRevoked: !isConfigured && app?.revokedAt !== null,
+        traffic: traffic.get(appId) ?? noTraffic,
+        perMinute: scopeIn(scopes, appId).perMinute ?? settings.limits.globalPerMinute,
+        lastUsedAt: used?.lastUsedAt ?? null,
+        lastUsedFrom: used?.lastUsedFrom ?? null,
+        webhook: webhook && { webhook, failing: failing.get(appId) },
+      }
+    })
+    return { apps, issued, scopes }
+  }
+
   get('/admin/apps/scope', async ({ url }, pageContext) => {
     const appId = url.searchParams.get('app') ?? ''
     const [apps, { scopes }, brands] = await Promise.all([

@@ -13,7 +13,7 @@ import {
   Select,
   withTimes,
 } from '../../pages/components.tsx'
-import { appHref } from '../apps/page.tsx'
+import { appHref } from '../apps/paths.ts'
 import { auditUrl, Card, columnsOf, consolePage, end, Pager, Table } from '../components.tsx'
 import { timeText } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'

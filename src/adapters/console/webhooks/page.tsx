@@ -14,6 +14,7 @@ import {
 } from '../../../domain/operator/webhooks.ts'
 import { Badge, Facts, LinkButton, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
+import { appHref } from '../apps/paths.ts'
 import { Card, consolePage, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
@@ -36,7 +37,7 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
   const hasFailed = failing !== undefined || events.some(({ state }) => state === 'failed')
   return consolePage(
     pageContext,
-    { title: `Webhook of ${appId}`, section: 'apps', parent: { title: 'Apps', href: '/admin/apps' } },
+    { title: `Webhook of ${appId}`, section: 'apps', parent: { title: appId, href: appHref(appId) } },
     <div class="columns wide-first loose">
       <div class="stack">
         {failing && (

@@ -1,0 +1,3 @@
+export function appHref(appId: string): string {
+  return `/admin/apps/app?app=${encodeURIComponent(appId)}`
+}

@@ -1,0 +1,88 @@
+import { type RequestContext, testAppId } from '../request/request-context.ts'
+import type { StatKey } from './stats.ts'
+
+/** What became of a call, in the statistics of apps. `limited`: by the calls per minute of the app. */
+const appResults = ['sent', 'verified', 'failed', 'limited', 'other'] as const
+type AppResult = (typeof appResults)[number]
+
+/** `detail` is the app. */
+export type AppStatKind = `app-${AppResult}`
+
+export const appStatKinds: readonly AppStatKind[] = appResults.map((result) => `app-${result}` as const)
+
+const failures: readonly string[] = ['sms_failed', 'notification_failed', 'internal_error']
+
+export function appStat(request: RequestContext, error: string | undefined): StatKey | undefined {
+  const { app } = request
+  if (app === undefined || app === testAppId) return undefined
+  return { kind: `app-${resultOf(request, error)}`, channel: '', brand: '', provider: '', detail: app }
+}
+
+function resultOf({ operation, limits, replayOf }: RequestContext, error: string | undefined): AppResult {
+  if (limits.some(({ limit, refused }) => refused && limit === 'app-minute')) return 'limited'
+  if (replayOf !== undefined) return 'other'
+  if (error === undefined) return operation === 'verify' ? 'verified' : 'sent'
+  return failures.includes(error) ? 'failed' : 'other'
+}
+
+/** Of the last 24 hours. */
+export interface AppTraffic extends Readonly<Record<AppResult, number>> {
+  /** The most calls of a minute that its limit did not reject. */
+  readonly peak: number
+}
+
+export const noTraffic: AppTraffic = { sent: 0, verified: 0, failed: 0, limited: 0, other: 0, peak: 0 }
+
+/** By app. */
+export function trafficOf(
+  counts: readonly { readonly kind: string; readonly app: string; readonly count: number }[],
+  peaks: readonly { readonly app: string; readonly peak: number }[],
+): ReadonlyMap<string, AppTraffic> {
+  const traffic = new Map<string, AppTraffic>()
+  for (const { kind, app, count } of counts) {
+    const result = appResults.find((each) => kind === `app-${each}`)
+    const known = traffic.get(app) ?? noTraffic
+    if (result) traffic.set(app, { ...known, [result]: known[result] + count })
+  }
+  for (const { app, peak } of peaks) traffic.set(app, { ...(traffic.get(app) ?? noTraffic), peak })
+  return traffic
+}
+
+/** How near an app comes to its calls per minute. Minutes of the clock and of the limit differ, so a peak can exceed it. */
+export function limitUse({ peak, limited }: AppTraffic, perMinute: number): number {
+  return limited > 0 ? 1 : Math.min(1, peak / perMinute)
+}
+
+export interface AppRow {
+  readonly appId: string
+  readonly isRevoked: boolean
+  readonly traffic: AppTraffic
+  /** Calls per minute. */
+  readonly perMinute: number
+  /** Null: never, or its key is in APP_CREDENTIALS. */
+  readonly lastUsedAt: number | null
+  readonly lastUsedFrom: string | null
+}
+
+/** The greatest first, but names from A. */
+export const appOrders = ['name', 'sent', 'failed', 'limit', 'used'] as const
+export type AppOrder = (typeof appOrders)[number]
+
+const keyOf: Readonly<Record<AppOrder, (row: AppRow) => number>> = {
+  name: () => 0,
+  sent: ({ traffic }) => traffic.sent,
+  failed: ({ traffic }) => traffic.failed,
+  limit: ({ traffic, perMinute }) => limitUse(traffic, perMinute),
+  used: ({ lastUsedAt }) => lastUsedAt ?? 0,
+}
+
+/** Revoked apps are last. */
+export function sortedApps<Row extends AppRow>(rows: readonly Row[], order: AppOrder): readonly Row[] {
+  const key = keyOf[order]
+  return rows.toSorted(
+    (one, other) =>
+      Number(one.isRevoked) - Number(other.isRevoked) ||
+      key(other) - key(one) ||
+      (one.appId < other.appId ? -1 : 1),
+  )
+}
