@@ -154,7 +154,7 @@ describe('the apps', () => {
     const revoked = await visitor.post('/admin/apps/revoke-key', { appId: 'till', key: ending })
     expect(revoked.status).toBe(303)
     await visitor.get('/admin/apps')
-    expect(textOf((await find(secret)).html)).toContain('It is revoked, so nobody can use it.')
+    expect(textOf((await find(secret)).html)).toContain('It is revoked: calls with it are rejected.')
     expect(JSON.stringify(app.lines)).not.toContain(secret)
   })
 })

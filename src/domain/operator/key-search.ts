@@ -31,6 +31,6 @@ export function findingWords({ isPartial, keys }: KeyFinding): string {
     return `This is the key of app ${appId} in the setting APP_CREDENTIALS. Replace it there, and restart the server.`
   const which = isPartial ? `The key …${key.lastFour}` : `This is the key …${key.lastFour}`
   const verb = isPartial ? 'is of' : 'of'
-  const state = key.revokedAt === null ? 'It is valid.' : 'It is revoked, so nobody can use it.'
+  const state = key.revokedAt === null ? 'It is valid.' : 'It is revoked: calls with it are rejected.'
   return `${which} ${verb} app ${appId}. ${state}`
 }
