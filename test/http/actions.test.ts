@@ -647,6 +647,7 @@ const whoMayDoWhat = {
     '/admin/destinations/check',
     '/admin/health',
     '/admin/logout',
+    '/admin/money/check',
     '/admin/preview',
     '/admin/search',
   ],
