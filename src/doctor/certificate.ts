@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import { utc } from '../domain/ground/format.ts'
 import { dayMs } from '../domain/ground/time.ts'
@@ -9,8 +10,10 @@ const soonDays = 14
 export function certificateEnd(url: URL, timeoutMs: number): Promise<number | undefined> {
   const { promise, resolve } = Promise.withResolvers<number | undefined>()
   const host = url.hostname.replace(/^\[|\]$/g, '')
+  // Node rejects an IP address as the name.
+  const named = isIP(host) ? {} : { servername: host }
   const socket = connect(
-    { host, port: Number(url.port || 443), servername: host, rejectUnauthorized: false, timeout: timeoutMs },
+    { host, port: Number(url.port || 443), ...named, rejectUnauthorized: false, timeout: timeoutMs },
     () => resolve(Date.parse(socket.getPeerCertificate().valid_to)),
   )
   for (const event of ['error', 'timeout', 'close'] as const) socket.once(event, () => resolve(undefined))

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { backUp } from '../../src/adapters/sqlite/backup.ts'
-import { certificateFinding } from '../../src/doctor/certificate.ts'
+import { certificateEnd, certificateFinding } from '../../src/doctor/certificate.ts'
 import { clockProblems } from '../../src/domain/health/clock.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn, type Visitor } from '../support/console.ts'
 import { sqliteOnly, store } from '../support/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { tester } from '../support/operator.ts'
+import { selfSigned } from '../support/smtp.ts'
 
 describe('the page', () => {
   let app: TestApp
@@ -84,4 +85,12 @@ test.each([
   [now + 14 * 86_400_000, ['ok: The certificate of h is valid until 2026-03-15 00:00:00 UTC (14 days).']],
 ])('a certificate that ends at %p: %j', (end, expected) => {
   expect(certificateFinding('h', end, now).map(({ level, text }) => `${level}: ${text}`)).toEqual(expected)
+})
+
+test('reads the end of a certificate, also of one that is not trusted, and of no host that gives none', async () => {
+  await using server = Bun.serve({ port: 0, tls: selfSigned, fetch: () => new Response() })
+  await using plain = Bun.serve({ port: 0, fetch: () => new Response() })
+  for (const host of ['127.0.0.1', 'localhost'])
+    expect(await certificateEnd(new URL(`https://${host}:${server.port}`), 4000)).toBe(Date.UTC(2120, 0, 1))
+  expect(await certificateEnd(new URL(`https://127.0.0.1:${plain.port}`), 4000)).toBeUndefined()
 })
