@@ -65,7 +65,7 @@ test('a budget has its scope from a list, an amount with a comma, and a state wi
   api.advance(2 * 3600)
   await signedIn(api, visitor)
   expect(textOf(await money())).toContain('used up at 2026-01-01 19:30 UTC forecast 12 units')
-  expect(textOf((await visitor.get('/admin')).html)).toContain(
-    'Budget server: 26% of 7.50 units per day spent. If spending goes on as so far, it is used up at 2026-01-01 19:30 UTC.',
-  )
+  const overview = textOf((await visitor.get('/admin')).html)
+  expect(overview).toContain('Budget server will be used up at 2026-01-01 19:30')
+  expect(overview).toContain('SMS are rejected from then on. To send more, set a larger amount.')
 })

@@ -3,7 +3,7 @@ import { dltWords } from '../delivery/dlt-codes.ts'
 import { see } from '../ground/advice.ts'
 import type { ClockStep } from '../ground/clock-watch.ts'
 import { ago, counted, duration, partOf, utc } from '../ground/format.ts'
-import { type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
+import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
 import { figureRows, spanOf } from '../log/log-search.ts'
 import { periodWords } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
@@ -14,7 +14,7 @@ import {
   type RejectedReports,
   type Statistics,
 } from '../log/statistics.ts'
-import { nearPercent, spentWords, usedUpWords } from '../money/budgets.ts'
+import { budgetName, type CounterStatus, nearPercent, spentWords, usedUpWords } from '../money/budgets.ts'
 import { isLate } from '../notify/queue.ts'
 import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
@@ -74,7 +74,11 @@ function serverConditions({ server }: HealthFacts): readonly Problem[] {
   return verdicts.flatMap(({ condition, lasts }) => (lasts ? [condition] : []))
 }
 
-export function budgetProblems({ budgets, guard }: Pick<HealthFacts, 'budgets' | 'guard'>): Problem[] {
+export function budgetProblems({
+  budgets,
+  guard,
+  statistics: { until: now },
+}: Pick<HealthFacts, 'budgets' | 'guard' | 'statistics'>): Problem[] {
   const isAttacked = liftWarning(guard) !== undefined
   return budgets.flatMap((status) => {
     const { budget, counters } = status
@@ -89,11 +93,32 @@ export function budgetProblems({ budgets, guard }: Pick<HealthFacts, 'budgets' |
       nearest.usedUpAt !== null && `If spending goes on as so far, it is ${usedUpWords(nearest)}`,
       near > 0 && `${have} spent at least ${nearPercent(budget)}%`,
     ]
-    return found(
+    return found<Problem>(
       exhausted.length > 0 && budgetCondition(status, exhausted, isAttacked),
-      sentences && warn('budgets', `${sentences.filter(Boolean).join('. ')}.`, '', see('budget list')),
+      sentences && {
+        ...warn('budgets', `${sentences.filter(Boolean).join('. ')}.`, '', see('budget list')),
+        ...usedUpSoon(nearest, now),
+      },
     )
   })
+}
+
+/** An incident, since SMS will be rejected within a day. */
+function usedUpSoon(
+  counter: CounterStatus,
+  now: EpochMs,
+): Pick<Problem, 'about' | 'ongoing' | 'remedy'> | undefined {
+  const { budget, usedUpAt, isStopping, spentMicros } = counter
+  if (usedUpAt === null || !isStopping || usedUpAt > now + dayMs) return undefined
+  const name = budgetName(budget)
+  return {
+    about: `forecast of budget ${name}`,
+    remedy: 'SMS are rejected from then on. To send more, set a larger amount.',
+    ongoing: {
+      title: `Budget ${name} will be ${usedUpWords(counter)}`,
+      cost: { micros: spentMicros, currency: budget.currency },
+    },
+  }
 }
 
 function webhookProblem(
