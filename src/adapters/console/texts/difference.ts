@@ -3,7 +3,7 @@ import { type ChangeObject, diffArrays } from 'diff'
 export type TextChange = Pick<ChangeObject<readonly string[]>, 'value' | 'added' | 'removed'>
 
 /** Beyond it, which takes some milliseconds, a text counts as new. */
-const mostChanges = 1000
+const mostChanges = 300
 
 /** What changed from one text to another, by word. */
 export function textDifference(before: string, after: string): readonly TextChange[] {
