@@ -294,6 +294,33 @@ describe.concurrent('text', () => {
     expect(await failed(1, env, ...to)).toContain('`to`')
   })
 
+  test('a draft is previewed, sent as a test, listed, and published; an earlier version is restored', async () => {
+    const { env, text } = await scene({ first: '{{otp}} first', second: '{{otp}} second' })
+    const of = ['acme', 'LOGIN_OTP']
+    await text('set', ...of, ...file('first'))
+    expect(await text('set', ...of, ...file('second'), '--draft')).toMatchObject({
+      version: 1,
+      variables: [],
+    })
+    expect(await text('list', 'acme', '--json')).toMatchObject([{ text: '{{otp}} first', version: 1 }])
+    expect(await text('list', 'acme', '--drafts', '--json')).toMatchObject([{ text: '{{otp}} second' }])
+    expect(await ok(env, 'text', 'preview', ...of)).toStartWith('123456 first')
+    expect(await ok(env, 'text', 'preview', ...of, '--draft')).toStartWith('123456 second')
+    await ok(env, 'text', 'send', ...of, '--draft', '--to', '+12025550143')
+    expect(JSON.parse(await ok(env, 'outbox'))).toMatchObject({ text: '123456 second' })
+    expect(await ok(env, 'text', 'publish', ...of)).toBe(
+      'Published version 2 of LOGIN_OTP in en. Takes effect immediately.\n',
+    )
+    expect(await text('list', 'acme', '--drafts', '--json')).toEqual([])
+    expect(await failed(1, env, 'text', 'send', ...of, '--draft', '--to', '+12025550143')).toContain(
+      'no draft',
+    )
+    expect(await ok(env, 'text', 'restore', ...of, '1')).toContain(
+      'Restored version 1 of LOGIN_OTP in en, as version 3.',
+    )
+    expect(await text('list', 'acme', '--json')).toMatchObject([{ text: '{{otp}} first', version: 3 }])
+  })
+
   test('set rejects files and options, and stores nothing', async () => {
     const { env } = await scene({ fine: '{{otp}}', latin: Buffer.from([0xe9]), large: 'x'.repeat(100_001) })
     const set = ['text', 'set', 'acme', 'LOGIN_OTP']
