@@ -61,7 +61,11 @@ function overview(facts: HealthFacts): string {
   const impact = { people: null, costs: [], causes: [] }
   const found = incidents.map((incident) => ({ incident, impact }))
   const goingOn = { found, notes, steps: null }
-  return overviewPage(pageContext, { facts, goingOn, shown: { statistics: facts.statistics, history } })
+  return overviewPage(pageContext, {
+    facts,
+    goingOn,
+    shown: { isUnknown: false, statistics: facts.statistics, history },
+  })
 }
 
 describe('the overview', () => {

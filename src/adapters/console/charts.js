@@ -20,6 +20,7 @@ const charts = new Map()
 
 const numbers = new Intl.NumberFormat('en')
 const dark = matchMedia('(prefers-color-scheme: dark)')
+const hasMouse = matchMedia('(hover: hover)')
 
 /** @param {Element} plot @returns {Data} */
 function dataOf(plot) {
@@ -99,7 +100,7 @@ function showValues(plot, step) {
   const time = step == null ? undefined : at[step]
   const soFar = isUnfinished && step === at.length - 1 ? ', so far' : ''
   const words = figure.querySelector('[data-legend-at]')
-  const idle = data.page ? 'Drag to zoom in, click for the rows' : ''
+  const idle = data.page && hasMouse.matches ? 'Drag: zoom in. Click: rows' : ''
   if (words) words.textContent = time === undefined ? idle : stepLabel(data, time) + soFar
 }
 

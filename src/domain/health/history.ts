@@ -1,7 +1,7 @@
 import { see } from '../ground/advice.ts'
 import type { Alert } from '../ground/alert.ts'
 import type { AuditReader, AuditRecord } from '../ground/audit.ts'
-import { counted, partOf } from '../ground/format.ts'
+import { partOf } from '../ground/format.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
 import type { EventLogReader } from '../log/event-log.ts'
 import { figureRows, type Span } from '../log/log-search.ts'
@@ -9,12 +9,13 @@ import { earlier, finerSteps, type Range } from '../log/ranges.ts'
 import { type Point, type Statistics, type Stretch, stretchesOf, type Tries } from '../log/statistics.ts'
 import type { AlertStore } from './alerts.ts'
 import { conditionKinds } from './conditions.ts'
+import { peopleWords } from './incidents.ts'
 import type { See } from './problem.ts'
 
 // What charts show besides the figures of their time: the time before, incidents and changes.
 
 /** Something that lasted. */
-export interface Incident extends Span {
+export interface PastIncident extends Span {
   /** `until` is the end of the range. */
   readonly isOpen: boolean
   readonly text: string
@@ -27,7 +28,7 @@ export interface History {
   readonly hours: Range
   readonly tries: Statistics['tries']
   /** Oldest first. */
-  readonly incidents: readonly Incident[]
+  readonly incidents: readonly PastIncident[]
   /** By operators, newest first. */
   readonly changes: readonly AuditRecord[]
 }
@@ -96,7 +97,7 @@ async function measured(
   outage: Stretch,
   range: Range,
   now: EpochMs,
-): Promise<Incident> {
+): Promise<PastIncident> {
   let [exact, { stepMs }]: [Stretch, Pick<Range, 'stepMs'>] = [outage, range]
   for (let finer = finerSteps(exact, stepMs, now); finer; finer = finerSteps(exact, stepMs, now)) {
     exact = narrowed(exact, sendingTries(await eventLog.pointsIn(finer)), finer.stepMs)
@@ -105,12 +106,11 @@ async function measured(
   const isOpen = exact.until > range.until
   const span = { from: exact.from, until: Math.min(exact.until, range.until) }
   const filters = { ...figureRows.notSent, since: span.from, until: exact.until }
-  const { recipients, isMore } = await eventLog.countFound('calls', filters)
-  const people = counted(recipients, 'person', 'people')
+  const people = peopleWords(await eventLog.countFound('calls', filters))
   return {
     ...span,
     isOpen,
-    text: `Sending failed for ${partOf(exact.failed, exact.all, 'message')}, to ${isMore ? 'more than ' : ''}${people}.`,
+    text: `Sending failed for ${partOf(exact.failed, exact.all, 'message')}, to ${people}.`,
     see: { list: 'calls', filters, title: 'Failed calls' },
   }
 }
@@ -126,7 +126,7 @@ export function narrowed(outage: Stretch, tries: readonly Tries[], stepMs: numbe
 }
 
 /** The conditions that alerts reported. @param alerts oldest first, since the start of the range */
-export function reportedIn(alerts: readonly Alert[], range: Span): readonly Incident[] {
+export function reportedIn(alerts: readonly Alert[], range: Span): readonly PastIncident[] {
   const reports = alerts.map(({ key, text, ...alert }) => {
     const data = JSON.parse(text) as Partial<Record<'state' | 'since' | 'provider', string>>
     return { ...alert, ...data, since: Date.parse(data.since ?? ''), about: key.replace(/ #\d+$/, '') }

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import { count, counted, duration, percent } from '../../../domain/ground/format.ts'
-import type { History, Incident } from '../../../domain/health/history.ts'
+import type { History, PastIncident } from '../../../domain/health/history.ts'
 import { type DeliveryFilter, figureRows } from '../../../domain/log/log-search.ts'
 import { stepsOf } from '../../../domain/log/ranges.ts'
 import type { Tries } from '../../../domain/log/statistics.ts'
@@ -44,7 +44,7 @@ export function Marks({ incidents, changes }: Pick<History, 'incidents' | 'chang
   )
 }
 
-function IncidentRow(incident: Incident) {
+function IncidentRow(incident: PastIncident) {
   const { from, until, isOpen, text, see } = incident
   return (
     <li>

@@ -44,6 +44,7 @@ export interface GoingOn {
 
 /** The time that an operator chose. */
 export interface Shown {
+  readonly isUnknown: boolean
   readonly statistics: Statistics
   readonly history: History
 }
@@ -65,7 +66,7 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
       actions: (
         <>
           {!isOver && <LiveBar />}
-          <RangeNav range={statistics} now={pageContext.now} />
+          <RangeNav range={statistics} isUnknown={model.shown.isUnknown} now={pageContext.now} />
         </>
       ),
       scripts: ['charts.js'],

@@ -26,8 +26,15 @@ export function around({ from, until }: Span): Span {
   return { from: from - margin, until: until + margin }
 }
 
+interface RangeProps {
+  readonly range: Range
+  /** The URL has a time of which there are no figures. */
+  readonly isUnknown: boolean
+  readonly now: number
+}
+
 /** Chooses the time of the page. charts.js does so too. */
-export function RangeNav({ range, now }: { range: Range; now: number }) {
+export function RangeNav({ range, isUnknown, now }: RangeProps) {
   const { period, from, until } = range
   const length = until - from
   const label = (text: string) => (
@@ -53,16 +60,6 @@ export function RangeNav({ range, now }: { range: Range; now: number }) {
           </LinkButton>
         </nav>
       )}
-      <details class="range">
-        <summary class="button plain small">From, until</summary>
-        <form method="get" action="/admin" class="form" autocomplete="off">
-          <Field label={label('From')} name="from" isTime value={timeText(from).slice(0, 16)} />
-          <Field label={label('Until')} name="until" isTime value={timeText(until).slice(0, 16)} />
-          <p class="buttons">
-            <Button kind="primary">Show</Button>
-          </p>
-        </form>
-      </details>
       <nav class="switch" aria-label="Period">
         {periods.map((each) => (
           <a key={each} href={`/admin?period=${each}`} aria-current={each === period ? 'true' : undefined}>
@@ -71,6 +68,21 @@ export function RangeNav({ range, now }: { range: Range; now: number }) {
           </a>
         ))}
       </nav>
+      <details class="range" open={isUnknown}>
+        <summary class="button plain small">Choose times</summary>
+        <form method="get" action="/admin" class="form" autocomplete="off">
+          <Field label={label('From')} name="from" isTime value={timeText(from).slice(0, 16)} />
+          <Field label={label('Until')} name="until" isTime value={timeText(until).slice(0, 16)} />
+          {isUnknown && (
+            <p class="trouble">
+              There are no figures of that time. It must start before it ends, in the past.
+            </p>
+          )}
+          <p class="buttons">
+            <Button kind="primary">Show</Button>
+          </p>
+        </form>
+      </details>
     </>
   )
 }

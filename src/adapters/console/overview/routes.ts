@@ -34,7 +34,8 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const clock = { lastRequestAt, databaseAheadMs: ports.stats.clockAheadMs() }
     const server = { databaseError, freeBytes, lostRequests, limited, clock }
     const statistics = range ? await ports.eventLog.statisticsIn(range) : facts.statistics
-    const shown = { statistics, history: await readHistory(ports, statistics, now) }
+    const isUnknown = !range && (query.has('from') || query.has('until'))
+    const shown = { isUnknown, statistics, history: await readHistory(ports, statistics, now) }
     const known = { ...facts, server }
     return html(overviewPage(pageContext, { facts: known, goingOn: await goingOn(known, now), shown }))
   })
