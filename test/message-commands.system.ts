@@ -713,6 +713,8 @@ test('doctor reports an exhausted budget, and a provider whose attempts all fail
     'fail: Budget server is exhausted: 2 units of 3 units per day spent.',
     'ok: country:FR.',
   ])
+  await ok(env, 'budget', 'set', 'server', '--per', 'day', '--amount', '30')
+  expect((await findings()).at(-1)).toBe('ok: country:FR, server.')
   await service.close()
 })
 
