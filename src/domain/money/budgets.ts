@@ -133,7 +133,8 @@ export function counterStatus(budget: Budget, spentMicros: Micros, now: number, 
   const measuredMs = now - since
   const remainingMicros = Math.max(0, amountMicros - spentMicros)
   const isStoppingNow = isStopping(budget, now)
-  const isExhausted = isStoppingNow && (remainingMicros === 0 || isTooLittle(remainingMicros, refused, now))
+  const leastMicros = refused && refused.until > now ? refused.micros : 1
+  const isExhausted = isStoppingNow && remainingMicros < Math.max(1, leastMicros)
   const forecastMicros =
     measuredMs < hourMs ? null : spentMicros + Math.round((spentMicros / measuredMs) * (end - now))
   const isUsedUp = isExhausted || remainingMicros === 0
@@ -170,22 +171,21 @@ export function counterStatus(budget: Budget, spentMicros: Micros, now: number, 
   }
 }
 
-function isTooLittle(remainingMicros: Micros, refused: Refused | undefined, now: number): boolean {
-  return refused !== undefined && refused.until > now && refused.micros > remainingMicros
-}
-
 /** The counters that reject messages, if they rejected these. */
 export function exhaustedCounters(
   { counters }: BudgetStatus,
   refused: ReadonlyMap<string, Refused>,
   now: number,
 ): readonly CounterStatus[] {
-  return counters.filter(
-    (counter) =>
-      counter.isExhausted ||
-      (counter.isStopping &&
-        isTooLittle(counter.remainingMicros, refused.get(budgetName(counter.budget)), now)),
-  )
+  return counters.filter(({ budget, spentMicros, isExhausted }) => {
+    const { isExhausted: isRefusing } = counterStatus(
+      budget,
+      spentMicros,
+      now,
+      refused.get(budgetName(budget)),
+    )
+    return isExhausted || isRefusing
+  })
 }
 
 /** From here on it is a warning: 80%, or the first alert. */

@@ -86,7 +86,18 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
             <Card
               title="Too many unverified codes in the last hour"
               hint={pumpingHints[mode]}
-              actions={mode !== 'deny' && <DenyButton mode={nextMode ?? mode} />}
+              actions={
+                mode !== 'deny' && (
+                  <ActionButton
+                    of={guardModeSet}
+                    with={{ mode: 'deny', duration: '24h' }}
+                    confirm={`Do not send the codes that the guard finds too many, for 24 h? Then the mode is ${nextMode ?? mode} again.`}
+                    kind="danger"
+                  >
+                    Deny such codes for 24 h
+                  </ActionButton>
+                )
+              }
             >
               {model.status.pumping.slice(0, mostPumped).map((status) => (
                 <Pumping key={status.country} status={status} model={model} now={pageContext.now} />
@@ -108,7 +119,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
               title="Mode"
               hint={capitalized(modeWords[mode])}
               actions={
-                nextMode !== null ? (
+                nextMode !== null && (
                   <ActionButton
                     of={guardModeSet}
                     with={{ mode: nextMode }}
@@ -116,8 +127,6 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
                   >
                     Back to {nextMode} now
                   </ActionButton>
-                ) : (
-                  mode !== 'deny' && <DenyButton mode={mode} />
                 )
               }
             >
@@ -204,20 +213,6 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
         </Card>
       </div>
     </>,
-  )
-}
-
-/** @param mode what follows it */
-function DenyButton({ mode }: { mode: GuardMode }) {
-  return (
-    <ActionButton
-      of={guardModeSet}
-      with={{ mode: 'deny', duration: '24h' }}
-      confirm={`Do not send the codes that the guard finds too many, for 24 h? Then the mode is ${mode} again.`}
-      kind="danger"
-    >
-      Deny such codes for 24 h
-    </ActionButton>
   )
 }
 
