@@ -158,3 +158,39 @@ describe('the apps', () => {
     expect(JSON.stringify(app.lines)).not.toContain(secret)
   })
 })
+
+test('the approval of an integration request sets calls per minute, countries and a budget, and warns of a name like that of a brand', async () => {
+  const asked = {
+    companyName: 'Acrne Ltd',
+    contactName: 'Ada',
+    contactEmail: 'ada@example.com',
+    brandName: 'Acrne',
+  }
+  const { integrationRequestId: id } = (await app.postRaw('/integrations/requests', asked)).body
+  await app.brand('acme', { displayName: 'Acme' })
+  const page = await visitor.get(`/admin/requests/${id}`)
+  expect(textOf(page.html)).toContain('The name looks like that of the brand acme (Acme).')
+  const form = {
+    appId: 'acrne',
+    brandSlug: 'acrne',
+    perMinute: '60',
+    countries: 'GB DE',
+    budget: '20.50',
+    period: 'day',
+  }
+  const path = `/admin/requests/${id}/approve`
+  const wrong = await visitor.post(path, { ...form, countries: 'Wales' })
+  expect([wrong.status, wrong.html.includes('WALES is none')]).toEqual([409, true])
+  expect(wrong.html).toContain('value="20.50"')
+  expect((await visitor.post(path, form)).status).toBe(200)
+  const { scopes, rules, budgets } = await app.app.context.policy.rows()
+  expect(scopes).toMatchObject([{ appId: 'acrne', brands: ['acrne'], perMinute: 60 }])
+  expect(rules.map(({ rule, action, brandSlug }) => `${brandSlug} ${rule} ${action}`).sort()).toEqual([
+    'acrne * block',
+    'acrne DE allow',
+    'acrne GB allow',
+  ])
+  expect(budgets).toMatchObject([
+    { scope: 'app:acrne', amountMicros: 20_500_000, period: 'day', stops: true },
+  ])
+})

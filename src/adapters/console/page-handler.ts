@@ -480,6 +480,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     settings,
     contextOf,
     pageContextOf,
+    actionPorts,
     foretold,
     showKey,
     missing,

@@ -15,7 +15,11 @@ import { type ChangePorts, change, type OperatorPorts, refuse } from './changes.
 export async function approveRequest(
   ports: OperatorPorts,
   idAsGiven: string,
-  { appId, brandSlug: slugAsGiven }: { readonly appId: string; readonly brandSlug: string },
+  {
+    appId,
+    brandSlug: slugAsGiven,
+    perMinute,
+  }: { readonly appId: string; readonly brandSlug: string; readonly perMinute?: number | undefined },
 ): Promise<{ readonly key: string; readonly brand: Brand; readonly brandExisted: boolean }> {
   requireAppId(appId)
   const requestId = requestIdOf(idAsGiven)
@@ -27,12 +31,17 @@ export async function approveRequest(
     const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
     refuse(brandProblems(brand), InvalidInput)
     const existed = current ? { brandExisted: 'yes' } : {}
-    const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed }
+    const limited = perMinute === undefined ? {} : { perMinute: String(perMinute) }
+    const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed, ...limited }
     return {
       brand,
       brandExisted: current !== undefined,
       newKey: firstKey(appId, apiKey, keys),
-      scope: { ...(scope ?? unscoped(appId)), brands: [brandSlug] },
+      scope: {
+        ...(scope ?? unscoped(appId)),
+        brands: [brandSlug],
+        ...(perMinute !== undefined && { perMinute }),
+      },
       verdict: { status: 'approved', reason: null, appId, brandSlug },
       entry: { action: 'request.approved', target: requestId, details },
     }

@@ -116,7 +116,7 @@ const columns: readonly { readonly title: string; readonly by?: AppOrder; readon
   { title: 'Sent', by: 'sent', align: 'end' },
   { title: 'Verified', align: 'end' },
   { title: 'Failed', by: 'failed', align: 'end' },
-  { title: 'Peak of its limit', by: 'limit', align: 'end' },
+  { title: 'Peak of its limit', by: 'limit' },
   { title: 'Last use', by: 'used' },
   { title: 'Webhook' },
 ]
@@ -182,40 +182,34 @@ function LastUse({
 
 /** Which app and key it is, and what stops it. */
 function Found({ finding }: { finding: KeyFinding }) {
-  const live = finding.keys.filter(({ key }) => key?.revokedAt === null)
   return (
-    <div class="notice found" role="status" tabIndex={-1} data-focus>
-      <p>{findingWords(finding)}</p>
-      {finding.keys.length > 0 && (
-        <ul class="plain">
-          {finding.keys.map(({ appId, key }) => (
-            <li key={appId}>
-              <a href={appHref(appId)}>
-                <bdi class="breaks">{appId}</bdi>
-              </a>
-              {key && key.lastUsedAt !== null && (
-                <>
-                  {' '}
-                  last used <Time at={key.lastUsedAt} />
-                  {key.lastUsedFrom !== null && ` from ${key.lastUsedFrom}`}
-                </>
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
-      {live.map(({ appId, key }) => (
-        <p key={appId} class="buttons">
-          <ActionButton
-            of={appRevokeKey}
-            with={{ appId, key: key?.lastFour ?? '' }}
-            confirm={`Revoke the key …${key?.lastFour} of ${appId}? Calls with it fail from now on.`}
-            kind="danger"
-          >
-            Revoke …{key?.lastFour} of {appId}
-          </ActionButton>
-        </p>
-      ))}
+    <div class="notice" role="status" tabIndex={-1} data-focus>
+      <div>
+        <p>{findingWords(finding)}</p>
+        {finding.keys.map(({ appId, key, isRevoked }) => (
+          <div key={appId}>
+            <a href={appHref(appId)}>
+              <bdi class="breaks">{appId}</bdi>
+            </a>
+            {key && key.lastUsedAt !== null && (
+              <>
+                , last used <Time at={key.lastUsedAt} />
+                {key.lastUsedFrom !== null && ` from ${key.lastUsedFrom}`}
+              </>
+            )}
+            {key && !isRevoked && (
+              <ActionButton
+                of={appRevokeKey}
+                with={{ appId, key: key.lastFour }}
+                confirm={`Revoke the key …${key.lastFour} of ${appId}? Calls with it fail from now on.`}
+                kind="danger"
+              >
+                Revoke …{key.lastFour} of {appId}
+              </ActionButton>
+            )}
+          </div>
+        ))}
+      </div>
     </div>
   )
 }

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
+import type { ApprovalLimitsEntered } from '../../../domain/operator/approval-limits.ts'
 import type { RequestMail } from '../../../domain/operator/request-mail.ts'
 import {
   Badge,
@@ -14,6 +15,7 @@ import {
   Field,
   LinkButton,
   rich,
+  Select,
   Snippet,
   Time,
 } from '../../pages/components.tsx'
@@ -32,6 +34,11 @@ export interface RequestModel {
   readonly request: IntegrationRequestRecord
   readonly appId: string
   readonly brandSlug: string
+  readonly limits: ApprovalLimitsEntered
+  /** Of prices. */
+  readonly currency: string
+  /** Of the name of the brand with other brands, as sentences. */
+  readonly resemblances: readonly string[]
   readonly reason: string
   /** Of each form. */
   readonly mails: Readonly<Record<'approved' | 'rejected', ChosenMail>>
@@ -162,11 +169,21 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
 }
 
 function Deciding({ model }: { model: RequestModel }) {
-  const { request, problem } = model
+  const { request, problem, limits, currency } = model
   const path = pathOf(request)
   return (
     <div class="stack">
       <Problem text={problem} />
+      {model.resemblances.length > 0 && (
+        <Notice tone="warn">
+          <div>
+            {model.resemblances.map((sentence) => (
+              <p key={sentence}>{sentence}</p>
+            ))}
+            <p>Make sure that {request.companyName} may use this name.</p>
+          </div>
+        </Notice>
+      )}
       <Card
         title="Approve"
         hint="Creates the app, its API key and an active brand. The app can use only this brand. An existing brand with this slug does not change."
@@ -187,6 +204,35 @@ function Deciding({ model }: { model: RequestModel }) {
             isCode
             value={model.brandSlug}
             hint="The app sends it as `brandId`."
+          />
+          <Field
+            label="Calls per minute"
+            name="perMinute"
+            isCode
+            maxLength={6}
+            value={limits.perMinute}
+            hint="1 to 999999. If empty, the setting `GLOBAL_LIMIT_PER_MINUTE` applies."
+          />
+          <Field
+            label="Countries"
+            name="countries"
+            isCode
+            value={limits.countries}
+            placeholder="GB, DE"
+            hint="SMS of a new brand go only to these. If empty, the rules on the page Destinations apply."
+          />
+          <Field
+            label={`Budget in ${currency}`}
+            name="budget"
+            isCode
+            value={limits.budget}
+            placeholder="20.50"
+          />
+          <Select
+            label="Per"
+            name="period"
+            value={limits.period}
+            options={{ day: 'day (UTC)', month: 'month (UTC)' }}
           />
           <MailChoice model={model} status="approved" />
           <p class="hint">

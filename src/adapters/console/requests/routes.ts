@@ -1,6 +1,13 @@
 import type { Actor } from '../../../domain/ground/audit.ts'
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import {
+  type ApprovalLimitsEntered,
+  noApprovalLimits,
+  readApprovalLimits,
+  resemblances,
+  setApprovalLimits,
+} from '../../../domain/operator/approval-limits.ts'
+import {
   checkRequestMail,
   defaultRequestMail,
   lastRequestMail,
@@ -24,6 +31,7 @@ export function requestRoutes({
   post,
   ports,
   pageContextOf,
+  actionPorts,
   showKey,
   settings,
   missing,
@@ -50,20 +58,30 @@ export function requestRoutes({
   post('/admin/requests/:id/approve', async ({ visit, request, form, params, by }, pageContext) => {
     const { id = '' } = params
     const asked = { appId: field(form, 'appId'), brandSlug: field(form, 'brandSlug') }
+    const limits = {
+      perMinute: field(form, 'perMinute'),
+      countries: field(form, 'countries'),
+      budget: field(form, 'budget'),
+      period: field(form, 'period') || noApprovalLimits.period,
+    }
     const mail = mailIn(form)
     return orAgain(
       async () => {
         if (mail.isChosen) checkRequestMail(mail)
-        const { key, brand, brandExisted } = await approveRequest(by, id, asked)
+        const read = readApprovalLimits(limits, settings.numbers.isCountry)
+        const { perMinute } = read
+        const { key, brand, brandExisted } = await approveRequest(by, id, { ...asked, perMinute })
+        const approved = { appId: asked.appId, brandSlug: brand.slug, brandExisted }
+        const unset = await setApprovalLimits(actionPorts(by), approved, read)
         const sent = mail.isChosen ? await mailed(request, by.actor, id, mail) : null
         const existed = `The brand ${brand.slug} already existed and was not changed. Its status is ${brand.status}.`
-        const notes = [...(brandExisted ? [existed] : []), ...(sent?.isSent ? [sent.text] : [])]
-        const tone = brand.status === 'active' ? 'good' : 'bad'
+        const notes = [...(brandExisted ? [existed] : []), ...unset, ...(sent?.isSent ? [sent.text] : [])]
+        const tone = brand.status === 'active' && unset.length === 0 ? 'good' : 'bad'
         const after = await pageContextOf(visit, notes.length > 0 ? { tone, text: notes.join(' ') } : null)
         const failed = sent && !sent.isSent ? await mailModel(id, mail, sent.text) : null
         return showKey(after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug, mail: failed })
       },
-      (text) => requestForm(pageContext, id, { ...asked, mails: { approved: mail }, problem: text }),
+      (text) => requestForm(pageContext, id, { ...asked, limits, mails: { approved: mail }, problem: text }),
     )
   })
   post('/admin/requests/:id/reject', async ({ visit, request, form, params, by }, pageContext) => {
@@ -132,6 +150,7 @@ export function requestRoutes({
     entered: {
       appId?: string
       brandSlug?: string
+      limits?: ApprovalLimitsEntered
       reason?: string
       mails?: Partial<RequestModel['mails']>
       problem?: string
@@ -142,6 +161,7 @@ export function requestRoutes({
   ): Promise<Response> {
     const request = await ports.requests.get(id)
     if (!request) return missing(pageContext, 'Request not found')
+    const [brands, { currency }] = await Promise.all([ports.brands.list(), ports.priceList()])
     const { appId, brandSlug, reason = '', mails, problem = null, mail, mailProblem = null } = entered
     const defaultMail = (status: 'approved' | 'rejected') =>
       defaultRequestMail(status, request, settings.ownUrl())
@@ -149,6 +169,9 @@ export function requestRoutes({
       request,
       appId: appId ?? suggestedSlug(request.companyName),
       brandSlug: brandSlug ?? suggestedSlug(request.brandName),
+      limits: entered.limits ?? noApprovalLimits,
+      currency,
+      resemblances: request.status === 'pending' ? resemblances(request.brandName, brands) : [],
       reason,
       mails: {
         approved: { ...defaultMail('approved'), isChosen: settings.mailerName !== 'outbox' },

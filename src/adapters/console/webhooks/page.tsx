@@ -35,13 +35,18 @@ export function webhookPath(appId: string): string {
 export function webhookPage(pageContext: PageContext, model: WebhookModel): string {
   const { appId, webhook, failing, start, events } = model
   const hasFailed = failing !== undefined || events.some(({ state }) => state === 'failed')
+  const again = hasFailed && webhook?.disabledAt === null && (
+    <ActionButton of={appWebhookResendAll} with={{ appId }}>
+      Send all failed events now
+    </ActionButton>
+  )
   return consolePage(
     pageContext,
     { title: `Webhook of ${appId}`, section: 'apps', parent: { title: appId, href: appHref(appId) } },
     <div class="columns wide-first loose">
       <div class="stack">
         {failing && (
-          <Card title={`${counted(failing.events, 'event')} failed`}>
+          <Card title={`${counted(failing.events, 'event')} failed`} actions={again}>
             <Facts
               entries={{
                 Oldest: <Time at={failing.since} />,
@@ -64,14 +69,7 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
         <Card
           title="Last deliveries"
           hint="Events of this app, latest first."
-          actions={
-            webhook?.disabledAt === null &&
-            hasFailed && (
-              <ActionButton of={appWebhookResendAll} with={{ appId }}>
-                Send all failed events now
-              </ActionButton>
-            )
-          }
+          actions={failing === undefined && again}
         >
           <Table
             caption="Last deliveries"
