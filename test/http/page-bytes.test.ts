@@ -61,7 +61,7 @@ function joined(earlier: string, parts: readonly PagePart[]): string {
 test('an overview that is open for an hour costs less than 5 MB at one call a second', async () => {
   const update = openPage('/admin')
   const first = (await update()).bytes
-  const seconds = 20
+  const seconds = 10
   let bytes = 0
   for (let second = 1; second <= seconds; second++) {
     app.advance(1)
@@ -69,7 +69,7 @@ test('an overview that is open for an hour costs less than 5 MB at one call a se
     await app.app.context.eventLog.flush()
     const updated = await update()
     bytes += updated.bytes + 'data: changed\n\n'.length
-    if (second % 10 === 0) expect(updated.html).toBe((await load('/admin')).text)
+    if (second % 5 === 0) expect(updated.html).toBe((await load('/admin')).text)
   }
   expect(first + (bytes / seconds) * 3600).toBeLessThan(5_000_000)
 })
