@@ -762,7 +762,7 @@ trace(
     expect(await errorOfSend(server, 'acme', '12025550143')).toBe('cooldown_active')
 
     await signIn(page, server)
-    await verdict('No problems')
+    await verdict('All well: ')
     await status('Live · updated ')
     await page.evaluate('globalThis.sameDocument = true')
     expect(await stat('Codes sent')).toBe('1')
@@ -777,7 +777,7 @@ trace(
     for (const end of [1, 2, 3, 4, 5]) {
       expect(await errorOfSend(server, 'acme', `1202555015${end}`)).toBe('sms_failed')
     }
-    await verdict('Problems')
+    await verdict('No SMS since ')
     await provider.getByText(/^circuit open for \d+ s$/).waitFor()
     await provider.getByText('5 failures in a row').waitFor()
     // The last failure may follow with the next update.
@@ -940,7 +940,7 @@ trace(
     const refused = await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
     await signIn(page, server)
     const places = [
-      { path: '/admin', has: 'Problems' },
+      { path: '/admin', has: 'No SMS since ' },
       { path: '/admin/requests', has: 'Stark Flowers' },
       { path: '/admin/brands', has: 'Umbrella' },
       { path: '/admin/brands/new', has: 'Create brand' },

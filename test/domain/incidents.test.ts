@@ -177,7 +177,9 @@ describe('an outage', () => {
       ['provider kannel', now - 3 * hourMs],
       ['provider twilio', now - 2 * hourMs],
     ])
-    expect(incidentsOf({ ...down, open }).incidents[0]?.since).toBe(now - 2 * hourMs)
+    const attempts = down.attempts.filter(({ accepted }) => accepted === 0)
+    expect(incidentsOf({ ...down, attempts, open }).incidents[0]?.since).toBe(now - 2 * hourMs)
+    expect(incidentsOf({ ...down, open }).incidents[0]?.since).toBe(now - 5 * minuteMs)
   })
 
   test('that is acknowledged comes last, until another one begins', () => {

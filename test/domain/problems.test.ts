@@ -394,6 +394,8 @@ describe('SMS pumping', () => {
   const advice = 'Such codes are still sent until you block their prefix or country.'
   const onlyRecords =
     'warn: The mode of the SMS pumping guard is record. It sends the codes that it finds too many: 3,509 codes in the last hour.'
+  const worded = (all: readonly Problem[]) =>
+    all.map(({ level, text, remedy }) => `${level}: ${text} ${remedy}`.trim())
   const problems = (mode: 'record' | 'deny', changes: Partial<typeof status> = {}) =>
     problemsOf(
       healthFacts({ sendsFailed: 4 }, { guard: { ...noGuard, mode, pumping: [{ ...status, ...changes }] } }),
@@ -404,8 +406,8 @@ describe('SMS pumping', () => {
     expect(first).toMatchObject({
       what: 'guard',
       level: 'bad',
-      text: `${attack} ${advice}`,
-      remedy: '',
+      text: attack,
+      remedy: advice,
       see: [
         { to: 'guard block', fields: { prefix: '+9989371' } },
         { list: 'deliveries', filters: { channel: 'SMS', country: 'UZ', since: now - 3_600_000 } },
@@ -415,13 +417,13 @@ describe('SMS pumping', () => {
   })
 
   test('is a warning when it is stopped, or when it may be none', () => {
-    const warned = (changes: Partial<typeof status>) => texts(problems('record', changes))[1]
+    const warned = (changes: Partial<typeof status>) => worded(problems('record', changes))[1]
     const blocked = [{ prefix: '+9989371', share: 1, isBlocked: true }]
     expect(warned({ prefixes: blocked, denied: 20 })).toBe(
       `warn: ${pumped} 3,512 codes sent, none verified, 20 codes denied; ${requested} An operator blocked the prefix.`,
     )
     expect(warned({ recordedLately: 0 })).toBe(`warn: ${attack} In the last 2 minutes, the guard found none.`)
-    expect(texts(problems('record', { recordedLately: 0, deniedLately: 9 }))[0]).toBe(
+    expect(worded(problems('record', { recordedLately: 0, deniedLately: 9 }))[0]).toBe(
       `bad: ${attack} Such codes were denied until a moment ago, and nothing blocks them now.`,
     )
     expect(warned({ sent: 30, recorded: 25, verified: 11 })).toStartWith(`warn: ${pumped} 30 codes sent`)
@@ -430,7 +432,7 @@ describe('SMS pumping', () => {
 
   test('that only a budget stops is a problem, also once no code was sent for an hour', () => {
     const stopped = { sent: 0, recorded: 0, recordedLately: 0, stopped: 80, stoppedLately: 9 }
-    expect(texts(problems('record', stopped))[0]).toBe(
+    expect(worded(problems('record', stopped))[0]).toBe(
       `bad: ${pumped} 80 codes rejected by a budget; ${requested} Only a budget stops such codes. Block their prefix or country before you lift the budget.`,
     )
     expect(liftWarning({ mode: 'record', pumping: [{ ...status, ...stopped }] })).toBe(
@@ -444,8 +446,8 @@ describe('SMS pumping', () => {
     expect(problems('deny', denied)[1]).toMatchObject({
       what: 'guard',
       level: 'warn',
-      text: `Possible SMS pumping to no country: in the last hour 21 codes denied; ${requested} Such codes are denied now.`,
-      remedy: '',
+      text: `Possible SMS pumping to no country: in the last hour 21 codes denied; ${requested}`,
+      remedy: 'Such codes are denied now.',
       see: [
         { to: 'guard status', fields: {} },
         { list: 'calls', filters: { country: undefined, result: 'limited', since: now - 3_600_000 } },

@@ -51,3 +51,104 @@ describe('an attack that a budget stops', () => {
     }
   })
 })
+
+describe('an outage of all providers', () => {
+  test('is the first line: since when, how many people, why, and what to do; it can be acknowledged until it ends', async () => {
+    const two = testProvider('two')
+    const app = await createTestApp({ GUARD: 'off' }, { smsRoutes: { plain: [one, two] } })
+    apps.push(app)
+    const visitor = await signedIn(app)
+    const send = async (phone: string) => {
+      app.advance(10)
+      await app.eventsOf(await app.post('/otp/send', { phone }))
+    }
+    const headline = async () => {
+      const { html } = await visitor.get('/admin')
+      const [, tone = '', words = ''] =
+        /<section class="verdict (\w+)".*?<h2[^>]*>(.*?)<\/h2>/s.exec(html) ?? []
+      return `${tone}: ${textOf(words)
+        .replaceAll(/ ([:.,])/g, '$1')
+        .trim()}`
+    }
+    await send('12025550100')
+    expect(await headline()).toBe('good: All well: 1 code sent, 0 verified in the last five minutes.')
+    const refused = { kind: 'rejected', scope: 'account', reason: 'HTTP 401' } as const
+    one.answer(() => refused)
+    two.answer(() => refused)
+    app.advance(60)
+    const since = new Date(app.clock.now).toISOString().slice(11, 16)
+    // One person tries twice.
+    for (const end of [1, 2, 3, 4, 5, 6, 1]) await send(`1202555020${end}`)
+    const words = `No SMS since ${since}: 6 people got none, because both providers answer HTTP 401. Check the credentials of one and two.`
+    expect(await headline()).toBe(`bad: ${words}`)
+    await visitor.post('/admin/incidents/acknowledge', { about: 'sms' })
+    expect(await headline()).toBe(`warn: ${words}`)
+    expect(textOf((await visitor.get('/admin')).html)).toContain('acknowledged by')
+    one.answer(() => accepted)
+    app.advance(900)
+    await send('12025550300')
+    expect(await headline()).not.toContain('No SMS')
+    one.answer(() => refused)
+    app.advance(1200)
+    for (const end of [1, 2, 3, 4, 5, 6]) await send(`1202555040${end}`)
+    expect(await headline()).toStartWith('bad: No SMS since')
+  })
+})
+
+test('silence is an incident and sends an alert, against the same hours of the days before', async () => {
+  const app = await start()
+  const { eventLog, alerts } = app.app.context
+  const hourMs = 3_600_000
+  const hour = app.clock.now - (app.clock.now % hourMs)
+  for (const day of [1, 2, 3])
+    for (const later of [0, 1, 2])
+      eventLog.count(
+        hour + later * hourMs - 24 * day * hourMs,
+        { kind: 'send', channel: 'SMS', brand: 'acme', provider: 'one', detail: 'ok' },
+        60,
+      )
+  await eventLog.flush()
+  await app.eventsOf(await app.post('/otp/send', { phone: '12025550100' }))
+  const visitor = await signedIn(app)
+  const check = async () => {
+    app.app.alerts.tick()
+    await app.app.alerts.idle()
+    return (await alerts.ofKinds(['calls.silent'], 0)).map(({ text }) => JSON.parse(text).state)
+  }
+  app.advance(600)
+  expect(textOf((await visitor.get('/admin')).html)).toContain('All well')
+  expect(await check()).toEqual([])
+  app.advance(1500)
+  expect(textOf((await (await signedIn(app)).get('/admin')).html)).toMatch(
+    /No calls since \d\d:\d\d ?: 15 minutes usually have about 15\./,
+  )
+  expect(await check()).toEqual(['started'])
+  await app.eventsOf(await app.post('/otp/send', { phone: '12025550101' }))
+  app.advance(31)
+  expect(await check()).toEqual(['started', 'ended'])
+})
+
+test('an overview without traffic leads through the first day, and can be dismissed', async () => {
+  const app = await start()
+  const visitor = await signedIn(app)
+  const { html } = await visitor.get('/admin')
+  const steps = [
+    ...html.matchAll(
+      /<li class="step"><span class="badge (?:good|quiet)">(done|to do).*?<(?:a href="([^"]*)"|strong)>([^<]*)/g,
+    ),
+  ]
+  expect(steps.map(([, state, href = '', title]) => `${state}: ${title} ${href}`.trim())).toEqual([
+    'done: Create a brand /admin/brands',
+    'done: Create an app /admin/apps',
+    'done: Connect a provider of SMS /admin/settings',
+    'to do: Send a test message /admin/test',
+    'to do: Limit the countries /admin/destinations',
+    'to do: Set a budget /admin/money',
+    'to do: Invite a second owner /admin/operators',
+    ...(html.includes('Make a backup') ? ['to do: Make a backup'] : []),
+  ])
+  await policyOf(app).budget('country:*', '50')
+  expect((await visitor.get('/admin')).html.match(/badge good">done/g)).toHaveLength(4)
+  await visitor.post('/admin/incidents/acknowledge', { about: 'first day' })
+  expect((await visitor.get('/admin')).html).not.toContain('First day')
+})

@@ -102,7 +102,7 @@ test.each(gateways)(
     const warning = async () => {
       // A session ends within the days between.
       const { html } = await (await signedIn(app)).get('/admin')
-      return /<li class="bad">Carriers.*?<\/li>/.exec(html)?.[0]
+      return /<li class="incident bad"[^>]*>(?:(?!<\/li>).)*Carriers did.*?<\/li>/.exec(html)?.[0]
     }
     try {
       await app.brand('other', { status: 'active' })
@@ -150,7 +150,7 @@ test.each(gateways)(
     }
     const shown = async () => {
       const { html } = await (await signedIn(app)).get('/admin')
-      return [...html.matchAll(/<li class="bad">(\w+ delivered [^<]*)/g)].map(([, text]) => text?.trim())
+      return [...html.matchAll(/<li>(\w+ delivered [^<]*)/g)].map(([, text]) => text?.trim())
     }
     try {
       expect(await sendTo(taken)).toBe(200)

@@ -6,7 +6,7 @@ import type { Lately } from '../log/statistics.ts'
 import type { Acknowledgement } from '../policy/policy-store.ts'
 import type { Cost } from '../request/request-context.ts'
 import type { HealthFacts } from './facts.ts'
-import { type Outage, smsOutage } from './outages.ts'
+import { earliest, type Outage, smsOutage } from './outages.ts'
 import type { Ongoing, Problem } from './problem.ts'
 import { problemsOf } from './problems.ts'
 
@@ -69,21 +69,25 @@ export function incidentsOf(facts: HealthFacts): {
 function incidentOf(problem: Problem, facts: HealthFacts): readonly Incident[] {
   const { ongoing, about, ...words } = problem
   if (!ongoing || about === undefined) return []
-  // The alerts about an attack are about all countries.
-  const reported = facts.open.get(about.startsWith('pumping ') ? 'pumping' : about)
-  const provider = about.startsWith('provider ') ? [about.slice('provider '.length)] : []
+  const [kind = '', name = ''] = about.split(/ (.*)/)
+  const isProvider = kind === 'provider'
+  // The alerts about an attack are about all countries. That of a provider already has its start.
+  const reported = isProvider ? undefined : facts.open.get(kind === 'pumping' ? kind : about)
   return [
     known(
-      { ...words, ...ongoing, about, since: earliest(ongoing.since, reported), providers: provider },
+      {
+        ...words,
+        ...ongoing,
+        about,
+        since: earliest(ongoing.since, reported),
+        providers: isProvider ? [name] : [],
+      },
       facts,
     ),
   ]
 }
 
 function outageIncident({ names, since }: Outage, text: string, facts: HealthFacts): Incident {
-  // Since the last of them fails.
-  const reported = names.flatMap((name) => facts.open.get(`provider ${name}`) ?? [])
-  const last = reported.length === names.length ? Math.max(...reported) : undefined
   const incident = {
     about: 'sms',
     level: 'fail' as const,
@@ -91,9 +95,13 @@ function outageIncident({ names, since }: Outage, text: string, facts: HealthFac
     text,
     remedy: '',
     see: [
-      { list: 'deliveries' as const, filters: { channel: 'SMS' as const, ...figureRows.failedOrUnknown } },
+      {
+        list: 'deliveries' as const,
+        filters: { channel: 'SMS' as const, ...figureRows.failedOrUnknown },
+        title: 'Failures',
+      },
     ],
-    since: earliest(since, last),
+    since,
     hit: { channel: 'SMS', result: 'failed' } as const,
     providers: names,
   }
@@ -109,11 +117,6 @@ function known(
   // What began later is another incident.
   const found = acknowledgements.find((each) => each.about === about && each.at >= since)
   return { ...incident, acknowledged: found ?? null }
-}
-
-function earliest(...times: readonly (EpochMs | undefined)[]): EpochMs | undefined {
-  const all = times.filter((at) => at !== undefined)
-  return all.length === 0 ? undefined : Math.min(...all)
 }
 
 export interface ImpactPorts {
@@ -148,13 +151,13 @@ async function readCause(ports: ImpactPorts, provider: string): Promise<Cause> {
 
 /** What an incident does, and what to do: one sentence, and the remedy. */
 export function incidentWords(incident: Incident, { people, causes }: Impact): Words {
-  const { title, since, remedy, about } = incident
+  const { title, detail, since, remedy, about } = incident
   const harm =
     people && people.recipients > 0
       ? `${peopleWords(people)} got ${about === 'sms' ? 'none' : 'no message'}`
       : ''
   const why = causes.some(({ reason }) => reason !== null) ? `because ${causeWords(causes)}` : ''
-  const effect = [harm, why].filter(Boolean).join(', ')
+  const effect = [detail, harm, why].filter(Boolean).join(', ')
   return [
     title,
     ...(since === undefined ? [] : [' since ', { at: since }]),
@@ -202,11 +205,17 @@ function remedyOf(causes: readonly Cause[]): string | undefined {
 /** What happened in the last five minutes, if nothing is wrong. */
 export function calmWords({ fiveMinutes }: Pick<Lately, 'fiveMinutes'>): string {
   const { totals, verifyTimes } = fiveMinutes
-  const { sends, verified, notified } = totals
+  const { sends, sendsFailed, verified, notified, notifyFailed } = totals
+  const failed = sendsFailed + notifyFailed
   const codes =
     sends + verified === 0 ? [] : [`${counted(sends, 'code')} sent`, `${count(verified)} verified`]
   const time = verifyTimes.count > 0 && `p95 to verify ${boundWords(verifyTimes.p95Seconds)}`
-  const all = [...codes, time, notified > 0 && `${counted(notified, 'notification')} sent`].filter(Boolean)
+  const all = [
+    ...codes,
+    time,
+    notified > 0 && `${counted(notified, 'notification')} sent`,
+    failed > 0 && `${count(failed)} failed`,
+  ].filter(Boolean)
   return all.length === 0 ? 'no codes and notifications' : all.join(', ')
 }
 

@@ -29,6 +29,8 @@ export interface OutageFacts {
   /** Of the minutes of `attemptsWindowMs`. */
   readonly attempts: readonly MinuteOfAttempts[]
   readonly providers: readonly ProviderHealth[]
+  /** When what goes on began, as alerts say. */
+  readonly open: ReadonlyMap<string, EpochMs>
 }
 
 /** Codes and notifications that no provider accepted, as far as otpost knows. */
@@ -54,7 +56,7 @@ export function sendingProblems({ statistics, lastFailures, thresholds }: Outage
       ...(isOngoing ? bad : warn)('messages', text, '', { list: 'calls', filters }),
       about: `${noun}s`,
     }
-    if (!isOngoing) return problem
+    if (!isOngoing || isChance(tries)) return problem
     const since = troubleSince(tries, statistics.stepMs, share)
     return { ...problem, ongoing: { title: `Some ${noun}s fail`, since, hit: figureRows[failure] } }
   })
@@ -83,6 +85,7 @@ export function providerProblems({
   lastFailures,
   attempts,
   thresholds,
+  open: reported,
 }: OutageFacts): Problem[] {
   const share = thresholds.failedPercent / 100
   const { byProvider, failures, period, from: since, stepMs } = statistics
@@ -137,11 +140,19 @@ export function providerProblems({
     const text = condition ? `${condition.text} ${capitalized(more)}` : `Provider ${name}: ${more}`
     const sees = isUntested ? [...shown, test] : shown
     const problem = { ...level('providers', text, condition?.remedy ?? '', ...sees), about }
-    if (level === warn) return problem
-    const title = condition || isOngoing ? `Provider ${name} fails` : `Provider ${name} is skipped`
-    const began = condition ? failingSince(attempts, name) : troubleSince(tries, stepMs, share)
+    const isCertain = condition !== undefined || circuit?.isBad
+    if (level === warn || (isChance(tries) && !isCertain)) return problem
+    const verb =
+      !condition && !isOngoing
+        ? 'is skipped'
+        : condition || inHour.failed === inHour.all
+          ? 'fails'
+          : 'fails in part'
+    const began = condition
+      ? failingSince(attempts, reported.get(about), name)
+      : troubleSince(tries, stepMs, share)
     const hit = { provider: name, result: 'failed' } as const
-    return { ...problem, ongoing: { title: condition ? title : `${title} in part`, since: began, hit } }
+    return { ...problem, ongoing: { title: `Provider ${name} ${verb}`, since: began, hit } }
   })
 }
 
@@ -149,7 +160,8 @@ export function providerProblems({
 export function smsOutage({
   providers,
   attempts,
-}: Pick<OutageFacts, 'providers' | 'attempts'>): Outage | undefined {
+  open: reported,
+}: Pick<OutageFacts, 'providers' | 'attempts' | 'open'>): Outage | undefined {
   const sms = providers.filter(({ channel, pausedUntil }) => channel === 'SMS' && pausedUntil === null)
   const open = new Set(sms.filter(({ state }) => state !== 'closed').map(({ name }) => name))
   const failing = new Set(
@@ -159,7 +171,10 @@ export function smsOutage({
   )
   const names = sms.map(({ name }) => name)
   if (names.length === 0 || !names.every((name) => failing.has(name))) return undefined
-  return { names, since: failingSince(attempts, ...names) }
+  // Since the last of them fails.
+  const all = names.flatMap((name) => reported.get(`provider ${name}`) ?? [])
+  const last = all.length === names.length ? Math.max(...all) : undefined
+  return { names, since: failingSince(attempts, last, ...names) }
 }
 
 export interface Outage {
@@ -167,15 +182,25 @@ export interface Outage {
   readonly since: EpochMs | undefined
 }
 
-/** The first failure since one of them accepted a message. Undefined: that was before the attempts. */
+/**
+ * The first failure since one of them accepted a message.
+ * @param reported in the first alert. It counts if none of the attempts was accepted
+ */
 function failingSince(
   attempts: readonly MinuteOfAttempts[],
+  reported: EpochMs | undefined,
   ...names: readonly string[]
 ): EpochMs | undefined {
   const own = attempts.filter(({ provider }) => names.includes(provider))
   const acceptedAt = Math.max(...own.filter(({ accepted }) => accepted > 0).map(({ at }) => at))
   const failed = own.filter(({ at, failed }) => failed > 0 && at >= acceptedAt).map(({ at }) => at)
-  return failed.length === 0 ? undefined : Math.min(...failed)
+  const first = failed.length === 0 ? undefined : Math.min(...failed)
+  return Number.isFinite(acceptedAt) ? first : earliest(first, reported)
+}
+
+export function earliest(...times: readonly (EpochMs | undefined)[]): EpochMs | undefined {
+  const all = times.filter((at) => at !== undefined)
+  return all.length === 0 ? undefined : Math.min(...all)
 }
 
 /** In UTC. */
@@ -205,6 +230,13 @@ function whenWords(
   const until = Math.min(last + stepMs, now - 10 * minuteMs)
   if (!worst && from < until) return `They failed ${spanWords({ from, until })}.`
   return `None failed since ${utc(until).slice(0, 16)} UTC.`
+}
+
+/** Fewer may be chance. */
+const leastFailures = 3
+
+function isChance(tries: readonly Tries[]): boolean {
+  return tries.reduce((sum, { failed }) => sum + failed, 0) < leastFailures
 }
 
 /** In this step and the one before, or in the last minutes. */

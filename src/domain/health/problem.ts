@@ -26,6 +26,8 @@ export interface Problem {
 export interface Ongoing {
   /** Such as `No SMS`. The time when it began may follow. */
   readonly title: string
+  /** What it does, in a few words. */
+  readonly detail?: string
   /** As far as the figures say. */
   readonly since?: EpochMs | undefined
   /** The requests that it stops. */

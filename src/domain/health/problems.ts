@@ -133,7 +133,11 @@ function webhookProblem(
   }
   if (!failing) return undefined
   const text = `The webhook of app ${appId} fails: ${counted(failing.events, 'event')} will be tried again. Latest error: ${failing.error}.`
-  const ongoing = { title: `The webhook of app ${appId} fails`, since: failing.since }
+  const ongoing = {
+    title: `The webhook of app ${appId} fails`,
+    detail: `${counted(failing.events, 'event')} ${failing.events === 1 ? 'waits' : 'wait'}, ${failing.error}`,
+    since: failing.since,
+  }
   return { ...bad('webhooks', text, '', ...sees), about: `webhook ${appId}`, ongoing }
 }
 

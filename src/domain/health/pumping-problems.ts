@@ -50,21 +50,25 @@ const stateWords: Readonly<Record<PumpingState, string>> = {
   none: 'In the last 2 minutes, the guard found none.',
 }
 
+/** The codes of the last hour. */
+function figuresOf({ sent, verified, denied, recorded, stopped }: PumpingStatus): string {
+  const codes = Math.max(sent, recorded)
+  const figures = [
+    codes > 0 && `${counted(codes, 'code')} sent, ${verified === 0 ? 'none' : count(verified)} verified`,
+    denied > 0 && `${counted(denied, 'code')} denied`,
+    stopped > 0 && `${counted(stopped, 'code')} rejected by a budget`,
+  ]
+  return `in the last hour ${figures.filter(Boolean).join(', ')}`
+}
+
 /** What attacks a country: one sentence for doctor, the console and alerts. */
-function attackWords({ country, sent, verified, denied, recorded, stopped, prefixes, apps }: PumpingStatus) {
+function attackWords(status: PumpingStatus): string {
+  const { country, prefixes, apps } = status
   const numbers = prefixes.map(({ prefix }) => `${prefix}…`).join(', ')
   const place = `${placeOf(country)}${numbers === '' ? '' : ` (${numbers})`}`
   const named = apps.slice(0, 3).map(({ app, brand }) => `app ${app} of brand ${brand}`)
-  const codes = Math.max(sent, recorded)
-  const figures = [
-    ...(codes > 0
-      ? [`${counted(codes, 'code')} sent, ${verified === 0 ? 'none' : count(verified)} verified`]
-      : []),
-    ...(denied > 0 ? [`${counted(denied, 'code')} denied`] : []),
-    ...(stopped > 0 ? [`${counted(stopped, 'code')} rejected by a budget`] : []),
-  ]
   const byApps = named.length === 0 ? '' : `; requested by ${named.join(', ')}`
-  return `Possible SMS pumping to ${place}: in the last hour ${figures.join(', ')}${byApps}.`
+  return `Possible SMS pumping to ${place}: ${figuresOf(status)}${byApps}.`
 }
 
 /** Whether codes of it are sent, or would be without a budget. */
@@ -89,15 +93,16 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
     const isDenied = pumpingState(status, mode) === 'denied' && status.denied >= manyUnverified
     const problem = (isBad ? bad : warn)(
       'guard',
-      `${attackWords(status)} ${stateWords[pumpingState(status, mode)]}`,
-      '',
+      attackWords(status),
+      stateWords[pumpingState(status, mode)],
       isBad ? see('guard block', open && { prefix: open.prefix }) : see('guard status'),
       recorded > 0
         ? { list: 'deliveries', filters: { ...rows, channel: 'SMS' } }
         : { list: 'calls', filters: { ...rows, result: 'limited' } },
     )
     const title = `SMS pumping to ${placeOf(country)}`
-    const ongoing = isBad || isDenied ? { ongoing: { title, cost: { country } } } : {}
+    const ongoing =
+      isBad || isDenied ? { ongoing: { title, detail: figuresOf(status), cost: { country } } } : {}
     return { ...problem, about: `pumping ${country}`, ...ongoing }
   })
 }

@@ -95,6 +95,10 @@ function silentCondition(
         : 'Check that the provider still has the status callback URL of this server, and can reach it.',
     see: [provider === '' ? { list: 'calls', filters: {} } : see('callbacks')],
     ended: provider === '' ? 'Calls arrive again.' : `Delivery reports of ${provider} arrive again.`,
-    ongoing: { title, ...(since !== undefined && { since }) },
+    ongoing: {
+      title,
+      detail: `${minutes} minutes usually have about ${count(expected)}`,
+      ...(since !== undefined && { since }),
+    },
   }
 }

@@ -132,11 +132,20 @@ function Row({ incident, impact, now }: FoundIncident & { now: number }) {
               </small>
             </>
           )}
+          {linksOf(incident.see)
+            .slice(1)
+            .map(({ title, href }) => (
+              <small key={href}>
+                {' '}
+                <a href={href}>{title}</a>
+              </small>
+            ))}
         </p>
         <p class="hint">{rich(`${text} ${remedy}`.trim())}</p>
       </div>
       <p class="harm">
-        {people && (
+        {people && people.recipients === 0 && <span class="hint">no people</span>}
+        {people && people.recipients > 0 && (
           <a class="count" href={logUrl('calls', rowsHit(incident, now))}>
             {peopleWords(people)}
           </a>

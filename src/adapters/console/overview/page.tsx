@@ -110,15 +110,21 @@ function OverviewLive({ now, facts, goingOn, shown }: OverviewModel & { now: num
           ]}
         />
       </div>
-      <Marks {...history} />
       <Headlines statistics={statistics} />
-      <HeatMap {...history} />
-      <div class="columns wide-first">
-        <Providers providers={providers} lastHour={lastHour} />
-        <ActiveLimits limited={server?.limited ?? []} lastHour={lastHour} />
-      </div>
+      <details class="folded-part wide" id="history">
+        <summary>Incidents and changes, and failures by provider and hour</summary>
+        <Marks {...history} />
+        <HeatMap {...history} />
+      </details>
+      <details class="folded-part wide" id="providers">
+        <summary>Providers, and active rate limits</summary>
+        <div class="columns wide-first">
+          <Providers providers={providers} lastHour={lastHour} />
+          <ActiveLimits limited={server?.limited ?? []} lastHour={lastHour} />
+        </div>
+      </details>
       <Notes notes={goingOn.notes} thresholds={facts.thresholds} />
-      <details class="more" id="more">
+      <details class="folded-part" id="more">
         <summary>Time to verify, failed attempts, and figures by brand, channel and provider</summary>
         <div class="columns">
           <VerifyTime statistics={statistics} />

@@ -54,7 +54,11 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     return { found, notes, steps }
   }
 
-  async function readFirstDay({ providers, acknowledgements }: HealthFacts): Promise<GoingOn['steps']> {
+  async function readFirstDay({
+    providers,
+    acknowledgements,
+    statistics,
+  }: HealthFacts): Promise<GoingOn['steps']> {
     const [brands, apps, { rules, budgets }, accounts, verified, backups, files] = await Promise.all([
       ports.brands.list(),
       ports.apps.list(),
@@ -62,7 +66,7 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
       ports.sessions.accounts(),
       ports.guard.verifiedHistory(),
       ports.audit.list({ actions: ['data.backed-up'], limit: 1 }),
-      ports.stats.files(),
+      ports.stats.files().catch(() => undefined),
     ])
     const steps = firstDay({
       activeBrands: brands.filter(({ status }) => status === 'active').length,
@@ -76,7 +80,9 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
       owners: accounts.filter((account) => account.role === 'owner' && isSetUp(account)).length,
       hasBackup: files && backups.length > 0,
     })
-    return isFirstDay(steps, verified.length > 0, acknowledgements) ? steps : null
+    return isFirstDay(steps, verified.length > 0 || statistics.totals.verified > 0, acknowledgements)
+      ? steps
+      : null
   }
 
   // Sends an event to each live page when its content has changed.
