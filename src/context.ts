@@ -52,11 +52,13 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
   let failure: unknown
 
   async function checkDatabase(): Promise<void> {
-    failure = undefined
-    await storage.checkDatabase().catch((error: unknown) => {
+    try {
+      await storage.checkDatabase()
+      failure = undefined
+    } catch (error) {
       failure = error
       throw error
-    })
+    }
   }
 
   /** Why the database cannot be used; undefined: it can. @param checks also if nothing is known against it */

@@ -1372,6 +1372,7 @@ describe('an operator', () => {
   })
 
   describe('searches everywhere', () => {
+    const appPage = (appId: string) => `/admin/apps/app?app=${appId}`
     const search = async (q: string) => {
       const { status, headers, html } = await visitor.post('/admin/search', { q })
       const main = html.slice(html.indexOf('<main'))
@@ -1418,14 +1419,14 @@ describe('an operator', () => {
       expect((await search('Latvia')).location).toBe('/admin/deliveries?country=LV')
       expect((await search('+371 2000')).links).toEqual(['/admin/guard', '/admin/deliveries?country=LV'])
       expect((await search('ana@')).location).toBe('/admin/audit?by=ana%40example.com')
-      expect((await search(`…${apiKey.slice(-4)}`)).location).toBe('/admin/apps#app-web')
+      expect((await search(`…${apiKey.slice(-4)}`)).location).toBe(appPage('web'))
       expect((await search('21610')).html).toContain('href="https://www.twilio.com/docs/api/errors/21610"')
       for (const [key, appId] of [
         [apiKey, 'web'],
         [credentials.apiKey, 'shop'],
       ] as const) {
         const { status, html, links } = await search(key)
-        expect([status, links, html.includes(key)]).toEqual([200, [`/admin/apps#app-${appId}`], false])
+        expect([status, links, html.includes(key)]).toEqual([200, [appPage(appId)], false])
       }
       const unknown = await search('otp_live_of_another_server')
       expect([unknown.links, unknown.html.includes('otp_live_of')]).toEqual([[], false])

@@ -7,49 +7,30 @@ export interface DatabaseFault {
 }
 
 const faults: readonly (readonly [code: RegExp, text: string, remedy: string, isUncertain?: true])[] = [
+  [/^SQLITE_BUSY/, 'Another process has locked the database.', 'End that process, such as an SQLite shell.'],
   [
-    /^SQLITE_BUSY/,
-    'Another process has locked the database.',
-    'End that process, such as an SQLite shell or a program that copies the file.',
-  ],
-  [
-    /^(SQLITE_FULL|ENOSPC|53100)$/,
+    /^(SQLITE_FULL|53100)$/,
     'The disk of the database is full.',
-    'Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.',
+    'Free disk space, or lower DELIVERY_LOG_DAYS.',
   ],
   [
-    /^(SQLITE_READONLY.*|EROFS|25006)$/,
+    /^(SQLITE_READONLY.*|25006)$/,
     'The database is read-only.',
-    'Check the permissions and the mount of the database file. If DATABASE_URL names a standby of PostgreSQL, set it to the primary.',
+    'Check its mount, or whether it is a standby.',
   ],
   [
-    /^(SQLITE_CORRUPT.*|SQLITE_NOTADB)$/,
+    /^SQLITE_(CORRUPT.*|NOTADB)$/,
     'The database is damaged.',
-    'Stop the server, check the disk, and restore the latest backup.',
+    'Stop the server, and restore the latest backup.',
   ],
-  [
-    /^(DISK_TIMEOUT)$/,
-    'The disk of the database does not answer.',
-    'Check the disk and its mount. Writes continue when it answers.',
-    true,
-  ],
-  [
-    /^(SQLITE_IOERR.*|EIO)$/,
-    'The disk of the database has errors.',
-    'Check the disk and the kernel log of the server.',
-    true,
-  ],
+  [/^DISK_TIMEOUT$/, 'The disk of the database does not answer.', 'Check the disk and its mount.', true],
+  [/^SQLITE_IOERR/, 'The disk of the database has errors.', 'Check the disk and the kernel log.', true],
   [
     /^DATABASE_MOVED$/,
-    'The database file was removed or replaced while the server runs.',
-    'Stop the server, put the previous file back, and start again.',
+    'The database file was removed or replaced.',
+    'Put the file back, and restart the server.',
   ],
-  [
-    /^DATABASE_TIMEOUT$/,
-    'The database does not answer.',
-    'Check its server, its disk and the network.',
-    true,
-  ],
+  [/^DATABASE_TIMEOUT$/, 'The database does not answer.', 'Check its server and the network.', true],
 ]
 
 /** Undefined: the error has another cause than the database. */

@@ -1,7 +1,8 @@
 import { countryName } from '../../../domain/delivery/destination.ts'
 import { explainedCodes } from '../../../domain/delivery/provider-codes.ts'
 import type { Channel } from '../../../domain/ground/contact.ts'
-import { keysEnding, readSearchText, type SearchText } from '../../../domain/operator/search-text.ts'
+import { findKeys } from '../../../domain/operator/key-search.ts'
+import { readSearchText, type SearchText } from '../../../domain/operator/search-text.ts'
 import { isRequestId } from '../../../domain/request/request-context.ts'
 import { html, seeOther } from '../answers.ts'
 import { appHref } from '../apps/paths.ts'
@@ -27,7 +28,7 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     const query = field(form, 'q')
     if (query === '') return seeOther('/admin/search')
     const asked = readSearchText(query)
-    const ofKey = await withKey(query, asked)
+    const ofKey = await withKey(query)
     // A key is shown nowhere, and no other search gets it.
     if (asked.isKey || ofKey.some(({ isWholeKey }) => isWholeKey))
       return html(searchPage(pageContext, { ...nothing, isKey: true, hits: ofKey }))
@@ -54,14 +55,13 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     return html(searchPage(pageContext, { ...nothing, query, hits, codes, since }))
   })
 
-  async function withKey(text: string, { lastFour }: SearchText): Promise<(Hit & { isWholeKey: boolean })[]> {
-    const owner = await apps.ownerOf(text)
-    const ending = owner || lastFour === undefined ? [] : keysEnding(lastFour, await apps.list())
-    return [...(owner ? [owner] : []), ...ending].map(({ appId, isRevoked }) => ({
-      title: isRevoked ? 'Revoked API key' : 'API key',
+  async function withKey(text: string): Promise<(Hit & { isWholeKey: boolean })[]> {
+    const { isPartial, keys } = await findKeys(apps, text)
+    return keys.map(({ appId, key }) => ({
+      title: key && key.revokedAt !== null ? 'Revoked API key' : 'API key',
       detail: `of app ${appId}`,
       href: appHref(appId),
-      isWholeKey: owner !== undefined,
+      isWholeKey: !isPartial,
     }))
   }
 
