@@ -40,7 +40,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     const settings = new Settings({ ...kannel.env, ...env })
     const make = double.configure(settings, 'plain')
     expect(settings.problems).toEqual([])
-    return make({ now: Date.now, outbox: {} as Outbox })
+    return make({ now: Date.now, outbox: {} as Outbox, reportLater: () => {} })
   }
 
   /** Sends an SMS with delivery reports to the receiver. */

@@ -124,10 +124,10 @@ function developmentOnly({ smsMode, smsRoutes, smtp }: Config): readonly string[
 
 /** Creates providers to read their properties. They must not send. */
 export function providersOf(makers: Config['smsRoutes']['plain']) {
-  return makers.map((make) => make({ now: Date.now, outbox: unused }))
+  return makers.map((make) => make({ now: Date.now, outbox: unused, reportLater: () => {} }))
 }
 
-const unused: Outbox = { add: refuse, list: refuse, get: refuse, wait: refuse }
+const unused: Outbox = { add: refuse, list: refuse, get: refuse, clear: refuse, wait: refuse }
 
 async function refuse(): Promise<never> {
   throw new Error('these providers must not send')

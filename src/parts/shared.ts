@@ -11,9 +11,10 @@ import { shareCircuits } from '../adapters/store/shared-circuits.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { Breakers } from '../domain/delivery/breaker.ts'
-import { callbackUrls, type ReportRejection } from '../domain/delivery/delivery-reports.ts'
+import { callbackUrls, providerReportKey, type ReportRejection } from '../domain/delivery/delivery-reports.ts'
 import { Turns } from '../domain/delivery/turns.ts'
 import type { Log } from '../domain/ground/ports.ts'
+import type { DeliveryReport } from '../domain/ground/providers.ts'
 import type { Stopwatch } from '../domain/ground/time.ts'
 import { modeInForce } from '../domain/guard/mode.ts'
 import { CredentialRejections } from '../domain/limits/credentials.ts'
@@ -41,8 +42,20 @@ export function createShared(config: Config, context: Context, about: Process) {
   const { now, outbox, openCircuits, secrets, stats } = context
   const { log, ownUrl, stopwatch = () => performance.now(), owner = processOwner() } = about
   const smtp = config.smtp && createSmtpMailer(config.smtp, config.providerTimeoutMs)
-  const tools = { now, outbox }
   const policy = context.policy.cached(config.smsCountries)
+  const saveOwnReport = async (provider: string, { providerMessageId = '', ...report }: DeliveryReport) => {
+    const key = providerReportKey(provider, providerMessageId)
+    const writesEvents = (await policy()).webhooks.size > 0
+    await context.eventLog.saveReports(provider, [{ ...report, key, at: now() }], writesEvents)
+  }
+  const reportLater = (provider: string, report: DeliveryReport, ms: number) => {
+    const save = () =>
+      saveOwnReport(provider, report).catch((err: unknown) =>
+        log.error({ err, provider }, 'a delivery report could not be stored'),
+      )
+    setTimeout(save, ms).unref()
+  }
+  const tools = { now, outbox, reportLater }
   const plain = config.smsRoutes.plain.map((make) => make(tools))
   const template = config.smsRoutes.template.map((make) => make(tools))
   const breakers = new Breakers(stopwatch)

@@ -16,7 +16,10 @@ const { outbox } = sqliteStores(openDatabase(':memory:'))
 
 function readerOf(given = secret, route: SmsRoute = 'plain') {
   const settings = new Settings({ SMS_WEBHOOK_URL: 'https://sms.example/', SMS_WEBHOOK_SECRET: given })
-  const { deliveryReports } = webhook.configure(settings, route)({ now: () => now, outbox })
+  const { deliveryReports } = webhook.configure(
+    settings,
+    route,
+  )({ now: () => now, outbox, reportLater: () => {} })
   expect(settings.problems).toEqual([])
   if (!deliveryReports) throw new Error('there is no reader of delivery reports')
   return deliveryReports

@@ -55,7 +55,7 @@ function send(
   { timeoutMs = patienceMs, url = receiver.url, secret = receiver.secret, now = Date.now } = {},
 ): Promise<Outcome> {
   const settings = new Settings({ SMS_WEBHOOK_URL: url, SMS_WEBHOOK_SECRET: secret })
-  const provider = webhook.configure(settings, route)({ now, outbox })
+  const provider = webhook.configure(settings, route)({ now, outbox, reportLater: () => {} })
   expect(settings.problems).toEqual([])
   return provider.send({ ...message, route, template: route === 'template' ? template : null }, timeoutMs)
 }
@@ -289,7 +289,10 @@ describe('the settings', () => {
 })
 
 test('the provider discard accepts everything without a call', async () => {
-  const provider = discard.configure(new Settings({}), 'plain')({ now: Date.now, outbox })
+  const provider = discard.configure(
+    new Settings({}),
+    'plain',
+  )({ now: Date.now, outbox, reportLater: () => {} })
   expect(await provider.send({ ...message, route: 'plain', template: null }, patienceMs)).toEqual({
     kind: 'accepted',
   })

@@ -28,7 +28,8 @@ const unused = () => Promise.reject(new Error('a message to a provider must not 
 
 export const providerTools: ProviderTools = {
   now: Date.now,
-  outbox: { add: unused, list: unused, get: unused, wait: unused },
+  outbox: { add: unused, list: unused, get: unused, clear: unused, wait: unused },
+  reportLater: () => {},
 }
 
 /** A call to a provider. */

@@ -44,6 +44,7 @@ function updateList() {
   }
   const sum = [...unread.values()].reduce((total, count) => total + count, 0)
   document.title = `${sum > 0 ? `(${sum}) ` : ''}Outbox · otpost`
+  find('#clear').hidden = links().length === 0
   const isEmpty = !list.querySelector('li:not([hidden])')
   find('#no-recipients').hidden = !isEmpty
   find('#no-recipients').textContent = filter.value ? 'No matching recipients' : 'No recipients'
@@ -492,6 +493,10 @@ form.addEventListener('input', ({ target }) => {
   }
   remember()
   if (stage.querySelector('#first-curl')) showFirstCurl()
+})
+
+find('#clear').addEventListener('submit', (event) => {
+  if (!confirm('Delete all messages of the outbox?')) event.preventDefault()
 })
 
 resetLast()

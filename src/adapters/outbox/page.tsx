@@ -1,10 +1,14 @@
 /** @jsxImportSource preact */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
+import { magicNumbers } from '../../domain/delivery/magic-numbers.ts'
 import { counted } from '../../domain/ground/format.ts'
 import type { OutboxEntry } from '../../domain/ground/ports.ts'
+import type { Segments } from '../../domain/ground/providers.ts'
 import {
+  Badge,
   Brandmark,
+  Button,
   CopyButton,
   curl,
   document,
@@ -38,7 +42,17 @@ interface OutboxModel {
   readonly origin: string
   readonly now: number
   readonly formatPhone: FormatPhone
+  readonly segmentsOf: SmsCosts['segmentsOf']
+  readonly priceOf: SmsCosts['priceOf']
 }
+
+interface SmsCosts {
+  readonly segmentsOf: (text: string) => Segments
+  /** Undefined: no prices are imported. */
+  readonly priceOf: (sms: OutboxEntry) => string | undefined
+}
+
+const SmsCost = createContext<SmsCosts | undefined>(undefined)
 
 /** From E.164 digits. */
 type FormatPhone = (digits: string) => string
@@ -47,7 +61,7 @@ const PhoneFormat = createContext<FormatPhone>((digits) => `+${digits}`)
 
 type Conversation = ReturnType<typeof conversationsOf>[number]
 
-export function outboxPage({ messages, to, demo, origin, now, formatPhone }: OutboxModel): string {
+export function outboxPage({ messages, to, demo, origin, now, formatPhone, ...costs }: OutboxModel): string {
   const conversations = conversationsOf(messages)
   const shown = to ?? conversations[0]?.to ?? null
   const conversation = conversations.find((each) => each.to === shown)
@@ -55,85 +69,84 @@ export function outboxPage({ messages, to, demo, origin, now, formatPhone }: Out
   return document(
     { title: 'Outbox', now, files: outboxFiles, styles: ['outbox.css'], scripts: ['outbox.js'] },
     <PhoneFormat.Provider value={formatPhone}>
-      <div class="outbox">
-        <header class="bar">
-          <h1>
-            <Brandmark>Outbox</Brandmark>
-          </h1>
-          <p class="about hint">Messages stored for development. otpost does not deliver them.</p>
-          <ZoneNote />
-          <p class="pulse hint" id="live" data-state="disconnected" role="status" hidden />
-        </header>
-        <main
-          id="outbox"
-          data-view={to === null ? 'list' : 'messages'}
-          data-shown={shown}
-          data-empty={conversations.length === 0}
-          data-last={last?.id ?? 0}
-          data-last-at={last?.createdAt}
-        >
-          <nav class="rail" aria-label="Recipients">
-            <div class="filter">
-              <Icon name="search" />
-              <label class="sr-only" for="filter">
-                Filter recipients
-              </label>
-              <input
-                id="filter"
-                type="search"
-                placeholder="Filter recipients"
-                autocomplete="off"
-                spellcheck={false}
-              />
-            </div>
-            <ul id="recipients" class="recipients">
-              {conversations.map((each) => (
-                <RecipientLink key={each.to} conversation={each} isShown={each.to === shown} />
-              ))}
-            </ul>
-            <p class="hint" id="no-recipients" hidden={conversations.length > 0}>
-              No recipients
-            </p>
-          </nav>
-          <section class="stage" aria-labelledby="stage-title">
-            <header class="head" hidden={shown === null}>
-              <a class="back" id="back" href="/outbox">
-                <Icon name="back" />
-                <span class="sr-only">All recipients</span>
-              </a>
-              <h2 id="stage-title">{shown === null ? 'Messages' : <Recipient to={shown} />}</h2>
-              <p class="hint" id="stage-note">
-                {counted(
-                  conversation?.sent.length ?? 0,
-                  conversation?.channel === 'EMAIL' ? 'e-mail' : 'message',
-                )}
+      <SmsCost.Provider value={costs}>
+        <div class="outbox">
+          <header class="bar">
+            <h1>
+              <Brandmark>Outbox</Brandmark>
+            </h1>
+            <p class="about hint">Messages stored for development. otpost does not deliver them.</p>
+            <ZoneNote />
+            <p class="pulse hint" id="live" data-state="disconnected" role="status" hidden />
+          </header>
+          <main
+            id="outbox"
+            data-view={to === null ? 'list' : 'messages'}
+            data-shown={shown}
+            data-empty={conversations.length === 0}
+            data-last={last?.id ?? 0}
+            data-last-at={last?.createdAt}
+          >
+            <nav class="rail" aria-label="Recipients">
+              <div class="filter">
+                <Icon name="search" />
+                <label class="sr-only" for="filter">
+                  Search recipients and messages
+                </label>
+                <input id="filter" type="search" placeholder="Search" autocomplete="off" spellcheck={false} />
+              </div>
+              <ul id="recipients" class="recipients">
+                {conversations.map((each) => (
+                  <RecipientLink key={each.to} conversation={each} isShown={each.to === shown} />
+                ))}
+              </ul>
+              <p class="hint" id="no-recipients" hidden={conversations.length > 0}>
+                No recipients
               </p>
-            </header>
-            <div id="messages" class={conversation?.channel === 'EMAIL' ? 'messages mails' : 'messages'}>
-              {conversation ? (
-                <Messages conversation={conversation} />
-              ) : (
-                <Empty title={shown === null ? 'No messages yet' : 'No messages for this recipient'}>
-                  <p>
-                    Send a code with the Try it form or with this command. The message appears on this page.
-                  </p>
-                  <div id="first-curl">
-                    <Snippet title="curl" text={firstCurl(origin, demo)} />
-                  </div>
-                </Empty>
-              )}
-            </div>
-          </section>
-          <aside class="side" aria-labelledby="try-title">
-            <TryForm demo={demo} />
-          </aside>
-        </main>
-        <noscript>
-          <p class="hint">
-            New messages appear automatically only with JavaScript. Reload the page to see them.
-          </p>
-        </noscript>
-      </div>
+              <form id="clear" method="post" action="/outbox/clear" hidden={messages.length === 0}>
+                <Button small>Delete all messages</Button>
+              </form>
+            </nav>
+            <section class="stage" aria-labelledby="stage-title">
+              <header class="head" hidden={shown === null}>
+                <a class="back" id="back" href="/outbox">
+                  <Icon name="back" />
+                  <span class="sr-only">All recipients</span>
+                </a>
+                <h2 id="stage-title">{shown === null ? 'Messages' : <Recipient to={shown} />}</h2>
+                <p class="hint" id="stage-note">
+                  {counted(
+                    conversation?.sent.length ?? 0,
+                    conversation?.channel === 'EMAIL' ? 'e-mail' : 'message',
+                  )}
+                </p>
+              </header>
+              <div id="messages" class={conversation?.channel === 'EMAIL' ? 'messages mails' : 'messages'}>
+                {conversation ? (
+                  <Messages conversation={conversation} />
+                ) : (
+                  <Empty title={shown === null ? 'No messages yet' : 'No messages for this recipient'}>
+                    <p>
+                      Send a code with the Try it form or with this command. The message appears on this page.
+                    </p>
+                    <div id="first-curl">
+                      <Snippet title="curl" text={firstCurl(origin, demo)} />
+                    </div>
+                  </Empty>
+                )}
+              </div>
+            </section>
+            <aside class="side" aria-labelledby="try-title">
+              <TryForm demo={demo} />
+            </aside>
+          </main>
+          <noscript>
+            <p class="hint">
+              New messages appear automatically only with JavaScript. Reload the page to see them.
+            </p>
+          </noscript>
+        </div>
+      </SmsCost.Provider>
     </PhoneFormat.Provider>,
   )
 }
@@ -177,6 +190,18 @@ function Recipient({ to }: { to: string }) {
   )
 }
 
+/** The recipient, and what was sent to them. */
+function searchTextOf(to: string, sent: readonly OutboxEntry[]): string {
+  const parts = sent.flatMap((message) => [
+    senderOf(message),
+    message.subject ?? '',
+    message.text,
+    message.templateKey ?? '',
+    message.requestId,
+  ])
+  return [to, ...new Set(parts)].join('\n').toLowerCase()
+}
+
 function RecipientLink({
   conversation: { to, channel, sent, last },
   isShown,
@@ -185,7 +210,7 @@ function RecipientLink({
   isShown: boolean
 }) {
   return (
-    <li data-search={[to, ...new Set(sent.map(senderOf))].join('\n').toLowerCase()}>
+    <li data-search={searchTextOf(to, sent)}>
       <a
         class="recipient"
         href={`/outbox?to=${encodeURIComponent(to)}`}
@@ -225,7 +250,7 @@ function Messages({ conversation: { channel, sent, last } }: { conversation: Con
     return (
       <>
         {sent.toReversed().map((mail) => (
-          <Mail key={mail.id} mail={mail} isOpen={mail === last} />
+          <Mail key={mail.id} mail={mail} isOpen={mail === last} isReplaced={isReplaced(mail, sent)} />
         ))}
       </>
     )
@@ -235,17 +260,37 @@ function Messages({ conversation: { channel, sent, last } }: { conversation: Con
       <div class="speaker" />
       <section class="screen" aria-label="Conversation">
         {sent.map((sms, index) => (
-          <Sms key={sms.id} sms={sms} previous={sent[index - 1]} />
+          <Sms key={sms.id} sms={sms} previous={sent[index - 1]} isReplaced={isReplaced(sms, sent)} />
         ))}
       </section>
     </div>
   )
 }
 
-function Sms({ sms, previous }: { sms: OutboxEntry; previous: OutboxEntry | undefined }) {
+/** A later code of the brand for the recipient revoked this one. */
+function isReplaced(message: OutboxEntry, sent: readonly OutboxEntry[]): boolean {
+  const isLater = ({ id, brandId }: OutboxEntry) => id > message.id && brandId === message.brandId
+  return codeOf(message) !== null && sent.some((other) => isLater(other) && codeOf(other) !== null)
+}
+
+interface SmsProps {
+  readonly sms: OutboxEntry
+  readonly previous: OutboxEntry | undefined
+  readonly isReplaced: boolean
+}
+
+function Sms({ sms, previous, isReplaced }: SmsProps) {
+  const costs = useContext(SmsCost)
+  const { count, encoding } = costs?.segmentsOf(sms.text) ?? { count: 0, encoding: '' }
   const code = codeOf(sms)
   const sender = senderOf(sms)
-  const facts = [sms.route, sms.templateKey, counted([...sms.text].length, 'character')]
+  const facts = [
+    sms.route,
+    sms.templateKey,
+    counted([...sms.text].length, 'character'),
+    costs && `${counted(count, 'segment')} (${encoding})`,
+    costs?.priceOf(sms),
+  ]
   return (
     <article class="sms" data-id={sms.id}>
       {previous && senderOf(previous) === sender ? null : <h3 class="sender">{sender}</h3>}
@@ -253,16 +298,35 @@ function Sms({ sms, previous }: { sms: OutboxEntry; previous: OutboxEntry | unde
         <p class="text" dir="auto">
           <Marked text={sms.text} code={code} />
         </p>
-        {code === null ? null : <CopyButton text={code} label={`Copy ${code}`} />}
+        {isReplaced ? (
+          <Badge tone="quiet">replaced by a later code</Badge>
+        ) : code === null ? null : (
+          <CopyButton text={code} label={`Copy ${code}`} />
+        )}
       </div>
       <p class="print">
-        <Time at={Date.parse(sms.createdAt)} /> · {facts.filter(Boolean).join(' · ')}
+        <Time at={Date.parse(sms.createdAt)} /> · {facts.filter(Boolean).join(' · ')} · request{' '}
+        <RequestLink of={sms} />
       </p>
     </article>
   )
 }
 
-function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
+function RequestLink({ of: { requestId } }: { of: OutboxEntry }) {
+  return (
+    <a href={`/admin/deliveries/${requestId}`} title={requestId}>
+      …{requestId.slice(-8)}
+    </a>
+  )
+}
+
+interface MailProps {
+  readonly mail: OutboxEntry
+  readonly isOpen: boolean
+  readonly isReplaced: boolean
+}
+
+function Mail({ mail, isOpen, isReplaced }: MailProps) {
   const code = codeOf(mail)
   const at = Date.parse(mail.createdAt)
   const subject = mail.subject ?? 'No subject'
@@ -282,12 +346,18 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
               From: <bdi>{senderOf(mail)}</bdi>,
               To: <bdi>{mail.to}</bdi>,
               Date: <ExactTime at={at} />,
+              Request: <RequestLink of={mail} />,
+              Source: <a href={`/outbox/messages/${mail.id}/raw`}>as a mail server gets it</a>,
             }}
           />
           {code === null ? null : (
             <p class="strip">
               Code <mark>{code}</mark>
-              <CopyButton text={code} label={`Copy ${code}`} />
+              {isReplaced ? (
+                <Badge tone="quiet">replaced by a later code</Badge>
+              ) : (
+                <CopyButton text={code} label={`Copy ${code}`} />
+              )}
             </p>
           )}
           {mail.html === null ? null : (
@@ -409,6 +479,19 @@ function TryForm({ demo }: { demo: Demo | undefined }) {
           </div>
         </div>
       </form>
+      <details class="magic">
+        <summary>Numbers that fail</summary>
+        <dl>
+          {Object.entries(magicNumbers).map(([digits, { means }]) => (
+            <div key={digits}>
+              <dt>
+                <Recipient to={digits} />
+              </dt>
+              <dd class="hint">{means}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
       <section id="result" class="result" aria-label="Response" hidden>
         <h3 data-slot="title">Response</h3>
         <p class="hint">

@@ -1,13 +1,18 @@
 import { Elysia } from 'elysia'
+import type { Numbers } from '../../domain/delivery/destination.ts'
 import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure, invalidField } from '../../domain/ground/failures.ts'
-import type { Outbox, OutboxQuery } from '../../domain/ground/ports.ts'
+import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ground/ports.ts'
+import type { Segments } from '../../domain/ground/providers.ts'
 import type { Clock } from '../../domain/ground/time.ts'
+import { formatMicros, unitCurrency } from '../../domain/money/amounts.ts'
+import type { PriceList } from '../../domain/money/prices.ts'
 import type { ContextOf } from '../../domain/request/request-context.ts'
 import { challenge } from '../pages/bearer.ts'
 import { headersOf, mailPolicy, pagePolicy, staticRoutes } from '../pages/static.ts'
 import { authorize, type OutboxAccess } from './access.ts'
 import { type Demo, outboxFiles, outboxPage } from './page.tsx'
+import { rawMail } from './raw-mail.ts'
 
 export interface OutboxPorts {
   readonly messages: Outbox
@@ -19,13 +24,19 @@ export interface OutboxPorts {
   readonly access: OutboxAccess
   readonly contacts: Contacts
   readonly formatPhone: (digits: string) => string
+  readonly destinationOf: Numbers['destinationOf']
+  readonly segmentsOf: (text: string) => Segments
+  readonly policy: () => Promise<{ readonly prices: PriceList }> | { readonly prices: PriceList }
 }
+
+/** The page has a form that clears the outbox. */
+const ownFormPolicy = pagePolicy.replace("form-action 'none'", "form-action 'self'")
 
 const maxWaitSeconds = 60
 const maxMessages = 500
 
 export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
-  return new Elysia({ strictPath: true, normalize: false })
+  const routes = new Elysia({ strictPath: true, normalize: false })
     .onBeforeHandle(({ request, set }) => {
       try {
         return authorize(outbox.access, request)
@@ -37,6 +48,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
     })
     .use(staticRoutes(outboxFiles))
     .get('/outbox', async ({ query: { to } }) => {
+      const priceOf = pricesIn((await outbox.policy()).prices)
       const recipient = outbox.contacts.phone(to) ?? outbox.contacts.email(to)
       const page = outboxPage({
         messages: await outbox.messages.list({ limit: maxMessages }),
@@ -45,8 +57,10 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
         origin: outbox.ownUrl(),
         now: outbox.now(),
         formatPhone: outbox.formatPhone,
+        segmentsOf: outbox.segmentsOf,
+        priceOf,
       })
-      const headers = { ...headersOf('text/html', pagePolicy), 'cache-control': 'no-store' }
+      const headers = { ...headersOf('text/html', ownFormPolicy), 'cache-control': 'no-store' }
       return new Response(page, { headers })
     })
     .get('/outbox/messages', async ({ request, query, server }) => {
@@ -57,11 +71,43 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
       return { success: true, messages, requestId: contextOf(request).requestId }
     })
     .get('/outbox/messages/:id/html', async ({ params }) => {
-      const id = Number(params.id)
-      const entry = Number.isSafeInteger(id) ? await outbox.messages.get(id) : undefined
+      const entry = await entryOf(params.id)
       if (!entry?.html) throw new Failure('route_not_found', 'No such e-mail.')
       return new Response(entry.html, { headers: headersOf('text/html', mailPolicy) })
     })
+    .get('/outbox/messages/:id/raw', async ({ params }) => {
+      const entry = await entryOf(params.id)
+      if (entry?.channel !== 'EMAIL') throw new Failure('route_not_found', 'No such e-mail.')
+      return new Response(await rawMail(entry), { headers: headersOf('text/plain', mailPolicy) })
+    })
+    .post('/outbox/clear', async ({ request }) => {
+      requireOwnForm(request)
+      await outbox.messages.clear()
+      return new Response(null, { status: 303, headers: { location: '/outbox' } })
+    })
+
+  return routes
+
+  /** Of an SMS in the currency of the prices. Undefined: no prices are imported. */
+  function pricesIn(prices: PriceList) {
+    return ({ to, text }: OutboxEntry): string | undefined => {
+      if (prices.currency === unitCurrency) return undefined
+      const { priceMicros } = prices.find(to, outbox.destinationOf(to).kind, 'outbox')
+      return formatMicros(priceMicros * outbox.segmentsOf(text).count, prices.currency)
+    }
+  }
+
+  async function entryOf(text: string) {
+    const id = Number(text)
+    return Number.isSafeInteger(id) ? outbox.messages.get(id) : undefined
+  }
+}
+
+/** Browsers say which site sent a form. Other clients need no check, since they have no cookie. */
+function requireOwnForm({ headers }: Request): void {
+  const site = headers.get('sec-fetch-site')
+  if (site === null ? headers.has('origin') && headers.has('cookie') : site !== 'same-origin')
+    throw new Failure('forbidden', 'Another site sent the form.')
 }
 
 type Query = Readonly<Record<string, string | undefined>>

@@ -1,6 +1,10 @@
+import { type MagicNumber, magicNumbers } from '../../domain/delivery/magic-numbers.ts'
 import type { SmsProviderSpec } from './provider.ts'
 
-/** Stores each SMS for developers. */
+/** Between a message to a magic number and its delivery report. */
+export const reportAfterMs = 10_000
+
+/** Stores each SMS for developers. Magic numbers fail as with a real provider. */
 export const outbox: SmsProviderSpec = {
   name: 'outbox',
   routes: ['plain', 'template'],
@@ -8,13 +12,19 @@ export const outbox: SmsProviderSpec = {
   developmentOnly: true,
   configure:
     () =>
-    ({ outbox }) => ({
+    ({ outbox, reportLater }) => ({
       name: 'outbox',
-      async send({ to, route, text, template, brandSlug: brandId, brandName, requestId }) {
+      reportsItself: true,
+      async send({ id, to, route, text, template, brandSlug: brandId, brandName, requestId }) {
+        const magic: MagicNumber | undefined = magicNumbers[to]
+        const { outcome = { kind: 'accepted' }, report } = magic ?? {}
+        if (outcome.kind === 'rejected' || outcome.kind === 'retryable') return outcome
         const { key: templateKey = null, variables = null } = template ?? {}
         const about = { channel: 'SMS', to, route, brandId, brandName, requestId } as const
         await outbox.add({ ...about, subject: null, text, html: null, templateKey, variables })
-        return { kind: 'accepted' }
+        if (!report) return outcome
+        reportLater('outbox', { ...report, providerMessageId: id }, reportAfterMs)
+        return { kind: 'accepted', providerMessageId: id }
       },
     }),
 }

@@ -2,12 +2,14 @@ import type { Setting } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { Meaning, ProviderCodes } from '../../domain/delivery/provider-codes.ts'
 import type { Outbox } from '../../domain/ground/ports.ts'
-import type { Outcome, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
+import type { DeliveryReport, Outcome, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 
 export interface ProviderTools {
   readonly now: Clock
   readonly outbox: Outbox
+  /** Of a provider that `reportsItself`. */
+  readonly reportLater: (provider: string, report: DeliveryReport, ms: number) => void
 }
 
 export interface SmsProviderSpec {

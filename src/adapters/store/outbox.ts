@@ -6,7 +6,7 @@ import type { Row, StoreDatabase } from './database.ts'
 /** Messages may come from other processes, so a waiting reader polls. */
 const pollMs = 100
 
-export function createOutbox({ orm, tables: { outbox }, now, saveMessage }: StoreDatabase): Outbox {
+export function createOutbox({ orm, tables: { outbox }, now, saveMessage, write }: StoreDatabase): Outbox {
   const list = async ({ to, after, limit }: OutboxQuery): Promise<readonly OutboxEntry[]> => {
     const rows = await orm
       .select()
@@ -28,6 +28,9 @@ export function createOutbox({ orm, tables: { outbox }, now, saveMessage }: Stor
     get: async (id) => {
       const [row] = await orm.select().from(outbox).where(eq(outbox.id, id))
       return row && entryOf(row)
+    },
+    clear: async () => {
+      await write(orm.delete(outbox))
     },
     wait: async (query, waitMs, signal) => {
       const until = performance.now() + waitMs

@@ -169,7 +169,7 @@ async function tryProvider(
   const { providerMessageId } = result
   const reportKey = callbackUrl
     ? attemptKey(message.requestId, attempt)
-    : namedBy === 'providerMessageId' && providerMessageId !== null
+    : (namedBy === 'providerMessageId' || provider.reportsItself) && providerMessageId !== null
       ? providerReportKey(name, providerMessageId)
       : null
   const cost = mayBeSent(result) ? charging.spend(message, step) : null

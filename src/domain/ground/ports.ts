@@ -101,6 +101,8 @@ export interface Outbox {
   add(message: OutboxMessage): Promise<void>
   list(query: OutboxQuery): Promise<readonly OutboxEntry[]>
   get(id: number): Promise<OutboxEntry | undefined>
+  /** Deletes all messages. */
+  clear(): Promise<void>
   /** Like `list`, but waits up to `waitMs`, or until the signal aborts, for a message of any process. */
   wait(query: OutboxQuery, waitMs: number, signal: AbortSignal): Promise<readonly OutboxEntry[]>
 }

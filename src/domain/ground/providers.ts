@@ -93,6 +93,8 @@ export interface SmsProvider {
   /** Reports that the recipient used a message with `expectsFeedback`. Undefined: the provider has no such call. */
   reportConversion?(providerMessageId: string, timeoutMs: number): Promise<Outcome>
   readonly deliveryReports?: DeliveryReportReader
+  /** Its delivery reports name the message ID, and come from this process. */
+  readonly reportsItself?: true
 }
 
 export interface DeliveryReportReader {
