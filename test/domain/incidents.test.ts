@@ -262,8 +262,7 @@ test('the steps of the first day follow from what is stored, and go away', () =>
     'budget',
     'backup',
   ])
-  expect(isFirstDay(done, false, [])).toBe(true)
-  expect(isFirstDay(done, true, [])).toBe(false)
-  expect(isFirstDay(done, false, [{ about: 'first day', at: now, by: 'ana' }])).toBe(false)
-  expect(isFirstDay(new Map([['brand', true]]), false, [])).toBe(false)
+  expect(isFirstDay(false, [])).toBe(true)
+  expect(isFirstDay(true, [])).toBe(false)
+  expect(isFirstDay(false, [{ about: 'first day', at: now, by: 'ana' }])).toBe(false)
 })

@@ -53,12 +53,7 @@ export function firstDay(facts: FirstDayFacts): ReadonlyMap<FirstDayStep, boolea
 /** Operators dismiss the steps as they acknowledge an incident. */
 export const firstDayAbout = 'first day'
 
-/** Until every step is done, a code was verified, or an operator dismissed them. */
-export function isFirstDay(
-  steps: ReadonlyMap<FirstDayStep, boolean>,
-  hasTraffic: boolean,
-  acknowledgements: readonly Acknowledgement[],
-): boolean {
-  const isDismissed = acknowledgements.some(({ about }) => about === firstDayAbout)
-  return !hasTraffic && !isDismissed && [...steps.values()].includes(false)
+/** Until a code was verified, or an operator dismissed it. */
+export function isFirstDay(hasTraffic: boolean, acknowledgements: readonly Acknowledgement[]): boolean {
+  return !hasTraffic && !acknowledgements.some(({ about }) => about === firstDayAbout)
 }

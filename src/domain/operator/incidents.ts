@@ -1,5 +1,6 @@
 import { InvalidInput } from '../ground/operator-error.ts'
 import { dayMs } from '../ground/time.ts'
+import { firstDayAbout } from '../health/first-day.ts'
 import { defaultThresholds, type IncidentThresholds, type PolicyPorts } from '../policy/policy-store.ts'
 import { action, type Group } from './action.ts'
 import { field } from './fields.ts'
@@ -37,7 +38,10 @@ export const incidentAcknowledge = action(incidentGroup, 'acknowledge', {
     }))
     return about
   },
-  said: (about) => `Incident ${about} is acknowledged until it ends.`,
+  said: (about) =>
+    about === firstDayAbout
+      ? 'The first day is dismissed.'
+      : `Incident ${about} is acknowledged until it ends.`,
 })
 
 export const incidentSet = action(incidentGroup, 'set', {

@@ -59,30 +59,29 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     acknowledgements,
     statistics,
   }: HealthFacts): Promise<GoingOn['steps']> {
-    const [brands, apps, { rules, budgets }, accounts, verified, backups, files] = await Promise.all([
+    const hasTraffic = statistics.totals.verified > 0 || (await ports.guard.verifiedHistory()).length > 0
+    if (!isFirstDay(hasTraffic, acknowledgements)) return null
+    const [brands, apps, { rules, budgets }, accounts, backups, files] = await Promise.all([
       ports.brands.list(),
       ports.apps.list(),
       ports.policy.rows(),
       ports.sessions.accounts(),
-      ports.guard.verifiedHistory(),
       ports.audit.list({ actions: ['data.backed-up'], limit: 1 }),
       ports.stats.files().catch(() => undefined),
     ])
+    const isReal = ({ name, channel }: HealthFacts['providers'][number]) =>
+      channel === 'SMS' && !settings.developmentOnly.includes(name)
     const steps = firstDay({
       activeBrands: brands.filter(({ status }) => status === 'active').length,
       apps: apps.length + ports.apps.configured.length,
-      providers: providers.filter(
-        ({ name, channel }) => channel === 'SMS' && !settings.developmentOnly.includes(name),
-      ),
+      providers: providers.filter(isReal),
       rules,
       smsCountries: settings.smsCountries,
       budgets,
       owners: accounts.filter((account) => account.role === 'owner' && isSetUp(account)).length,
       hasBackup: files && backups.length > 0,
     })
-    return isFirstDay(steps, verified.length > 0 || statistics.totals.verified > 0, acknowledgements)
-      ? steps
-      : null
+    return [...steps.values()].includes(false) ? steps : null
   }
 
   // Sends an event to each live page when its content has changed.
