@@ -2,6 +2,7 @@ import type { LiveStreams } from '../adapters/console/live.ts'
 import type { ConsoleRoutePorts } from '../adapters/console/page-handler.ts'
 import { consoleRoutes } from '../adapters/console/routes.ts'
 import { createPasskeys, relyingParties } from '../adapters/crypto/passkeys.ts'
+import { rawMail } from '../adapters/email/raw-mail.ts'
 import { MetricsListener, metricsRoutes } from '../adapters/http/endpoints/metrics.ts'
 import { rootRoutes } from '../adapters/http/endpoints/root.tsx'
 import { knownHosts, scrapedHosts } from '../adapters/http/known-hosts.ts'
@@ -72,7 +73,7 @@ export function createPages(
     hasOutbox,
     hasConsole: async () => (await context.sessions.accounts()).some(isSetUp),
   }
-  const outbox = { ...shared, messages: context.outbox, demo, stopping, access }
+  const outbox = { ...shared, rawMail, messages: context.outbox, demo, stopping, access }
   return [
     { routes: rootRoutes(root, contextOf) },
     { routes: consoleRoutes(consolePorts, settings, contextOf), under: '/admin' },

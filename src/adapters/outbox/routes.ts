@@ -12,7 +12,6 @@ import { challenge } from '../pages/bearer.ts'
 import { headersOf, mailPolicy, pagePolicy, staticRoutes } from '../pages/static.ts'
 import { authorize, type OutboxAccess } from './access.ts'
 import { type Demo, outboxFiles, outboxPage } from './page.tsx'
-import { rawMail } from './raw-mail.ts'
 
 export interface OutboxPorts {
   readonly messages: Outbox
@@ -26,6 +25,8 @@ export interface OutboxPorts {
   readonly formatPhone: (digits: string) => string
   readonly destinationOf: Numbers['destinationOf']
   readonly segmentsOf: (text: string) => Segments
+  /** The source of an e-mail. */
+  readonly rawMail: (mail: OutboxEntry) => Promise<string>
   readonly policy: () => Promise<{ readonly prices: PriceList }> | { readonly prices: PriceList }
 }
 
@@ -78,7 +79,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
     .get('/outbox/messages/:id/raw', async ({ params }) => {
       const entry = await entryOf(params.id)
       if (entry?.channel !== 'EMAIL') throw new Failure('route_not_found', 'No such e-mail.')
-      return new Response(await rawMail(entry), { headers: headersOf('text/plain', mailPolicy) })
+      return new Response(await outbox.rawMail(entry), { headers: headersOf('text/plain', mailPolicy) })
     })
     .post('/outbox/clear', async ({ request }) => {
       requireOwnForm(request)

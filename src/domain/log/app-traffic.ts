@@ -1,12 +1,5 @@
 import { type RequestContext, testAppId } from '../request/request-context.ts'
-import type { StatKey } from './stats.ts'
-
-/** What became of a call, in the statistics of apps. `limited`: by the calls per minute of the app. */
-const appResults = ['sent', 'verified', 'failed', 'limited', 'other'] as const
-type AppResult = (typeof appResults)[number]
-
-/** `detail` is the app. */
-export type AppStatKind = `app-${AppResult}`
+import { type AppResult, type AppStatKind, appResults, type StatKey } from './stats.ts'
 
 export const appStatKinds: readonly AppStatKind[] = appResults.map((result) => `app-${result}` as const)
 

@@ -17,7 +17,6 @@ import {
   mayBeSent,
   type Operation,
 } from '../request/request-context.ts'
-import type { AppStatKind } from './app-traffic.ts'
 import type { SavedRequest } from './event-log.ts'
 
 // Events are counted as they happen, since the event log may have millions of rows.
@@ -37,6 +36,11 @@ export type StatKind =
   | 'guard'
   | 'spend'
   | AppStatKind
+
+/** What became of a call, by app. `limited`: by the calls per minute of the app. */
+export const appResults = ['sent', 'verified', 'failed', 'limited', 'other'] as const
+export type AppResult = (typeof appResults)[number]
+export type AppStatKind = `app-${AppResult}`
 
 /** Codes by SMS. `sms-verified-again`: verified, and not credited by the guard. */
 type CountryStatKind = 'sms' | 'sms-verified' | 'sms-verified-again'
