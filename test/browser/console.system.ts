@@ -403,7 +403,7 @@ for (const [how, options] of [
       await page.keyboard.press('Enter')
       await page.getByRole('checkbox', { name: /^accepted/ }).focus()
       await page.keyboard.press('Space')
-      await page.getByLabel('Country').selectOption('GB')
+      await page.getByLabel('Country', { exact: true }).selectOption('GB')
       await page.getByLabel('From').fill('2026-01-01T05:30')
       await page.getByLabel('Template').focus()
       await page.keyboard.press('Enter')
@@ -540,7 +540,7 @@ describe('times', () => {
     'are in the time zone of the viewer, with UTC as their title',
     async (at) => {
       const shown = await timesOn(at)
-      expect(shown.hint).toBe('Per hour')
+      expect(shown.hint).toBe('Per hour.')
       expect(shown.column).toBe('Time')
       expect(shown.delivery).toBe(clock(shown.at + kolkataMs))
       expect(shown.inUtc).toEndWith(`${clock(shown.at)} UTC`)
@@ -585,7 +585,7 @@ describe('times', () => {
     'are in UTC without JavaScript',
     async (at) => {
       const shown = await timesOn(at)
-      expect(shown.hint).toBe('Per hour, in UTC')
+      expect(shown.hint).toBe('Per hour.')
       expect(shown.column).toBe('Time (UTC)')
       expect(shown.delivery).toBe(clock(shown.at))
       expect([shown.trace.slice(-4), shown.audit.slice(-4)]).toEqual([' UTC', ' UTC'])
