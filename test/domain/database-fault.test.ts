@@ -18,6 +18,7 @@ test.each([
   [failure('SQLITE_CORRUPT'), 'The database is damaged.', false],
   [failure('SQLITE_IOERR_FSYNC'), 'The disk of the database has errors.', true],
   [failure('DISK_TIMEOUT'), 'The disk of the database does not answer.', true],
+  [failure('57014', 'DatabaseUnavailable'), 'PostgreSQL cancelled a statement that took too long.', false],
   [failure('ECONNREFUSED', 'DatabaseUnavailable'), 'PostgreSQL does not answer.', false],
   [failure('ECONNRESET', 'DatabaseUnavailable'), 'PostgreSQL does not answer.', true],
   [databaseTimeout(), 'The database does not answer.', true],

@@ -30,6 +30,7 @@ const faults: readonly (readonly [code: RegExp, text: string, remedy: string, is
     'The database file was removed or replaced.',
     'Put the file back, and restart the server.',
   ],
+  [/^57014$/, 'PostgreSQL cancelled a statement that took too long.', 'Look for locks in pg_stat_activity.'],
   [/^DATABASE_TIMEOUT$/, 'The database does not answer.', 'Check its server and the network.', true],
 ]
 

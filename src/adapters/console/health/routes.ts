@@ -24,7 +24,9 @@ export function healthRoutes({ get, post, ports, settings }: PageHandler): void 
       audit.list({ actions: ['data.backed-up'], limit: 1 }),
     ])
     const { databaseName, database, bun } = settings
-    const providers = new Set([...ports.providerStates().map(({ name }) => name), ...reports.keys()])
+    // A mail server sends none.
+    const sms = ports.providerStates().filter(({ channel }) => channel === 'SMS')
+    const providers = new Set([...sms.map(({ name }) => name), ...reports.keys()])
     const model = {
       ...{ checks, canCheck: runChecks !== undefined, databaseName, database, bun, size, nodes },
       freeBytes: files?.diskFree,
