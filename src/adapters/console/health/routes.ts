@@ -28,7 +28,13 @@ export function healthRoutes({ get, post, ports, settings }: PageHandler): void 
     const sms = ports.providerStates().filter(({ channel }) => channel === 'SMS')
     const providers = new Set([...sms.map(({ name }) => name), ...reports.keys()])
     const model = {
-      ...{ checks, canCheck: runChecks !== undefined, databaseName, database, bun, size, nodes },
+      checks,
+      canCheck: runChecks !== undefined,
+      databaseName,
+      database,
+      bun,
+      size,
+      nodes,
       freeBytes: files?.diskFree,
       backup: files ? (backups[0] ?? null) : undefined,
       reports: new Map([...providers].sort().map((name) => [name, reports.get(name) ?? null])),
