@@ -965,7 +965,7 @@ trace(
       { path: '/admin/review-numbers', has: 'A fixed code verifies for 1 review number' },
       { path: '/admin/money', has: 'Each other country' },
       { path: '/admin/destinations', has: 'Set a rule' },
-      { path: '/admin/audit', has: 'Request approved' },
+      { path: '/admin/audit', has: 'by command' },
       { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
       { path: '/admin/health', has: 'Not run since this server started' },
       { path: '/admin/search', has: 'The search covers' },
