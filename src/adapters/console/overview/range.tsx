@@ -3,7 +3,7 @@
 import { minuteMs } from '../../../domain/ground/time.ts'
 import type { Span } from '../../../domain/log/log-search.ts'
 import { type Period, periods, type Range } from '../../../domain/log/ranges.ts'
-import { Button, Field, LinkButton, UtcNote } from '../../pages/components.tsx'
+import { Button, ExactTime, Field, LinkButton, UtcNote } from '../../pages/components.tsx'
 import { timeText } from '../deliveries/query.ts'
 
 const periodNames: Readonly<Record<Period, string>> = {
@@ -47,6 +47,9 @@ export function RangeNav({ range, isUnknown, now }: RangeProps) {
     <>
       {period === 'range' && (
         <nav class="actions" aria-label="Time">
+          <span class="hint">
+            <ExactTime at={from} toMinute /> to <ExactTime at={until} toMinute />
+          </span>
           <LinkButton small href={rangeUrl({ from: from - length, until: from })}>
             Earlier
           </LinkButton>
