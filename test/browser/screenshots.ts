@@ -8,12 +8,17 @@ import { signInWithCode, startConsole } from '../support/console-browser.ts'
 import { livePast, setUp } from '../support/past.ts'
 import { startSmtp } from '../support/smtp.ts'
 
-// Takes the pictures of the README: a real server and browser, and a database with a day of traffic. Names, numbers
+// Takes the pictures of the README: a real server and browser, and a database with two days of traffic. Names, numbers
 // and keys are fictitious, and the database is deleted afterwards.
 
 const folder = join(import.meta.dir, '../../docs/screenshots')
 const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 900 }, colorScheme: 'light' }
-const phone: BrowserContextOptions = { viewport: { width: 375, height: 812 }, colorScheme: 'light' }
+const phone: BrowserContextOptions = {
+  viewport: { width: 375, height: 812 },
+  colorScheme: 'light',
+  isMobile: true,
+  hasTouch: true,
+}
 
 if (!browserPath) {
   process.stderr.write(`${withoutBrowser}\n`)
@@ -48,7 +53,7 @@ async function prepare(context: Context): Promise<void> {
     await context.sessions.change({ now }, () => ({ saveAccount, entry: null }))
   }
   const until = context.now()
-  await livePast(context, { from: until - 26 * hourMs, until, sends: 26 * sendsPerHour })
+  await livePast(context, { from: until - 50 * hourMs, until, sends: 50 * sendsPerHour })
   const rows = await context.eventLog.deliveries({ limit: 10_000 })
   const second = rows.findLast(({ attempt, report }) => attempt === 2 && report?.status === 'delivered')
   if (!second) throw new Error('in this past no provider has stood in for another')

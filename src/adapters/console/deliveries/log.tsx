@@ -309,14 +309,14 @@ function Filters({ list, model: { filters, known }, now }: FiltersProps) {
         </div>
       </details>
       <p class="buttons">
-        <LinkButton href={logUrl(list, { ...filters, since: dayAgo - dayMs, until: dayAgo })} small>
-          The 24 hours before
-        </LinkButton>
         {Object.entries(times).map(([title, ms]) => (
           <LinkButton key={title} href={logUrl(list, lastOf(filters, now, ms))} small>
             {title}
           </LinkButton>
         ))}
+        <LinkButton href={logUrl(list, { ...filters, since: dayAgo - dayMs, until: dayAgo })} small>
+          48 to 24 hours ago
+        </LinkButton>
       </p>
     </form>
   )
