@@ -42,7 +42,7 @@ function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt, lastUsedFrom }: Ap
     lastFour,
     issuedAt: isoTime(createdAt),
     lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
-    lastUsedFrom,
+    ...(lastUsedFrom !== null && { lastUsedFrom }),
     revokedAt: revokedAt === null ? null : isoTime(revokedAt),
   }
 }
@@ -100,6 +100,6 @@ function appRows(
 }
 
 function keyLines({ keys, ...app }: ReturnType<typeof appRows>[number]) {
-  const none = { lastFour: null, issuedAt: null, lastUsedAt: null, lastUsedFrom: null, revokedAt: null }
+  const none = { lastFour: null, issuedAt: null, lastUsedAt: null, revokedAt: null }
   return (keys.length > 0 ? keys : [none]).map((key) => ({ ...app, ...key }))
 }
