@@ -192,6 +192,22 @@ describe('an outage', () => {
   })
 })
 
+test.each([
+  [2, []],
+  [3, ['provider kannel']],
+])('%d failures that neither the recipient nor the message caused', (failed, expected) => {
+  const hour = [...counted('attempt', 'accepted', { 3: 5 }), ...counted('attempt', 'retryable', { 1: 4 })]
+  const facts = healthFacts(
+    {},
+    {
+      providers: [{ ...provider, lastHour: { accepted: 5, failed: 4, unknown: 0 } }],
+      attempts: [{ at: now, provider: 'kannel', accepted: 5, failed }],
+      lately: latelyOf(hour, now),
+    },
+  )
+  expect(incidentsOf(facts).incidents.map(({ about }) => about)).toEqual(expected)
+})
+
 test('thresholds decide from when on failed messages and unverified codes are an incident', () => {
   const hour = [
     ...counted('send', 'ok', { 20: 100 }),

@@ -1457,9 +1457,7 @@ describe('an operator', () => {
       await app.eventsOf(await app.post('/otp/send', { phone: `1202555014${end}` }))
     const { html } = await visitor.get('/admin')
     expect(html).not.toContain('All well')
-    expect(html).toContain(
-      '4 people got no message, because provider one answers HTTP 500. Check the status page',
-    )
+    expect(html).toContain('4 people got no message, because it answers HTTP 500. Check the status page')
     expect(html).toContain('Provider one: 4 failures in a row. 4 of 4 attempts (100%) failed')
   })
 

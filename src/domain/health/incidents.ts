@@ -156,7 +156,9 @@ export function incidentWords(incident: Incident, { people, causes }: Impact): W
     people && people.recipients > 0
       ? `${peopleWords(people)} got ${about === 'sms' ? 'none' : 'no message'}`
       : ''
-  const why = causes.some(({ reason }) => reason !== null) ? `because ${causeWords(causes)}` : ''
+  const why = causes.some(({ reason }) => reason !== null)
+    ? `because ${about === 'sms' ? causeWords(causes) : `it ${answer(causes[0]?.reason ?? null, false)}`}`
+    : ''
   const effect = [detail, harm, why].filter(Boolean).join(', ')
   return [
     title,

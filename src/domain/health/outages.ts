@@ -56,7 +56,7 @@ export function sendingProblems({ statistics, lastFailures, thresholds }: Outage
       ...(isOngoing ? bad : warn)('messages', text, '', { list: 'calls', filters }),
       about: `${noun}s`,
     }
-    if (!isOngoing || isChance(tries)) return problem
+    if (!isOngoing || isChance(tries, statistics.until - 11 * minuteMs - statistics.stepMs)) return problem
     const since = troubleSince(tries, statistics.stepMs, share)
     return { ...problem, ongoing: { title: `Some ${noun}s fail`, since, hit: figureRows[failure] } }
   })
@@ -140,8 +140,10 @@ export function providerProblems({
     const text = condition ? `${condition.text} ${capitalized(more)}` : `Provider ${name}: ${more}`
     const sees = isUntested ? [...shown, test] : shown
     const problem = { ...level('providers', text, condition?.remedy ?? '', ...sees), about }
+    // Without those that the recipient or the message caused.
+    const own = attempts.filter((each) => each.provider === name)
     const isCertain = condition !== undefined || circuit?.isBad
-    if (level === warn || (isChance(tries) && !isCertain)) return problem
+    if (level === warn || (isChance(own, 0) && !isCertain)) return problem
     const verb =
       !condition && !isOngoing
         ? 'is skipped'
@@ -235,8 +237,11 @@ function whenWords(
 /** Fewer may be chance. */
 const leastFailures = 3
 
-function isChance(tries: readonly Tries[]): boolean {
-  return tries.reduce((sum, { failed }) => sum + failed, 0) < leastFailures
+function isChance(
+  failures: readonly { readonly at: EpochMs; readonly failed: number }[],
+  since: EpochMs,
+): boolean {
+  return failures.reduce((sum, { at, failed }) => (at >= since ? sum + failed : sum), 0) < leastFailures
 }
 
 /** In this step and the one before, or in the last minutes. */
