@@ -35,6 +35,8 @@ const testsOfStatements = [
   'test/http/queue.test.ts',
   'test/http/idempotency.test.ts',
   'test/http/events.test.ts',
+  'test/http/apps.test.ts',
+  'test/http/outbox-page.test.ts',
   'test/http/rejections.test.ts',
   'test/http/destinations.test.ts',
   'test/http/review-numbers.test.ts',
