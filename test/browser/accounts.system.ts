@@ -332,8 +332,8 @@ scene(
     await goto('/admin/destinations')
     expect(await page.getByRole('button', { name: 'Check', exact: true }).isEnabled()).toBe(true)
     // Previews have the fields that are disabled.
-    await goto('/admin/brands/acme')
-    await page.getByLabel('loginId').first().fill('jo.doe')
+    await goto('/admin/brands/acme/texts/LOGIN_OTP_WITH_ID/sms/en')
+    await page.getByLabel('loginId').fill('jo.doe')
     await page.locator('.bubble').getByText('Acme verification code for jo.doe').waitFor()
     await goto('/admin/brands/acme/texts/LOGIN_OTP/email/en')
     await page.frameLocator('iframe[name=mail-1]').getByText('123456').first().waitFor()

@@ -957,7 +957,7 @@ trace(
       { path: '/admin/requests', has: 'Stark Flowers' },
       { path: '/admin/brands', has: 'Umbrella' },
       { path: '/admin/brands/new', has: 'Create brand' },
-      { path: '/admin/brands/acme', has: 'LOGIN_OTP_WITH_ID' },
+      { path: '/admin/brands/acme', has: 'Android app hash' },
       { path: '/admin/brands/acme/texts', has: 'ORDER_DELIVERED' },
       { path: '/admin/brands/acme/texts/new', has: 'businessName' },
       { path: '/admin/brands/acme/texts/LOGIN_OTP/sms/ar', has: 'Back to the built-in text' },

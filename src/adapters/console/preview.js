@@ -57,7 +57,7 @@ const watch = (tryout, form, isFirst) => {
     clearTimeout(timer)
     timer = setTimeout(() => void refresh(aloud), pauseMs)
   }
-  if (values) values.hidden = 'followsBrand' in tryout.dataset
+  if (values) values.hidden = false
   tryout.addEventListener('input', () => refreshSoon(true))
   form.addEventListener('input', () => refreshSoon(isFirst))
 }

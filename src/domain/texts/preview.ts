@@ -2,7 +2,7 @@ import { Failure, invalid } from '../ground/failures.ts'
 import { readLang } from '../ground/languages.ts'
 import type { Segments } from '../ground/providers.ts'
 import { type IsTopLevelDomain, optionalWords } from '../ground/words.ts'
-import { type BrandWithTexts, registrationOf } from './brand.ts'
+import type { BrandWithTexts } from './brand.ts'
 import { filledText, ownTemplates } from './notify-texts.ts'
 import { plainOtp, type SmsText, smsText } from './sms.ts'
 import { type Template, templates, templateVariables } from './templates.ts'
@@ -53,8 +53,8 @@ export function previewOf(
   given: Readonly<Record<string, string>>,
   settings: PreviewSettings,
 ) {
-  const { key: templateKey, audience } = template
-  const isOtp = audience === 'otp'
+  const { key: templateKey } = template
+  const isOtp = template.audience === 'otp'
   const otpRules = templateKey === 'LOGIN_OTP' ? [code] : [code, loginIdRule]
   const rules = isOtp ? otpRules : template.variables
   const hasOwnLang = rules.some(({ name }) => name === lang.name)
@@ -63,20 +63,16 @@ export function previewOf(
     return { name, value: given[name] ?? (rule === lang ? brand.lang : sampleFor(rule)), description }
   })
   const source = smsText(brand, template, hasOwnLang ? undefined : readLang(given))
-  const registration = registrationOf(brand, templateKey)
-  const about = { templateKey, audience, template: source.text, lang: source.lang, isOwn: source.isOwn }
+  const about = { templateKey, lang: source.lang, isOwn: source.isOwn, variables }
   const values = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   try {
     const text = isOtp
       ? otpSms(brand, values, settings)
       : notifySms(brand, template, source, values, settings)
-    const segments = settings.segmentsOf(text)
-    const characters = [...text].length
-    return { ...about, variables, registration, text, problem: null, segments, characters }
+    return { ...about, text, problem: null, segments: settings.segmentsOf(text) }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    const nothing = { text: null, segments: null, characters: 0 }
-    return { ...about, variables, registration, ...nothing, problem: error.message }
+    return { ...about, text: null, problem: error.message, segments: null }
   }
 }
 

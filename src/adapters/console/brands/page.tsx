@@ -8,7 +8,7 @@ import {
   ownTemplateKeys,
 } from '../../../domain/texts/brand.ts'
 import type { Preview } from '../../../domain/texts/preview.ts'
-import { notifyTemplateKeys, partsOf } from '../../../domain/texts/templates.ts'
+import { notifyTemplateKeys } from '../../../domain/texts/templates.ts'
 import {
   Badge,
   Choice,
@@ -23,8 +23,8 @@ import { ActionForm } from '../action-form.tsx'
 import { Card, consolePage, Form, FormLink, Problems, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
-import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from '../texts/messages.tsx'
-import { textPath, textsPath } from '../texts/page.tsx'
+import { PreviewMessage, PreviewSlot, pathOf } from '../texts/messages.tsx'
+import { textsPath } from '../texts/page.tsx'
 
 export type BrandForm = Pick<
   Brand,
@@ -41,8 +41,8 @@ interface BrandModel {
   readonly was: string
   readonly problems: readonly string[]
   readonly nextStatuses: readonly BrandStatus[]
-  readonly previews: readonly Preview[]
-  readonly providers: readonly string[]
+  /** Of a code. */
+  readonly preview: Preview
 }
 
 export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): string {
@@ -106,8 +106,7 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
 }
 
 export function brandPage(pageContext: PageContext, model: BrandModel): string {
-  const { brand, form, problems, previews } = model
-  const [first] = previews
+  const { brand, problems, preview } = model
   const title = brand?.displayName ?? 'New brand'
   return consolePage(
     pageContext,
@@ -134,43 +133,20 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
           {brand === null ? (
             <Card
               title="After you create it"
-              hint="The brand is active immediately. Apps send its slug as `brandId`. The previews below show its messages."
+              hint="The brand is active immediately. Apps send its slug as `brandId`. It has a page of texts."
             />
           ) : (
             <Status brand={brand} nextStatuses={model.nextStatuses} />
           )}
-          {first && (
-            <Card title="Preview" hint="A code SMS with the values in this form, saved or not.">
-              <div class="tryout" data-preview={first.templateKey} data-follows-brand>
-                <fieldset class="values" hidden>
-                  {first.variables.map(({ name, value }) => (
-                    <input key={name} type="hidden" name={`var.${name}`} value={value} />
-                  ))}
-                </fieldset>
-                <PreviewSlot>
-                  <PreviewMessage preview={first} />
-                </PreviewSlot>
-              </div>
-            </Card>
-          )}
+          <Card title="Preview" hint="A code SMS with the values in this form, saved or not.">
+            <div class="tryout" data-preview={preview.templateKey}>
+              <PreviewSlot>
+                <PreviewMessage preview={preview} />
+              </PreviewSlot>
+            </div>
+          </Card>
         </div>
       </div>
-      {previews.length > 0 && (
-        <section class="stack" aria-labelledby="templates-title">
-          <header class="over">
-            <h2 id="templates-title">Messages</h2>
-            <p class="hint">
-              Previews with the values in the form above, saved or not. Change a value to update a preview.
-              {form.dltEnabled && form.domain !== '' && (
-                <> On the registered-template route, codes do not end with the WebOTP line.</>
-              )}
-            </p>
-          </header>
-          {previews.map((preview) => (
-            <Template key={preview.templateKey} model={model} preview={preview} />
-          ))}
-        </section>
-      )}
     </>,
   )
 }
@@ -280,7 +256,7 @@ function Properties({ model }: { model: BrandModel }) {
             label="Use the registered-template route"
             name="dltEnabled"
             checked={form.dltEnabled}
-            hint="Requires `OTP_SMS_MODE` template or hybrid. Enter the template IDs with each message below."
+            hint="Requires `OTP_SMS_MODE` template or hybrid. Enter the template IDs on the page of each text."
           />
           <Field
             label="Entity ID"
@@ -338,41 +314,6 @@ function Status({ brand, nextStatuses }: { brand: Brand; nextStatuses: BrandMode
           })}
         />
       ))}
-    </Card>
-  )
-}
-
-function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
-  const { brand, form } = model
-  const { templateKey, audience, variables } = preview
-  const isEnabled = form.notifyTemplates.includes(templateKey)
-  const state = audience === 'otp' ? 'code' : isEnabled ? 'enabled' : 'not enabled'
-  const wording = partsOf(preview.template).map((part, index) =>
-    index % 2 === 0 ? part : <var key={`${index} ${part}`}>{part}</var>,
-  )
-  return (
-    <Card
-      class="template"
-      title={<code>{templateKey}</code>}
-      hint={wording}
-      actions={
-        <>
-          <Badge tone={state === 'enabled' ? 'good' : 'quiet'}>{state}</Badge>
-          {brand && (
-            <LinkButton small href={textPath(brand, { templateKey, channel: 'SMS', lang: brand.lang })}>
-              Text<span class="sr-only"> of {templateKey}</span>
-            </LinkButton>
-          )}
-        </>
-      }
-    >
-      <div class="tryout" data-preview={templateKey}>
-        <SampleValues of={templateKey} variables={variables} />
-        <PreviewSlot>
-          <PreviewMessage preview={preview} />
-        </PreviewSlot>
-      </div>
-      {brand !== null && <Registration brand={brand} of={templateKey} providers={model.providers} />}
     </Card>
   )
 }

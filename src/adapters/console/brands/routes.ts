@@ -9,9 +9,8 @@ import {
   type TemplateRegistration,
 } from '../../../domain/texts/brand.ts'
 import { registeredTarget } from '../../../domain/texts/brand-texts.ts'
-import { notifyTemplateOf } from '../../../domain/texts/notify-texts.ts'
-import { previewOf, previewsOf } from '../../../domain/texts/preview.ts'
-import { templateOf } from '../../../domain/texts/templates.ts'
+import { previewOf } from '../../../domain/texts/preview.ts'
+import { otpTemplateOf } from '../../../domain/texts/templates.ts'
 import { done, html } from '../answers.ts'
 import { field, linesOf, shownIn } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
@@ -59,15 +58,10 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
       `${form.get('remove') ? 'Removed' : 'Saved'} the registration of ${key}.`,
     )
   })
-  post('/admin/preview', async ({ form }, pageContext) => {
-    const fresh = freshBrand('preview')
-    const { texts } = (await ports.brands.bySlug(field(form, 'slug'))) ?? fresh
-    const key = field(form, 'templateKey')
-    const template = templateOf(key) ?? notifyTemplateOf({ texts }, key)
-    if (!template) return missing(pageContext, 'Template not found')
-    const asked = changeOf(brandAsked(form, 'preview'))
-    const brand = { ...fresh, ...asked, displayName: asked.displayName || exampleName, texts }
-    return html(previewFragment(previewOf(brand, template, sampleValues(form), settings)))
+  post('/admin/preview', async ({ form }) => {
+    const { texts } = (await ports.brands.bySlug(field(form, 'slug'))) ?? freshBrand('preview')
+    const asked = brandAsked(form, 'preview')
+    return html(previewFragment(previewOf(shownAs(asked, texts), codeTemplate, {}, settings)))
   })
 
   function brandForm(
@@ -77,19 +71,13 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     text?: string,
     was: Partial<BrandForm> = form,
   ): Response {
-    const shown: BrandWithTexts = brand ?? {
-      ...freshBrand('preview'),
-      displayName: form.displayName || exampleName,
-      loginIdEnabled: true,
-    }
     const model = {
       brand,
       form,
       was: JSON.stringify(was),
       problems: text?.split('\n') ?? [],
       nextStatuses: brandStatuses.filter((status: BrandStatus) => brand && mayBecome(brand.status, status)),
-      previews: previewsOf(shown, settings),
-      providers: settings.providerNames,
+      preview: previewOf(shownAs(form, brand?.texts), codeTemplate, {}, settings),
     }
     return html(brandPage(pageContext, model), text === undefined ? 200 : 409)
   }
@@ -115,6 +103,14 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
   }
 }
 
+const codeTemplate = otpTemplateOf(undefined)
+
+/** The brand as in the form. */
+function shownAs(form: BrandForm, texts = freshBrand('').texts): BrandWithTexts {
+  const asked = changeOf(form)
+  return { ...freshBrand('preview'), ...asked, displayName: asked.displayName || exampleName, texts }
+}
+
 function formOf(brand: Brand): BrandForm {
   const { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, lang } = brand
   return {
@@ -133,13 +129,6 @@ function changedIn(asked: BrandForm, shown: Partial<BrandForm>): BrandChange {
   const isSame = (field: keyof BrandForm) => JSON.stringify(asked[field]) === JSON.stringify(shown[field])
   const changes = Object.entries(changeOf(asked)).filter(([field]) => !isSame(field as keyof BrandForm))
   return Object.fromEntries(changes)
-}
-
-/** By variable, of a preview. */
-export function sampleValues(form: URLSearchParams): Record<string, string> {
-  return Object.fromEntries(
-    [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
-  )
 }
 
 function brandAsked(form: URLSearchParams, slug: string): BrandForm {

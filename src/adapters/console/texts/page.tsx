@@ -254,7 +254,7 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
         </div>
         <div class="stack beside">
           <Card title="Preview" hint="Of the text in this form, saved or not.">
-            <div class="tryout stacked" data-preview={templateKey}>
+            <div class="tryout" data-preview={templateKey}>
               <PreviewSlot>
                 <DraftReading model={model.reading} />
               </PreviewSlot>

@@ -15,7 +15,6 @@ import { textMatrix } from '../../../domain/texts/text-matrix.ts'
 import { placeholdersFor } from '../../../domain/texts/text-problems.ts'
 import { headersOf, mailPolicy } from '../../pages/static.ts'
 import { done, html, seeOther } from '../answers.ts'
-import { sampleValues } from '../brands/routes.ts'
 import { field, linesOf } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
 import { orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
@@ -263,6 +262,13 @@ function textAsked(form: URLSearchParams): TextForm {
     html: (form.get('html') ?? '').replaceAll('\r\n', '\n'),
     variables: linesOf(form, 'variables').join('\n'),
   }
+}
+
+/** By variable, of a preview. */
+function sampleValues(form: URLSearchParams): Record<string, string> {
+  return Object.fromEntries(
+    [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
+  )
 }
 
 /** Without the lines that cannot be read. */
