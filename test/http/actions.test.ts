@@ -647,7 +647,6 @@ const whoMayDoWhat = {
     '/admin/destinations/check',
     '/admin/health',
     '/admin/logout',
-    '/admin/money/check',
     '/admin/preview',
     '/admin/search',
   ],

@@ -45,7 +45,6 @@ export const codeForms = {
   '/admin/brands/:slug/texts/mail': viewer,
   '/admin/destinations/edit': operator,
   '/admin/destinations/check': viewer,
-  '/admin/money/check': viewer,
   '/admin/test': sensitive,
   '/admin/requests/:id/approve': sensitive,
   '/admin/requests/:id/reject': operator,

@@ -9,9 +9,7 @@ import {
   kindInWords,
   ruleListing,
 } from '../../../domain/delivery/destination.ts'
-import { count, percent } from '../../../domain/ground/format.ts'
-import type { CountryCodes } from '../../../domain/guard/counts.ts'
-import { unknownCountry } from '../../../domain/guard/thresholds.ts'
+import { cellsOf } from '../../../domain/ground/listing.ts'
 import {
   type CheckedDestination,
   decisionWords,
@@ -20,6 +18,7 @@ import {
   ruleName,
   ruleWords,
 } from '../../../domain/operator/destinations.ts'
+import { type checkPrice, priceListing } from '../../../domain/operator/money.ts'
 import { Badge, Button, Empty, Facts, Field, Select, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import {
@@ -27,7 +26,6 @@ import {
   Card,
   columnsOf,
   consolePage,
-  end,
   Form,
   FormContext,
   Problem,
@@ -38,7 +36,6 @@ import type { PageContext } from '../page-context.ts'
 
 export interface DestinationsModel {
   readonly rules: readonly AuthoredRule[]
-  readonly countries: readonly CountryCodes[]
   /** Slugs. */
   readonly brands: readonly string[]
   /** Names of the server's providers. */
@@ -55,6 +52,7 @@ export interface DestinationsModel {
           readonly formatted: string
           /** What its entry for the number does. */
           readonly guard: string | null
+          readonly price: ReturnType<typeof checkPrice>
         })
       | null
     readonly problem: string | null
@@ -70,20 +68,6 @@ export function destinationsPage(pageContext: PageContext, model: DestinationsMo
     <div class="columns wide-first loose">
       <div class="stack">
         <Rules model={model} />
-        <Card title="Codes by SMS in the last 24 hours" hint="By country of the phone number.">
-          <Table
-            caption="Codes by country"
-            figures
-            columns={['Country', end('Sent'), end('Verified'), end('Conversion')]}
-            rows={model.countries.map(({ country, sent, verified }) => [
-              country === unknownCountry ? 'No country' : countryWords(country),
-              count(sent),
-              count(verified),
-              sent === 0 ? '–' : percent(Math.min(1, verified / sent)),
-            ])}
-            empty="No codes were sent by SMS."
-          />
-        </Card>
       </div>
       <div class="stack">
         <Check model={model} />
@@ -189,28 +173,38 @@ function Check({ model: { check, brands } }: { model: DestinationsModel }) {
   return (
     <Card
       title="Check a number"
-      hint="What the rules and the prefixes of the guard decide. No message is sent, and otpost does not store the number."
+      hint="What the rules and the prefixes of the guard decide, and what an SMS costs. No message is sent, and otpost does not store the number."
     >
       <div id="answer" tabIndex={-1}>
         <Problem text={problem} />
         {result && (
-          <Facts
-            entries={{
-              Number: <bdi>{result.formatted}</bdi>,
-              Country: countryWords(result.country),
-              Kind: kindInWords(result.kind),
-              Rules: (
-                <span>
-                  <Badge tone={tones[result.decision.action]}>{result.decision.action}</Badge>{' '}
-                  {decisionWords(result.decision)}
-                </span>
-              ),
-              'Rule that applies':
-                result.decision.rule &&
-                `${ruleName(result.decision.rule)}: ${ruleWords(result.decision.rule)}`,
-              Guard: result.guard ?? 'No prefix of this number is blocked or allowed.',
-            }}
-          />
+          <>
+            <Facts
+              entries={{
+                Number: <bdi>{result.formatted}</bdi>,
+                Country: countryWords(result.country),
+                Kind: kindInWords(result.kind),
+                Rules: (
+                  <span>
+                    <Badge tone={tones[result.decision.action]}>{result.decision.action}</Badge>{' '}
+                    {decisionWords(result.decision)}
+                  </span>
+                ),
+                'Rule that applies':
+                  result.decision.rule &&
+                  `${ruleName(result.decision.rule)}: ${ruleWords(result.decision.rule)}`,
+                Guard: result.guard ?? 'No prefix of this number is blocked or allowed.',
+              }}
+            />
+            <Table
+              caption="Price of one segment"
+              figures
+              columns={columnsOf(priceListing, 'provider', 'prefix', 'price')}
+              rows={result.price.prices.map((row) => cellsOf(priceListing, row))}
+              empty=""
+            />
+            <p class="hint">Prices of one segment in {result.price.currency}.</p>
+          </>
         )}
       </div>
       <Form action="/admin/destinations/check" anchor="answer" submit="Check" kind="plain">

@@ -6,6 +6,7 @@ import {
   listedRules,
 } from '../../../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../../../domain/operator/guard.ts'
+import { checkPrice } from '../../../domain/operator/money.ts'
 import { html } from '../answers.ts'
 import { enteredIn } from '../form-access.ts'
 import { field } from '../form-fields.ts'
@@ -32,14 +33,19 @@ export function destinationRoutes({ get, post, foretold, ports, settings }: Page
       const problem = `The number ${settings.contacts.faultOf(number, 'SMS')}`
       return shown(pageContext, { check: { number, brand, result: null, problem } }, 400)
     }
-    const [{ rules, guardMode }, prefixes] = await Promise.all([ports.policy.rows(), ports.guard.prefixes()])
+    const [{ rules, guardMode }, prefixes, prices] = await Promise.all([
+      ports.policy.rows(),
+      ports.guard.prefixes(),
+      ports.priceList(),
+    ])
     const listed = listedRules(smsCountries, rules)
     const checked = checkDestination(numbers.destinationOf, digits, brand || null, listed)
     const entry = guardEntryOf(digits, prefixes, pageContext.now)
     const guard = entry
       ? guardWords(entry, modeInForce(guardMode, settings.guard, pageContext.now).mode)
       : null
-    const result = { ...checked, formatted: numbers.formatPhone(digits), guard }
+    const price = checkPrice(prices, digits, checked.kind, [...routes.plain, ...routes.template])
+    const result = { ...checked, formatted: numbers.formatPhone(digits), guard, price }
     return shown(pageContext, { check: { number, brand, result, problem: null } })
   })
 
@@ -48,14 +54,9 @@ export function destinationRoutes({ get, post, foretold, ports, settings }: Page
     part: Partial<Pick<DestinationsModel, 'check'>> = {},
     status = 200,
   ): Promise<Response> {
-    const [rules, all, countries] = await Promise.all([
-      authoredRules(ports, smsCountries),
-      ports.brands.list(),
-      ports.eventLog.countries(pageContext.now),
-    ])
+    const [rules, all] = await Promise.all([authoredRules(ports, smsCountries), ports.brands.list()])
     const model: DestinationsModel = {
       rules,
-      countries,
       brands: all.map(({ slug }) => slug),
       providers: [...new Set([...routes.plain, ...routes.template])],
       hasTemplateRoute: routes.smsMode !== 'plain',

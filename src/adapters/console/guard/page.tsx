@@ -4,7 +4,6 @@ import { countryName } from '../../../domain/delivery/destination.ts'
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
 import { capitalized, count, counted, percent } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
-import type { BucketKind } from '../../../domain/guard/bucket.ts'
 import type { GuardTotals } from '../../../domain/guard/counts.ts'
 import type { GuardMode, GuardReason } from '../../../domain/guard/guard.ts'
 import { modeWords } from '../../../domain/guard/mode.ts'
@@ -14,7 +13,7 @@ import {
   pumpingRate,
   pumpingState,
 } from '../../../domain/guard/pumping.ts'
-import type { BucketStatus, GuardStatus, PrefixStatus } from '../../../domain/guard/status.ts'
+import type { GuardStatus, PrefixStatus } from '../../../domain/guard/status.ts'
 import { unknownCountry } from '../../../domain/guard/thresholds.ts'
 import { guardAllow, guardBlock, guardModeSet, guardRemove } from '../../../domain/operator/guard.ts'
 import { guardDecision, isSurge } from '../../../domain/request/request-context.ts'
@@ -62,20 +61,8 @@ const reasons: Readonly<Record<GuardReason, string>> = {
   abroad: 'Countries that are not home: unverified codes in a day',
 }
 
-const kinds: Readonly<Record<BucketKind, string>> = {
-  ...reasons,
-  'ip-country': reasons['ip-countries'],
-  'device-country': reasons['device-countries'],
-  spared: 'Prefix: codes that passed its block',
-  'known-country': 'Country: codes to numbers that verified before',
-  'known-ip': 'IP address: codes to numbers that verified before',
-  'known-device': 'Device: codes to numbers that verified before',
-  flagged: reasons.prefix,
-}
-
 export function guardPage(pageContext: PageContext, model: GuardModel): string {
-  const { mode, modeUntil, nextMode, blocked, allowed, buckets, countries, lastHour, last24Hours } =
-    model.status
+  const { mode, modeUntil, nextMode, blocked, allowed, countries, lastHour, last24Hours } = model.status
   return consolePage(
     pageContext,
     { title: 'Guard', section: 'guard', actions: <LiveBar /> },
@@ -187,29 +174,6 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
             keys={model.requests.map(({ requestId }) => requestId)}
             empty="None."
           />
-        </Card>
-        <Card>
-          <details>
-            <summary>Fullest buckets</summary>
-            <p class="hint">
-              How many unverified codes the guard has accepted lately, and how many it accepts. Codes that
-              were denied or recorded fill no bucket, so during an attack a level can be low.
-            </p>
-            <Table
-              caption="Fullest buckets"
-              figures
-              columns={['Bucket', end('Level'), end('Threshold')]}
-              rows={buckets.map((bucket) => [
-                <span key="bucket" class="two-lines">
-                  <bdi class="breaks">{keyOf(bucket, model)}</bdi>
-                  <small>{kinds[bucket.kind]}</small>
-                </span>,
-                count(bucket.level),
-                count(bucket.threshold),
-              ])}
-              empty="All are empty."
-            />
-          </details>
         </Card>
       </div>
     </>,
@@ -445,12 +409,6 @@ function EntryForm() {
       <ActionForm of={[guardBlock, guardAllow]} start={{ duration: '' }} submit="Save" />
     </Card>
   )
-}
-
-function keyOf({ kind, key }: BucketStatus, { formatPrefix }: GuardModel): string {
-  if (kind === 'prefix' || kind === 'spared') return `${formatPrefix(key.slice(1))} ····`
-  if (key === '') return 'all'
-  return key.length === 2 ? placeOf(key) : `${key.slice(0, 12)}…`
 }
 
 function placeOf(country: string): string {

@@ -4,7 +4,6 @@ import { useContext } from 'preact/hooks'
 import { countryWords } from '../../../domain/delivery/destination.ts'
 import type { Alert } from '../../../domain/ground/alert.ts'
 import { capitalized, percent } from '../../../domain/ground/format.ts'
-import { cellsOf } from '../../../domain/ground/listing.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
 import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
 import {
@@ -26,36 +25,13 @@ import {
   budgetLift,
   budgetRemove,
   budgetSet,
-  type checkPrice,
   priceImport,
-  priceListing,
   scopeOptions,
   scopeWords,
 } from '../../../domain/operator/money.ts'
-import {
-  Badge,
-  Empty,
-  ExactTime,
-  Field,
-  Now,
-  rich,
-  Time,
-  type Tone,
-  withTimes,
-} from '../../pages/components.tsx'
+import { Badge, Empty, ExactTime, Now, rich, Time, type Tone, withTimes } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import {
-  actions,
-  Card,
-  columnsOf,
-  consolePage,
-  Drawing,
-  end,
-  Form,
-  FormLink,
-  Problem,
-  Table,
-} from '../components.tsx'
+import { actions, Card, consolePage, Drawing, end, FormLink, Table } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import { ChartFigure } from '../overview/chart.tsx'
 import type { PageContext } from '../page-context.ts'
@@ -79,17 +55,6 @@ export interface MoneyModel {
   readonly brands: readonly string[]
   readonly apps: readonly string[]
   readonly countries: readonly string[]
-  readonly check: {
-    /** As entered. */
-    readonly number: string
-    readonly result:
-      | (ReturnType<typeof checkPrice> & {
-          readonly formatted: string
-          readonly country: string | null
-        })
-      | null
-    readonly problem: string | null
-  }
 }
 
 const periodNames: Readonly<Record<SpendingPeriod, string>> = {
@@ -133,7 +98,6 @@ export function moneyPage(pageContext: PageContext, model: MoneyModel): string {
       </div>
       <div class="stack">
         <BudgetFormCard model={model} />
-        <CheckCard model={model} />
         <Prices model={model} />
         <Alerts model={model} />
       </div>
@@ -374,44 +338,6 @@ function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10)
 }
 
-function CheckCard({ model: { check } }: { model: MoneyModel }) {
-  const { number, result, problem } = check
-  return (
-    <Card
-      title="Price of an SMS"
-      hint="Of one segment, through each provider of this server. No message is sent, and otpost does not store the number."
-    >
-      <div id="price" tabIndex={-1}>
-        <Problem text={problem} />
-        {result && (
-          <>
-            <p>
-              <bdi>{result.formatted}</bdi>, {countryWords(result.country)}. In {result.currency}:
-            </p>
-            <Table
-              caption="Price of one segment"
-              figures
-              columns={columnsOf(priceListing, 'provider', 'prefix', 'price')}
-              rows={result.prices.map((row) => cellsOf(priceListing, row))}
-              empty=""
-            />
-          </>
-        )}
-      </div>
-      <Form action="/admin/money/check" anchor="price" submit="Check" kind="plain">
-        <Field
-          label="Phone number"
-          name="number"
-          required
-          isCode
-          value={number}
-          placeholder="+44 7400 123456"
-        />
-      </Form>
-    </Card>
-  )
-}
-
 function BudgetFormCard({ model }: { model: MoneyModel }) {
   const { edited, currency, budgets } = model
   const start = edited && {
@@ -456,8 +382,9 @@ function Prices({ model: { currency, isBuiltIn } }: { model: MoneyModel }) {
     >
       <ActionForm of={priceImport} id="price-file" submit="Import prices" />
       <p class="hint">
+        <a href="/admin/destinations">Check the price of a number</a>.{' '}
         {rich(
-          'It replaces all prices of the providers that the file names. For a file of over 500 KB, run `otpost price import FILE` on the server.',
+          'An import replaces all prices of the providers that the file names. For a file of over 500 KB, run `otpost price import FILE` on the server.',
         )}
       </p>
     </Card>

@@ -3,42 +3,18 @@ import { readBudgets } from '../../../domain/health/facts.ts'
 import { liftWarning, readGuardWarnings } from '../../../domain/health/pumping-problems.ts'
 import { unitCurrency } from '../../../domain/money/amounts.ts'
 import { spendingPeriods, spendingSpan } from '../../../domain/money/spending.ts'
-import { checkPrice } from '../../../domain/operator/money.ts'
 import { html } from '../answers.ts'
-import { field } from '../form-fields.ts'
-import type { PageContext } from '../page-context.ts'
 import type { PageHandler } from '../page-handler.ts'
-import { type MoneyModel, moneyPage } from './page.tsx'
+import { moneyPage } from './page.tsx'
 
 const latestAlerts = 10
 /** The list of a select. */
 const mostApps = 1000
 
-export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
-  const { routes, contacts, numbers } = settings
+export function moneyRoutes({ get, ports, settings }: PageHandler): void {
+  const { numbers } = settings
 
-  get('/admin/money', ({ url }, pageContext) => shown(pageContext, url.searchParams))
-  // A phone number is not in a URL.
-  post('/admin/money/check', async ({ form, url }, pageContext) => {
-    const number = field(form, 'number')
-    const digits = contacts.phone(number)?.to
-    if (digits === undefined) {
-      const problem = `The number ${contacts.faultOf(number, 'SMS')}`
-      return shown(pageContext, url.searchParams, { number, result: null, problem }, 400)
-    }
-    const { country, kind } = numbers.destinationOf(digits)
-    const configured = [...routes.plain, ...routes.template]
-    const found = checkPrice(await ports.priceList(), digits, kind, configured)
-    const result = { ...found, formatted: numbers.formatPhone(digits), country }
-    return shown(pageContext, url.searchParams, { number, result, problem: null })
-  })
-
-  async function shown(
-    pageContext: PageContext,
-    query: URLSearchParams,
-    check: MoneyModel['check'] = { number: '', result: null, problem: null },
-    status = 200,
-  ): Promise<Response> {
+  get('/admin/money', async ({ url: { searchParams: query } }, pageContext) => {
     const { now } = pageContext
     const [scope, of] = ['scope', 'of'].map((name) => query.get(name))
     const period = spendingPeriods.find((each) => each === query.get('period')) ?? 'this-month'
@@ -66,8 +42,7 @@ export function moneyRoutes({ get, post, ports, settings }: PageHandler): void {
       brands: brands.map(({ slug }) => slug),
       apps: [...new Set([...ports.apps.configured, ...apps.map(({ appId }) => appId)])].slice(0, mostApps),
       countries: numbers.countries,
-      check,
     }
-    return html(moneyPage(pageContext, model), status)
-  }
+    return html(moneyPage(pageContext, model))
+  })
 }
