@@ -250,7 +250,7 @@ scene(
 
     await letConfirmationsExpire(server)
     await goto('/admin/money')
-    await page.getByLabel('Scope').fill('server')
+    await page.getByLabel('Scope').selectOption('server')
     await page.getByLabel('Amount').fill('12.50')
     await press(page, 'Save budget')
     await headed(page, 'Confirm that it is you')
@@ -277,7 +277,7 @@ scene(
     await enter(page, 'operator')
     await letConfirmationsExpire(server)
     await goto('/admin/money')
-    await page.getByLabel('Scope').fill('server')
+    await page.getByLabel('Scope').selectOption('server')
     await page.getByLabel('Amount').fill('77')
     await page.getByLabel('Alerts').fill('60')
     await press(page, 'Save budget')
@@ -312,7 +312,7 @@ scene(
     for (const [path, has] of [
       ['/admin', 'Pause outbox'],
       ['/admin/brands/acme', 'Save'],
-      ['/admin/brands/acme/texts/LOGIN_OTP/sms/en', 'Save'],
+      ['/admin/brands/acme/texts/LOGIN_OTP/sms/en', 'Publish'],
       ['/admin/apps', 'Create app'],
       ['/admin/money', 'Save budget'],
       ['/admin/guard', 'Save'],
