@@ -6,7 +6,7 @@ import { counted } from '../domain/ground/format.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { requiredBrand } from '../domain/operator/brands.ts'
-import { readVariable, removeText, setText } from '../domain/operator/texts.ts'
+import { readVariable, setText } from '../domain/operator/texts.ts'
 import type { Brands } from '../domain/texts/brand.ts'
 import type { BrandText, DeclaredVariable } from '../domain/texts/brand-texts.ts'
 import {
@@ -109,14 +109,6 @@ docs/texts.md has an example of each.`,
         }
       }),
     )
-  targeted(text, 'remove', 'remove a text; the built-in text, if any, is used again').action(
-    (slug: string, key: string, options: TargetOptions) =>
-      withContext(env, async (context) => {
-        const target = targetOf(slug, key, options)
-        const { channel, lang } = await removeText(context.acting(await commandActor(env)), target)
-        print(`Removed the ${channel === 'SMS' ? 'SMS' : 'e-mail'} text of ${key} in ${lang}.`)
-      }),
-  )
   targeted(text, 'preview', 'print a message with sample values, as a request in the language gets it')
     .option('--value <name=value>', valueMeaning, listOfPairs)
     .option('--draft', draftMeaning)

@@ -399,7 +399,7 @@ describe('a sensitive step', () => {
   const rows: readonly (readonly [string, string, Readonly<Record<string, string>>, boolean])[] = [
     ['a text of codes', path, { ...text, templateKey: 'LOGIN_OTP' }, true],
     ['a text of codes in an e-mail', path, { ...text, templateKey: ' LOGIN_OTP', channel: 'EMAIL' }, true],
-    ['the removal of a text of codes', path, { ...text, templateKey: 'LOGIN_OTP', remove: '1' }, true],
+    ['the removal of a text of codes', `${path}/remove`, { key: 'LOGIN_OTP', lang: 'en' }, true],
     ['another text', path, { ...text, templateKey: 'ORDER_PLACED', text: 'Thanks' }, false],
     ['a rule that allows', '/admin/destinations', { rule: 'GB', action: 'allow' }, true],
     ['a rule that blocks', '/admin/destinations', { rule: 'GB', action: 'block' }, false],

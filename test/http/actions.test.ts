@@ -237,6 +237,14 @@ const rows: Readonly<Record<string, Row>> = {
     entered: { slug: 'acme', key: 'LOGIN_OTP', lang: 'hi' },
     wrong: [[{ key: 'ORDER_PLACED' }, 'Brand acme has no draft of ORDER_PLACED in hi.', 1]],
   },
+  'text remove': {
+    prepare: async () => {
+      await storeText('{{otp}}')
+      return {}
+    },
+    entered: { slug: 'acme', key: 'LOGIN_OTP', lang: 'hi' },
+    wrong: [[{ key: 'ORDER_PLACED' }, 'Brand acme has no text of ORDER_PLACED in hi.', 1]],
+  },
   'text restore': {
     prepare: async () => {
       for (const text of ['{{otp}} one', '{{otp}} two']) await storeText(text)
@@ -607,6 +615,7 @@ const whoMayDoWhat = {
     'destination set',
     'guard mode',
     'text publish',
+    'text remove',
     'text restore',
   ],
   operator: [

@@ -22,7 +22,7 @@ import type {
   IntegrationRequestStore,
   OperatorStore,
 } from '../../src/domain/operator/changes.ts'
-import { removeText, setText, textDiscard, textPublish } from '../../src/domain/operator/texts.ts'
+import { setText, textDiscard, textPublish, textRemove } from '../../src/domain/operator/texts.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'
 import type { ReadPolicy } from '../../src/domain/policy/policy.ts'
 import type { PolicyStore } from '../../src/domain/policy/policy-store.ts'
@@ -773,6 +773,9 @@ function testTexts(stores: () => Stores): void {
   const put = (slug: string) => storeBrand(stores(), slug, () => brand({ slug, notifyTemplates: [] }))
   const textsOf = async (slug = 'acme') => (await stores().brands.bySlug(slug))?.texts
 
+  const tableReady = { slug: 'acme', key: 'TABLE_READY', lang: undefined, email: false }
+  const remove = (lang?: string) => textRemove.run(ports(), { ...tableReady, lang })
+
   describe('texts', () => {
     test('a brand is read with its texts and declared variables, in order', async () => {
       await put('acme')
@@ -806,20 +809,19 @@ function testTexts(stores: () => Stores): void {
 
     test('a draft is stored beside the published text, with its variables, and deleted when it is published', async () => {
       await put('acme')
-      const of = { slug: 'acme', key: 'TABLE_READY', lang: undefined, email: false }
       await setText(ports(), { ...sms, text: '{{guest}}', variables: [guest] }, 'draft')
       expect(await textsOf()).toMatchObject({
         all: [],
         drafts: [{ templateKey: 'TABLE_READY', version: 0, text: '{{guest}}', variables: [guest] }],
       })
-      await textPublish.run(ports(), of)
+      await textPublish.run(ports(), tableReady)
       await setText(ports(), { ...sms, text: 'Hi {{guest}}' }, 'draft')
       expect(await textsOf()).toMatchObject({
         all: [{ text: '{{guest}}', version: 1 }],
         drafts: [{ text: 'Hi {{guest}}', version: 1, variables: null }],
       })
       expect((await textsOf())?.variables.get('TABLE_READY')).toEqual([guest])
-      await textDiscard.run(ports(), of)
+      await textDiscard.run(ports(), tableReady)
       expect(await textsOf()).toMatchObject({ all: [{ text: '{{guest}}' }], drafts: [] })
     })
 
@@ -838,7 +840,7 @@ function testTexts(stores: () => Stores): void {
       await put('acme')
       await setText(ports(), { ...sms, text: '{{guest}}', variables: [guest] })
       const enable = () => putBrand(ports(), 'acme', { notifyTemplates: ['TABLE_READY'] })
-      const results = await Promise.allSettled([removeText(ports(), sms), enable()])
+      const results = await Promise.allSettled([remove(), enable()])
       expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
       const { notifyTemplates, texts } = (await stores().brands.bySlug('acme')) ?? brand()
       expect(texts.all).toHaveLength(notifyTemplates.length)
@@ -848,9 +850,9 @@ function testTexts(stores: () => Stores): void {
       await put('acme')
       await setText(ports(), { ...sms, text: '{{guest}}', variables: [guest] })
       await setText(ports(), { ...sms, text: '{{guest}}', lang: 'en' })
-      await removeText(ports(), sms)
+      await remove()
       expect((await textsOf())?.variables.get('TABLE_READY')).toEqual([guest])
-      await removeText(ports(), { ...sms, lang: 'EN' })
+      await remove('EN')
       const [entry] = await stores().audit.list({ limit: 1 })
       expect(entry).toMatchObject({ action: 'text.removed', details: { variables: 'guest:text:30 → -' } })
       await setText(ports(), { ...sms, text: 'x' })

@@ -7,7 +7,6 @@ export const auditWords: Readonly<Record<string, string>> = {
   'brand.changed': 'Brand changed',
   'brand.template': 'Template registered',
   'text.set': 'Text set',
-  'text.removed': 'Text removed',
   'text.drafted': 'Draft of a text stored',
   'message.tested': 'Test message sent',
   'review-number.used': 'Review number used',

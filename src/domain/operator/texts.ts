@@ -25,8 +25,7 @@ import { type ChangePorts, change, type Decision, differences, refuse } from './
 import { field, flag, type InputOf, optional, text } from './fields.ts'
 import { textRecords, textVersions } from './text-versions.ts'
 
-/** A text as operators name it. */
-interface TextRequest extends Pick<TextTarget, 'channel'> {
+export interface NewText extends Pick<TextTarget, 'channel'> {
   /** The slug. */
   readonly brand: string
   readonly key: string
@@ -38,9 +37,6 @@ interface TextRequest extends Pick<TextTarget, 'channel'> {
   readonly updatedAt?: number | undefined
   /** When the draft that the operator has seen was stored; 0: none. Undefined: any. */
   readonly draftAt?: number | undefined
-}
-
-export interface NewText extends TextRequest {
   readonly subject?: string | null | undefined
   readonly text: string
   readonly html?: string | null | undefined
@@ -163,29 +159,6 @@ function publication(
   }
 }
 
-/** `text remove`: the built-in text is used again. @throws OperatorError */
-export async function removeText(
-  ports: ChangePorts,
-  { brand: slug, key, channel, lang, version, updatedAt }: TextRequest,
-): Promise<BrandText> {
-  const { removed } = await changeText(ports, { slug, key, channel, lang }, (brand, target) => {
-    const removed = existingText(brand, target)
-    refuseOther(removed, { version, updatedAt })
-    const isLast = !templateOf(key) && othersOf(brand, target).length === 0
-    if (isLast) refuseUsed(brand, key)
-    const { subject, text, html } = removed
-    const variables = isLast ? (brand.texts.variables.get(key) ?? []).map(inWords).join(', ') : ''
-    const changes = differences({ subject, text, html, variables }, {})
-    return {
-      removed,
-      removeText: target,
-      ...(isLast && { declare: { templateKey: key, variables: [] } }),
-      entry: { action: 'text.removed', target: brand.slug, details: { ...aboutText(removed), ...changes } },
-    }
-  })
-  return removed
-}
-
 export const textGroup: Group = {
   name: 'text',
   does: "store and test a brand's own texts, in place of the built-in ones and for new templates",
@@ -279,11 +252,38 @@ export const textRestore = action(textGroup, 'restore', {
     `Restored version ${version} of ${wordsOf(text)}, as version ${text.version}. Takes effect immediately.`,
 })
 
+export const textRemove = action(textGroup, 'remove', {
+  role: 'operator',
+  isSensitive: isOfCode,
+  does: 'remove a text; the built-in text, if any, is used again',
+  fields: targetFields,
+  audit: { 'text.removed': 'Text removed' },
+  form: { path: 'brands/{slug}/texts/remove', page: 'brands/{slug}/texts' },
+  run: (ports: ChangePorts, input) =>
+    changeText(ports, targetOf(input), (brand, target) => {
+      const { templateKey } = target
+      const removed = existingText(brand, target)
+      const isLast = !templateOf(templateKey) && othersOf(brand, target).length === 0
+      if (isLast) refuseUsed(brand, templateKey)
+      const { subject, text, html } = removed
+      const variables = isLast ? (brand.texts.variables.get(templateKey) ?? []).map(inWords).join(', ') : ''
+      const changes = differences({ subject, text, html, variables }, {})
+      return {
+        removed,
+        removeText: target,
+        ...(isLast && { declare: { templateKey, variables: [] } }),
+        entry: { action: 'text.removed', target: brand.slug, details: { ...aboutText(removed), ...changes } },
+      }
+    }),
+  said: ({ removed: { templateKey, channel, lang } }) =>
+    `Removed the ${channel === 'SMS' ? 'SMS' : 'e-mail'} text of ${templateKey} in ${lang}.`,
+})
+
 export interface RestorePorts extends TextPorts {
   readonly audit: AuditReader
 }
 
-export const textActions = [textPublish, textDiscard, textRestore]
+export const textActions = [textPublish, textDiscard, textRestore, textRemove]
 
 function draftContent({ subject, text, html, variables }: BrandDraft): Content {
   return { subject, text, html, variables }
@@ -361,7 +361,7 @@ function withLineFeeds(text: string): string {
 /** @throws OperatorError if the operator has seen another text */
 function refuseOther(
   current: BrandText | undefined,
-  { version, updatedAt }: Pick<TextRequest, 'version' | 'updatedAt'>,
+  { version, updatedAt }: Pick<NewText, 'version' | 'updatedAt'>,
 ): void {
   if (version === undefined) return
   const is = current?.version ?? 0

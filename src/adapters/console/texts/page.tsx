@@ -6,7 +6,7 @@ import type { Channel } from '../../../domain/ground/contact.ts'
 import { counted } from '../../../domain/ground/format.ts'
 import { directionOf } from '../../../domain/ground/languages.ts'
 import type { TextVersion } from '../../../domain/operator/text-versions.ts'
-import { inWords, textDiscard, textRestore } from '../../../domain/operator/texts.ts'
+import { inWords, textDiscard, textRemove, textRestore } from '../../../domain/operator/texts.ts'
 import type { BrandWithTexts } from '../../../domain/texts/brand.ts'
 import {
   type BrandDraft,
@@ -284,7 +284,9 @@ function Editor({ model }: { model: TextModel }) {
       previewAt={`${textsPath(brand)}/preview`}
       hidden={{
         ...target,
-        ...seen(own),
+        // A change of it by another operator is not overwritten.
+        version: String(own?.version ?? 0),
+        updatedAt: String(own?.updatedAt ?? ''),
         was,
         draftAt: String(draft?.updatedAt ?? 0),
         ...(isNewTemplate && { isNew: '1' }),
@@ -358,11 +360,6 @@ function Editor({ model }: { model: TextModel }) {
       </p>
     </Form>
   )
-}
-
-/** The stored text that the operator sees; a change of it by another operator is not overwritten. */
-function seen(own: TextModel['own']) {
-  return { version: String(own?.version ?? 0), updatedAt: String(own?.updatedAt ?? '') }
 }
 
 /** For preview.js. */
@@ -510,13 +507,14 @@ function StoredText({ model }: { model: TextModel }) {
           ) : (
             <p class="hint">The template exists as long as the brand has a text of it.</p>
           )}
-          <Form
-            action={textsPath(brand)}
-            hidden={{ templateKey, channel, lang, ...seen(own), remove: '1' }}
-            submit={builtIn ? 'Back to the built-in text' : 'Remove this text'}
+          <ActionButton
+            of={textRemove}
+            with={targetIn(brand, form)}
             kind="danger"
             confirm={`Remove version ${own.version} of ${kindOf(form)} in ${languageName(lang)}?${builtIn ? ' The built-in text is used again.' : ''}`}
-          />
+          >
+            {builtIn ? 'Back to the built-in text' : 'Remove this text'}
+          </ActionButton>
         </Card>
       )}
     </>

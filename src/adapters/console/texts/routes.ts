@@ -3,7 +3,14 @@ import { canonicalTag } from '../../../domain/ground/languages.ts'
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import { costOfSegments, smsVolume, volumeSpan } from '../../../domain/money/text-cost.ts'
 import { textRecords, textVersions } from '../../../domain/operator/text-versions.ts'
-import { inWords, readVariable, removeText, setText, textActions } from '../../../domain/operator/texts.ts'
+import {
+  inWords,
+  readVariable,
+  setText,
+  textDiscard,
+  textPublish,
+  textRestore,
+} from '../../../domain/operator/texts.ts'
 import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/texts/brand.ts'
 import type { DeclaredVariable, TextTarget } from '../../../domain/texts/brand-texts.ts'
 import { builtInParts, draftPreview, type TextParts } from '../../../domain/texts/drafts.ts'
@@ -28,7 +35,6 @@ import {
   textPage,
   textPath,
   textsPage,
-  textsPath,
 } from './page.tsx'
 
 const path = '/admin/brands/:slug/texts'
@@ -47,7 +53,7 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
       return brand ? page(brand, pageRequest, pageContext) : missing(pageContext, 'Brand not found')
     }
 
-  for (const action of textActions) {
+  for (const action of [textPublish, textDiscard, textRestore]) {
     after(action, ({ text }, entered, { visit, params: { slug = '' } }) => {
       const { key, lang, email } = entered
       const channel = email ? 'EMAIL' : 'SMS'
@@ -103,11 +109,6 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
       const about = { brand: brand.slug, key, channel, lang, ...seen }
       return orAgain(
         async () => {
-          if (form.has('remove')) {
-            await removeText(by, about)
-            const what = templateOf(key) ? 'The built-in text is used again.' : `Removed the text of ${key}.`
-            return done(visit, textsPath(brand), what)
-          }
           if (isNewTemplate && (templateOf(key) || ownTemplateKeys(brand).includes(key))) {
             throw new OperatorError(`The template ${key} already exists.`)
           }
