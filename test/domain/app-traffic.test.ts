@@ -1,12 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  type AppOrder,
-  appStat,
-  limitUse,
-  noTraffic,
-  sortedApps,
-  trafficOf,
-} from '../../src/domain/log/app-traffic.ts'
+import { appStat, limitUse, noTraffic, trafficOf } from '../../src/domain/log/app-traffic.ts'
 import { newRequestContext } from '../../src/domain/request/request-context.ts'
 
 describe('a call counts for its app', () => {
@@ -65,32 +58,4 @@ test.each([
   [5, 1, 1],
 ])('a peak of %p with %p rejected calls uses %p of 10 calls per minute', (peak, limited, use) => {
   expect(limitUse({ ...noTraffic, peak, limited }, 10)).toBe(use)
-})
-
-test.each<[AppOrder, string]>([
-  ['name', 'a b c old'],
-  ['sent', 'b a c old'],
-  ['failed', 'c a b old'],
-  ['limit', 'a b c old'],
-  ['used', 'c b a old'],
-])('apps by %s are %s', (order, sorted) => {
-  const row = (appId: string, traffic: object, lastUsedAt: number, perMinute: number) => ({
-    appId,
-    isRevoked: appId === 'old',
-    traffic: { ...noTraffic, ...traffic },
-    perMinute,
-    lastUsedAt,
-    lastUsedFrom: null,
-  })
-  const rows = [
-    row('old', { sent: 99, failed: 99, peak: 99 }, 99, 1),
-    row('c', { sent: 1, failed: 3, peak: 1 }, 3, 100),
-    row('a', { sent: 2, failed: 0, peak: 9 }, 1, 10),
-    row('b', { sent: 3, failed: 0, peak: 9 }, 2, 100),
-  ]
-  expect(
-    sortedApps(rows, order)
-      .map(({ appId }) => appId)
-      .join(' '),
-  ).toBe(sorted)
 })

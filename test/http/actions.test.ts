@@ -649,7 +649,6 @@ const whoMayDoWhat = {
     '/admin/sessions/:id/revoke',
   ],
   viewer: [
-    '/admin/apps/find',
     '/admin/brands/:slug/texts/mail',
     '/admin/brands/:slug/texts/open',
     '/admin/brands/:slug/texts/preview',

@@ -302,8 +302,6 @@ interface Column {
   /** Its cells are row headers. Default: the first column. */
   readonly isHeader?: boolean
   readonly isQuiet?: boolean
-  /** The link that sorts the table by it. `isUp`: the least first. */
-  readonly sort?: { readonly href: string; readonly isSorted: boolean; readonly isUp: boolean }
 }
 
 interface TableProps {
@@ -347,22 +345,9 @@ export function Table({ caption, columns: wanted, rows, keys = [], empty, figure
         <caption class="sr-only">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ title, align, isQuiet, sort }) => (
-              <th
-                key={title}
-                scope="col"
-                class={align}
-                aria-sort={sort?.isSorted ? (sort.isUp ? 'ascending' : 'descending') : undefined}
-              >
-                {sort ? (
-                  <a class="sort" href={sort.href}>
-                    {title}
-                  </a>
-                ) : isQuiet ? (
-                  <span class="sr-only">{title}</span>
-                ) : (
-                  <ColumnTitle title={title} />
-                )}
+            {columns.map(({ title, align, isQuiet }) => (
+              <th key={title} scope="col" class={align}>
+                {isQuiet ? <span class="sr-only">{title}</span> : <ColumnTitle title={title} />}
               </th>
             ))}
           </tr>

@@ -27,7 +27,6 @@ const ifOfCode: FormAccess = {
 export const codeForms = {
   '/admin/health': viewer,
   '/admin/search': viewer,
-  '/admin/apps/find': viewer,
   '/admin/preview': viewer,
   '/admin/logout': viewer,
   '/admin/sessions/:id/revoke': ownSignIn,

@@ -27,7 +27,7 @@ export function createKeyStore({ orm, tables: { appKeys }, changes, write }: Sto
     ),
     ownerOf: async (keySha256) => {
       const [key] = await orm.select().from(appKeys).where(eq(appKeys.keySha256, keySha256))
-      return key && { appId: key.appId, isRevoked: key.revokedAt !== null, key: listedKey(key) }
+      return key && { appId: key.appId, key: listedKey(key) }
     },
     list: async () =>
       listedApps(await orm.select().from(appKeys).orderBy(asc(appKeys.appId), asc(appKeys.createdAt))),
@@ -97,7 +97,7 @@ export function createApps(
       if (apiKey.length > maxApiKeyLength) return undefined
       const hash = sha256(apiKey)
       const [appId] = [...configured].find(([, key]) => timingSafeEqual(Buffer.from(hash), key)) ?? []
-      return appId === undefined ? store.ownerOf(hash) : { appId, isRevoked: false, key: null }
+      return appId === undefined ? store.ownerOf(hash) : { appId, key: null }
     },
   }
 }

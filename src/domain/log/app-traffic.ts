@@ -45,37 +45,3 @@ export function trafficOf(
 export function limitUse({ peak, limited }: AppTraffic, perMinute: number): number {
   return limited > 0 ? 1 : Math.min(1, peak / perMinute)
 }
-
-export interface AppRow {
-  readonly appId: string
-  readonly isRevoked: boolean
-  readonly traffic: AppTraffic
-  /** Calls per minute. */
-  readonly perMinute: number
-  /** Null: never, or its key is in APP_CREDENTIALS. */
-  readonly lastUsedAt: number | null
-  readonly lastUsedFrom: string | null
-}
-
-/** The greatest first, but names from A. */
-export const appOrders = ['name', 'sent', 'failed', 'limit', 'used'] as const
-export type AppOrder = (typeof appOrders)[number]
-
-const keyOf: Readonly<Record<AppOrder, (row: AppRow) => number>> = {
-  name: () => 0,
-  sent: ({ traffic }) => traffic.sent,
-  failed: ({ traffic }) => traffic.failed,
-  limit: ({ traffic, perMinute }) => limitUse(traffic, perMinute),
-  used: ({ lastUsedAt }) => lastUsedAt ?? 0,
-}
-
-/** Revoked apps are last. */
-export function sortedApps<Row extends AppRow>(rows: readonly Row[], order: AppOrder): readonly Row[] {
-  const key = keyOf[order]
-  return rows.toSorted(
-    (one, other) =>
-      Number(one.isRevoked) - Number(other.isRevoked) ||
-      key(other) - key(one) ||
-      (one.appId < other.appId ? -1 : 1),
-  )
-}

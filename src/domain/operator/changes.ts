@@ -38,7 +38,6 @@ export interface KeyOwners {
 
 export interface KeyOwner {
   readonly appId: string
-  readonly isRevoked: boolean
   /** Null: it is in APP_CREDENTIALS. */
   readonly key: AppKey | null
 }

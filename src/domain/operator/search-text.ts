@@ -23,11 +23,9 @@ export function readSearchText(text: string): SearchText {
   }
 }
 
-/** The apps with a key that ends so, and whether it is valid. */
+/** The apps with a key that ends so. */
 export function keysEnding(lastFour: string, apps: readonly IssuedApp[]): readonly KeyOwner[] {
   return apps.flatMap(({ appId, keys }) =>
-    keys
-      .filter((key) => key.lastFour === lastFour)
-      .map((key) => ({ appId, isRevoked: key.revokedAt !== null, key })),
+    keys.filter((key) => key.lastFour === lastFour).map((key) => ({ appId, key })),
   )
 }

@@ -4,7 +4,7 @@ import { count, counted, percent } from '../../../domain/ground/format.ts'
 import type { Webhook } from '../../../domain/ground/webhook-events.ts'
 import type { FailingEvents } from '../../../domain/integration/event-store.ts'
 import { type AppScope, unscoped } from '../../../domain/limits/scope.ts'
-import { type AppOrder, type AppRow, limitUse } from '../../../domain/log/app-traffic.ts'
+import { type AppTraffic, limitUse } from '../../../domain/log/app-traffic.ts'
 import {
   appIssue,
   appRevoke,
@@ -15,11 +15,10 @@ import {
 } from '../../../domain/operator/apps.ts'
 import type { IssuedApp } from '../../../domain/operator/changes.ts'
 import type { Entered } from '../../../domain/operator/fields.ts'
-import { findingWords, type KeyFinding } from '../../../domain/operator/key-search.ts'
 import type { Brand } from '../../../domain/texts/brand.ts'
-import { Badge, Empty, Facts, Field, LinkButton, rich, Time } from '../../pages/components.tsx'
+import { Badge, Empty, Facts, LinkButton, rich, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { auditUrl, Card, consolePage, Form, FormLink, Table } from '../components.tsx'
+import { auditUrl, Card, consolePage, end, FormLink, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { WebhookState, webhookPath } from '../webhooks/page.tsx'
 import { appHref } from './paths.ts'
@@ -30,19 +29,23 @@ interface ShownWebhook {
 }
 
 /** An app of the table. */
-export interface ListedApp extends AppRow {
+export interface ListedApp {
+  readonly appId: string
+  readonly isRevoked: boolean
   /** Its keys are in APP_CREDENTIALS. */
   readonly isConfigured: boolean
+  readonly traffic: AppTraffic
+  /** Calls per minute. */
+  readonly perMinute: number
+  /** Null: never, or its key is in APP_CREDENTIALS. */
+  readonly lastUsedAt: number | null
+  readonly lastUsedFrom: string | null
   readonly webhook: ShownWebhook | undefined
 }
 
 interface AppsModel {
-  /** In their order. */
   readonly apps: readonly ListedApp[]
-  readonly order: AppOrder
   readonly brands: readonly Brand[]
-  /** Null: nothing was searched. */
-  readonly finding: KeyFinding | null
 }
 
 interface AppModel extends ListedApp {
@@ -61,22 +64,26 @@ interface AppScopeModel {
 
 type Key = IssuedApp['keys'][number]
 
-export function appsPage(pageContext: PageContext, { apps, order, brands, finding }: AppsModel): string {
+export function appsPage(pageContext: PageContext, { apps, brands }: AppsModel): string {
   return consolePage(
     pageContext,
     { title: 'Apps', section: 'apps' },
     <>
-      {finding && <Found finding={finding} />}
-      <Card title="Traffic of the last 24 hours">
+      <Card
+        title="Traffic of the last 24 hours"
+        hint="If a key leaked, paste it into the search field: otpost finds its app, and neither stores nor shows the key."
+      >
         <Table
           caption="Apps"
-          columns={columns.map(({ title, by, align }) => ({
-            title,
-            ...(align && { align }),
-            ...(by && {
-              sort: { href: `/admin/apps?sort=${by}`, isSorted: by === order, isUp: by === 'name' },
-            }),
-          }))}
+          columns={[
+            'App',
+            end('Sent'),
+            end('Verified'),
+            end('Failed'),
+            'Peak of its limit',
+            'Last use',
+            'Webhook',
+          ]}
           rows={apps.map(appCells)}
           keys={apps.map(({ appId }) => appId)}
           empty={
@@ -87,39 +94,19 @@ export function appsPage(pageContext: PageContext, { apps, order, brands, findin
           }
         />
       </Card>
-      <div class="columns loose">
-        <Card title="Create an app" hint="The next page shows its API key once.">
-          <ActionForm
-            of={appIssue}
-            start={scopeEntries(unscoped(''))}
-            options={{ brands: brandWords(brands) }}
-            fold={['brands', 'operations', 'perMinute', 'newCountrySmsPerDay']}
-            foldTitle="Scope: brands, operations, limits"
-            submit="Create app"
-          />
-        </Card>
-        <Card
-          title="Find a leaked key"
-          hint="Paste the key, or its last four characters. otpost neither stores nor shows what you paste."
-        >
-          <Form action="/admin/apps/find" submit="Find the app">
-            <Field label="Key, or its last four characters" name="key" required isCode maxLength={2000} />
-          </Form>
-        </Card>
-      </div>
+      <Card title="Create an app" hint="The next page shows its API key once.">
+        <ActionForm
+          of={appIssue}
+          start={scopeEntries(unscoped(''))}
+          options={{ brands: brandWords(brands) }}
+          fold={['brands', 'operations', 'perMinute', 'newCountrySmsPerDay']}
+          foldTitle="Scope: brands, operations, limits"
+          submit="Create app"
+        />
+      </Card>
     </>,
   )
 }
-
-const columns: readonly { readonly title: string; readonly by?: AppOrder; readonly align?: 'end' }[] = [
-  { title: 'App', by: 'name' },
-  { title: 'Sent', by: 'sent', align: 'end' },
-  { title: 'Verified', align: 'end' },
-  { title: 'Failed', by: 'failed', align: 'end' },
-  { title: 'Peak of its limit', by: 'limit' },
-  { title: 'Last use', by: 'used' },
-  { title: 'Webhook' },
-]
 
 function appCells(app: ListedApp) {
   const { appId, traffic, isRevoked, isConfigured, webhook } = app
@@ -162,12 +149,8 @@ function LimitUse({ app: { traffic, perMinute } }: { app: ListedApp }) {
   )
 }
 
-function LastUse({
-  lastUsedAt,
-  lastUsedFrom,
-  isConfigured,
-}: Pick<ListedApp, 'lastUsedAt' | 'lastUsedFrom' | 'isConfigured'>) {
-  if (lastUsedAt === null) return isConfigured ? <>–</> : <>never</>
+function LastUse({ lastUsedAt, lastUsedFrom }: Pick<Key, 'lastUsedAt' | 'lastUsedFrom'>) {
+  if (lastUsedAt === null) return <>–</>
   return (
     <span class="two-lines">
       <Time at={lastUsedAt} />
@@ -177,40 +160,6 @@ function LastUse({
         </small>
       )}
     </span>
-  )
-}
-
-/** Which app and key it is, and what stops it. */
-function Found({ finding }: { finding: KeyFinding }) {
-  return (
-    <div class="notice" role="status" tabIndex={-1} data-focus>
-      <div>
-        <p>{findingWords(finding)}</p>
-        {finding.keys.map(({ appId, key, isRevoked }) => (
-          <div key={appId}>
-            <a href={appHref(appId)}>
-              <bdi class="breaks">{appId}</bdi>
-            </a>
-            {key && key.lastUsedAt !== null && (
-              <>
-                , last used <Time at={key.lastUsedAt} />
-                {key.lastUsedFrom !== null && ` from ${key.lastUsedFrom}`}
-              </>
-            )}
-            {key && !isRevoked && (
-              <ActionButton
-                of={appRevokeKey}
-                with={{ appId, key: key.lastFour }}
-                confirm={`Revoke the key …${key.lastFour} of ${appId}? Calls with it fail from now on.`}
-                kind="danger"
-              >
-                Revoke …{key.lastFour} of {appId}
-              </ActionButton>
-            )}
-          </div>
-        ))}
-      </div>
-    </div>
   )
 }
 
@@ -238,7 +187,6 @@ export function appPage(pageContext: PageContext, app: AppModel): string {
               Failed: count(traffic.failed),
               'Most calls of a minute': `${count(traffic.peak)} of ${count(perMinute)}`,
               'Rejected by the limit': count(traffic.limited),
-              'Last use': <LastUse {...app} />,
             }}
           />
         </Card>
@@ -367,7 +315,7 @@ function Keys({ app, revoker }: { app: IssuedApp; revoker: string | undefined })
 }
 
 function keyRow(appId: string, key: Key, liveCount: number) {
-  const { lastFour, createdAt, revokedAt, lastUsedAt, lastUsedFrom } = key
+  const { lastFour, createdAt, revokedAt } = key
   // Early versions did not store the last characters.
   const keyName = lastFour === 'unknown' ? 'the older key' : `the key …${lastFour}`
   return [
@@ -383,7 +331,7 @@ function keyRow(appId: string, key: Key, liveCount: number) {
       </span>
     ),
     <Time at={createdAt} />,
-    <LastUse lastUsedAt={lastUsedAt} lastUsedFrom={lastUsedFrom} isConfigured={false} />,
+    <LastUse {...key} />,
     revokedAt !== null ? null : liveCount < 2 ? (
       <span class="hint">only valid key</span>
     ) : (

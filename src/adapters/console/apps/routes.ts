@@ -1,10 +1,8 @@
 import type { EpochMs } from '../../../domain/ground/time.ts'
 import { type AppScope, unscoped } from '../../../domain/limits/scope.ts'
-import { type AppOrder, appOrders, noTraffic, sortedApps } from '../../../domain/log/app-traffic.ts'
+import { noTraffic } from '../../../domain/log/app-traffic.ts'
 import { appIssue, appRotate, scopeEntries } from '../../../domain/operator/apps.ts'
-import { findKeys } from '../../../domain/operator/key-search.ts'
 import { html } from '../answers.ts'
-import { field } from '../form-fields.ts'
 import type { PageHandler, ShownAfter } from '../page-handler.ts'
 import { appPage, appScopePage, appsPage, type ListedApp } from './page.tsx'
 
@@ -12,7 +10,6 @@ const latestRevocations = 1000
 
 export function appRoutes({
   get,
-  post,
   after,
   ports,
   settings,
@@ -20,14 +17,12 @@ export function appRoutes({
   showKey,
   missing,
 }: PageHandler): void {
-  get('/admin/apps', async ({ url }, pageContext) => {
-    const asked = url.searchParams.get('sort')
-    const order = appOrders.find((each) => each === asked) ?? 'name'
-    return html(appsPage(pageContext, await appsModel(order, pageContext.now)))
-  })
-  post('/admin/apps/find', async ({ form }, pageContext) => {
-    const finding = await findKeys(ports.apps, field(form, 'key'))
-    return html(appsPage(pageContext, { ...(await appsModel('name', pageContext.now)), finding }))
+  get('/admin/apps', async (_, pageContext) => {
+    const [{ apps }, brands] = await Promise.all([listedApps(pageContext.now), ports.brands.list()])
+    const inOrder = apps.toSorted(
+      (one, other) => Number(one.isRevoked) - Number(other.isRevoked) || (one.appId < other.appId ? -1 : 1),
+    )
+    return html(appsPage(pageContext, { apps: inOrder, brands }))
   })
   get('/admin/apps/app', async ({ url }, pageContext) => {
     const appId = url.searchParams.get('app') ?? ''
@@ -45,11 +40,6 @@ export function appRoutes({
     }
     return html(appPage(pageContext, model))
   })
-
-  async function appsModel(order: AppOrder, now: EpochMs) {
-    const [{ apps }, brands] = await Promise.all([listedApps(now), ports.brands.list()])
-    return { apps: sortedApps(apps, order), order, brands, finding: null }
-  }
 
   /** Those with a key here, those of APP_CREDENTIALS, and those that have only a scope or a webhook. */
   async function listedApps(now: EpochMs) {
