@@ -55,14 +55,11 @@ function socketError(code: string): Error {
   return Object.assign(new Error(code), { code })
 }
 
-interface AnswerHead {
+interface Answer {
   readonly status: number
   /** As received. */
   readonly retryAfter: string | undefined
-}
-
-interface Answer extends AnswerHead {
-  /** The beginning of the body, unless the status is 2xx. */
+  /** The beginning of the body. Empty if the status is 2xx. */
   readonly text: string
 }
 
@@ -86,20 +83,18 @@ export function postOn(
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   let text = ''
   let timer: ReturnType<typeof setTimeout> | undefined
-  const end = () => {
+  const end = (error: unknown) => {
     const head = finalHead(text)
     if (head) resolve({ ...head, text: bodyIn(text, head) })
-    else reject(socketError('ECONNRESET'))
+    else reject(error)
   }
-  socket.on('error', (error) => (finalHead(text) ? end() : reject(error)))
-  socket.on('close', end)
+  socket.on('error', end)
+  socket.on('close', () => end(socketError('ECONNRESET')))
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1')
     const head = finalHead(text)
     if (head) {
-      const isAccepted = head.status >= 200 && head.status < 300
-      const isWhole = text.length - head.end >= Math.min(head.length ?? mostBodyBytes, mostBodyBytes)
-      if (isAccepted || isWhole) end()
+      if (isAccepted(head) || text.length >= head.end + mostBodyBytes) end(undefined)
       else timer ??= setTimeout(end, bodyMs)
     } else if (head === null || text.length > mostHeadBytes) reject(new Error('no HTTP answer'))
   })
@@ -118,36 +113,27 @@ export function postOn(
   })
 }
 
-interface FoundHead extends AnswerHead {
+interface Head extends Omit<Answer, 'text'> {
   /** Where the body begins. */
   readonly end: number
-  /** Of the body, in bytes. Undefined: unknown. */
-  readonly length: number | undefined
   readonly isChunked: boolean
 }
 
+function isAccepted({ status }: Head): boolean {
+  return status >= 200 && status < 300
+}
+
 /** Of an answer as Latin-1 text. */
-function bodyIn(answer: string, { status, end, length, isChunked }: FoundHead): string {
-  if (status >= 200 && status < 300) return ''
-  const received = answer.slice(end, end + Math.min(length ?? mostBodyBytes, mostBodyBytes))
-  const body = isChunked ? unchunked(received) : received
+function bodyIn(answer: string, head: Head): string {
+  if (isAccepted(head)) return ''
+  const received = answer.slice(head.end, head.end + mostBodyBytes)
+  // Of a chunked body, without the lines with the sizes.
+  const body = head.isChunked ? received.replace(/(?:^|\r\n)[0-9a-f]{1,8}(?:;[^\r\n]*)?\r\n/gi, '') : received
   return new TextDecoder().decode(Buffer.from(body, 'latin1'))
 }
 
-function unchunked(received: string): string {
-  let body = ''
-  for (let start = 0; start < received.length; ) {
-    const [line = '', size = ''] = /^([0-9a-f]{1,8})[^\r\n]*\r\n/i.exec(received.slice(start)) ?? []
-    const length = Number.parseInt(size, 16)
-    if (!(length > 0)) break
-    body += received.slice(start + line.length, start + line.length + length)
-    start += line.length + length + 2
-  }
-  return body
-}
-
 /** The first head that is not informational (1xx). Undefined: not yet complete. Null: it is not HTTP/1. */
-function finalHead(text: string): FoundHead | null | undefined {
+function finalHead(text: string): Head | null | undefined {
   for (let start = 0; ; ) {
     const end = text.indexOf('\r\n\r\n', start)
     if (end < 0) return undefined
@@ -156,12 +142,10 @@ function finalHead(text: string): FoundHead | null | undefined {
     if (!(status >= 100)) return null
     if (status >= 200) {
       const retryAfter = fields.find((field) => /^retry-after:/i.test(field))
-      const length = fields.map((field) => /^content-length:\s*(\d{1,9})\s*$/i.exec(field)?.[1]).find(Boolean)
       return {
         status,
         retryAfter: retryAfter?.slice('retry-after:'.length).trim(),
         end: end + 4,
-        length: length === undefined ? undefined : Number(length),
         isChunked: fields.some((field) => /^transfer-encoding:.*chunked/i.test(field)),
       }
     }
