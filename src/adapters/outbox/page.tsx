@@ -41,113 +41,111 @@ interface OutboxModel {
   readonly demo: Demo | undefined
   readonly origin: string
   readonly now: number
-  readonly formatPhone: FormatPhone
-  readonly segmentsOf: SmsCosts['segmentsOf']
-  readonly priceOf: SmsCosts['priceOf']
+  readonly words: Words
 }
 
-interface SmsCosts {
+/** How the page shows phone numbers and what SMS cost. */
+export interface Words {
+  /** From E.164 digits. */
+  readonly formatPhone: (digits: string) => string
   readonly segmentsOf: (text: string) => Segments
   /** Undefined: no prices are imported. */
   readonly priceOf: (sms: OutboxEntry) => string | undefined
 }
 
-const SmsCost = createContext<SmsCosts | undefined>(undefined)
-
-/** From E.164 digits. */
-type FormatPhone = (digits: string) => string
-
-const PhoneFormat = createContext<FormatPhone>((digits) => `+${digits}`)
+const PageWords = createContext<Words>({
+  formatPhone: (digits) => `+${digits}`,
+  segmentsOf: () => ({ count: 0, encoding: 'GSM-7' }),
+  priceOf: () => undefined,
+})
 
 type Conversation = ReturnType<typeof conversationsOf>[number]
 
-export function outboxPage({ messages, to, demo, origin, now, formatPhone, ...costs }: OutboxModel): string {
+export function outboxPage({ messages, to, demo, origin, now, words }: OutboxModel): string {
   const conversations = conversationsOf(messages)
   const shown = to ?? conversations[0]?.to ?? null
   const conversation = conversations.find((each) => each.to === shown)
   const last = messages.at(-1)
   return document(
     { title: 'Outbox', now, files: outboxFiles, styles: ['outbox.css'], scripts: ['outbox.js'] },
-    <PhoneFormat.Provider value={formatPhone}>
-      <SmsCost.Provider value={costs}>
-        <div class="outbox">
-          <header class="bar">
-            <h1>
-              <Brandmark>Outbox</Brandmark>
-            </h1>
-            <p class="about hint">Messages stored for development. otpost does not deliver them.</p>
-            <ZoneNote />
-            <p class="pulse hint" id="live" data-state="disconnected" role="status" hidden />
-          </header>
-          <main
-            id="outbox"
-            data-view={to === null ? 'list' : 'messages'}
-            data-shown={shown}
-            data-empty={conversations.length === 0}
-            data-last={last?.id ?? 0}
-            data-last-at={last?.createdAt}
-          >
-            <nav class="rail" aria-label="Recipients">
-              <div class="filter">
-                <Icon name="search" />
-                <label class="sr-only" for="filter">
-                  Search recipients and messages
-                </label>
-                <input id="filter" type="search" placeholder="Search" autocomplete="off" spellcheck={false} />
-              </div>
-              <ul id="recipients" class="recipients">
-                {conversations.map((each) => (
-                  <RecipientLink key={each.to} conversation={each} isShown={each.to === shown} />
-                ))}
-              </ul>
-              <p class="hint" id="no-recipients" hidden={conversations.length > 0}>
-                No recipients
-              </p>
-              <form id="clear" method="post" action="/outbox/clear" hidden={messages.length === 0}>
-                <Button small>Delete all messages</Button>
-              </form>
-            </nav>
-            <section class="stage" aria-labelledby="stage-title">
-              <header class="head" hidden={shown === null}>
-                <a class="back" id="back" href="/outbox">
-                  <Icon name="back" />
-                  <span class="sr-only">All recipients</span>
-                </a>
-                <h2 id="stage-title">{shown === null ? 'Messages' : <Recipient to={shown} />}</h2>
-                <p class="hint" id="stage-note">
-                  {counted(
-                    conversation?.sent.length ?? 0,
-                    conversation?.channel === 'EMAIL' ? 'e-mail' : 'message',
-                  )}
-                </p>
-              </header>
-              <div id="messages" class={conversation?.channel === 'EMAIL' ? 'messages mails' : 'messages'}>
-                {conversation ? (
-                  <Messages conversation={conversation} />
-                ) : (
-                  <Empty title={shown === null ? 'No messages yet' : 'No messages for this recipient'}>
-                    <p>
-                      Send a code with the Try it form or with this command. The message appears on this page.
-                    </p>
-                    <div id="first-curl">
-                      <Snippet title="curl" text={firstCurl(origin, demo)} />
-                    </div>
-                  </Empty>
-                )}
-              </div>
-            </section>
-            <aside class="side" aria-labelledby="try-title">
-              <TryForm demo={demo} />
-            </aside>
-          </main>
-          <noscript>
-            <p class="hint">
-              New messages appear automatically only with JavaScript. Reload the page to see them.
+    <PageWords.Provider value={words}>
+      <div class="outbox">
+        <header class="bar">
+          <h1>
+            <Brandmark>Outbox</Brandmark>
+          </h1>
+          <p class="about hint">Messages stored for development. otpost does not deliver them.</p>
+          <ZoneNote />
+          <p class="pulse hint" id="live" data-state="disconnected" role="status" hidden />
+        </header>
+        <main
+          id="outbox"
+          data-view={to === null ? 'list' : 'messages'}
+          data-shown={shown}
+          data-empty={conversations.length === 0}
+          data-last={last?.id ?? 0}
+          data-last-at={last?.createdAt}
+        >
+          <nav class="rail" aria-label="Recipients">
+            <div class="filter">
+              <Icon name="search" />
+              <label class="sr-only" for="filter">
+                Search recipients and messages
+              </label>
+              <input id="filter" type="search" placeholder="Search" autocomplete="off" spellcheck={false} />
+            </div>
+            <ul id="recipients" class="recipients">
+              {conversations.map((each) => (
+                <RecipientLink key={each.to} conversation={each} isShown={each.to === shown} />
+              ))}
+            </ul>
+            <p class="hint" id="no-recipients" hidden={conversations.length > 0}>
+              No recipients
             </p>
-          </noscript>
-        </div>
-      </SmsCost.Provider>
-    </PhoneFormat.Provider>,
+            <form id="clear" method="post" action="/outbox/clear" hidden={messages.length === 0}>
+              <Button small>Delete all messages</Button>
+            </form>
+          </nav>
+          <section class="stage" aria-labelledby="stage-title">
+            <header class="head" hidden={shown === null}>
+              <a class="back" id="back" href="/outbox">
+                <Icon name="back" />
+                <span class="sr-only">All recipients</span>
+              </a>
+              <h2 id="stage-title">{shown === null ? 'Messages' : <Recipient to={shown} />}</h2>
+              <p class="hint" id="stage-note">
+                {counted(
+                  conversation?.sent.length ?? 0,
+                  conversation?.channel === 'EMAIL' ? 'e-mail' : 'message',
+                )}
+              </p>
+            </header>
+            <div id="messages" class={conversation?.channel === 'EMAIL' ? 'messages mails' : 'messages'}>
+              {conversation ? (
+                <Messages conversation={conversation} />
+              ) : (
+                <Empty title={shown === null ? 'No messages yet' : 'No messages for this recipient'}>
+                  <p>
+                    Send a code with the Try it form or with this command. The message appears on this page.
+                  </p>
+                  <div id="first-curl">
+                    <Snippet title="curl" text={firstCurl(origin, demo)} />
+                  </div>
+                </Empty>
+              )}
+            </div>
+          </section>
+          <aside class="side" aria-labelledby="try-title">
+            <TryForm demo={demo} />
+          </aside>
+        </main>
+        <noscript>
+          <p class="hint">
+            New messages appear automatically only with JavaScript. Reload the page to see them.
+          </p>
+        </noscript>
+      </div>
+    </PageWords.Provider>,
   )
 }
 
@@ -178,7 +176,7 @@ function firstCurl(origin: string, demo: Demo | undefined): string {
 
 /** The gaps between groups are margins, so that search and copy have no spaces. */
 function Recipient({ to }: { to: string }) {
-  const formatPhone = useContext(PhoneFormat)
+  const { formatPhone } = useContext(PageWords)
   if (!/^\d{7,15}$/.test(to)) return <bdi>{to}</bdi>
   const groups = formatPhone(to).split(/[^+\d]+/)
   return (
@@ -280,16 +278,16 @@ interface SmsProps {
 }
 
 function Sms({ sms, previous, isReplaced }: SmsProps) {
-  const costs = useContext(SmsCost)
-  const { count, encoding } = costs?.segmentsOf(sms.text) ?? { count: 0, encoding: '' }
+  const { segmentsOf, priceOf } = useContext(PageWords)
+  const { count, encoding } = segmentsOf(sms.text)
   const code = codeOf(sms)
   const sender = senderOf(sms)
   const facts = [
     sms.route,
     sms.templateKey,
     counted([...sms.text].length, 'character'),
-    costs && `${counted(count, 'segment')} (${encoding})`,
-    costs?.priceOf(sms),
+    `${counted(count, 'segment')} (${encoding})`,
+    priceOf(sms),
   ]
   return (
     <article class="sms" data-id={sms.id}>

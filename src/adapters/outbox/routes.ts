@@ -3,7 +3,6 @@ import type { Numbers } from '../../domain/delivery/destination.ts'
 import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure, invalidField } from '../../domain/ground/failures.ts'
 import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ground/ports.ts'
-import type { Segments } from '../../domain/ground/providers.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 import { formatMicros, unitCurrency } from '../../domain/money/amounts.ts'
 import type { PriceList } from '../../domain/money/prices.ts'
@@ -11,9 +10,9 @@ import type { ContextOf } from '../../domain/request/request-context.ts'
 import { challenge } from '../pages/bearer.ts'
 import { headersOf, mailPolicy, pagePolicy, staticRoutes } from '../pages/static.ts'
 import { authorize, type OutboxAccess } from './access.ts'
-import { type Demo, outboxFiles, outboxPage } from './page.tsx'
+import { type Demo, outboxFiles, outboxPage, type Words } from './page.tsx'
 
-export interface OutboxPorts {
+export interface OutboxPorts extends Omit<Words, 'priceOf'> {
   readonly messages: Outbox
   readonly now: Clock
   /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */
@@ -22,9 +21,7 @@ export interface OutboxPorts {
   readonly stopping: AbortSignal
   readonly access: OutboxAccess
   readonly contacts: Contacts
-  readonly formatPhone: (digits: string) => string
   readonly destinationOf: Numbers['destinationOf']
-  readonly segmentsOf: (text: string) => Segments
   /** The source of an e-mail. */
   readonly rawMail: (mail: OutboxEntry) => Promise<string>
   readonly policy: () => Promise<{ readonly prices: PriceList }> | { readonly prices: PriceList }
@@ -57,9 +54,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
         demo: outbox.demo,
         origin: outbox.ownUrl(),
         now: outbox.now(),
-        formatPhone: outbox.formatPhone,
-        segmentsOf: outbox.segmentsOf,
-        priceOf,
+        words: { ...outbox, priceOf },
       })
       const headers = { ...headersOf('text/html', ownFormPolicy), 'cache-control': 'no-store' }
       return new Response(page, { headers })
