@@ -4,7 +4,6 @@ import type { Context } from '../context.ts'
 import { OperatorError } from '../domain/ground/operator-error.ts'
 import type { IntegrationRequestRecord } from '../domain/integration/integration.ts'
 import { resemblances } from '../domain/operator/approval-limits.ts'
-import { perMinuteIn } from '../domain/operator/apps.ts'
 import {
   checkRequestMail,
   defaultMails,
@@ -69,19 +68,16 @@ export function requestCommands(program: Command, env: Env): void {
       .description('approve a request: create its app, and its brand unless it exists, and print the API key')
       .argument('<id>', 'the id of the integration request, from otpost request list')
       .requiredOption('--app <appId>', 'the appId of the new app')
-      .requiredOption('--brand <slug>', 'the brandId of the new brand, or of an existing brand')
-      .option('--per-minute <calls>', 'the limit of calls per minute, instead of GLOBAL_LIMIT_PER_MINUTE'),
-  ).action((id: string, { app, brand, perMinute, ...options }: ApproveOptions) =>
+      .requiredOption('--brand <slug>', 'the brandId of the new brand, or of an existing brand'),
+  ).action((id: string, { app, brand, ...options }: { app: string; brand: string } & MailOptions) =>
     decide(env, id, 'approved', options, async (context) => {
-      const asked = {
-        appId: app,
-        brandSlug: brand,
-        perMinute: perMinute === undefined ? undefined : perMinuteIn(perMinute),
-      }
       const found = await context.requests.get(requestIdOf(id))
       const names = found ? resemblances(found.brandName, await context.brands.list()) : []
       for (const warning of names) complain(warning)
-      const approval = await approveRequest(context.acting(await commandActor(env)), id, asked)
+      const approval = await approveRequest(context.acting(await commandActor(env)), id, {
+        appId: app,
+        brandSlug: brand,
+      })
       const { slug: brandId, displayName, status } = approval.brand
       if (approval.brandExisted)
         complain(`Brand ${brandId} (${displayName}, ${status}) already existed and was not changed.`)
@@ -118,12 +114,6 @@ export function requestCommands(program: Command, env: Env): void {
       await sendMail(env, app, found.id, await mailIn(env, options, status), last?.id ?? null)
     }),
   )
-}
-
-interface ApproveOptions extends MailOptions {
-  app: string
-  brand: string
-  perMinute?: string
 }
 
 interface MailOptions {

@@ -1,8 +1,8 @@
 import { allSettings } from '../config/all-settings.ts'
 import type { Env } from '../config/setting-source.ts'
 import { unreadFile, useOfServersUser, variablesOfFiles } from '../config/setting-source.ts'
+import { nearest } from '../domain/ground/near-name.ts'
 import { type Finding, fail, found, ok, warn } from '../domain/health/problem.ts'
-import { nearest } from './near-name.ts'
 
 /** @param problems each begins with the name of the variable */
 export function settingsFindings(problems: readonly string[]): readonly Finding[] {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import {
+  changesAfterApproval,
   noApprovalLimits,
-  readApprovalLimits,
   resemblances,
 } from '../../src/domain/operator/approval-limits.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
@@ -18,34 +18,35 @@ describe('a requested brand name', () => {
     ['acme', ['The name is that of the brand acme (Acme). The app would send messages in its name.']],
     ['Acrne', ['The name looks like that of the brand acme (Acme).']],
     ['PayPa1', ['The name looks like that of the brand paypal (PayPal).']],
-    ['Paypall', ['The name differs in one letter from that of the brand paypal (PayPal).']],
-    ['Paypel', ['The name differs in one letter from that of the brand paypal (PayPal).']],
+    ['Paypall', ['The name looks like that of the brand paypal (PayPal).']],
+    ['Paypel', ['The name looks like that of the brand paypal (PayPal).']],
     ['Acne', []],
-    [
-      'Раyраl',
-      [
-        'The brand name mixes letters of several alphabets, such as Latin and Cyrillic, in one word.',
-        'The name looks like that of the brand paypal (PayPal).',
-      ],
-    ],
+    ['Раyраl', ['The name looks like that of the brand paypal (PayPal).']],
   ] as const)('%s resembles %p', (name, sentences) => {
     expect(resemblances(name, brands)).toEqual([...sentences])
   })
 })
 
 describe('the limits of an approval', () => {
+  const app = { appId: 'web', brandSlug: 'Web' }
+  const changesOf = (written: object) =>
+    changesAfterApproval({ ...noApprovalLimits, ...written }, app, brands, isCountry).map(
+      ([{ name }, entered]) => [name, entered],
+    )
+
   test('are optional', () => {
-    const none = { perMinute: undefined, countries: [], budget: undefined }
-    expect(readApprovalLimits(noApprovalLimits, isCountry)).toEqual(none)
+    expect(changesOf({})).toEqual([])
   })
 
-  test('are read as people write them', () => {
-    const written = { perMinute: ' 60 ', countries: 'gb, de GB', budget: '20.50', period: 'month' }
-    expect(readApprovalLimits(written, isCountry)).toEqual({
-      perMinute: 60,
-      countries: ['GB', 'DE'],
-      budget: { period: 'month', amount: '20.50' },
-    })
+  test('are changes: what is allowed before what is blocked', () => {
+    const written = { perMinute: '60', countries: 'gb, de GB', budget: '20.50', period: 'month' }
+    expect(changesOf(written)).toEqual([
+      ['app set', { appId: 'web', perMinute: '60' }],
+      ['budget set', { scope: 'app:web', period: 'month', amount: '20.50', stops: true }],
+      ['destination set', { rule: 'GB', action: 'allow', brand: 'web' }],
+      ['destination set', { rule: 'DE', action: 'allow', brand: 'web' }],
+      ['destination set', { rule: '*', action: 'block', brand: 'web' }],
+    ])
   })
 
   test.each([
@@ -53,6 +54,13 @@ describe('the limits of an approval', () => {
     [{ countries: 'GB, Wales' }, 'The countries must be codes such as GB: WALES is none.'],
     [{ budget: 'much' }, 'amount'],
   ])('%p is rejected', (wrong, message) => {
-    expect(() => readApprovalLimits({ ...noApprovalLimits, ...wrong }, isCountry)).toThrow(message)
+    expect(() => changesOf(wrong)).toThrow(message)
+  })
+
+  test('do not change the countries of a brand that exists', () => {
+    const toAcme = { ...app, brandSlug: 'Acme' }
+    const set = () =>
+      changesAfterApproval({ ...noApprovalLimits, countries: 'GB' }, toAcme, brands, isCountry)
+    expect(set).toThrow('The brand acme exists.')
   })
 })

@@ -274,11 +274,6 @@ const scopeFields = {
   }),
 }
 
-/** @throws InvalidInput */
-export function perMinuteIn(text: string): number {
-  return limitIn('calls per minute')(text)
-}
-
 /** Null: the default. */
 function limitOrDefault(name: string) {
   const read = limitIn(name)

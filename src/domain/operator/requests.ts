@@ -15,11 +15,7 @@ import { type ChangePorts, change, type OperatorPorts, refuse } from './changes.
 export async function approveRequest(
   ports: OperatorPorts,
   idAsGiven: string,
-  {
-    appId,
-    brandSlug: slugAsGiven,
-    perMinute,
-  }: { readonly appId: string; readonly brandSlug: string; readonly perMinute?: number | undefined },
+  { appId, brandSlug: slugAsGiven }: { readonly appId: string; readonly brandSlug: string },
 ): Promise<{ readonly key: string; readonly brand: Brand; readonly brandExisted: boolean }> {
   requireAppId(appId)
   const requestId = requestIdOf(idAsGiven)
@@ -31,17 +27,12 @@ export async function approveRequest(
     const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
     refuse(brandProblems(brand), InvalidInput)
     const existed = current ? { brandExisted: 'yes' } : {}
-    const limited = perMinute === undefined ? {} : { perMinute: String(perMinute) }
-    const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed, ...limited }
+    const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed }
     return {
       brand,
       brandExisted: current !== undefined,
       newKey: firstKey(appId, apiKey, keys),
-      scope: {
-        ...(scope ?? unscoped(appId)),
-        brands: [brandSlug],
-        ...(perMinute !== undefined && { perMinute }),
-      },
+      scope: { ...(scope ?? unscoped(appId)), brands: [brandSlug] },
       verdict: { status: 'approved', reason: null, appId, brandSlug },
       entry: { action: 'request.approved', target: requestId, details },
     }

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
-import type { ApprovalLimitsEntered } from '../../../domain/operator/approval-limits.ts'
+import type { ApprovalLimits } from '../../../domain/operator/approval-limits.ts'
 import type { RequestMail } from '../../../domain/operator/request-mail.ts'
 import {
   Badge,
@@ -34,7 +34,7 @@ export interface RequestModel {
   readonly request: IntegrationRequestRecord
   readonly appId: string
   readonly brandSlug: string
-  readonly limits: ApprovalLimitsEntered
+  readonly limits: ApprovalLimits
   /** Of prices. */
   readonly currency: string
   /** Of the name of the brand with other brands, as sentences. */

@@ -1,11 +1,11 @@
 import type { Actor } from '../../../domain/ground/audit.ts'
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import {
-  type ApprovalLimitsEntered,
+  type ApprovalLimits,
+  changesAfterApproval,
   noApprovalLimits,
-  readApprovalLimits,
   resemblances,
-  setApprovalLimits,
+  setLimits,
 } from '../../../domain/operator/approval-limits.ts'
 import {
   checkRequestMail,
@@ -62,21 +62,20 @@ export function requestRoutes({
       perMinute: field(form, 'perMinute'),
       countries: field(form, 'countries'),
       budget: field(form, 'budget'),
-      period: field(form, 'period') || noApprovalLimits.period,
+      period: field(form, 'period'),
     }
     const mail = mailIn(form)
     return orAgain(
       async () => {
         if (mail.isChosen) checkRequestMail(mail)
-        const read = readApprovalLimits(limits, settings.numbers.isCountry)
-        const { perMinute } = read
-        const { key, brand, brandExisted } = await approveRequest(by, id, { ...asked, perMinute })
-        const approved = { appId: asked.appId, brandSlug: brand.slug, brandExisted }
-        const unset = await setApprovalLimits(actionPorts(by), approved, read)
+        const known = await ports.brands.list()
+        const changes = changesAfterApproval(limits, asked, known, settings.numbers.isCountry)
+        const { key, brand, brandExisted } = await approveRequest(by, id, asked)
+        const unset = await setLimits(actionPorts(by), changes)
         const sent = mail.isChosen ? await mailed(request, by.actor, id, mail) : null
         const existed = `The brand ${brand.slug} already existed and was not changed. Its status is ${brand.status}.`
-        const notes = [...(brandExisted ? [existed] : []), ...unset, ...(sent?.isSent ? [sent.text] : [])]
-        const tone = brand.status === 'active' && unset.length === 0 ? 'good' : 'bad'
+        const notes = [brandExisted && existed, unset, sent?.isSent && sent.text].filter(Boolean)
+        const tone = brand.status === 'active' && !unset ? 'good' : 'bad'
         const after = await pageContextOf(visit, notes.length > 0 ? { tone, text: notes.join(' ') } : null)
         const failed = sent && !sent.isSent ? await mailModel(id, mail, sent.text) : null
         return showKey(after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug, mail: failed })
@@ -150,7 +149,7 @@ export function requestRoutes({
     entered: {
       appId?: string
       brandSlug?: string
-      limits?: ApprovalLimitsEntered
+      limits?: ApprovalLimits
       reason?: string
       mails?: Partial<RequestModel['mails']>
       problem?: string
