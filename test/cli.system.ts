@@ -264,7 +264,6 @@ describe.concurrent('a command that may not create a database (design D51)', () 
   const commands = [
     ['brand', 'put', 'acme', '--name', 'Acme'],
     ['text', 'list', 'acme'],
-    ['text', 'send', 'acme', 'LOGIN_OTP', '--to', '12025550143'],
     ['request', 'list'],
     ['app', 'issue', 'shop'],
     ['destination', 'list'],

@@ -276,7 +276,7 @@ describe.concurrent('text', () => {
     expect(await failed(2, env, ...guest, '--value', 'at')).toContain('must be name=value')
     expect(await failed(1, env, ...guest, '--value', 'a=1')).toContain('It has guest, at.')
 
-    const to = ['text', 'send', 'acme', 'LOGIN_OTP', '--lang', 'mr', '--to', '+91 98765 43210']
+    const to = ['test-send', '+91 98765 43210', ...'--brand acme --template LOGIN_OTP --lang mr'.split(' ')]
     const [, requestId = ''] =
       /^Accepted by outbox: the test message to 91\*{8}10\. Request (\S+)\.\n$/.exec(await ok(env, ...to)) ??
       []
@@ -306,15 +306,14 @@ describe.concurrent('text', () => {
     expect(await text('list', 'acme', '--drafts', '--json')).toMatchObject([{ text: '{{otp}} second' }])
     expect(await ok(env, 'text', 'preview', ...of)).toStartWith('123456 first')
     expect(await ok(env, 'text', 'preview', ...of, '--draft')).toStartWith('123456 second')
-    await ok(env, 'text', 'send', ...of, '--draft', '--to', '+12025550143')
+    const test = ['test-send', '+12025550143', ...'--brand acme --template LOGIN_OTP --draft'.split(' ')]
+    await ok(env, ...test)
     expect(JSON.parse(await ok(env, 'outbox'))).toMatchObject({ text: '123456 second' })
     expect(await ok(env, 'text', 'publish', ...of)).toBe(
       'Published version 2 of LOGIN_OTP in en. Takes effect immediately.\n',
     )
     expect(await text('list', 'acme', '--drafts', '--json')).toEqual([])
-    expect(await failed(1, env, 'text', 'send', ...of, '--draft', '--to', '+12025550143')).toContain(
-      'no draft',
-    )
+    expect(await failed(1, env, ...test)).toContain('no draft')
     expect(await ok(env, 'text', 'restore', ...of, '1')).toContain(
       'Restored version 1 of LOGIN_OTP in en, as version 3.',
     )

@@ -1,14 +1,10 @@
 import type { Command } from 'commander'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
-import type { TestSend } from '../domain/operator/test-send.ts'
 import { commandActor, type Env, listOfPairs, print, several, withApp } from './common.ts'
 
 export const valueMeaning = `the value of a variable; ${several}; other variables have samples`
 
-export const testHelp = `
-A code is 123456, and no request can verify it. Destination rules, budgets and the default limit of calls per minute apply.
-The provider bills an SMS. The delivery log has the message with the app otpost:test, and the audit log has the masked
-recipient. The command exits with status 1 unless a provider accepted the message.`
+export const draftMeaning = 'with the draft, in place of the published text'
 
 export function testCommands(program: Command, env: Env): void {
   program
@@ -26,10 +22,27 @@ export function testCommands(program: Command, env: Env): void {
     .option('--template <key>', 'a template of the brand; the default is a text that says that it is a test')
     .option('--lang <tag>', "the language of the template (BCP 47); the default is the brand's language")
     .option('--value <name=value>', valueMeaning, listOfPairs)
-    .addHelpText('after', testHelp)
-    .action((to: string, { provider, brand, template: key, lang, value }: TestOptions) =>
-      runTest(env, { to, provider, brand, key, lang, values: valuesIn(value) }),
+    .option('--draft', draftMeaning)
+    .addHelpText(
+      'after',
+      `
+A code is 123456, and no request can verify it. Destination rules, budgets and the default limit of calls per minute apply.
+The provider bills an SMS. The delivery log has the message with the app otpost:test, and the audit log has the masked
+recipient. The command exits with status 1 unless a provider accepted the message.`,
     )
+    .action(async (to: string, { template: key, value, draft: isDraft, ...test }: TestOptions) => {
+      const { testResult } = await import('../domain/operator/test-send.ts')
+      const asked = { ...test, to, key, values: valuesIn(value), isDraft }
+      await withApp(env, async (app) => {
+        app.context.requireSecret()
+        const sent = await app.sendTest(await commandActor(env), asked)
+        const result = testResult(sent)
+        if (sent.outcome.kind !== 'accepted') {
+          throw new OperatorError(`${result} \`otpost explain ${sent.requestId}\` has the attempts.`)
+        }
+        print(`${result} Request ${sent.requestId}.`)
+      })
+    })
 }
 
 interface TestOptions {
@@ -37,21 +50,8 @@ interface TestOptions {
   brand?: string
   template?: string
   lang?: string
+  draft?: true
   value?: readonly string[]
-}
-
-/** @throws OperatorError unless a provider accepts the message */
-export async function runTest(env: Env, test: TestSend): Promise<void> {
-  const { testResult } = await import('../domain/operator/test-send.ts')
-  await withApp(env, async (app) => {
-    app.context.requireSecret()
-    const sent = await app.sendTest(await commandActor(env), test)
-    const result = testResult(sent)
-    if (sent.outcome.kind !== 'accepted') {
-      throw new OperatorError(`${result} \`otpost explain ${sent.requestId}\` has the attempts.`)
-    }
-    print(`${result} Request ${sent.requestId}.`)
-  })
 }
 
 /** @throws OperatorError */

@@ -38,10 +38,9 @@ import {
   several,
   withContext,
 } from './common.ts'
-import { runTest, testHelp, valueMeaning, valuesIn } from './test-send.ts'
+import { draftMeaning, valueMeaning, valuesIn } from './test-send.ts'
 
 const slugMeaning = 'the brandId'
-const draftMeaning = 'with the draft, in place of the published text'
 const keyMeaning = 'a template, such as LOGIN_OTP, or the key of a new template, such as TABLE_READY'
 
 export function textCommands(program: Command, env: Env): void {
@@ -112,7 +111,7 @@ docs/texts.md has an example of each.`,
   targeted(text, 'preview', 'print a message with sample values, as a request in the language gets it')
     .option('--value <name=value>', valueMeaning, listOfPairs)
     .option('--draft', draftMeaning)
-    .action((slug: string, key: string, { lang, email, value, draft }: SampleOptions & TargetOptions) =>
+    .action((slug: string, key: string, { lang, email, value, draft }: PreviewOptions) =>
       withContext(env, async ({ brands }) => {
         const brand = await requiredBrand(brands, slug)
         const settings = await textSettings(env)
@@ -122,19 +121,6 @@ docs/texts.md has an example of each.`,
         if ('mail' in message) print(`Subject: ${message.mail.subject}\n\n${message.mail.text.trimEnd()}`)
         else for (const line of smsLines(message.sms, brand.dltEnabled, settings)) print(line)
       }),
-    )
-  text
-    .command('send')
-    .description('send a message with sample values to a recipient, through the providers of the settings')
-    .argument('<slug>', slugMeaning)
-    .argument('<key>', keyMeaning)
-    .requiredOption('--to <recipient>', 'a phone number as in API requests, or an e-mail address')
-    .option('--lang <tag>', "the language as in a request (BCP 47); the default is the brand's language")
-    .option('--value <name=value>', valueMeaning, listOfPairs)
-    .option('--draft', draftMeaning)
-    .addHelpText('after', testHelp)
-    .action((brand: string, key: string, { to, lang, value, draft }: SampleOptions & { to: string }) =>
-      runTest(env, { to, brand, key, lang, values: valuesIn(value), isDraft: draft }),
     )
   dltCommands(text, program, env)
 }
@@ -210,12 +196,6 @@ function dltCommands(text: Command, program: Command, env: Env): void {
         process.stderr.write(`Category: ${dltCategory(key)}. Message type: ${type}.\n`)
       }),
     )
-}
-
-interface SampleOptions {
-  lang?: string
-  draft?: true
-  value?: readonly string[]
 }
 
 function smsLines({ text, template }: SmsContent, hasDlt: boolean, { segmentsOf }: DltSettings): string[] {
@@ -296,6 +276,11 @@ function listed({ text: { templateKey, lang }, findings }: LintResult): readonly
 interface TargetOptions {
   lang?: string
   email?: true
+}
+
+interface PreviewOptions extends TargetOptions {
+  draft?: true
+  value?: readonly string[]
 }
 
 interface SetOptions extends TargetOptions {

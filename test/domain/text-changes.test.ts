@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import type { AuditRecord } from '../../src/domain/ground/audit.ts'
-import { costOfSegments, smsVolume } from '../../src/domain/money/text-cost.ts'
+import { costOfSegments } from '../../src/domain/money/text-cost.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
 import { textVersions } from '../../src/domain/operator/text-versions.ts'
 import { type BrandText, BrandTexts } from '../../src/domain/texts/brand-texts.ts'
@@ -63,36 +63,32 @@ describe('earlier versions follow from the audit log', () => {
 })
 
 describe('what other segments cost', () => {
-  const day = { country: 'LV', app: 'shop', provider: 'twilio' }
-  const volume = smsVolume(
-    'acme',
-    [
-      { ...day, brand: 'acme', at: 0, currency: 'USD', micros: 9_000_000 },
-      { ...day, brand: 'acme', at: 1, currency: 'EUR', micros: 50_000_000 },
-      { ...day, brand: 'other', at: 1, currency: 'EUR', micros: 7_000_000 },
+  const day = { brand: 'acme', country: 'LV', app: 'shop', provider: 'twilio' }
+  // 600 segments of codes, and 400 of news: 0.05 EUR each.
+  const sms = {
+    spending: [
+      { ...day, at: 0, currency: 'USD', micros: 9_000_000 },
+      { ...day, at: 1, currency: 'EUR', micros: 50_000_000 },
     ],
-    new Map([
+    messages: new Map([
       ['LOGIN_OTP', 600],
       ['NEWS', 200],
     ]),
-  )
-  // 600 segments of codes, and 400 of news: 0.05 EUR each.
-  const each = new Map([
-    ['LOGIN_OTP', 1],
-    ['NEWS', 2],
-  ])
+    segments: new Map([
+      ['LOGIN_OTP', 1],
+      ['NEWS', 2],
+    ]),
+  }
   test.each([
     ['LOGIN_OTP', 1, 2, '600 more segments, about 30 EUR more.'],
     ['NEWS', 2, 1, '200 fewer segments, about 10 EUR less.'],
     ['OTHER', 1, 2, '1 segment now, 2 with this text. No SMS of OTHER was sent in the last 30 days.'],
   ])('of %s, from %d to %d: %s', (key, now, later, expected) => {
-    expect(costOfSegments(key, volume, { now, later, each })).toEndWith(expected)
+    expect(costOfSegments(key, sms, { now, later })).toEndWith(expected)
   })
   test('without prices has segments only', () => {
-    const free = smsVolume('acme', [], new Map([['LOGIN_OTP', 1]]))
-    expect(costOfSegments('LOGIN_OTP', free, { now: 1, later: 2, each })).toEndWith(
-      '30 days: 1 more segment.',
-    )
+    const free = { ...sms, spending: [], messages: new Map([['LOGIN_OTP', 1]]) }
+    expect(costOfSegments('LOGIN_OTP', free, { now: 1, later: 2 })).toEndWith('30 days: 1 more segment.')
   })
 })
 

@@ -6,7 +6,7 @@ import { signedIn, Visitor } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
 import { accepted, policyOf, temporary, testProvider, unknown } from '../support/policy.ts'
 
-// `test-send` and `text send` (design D47).
+// `test-send` (design D47).
 
 let api: TestApp
 const provider = testProvider('one')

@@ -112,7 +112,7 @@ export function sampleMessage(
 }
 
 /**
- * `test-send` and `text send`. Destination rules, budgets and the calls per minute apply as to `/notify`. The other limits
+ * `test-send`. Destination rules, budgets and the calls per minute apply as to `/notify`. The other limits
  * and the guard count codes, so they do not apply.
  * @throws OperatorError
  */

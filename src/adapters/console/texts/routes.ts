@@ -1,7 +1,8 @@
 import { type Channel, parseChannel } from '../../../domain/ground/contact.ts'
 import { canonicalTag } from '../../../domain/ground/languages.ts'
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
-import { costOfSegments, smsVolume, volumeSpan } from '../../../domain/money/text-cost.ts'
+import { spendingSpan } from '../../../domain/money/spending.ts'
+import { costOfSegments } from '../../../domain/money/text-cost.ts'
 import { textRecords, textVersions } from '../../../domain/operator/text-versions.ts'
 import {
   inWords,
@@ -218,15 +219,16 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
 
   async function costOf(brand: BrandWithTexts, templateKey: string, change: { now: number; later: number }) {
     const { slug } = brand
-    const { from, until } = volumeSpan(ports.now())
-    const [spending, messages] = await Promise.all([
+    const { from, until } = spendingSpan('30-days', ports.now())
+    const [all, messages] = await Promise.all([
       ports.eventLog.spending(from, until),
       ports.eventLog.acceptedSms(slug, from),
     ])
-    const each = new Map(
-      previewsOf(brand, settings).map(({ templateKey: key, segments }) => [key, segments?.count ?? 1]),
+    const segments = new Map(
+      previewsOf(brand, settings).map((each) => [each.templateKey, each.segments?.count ?? 1]),
     )
-    return costOfSegments(templateKey, smsVolume(slug, spending, messages), { ...change, each })
+    const spending = all.filter((each) => each.brand === slug)
+    return costOfSegments(templateKey, { spending, messages, segments }, change)
   }
 }
 
