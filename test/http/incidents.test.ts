@@ -152,3 +152,28 @@ test('an overview without traffic leads through the first day, and can be dismis
   await visitor.post('/admin/incidents/acknowledge', { about: 'first day' })
   expect((await visitor.get('/admin')).html).not.toContain('First day')
 })
+
+test('thresholds decide what is an incident, and old acknowledgements are forgotten', async () => {
+  const app = await start({ GUARD: 'off' })
+  const visitor = await signedIn(app)
+  const incidents = async () => textOf((await visitor.get('/admin')).html)
+  for (let index = 0; index < 20; index++) {
+    one.answer(() => (index % 3 === 0 ? { kind: 'retryable', reason: 'HTTP 503' } : accepted))
+    app.advance(5)
+    await app.eventsOf(await app.post('/otp/send', { phone: `120255503${10 + index}` }))
+  }
+  expect(await incidents()).toContain('HTTP 503')
+  expect(await incidents()).not.toContain('All well')
+  await visitor.post('/admin/incidents', {
+    failedPercent: '90',
+    unverifiedPercent: '100',
+    silentMinutes: '0',
+  })
+  expect(await incidents()).toContain('All well')
+  await visitor.post('/admin/incidents/acknowledge', { about: 'sms' })
+  app.advance(91 * 86_400)
+  const later = await signedIn(app)
+  await later.post('/admin/incidents/acknowledge', { about: 'provider one' })
+  const { acknowledgements } = await app.app.context.policy.rows()
+  expect(acknowledgements.map(({ about }) => about)).toEqual(['provider one'])
+})

@@ -43,6 +43,8 @@ const testsOfStatements = [
   'test/http/failover.test.ts',
   'test/http/guard.test.ts',
   'test/http/health.test.ts',
+  'test/http/health-page.test.ts',
+  'test/http/incidents.test.ts',
   'test/http/live.test.ts',
   'test/http/message-status.test.ts',
 ]

@@ -257,6 +257,9 @@ for (const [name, open] of [
           ...[3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -3],
         ])
         expect(await eventLog.triesIn(range)).toEqual(tries)
+        expect([...(await eventLog.acceptedSms('acme', start - (start % 86_400_000)))]).toEqual([
+          ['LOGIN_OTP', 3],
+        ])
         expect([...tries].toSorted()).toEqual([
           ['twilio', [{ at: start, failed: 3, all: 3 }]],
           ['vonage', [{ at: start, failed: 0, all: 3 }]],
