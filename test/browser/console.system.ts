@@ -338,7 +338,8 @@ trace('a text of a code is written in Hindi, and its message is shown while it i
   await page.getByRole('link', { name: 'Texts', exact: true }).click()
   await headed(page, 'Texts')
   await page.getByLabel('Language').selectOption({ label: 'Hindi (hi)' })
-  await button(page, 'Write').click()
+  await button(page, 'Show').click()
+  await page.getByRole('link', { name: /^LOGIN_OTP in Hindi/ }).click()
   await headed(page, 'LOGIN_OTP in Hindi (hi)')
 
   const preview = part(page, 'Preview')

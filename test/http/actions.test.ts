@@ -650,7 +650,6 @@ const whoMayDoWhat = {
   ],
   viewer: [
     '/admin/brands/:slug/texts/mail',
-    '/admin/brands/:slug/texts/open',
     '/admin/brands/:slug/texts/preview',
     '/admin/destinations/check',
     '/admin/health',

@@ -937,9 +937,9 @@ describe('an operator', () => {
     const target = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'hi' } as const
     const stored = async () => (await app.app.context.brands.bySlug('acme'))?.texts.get(target)
     const path = '/admin/brands/acme/texts'
-    const opened = await visitor.post(`${path}/open`, { template: 'LOGIN_OTP SMS', lang: 'HI' })
     const editor = `${path}/LOGIN_OTP/sms/hi`
-    expect([opened.status, opened.headers.get('location')]).toEqual([303, editor])
+    expect((await visitor.get(`${path}?lang=&lang=HI`)).html).toContain(`href="${editor}"`)
+    expect((await visitor.get(`${path}?lang=-`)).html).toContain('must be a BCP 47 tag')
     expect((await visitor.get(editor)).html).toContain('{{minutes}} मिनट')
 
     const typed = 'कोड {{otp}},\r\n{{minutes}} <मिनट> {{businessName}} '

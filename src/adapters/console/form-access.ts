@@ -39,7 +39,6 @@ export const codeForms = {
   '/admin/brands/:slug': operator,
   '/admin/brands/:slug/templates/:key': operator,
   '/admin/brands/:slug/texts': ifOfCode,
-  '/admin/brands/:slug/texts/open': viewer,
   '/admin/brands/:slug/texts/preview': viewer,
   '/admin/brands/:slug/texts/mail': viewer,
   '/admin/destinations/edit': operator,

@@ -46,7 +46,7 @@ const pages: Readonly<Record<string, (fields: Reference['fields']) => PageLink>>
   'app webhook': ({ appId = '' }) => ({ title: `Webhook of ${appId}`, href: webhookPath(appId) }),
   'brand put': brandPage,
   'brand status': brandPage,
-  'brand template': brandPage,
+  'brand template': textsPage,
   'destination remove': ({ rule = '', brand }) => ({
     title: `Rule ${rule}`,
     href: `/admin/destinations#${encodeURIComponent(ruleId(rule, brand))}`,
@@ -54,10 +54,11 @@ const pages: Readonly<Record<string, (fields: Reference['fields']) => PageLink>>
   'guard block': () => ({ title: 'Stop it', href: '/admin/guard' }),
   'review-number remove': () => ({ title: 'Review numbers', href: '/admin/review-numbers' }),
   'test-send': (fields) => ({ title: 'Send a test', href: testPath(fields) }),
-  'text lint': ({ slug = '' }) => ({
-    title: `Texts of ${slug}`,
-    href: `/admin/brands/${encodeURIComponent(slug)}/texts`,
-  }),
+  'text lint': textsPage,
+}
+
+function textsPage({ slug = '' }: Reference['fields']): PageLink {
+  return { title: `Texts of ${slug}`, href: `/admin/brands/${encodeURIComponent(slug)}/texts` }
 }
 
 function brandPage({ slug }: Reference['fields']): PageLink {

@@ -26,8 +26,8 @@ export interface TextMatrix {
   readonly rows: readonly (readonly TextState[])[]
 }
 
-/** The templates of a brand in the languages that it has texts or drafts of. */
-export function textMatrix(brand: BrandWithTexts, settings: PreviewSettings): TextMatrix {
+/** The templates of a brand in the languages that it has texts or drafts of. @param added one more language */
+export function textMatrix(brand: BrandWithTexts, settings: PreviewSettings, added = brand.lang): TextMatrix {
   const { texts, lang, loginIdEnabled } = brand
   const written: readonly TextTarget[] = [...texts.all, ...texts.drafts]
   const isShown = (key: string) => key !== 'LOGIN_OTP_WITH_ID' || loginIdEnabled
@@ -36,7 +36,7 @@ export function textMatrix(brand: BrandWithTexts, settings: PreviewSettings): Te
     ...ownTemplateKeys(brand),
     ...written.map((each) => each.templateKey),
   ]
-  const others = new Set(written.map((each) => each.lang).filter((tag) => tag !== lang))
+  const others = new Set([added, ...written.map((each) => each.lang)].filter((tag) => tag !== lang))
   const languages = [lang, ...[...others].sort()]
   const rows = [...new Set(keys)].flatMap((templateKey) =>
     (['SMS', 'EMAIL'] as const)

@@ -4,7 +4,7 @@ import { renderToString } from 'preact-render-to-string'
 import { actorName } from '../../../domain/ground/audit.ts'
 import type { Channel } from '../../../domain/ground/contact.ts'
 import { counted } from '../../../domain/ground/format.ts'
-import { directionOf } from '../../../domain/ground/languages.ts'
+import { canonicalTag, directionOf } from '../../../domain/ground/languages.ts'
 import type { TextVersion } from '../../../domain/operator/text-versions.ts'
 import { inWords, textDiscard, textRemove, textRestore } from '../../../domain/operator/texts.ts'
 import type { BrandWithTexts } from '../../../domain/texts/brand.ts'
@@ -42,14 +42,6 @@ import { testPath } from '../test-send/page.tsx'
 import { type TextChange, textDifferences } from './difference.ts'
 import { PreviewMessage, PreviewSlot, pathOf, Registration, SampleValues } from './messages.tsx'
 
-export interface TextsModel {
-  readonly brand: BrandWithTexts
-  readonly matrix: TextMatrix
-  /** Of a text in another language. `template` is a key and a channel. */
-  readonly form: Readonly<Record<'template' | 'lang' | 'tag', string>>
-  readonly problem: string | null
-}
-
 /** As the form has it. */
 export interface TextForm extends Omit<TextTarget, 'channel'>, TextParts {
   readonly channel: Channel
@@ -85,10 +77,14 @@ export interface DraftReadingModel {
   readonly cost: string | null
 }
 
-export function textsPage(pageContext: PageContext, model: TextsModel): string {
-  const { brand, matrix, form, problem } = model
+/** @param asked the tag of one more language, which may be wrong */
+export function textsPage(
+  pageContext: PageContext,
+  brand: BrandWithTexts,
+  { languages, rows }: TextMatrix,
+  asked: string,
+): string {
   const path = textsPath(brand)
-  const { languages, rows } = matrix
   return consolePage(
     pageContext,
     {
@@ -117,36 +113,38 @@ export function textsPage(pageContext: PageContext, model: TextsModel): string {
         title="Another language"
         hint={`Texts of codes are built in for ${otpLanguages.length} languages.`}
       >
-        <Problem text={problem} />
-        <Form action={`${path}/open`} class="inline">
-          <Select
-            label="Template"
-            name="template"
-            value={form.template}
-            options={Object.fromEntries(
-              rows.map(([state]) => [`${state?.templateKey} ${state?.channel}`, state ? kindOf(state) : '']),
-            )}
-          />
+        <Problem
+          text={
+            asked === '' || canonicalTag(asked)
+              ? null
+              : 'The language must be a BCP 47 tag, such as hi or pt-BR.'
+          }
+        />
+        <form method="get" action={path} class="form inline" autocomplete="off">
           <Select
             label="Language"
             name="lang"
-            value={form.lang}
-            options={Object.fromEntries(
-              knownLanguages(brand)
-                .map((tag) => [tag, `${languageName(tag)} (${tag})`] as const)
-                .sort(([, one], [, other]) => one.localeCompare(other)),
-            )}
+            value={asked}
+            options={{
+              '': 'Another tag:',
+              ...Object.fromEntries(
+                knownLanguages(brand)
+                  .map((tag) => [tag, `${languageName(tag)} (${tag})`] as const)
+                  .sort(([, one], [, other]) => one.localeCompare(other)),
+              ),
+            }}
           />
           <Field
-            label="Or another tag (BCP 47)"
-            name="tag"
+            label="Tag (BCP 47)"
+            id="field-tag"
+            name="lang"
             isCode
             maxLength={64}
-            value={form.tag}
+            value={canonicalTag(asked) ? '' : asked}
             placeholder="pt-BR"
           />
-          <Button>Write</Button>
-        </Form>
+          <Button>Show</Button>
+        </form>
       </Card>
     </>,
   )

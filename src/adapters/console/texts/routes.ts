@@ -22,7 +22,7 @@ import { templateOf } from '../../../domain/texts/templates.ts'
 import { textMatrix } from '../../../domain/texts/text-matrix.ts'
 import { placeholdersFor } from '../../../domain/texts/text-problems.ts'
 import { headersOf, mailPolicy } from '../../pages/static.ts'
-import { done, html, seeOther } from '../answers.ts'
+import { done, html } from '../answers.ts'
 import { field, linesOf } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
 import { orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
@@ -32,7 +32,6 @@ import {
   draftFragment,
   type TextForm,
   type TextModel,
-  type TextsModel,
   textPage,
   textPath,
   textsPage,
@@ -63,7 +62,10 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
   }
   get(
     path,
-    ofBrand((brand, _, pageContext) => listed(pageContext, brand)),
+    ofBrand((brand, { url: { searchParams } }, pageContext) => {
+      const asked = searchParams.getAll('lang').find((tag) => tag.trim() !== '') ?? ''
+      return html(textsPage(pageContext, brand, textMatrix(brand, settings, canonicalTag(asked)), asked))
+    }),
   )
   get(
     `${path}/new`,
@@ -79,17 +81,6 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
       return target
         ? editor(pageContext, brand, startingForm(brand, target))
         : missing(pageContext, 'Text not found')
-    }),
-  )
-  post(
-    `${path}/open`,
-    ofBrand((brand, { form }, pageContext) => {
-      const [key = '', channel] = field(form, 'template').split(' ')
-      const target = targetIn(brand, key, parseChannel(channel), field(form, 'tag') || field(form, 'lang'))
-      if (target) return seeOther(textPath(brand, target))
-      const asked = { template: field(form, 'template'), lang: field(form, 'lang'), tag: field(form, 'tag') }
-      const problem = 'The language must be a BCP 47 tag, such as hi or pt-BR.'
-      return listed(pageContext, brand, { form: asked, problem }, 409)
     }),
   )
   post(
@@ -148,17 +139,6 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
       return new Response(mail?.html ?? problems.join('\n'), { headers })
     }),
   )
-
-  async function listed(
-    pageContext: PageContext,
-    brand: BrandWithTexts,
-    part: Partial<Pick<TextsModel, 'form' | 'problem'>> = {},
-    status = 200,
-  ): Promise<Response> {
-    const empty = { form: { template: '', lang: brand.lang, tag: '' }, problem: null }
-    const matrix = textMatrix(brand, settings)
-    return html(textsPage(pageContext, { brand, matrix, ...empty, ...part }), status)
-  }
 
   async function editor(
     pageContext: PageContext,
