@@ -56,13 +56,7 @@ function webhookRow(webhook: Webhook, failing: FailingEvents | undefined) {
     disabledAt: disabledAt === null ? null : isoTime(disabledAt),
     state: webhookStateOf(webhook, failing),
     failing: failing
-      ? {
-          events: failing.events,
-          since: isoTime(failing.since),
-          triedAt: isoTime(failing.triedAt),
-          error: failing.error,
-          answer: failing.answer,
-        }
+      ? { ...failing, since: isoTime(failing.since), triedAt: isoTime(failing.triedAt) }
       : null,
   }
 }

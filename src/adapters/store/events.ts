@@ -246,52 +246,40 @@ function createEventReader({
         .groupBy(appId)
       const found = new Map<string, FailingEvents>()
       for (const { appId: app, events: number, since } of rows) {
-        if (app === null) continue
         const [latest] = await orm
           .select({ error, answer, triedAt })
           .from(events)
-          .where(and(isFailing, eq(appId, app)))
+          .where(and(isFailing, eq(appId, app ?? '')))
           .orderBy(desc(triedAt))
           .limit(1)
-        const tried = {
-          error: latest?.error ?? '',
-          answer: latest?.answer ?? null,
-          triedAt: latest?.triedAt ?? 0,
-        }
-        found.set(app, { events: number, since: since ?? 0, ...tried })
+        if (app === null || !latest) continue
+        const { error: why, triedAt: tried } = latest
+        found.set(app, {
+          ...latest,
+          events: number,
+          since: since ?? 0,
+          error: why ?? '',
+          triedAt: tried ?? 0,
+        })
       }
       return found
     },
     latest: async (appId, limit) =>
       orm.select().from(events).where(eq(events.appId, appId)).orderBy(desc(events.id)).limit(limit),
-    sendAgain: ({ appId, id }, { actor, now }) =>
-      transaction(function* (inside) {
-        const isOwn = and(eq(events.id, id), eq(events.appId, appId), ne(events.state, 'new'))
-        const changed = yield* run(
-          inside.update(events).set(againAt(now)).where(isOwn).returning({ id: events.id }),
-        )
-        if (changed.length === 0) return false
-        const details = { event: id }
-        const entry = auditRow({ at: now, actor, action: 'app.event-sent', target: appId, details })
-        yield* run(inside.insert(audit).values(entry))
-        return true
-      }),
-    sendAllAgain: (app, { actor, now }) =>
+    sendAgain: (app, one, { actor, now }) =>
       transaction(function* (inside) {
         const { appId, id, state, error } = events
         const hasFailed = or(eq(state, 'failed'), and(eq(state, 'waiting'), isNotNull(error)))
-        const changed = yield* run(
-          inside
-            .update(events)
-            .set(againAt(now))
-            .where(and(eq(appId, app), hasFailed))
-            .returning({ id }),
-        )
-        if (changed.length === 0) return 0
-        const details = { events: String(changed.length) }
-        const entry = auditRow({ at: now, actor, action: 'app.events-sent', target: app, details })
-        yield* run(inside.insert(audit).values(entry))
-        return changed.length
+        const isOf = one === 'failed' ? hasFailed : and(eq(id, one.id), ne(state, 'new'))
+        const isOwn = and(eq(appId, app), isOf)
+        const { length } = yield* run(inside.update(events).set(againAt(now)).where(isOwn).returning({ id }))
+        if (length === 0) return 0
+        const about =
+          one === 'failed'
+            ? { action: 'app.events-sent', details: { events: String(length) } }
+            : { action: 'app.event-sent', details: { event: one.id } }
+        yield* run(inside.insert(audit).values(auditRow({ at: now, actor, target: app, ...about })))
+        return length
       }),
     add: (event, { actor, now }) => {
       const details = { event: event.id, test: 'yes' }

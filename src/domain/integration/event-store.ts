@@ -78,13 +78,15 @@ export interface EventReader {
   failing(): Promise<ReadonlyMap<string, FailingEvents>>
   /** Events of an app, newest first. */
   latest(appId: string, limit: number): Promise<readonly StoredEvent[]>
-  /** Makes an event due now, with all its tries, and adds an audit entry. False: the app has no event with this ID. */
+  /**
+   * Makes events of an app due now, with all their tries, and adds an audit entry: one event, or all whose latest try failed, also those that
+   * were given up. Resolves to their number.
+   */
   sendAgain(
-    event: { readonly appId: string; readonly id: string },
+    appId: string,
+    which: { readonly id: string } | 'failed',
     by: { readonly actor: Actor; readonly now: EpochMs },
-  ): Promise<boolean>
-  /** The same for all events of an app whose latest try failed, also those that were given up. Resolves to their number. */
-  sendAllAgain(appId: string, by: { readonly actor: Actor; readonly now: EpochMs }): Promise<number>
+  ): Promise<number>
   /** Stores an event that waits, and adds an audit entry. */
   add(
     event: StoredEvent & { readonly appId: string },

@@ -167,7 +167,7 @@ export const appWebhookResend = action(appGroup, 'webhook-resend', {
   audit: { 'app.event-sent': 'Event sent' },
   form: { path: 'apps/webhook/resend', page: 'apps/webhook?app={appId}' },
   run: async ({ events, actor, now }: StoredEventPorts, { appId, id }) => {
-    if (await events.sendAgain({ appId, id }, { actor, now: now() })) return
+    if ((await events.sendAgain(appId, { id }, { actor, now: now() })) > 0) return
     throw new OperatorError(`App ${appId} has no event ${id}. otpost keeps events for 7 days.`)
   },
   said: () => 'The event is sent again.',
@@ -190,7 +190,7 @@ export const appWebhookResendAll = action(appGroup, 'webhook-resend-all', {
         advice`${see('app webhook', { appId, url: 'URL' })} sets it.`,
       )
     }
-    const sent = await events.sendAllAgain(appId, { actor, now: now() })
+    const sent = await events.sendAgain(appId, 'failed', { actor, now: now() })
     if (sent === 0) throw new OperatorError(`No event of ${appId} has failed in the last 7 days.`)
     return sent
   },
