@@ -41,11 +41,11 @@ interface OutboxModel {
   readonly demo: Demo | undefined
   readonly origin: string
   readonly now: number
-  readonly words: Words
+  readonly words: OutboxWords
 }
 
 /** How the page shows phone numbers and what SMS cost. */
-export interface Words {
+export interface OutboxWords {
   /** From E.164 digits. */
   readonly formatPhone: (digits: string) => string
   readonly segmentsOf: (text: string) => Segments
@@ -53,7 +53,7 @@ export interface Words {
   readonly priceOf: (sms: OutboxEntry) => string | undefined
 }
 
-const PageWords = createContext<Words>({
+const PageWords = createContext<OutboxWords>({
   formatPhone: (digits) => `+${digits}`,
   segmentsOf: () => ({ count: 0, encoding: 'GSM-7' }),
   priceOf: () => undefined,
@@ -296,11 +296,7 @@ function Sms({ sms, previous, isReplaced }: SmsProps) {
         <p class="text" dir="auto">
           <Marked text={sms.text} code={code} />
         </p>
-        {isReplaced ? (
-          <Badge tone="quiet">replaced by a later code</Badge>
-        ) : code === null ? null : (
-          <CopyButton text={code} label={`Copy ${code}`} />
-        )}
+        {code !== null && <CodeState code={code} isReplaced={isReplaced} />}
       </div>
       <p class="print">
         <Time at={Date.parse(sms.createdAt)} /> · {facts.filter(Boolean).join(' · ')} · request{' '}
@@ -308,6 +304,11 @@ function Sms({ sms, previous, isReplaced }: SmsProps) {
       </p>
     </article>
   )
+}
+
+function CodeState({ code, isReplaced }: { code: string; isReplaced: boolean }) {
+  if (isReplaced) return <Badge tone="quiet">replaced by a later code</Badge>
+  return <CopyButton text={code} label={`Copy ${code}`} />
 }
 
 function RequestLink({ of: { requestId } }: { of: OutboxEntry }) {
@@ -351,11 +352,7 @@ function Mail({ mail, isOpen, isReplaced }: MailProps) {
           {code === null ? null : (
             <p class="strip">
               Code <mark>{code}</mark>
-              {isReplaced ? (
-                <Badge tone="quiet">replaced by a later code</Badge>
-              ) : (
-                <CopyButton text={code} label={`Copy ${code}`} />
-              )}
+              <CodeState code={code} isReplaced={isReplaced} />
             </p>
           )}
           {mail.html === null ? null : (

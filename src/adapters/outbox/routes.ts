@@ -10,9 +10,9 @@ import type { ContextOf } from '../../domain/request/request-context.ts'
 import { challenge } from '../pages/bearer.ts'
 import { headersOf, mailPolicy, pagePolicy, staticRoutes } from '../pages/static.ts'
 import { authorize, type OutboxAccess } from './access.ts'
-import { type Demo, outboxFiles, outboxPage, type Words } from './page.tsx'
+import { type Demo, type OutboxWords, outboxFiles, outboxPage } from './page.tsx'
 
-export interface OutboxPorts extends Omit<Words, 'priceOf'> {
+export interface OutboxPorts extends Omit<OutboxWords, 'priceOf'> {
   readonly messages: Outbox
   readonly now: Clock
   /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */
