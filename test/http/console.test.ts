@@ -1158,9 +1158,9 @@ describe('an operator', () => {
       newCountrySmsPerDay: null,
     })
 
-    const path = '/admin/apps/scope'
-    const shown = await visitor.get(`${path}?app=till`)
-    expect(shown.html).toContain('Scope of till')
+    const [path, page] = ['/admin/apps/scope', '/admin/apps/app']
+    const shown = await visitor.get(`${page}?app=till`)
+    expect(shown.html).toContain('Scope')
     const asShown = {
       appId: 'till',
       was: wasIn(shown.html),
@@ -1172,7 +1172,7 @@ describe('an operator', () => {
     expect([unchanged.status, unchanged.headers.get('location')]).toEqual([303, '/admin/apps/app?app=till'])
     expect((await visitor.get('/admin/apps')).html).toContain('Nothing was changed, so nothing was saved.')
     expect((await context.audit.list({ limit: 1 }))[0]?.action).toBe('app.issued')
-    await visitor.get(`${path}?app=till`)
+    await visitor.get(`${page}?app=till`)
     await setApp(context.acting(tester), 'till', { brands: ['globex'] }, [])
     const form = { appId: 'till', was: wasIn(shown.html), brands: ['acme'], operations: ['otp', 'notify'] }
     const refused = await visitor.post(path, { ...form, brands: [], perMinute: '60' })
@@ -1190,7 +1190,7 @@ describe('an operator', () => {
     })
 
     // The app of APP_CREDENTIALS, and an unknown one.
-    const configured = await visitor.get(`${path}?app=shop`)
+    const configured = await visitor.get(`${page}?app=shop`)
     await visitor.post(path, {
       appId: 'shop',
       was: wasIn(configured.html),
@@ -1199,7 +1199,7 @@ describe('an operator', () => {
       perMinute: '',
     })
     expect((await app.post('/otp/send', { phone: '12025550143' })).body.error).toBe('forbidden')
-    expect((await visitor.get(`${path}?app=nobody`)).status).toBe(404)
+    expect((await visitor.get(`${page}?app=nobody`)).status).toBe(404)
   })
 
   test('sets and ends the webhook of an app, as the command does', async () => {

@@ -14,6 +14,7 @@ import {
   type Options,
   rich,
   Select,
+  type Suggestions,
 } from '../pages/components.tsx'
 import { Form, FormContext, type FormProps } from './components.tsx'
 import { actionsByPath, filled, patternOf } from './form-access.ts'
@@ -32,8 +33,8 @@ interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class'> 
   readonly start?: Entered | undefined
   /** The values that a field can have, with their words. A field without any is left out. */
   readonly options?: Readonly<Record<string, Options>>
-  /** The label of what can be written in place of an option, by field. */
-  readonly written?: Readonly<Record<string, string>>
+  /** What the browser suggests, by field. */
+  readonly known?: Readonly<Record<string, Suggestions>>
   readonly labels?: Readonly<Record<string, string>>
   /** Fields with these values, which are not shown. */
   readonly hidden?: Readonly<Record<string, string>>
@@ -52,7 +53,7 @@ export function ActionForm({
   start = {},
   options = {},
   labels = {},
-  written = {},
+  known = {},
   hidden = {},
   without = [],
   fold = [],
@@ -85,7 +86,7 @@ export function ActionForm({
           name={name}
           field={{ ...field, label: labels[name] ?? field.label }}
           options={options[name] ?? field.choices}
-          otherLabel={written[name]}
+          known={known[name]}
           written={values[name] ?? field.byDefault}
         />
       ))
@@ -138,14 +139,14 @@ interface ControlProps {
   readonly name: string
   readonly field: ActionField
   readonly options: Options | undefined
-  readonly otherLabel: string | undefined
+  readonly known: Suggestions | undefined
   readonly written: Written
 }
 
-function Control({ id, name, field, options, otherLabel, written }: ControlProps) {
+function Control({ id, name, field, options, known, written }: ControlProps) {
   const { label, kind, isRequired, isRequiredInForm, isProse, placeholder, max, inputType } = field
   // Where the page has the options, nothing is to be written.
-  const isChosen = options !== undefined && field.choices === undefined && otherLabel === undefined
+  const isChosen = options !== undefined && field.choices === undefined
   const shared = { label, name, id: `${id}-${name}`, hint: isChosen ? undefined : hintOf(field) }
   if (kind === 'flag') return <Choice {...shared} checked={field.read(written) === true} />
   const values = [written ?? ''].flat().map(String)
@@ -170,29 +171,6 @@ function Control({ id, name, field, options, otherLabel, written }: ControlProps
     )
   }
   const value = values.join(',')
-  if (options && otherLabel !== undefined) {
-    const groups = [options, ...Object.values(options)]
-    const isOption = groups.some((each) => typeof each !== 'string' && Object.hasOwn(each, value))
-    return (
-      <>
-        <Select
-          {...shared}
-          hint={undefined}
-          value={isOption ? value : ''}
-          options={{ '': `${otherLabel}:`, ...options }}
-        />
-        <Field
-          {...shared}
-          id={`${shared.id}-other`}
-          label={otherLabel}
-          hint={`In place of a choice above, such as \`${placeholder}\`.`}
-          isCode
-          value={isOption ? '' : value}
-          placeholder={placeholder}
-        />
-      </>
-    )
-  }
   if (options) {
     const none = isRequired || field.byDefault !== undefined ? {} : { '': field.none ?? 'none' }
     return <Select {...shared} value={value} options={{ ...none, ...options }} />
@@ -207,6 +185,7 @@ function Control({ id, name, field, options, otherLabel, written }: ControlProps
       isCode={!isProse}
       value={value}
       placeholder={placeholder}
+      known={known}
     />
   )
 }

@@ -478,6 +478,39 @@ export function LiveBar() {
   )
 }
 
+interface ShownOnceProps {
+  readonly title: ComponentChildren
+  /** Such as `key`. */
+  readonly thing: string
+  readonly text: string
+  readonly isLong?: boolean
+  /** Where to go when it is stored. */
+  readonly done?: { readonly title: string; readonly href: string }
+  /** What it is for, after that it is shown only once. */
+  readonly children: ComponentChildren
+}
+
+/** A secret. The only page with it. */
+export function ShownOnce({ title, thing, text, isLong = false, done, children }: ShownOnceProps) {
+  return (
+    <section class="key" aria-labelledby="key-title">
+      <h2 id="key-title">{title}</h2>
+      <p class={classes('key-value', isLong && 'long')}>
+        <code>{text}</code>
+      </p>
+      <p class="key-warning">
+        <strong>This {thing} is shown only once.</strong> {children}
+      </p>
+      <p class="buttons">
+        <button type="button" class="button primary" data-copy={text}>
+          Copy {thing}
+        </button>
+        {done && <LinkButton href={done.href}>Done: go to {done.title}</LinkButton>}
+      </p>
+    </section>
+  )
+}
+
 interface PasskeyFormProps {
   /** To add one, or to use one. */
   readonly kind: 'create' | 'get'

@@ -92,16 +92,9 @@ export function enteredIn(
       if (kind === 'flag') return [name, form.has(name)]
       // Line numbers count from the first line of the file.
       if (isFile) return [name, form.get(name) ?? '']
-      if (kind === 'text' && params[name] === undefined) return [name, enteredTexts(form, name)]
       return [name, kind === 'list' ? form.getAll(name) : (params[name] ?? field(form, name))]
     }),
   )
-}
-
-/** Two controls can have the same field: a choice, and what is not among the choices. Both are more than it takes. */
-function enteredTexts(form: URLSearchParams, name: string): string {
-  const texts = form.getAll(name).map((text) => text.trim())
-  return texts.filter((text) => text !== '').join(' ')
 }
 
 /** Whether the form asks what the change would do, and changes nothing. */

@@ -385,7 +385,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     const action = actionIn(sharing, form)
     if (!action) throw new OperatorError('Choose an action.')
     const entered = enteredIn(action, form, params)
-    const { path = '', page: own = path.split('/')[0] ?? '', next = own } = action.form ?? {}
+    const { path = '', page: own = path.split('/')[0] ?? '' } = action.form ?? {}
     const again = pages.get(patternOf(own).replace(/\?.*/, ''))
     const showAgain = (about: Partial<Rejected>) => {
       const was = form.get('was')
@@ -403,13 +403,13 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       }
       const changed = changedIn(action, entered, form)
       if (isUnchanged(action, changed, form))
-        return done(visit, filled(next, entered), 'Nothing was changed, so nothing was saved.')
+        return done(visit, filled(own, entered), 'Nothing was changed, so nothing was saved.')
       const said = await action.perform(actionPorts(by), changed)
       const after = shown.get(action.name)
       if (after) return await after(said, entered, pageRequest, pageContext)
       return done(
         visit,
-        filled(next, action.read(entered)),
+        filled(own, action.read(entered)),
         [said, ...(said.warnings ?? [])].map(({ text }) => text.replaceAll('\n', ' ')).join(' '),
       )
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { Advice, Reference } from '../../domain/ground/advice.ts'
 import { actionOf } from '../../domain/operator/actions.ts'
+import { appHref } from './apps/paths.ts'
 import { sectionOf } from './components.tsx'
 import { ruleId } from './destinations/page.tsx'
 import { filled } from './form-access.ts'
@@ -39,10 +40,7 @@ const sections: Readonly<Record<string, string>> = {
 
 /** Those that are not their section alone. */
 const pages: Readonly<Record<string, (fields: Reference['fields']) => PageLink>> = {
-  'app set': (fields) => ({
-    title: 'Change the limit',
-    href: `/admin/apps/scope?${new URLSearchParams({ app: fields.appId ?? '' })}`,
-  }),
+  'app set': ({ appId = '' }) => ({ title: 'Change the limit', href: appHref(appId) }),
   'app webhook': ({ appId = '' }) => ({ title: `Webhook of ${appId}`, href: webhookPath(appId) }),
   'brand put': brandPage,
   'brand status': brandPage,

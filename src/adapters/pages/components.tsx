@@ -155,10 +155,13 @@ interface FieldProps extends ControlProps {
   /** In UTC; console.js shows it in the viewer's time zone. */
   readonly isTime?: boolean
   /** Values that the browser suggests. */
-  readonly known?: readonly string[]
+  readonly known?: Suggestions | undefined
   /** Of the value, in its own direction. */
   readonly lang?: string
 }
+
+/** Values, or each with its words. */
+export type Suggestions = readonly (string | readonly string[])[]
 
 export function Field(props: FieldProps) {
   const {
@@ -203,9 +206,11 @@ export function Field(props: FieldProps) {
       )}
       {known && (
         <datalist id={listId}>
-          {known.map((each) => (
-            <option key={each} value={each} />
-          ))}
+          {known
+            .map((each) => [each].flat())
+            .map(([value, words]) => (
+              <option key={value} value={value} label={words} />
+            ))}
         </datalist>
       )}
       {below}

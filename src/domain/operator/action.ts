@@ -70,8 +70,6 @@ export interface Form {
   readonly path: string
   /** The page that has it. Default: the first word of the path. */
   readonly page?: string
-  /** The page that follows it. Default: the page that has it. */
-  readonly next?: string
   /** Only what the operator changed in the form counts, so that concurrent changes of other fields are kept. */
   readonly isPartial?: boolean
   /** The lists that show the form beside each thing: beside all, or beside those with this state. */

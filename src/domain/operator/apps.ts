@@ -345,7 +345,7 @@ export const appSet = action(appGroup, 'set', {
   does: 'change what an app may do: its brands, operations and limits; also for an app in APP_CREDENTIALS',
   fields: { appId: appField, ...scopeFields },
   audit: { 'app.changed': 'App changed' },
-  form: { path: 'apps/scope', page: 'apps/scope?app={appId}', next: 'apps/app?app={appId}', isPartial: true },
+  form: { path: 'apps/scope', page: 'apps/app?app={appId}', isPartial: true },
   run: (ports: AppPorts, { appId, ...scope }) => {
     const change = scopeChange(scope)
     if (Object.values(change).every((value) => value === undefined)) {

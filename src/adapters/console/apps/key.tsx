@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 
 import { clientSnippet } from '../../pages/client-snippet.ts'
-import { curl, LinkButton, Snippet } from '../../pages/components.tsx'
-import { Card, consolePage } from '../components.tsx'
+import { curl, Snippet } from '../../pages/components.tsx'
+import { Card, consolePage, ShownOnce } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { RequestMailCard, type RequestMailModel } from '../requests/page.tsx'
 
@@ -30,22 +30,9 @@ export function keyPage(
     pageContext,
     { title: `API key for ${appId}`, section: 'apps' },
     <>
-      <section class="key" aria-labelledby="key-title">
-        <h2 id="key-title">New API key</h2>
-        <p class="key-value">
-          <code>{apiKey}</code>
-        </p>
-        <p class="key-warning">
-          <strong>This key is shown only once.</strong> otpost stores only its hash. Copy the key to a secret
-          store now. If you lose it, create another key.
-        </p>
-        <p class="buttons">
-          <button type="button" class="button primary" data-copy={apiKey}>
-            Copy key
-          </button>
-          <LinkButton href="/admin/apps">Done: go to Apps</LinkButton>
-        </p>
-      </section>
+      <ShownOnce title="New API key" thing="key" text={apiKey} done={{ title: 'Apps', href: '/admin/apps' }}>
+        otpost stores only its hash. Copy the key to a secret store now. If you lose it, create another key.
+      </ShownOnce>
       {mail && (
         <RequestMailCard model={mail}>
           <p>

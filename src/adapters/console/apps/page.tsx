@@ -14,11 +14,10 @@ import {
   scopeEntries,
 } from '../../../domain/operator/apps.ts'
 import type { IssuedApp } from '../../../domain/operator/changes.ts'
-import type { Entered } from '../../../domain/operator/fields.ts'
 import type { Brand } from '../../../domain/texts/brand.ts'
-import { Badge, Empty, Facts, LinkButton, rich, Time } from '../../pages/components.tsx'
+import { Badge, Empty, Facts, LinkButton, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { auditUrl, Card, consolePage, end, FormLink, Table } from '../components.tsx'
+import { auditUrl, Card, consolePage, end, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { WebhookState, webhookPath } from '../webhooks/page.tsx'
 import { appHref } from './paths.ts'
@@ -52,14 +51,9 @@ interface AppModel extends ListedApp {
   /** Undefined: it has no key here. */
   readonly issued: IssuedApp | undefined
   readonly scope: AppScope
+  readonly brands: readonly Brand[]
   /** Who revoked all its keys. Undefined: not among the latest entries of the audit log. */
   readonly revoker: string | undefined
-}
-
-interface AppScopeModel {
-  readonly appId: string
-  readonly start: Entered
-  readonly brands: readonly Brand[]
 }
 
 type Key = IssuedApp['keys'][number]
@@ -166,7 +160,7 @@ function LastUse({ lastUsedAt, lastUsedFrom }: Pick<Key, 'lastUsedAt' | 'lastUse
 const parent = { title: 'Apps', href: '/admin/apps' }
 
 export function appPage(pageContext: PageContext, app: AppModel): string {
-  const { appId, traffic, perMinute, issued, isConfigured, scope, webhook, revoker } = app
+  const { appId, traffic, perMinute, issued, isConfigured, scope, brands, webhook, revoker } = app
   return consolePage(
     pageContext,
     { title: appId, section: 'apps', parent },
@@ -191,69 +185,33 @@ export function appPage(pageContext: PageContext, app: AppModel): string {
           />
         </Card>
       </div>
-      <Card title="Scope">
-        <Scope scope={scope} webhook={webhook} />
-      </Card>
+      <div class="stack">
+        <Card id="scope" title="Scope" hint="What the app may do. A change takes effect immediately.">
+          <ActionForm
+            of={appSet}
+            start={scopeEntries(scope)}
+            hidden={{ appId }}
+            options={{ brands: brandWords(brands) }}
+            submit="Save"
+          />
+        </Card>
+        <Card
+          title="Webhook"
+          actions={
+            <LinkButton href={webhookPath(appId)} small>
+              {webhook ? 'Open' : 'Set'} the webhook
+            </LinkButton>
+          }
+        >
+          {webhook && <WebhookState {...webhook} />}
+        </Card>
+      </div>
     </div>,
-  )
-}
-
-export function appScopePage(pageContext: PageContext, { appId, start, brands }: AppScopeModel): string {
-  return consolePage(
-    pageContext,
-    { title: `Scope of ${appId}`, section: 'apps', parent: { title: appId, href: appHref(appId) } },
-    <Card hint="What the app may do. A change takes effect immediately.">
-      <ActionForm
-        of={appSet}
-        start={start}
-        hidden={{ appId }}
-        options={{ brands: brandWords(brands) }}
-        submit="Save"
-      />
-    </Card>,
   )
 }
 
 function brandWords(brands: readonly Brand[]): Readonly<Record<string, string>> {
   return Object.fromEntries(brands.map(({ slug, displayName }) => [slug, `${slug}: ${displayName}`]))
-}
-
-function Scope({ scope, webhook }: { scope: AppScope; webhook: ShownWebhook | undefined }) {
-  const { appId, brands, allowsOtp, allowsNotify, perMinute, newCountrySmsPerDay } = scope
-  return (
-    <>
-      <Facts
-        entries={{
-          Brands:
-            brands.length === 0 ? (
-              'every brand'
-            ) : (
-              <ul class="chips">
-                {brands.map((slug) => (
-                  <li key={slug}>
-                    <a href={`/admin/brands/${encodeURIComponent(slug)}`}>{slug}</a>
-                  </li>
-                ))}
-              </ul>
-            ),
-          Operations: [allowsOtp && 'codes', allowsNotify && 'notifications'].filter(Boolean).join(', '),
-          'Calls per minute':
-            perMinute === null ? rich('default, `GLOBAL_LIMIT_PER_MINUTE`') : count(perMinute),
-          'SMS per day to a new country':
-            newCountrySmsPerDay === null ? 'no limit' : count(newCountrySmsPerDay),
-          Webhook: webhook ? <WebhookState {...webhook} /> : 'none',
-        }}
-      />
-      <p>
-        <FormLink href={`/admin/apps/scope?app=${encodeURIComponent(appId)}`} small>
-          Change scope
-        </FormLink>{' '}
-        <LinkButton href={webhookPath(appId)} small>
-          Webhook<span class="sr-only"> of {appId}</span>
-        </LinkButton>
-      </p>
-    </>
-  )
 }
 
 function Keys({ app, revoker }: { app: IssuedApp; revoker: string | undefined }) {

@@ -1,10 +1,10 @@
 import type { EpochMs } from '../../../domain/ground/time.ts'
 import { type AppScope, unscoped } from '../../../domain/limits/scope.ts'
 import { noTraffic } from '../../../domain/log/app-traffic.ts'
-import { appIssue, appRotate, scopeEntries } from '../../../domain/operator/apps.ts'
+import { appIssue, appRotate } from '../../../domain/operator/apps.ts'
 import { html } from '../answers.ts'
 import type { PageHandler, ShownAfter } from '../page-handler.ts'
-import { appPage, appScopePage, appsPage, type ListedApp } from './page.tsx'
+import { appPage, appsPage, type ListedApp } from './page.tsx'
 
 const latestRevocations = 1000
 
@@ -26,8 +26,9 @@ export function appRoutes({
   })
   get('/admin/apps/app', async ({ url }, pageContext) => {
     const appId = url.searchParams.get('app') ?? ''
-    const [{ apps, issued, scopes }, revocations] = await Promise.all([
+    const [{ apps, issued, scopes }, brands, revocations] = await Promise.all([
       listedApps(pageContext.now),
+      ports.brands.list(),
       ports.audit.list({ actions: ['app.revoked'], limit: latestRevocations }),
     ])
     const app = apps.find((each) => each.appId === appId)
@@ -36,6 +37,7 @@ export function appRoutes({
       ...app,
       issued: issued.find((each) => each.appId === appId),
       scope: scopeIn(scopes, appId),
+      brands,
       revoker: revocations.find(({ target }) => target === appId)?.actor.name,
     }
     return html(appPage(pageContext, model))
@@ -70,17 +72,6 @@ export function appRoutes({
     return { apps, issued, scopes }
   }
 
-  get('/admin/apps/scope', async ({ url }, pageContext) => {
-    const appId = url.searchParams.get('app') ?? ''
-    const [apps, { scopes }, brands] = await Promise.all([
-      ports.apps.list(),
-      ports.policy.rows(),
-      ports.brands.list(),
-    ])
-    const known = [...apps, ...scopes].map((app) => app.appId)
-    if (![...known, ...ports.apps.configured].includes(appId)) return missing(pageContext, 'App not found')
-    return html(appScopePage(pageContext, { appId, start: scopeEntries(scopeIn(scopes, appId)), brands }))
-  })
   const shownKey: ShownAfter = async ({ secret = '', warnings = [] }, { appId }, { visit }) => {
     const [warning] = warnings
     const around = await pageContextOf(visit, warning ? { tone: 'good', text: warning.text } : null)

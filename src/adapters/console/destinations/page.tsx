@@ -236,15 +236,13 @@ function RuleForm({ model }: { model: DestinationsModel }) {
       <ActionForm
         of={destinationSet}
         options={{
-          rule: { '*': 'All other numbers', Countries: countryOptions(countryCodes) },
           brand: named(brands),
           providers: named([
             ...new Set([...providers, ...[rejected?.values.providers ?? []].flat().map(String)]),
           ]),
           ...(!hasTemplateRoute && { route: {} }),
         }}
-        labels={{ rule: 'Country' }}
-        written={{ rule: 'Prefix' }}
+        known={{ rule: [['*', 'All other numbers'], ...Object.entries(countryOptions(countryCodes))] }}
         submit="Save rule"
       />
     </Card>

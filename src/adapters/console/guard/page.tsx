@@ -20,6 +20,7 @@ import { guardDecision, isSurge } from '../../../domain/request/request-context.
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import { Badge, Button, ExactTime, Facts, LinkButton, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
+import { appHref } from '../apps/paths.ts'
 import { actions, Card, consolePage, end, Form, LiveBar, SetBy, Table, withPlus } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
@@ -279,7 +280,7 @@ function Pumping({ status, model, now }: PumpingProps) {
           </bdi>,
           count(codes),
           <div key="actions" class="actions">
-            <LinkButton href={`/admin/apps/scope?${new URLSearchParams({ app })}`} small>
+            <LinkButton href={appHref(app)} small>
               Limit the app<span class="sr-only"> {app}</span>
             </LinkButton>
           </div>,

@@ -3,9 +3,9 @@
 import { type Account, accountListing, isSetUp, roles } from '../../../domain/accounts/accounts.ts'
 import { counted } from '../../../domain/ground/format.ts'
 import { operatorInvite, operatorRemove, operatorReset } from '../../../domain/operator/accounts.ts'
-import { Badge, Button, Empty, LinkButton, Time } from '../../pages/components.tsx'
+import { Badge, Button, Empty, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { actions, Card, columnsOf, consolePage, Form, Table } from '../components.tsx'
+import { actions, Card, columnsOf, consolePage, Form, ShownOnce, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export function operatorsPage(
@@ -116,21 +116,15 @@ export function invitationPage(
       section: 'operators',
       parent: { title: 'Operators', href: '/admin/operators' },
     },
-    <section class="key" aria-labelledby="link-title">
-      <h2 id="link-title">Link for {email}</h2>
-      <p class="key-value long">
-        <code>{link}</code>
-      </p>
-      <p class="key-warning">
-        <strong>This link is shown only once.</strong> It signs the person in once, within 72 hours, to set up
-        the account. Send it over a channel that only this person reads.
-      </p>
-      <p class="buttons">
-        <button type="button" class="button primary" data-copy={link}>
-          Copy link
-        </button>
-        <LinkButton href="/admin/operators">Done: go to Operators</LinkButton>
-      </p>
-    </section>,
+    <ShownOnce
+      title={`Link for ${email}`}
+      thing="link"
+      text={link}
+      isLong
+      done={{ title: 'Operators', href: '/admin/operators' }}
+    >
+      It signs the person in once, within 72 hours, to set up the account. Send it over a channel that only
+      this person reads.
+    </ShownOnce>,
   )
 }

@@ -4,7 +4,7 @@ import { maxReviewNumbers, reviewNumberAdd } from '../../../domain/operator/revi
 import { type ReviewNumber, reviewNumberListing, untilWords } from '../../../domain/policy/review-number.ts'
 import { Button, Time } from '../../pages/components.tsx'
 import { ActionForm } from '../action-form.tsx'
-import { actions, Card, columnsOf, consolePage, Form, Table, withPlus } from '../components.tsx'
+import { actions, Card, columnsOf, consolePage, Form, ShownOnce, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface ReviewNumbersModel {
@@ -47,16 +47,9 @@ export function reviewNumbersPage(pageContext: PageContext, model: ReviewNumbers
 
 function NewCode({ code, title }: NonNullable<ReviewNumbersModel['code']>) {
   return (
-    <section class="key" aria-labelledby="code-title">
-      <h2 id="code-title">{title}</h2>
-      <p class="key-value">
-        <code>{code}</code>
-      </p>
-      <p class="key-warning">
-        <strong>This code is shown only once.</strong> otpost stores only its keyed hash. If you lose it,
-        remove the review number and add it again.
-      </p>
-    </section>
+    <ShownOnce title={title} thing="code" text={code}>
+      otpost stores only its keyed hash. If you lose it, remove the review number and add it again.
+    </ShownOnce>
   )
 }
 

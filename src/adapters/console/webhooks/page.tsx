@@ -12,10 +12,10 @@ import {
   appWebhookTest,
   shownUrl,
 } from '../../../domain/operator/webhooks.ts'
-import { Badge, Facts, LinkButton, Time } from '../../pages/components.tsx'
+import { Badge, Facts, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { appHref } from '../apps/paths.ts'
-import { Card, consolePage, Table } from '../components.tsx'
+import { Card, consolePage, ShownOnce, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 interface WebhookModel {
@@ -45,32 +45,7 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
     { title: `Webhook of ${appId}`, section: 'apps', parent: { title: appId, href: appHref(appId) } },
     <div class="columns wide-first loose">
       <div class="stack">
-        {failing && (
-          <Card title={`${counted(failing.events, 'event')} failed`} actions={again}>
-            <Facts
-              entries={{
-                Oldest: <Time at={failing.since} />,
-                'Latest answer': (
-                  <>
-                    {failing.error}, <Time at={failing.triedAt} />
-                  </>
-                ),
-              }}
-            />
-            {failing.answer !== null && (
-              <>
-                <h3>Body of the answer</h3>
-                <pre class="answer">{failing.answer}</pre>
-                <p class="hint">otpost hides what looks like a secret, an e-mail address or a number.</p>
-              </>
-            )}
-          </Card>
-        )}
-        <Card
-          title="Last deliveries"
-          hint="Events of this app, latest first."
-          actions={failing === undefined && again}
-        >
+        <Card title="Last deliveries" hint="Events of this app, latest first." actions={again}>
           <Table
             caption="Last deliveries"
             columns={['Event', 'Status', 'Time', { title: 'Action', align: 'end', isQuiet: true }]}
@@ -108,6 +83,13 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
                 State: <WebhookState webhook={webhook} failing={failing} />,
               }}
             />
+            {failing && failing.answer !== null && (
+              <>
+                <h3>Body of the latest answer</h3>
+                <pre class="answer">{failing.answer}</pre>
+                <p class="hint">otpost hides what looks like a secret, an e-mail address or a number.</p>
+              </>
+            )}
             {webhook.disabledAt !== null && (
               <p class="hint">
                 An event failed at its last try, or the receiver answered 410. To switch the webhook on, save
@@ -208,21 +190,14 @@ export function webhookSecretPage(
   return consolePage(
     pageContext,
     { title: `Webhook secret of ${appId}`, section: 'apps', parent },
-    <section class="key" aria-labelledby="key-title">
-      <h2 id="key-title">New webhook secret</h2>
-      <p class="key-value">
-        <code>{secret}</code>
-      </p>
-      <p class="key-warning">
-        <strong>This secret is shown only once.</strong> The receiver of the events verifies their signature
-        with it. If you lose it, save the webhook again to create another one.
-      </p>
-      <p class="buttons">
-        <button type="button" class="button primary" data-copy={secret}>
-          Copy secret
-        </button>
-        <LinkButton href={parent.href}>Done: go to the webhook</LinkButton>
-      </p>
-    </section>,
+    <ShownOnce
+      title="New webhook secret"
+      thing="secret"
+      text={secret}
+      done={{ title: 'the webhook', href: parent.href }}
+    >
+      The receiver of the events verifies their signature with it. If you lose it, save the webhook again to
+      create another one.
+    </ShownOnce>,
   )
 }
