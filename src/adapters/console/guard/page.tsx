@@ -63,7 +63,7 @@ const reasons: Readonly<Record<GuardReason, string>> = {
 }
 
 export function guardPage(pageContext: PageContext, model: GuardModel): string {
-  const { mode, modeUntil, nextMode, blocked, allowed, countries, lastHour, last24Hours } = model.status
+  const { mode, modeUntil, nextMode, blocked, countries, lastHour, last24Hours } = model.status
   return consolePage(
     pageContext,
     { title: 'Guard', section: 'guard', actions: <LiveBar /> },
@@ -92,14 +92,9 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
               ))}
             </Card>
           )}
-          <Card title="Blocked prefixes" hint={blockedHint(mode, blocked)}>
-            <Prefixes caption="Blocked prefixes" entries={blocked} model={model} />
+          <Card title="Prefixes" hint={blockedHint(mode, blocked)}>
+            <Prefixes model={model} />
           </Card>
-          {allowed.length > 0 && (
-            <Card title="Allowed prefixes" hint="The guard does not check and count codes to these numbers.">
-              <Prefixes caption="Allowed prefixes" entries={allowed} model={model} />
-            </Card>
-          )}
         </div>
         <div class="stack">
           <div data-live="guard-mode">
@@ -184,9 +179,9 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
 function blockedHint(mode: GuardMode, blocked: readonly PrefixStatus[]): string {
   if (mode === 'off') return 'They have no effect, because the guard is off.'
   const denied =
-    'Numbers that begin with these digits get no codes. In prefixes blocked by the guard, numbers that verified one get a few.'
+    'Numbers with a blocked prefix get no codes. In prefixes blocked by the guard, numbers that verified one get a few. The guard does not check and count codes to allowed prefixes.'
   if (mode === 'deny' || blocked.every(({ by }) => by === 'operator')) return denied
-  return 'Only prefixes blocked by an operator get no codes. Codes to those of the guard are sent and recorded.'
+  return 'Only prefixes blocked by an operator get no codes. Codes to those of the guard are sent and recorded, codes to allowed ones are not checked.'
 }
 
 interface PumpingProps {
@@ -301,21 +296,17 @@ const states: Readonly<Record<PumpingState, readonly [Tone, string]>> = {
   none: ['good', 'none in the last 2 minutes'],
 }
 
-interface PrefixesProps {
-  readonly caption: string
-  readonly entries: readonly PrefixStatus[]
-  readonly model: GuardModel
-}
-
-function Prefixes({ caption, entries, model }: PrefixesProps) {
-  const latest = entries.toSorted((one, other) => other.since.localeCompare(one.since))
+/** Blocked and allowed, the latest first. */
+function Prefixes({ model }: { model: GuardModel }) {
+  const { blocked, allowed } = model.status
+  const latest = [...blocked, ...allowed].sort((one, other) => other.since.localeCompare(one.since))
   return (
     <>
       <Table
-        caption={caption}
-        columns={['Prefix', 'Since', 'Until', actions]}
-        rows={latest.slice(0, mostPrefixes).map((entry) => prefixCells(entry, caption, model))}
-        keys={latest.slice(0, mostPrefixes).map(({ prefix }) => prefix)}
+        caption="Blocked and allowed prefixes"
+        columns={['Prefix', 'Action', 'Since', 'Until', actions]}
+        rows={latest.slice(0, mostPrefixes).map((entry) => prefixCells(entry, model))}
+        keys={latest.slice(0, mostPrefixes).map(({ prefix, by }) => `${prefix} ${by}`)}
         empty="None."
       />
       {latest.length > mostPrefixes && (
@@ -327,15 +318,12 @@ function Prefixes({ caption, entries, model }: PrefixesProps) {
   )
 }
 
-function prefixCells(
-  { prefix, country, by, unverified, since, until }: PrefixStatus,
-  caption: string,
-  model: GuardModel,
-) {
+function prefixCells(entry: PrefixStatus, model: GuardModel) {
+  const { prefix, country, by, unverified, since, until } = entry
   const shown = model.formatPrefix(prefix.slice(1))
   const set = by === 'operator' && model.changes.find(({ target }) => target === prefix)
   const numbers = `${shown}…`
-  const isBlocked = caption === 'Blocked prefixes'
+  const isBlocked = model.status.blocked.includes(entry)
   return [
     <span key="prefix" class="two-lines">
       <bdi class="masked">{by === 'guard' ? `${shown} ····` : shown}</bdi>
@@ -345,6 +333,9 @@ function prefixCells(
         {unverified === null ? '' : `, ${counted(unverified, 'unverified code')}`}
       </small>
     </span>,
+    <Badge key="action" tone={isBlocked ? 'good' : 'warn'}>
+      {isBlocked ? 'blocked' : 'allowed'}
+    </Badge>,
     set ? <SetBy key="since" {...set} /> : <ExactTime key="since" at={Date.parse(since)} toMinute />,
     <ExactTime key="until" at={Date.parse(until)} toMinute />,
     <div key="actions" class="actions">

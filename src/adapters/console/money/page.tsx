@@ -136,14 +136,15 @@ function Budgets({ model: { budgets, liftWarning }, now }: { model: MoneyModel; 
   )
 }
 
+/** The most urgent first. */
 const tones: Readonly<Record<BudgetState, Tone>> = {
-  ok: 'good',
-  near: 'warn',
-  'will be used up': 'warn',
   exhausted: 'bad',
+  'will be used up': 'warn',
+  near: 'warn',
+  ok: 'good',
 }
 
-const urgencies: readonly BudgetState[] = ['exhausted', 'will be used up', 'near', 'ok']
+const urgencies = Object.keys(tones)
 
 function byUrgency(one: BudgetStatus, other: BudgetStatus): number {
   return urgencies.indexOf(one.state) - urgencies.indexOf(other.state)
@@ -162,9 +163,6 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
         {scopeWords(scope)}
         {of !== 'all' && `, only ${of}`}
       </span>
-      <small>
-        <code>{scope}</code>
-      </small>
       <small>
         {formatMicros(amountMicros, currency)} per {period}, resets <Time at={resetsAt} isUpcoming />
       </small>
