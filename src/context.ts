@@ -28,9 +28,17 @@ export interface ContextOverrides {
 
 export type Context = Awaited<ReturnType<typeof openContext>>
 
-/** How long a page of the console waits for the event log to be written, and for a check of the database. */
-const pagePatienceMs = 250
-const late = () => pause(pagePatienceMs, undefined, { ref: false })
+const patienceMs = {
+  /** For the event log to be written, and for the end of a known fault of the database. */
+  page: 250,
+  /** For a database of which no fault is known. */
+  check: 700,
+} as const
+
+/** In turns, so that what has answered is seen first if this process was late itself. */
+async function late(of: keyof typeof patienceMs): Promise<void> {
+  for (let left = patienceMs[of]; left > 0; left -= 50) await pause(50, undefined, { ref: false })
+}
 
 export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }
 
@@ -71,7 +79,8 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
       () => undefined,
       (error: unknown) => error ?? new Error('unknown'),
     )
-    return Promise.race([checked, late().then(() => known() ?? databaseTimeout())])
+    const patience = error === undefined ? 'check' : 'page'
+    return Promise.race([checked, late(patience).then(() => known() ?? databaseTimeout())])
   }
 
   function requireSecret(): void {
@@ -194,7 +203,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     stats: () => ({ ...stats(), lastLostAt }),
     ...readsAfter(flush),
     /** While the database accepts no writes, pages show what it has. */
-    forPages: readsAfter(() => Promise.race([flush(), late()])),
+    forPages: readsAfter(() => Promise.race([flush(), late('page')])),
     async saveReports(...[provider, received, writesEvents]: Parameters<typeof saveReports>): Promise<void> {
       reports.add(provider, await saveReports(provider, received, writesEvents))
       // The answer to a report promises it and its event. Both need the attempt, whose entry may still wait.

@@ -61,7 +61,7 @@ function joined(earlier: string, parts: readonly PagePart[]): string {
 test('an overview that is open for an hour costs less than 5 MB at one call a second', async () => {
   const update = openPage('/admin')
   const first = (await update()).bytes
-  const seconds = 10
+  const seconds = 5
   let bytes = 0
   for (let second = 1; second <= seconds; second++) {
     app.advance(1)

@@ -176,6 +176,8 @@ export interface ConsoleSettings extends PreviewSettings, HealthSettings {
 export const pageLength = 50
 
 /** A page that takes longer may wait for a database that does not answer. */
+const slowPageMs = 100
+/** For the form of a change that failed. */
 const longestPageMs = 600
 
 /** What a person sees until their account is set up. */
@@ -237,11 +239,10 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     })
     if (access) return answered
     answered.catch(() => undefined)
-    const isLate = await Promise.race([
-      answered.then(() => false),
-      pause(longestPageMs, true, { ref: false }),
-    ])
-    const fault = isLate ? databaseFault(await ports.databaseTrouble(true)) : undefined
+    const isLate = await Promise.race([answered.then(() => false), pause(slowPageMs, true, { ref: false })])
+    if (!isLate) return answered
+    const trouble = await Promise.race([answered.then(() => undefined), ports.databaseTrouble(true)])
+    const fault = databaseFault(trouble)
     return fault ? unusable(handled.request, pageContext, fault) : answered
   }
 

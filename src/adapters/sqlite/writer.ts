@@ -43,10 +43,10 @@ export type DurableLog = Pick<WriteAheadLog, 'sync' | 'committed' | 'room'>
 
 /** How long a write may take, with the wait for the disk. */
 const longestWriteMs = 10_000
-const pollMs = 500
+const pollMs = 250
 
-/** A write that waits this long has a cause that an operator should know. */
-const troubleMs = 300
+/** A write that waits for so many polls has a cause that an operator should know. A process that is late polls less often. */
+const troublePolls = 4
 
 /**
  * Group commit: concurrent writes share a transaction, and concurrent transactions a sync. A write that throws fails alone.
@@ -64,9 +64,9 @@ export class Writer {
   /** Those of the sync under way; empty: none is. */
   private syncing: readonly Committed[] = []
   private unsynced: Committed[] = []
-  private syncingSince = 0
+  private pollsOfSync = 0
   /** Why the jobs in the queue wait. Undefined: no other process has the lock. */
-  private blockedBy: { readonly since: number; readonly error: unknown } | undefined
+  private blockedBy: { polls: number; readonly error: unknown } | undefined
   /** Since a sync failed: what was committed may not be on the disk. */
   private isSyncLost = false
   private readonly units: Unit[] = []
@@ -139,10 +139,9 @@ export class Writer {
   }
 
   trouble(): Trouble | undefined {
-    const now = performance.now()
-    const { blockedBy, syncing, syncingSince, lostBy } = this
-    if (blockedBy && now - blockedBy.since > troubleMs) return { error: blockedBy.error, isNow: true }
-    if (syncing.length > 0 && now - syncingSince > troubleMs) return { error: diskHangs(), isNow: true }
+    const { blockedBy, syncing, pollsOfSync, lostBy } = this
+    if (blockedBy && blockedBy.polls >= troublePolls) return { error: blockedBy.error, isNow: true }
+    if (syncing.length > 0 && pollsOfSync >= troublePolls) return { error: diskHangs(), isNow: true }
     return lostBy === undefined ? undefined : { error: lostBy, isNow: false }
   }
 
@@ -230,7 +229,7 @@ export class Writer {
     while (this.unsynced.length > 0) {
       this.syncing = this.unsynced
       this.unsynced = []
-      this.syncingSince = performance.now()
+      this.pollsOfSync = 0
       try {
         await log.sync()
         this.isSyncLost = false
@@ -271,6 +270,8 @@ export class Writer {
 
   /** Jobs whose disk hangs. */
   private timeOut(): void {
+    this.pollsOfSync++
+    if (this.blockedBy) this.blockedBy.polls++
     const now = performance.now()
     const late = ({ timeoutAt }: Job) => timeoutAt <= now
     const error = diskHangs()
@@ -296,7 +297,7 @@ export class Writer {
       return true
     } catch (error) {
       const now = performance.now()
-      this.blockedBy ??= { since: now, error }
+      this.blockedBy ??= { polls: 0, error }
       const queue = this.queue
       this.queue = []
       for (const job of queue) {
