@@ -168,9 +168,7 @@ export function Registration({ brand, of: key, providers }: RegistrationProps) {
       </summary>
       <div class="folded">
         {!brand.dltEnabled && (
-          <p class="hint">
-            These values take effect when the brand uses the registered-template route (above).
-          </p>
+          <p class="hint">These values take effect when the brand uses the registered-template route.</p>
         )}
         <Form action={action} submit="Save registration" kind="plain">
           <div class="side-by-side">
