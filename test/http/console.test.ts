@@ -1361,7 +1361,7 @@ describe('an operator', () => {
     const { html } = await visitor.get('/admin')
     const numbers = [...html.matchAll(/<a class="count[^"]*" href="([^"]*)">(\d+)/g)]
     const paths = new Set(numbers.map(([, href = '', shown]) => `${shown} ${href.replaceAll('&amp;', '&')}`))
-    expect(paths.size).toBeGreaterThan(20)
+    expect(paths.size).toBeGreaterThan(15)
     expect([...paths].filter((path) => path.includes('result=destination'))).not.toBeEmpty()
     for (const each of paths) {
       const [shown, path = ''] = each.split(' ')
@@ -1498,14 +1498,7 @@ describe('an operator', () => {
       expect(notified.status).toBe(200)
       await app.eventsOf(await app.post('/otp/verify', { [field]: to, otp }))
     }
-    const { byChannel, byProvider, verifyTimes } = await app.app.context.eventLog.statistics(
-      'hour',
-      app.clock.now,
-    )
-    expect(byChannel).toMatchObject([
-      { name: 'EMAIL', sends: 1, verified: 1 },
-      { name: 'SMS', sends: 1, verified: 1 },
-    ])
+    const { byProvider, verifyTimes } = await app.app.context.eventLog.statistics('hour', app.clock.now)
     expect(byProvider).toMatchObject([{ name: 'outbox', sends: 2, verified: 2, accepted: 4 }])
     expect(verifyTimes).toMatchObject({ count: 2, medianSeconds: 10 })
   })

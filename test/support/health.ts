@@ -89,7 +89,6 @@ export function healthFacts(
         at: from + step * hourMs,
         ...(step === 23 ? totals : none),
       })),
-      byChannel: [],
       byBrand: [],
       byProvider: [],
       tries: new Map(
@@ -99,7 +98,7 @@ export function healthFacts(
         ]),
       ),
       failures: [],
-      verifyTimes: { count: 0, bins: [], medianSeconds: null, p90Seconds: null, p95Seconds: null },
+      verifyTimes: { count: 0, medianSeconds: null, p90Seconds: null, p95Seconds: null },
       late: [],
       rejectedReports: [],
       clockSteps: [],

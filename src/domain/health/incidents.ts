@@ -222,6 +222,6 @@ export function calmWords({ fiveMinutes }: Pick<Lately, 'fiveMinutes'>): string 
 }
 
 /** Of the times to verify, the upper bounds of bins are known. */
-function boundWords(seconds: number | null): string {
+export function boundWords(seconds: number | null): string {
   return seconds === null ? 'more than 5 min' : `at most ${seconds} s`
 }

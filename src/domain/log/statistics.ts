@@ -116,7 +116,6 @@ export const countedKinds: readonly StatKind[] = [
 export class StatisticsSum {
   private readonly totals: typeof noFigures = { ...noFigures }
   private readonly steps: ReadonlyMap<number, typeof noFigures>
-  private readonly channels = new Shares()
   private readonly brands = new Shares()
   private readonly providers = new Shares()
   private readonly tries = new Map<string, Map<EpochMs, { failed: number; all: number }>>()
@@ -134,9 +133,9 @@ export class StatisticsSum {
     if (notedKinds.includes(statKey.kind)) this.noted.push(statKey)
     const figure = figureOf(statKey)
     if (figure === undefined) return
-    const { at, channel, brand, provider, count } = statKey
+    const { at, brand, provider, count } = statKey
     this.totals[figure] += count
-    const shares = [this.channels.of(channel), this.brands.of(brand), this.providers.of(provider)]
+    const shares = [this.brands.of(brand), this.providers.of(provider)]
     for (const figures of [this.steps.get(at), ...shares]) if (figures) figures[figure] += count
     if (statKey.kind === 'attempt') this.addTries(statKey, figure !== 'accepted')
     if (statKey.kind === 'attempt' && (figure === 'failed' || figure === 'unknown')) this.addFailure(statKey)
@@ -163,7 +162,6 @@ export class StatisticsSum {
       totals: this.totals as Figures,
       /** Oldest first, without gaps. */
       points: Array.from(this.steps, ([at, figures]) => ({ at, ...figures })),
-      byChannel: this.channels.list(),
       byBrand: this.brands.list(),
       /** Delivery reports are counted by provider only. */
       byProvider: this.providers.list(),
@@ -287,7 +285,6 @@ function verifyTimes(counted: readonly Counted[]) {
   }
   return {
     count,
-    bins,
     medianSeconds: quantile(0.5),
     p90Seconds: quantile(0.9),
     p95Seconds: quantile(0.95),

@@ -6,16 +6,16 @@ import { hourMs } from '../../../domain/ground/time.ts'
 import type { HealthFacts } from '../../../domain/health/facts.ts'
 import type { FirstDayStep } from '../../../domain/health/first-day.ts'
 import type { History } from '../../../domain/health/history.ts'
+import { boundWords } from '../../../domain/health/incidents.ts'
 import { isIdle } from '../../../domain/health/outages.ts'
 import type { Problem } from '../../../domain/health/problem.ts'
-import { type DeliveryFilter, errorClasses, spanOf } from '../../../domain/log/log-search.ts'
-import { isUnfinished, periodWords, rowsIn } from '../../../domain/log/ranges.ts'
+import { type DeliveryFilter, spanOf } from '../../../domain/log/log-search.ts'
+import { rowsIn } from '../../../domain/log/ranges.ts'
 import {
   type ActiveLimit,
   conversion,
   type Figures,
   isTrouble,
-  type Point,
   type ProviderHealth,
   type Share,
   type Statistics,
@@ -23,7 +23,7 @@ import {
 import type { LimitName } from '../../../domain/request/limit-names.ts'
 import { Badge, ExactTime, Time, type Tone } from '../../pages/components.tsx'
 import { ActionsBeside } from '../action-form.tsx'
-import { Card, consolePage, Drawing, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
+import { Card, consolePage, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
 import { Chart } from './chart.tsx'
@@ -125,11 +125,7 @@ function OverviewLive({ now, facts, goingOn, shown }: OverviewModel & { now: num
       </details>
       <Notes notes={goingOn.notes} thresholds={facts.thresholds} />
       <details class="folded-part" id="more">
-        <summary>Time to verify, failed attempts, and figures by brand, channel and provider</summary>
-        <div class="columns">
-          <VerifyTime statistics={statistics} />
-          <Failures statistics={statistics} />
-        </div>
+        <summary>Figures by brand and provider</summary>
         <Breakdown
           title="By brand"
           hint="Rejected: because of the brand. Blocked: because of the destination."
@@ -137,14 +133,6 @@ function OverviewLive({ now, facts, goingOn, shown }: OverviewModel & { now: num
           shares={statistics.byBrand}
           columns={ofRequests}
           where={(brand) => ({ ...span, brand })}
-        />
-        <Breakdown
-          title="By channel"
-          first="Channel"
-          shares={statistics.byChannel}
-          titleOf={(name) => (name === 'EMAIL' ? 'E-mail' : name)}
-          columns={ofRequests}
-          where={(name) => ({ ...span, channel: name === 'SMS' ? 'SMS' : 'EMAIL' })}
         />
         <Breakdown
           title="By provider"
@@ -160,33 +148,28 @@ function OverviewLive({ now, facts, goingOn, shown }: OverviewModel & { now: num
 }
 
 function Headlines({ statistics }: { statistics: Statistics }) {
-  const { totals, points } = statistics
+  const { totals, verifyTimes } = statistics
   const { sends, sendsFailed, notified, notifyFailed, delivered, undelivered } = totals
   const failed = sendsFailed + notifyFailed
   const failedAttempts = totals.failed + totals.unknown
-  const finished = points.filter(({ at }) => !isUnfinished(at, statistics))
   const where = rowsIn(statistics)
-  const stats: readonly (readonly [
-    string,
-    ComponentChildren,
-    ComponentChildren,
-    (point: Point) => number,
-  ])[] = [
+  const stats: readonly (readonly [string, ComponentChildren, ComponentChildren])[] = [
     [
       'Codes sent',
       <Count value={sends} of="sends" where={where} />,
       <>
         and <Count value={notified} unit="notification" of="notified" where={where} />
       </>,
-      (point) => point.sends,
     ],
     [
       'Verified',
       <Count value={totals.verified} of="verified" where={where} />,
-      <Count value={totals.wrongCodes} unit="wrong code" of="wrongCodes" where={where} />,
-      (point) => point.verified,
+      <>
+        <Count value={totals.wrongCodes} unit="wrong code" of="wrongCodes" where={where} />
+        {verifyTimes.count > 0 && `; ${timesToVerify(verifyTimes)}`}
+      </>,
     ],
-    ['Conversion', percent(conversion(totals)), 'of the sent codes', (point) => conversion(point) ?? 0],
+    ['Conversion', percent(conversion(totals)), 'of the sent codes'],
     [
       'Failed',
       <Count value={failed} of="notSent" where={where} />,
@@ -194,14 +177,8 @@ function Headlines({ statistics }: { statistics: Statistics }) {
         <Count value={sendsFailed} unit="code" of="sendsFailed" where={where} />,{' '}
         <Count value={notifyFailed} unit="notification" of="notifyFailed" where={where} />
       </>,
-      (point) => point.sendsFailed + point.notifyFailed,
     ],
-    [
-      'Rate-limited',
-      <Count value={totals.limited} of="limited" where={where} />,
-      'requests over a limit',
-      (point) => point.limited,
-    ],
+    ['Rate-limited', <Count value={totals.limited} of="limited" where={where} />, 'requests over a limit'],
     [
       'Accepted',
       <Count value={totals.accepted} of="accepted" where={where} />,
@@ -212,7 +189,6 @@ function Headlines({ statistics }: { statistics: Statistics }) {
           by providers; <Count value={failedAttempts} of="failedOrUnknown" where={where} /> failed or unknown
         </>
       ),
-      (point) => point.accepted,
     ],
     [
       'Delivered',
@@ -224,39 +200,21 @@ function Headlines({ statistics }: { statistics: Statistics }) {
           <Count value={undelivered} of="undelivered" where={where} /> not delivered
         </>
       ),
-      (point) => point.delivered,
     ],
   ]
   const isBad = isTrouble(failed, failed + sends + notified)
   return (
     <dl class="stats">
-      {stats.map(([label, value, hint, of]) => (
+      {stats.map(([label, value, hint]) => (
         <div key={label} class={label === 'Failed' && isBad ? 'stat bad' : 'stat'}>
           <dt>{label}</dt>
           <dd>
             <span class="figure">{value}</span>
             <span class="hint">{hint}</span>
-            <Sparkline values={finished.map(of)} />
           </dd>
         </div>
       ))}
     </dl>
-  )
-}
-
-function Sparkline({ values }: { values: readonly number[] }) {
-  const most = Math.max(0, ...values)
-  const last = Math.max(1, values.length - 1)
-  const line = values.map((value, step) => {
-    const x = (100 * step) / last
-    const y = most === 0 ? 20 : 20 - (18 * value) / most
-    return `${x.toFixed(1)},${y.toFixed(1)}`
-  })
-  return (
-    <Drawing class="sparkline" viewBox="0 0 100 21">
-      {most === 0 ? null : <polygon points={`0,21 ${line.join(' ')} 100,21`} />}
-      <polyline points={line.length < 2 ? '0,20 100,20' : line.join(' ')} />
-    </Drawing>
   )
 }
 
@@ -402,93 +360,8 @@ function ActiveLimits({ limited, lastHour }: ActiveLimitsProps) {
   )
 }
 
-function VerifyTime({ statistics }: { statistics: Statistics }) {
-  const times = statistics.verifyTimes
-  const { bins, medianSeconds, p90Seconds } = times
-  const longest = Math.max(...bins.map(({ upToSeconds }) => upToSeconds ?? 0))
-  // A quantile is known to its bin only. Null: beyond all bins.
-  const within = (bound: number | null) => (bound === null ? `> ${seconds(longest)}` : `≤ ${seconds(bound)}`)
-  const most = Math.max(0, ...bins.map((bin) => bin.count))
-  return (
-    <Card title="Time to verify" hint="From the send to the successful verification.">
-      {times.count === 0 ? (
-        <p class="none">No codes were verified.</p>
-      ) : (
-        <>
-          <dl class="quantiles">
-            {Object.entries({
-              Median: within(medianSeconds),
-              p90: within(p90Seconds),
-              Codes: <Count value={times.count} of="verified" where={spanOf(statistics)} />,
-            }).map(([name, value]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-              </div>
-            ))}
-          </dl>
-          <table class="bins">
-            <caption class="sr-only">Verified codes by time</caption>
-            <thead class="sr-only">
-              <tr>
-                <th scope="col">Within</th>
-                <th scope="col">Share</th>
-                <th scope="col">Codes</th>
-              </tr>
-            </thead>
-            <tbody>
-              {bins.map((bin) => (
-                <tr key={bin.upToSeconds}>
-                  <th scope="row">{within(bin.upToSeconds)}</th>
-                  <td class="share">
-                    <Bar share={bin.count / most} />
-                    <span class="sr-only">{percent(bin.count / times.count)}</span>
-                  </td>
-                  <td class="end">{count(bin.count)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </>
-      )}
-    </Card>
-  )
-}
-
-function seconds(value: number): string {
-  return value < 60 || value % 60 !== 0 ? `${value} s` : `${value / 60} min`
-}
-
-function Bar({ share, tone }: { share: number; tone?: 'bad' }) {
-  return (
-    <Drawing class={tone ? `bar ${tone}` : 'bar'} viewBox="0 0 100 1">
-      <rect width={(100 * share).toFixed(2)} height="1" />
-    </Drawing>
-  )
-}
-
-function Failures({ statistics }: { statistics: Statistics }) {
-  const { failures, period } = statistics
-  const most = Math.max(0, ...failures.map((failure) => failure.count))
-  return (
-    <Card title="Failed attempts" hint="By provider and cause.">
-      <Table
-        caption={`Failed attempts ${periodWords[period]}`}
-        columns={['Provider', 'Cause', { title: 'Share', isQuiet: true }, end('Attempts')]}
-        rows={failures.map(({ provider, errorClass, count: attempts }) => [
-          provider,
-          errorClasses[errorClass ?? 'unknown'],
-          <Bar share={attempts / most} tone="bad" />,
-          <Count
-            value={attempts}
-            of="failedOrUnknown"
-            where={{ ...rowsIn(statistics), provider, errorClass: errorClass ?? undefined }}
-          />,
-        ])}
-        empty="No failed attempts."
-      />
-    </Card>
-  )
+function timesToVerify({ medianSeconds, p90Seconds }: Statistics['verifyTimes']): string {
+  return `median ${boundWords(medianSeconds)}, p90 ${boundWords(p90Seconds)}`
 }
 
 type Column = readonly [title: string, of: (share: Share, where: DeliveryFilter) => ComponentChildren]
@@ -532,15 +405,13 @@ interface BreakdownProps {
   readonly hint?: string | undefined
   readonly first: string
   readonly shares: readonly Share[]
-  /** Of the name of a share. */
-  readonly titleOf?: (name: string) => string
   readonly columns: readonly Column[]
   readonly where: (name: string) => DeliveryFilter
 }
 
 const mostShares = 30
 
-function Breakdown({ title, hint, first, shares, titleOf = (name) => name, columns, where }: BreakdownProps) {
+function Breakdown({ title, hint, first, shares, columns, where }: BreakdownProps) {
   const shown = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
   return (
     <Card title={title} hint={shown}>
@@ -549,7 +420,7 @@ function Breakdown({ title, hint, first, shares, titleOf = (name) => name, colum
         columns={[{ title: first }, ...columns.map(([title]) => ({ title, align: 'end' as const }))]}
         rows={shares
           .slice(0, mostShares)
-          .map((share) => [titleOf(share.name), ...columns.map(([, of]) => of(share, where(share.name)))])}
+          .map((share) => [share.name, ...columns.map(([, of]) => of(share, where(share.name)))])}
         keys={shares.map(({ name }) => name)}
         figures
         empty="Nothing was sent."
