@@ -307,17 +307,15 @@ describe('of an outage', () => {
     const problems = outage(new Map())
     expect(texts(problems)).toEqual([
       'warn: Sending failed for 19 of 4,019 codes (0.5%) in the last 24 hours. They failed from 2026-03-01 09:00 to 10:00 UTC.',
-      'warn: Provider twilio: 51 of 3,000 attempts (1.7%) failed or have an unknown result in the last 24 hours. The worst time: 47 of 73 attempts (64.4%) from 2026-03-01 09:00 to 11:00 UTC. None failed since 2026-03-01 11:00 UTC.',
+      'warn: Provider twilio: 51 of 3,000 attempts (1.7%) failed or have an unknown result in the last 24 hours. They failed from 2026-03-01 07:00 to 11:00 UTC.',
       'warn: Provider vonage: 21 of 101 attempts (20.8%) failed or have an unknown result in the last 24 hours. They failed from 2026-03-01 10:00 to 11:00 UTC.',
     ])
     expect(problems[1]?.see[0]).toEqual({
       list: 'deliveries',
-      title: 'Failures of that time',
       filters: {
         provider: 'twilio',
         statuses: ['rejected', 'retryable', 'unknown'],
-        since: noon - 3 * hour,
-        until: noon - hour,
+        since: noon - 23 * hour,
       },
     })
   })

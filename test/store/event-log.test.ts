@@ -24,6 +24,7 @@ import { type DeliveryReportState, reportRanks } from '../../src/domain/delivery
 import type { SavedRequest } from '../../src/domain/log/event-log.ts'
 import type { DeliveryFilter, Found, LogPosition } from '../../src/domain/log/log-search.ts'
 import { rangeBetween } from '../../src/domain/log/ranges.ts'
+import { lastFailuresOf } from '../../src/domain/log/statistics.ts'
 import type { Attempt } from '../../src/domain/request/request-context.ts'
 import type { RequestTrace } from '../../src/domain/request/request-trace.ts'
 import { newContext } from '../support/calls.ts'
@@ -293,7 +294,7 @@ for (const [name, open] of [
         await failed(start + minute, 'attempt', 'unknown unknown')
         await failed(start + 2 * minute, 'attempt', 'accepted')
         await failed(start, 'resend', 'sms_failed')
-        const latest = async (at: number) => [...(await eventLog.lastFailures(at))].toSorted()
+        const latest = async (at: number) => [...lastFailuresOf((await eventLog.lately(at)).hour)].toSorted()
         expect(await latest(start + 10 * minute)).toEqual([
           ['one', start + minute],
           ['sendsFailed', start],

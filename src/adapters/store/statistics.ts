@@ -10,9 +10,7 @@ import { type Period, periodSteps, type Range, rangeOf, stepsOf } from '../../do
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
 import {
   countedKinds,
-  type LastFailures,
   type Lately,
-  lastFailuresOf,
   latelyOf,
   type Point,
   type Statistics,
@@ -245,7 +243,6 @@ function createPeriods({ orm, tables }: StatisticsDatabase) {
 function createLatest({ orm, tables }: StatisticsDatabase) {
   const { stats, deliveryReports, requests } = tables
   const { at, kind, channel, brand, provider, detail } = stats
-  const columns = { at, kind, channel, brand, provider, detail }
   const sum = sumOf(tables)
   const acceptedWays = new Set<string>()
   let acceptedFrom = 0
@@ -368,18 +365,6 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
       // The counts of a day may be written on the next.
       acceptedFrom = now - (now % dayMs) - dayMs
       return acceptedWays
-    },
-    /** Of the last 10 minutes. */
-    async lastFailures(now: number): Promise<LastFailures> {
-      const isRecent = and(eq(stats.stepMs, minuteMs), gte(at, now - (now % minuteMs) - 10 * minuteMs))
-      const isOf = inArray(kind, ['send', 'resend', 'notify', 'attempt'])
-      const latest = sql<number>`CAST(max(${at}) AS bigint)`
-      const rows = await orm
-        .select({ ...columns, at: latest, count: sum })
-        .from(stats)
-        .where(and(isRecent, isOf))
-        .groupBy(kind, channel, brand, provider, detail)
-      return lastFailuresOf(rows)
     },
   }
 }

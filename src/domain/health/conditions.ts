@@ -52,6 +52,10 @@ export interface ConditionVerdict {
   readonly lasts: boolean
 }
 
+export function lasting(verdicts: readonly ConditionVerdict[]): readonly Condition[] {
+  return verdicts.flatMap(({ condition, lasts }) => (lasts ? [condition] : []))
+}
+
 /** The latest alert about a condition. */
 export interface Reported {
   readonly at: EpochMs

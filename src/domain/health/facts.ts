@@ -8,8 +8,8 @@ import type { Period } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
 import {
   type ActiveLimit,
-  type LastFailures,
   type Lately,
+  lastFailuresOf,
   type ProviderCircuit,
   type ProviderHealth,
   type Statistics,
@@ -53,7 +53,6 @@ export interface HealthPorts extends PumpingPorts {
   readonly eventLog: {
     statistics(period: Period, now: EpochMs): Promise<Statistics>
     lately(now: EpochMs): Promise<Lately>
-    lastFailures(now: EpochMs): Promise<LastFailures>
     recentAttempts(now: EpochMs): Promise<readonly MinuteOfAttempts[]>
     /** The ways (`wayName`) that have accepted a message. */
     accepted(now: EpochMs): Promise<ReadonlySet<string>>
@@ -98,10 +97,9 @@ export async function readHealth(
 ) {
   const { webhooks, budgets, reviewNumbers, pauses, guardMode, thresholds, acknowledgements } =
     await policy.rows()
-  const [statistics, lately, lastFailures, attempts, accepted, rejections, traffic] = await Promise.all([
+  const [statistics, lately, attempts, accepted, rejections, traffic] = await Promise.all([
     eventLog.statistics(period, now),
     eventLog.lately(now),
-    eventLog.lastFailures(now),
     eventLog.recentAttempts(now),
     eventLog.accepted(now),
     eventLog.risingRejections(now),
@@ -126,7 +124,7 @@ export async function readHealth(
     acknowledgements,
     /** When what goes on began, as alerts say. */
     open: openSince(conditions),
-    lastFailures,
+    lastFailures: lastFailuresOf(lately.hour),
     attempts,
     providers: providerStates().map((state): ProviderHealth => {
       const way = wayName(state.channel, state.name)

@@ -10,13 +10,11 @@ import {
   type LastHour,
   type ProviderHealth,
   type Statistics,
-  type Stretch,
   type Tries,
   troubleSince,
-  worstStretch,
 } from '../log/statistics.ts'
 import type { IncidentThresholds } from '../policy/policy-store.ts'
-import { type MinuteOfAttempts, providerVerdicts } from './conditions.ts'
+import { lasting, type MinuteOfAttempts, providerVerdicts } from './conditions.ts'
 import { bad, fail, type LogRows, type Problem, warn } from './problem.ts'
 
 // What failed in a period: when, how much, and whether it goes on.
@@ -92,12 +90,7 @@ export function providerProblems({
   const failedBy = (name: string) => attemptsOf(byProvider.find((share) => share.name === name)).failed
   const removed = byProvider.filter(({ name }) => providers.every((provider) => provider.name !== name))
   const all = [...providers, ...removed].sort((one, other) => failedBy(other.name) - failedBy(one.name))
-  const open = new Set(providers.filter(({ state }) => state !== 'closed').map(({ name }) => name))
-  const failing = new Map(
-    providerVerdicts(attempts, open, new Map()).flatMap(({ lasts, condition }) =>
-      lasts ? [[condition.data.provider, condition]] : [],
-    ),
-  )
+  const failing = failingNow(providers, attempts)
   return all.flatMap((provider) => {
     const { name } = provider
     const condition = failing.get(name)
@@ -106,26 +99,16 @@ export function providerProblems({
     const inPeriod = attemptsOf(byProvider.find((share) => share.name === name))
     const tries = statistics.tries.get(name) ?? []
     const latest = lastFailures.get(name)
-    const worst = worstStretch(tries, stepMs)
-    const isPart = worst !== undefined && worst.all < inPeriod.all && isTrouble(worst.failed, inPeriod.failed)
     const cause = failures.find((failure) => failure.provider === name)?.errorClass
     const parts = [
       circuit?.text,
       inPeriod.failed > 0 &&
         `${shareOf(inPeriod)} failed or ${inPeriod.failed === 1 ? 'has' : 'have'} an unknown result ${periodWords[period]}${cause ? `, most often: ${errorClasses[cause]}` : ''}.`,
-      isPart && `The worst time: ${shareOf(worst)} ${spanWords(worst)}.`,
-      inPeriod.failed > 0 && whenWords(tries, statistics, latest, share, isPart ? worst : undefined),
+      inPeriod.failed > 0 && whenWords(tries, statistics, latest, share),
       isFailing(inHour, share) && inHour.all !== inPeriod.all && `${shareOf(inHour)} in the last hour.`,
     ].filter(Boolean)
     const { statuses } = figureRows.failedOrUnknown
     const rows: LogRows = { list: 'deliveries', filters: { provider: name, since, statuses } }
-    const ofWorst = isPart && { ...rows.filters, ...spanOf({ from: worst.from, until: worst.until - 1 }) }
-    const shown: LogRows[] = ofWorst
-      ? [
-          { ...rows, filters: ofWorst, title: 'Failures of that time' },
-          { ...rows, title: 'All failures' },
-        ]
-      : [rows]
     const test = see('test-send', { provider: name })
     const isUntested = 'hasAccepted' in provider && !provider.hasAccepted
     if (parts.length === 0 && !condition) {
@@ -138,7 +121,7 @@ export function providerProblems({
       latest !== undefined && (isTroubleNow(tries, statistics, share) || isFailing(inHour, share))
     const level = condition ? fail : circuit?.isBad || isOngoing ? bad : warn
     const text = condition ? `${condition.text} ${capitalized(more)}` : `Provider ${name}: ${more}`
-    const sees = isUntested ? [...shown, test] : shown
+    const sees = isUntested ? [rows, test] : [rows]
     const problem = { ...level('providers', text, condition?.remedy ?? '', ...sees), about }
     // Without those that the recipient or the message caused.
     const own = attempts.filter((each) => each.provider === name)
@@ -158,6 +141,17 @@ export function providerProblems({
   })
 }
 
+/** By provider. */
+function failingNow(providers: readonly ProviderHealth[], attempts: readonly MinuteOfAttempts[]) {
+  const open = new Set(providers.filter(({ state }) => state !== 'closed').map(({ name }) => name))
+  return new Map(
+    lasting(providerVerdicts(attempts, open, new Map())).map((condition) => [
+      condition.data.provider,
+      condition,
+    ]),
+  )
+}
+
 /** All providers of SMS fail, so that no SMS is sent. */
 export function smsOutage({
   providers,
@@ -165,12 +159,7 @@ export function smsOutage({
   open: reported,
 }: Pick<OutageFacts, 'providers' | 'attempts' | 'open'>): Outage | undefined {
   const sms = providers.filter(({ channel, pausedUntil }) => channel === 'SMS' && pausedUntil === null)
-  const open = new Set(sms.filter(({ state }) => state !== 'closed').map(({ name }) => name))
-  const failing = new Set(
-    providerVerdicts(attempts, open, new Map()).flatMap(({ lasts, condition }) =>
-      lasts ? [condition.data.provider] : [],
-    ),
-  )
+  const failing = failingNow(sms, attempts)
   const names = sms.map(({ name }) => name)
   if (names.length === 0 || !names.every((name) => failing.has(name))) return undefined
   // Since the last of them fails.
@@ -216,13 +205,12 @@ function minuteWords(at: number): readonly [day: string, time: string] {
   return [utc(at).slice(0, 10), utc(at).slice(11, 16)]
 }
 
-/** When, and whether it goes on. @param latest undefined: not in the last 10 minutes. `worst`: the text says it already */
+/** When, and whether it goes on. @param latest undefined: not in the last 10 minutes. */
 function whenWords(
   tries: readonly Tries[],
   statistics: Statistics,
   latest: EpochMs | undefined,
   share: number,
-  worst?: Stretch,
 ): string {
   const { stepMs, until: now } = statistics
   if (latest !== undefined)
@@ -230,7 +218,7 @@ function whenWords(
   const failing = tries.filter(({ failed }) => failed > 0)
   const [from, last] = [failing[0]?.at ?? now, failing.at(-1)?.at ?? now]
   const until = Math.min(last + stepMs, now - 10 * minuteMs)
-  if (!worst && from < until) return `They failed ${spanWords({ from, until })}.`
+  if (from < until) return `They failed ${spanWords({ from, until })}.`
   return `None failed since ${utc(until).slice(0, 16)} UTC.`
 }
 

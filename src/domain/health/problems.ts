@@ -19,7 +19,7 @@ import { isLate } from '../notify/queue.ts'
 import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
 import { clockProblems } from './clock.ts'
-import { budgetCondition, databaseVerdicts } from './conditions.ts'
+import { budgetCondition, databaseVerdicts, lasting } from './conditions.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
@@ -31,11 +31,12 @@ import { surgeProblems } from './surges.ts'
 
 /** The worst first, then in this order. */
 export function problemsOf(facts: HealthFacts): Problem[] {
-  const { statistics, guard } = facts
+  const { statistics, guard, server, traffic, attempts, thresholds } = facts
   const { until: now } = statistics
-  const all = [
-    ...serverConditions(facts),
-    ...silenceProblems(facts),
+  const database = server ? databaseVerdicts(server.databaseError, server.freeBytes, true) : []
+  const all: Problem[] = [
+    ...lasting(database),
+    ...lasting(silenceVerdicts(traffic, attempts, thresholds.silentMinutes, now)),
     ...pumpingProblems(guard, now),
     ...surgeProblems(facts.surges, now),
     ...sendingProblems(facts),
@@ -43,7 +44,7 @@ export function problemsOf(facts: HealthFacts): Problem[] {
     ...providerProblems(facts),
     ...budgetProblems(facts),
     ...facts.webhooks.flatMap((webhook) => webhookProblem(webhook, now) ?? []),
-    ...(facts.server?.clock ? clockProblems(facts.server.clock, now) : []),
+    ...(server?.clock ? clockProblems(server.clock, now) : []),
     ...statistics.clockSteps.map((step) => clockProblem(step, statistics)),
     ...facts.failingAlerts.map(failingAlertsProblem),
     ...queueProblems(facts.queue, now),
@@ -62,17 +63,6 @@ export function problemsOf(facts: HealthFacts): Problem[] {
 }
 
 const levels: readonly Problem['level'][] = ['fail', 'bad', 'warn']
-
-function silenceProblems({ traffic, attempts, thresholds, statistics }: HealthFacts): readonly Problem[] {
-  const verdicts = silenceVerdicts(traffic, attempts, thresholds.silentMinutes, statistics.until)
-  return verdicts.flatMap(({ condition, lasts }) => (lasts ? [condition] : []))
-}
-
-function serverConditions({ server }: HealthFacts): readonly Problem[] {
-  if (!server) return []
-  const verdicts = databaseVerdicts(server.databaseError, server.freeBytes, true)
-  return verdicts.flatMap(({ condition, lasts }) => (lasts ? [condition] : []))
-}
 
 export function budgetProblems({
   budgets,

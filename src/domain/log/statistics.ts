@@ -218,17 +218,20 @@ function waysOf(counted: readonly Counted[]): ReadonlyMap<string, LastHour> {
   return ways
 }
 
-/** @param counted of minutes */
-export function lastFailuresOf(counted: readonly Counted[]): LastFailures {
-  const latest = new Map<string, EpochMs>()
-  for (const statKey of counted) {
-    const figure = figureOf(statKey)
-    const isAttempt = figure === 'failed' || figure === 'unknown'
-    if (!isAttempt && figure !== 'sendsFailed' && figure !== 'notifyFailed') continue
-    const name = isAttempt ? statKey.provider : figure
-    latest.set(name, Math.max(statKey.at, latest.get(name) ?? 0))
+/** Of the last 10 minutes. @param hour by minute */
+export function lastFailuresOf({ points, tries, until }: Statistics): LastFailures {
+  const isRecent = ({ at }: { readonly at: EpochMs }) => at + 11 * minuteMs > until
+  const last = (name: string, all: readonly Tries[]) => {
+    const found = all.findLast((each) => isRecent(each) && each.failed > 0)
+    return found ? [[name, found.at] as const] : []
   }
-  return latest
+  const requests = (['sendsFailed', 'notifyFailed'] as const).flatMap((figure) =>
+    last(
+      figure,
+      points.map((point) => ({ at: point.at, failed: point[figure], all: point[figure] })),
+    ),
+  )
+  return new Map([...requests, ...[...tries].flatMap(([name, all]) => last(name, all))])
 }
 
 export function wayName(channel: Channel | '', provider: string): string {
@@ -332,11 +335,6 @@ export function stretchesOf(tries: readonly Tries[], stepMs: number): readonly S
     isSuccessive = isPart
   }
   return stretches
-}
-
-/** Of the successive steps with trouble, those with the most failures. */
-export function worstStretch(tries: readonly Tries[], stepMs: number): Stretch | undefined {
-  return stretchesOf(tries, stepMs).toSorted((one, other) => other.failed - one.failed)[0]
 }
 
 /** The latest minute with a failure: of codes, of notifications, and by the name of a provider. */
