@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { post } from '../src/adapters/sms/http.ts'
+import { call as callProvider } from '../src/adapters/sms/http.ts'
 import { readConfig } from '../src/config/config.ts'
 import { readStoreConfig } from '../src/config/store.ts'
 import { openContext } from '../src/context.ts'
@@ -557,7 +557,7 @@ async function startUnread() {
 describe('calls to gateways', () => {
   const answered = (status: number) => ({ kind: 'accepted', providerMessageId: String(status) }) as const
   const call = (url: string, timeoutMs = 20_000) =>
-    post(url, { headers: {}, body: '{}' }, timeoutMs, answered)
+    callProvider(url, { headers: {}, body: '{}' }, timeoutMs, answered)
 
   test('beyond the maximum number wait for their turn, and all are sent', async () => {
     const [gateway, other] = [startReceiver(), startReceiver()]

@@ -139,11 +139,11 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
     ...context.acting(actor),
     ...numbers,
     parsePrices: async (text: string) => {
-      const [{ parsePrices }, { providerNames }] = await Promise.all([
+      const [{ parsePrices }, { catalogOf }] = await Promise.all([
         import('../adapters/prices/csv.ts'),
-        import('../adapters/sms/index.ts'),
+        import('../config/providers.ts'),
       ])
-      return parsePrices(text, providerNames)
+      return parsePrices(text, catalogOf(env).names)
     },
     smsOfWeek: () => context.eventLog.smsOfWeek(context.now()),
     countriesOfCodes: () => context.guardReader.countries(context.now()),

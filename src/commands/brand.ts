@@ -103,10 +103,15 @@ export function brandCommands(program: Command, env: Env): void {
     .action((slug: string, template: string, options: TemplateOptions) =>
       withContext(env, async (context) => {
         const ports = context.acting(await commandActor(env))
-        const { providerNames } = await import('../adapters/sms/index.ts')
+        const { catalogOf } = await import('../config/providers.ts')
         const { lang } = options
         const key = registrationKeyOf(template, lang && (canonicalTag(lang) ?? lang))
-        const changed = await registerTemplate(ports, slug, key, registrationChange(options, providerNames))
+        const changed = await registerTemplate(
+          ports,
+          slug,
+          key,
+          registrationChange(options, catalogOf(env).names),
+        )
         print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
       }),
     )

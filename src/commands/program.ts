@@ -14,6 +14,7 @@ import { healthCommands } from './health.ts'
 import { messageCommands } from './messages.ts'
 import { moneyCommands } from './money.ts'
 import { moveCommands } from './move.ts'
+import { providerCommands } from './provider.ts'
 import { queueCommands } from './queue.ts'
 import { requestCommands } from './request.ts'
 import { reviewNumberCommands } from './review-number.ts'
@@ -68,6 +69,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   adminCommands(program, env)
   moneyCommands(program, env)
   messageCommands(program, env)
+  providerCommands(program, env)
   queueCommands(program, env)
   actionCommands(program, env)
   careCommands(program, env)

@@ -1,11 +1,12 @@
 import { isIP } from 'node:net'
 import { mailAddress } from '../adapters/email/mail-address.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
-import { providerNamed, providerNames } from '../adapters/sms/index.ts'
+import type { ProviderCatalog } from '../adapters/sms/catalog.ts'
 import { tracingSettings } from '../adapters/tracing/settings.ts'
 import { routesOf } from '../domain/delivery/way.ts'
 import type { SmsRoute } from '../domain/ground/providers.ts'
 import { readSmsCountries } from './destinations.ts'
+import { readCatalog } from './providers.ts'
 import {
   alertSettings,
   codeSettings,
@@ -26,8 +27,9 @@ export type Config = ReturnType<typeof readConfig>
 export function readConfig(env: Env) {
   const settings = new Settings(env)
   const smsMode = settings.oneOf(messageSettings.OTP_SMS_MODE)
-  const plain = readRoute(settings, 'plain', true)
-  const template = readRoute(settings, 'template', routesOf(smsMode, true).includes('template'))
+  const catalog = readCatalog(settings)
+  const plain = readRoute(settings, catalog, 'plain', true)
+  const template = readRoute(settings, catalog, 'template', routesOf(smsMode, true).includes('template'))
   const smtp = smtpSettings(settings)
   refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template })
   const port = settings.integer(serverSettings.PORT)
@@ -42,6 +44,7 @@ export function readConfig(env: Env) {
     reusePort: settings.flag(serverSettings.REUSE_PORT),
     ...readStoreSettings(settings),
     smsMode,
+    catalog,
     smsRoutes: { plain: plain.providers, template: template.providers },
     /** Undefined: mail stays in the outbox. */
     smtp,
@@ -112,14 +115,12 @@ export function localUrl(host: string, port: number): string {
   return `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function readRoute(settings: Settings, route: SmsRoute, used: boolean) {
+function readRoute(settings: Settings, catalog: ProviderCatalog, route: SmsRoute, used: boolean) {
   const setting = route === 'plain' ? messageSettings.SMS_PLAIN : messageSettings.SMS_TEMPLATE
   const specs = [...new Set(settings.list(setting))].flatMap((name) => {
-    const spec = providerNamed(name)
-    if (!spec) {
-      const known = providerNames.join(', ')
-      settings.refuse(setting.name, `names an unknown provider. The providers are ${known}`)
-    } else if (!spec.routes.includes(route)) {
+    const { spec, faults } = catalog.named(name)
+    for (const fault of faults) settings.refuse(setting.name, fault)
+    if (spec && !spec.routes.includes(route)) {
       settings.refuse(setting.name, `names ${name}, which has no ${route} route`)
     }
     return spec ?? []

@@ -205,6 +205,12 @@ export const messageSettings = declare('Messages', {
     format: 'provider names, separated by commas',
     meaning: 'The providers of the registered-template (DLT) route, in the order in which otpost tries them.',
   },
+  PROVIDER_FILES: {
+    unset: 'unset: no files of your own',
+    format: 'folder',
+    meaning:
+      'The folder of your provider files, each `NAME.json`. NAME can then be named in `SMS_PLAIN`, `SMS_TEMPLATE` and rules.',
+  },
   PROVIDER_TIMEOUT_MS: {
     default: 4000,
     min: 1,

@@ -184,7 +184,8 @@ export class Settings {
     if (bytes < least) this.shortSecrets.push({ name, least })
   }
 
-  private requireSafe(name: string, value: string): void {
+  /** An https URL, or http on this machine, without a user or password. */
+  requireSafe(name: string, value: string): void {
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url && url.username + url.password !== '') {
       this.refuse(name, 'must not contain a user or password: proxies and logs would record it')

@@ -1,6 +1,6 @@
 import { alertMail, alertWebhook, commandWords } from '../adapters/alerts/targets.ts'
 import { createEventSender } from '../adapters/events/sender.ts'
-import { post } from '../adapters/sms/http.ts'
+import { call } from '../adapters/sms/http.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { minuteMs } from '../domain/ground/time.ts'
@@ -22,7 +22,7 @@ export function createAlerts(
   const { checkDatabase, breakers, mailer, policy, guardMode, countryOfPrefix, ownUrl, now, log } = shared
   const targets = [
     ...(email === undefined ? [] : [alertMail(mailer, email)]),
-    ...(webhook ? [alertWebhook(webhook, post, now)] : []),
+    ...(webhook ? [alertWebhook(webhook, call, now)] : []),
   ]
   const startedAt = now()
   const conditions = new ConditionAlerts({

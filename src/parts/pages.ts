@@ -12,7 +12,7 @@ import type { Demo } from '../adapters/outbox/page.tsx'
 import { outboxRoutes } from '../adapters/outbox/routes.ts'
 import { numbers } from '../adapters/phone/numbers.ts'
 import { parsePrices } from '../adapters/prices/csv.ts'
-import { developmentOnly, providerCodes, providerNames } from '../adapters/sms/index.ts'
+import { developmentOnly, providerCodes } from '../adapters/sms/index.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { isSetUp } from '../domain/accounts/accounts.ts'
@@ -50,7 +50,7 @@ export function createPages(
     priceList: async () => (await policy()).prices,
     activeReviewNumbers: async () => (await policy()).activeReviewNumbers(now()),
     providerStates: () => providerHealth(shared),
-    parsePrices: (text: string) => parsePrices(text, providerNames),
+    parsePrices: (text: string) => parsePrices(text, config.catalog.names),
     passkeys: createPasskeys(() => relyingParties(publicUrl, port())),
   }
   const settings = {
@@ -63,7 +63,7 @@ export function createPages(
     log,
     databaseName: config.database.name,
     mailerName: mailer.name,
-    providerNames,
+    providerNames: config.catalog.names,
     providerCodes,
     developmentOnly,
     routes: routeSettings(config.smsMode, smsRoutes),

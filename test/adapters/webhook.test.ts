@@ -68,6 +68,19 @@ function onlyCall(): Received {
   return call
 }
 
+test.each<[code: string, status: number, outcome: Outcome]>([
+  ['ok', 200, accepted],
+  ['other', 200, accepted],
+  ['invalid_phone_number', 200, { kind: 'rejected', scope: 'recipient', reason: 'invalid_phone_number' }],
+  ['delivery_rejected', 500, { kind: 'rejected', scope: 'recipient', reason: 'delivery_rejected' }],
+  ['authentication_failed', 200, { kind: 'rejected', scope: 'account', reason: 'authentication_failed' }],
+  ['rate_limited', 400, { kind: 'retryable', reason: 'rate_limited' }],
+  ['timeout', 200, { kind: 'unknown', reason: 'timeout', providerMessageId: message.id }],
+])('the result %s of an answer %i decides', async (code, status, outcome) => {
+  receiver.answer(() => Response.json({ code }, { status }))
+  expect(await send()).toEqual(outcome)
+})
+
 describe('the payload', () => {
   test('of the plain route has the text and its purpose', async () => {
     await send('plain')

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf, errorAnswer } from '../../src/adapters/http/errors.ts'
+import { shippedFiles } from '../../src/adapters/sms/file/shipped/index.ts'
 import { providerNames } from '../../src/adapters/sms/index.ts'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
 import { codeSettings, messageSettings } from '../../src/config/server-settings.ts'
@@ -96,9 +97,11 @@ describe('the pages of providers', () => {
 
   test('are there for each provider that delivers messages, and are listed', () => {
     const developmentOnly = ['outbox', 'discard']
-    const expected = [...providerNames.filter((name) => !developmentOnly.includes(name)), 'smtp']
+    const shipped = shippedFiles.map(({ provider }) => provider)
+    const builtIn = providerNames.filter((name) => !developmentOnly.includes(name))
+    const expected = [...builtIn, 'smtp', ...shipped, 'shipped', 'files']
     expect(paths.toSorted()).toEqual(expected.map((name) => `docs/providers/${name}.md`).toSorted())
-    const { targets } = pageAt('docs/providers/README.md')
+    const targets = ['README', 'shipped'].flatMap((each) => pageAt(`docs/providers/${each}.md`).targets)
     expect(paths.filter((path) => !targets.includes(path.replace('docs/providers/', '')))).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { declare } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { Outcome } from '../../domain/ground/providers.ts'
 import type { EpochMs } from '../../domain/ground/time.ts'
-import { type HttpPost, post } from './http.ts'
+import { call, type HttpCall } from './http.ts'
 
 const oneWord = [/^\s*[!-~]+\s*$/, 'must be one word'] as const
 
@@ -52,7 +52,11 @@ export function readAccount(settings: Settings, provider: string) {
 /** A POST with signature version 4. */
 export async function signedPost(
   { region, credentials }: AwsAccount,
-  { service, url, ...request }: HttpPost & { readonly service: string; readonly url: string },
+  {
+    service,
+    url,
+    ...request
+  }: Pick<HttpCall, 'headers'> & { readonly body: string; readonly service: string; readonly url: string },
   now: EpochMs,
   timeoutMs: number,
   outcomeOf: (status: number, text: string) => Outcome,
@@ -69,5 +73,5 @@ export async function signedPost(
     datetime,
   }
   const { headers } = await new AwsV4Signer(about).sign()
-  return post(url, { headers: Object.fromEntries(headers), body: request.body }, timeoutMs, outcomeOf)
+  return call(url, { headers: Object.fromEntries(headers), body: request.body }, timeoutMs, outcomeOf)
 }

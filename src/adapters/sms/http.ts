@@ -1,23 +1,27 @@
+import { once } from 'node:events'
+import type { RequestOptions } from 'node:http'
 import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { Turns } from '../../domain/delivery/turns.ts'
 import type { Outcome } from '../../domain/ground/providers.ts'
 
 const maxAnswerBytes = 64 * 1024
 
-export interface HttpPost {
+export interface HttpCall {
+  /** POST if left out. */
+  readonly method?: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body?: string | undefined
 }
 
 type OutcomeOf = (status: number, text: string) => Outcome
 
 /**
  * No redirects and no retries, since a message that may be accepted must not be sent twice.
- * @param needs `status` resolves before the body is read, with an empty text
+ * @param needs `status`: if only the body is missing when the time is up, the status decides, with an empty text
  */
-export async function post(
+export async function call(
   url: string,
-  request: HttpPost,
+  request: HttpCall,
   timeoutMs: number,
   outcomeOf: OutcomeOf,
   needs: 'text' | 'status' = 'text',
@@ -39,15 +43,19 @@ export async function post(
   const abort = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   // A fetch that ignores the signal must not exceed the deadline.
+  let begun: number | undefined
   const timeUp = new Promise<Outcome>((resolve) => {
     timer = setTimeout(() => {
-      resolve({ kind: 'unknown', reason: 'time-out' })
+      resolve(
+        needs === 'status' && begun !== undefined
+          ? outcomeOf(begun, '')
+          : { kind: 'unknown', reason: 'time-out' },
+      )
       abort.abort()
     }, giveUpAt - performance.now())
   })
-  const head = Promise.withResolvers<Outcome>()
-  const whole = httpRequest(url, { ...request, signal: abort.signal }, outcomeOf, (status) => {
-    if (needs === 'status') head.resolve(outcomeOf(status, ''))
+  const whole = httpRequest(url, request, abort.signal, outcomeOf, (status) => {
+    begun = status
   })
     // A call counts until it has ended, also beyond its deadline.
     .finally(() => {
@@ -55,7 +63,7 @@ export async function post(
       turns.leave(host, caller)
     })
   try {
-    return await Promise.race([head.promise, whole, timeUp])
+    return await Promise.race([whole, timeUp])
   } catch (error) {
     return fault(error)
   } finally {
@@ -65,24 +73,47 @@ export async function post(
 
 async function httpRequest(
   url: string,
-  request: RequestInit,
+  { method = 'POST', headers, body }: HttpCall,
+  signal: AbortSignal,
   outcomeOf: OutcomeOf,
   begun: (status: number) => void,
 ): Promise<Outcome> {
   // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot override it.
   const tls = { rejectUnauthorized: true }
-  const response = await fetch(url, { method: 'POST', redirect: 'manual', tls, ...request })
+  const init = { method, headers, signal, ...(body === undefined ? {} : { body }) }
+  const response = hasDotSegment(url)
+    ? await rawRequest(url, { ...init, ...tls })
+    : await fetch(url, { ...init, redirect: 'manual', tls })
   begun(response.status)
-  return outcomeOf(response.status, await textOf(response))
+  return outcomeOf(response.status, await textOf(response.body ?? []))
+}
+
+/** `fetch` would remove it, with the segment before. */
+function hasDotSegment(url: string): boolean {
+  return /\/(%2e){1,2}([/?]|$)/i.test(url)
+}
+
+async function rawRequest(
+  url: string,
+  { body, ...options }: RequestOptions & { readonly body?: string },
+): Promise<{ readonly status: number; readonly body: AsyncIterable<Uint8Array> }> {
+  const { hostname, port, protocol } = new URL(url)
+  const path = url.replace(/^[a-z]+:\/\/[^/]*/i, '')
+  const { request } = await (protocol === 'https:' ? import('node:https') : import('node:http'))
+  const sent = request({ ...options, hostname, port, path })
+  const answered = once(sent, 'response')
+  sent.end(body)
+  const [response] = await answered
+  return { status: response.statusCode, body: response }
 }
 
 /** Returns a truncated text after a lost connection, since the status is still valid. */
-async function textOf(response: Response): Promise<string> {
+async function textOf(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0
   try {
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of body) {
       bytes += chunk.byteLength
       if (bytes > maxAnswerBytes) break
       text += decoder.decode(chunk, { stream: true })

@@ -33,8 +33,4 @@ export const developmentOnly: readonly string[] = providerSpecs
   .filter((provider) => provider.developmentOnly)
   .map((provider) => provider.name)
 
-export function providerNamed(name: string): SmsProviderSpec | undefined {
-  return providerSpecs.find((provider) => provider.name === name)
-}
-
 export type { ProviderTools, SmsProviderSpec } from './provider.ts'

@@ -2,7 +2,7 @@ import { declare, printable } from '../../config/setting.ts'
 import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/ground/providers.ts'
-import { meaningOfStatus, post } from './http.ts'
+import { call, meaningOfStatus } from './http.ts'
 import { failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { segmentsOf } from './segments.ts'
 
@@ -92,7 +92,7 @@ export const kannel: SmsProviderSpec = {
         }
         if (!Object.values(headers).every((value) => printable[0].test(value)))
           return failure('content', 'unprintable header')
-        return post(url, { headers, body: text }, timeoutMs, outcomeOf)
+        return call(url, { headers, body: text }, timeoutMs, outcomeOf)
       },
       deliveryReports: { namedBy: 'attempt', read: readCallback },
     })

@@ -2,7 +2,7 @@ import { declare, printable } from '../../config/setting.ts'
 import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
-import { meaningOfStatus, post } from './http.ts'
+import { call, meaningOfStatus } from './http.ts'
 import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
@@ -47,7 +47,7 @@ export const msg91: SmsProviderSpec = {
       async send(sms, timeoutMs) {
         const request = route === 'template' ? flowRequest(sms, sender) : plainRequest(sms, sender)
         if (!request) return { ...failure('content', 'no template id'), notCalled: true }
-        return post(url, { headers, body: JSON.stringify(request) }, timeoutMs, outcomeOf)
+        return call(url, { headers, body: JSON.stringify(request) }, timeoutMs, outcomeOf)
       },
       deliveryReports: { namedBy: 'providerMessageId', read: readReports },
     })

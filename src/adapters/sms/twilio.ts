@@ -4,7 +4,7 @@ import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { isSame } from '../crypto/secrets.ts'
-import { meaningOfStatus, post } from './http.ts'
+import { call, meaningOfStatus } from './http.ts'
 import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf } from './reading.ts'
 
@@ -71,11 +71,11 @@ export const twilio: SmsProviderSpec = {
     return () => ({
       name: 'twilio',
       endpoint: url,
-      send: (sms, timeoutMs) => post(url, { headers, body: form(sms, from) }, timeoutMs, outcomeOf),
+      send: (sms, timeoutMs) => call(url, { headers, body: form(sms, from) }, timeoutMs, outcomeOf),
       reportConversion(sid, timeoutMs) {
         const feedbackUrl = `${base}/2010-04-01/Accounts/${account}/Messages/${encodeURIComponent(sid)}/Feedback.json`
         const request = { headers, body: 'Outcome=confirmed' }
-        return post(feedbackUrl, request, timeoutMs, (status, text) =>
+        return call(feedbackUrl, request, timeoutMs, (status, text) =>
           isSuccess(status) ? { kind: 'accepted' } : refusalOf(status, text),
         )
       },

@@ -7,7 +7,7 @@ import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
 import { isSame } from '../crypto/secrets.ts'
-import { meaningOfStatus, post } from './http.ts'
+import { call, meaningOfStatus } from './http.ts'
 import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, type JsonFields, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
@@ -82,7 +82,7 @@ export const vonage: SmsProviderSpec = {
       name: 'vonage',
       endpoint: url,
       send: (sms, timeoutMs) =>
-        post(url, { headers, body: requestOf(sms, from).toString() }, timeoutMs, outcomeOf),
+        call(url, { headers, body: requestOf(sms, from).toString() }, timeoutMs, outcomeOf),
       ...(canReport
         ? {
             deliveryReports: {

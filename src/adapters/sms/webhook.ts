@@ -1,11 +1,12 @@
 import { declare } from '../../config/setting.ts'
+import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/ground/providers.ts'
 import { isSame } from '../crypto/secrets.ts'
 import { signedHeaders, webhookSignature } from '../crypto/standard-webhooks.ts'
-import { meaningOfStatus, post } from './http.ts'
+import { call, meaningOfStatus } from './http.ts'
 import { failure, type SmsProviderSpec } from './provider.ts'
-import { reportJson } from './reading.ts'
+import { fieldsOf, reportJson } from './reading.ts'
 
 const webhookSettings = declare('Webhook', {
   SMS_WEBHOOK_URL: {
@@ -46,7 +47,7 @@ export const webhook: SmsProviderSpec = {
           requestId,
         })
         const headers = signedHeaders(key, id, body, now())
-        const outcome = await post(url, { headers, body }, timeoutMs, outcomeOf, 'status')
+        const outcome = await call(url, { headers, body }, timeoutMs, outcomeOf, 'status')
         // The receiver has our ID even if its response was lost.
         return outcome.kind === 'rejected' || outcome.kind === 'retryable'
           ? outcome
@@ -57,7 +58,20 @@ export const webhook: SmsProviderSpec = {
   },
 }
 
-function outcomeOf(status: number): Outcome {
+/** Results that a gateway names in its answer, as those of Authgear do. A rejected number or message stops a fallback. */
+const results = new Map<unknown, Meaning>([
+  ['invalid_phone_number', 'recipient'],
+  ['delivery_rejected', 'recipient'],
+  ['authentication_failed', 'account'],
+  ['rate_limited', 'retryable'],
+  ['timeout', 'unknown'],
+])
+
+/** `{"code"}` in the answer decides if it is known, else the status. */
+function outcomeOf(status: number, text: string): Outcome {
+  const { code } = fieldsOf(text)
+  const result = results.get(code)
+  if (result) return failure(result, String(code))
   return status >= 200 && status < 300
     ? { kind: 'accepted' }
     : failure(meaningOfStatus(status), `HTTP ${status}`)

@@ -234,6 +234,7 @@ function smsFor(provider: string, message: SmsMessage, route: SmsRoute, callback
     expectsFeedback: message.expectsFeedback,
     route,
     text: registered?.text ?? text,
+    lang: registered && template ? template.lang : message.lang,
     template: registered?.template ?? null,
     // A registered template has its registered sender.
     senderId: registered?.senderId ?? senderId,

@@ -49,6 +49,8 @@ export interface Sms
   extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to' | 'expectsFeedback'> {
   readonly route: SmsRoute
   readonly text: string
+  /** Of `text`. Undefined: text of the caller. */
+  readonly lang?: string | undefined
   /** Template route only. Providers that render use `id` and `values`, or `variables` without them; others use `id` and `entityId`. */
   readonly template: {
     readonly key: string

@@ -7,9 +7,9 @@ import { durationIn, field, text } from './fields.ts'
 
 interface ProviderPorts extends PolicyPorts, Pick<DestinationPorts, 'routing'> {}
 
-const providerGroup: Group = {
+export const providerGroup: Group = {
   name: 'provider',
-  does: 'pause a provider of SMS, and use it again',
+  does: 'list the providers of SMS, check provider files, and pause a provider',
   entries: 'providers',
   target: 'provider',
 }

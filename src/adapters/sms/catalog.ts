@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { type Checked, checkFile, type TakenNames } from './file/check.ts'
+import { fileProvider } from './file/file-provider.ts'
+import type { ProviderFile } from './file/format.ts'
+import { shippedFiles } from './file/shipped/index.ts'
+import { providerSpecs } from './index.ts'
+import type { SmsProviderSpec } from './provider.ts'
+
+/** Where a provider comes from. */
+export type ProviderSource = 'built-in' | 'shipped' | 'file'
+
+export type ListedProvider = {
+  readonly name: string
+  readonly source: ProviderSource
+  /** Of a file that was read. */
+  readonly file?: ProviderFile
+  /** Faults of a file, which cannot be used. */
+  readonly faults?: readonly string[]
+}
+
+/**
+ * The providers of SMS: built in, shipped as files, and those of a folder. A file of the folder takes the place of a shipped one of its
+ * name.
+ */
+export class ProviderCatalog {
+  private readonly builtIn = new Map(providerSpecs.map((spec) => [spec.name, spec]))
+  private readonly shipped = new Map(shippedFiles.map((file) => [file.provider, file]))
+  private readonly own: ReadonlyMap<string, string>
+  private readonly read = new Map<string, Checked>()
+
+  /**
+   * @param folder of PROVIDER_FILES. Undefined: none
+   * @throws an error of the file system if the folder cannot be read
+   */
+  constructor(
+    folder: string | undefined,
+    private readonly taken: TakenNames,
+  ) {
+    const files = folder === undefined ? [] : readdirSync(folder).filter((name) => name.endsWith('.json'))
+    this.own = new Map(files.map((file) => [basename(file, '.json'), join(folder ?? '', file)]))
+  }
+
+  get names(): readonly string[] {
+    return [...new Set([...this.builtIn.keys(), ...this.shipped.keys(), ...this.own.keys()])]
+  }
+
+  /** The provider, or why there is none, as the rest of a sentence about the setting that names it. */
+  named(name: string): { readonly spec?: SmsProviderSpec; readonly faults: readonly string[] } {
+    const spec = this.builtIn.get(name)
+    const path = this.own.get(name)
+    if (spec && path === undefined) return { spec, faults: [] }
+    const checked = this.fileOf(name)
+    if (!checked) {
+      return { faults: [`names an unknown provider, ${name}. The providers are ${this.names.join(', ')}`] }
+    }
+    return 'file' in checked
+      ? { spec: fileProvider(checked.file), faults: [] }
+      : { faults: checked.faults.map((fault) => `names ${name}, and ${path} is wrong: ${fault}`) }
+  }
+
+  list(): readonly ListedProvider[] {
+    return this.names.map((name) => {
+      const source = this.own.has(name) ? 'file' : this.shipped.has(name) ? 'shipped' : 'built-in'
+      return { name, source, ...this.fileOf(name) }
+    })
+  }
+
+  fileOf(name: string): Checked | undefined {
+    const path = this.own.get(name)
+    if (path === undefined) {
+      const file = this.shipped.get(name)
+      return file && { file }
+    }
+    let checked = this.read.get(path)
+    if (!checked) {
+      checked = checkFile(name, readFileSync(path, 'utf8'), this.taken)
+      this.read.set(path, checked)
+    }
+    return checked
+  }
+}

@@ -1,0 +1,108 @@
+import type { ProviderFile } from './format.ts'
+
+/** The value of a placeholder. Undefined: it has none, as `template.id` on the direct route. */
+export type Value = string | number | undefined
+
+/** By the name between the braces, such as `to`, `ACME_KEY` or `var.otp`. */
+export type Values = ReadonlyMap<string, Value>
+
+export interface FileRequest {
+  readonly method: 'POST' | 'GET' | 'PUT'
+  /** With the query. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Undefined: the request has none. */
+  readonly body: string | undefined
+}
+
+/** Of a file, for one route. */
+export type RequestParts = {
+  readonly [Part in 'query' | 'json' | 'form']?: ProviderFile['send'][Part] | undefined
+}
+
+export const placeholder = /\{\{([^{}]*)\}\}/g
+const onePlaceholder = /^\{\{([^{}]*)\}\}$/
+
+/** What the template route sends: a part of `template` replaces the same part of `send`, and a body replaces the other kind too. */
+export function partsOf({ send, template }: ProviderFile, isTemplate: boolean): RequestParts {
+  if (!isTemplate || !template) return send
+  const body = (template.json ?? template.form) ? template : send
+  return { query: template.query ?? send.query, json: body.json, form: body.form }
+}
+
+/** Each value is encoded for its place, so that none adds a field, a header, a path segment or a host. */
+export function requestOf(file: ProviderFile, isTemplate: boolean, values: Values): FileRequest {
+  const { method, url, headers = {}, basic, bearer } = file.send
+  const { query, json, form } = partsOf(file, isTemplate)
+  const authorization = basic
+    ? `Basic ${Buffer.from(basic.map((each) => filled(each, values)).join(':')).toString('base64')}`
+    : bearer === undefined
+      ? undefined
+      : `Bearer ${filled(bearer, values, headerValue)}`
+  const type = json ? 'application/json' : form ? 'application/x-www-form-urlencoded' : undefined
+  const own = Object.entries(headers).flatMap(([name, leaf]) => {
+    const value = filledLeaf(leaf, values, headerValue)
+    return value === undefined ? [] : [[name.toLowerCase(), String(value)]]
+  })
+  const search = query ? encodedFields(query, values) : ''
+  return {
+    method,
+    url: urlOf(url, values) + (search === '' ? '' : `?${search}`),
+    headers: {
+      ...(type === undefined ? {} : { 'content-type': type }),
+      ...(authorization === undefined ? {} : { authorization }),
+      ...Object.fromEntries(own),
+    },
+    body: json ? JSON.stringify(filledJson(json, values)) : form && encodedFields(form, values),
+  }
+}
+
+/** A setting before the first slash of the path is a base URL or a part of the host, which `settingsOf` checks at start. */
+export function urlOf(url: string, values: Values): string {
+  const [, origin = '', path = ''] = /^((?:[a-z]+:\/\/)?[^/]*)(.*)$/i.exec(url) ?? []
+  const segments = path.split('/').map((segment) => {
+    const value = filled(segment, values, (each) => encodeURIComponent(each.toWellFormed()))
+    // A client of HTTP would remove it, with the segment before.
+    return segment !== value && /^\.{1,2}$/.test(value) ? value.replaceAll('.', '%2E') : value
+  })
+  return filled(origin, values).replace(/\/+$/, '') + segments.join('/')
+}
+
+function encodedFields(fields: Readonly<Record<string, unknown>>, values: Values): string {
+  const search = new URLSearchParams()
+  for (const [name, leaf] of Object.entries(fields)) {
+    const value = filledLeaf(leaf, values)
+    if (value !== undefined) search.append(name, String(value))
+  }
+  return search.toString()
+}
+
+/** Objects and arrays without the leaves that have no value. */
+function filledJson(json: unknown, values: Values): unknown {
+  if (Array.isArray(json)) {
+    return json.map((each) => filledJson(each, values)).filter((each) => each !== undefined)
+  }
+  if (typeof json === 'object' && json !== null) {
+    const entries = Object.entries(json).map(([name, each]) => [name, filledJson(each, values)] as const)
+    return Object.fromEntries(entries.filter(([, each]) => each !== undefined))
+  }
+  return filledLeaf(json, values)
+}
+
+/** A leaf that is one placeholder keeps the type of its value, and is undefined without one. */
+function filledLeaf(leaf: unknown, values: Values, encode?: (value: string) => string): unknown {
+  if (typeof leaf !== 'string') return leaf
+  const [, only] = onePlaceholder.exec(leaf) ?? []
+  if (only === undefined) return filled(leaf, values, encode)
+  const value = values.get(only)
+  return typeof value === 'string' && encode ? encode(value) : value
+}
+
+function filled(text: string, values: Values, encode = (value: string) => value): string {
+  return text.replace(placeholder, (_, name: string) => encode(String(values.get(name) ?? '')))
+}
+
+/** Percent-encodes what is not visible ASCII. */
+function headerValue(value: string): string {
+  return value.toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)
+}

@@ -1,0 +1,133 @@
+import { declare, type TextSetting } from '../../../config/setting.ts'
+import type { Settings } from '../../../config/settings.ts'
+import { invalid } from '../../../domain/ground/failures.ts'
+import type { CallbackRequest, DeliveryReport, Sms } from '../../../domain/ground/providers.ts'
+import { call } from '../http.ts'
+import type { SmsProviderSpec } from '../provider.ts'
+import { reportJson } from '../reading.ts'
+import { answerOf, textAt } from './answer.ts'
+import { requestOf, type Value, type Values } from './encode.ts'
+import type { ProviderFile } from './format.ts'
+import { hostSettings, placeholdersOf } from './placeholders.ts'
+
+/** The SMS gateway that a checked file describes. */
+export function fileProvider(file: ProviderFile): SmsProviderSpec {
+  const { provider: name, reports } = file
+  const settings = declaredSettings(file)
+  return {
+    name,
+    routes: ['plain', 'template'],
+    settings,
+    configure(given, route) {
+      const values = readSettings(file, given, settings)
+      const ownUrls = placeholdersOf(file).has('reportUrl')
+      return () => ({
+        name,
+        ...endpointOf(file, values),
+        send(sms, timeoutMs) {
+          const request = requestOf(
+            file,
+            route === 'template',
+            new Map([...values, ...messageValues(file, values, sms)]),
+          )
+          return call(request.url, request, timeoutMs, (status, text) => answerOf(file, status, text))
+        },
+        ...(reports && {
+          deliveryReports: {
+            namedBy: ownUrls ? 'attempt' : 'providerMessageId',
+            read: (each) => [reportOf(reports, each)],
+          },
+        }),
+      })
+    },
+  }
+}
+
+function declaredSettings({ name, provider, settings }: ProviderFile) {
+  const described = Object.entries(settings).map(([variable, { secret, default: usual, meaning = '' }]) => {
+    const about = { format: 'text', meaning, ...(secret && { secret: true as const }) }
+    return [variable, usual === undefined ? about : { ...about, default: usual }] as const
+  })
+  return declare(name ?? provider, Object.fromEntries(described))
+}
+
+/** Also what a wrong value would do to the URL: it must not lead to another host. */
+function readSettings(
+  file: ProviderFile,
+  given: Settings,
+  declared: Readonly<Record<string, TextSetting>>,
+): Values {
+  const why = `the SMS provider ${file.provider} needs it`
+  const hosts = hostSettings(file)
+  return new Map(
+    Object.values(declared).map((setting) => {
+      const { name, secret, default: usual } = setting
+      const value = (
+        usual === undefined
+          ? given.required(setting, why)
+          : secret
+            ? (given.optional(setting) ?? usual)
+            : given.text(setting)
+      ).trim()
+      const as = hosts.get(name)
+      if (as === 'base' && value !== '') given.requireSafe(name, value)
+      if (as === 'part' && !/^[A-Za-z0-9.-]*$/.test(value))
+        given.refuse(name, 'must be a part of a host name')
+      return [name, value]
+    }),
+  )
+}
+
+/** Undefined also while a setting is wrong, which stops the start. */
+function endpointOf(file: ProviderFile, settings: Values) {
+  const { url } = requestOf({ ...file, send: { ...file.send, query: {} } }, false, settings)
+  return URL.canParse(url) ? { endpoint: url } : {}
+}
+
+export function messageValues(
+  file: Pick<ProviderFile, 'from' | 'to'>,
+  settings: Values,
+  { id, to, text, brandSlug, senderId, template, validitySeconds, callbackUrl, lang }: Sms,
+): Map<string, Value> {
+  const variables = Object.entries(template ? (template.values ?? template.variables) : {})
+  return new Map<string, Value>([
+    ['to', file.to === 'digits' ? to : `+${to}`],
+    ['text', text],
+    ['from', senderId ?? settings.get(file.from ?? '')],
+    ['id', id],
+    ['reportUrl', callbackUrl ?? undefined],
+    ['validitySeconds', validitySeconds ?? undefined],
+    ['brand', brandSlug],
+    ['lang', lang],
+    ['template.id', template?.id ?? undefined],
+    ['template.entityId', template?.entityId ?? undefined],
+    ['template.senderId', template ? (senderId ?? undefined) : undefined],
+    ...variables.map(([name, value]): [string, Value] => [`var.${name}`, value]),
+  ])
+}
+
+function reportOf(
+  {
+    in: place,
+    id,
+    status: statusAt,
+    reason: reasonAt,
+    delivered,
+    failed,
+  }: NonNullable<ProviderFile['reports']>,
+  { fields, body }: CallbackRequest,
+): DeliveryReport {
+  const json = place === 'json' ? reportJson(body) : fields
+  const valueAt = (at: string) => textAt(json, at.startsWith('$') ? at : `['${at}']`)
+  const status = valueAt(statusAt)
+  const providerMessageId = id === undefined ? undefined : valueAt(id)
+  if (status === undefined) throw invalid(`\`${statusAt}\` is required.`)
+  const isOne = (values: readonly unknown[]) => values.some((each) => String(each) === status)
+  const known = isOne(delivered) ? 'delivered' : isOne(failed) ? 'failed' : 'pending'
+  const reason = known === 'failed' ? ((reasonAt && valueAt(reasonAt)) ?? status) : null
+  return {
+    ...(providerMessageId !== undefined && { providerMessageId }),
+    status: known,
+    reason: reason !== null && /^[\w .:/-]{1,40}$/.test(reason) ? reason : null,
+  }
+}

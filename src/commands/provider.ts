@@ -1,0 +1,137 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import type { Command } from 'commander'
+import type { FileAnswers, Question } from '../adapters/sms/file/new-file.ts'
+import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
+import { providerGroup } from '../domain/operator/providers.ts'
+import { groupCommand } from './actions.ts'
+import { type Env, exit, print, printTable } from './common.ts'
+
+/** None of these needs a database. */
+export function providerCommands(program: Command, env: Env): void {
+  const provider = groupCommand(program, providerGroup)
+  provider
+    .command('list')
+    .description('list the providers of SMS: built in, shipped as files, and the files of PROVIDER_FILES')
+    .option('--json', 'print a JSON array')
+    .action(async ({ json }: { json?: true }) => {
+      const { catalogOf } = await import('../config/providers.ts')
+      const rows = catalogOf(env)
+        .list()
+        .map(({ name, source, file, faults = [] }) => ({
+          name,
+          source,
+          docs: file?.docs ?? null,
+          settings: Object.keys(file?.settings ?? {}),
+          faults: faults.length,
+        }))
+      printTable(json, rows, [
+        ['PROVIDER', ({ name }) => name],
+        ['SOURCE', ({ source }) => source],
+        [
+          'SETTINGS',
+          ({ settings, faults }) => (faults > 0 ? `${faults} faults` : settings.join(', ') || '-'),
+        ],
+      ])
+    })
+  provider
+    .command('show')
+    .description('print the file of a provider as JSON')
+    .argument('<name>', 'the name of the provider')
+    .action(async (name: string) => {
+      const { catalogOf } = await import('../config/providers.ts')
+      const catalog = catalogOf(env)
+      if (!catalog.names.includes(name)) {
+        throw new OperatorError(
+          `There is no provider ${name}. The providers are ${catalog.names.join(', ')}.`,
+        )
+      }
+      const checked = catalog.fileOf(name)
+      if (!checked) {
+        throw new OperatorError(
+          `${name} is built in and has no file. docs/providers/${name}.md describes it.`,
+        )
+      }
+      if ('faults' in checked) {
+        throw new OperatorError([`The file of ${name} is wrong:`, ...checked.faults].join('\n'))
+      }
+      print(JSON.stringify(checked.file, null, 2))
+    })
+  provider
+    .command('check')
+    .description('check provider files with their own examples, without a network')
+    .argument('<file...>', 'the files, such as acme-sms.json')
+    .action(async (files: readonly string[]) => {
+      const [{ checkFile }, { takenNames }] = await Promise.all([
+        import('../adapters/sms/file/check.ts'),
+        import('../config/providers.ts'),
+      ])
+      let isWrong = false
+      for (const path of files) {
+        const checked = checkFile(basename(path).replace(/\.json$/, ''), textOf(path), takenNames)
+        const faults = 'faults' in checked ? checked.faults : []
+        for (const fault of faults) print(`${path}: ${fault}`)
+        if ('file' in checked) print(`${path}: ok, ${checked.file.vectors.length} examples passed`)
+        isWrong ||= faults.length > 0
+      }
+      if (isWrong) process.exitCode = exit.failed
+    })
+  provider
+    .command('new')
+    .description('ask what a gateway needs, and write a provider file without examples')
+    .argument('<name>', 'the name of the provider, such as acme-sms')
+    .action(async (name: string) => {
+      const [{ newFile, questions }, { checkFile }, { takenNames }] = await Promise.all([
+        import('../adapters/sms/file/new-file.ts'),
+        import('../adapters/sms/file/check.ts'),
+        import('../config/providers.ts'),
+      ])
+      const path = `${name}.json`
+      if (!/^[a-z][a-z0-9-]{1,30}$/.test(name)) {
+        throw new InvalidInput('The name must be 2 to 31 lower-case letters, digits and hyphens.')
+      }
+      if (existsSync(path)) throw new OperatorError(`${path} exists already.`)
+      const file = newFile(name, await answersTo(questions))
+      const text = `${JSON.stringify(file, null, 2)}\n`
+      writeFileSync(path, text, { flag: 'wx' })
+      print(`Wrote ${path}. What is left:`)
+      const checked = checkFile(name, text, takenNames)
+      for (const fault of 'faults' in checked ? checked.faults : []) print(`- ${fault}`)
+      print(`Add examples from the documentation of the gateway, then run: otpost provider check ${path}`)
+    })
+}
+
+/** From a terminal, or a line of the input for each question. An empty line takes the proposal. */
+async function answersTo(questions: readonly Question[]): Promise<FileAnswers> {
+  const { createInterface } = await import('node:readline/promises')
+  const { stdin: input, stderr: output } = process
+  const terminal = createInterface({ input, output })
+  const lines = terminal[Symbol.asyncIterator]()
+  const answers: Partial<Record<keyof FileAnswers, string>> = {}
+  try {
+    for (const { name, text, usual, valid, isAsked } of questions) {
+      if (isAsked && !isAsked(answers)) continue
+      for (;;) {
+        output.write(usual ? `${text} [${usual}]: ` : `${text}: `)
+        const { value, done } = await lines.next()
+        if (done) throw new OperatorError('The input ended. Nothing was written.')
+        const answer = value.trim() || (usual ?? '')
+        answers[name] = answer
+        if (valid.test(answer)) break
+        output.write('That is not possible here. Try again.\n')
+      }
+    }
+  } finally {
+    terminal.close()
+  }
+  return answers
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new OperatorError(`${path} cannot be read${code}.`)
+  }
+}

@@ -1,0 +1,32 @@
+import { ProviderCatalog } from '../adapters/sms/catalog.ts'
+import type { TakenNames } from '../adapters/sms/file/check.ts'
+import { providerNames } from '../adapters/sms/index.ts'
+import { allSettings } from './all-settings.ts'
+import { messageSettings } from './server-settings.ts'
+import type { Env } from './setting-source.ts'
+import { Settings } from './settings.ts'
+
+/** What provider files cannot use. */
+export const takenNames: TakenNames = {
+  providers: new Set(providerNames),
+  settings: new Set(allSettings.map(({ name }) => name)),
+}
+
+/** The providers of this server and of the files of PROVIDER_FILES, whose faults matter only where one is used. */
+export function readCatalog(settings: Settings): ProviderCatalog {
+  const { PROVIDER_FILES } = messageSettings
+  const folder = settings.optional(PROVIDER_FILES)?.trim()
+  try {
+    return new ProviderCatalog(folder, takenNames)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    settings.refuse(PROVIDER_FILES.name, `names a folder that cannot be read${code}`)
+    return new ProviderCatalog(undefined, takenNames)
+  }
+}
+
+/** @throws ConfigError if the folder cannot be read */
+export function catalogOf(env: Env): ProviderCatalog {
+  const settings = new Settings(env)
+  return settings.checked(readCatalog(settings))
+}
