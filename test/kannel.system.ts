@@ -242,6 +242,28 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
 
     const reportOfType = (type: string) => answered.take(({ query }) => query.get('type') === type)
 
+    test('a code goes through a shipped provider file, and is reported as delivered', async () => {
+      const phone = '919812340013'
+      const own = {
+        ...env,
+        SMS_PLAIN: 'kannel-get',
+        KANNEL_GET_URL: new URL(kannel.env.KANNEL_URL).origin,
+        KANNEL_GET_USERNAME: kannel.env.KANNEL_USERNAME,
+        KANNEL_GET_PASSWORD: kannel.env.KANNEL_PASSWORD,
+        KANNEL_GET_FROM: kannel.env.KANNEL_FROM,
+      }
+      await server.stop()
+      server = await startServer(own)
+      const sent = await server.post('/otp/send', { phone })
+      expect(sent.status).toBe(200)
+      expect(textOf(await submitted(phone))).toMatch(/^\d{6} is your Acme .*\n\n@shop\.example #\d{6}$/)
+      const report = await answered.take(({ query }) => query.get('status') === '1')
+      expect(report.status).toBe(200)
+      expect(await command('explain', sent.body.requestId)).toContain('; delivered (delivery report of ')
+      await server.stop()
+      server = await startServer(env)
+    })
+
     test('a code goes to the SMSC, verifies, and is reported as delivered', async () => {
       const phone = '919812340012'
       const sent = await server.post('/otp/send', { phone })

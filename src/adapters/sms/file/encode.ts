@@ -89,11 +89,14 @@ function filledJson(json: unknown, values: Values): unknown {
   return filledLeaf(json, values)
 }
 
-/** A leaf that is one placeholder keeps the type of its value, and is undefined without one. */
+/** A leaf that is one placeholder keeps the type of its value. Undefined: that has no value, or the URL in the leaf has none. */
 function filledLeaf(leaf: unknown, values: Values, encode?: (value: string) => string): unknown {
   if (typeof leaf !== 'string') return leaf
   const [, only] = onePlaceholder.exec(leaf) ?? []
-  if (only === undefined) return filled(leaf, values, encode)
+  if (only === undefined) {
+    const lacksUrl = leaf.includes('{{reportUrl}}') && values.get('reportUrl') === undefined
+    return lacksUrl ? undefined : filled(leaf, values, encode)
+  }
   const value = values.get(only)
   return typeof value === 'string' && encode ? encode(value) : value
 }
