@@ -102,6 +102,7 @@ export function valuesOf(file: ProviderFile, { settings = {}, message, template 
   add('', settings)
   add('', { from: file.from && flat.get(file.from), ...message })
   if (typeof template === 'object') add('template.', template)
+  for (const name of Object.keys(file.settings)) if (flat.get(name) === '') flat.delete(name)
   const to = String(flat.get('to') ?? '').replace(/^\+/, '')
   return flat.set('to', file.to === 'digits' ? to : `+${to}`)
 }

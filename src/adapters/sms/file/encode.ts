@@ -53,7 +53,7 @@ export function requestOf(file: ProviderFile, isTemplate: boolean, values: Value
       ...(authorization === undefined ? {} : { authorization }),
       ...Object.fromEntries(own),
     },
-    body: json ? JSON.stringify(filledJson(json, values)) : form && encodedFields(form, values),
+    body: json ? JSON.stringify(filledJson(json, values) ?? {}) : form && encodedFields(form, values),
   }
 }
 
@@ -77,16 +77,15 @@ function encodedFields(fields: Readonly<Record<string, unknown>>, values: Values
   return search.toString()
 }
 
-/** Objects and arrays without the leaves that have no value. */
+/** Without the leaves that have no value, and without an object or array that has only such leaves. */
 function filledJson(json: unknown, values: Values): unknown {
-  if (Array.isArray(json)) {
-    return json.map((each) => filledJson(each, values)).filter((each) => each !== undefined)
-  }
-  if (typeof json === 'object' && json !== null) {
-    const entries = Object.entries(json).map(([name, each]) => [name, filledJson(each, values)] as const)
-    return Object.fromEntries(entries.filter(([, each]) => each !== undefined))
-  }
-  return filledLeaf(json, values)
+  if (typeof json !== 'object' || json === null) return filledLeaf(json, values)
+  const all = Object.entries(json)
+  const filled = all
+    .map(([name, each]) => [name, filledJson(each, values)] as const)
+    .filter(([, each]) => each !== undefined)
+  if (filled.length === 0 && all.length > 0) return undefined
+  return Array.isArray(json) ? filled.map(([, each]) => each) : Object.fromEntries(filled)
 }
 
 /** A leaf that is one placeholder keeps the type of its value. Undefined: that has no value, or the URL in the leaf has none. */

@@ -73,7 +73,7 @@ function readSettings(
       if (as === 'base' && value !== '') given.requireSafe(name, value)
       if (as === 'part' && !/^[A-Za-z0-9.-]*$/.test(value))
         given.refuse(name, 'must be a part of a host name')
-      return [name, value]
+      return [name, value === '' ? undefined : value]
     }),
   )
 }
