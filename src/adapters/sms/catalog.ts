@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { type Checked, checkFile, type TakenNames } from './file/check.ts'
+import { type Checked, checkFile, maxFileBytes, type TakenNames, tooLong } from './file/check.ts'
 import { fileProvider } from './file/file-provider.ts'
 import type { ProviderFile } from './file/format.ts'
 import { shippedFiles } from './file/shipped/index.ts'
@@ -37,7 +37,8 @@ export class ProviderCatalog {
     folder: string | undefined,
     private readonly taken: TakenNames,
   ) {
-    const files = folder === undefined ? [] : readdirSync(folder).filter((name) => name.endsWith('.json'))
+    const files =
+      folder === undefined ? [] : readdirSync(folder).filter((name) => /^[^.].*\.json$/.test(name))
     this.own = new Map(files.map((file) => [basename(file, '.json'), join(folder ?? '', file)]))
   }
 
@@ -74,9 +75,21 @@ export class ProviderCatalog {
     }
     let checked = this.read.get(path)
     if (!checked) {
-      checked = checkFile(name, readFileSync(path, 'utf8'), this.taken)
+      checked = this.check(name, path)
       this.read.set(path, checked)
     }
     return checked
+  }
+
+  private check(name: string, path: string): Checked {
+    try {
+      const about = statSync(path)
+      // A read of a named pipe may never end.
+      if (!about.isFile()) return { faults: ['it is no file'] }
+      if (about.size > maxFileBytes) return { faults: [tooLong] }
+      return checkFile(name, readFileSync(path, 'utf8'), this.taken)
+    } catch (error) {
+      return { faults: [`it cannot be read (${(error as NodeJS.ErrnoException).code})`] }
+    }
   }
 }

@@ -10,9 +10,16 @@ export function fieldsOf(json: string): JsonFields {
   }
 }
 
+/** An integer that a number cannot have is its digits, since it may be an id. @throws SyntaxError */
+export function exactJson(text: string): unknown {
+  return JSON.parse(text, (_, value: unknown, context?: { readonly source?: string }) =>
+    Number.isInteger(value) && !Number.isSafeInteger(value) ? (context?.source ?? value) : value,
+  )
+}
+
 export function reportJson(body: Uint8Array | string): unknown {
   try {
-    return JSON.parse(Buffer.from(body as Uint8Array).toString())
+    return exactJson(Buffer.from(body as Uint8Array).toString())
   } catch {
     throw invalid('The delivery report must be JSON.')
   }

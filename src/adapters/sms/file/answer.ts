@@ -1,4 +1,5 @@
 import type { Outcome } from '../../../domain/ground/providers.ts'
+import { exactJson } from '../reading.ts'
 import type { FileOutcome, ProviderFile } from './format.ts'
 
 type Condition = Pick<ProviderFile['accepted'], 'status' | 'json' | 'equals'>
@@ -44,7 +45,7 @@ function holds({ status, json: path, equals }: Condition, given: number, json: u
 
 function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return exactJson(text)
   } catch {
     return undefined
   }
@@ -53,7 +54,7 @@ function jsonOf(text: string): unknown {
 /** The text, number or flag at `$`, `.name`, `['name']` and `[n]`, as text. Undefined: there is none. */
 export function textAt(json: unknown, path: string): string | undefined {
   let at = json
-  for (const [, name, quoted, index] of path.matchAll(/\.([A-Za-z_][\w-]*)|\['([^'\]]+)'\]|\[(\d+)\]/g)) {
+  for (const [, name, quoted, index] of path.matchAll(/\.([A-Za-z_][\w-]*)|\['([^']+)'\]|\[(\d+)\]/g)) {
     if (typeof at !== 'object' || at === null) return undefined
     const key = name ?? quoted ?? index ?? ''
     at = Object.hasOwn(at, key) ? (at as Readonly<Record<string, unknown>>)[key] : undefined

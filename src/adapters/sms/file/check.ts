@@ -7,7 +7,9 @@ import { placeholderFaults } from './placeholders.ts'
 
 export type Checked = { readonly file: ProviderFile } | { readonly faults: readonly string[] }
 
-const maxFileBytes = 256 * 1024
+export const maxFileBytes = 256 * 1024
+export const tooLong = `the file has more than ${maxFileBytes} bytes`
+const maxLevels = 32
 
 /** The names of built-in providers, and of otpost's own settings. */
 export interface TakenNames {
@@ -20,27 +22,35 @@ export interface TakenNames {
  * @param name the file's, without `.json`
  */
 export function checkFile(name: string, text: string, taken: TakenNames): Checked {
-  if (text.length > maxFileBytes) return { faults: [`the file has more than ${maxFileBytes} bytes`] }
+  if (Buffer.byteLength(text) > maxFileBytes) return { faults: [tooLong] }
   let file: unknown
   try {
     file = JSON.parse(text)
   } catch (error) {
     return { faults: [`the file is not JSON: ${error instanceof Error ? error.message : error}`] }
   }
+  if (isDeeper(file, maxLevels)) return { faults: [`the file is nested deeper than ${maxLevels} levels`] }
   const misformed = schemaFaults(file)
   const checked = file as ProviderFile
   const faults = [
     ...misformed,
     ...(isShaped(file) ? [...nameFaults(checked, name, taken), ...placeholderFaults(checked)] : []),
+    ...conditionFaults(checked),
     ...(Array.isArray(checked?.vectors) ? exampleFaults(checked, misformed.length === 0) : []),
   ]
   return faults.length > 0 ? { faults } : { file: checked }
 }
 
+function isDeeper(json: unknown, levels: number): boolean {
+  if (typeof json !== 'object' || json === null) return false
+  return levels === 0 || Object.values(json).some((each) => isDeeper(each, levels - 1))
+}
+
 /** Whether the parts are there that names and placeholders are in, so that a wrong value elsewhere hides no other fault. */
 function isShaped(file: unknown): boolean {
-  const { send, settings } = Object(file)
-  return typeof send?.url === 'string' && typeof settings === 'object' && settings !== null
+  const { send, settings, from } = Object(file)
+  const isName = from === undefined || typeof from === 'string'
+  return typeof send?.url === 'string' && typeof settings === 'object' && settings !== null && isName
 }
 
 function nameFaults(
@@ -49,12 +59,25 @@ function nameFaults(
   taken: TakenNames,
 ): readonly string[] {
   return [
-    ...(provider === name ? [] : [`provider is ${provider}, but the file is ${name}.json`]),
+    ...(provider === name || typeof provider !== 'string'
+      ? []
+      : [`provider is ${provider}, but the file is ${name}.json`]),
     ...(taken.providers.has(provider) ? [`provider: ${provider} is a built-in provider`] : []),
     ...Object.keys(settings)
       .filter((setting) => taken.settings.has(setting))
       .map((setting) => `settings.${setting} is a setting of otpost itself`),
   ]
+}
+
+function conditionFaults(file: ProviderFile): readonly string[] {
+  const errors = Array.isArray(file?.errors) ? file.errors : []
+  const conditions = [
+    ['accepted', file?.accepted] as const,
+    ...errors.map((each, at) => [`errors[${at}]`, each] as const),
+  ]
+  return conditions
+    .filter(([, condition]) => condition?.equals !== undefined && condition.json === undefined)
+    .map(([place]) => `${place}.equals needs ${place}.json, the path of the value`)
 }
 
 /** @param runs whether the form of the file is right, so that its examples can run */
@@ -112,7 +135,7 @@ function isTemplate({ template, message }: Vector): boolean {
   return (template ?? message.template) !== undefined && template !== false
 }
 
-export function vectorRequest(file: ProviderFile, vector: Vector): FileRequest {
+function vectorRequest(file: ProviderFile, vector: Vector): FileRequest {
   return requestOf(file, isTemplate(vector), valuesOf(file, vector))
 }
 
@@ -137,15 +160,14 @@ export function outcomeName(outcome: Outcome): FileOutcome {
 }
 
 /** How the request that a file makes differs from the expected one. An absent part is not compared. */
-export function requestFaults(expected: Vector['request'], made: FileRequest): readonly string[] {
+function requestFaults(expected: Vector['request'], made: FileRequest): readonly string[] {
   const [url = '', query = ''] = made.url.split('?')
-  const isForm = made.headers['content-type'] === 'application/x-www-form-urlencoded'
   const pairs: [string, unknown, unknown][] = [
     ['method', made.method, expected.method],
     ['url', url, expected.url],
     ['query', fieldsIn(query), texts(expected.query ?? {})],
-    ['json', isForm || made.body === undefined ? undefined : JSON.parse(made.body), expected.json],
-    ['form', isForm ? fieldsIn(made.body ?? '') : undefined, expected.form && texts(expected.form)],
+    ['json', made.isForm || made.body === undefined ? undefined : JSON.parse(made.body), expected.json],
+    ['form', made.isForm ? fieldsIn(made.body ?? '') : undefined, expected.form && texts(expected.form)],
     ...Object.entries(expected.headers ?? {}).map(([name, value]): [string, unknown, unknown] => [
       `header ${name}`,
       made.headers[name.toLowerCase()],

@@ -13,11 +13,18 @@ export interface FileRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Undefined: the request has none. */
   readonly body: string | undefined
+  readonly isForm: boolean
 }
 
 /** Of a file, for one route. */
 export type RequestParts = {
   readonly [Part in 'query' | 'json' | 'form']?: ProviderFile['send'][Part] | undefined
+}
+
+/** Scheme, host and port; a setting may be all of them, with a path too. */
+export function splitUrl(url: string): { readonly origin: string; readonly path: string } {
+  const [, origin = '', path = ''] = /^((?:[a-z]+:\/\/)?[^/?#]*)(.*)$/is.exec(url) ?? []
+  return { origin, path }
 }
 
 export const placeholder = /\{\{([^{}]*)\}\}/g
@@ -53,17 +60,18 @@ export function requestOf(file: ProviderFile, isTemplate: boolean, values: Value
       ...(authorization === undefined ? {} : { authorization }),
       ...Object.fromEntries(own),
     },
+    isForm: !json && form !== undefined,
     body: json ? JSON.stringify(filledJson(json, values) ?? {}) : form && encodedFields(form, values),
   }
 }
 
 /** A setting before the first slash of the path is a base URL or a part of the host, which `settingsOf` checks at start. */
 export function urlOf(url: string, values: Values): string {
-  const [, origin = '', path = ''] = /^((?:[a-z]+:\/\/)?[^/]*)(.*)$/i.exec(url) ?? []
+  const { origin, path } = splitUrl(url)
   const segments = path.split('/').map((segment) => {
     const value = filled(segment, values, (each) => encodeURIComponent(each.toWellFormed()))
     // A client of HTTP would remove it, with the segment before.
-    return segment !== value && /^\.{1,2}$/.test(value) ? value.replaceAll('.', '%2E') : value
+    return segment !== value && /^(\.|%2e){1,2}$/i.test(value) ? value.replaceAll('.', '%2E') : value
   })
   return filled(origin, values).replace(/\/+$/, '') + segments.join('/')
 }

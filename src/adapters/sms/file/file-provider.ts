@@ -6,7 +6,7 @@ import { call } from '../http.ts'
 import type { SmsProviderSpec } from '../provider.ts'
 import { reportJson } from '../reading.ts'
 import { answerOf, textAt } from './answer.ts'
-import { requestOf, type Value, type Values } from './encode.ts'
+import { requestOf, urlOf, type Value, type Values } from './encode.ts'
 import type { ProviderFile } from './format.ts'
 import { hostSettings, placeholdersOf } from './placeholders.ts'
 
@@ -59,7 +59,8 @@ function readSettings(
 ): Values {
   const why = `the SMS provider ${file.provider} needs it`
   const hosts = hostSettings(file)
-  return new Map(
+  const before = given.problems.length
+  const values = new Map<string, Value>(
     Object.values(declared).map((setting) => {
       const { name, secret, default: usual } = setting
       const value = (
@@ -70,17 +71,31 @@ function readSettings(
             : given.text(setting)
       ).trim()
       const as = hosts.get(name)
-      if (as === 'base' && value !== '') given.requireSafe(name, value)
+      if (as === 'base' && value !== '') {
+        given.requireSafe(name, value)
+        if (/[^!-~]|[?#\\]/.test(value)) {
+          given.refuse(name, 'must be a URL that a path can follow, of visible ASCII without ?, # and \\')
+        }
+      }
       if (as === 'part' && !/^[A-Za-z0-9.-]*$/.test(value))
         given.refuse(name, 'must be a part of a host name')
       return [name, value === '' ? undefined : value]
     }),
   )
+  // Such as an empty base, or letters as a port.
+  if (given.problems.length === before && !isUsable(urlOf(file.send.url, values))) {
+    for (const name of hosts.keys()) given.refuse(name, `makes no URL of the SMS provider ${file.provider}`)
+  }
+  return values
+}
+
+function isUsable(url: string): boolean {
+  return URL.canParse(url) && !/^\.|\.\./.test(new URL(url).hostname)
 }
 
 /** Undefined also while a setting is wrong, which stops the start. */
-function endpointOf(file: ProviderFile, settings: Values) {
-  const { url } = requestOf({ ...file, send: { ...file.send, query: {} } }, false, settings)
+function endpointOf({ send }: ProviderFile, settings: Values) {
+  const url = urlOf(send.url, settings)
   return URL.canParse(url) ? { endpoint: url } : {}
 }
 

@@ -9,11 +9,15 @@ const scalar = Type.Union([text, Type.Number(), Type.Boolean()], {
 })
 const fields = Type.Record(Type.String({ minLength: 1, maxLength: 100 }), scalar)
 const json = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Array(Type.Unknown())])
+const pathPattern = /\$(\.[A-Za-z_][\w-]*|\['[^']+'\]|\[\d+\])*/.source
 const path = Type.String({
-  pattern: /^\$(\.[A-Za-z_][\w-]*|\['[^'\]]+'\]|\[\d+\])*$/.source,
+  pattern: `^${pathPattern}$`,
   description: "a path such as $.messages[0].id or $['error-code']",
 })
-const reportValue = Type.String({ minLength: 1, maxLength: 100 })
+const reportValue = Type.String({
+  pattern: `^(${pathPattern}|[^$'][^']{0,99})$`,
+  description: "the name of a field, without ', or a path such as $.status",
+})
 const statusClass = Type.Union([
   Type.Integer({ minimum: 100, maximum: 599 }),
   Type.String({ pattern: '^[1-5]xx$' }),
@@ -125,17 +129,20 @@ export const fileSchema = Type.Object(
             },
             strict,
           ),
-          answer: Type.Union([
-            Type.Literal('timeout'),
-            Type.Object(
-              {
-                status: Type.Integer({ minimum: 100, maximum: 599 }),
-                json: Type.Optional(Type.Unknown()),
-                body: Type.Optional(text),
-              },
-              strict,
-            ),
-          ]),
+          answer: Type.Union(
+            [
+              Type.Literal('timeout'),
+              Type.Object(
+                {
+                  status: Type.Integer({ minimum: 100, maximum: 599 }),
+                  json: Type.Optional(Type.Unknown()),
+                  body: Type.Optional(text),
+                },
+                strict,
+              ),
+            ],
+            { description: 'a status with json or body, or "timeout"' },
+          ),
           outcome: oneOf('accepted', ...failures),
           id: Type.Optional(text),
         },
