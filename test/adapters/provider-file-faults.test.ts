@@ -125,7 +125,7 @@ describe('the check', () => {
     ],
   ])('rejects: %s', (fault, given) => expect(faultsOf(given)).toContain(fault))
 
-  test('compares a form whatever its content type is', () => {
+  test('compares a form with any content type', () => {
     const { json, ...rest } = send
     const form: ProviderFile = {
       ...plivo,
