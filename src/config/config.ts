@@ -2,11 +2,12 @@ import { isIP } from 'node:net'
 import { mailAddress } from '../adapters/email/mail-address.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
 import type { ProviderCatalog } from '../adapters/sms/catalog.ts'
+import type { ProviderFile } from '../adapters/sms/file/format.ts'
 import { tracingSettings } from '../adapters/tracing/settings.ts'
 import { routesOf } from '../domain/delivery/way.ts'
 import type { SmsRoute } from '../domain/ground/providers.ts'
 import { readSmsCountries } from './destinations.ts'
-import { readCatalog } from './providers.ts'
+import { readCatalog, settingsOfFile } from './providers.ts'
 import {
   alertSettings,
   codeSettings,
@@ -45,6 +46,7 @@ export function readConfig(env: Env) {
     ...readStoreSettings(settings),
     smsMode,
     catalog,
+    settingsOfFile: (file: ProviderFile) => settingsOfFile(env, file),
     smsRoutes: { plain: plain.providers, template: template.providers },
     /** Undefined: mail stays in the outbox. */
     smtp,

@@ -1,10 +1,12 @@
 import { ProviderCatalog } from '../adapters/sms/catalog.ts'
 import type { TakenNames } from '../adapters/sms/file/check.ts'
+import { fileProvider } from '../adapters/sms/file/file-provider.ts'
+import type { ProviderFile } from '../adapters/sms/file/format.ts'
 import { providerNames } from '../adapters/sms/index.ts'
 import { allSettings } from './all-settings.ts'
 import { messageSettings } from './server-settings.ts'
 import type { Env } from './setting-source.ts'
-import { Settings } from './settings.ts'
+import { type SettingInForce, Settings } from './settings.ts'
 
 /** What provider files cannot use. */
 export const takenNames: TakenNames = {
@@ -29,4 +31,11 @@ export function readCatalog(settings: Settings): ProviderCatalog {
 export function catalogOf(env: Env): ProviderCatalog {
   const settings = new Settings(env)
   return settings.checked(readCatalog(settings))
+}
+
+/** Those of a file, as a server that used it would have them. */
+export function settingsOfFile(env: Env, file: ProviderFile): readonly SettingInForce[] {
+  const settings = new Settings(env)
+  fileProvider(file).configure(settings, 'plain')
+  return settings.inForce()
 }

@@ -1,5 +1,6 @@
 import type { LiveStreams } from '../adapters/console/live.ts'
 import type { ConsoleRoutePorts } from '../adapters/console/page-handler.ts'
+import type { ProviderFiles } from '../adapters/console/providers/page.tsx'
 import { consoleRoutes } from '../adapters/console/routes.ts'
 import { createPasskeys, relyingParties } from '../adapters/crypto/passkeys.ts'
 import { rawMail } from '../adapters/email/raw-mail.ts'
@@ -12,12 +13,13 @@ import type { Demo } from '../adapters/outbox/page.tsx'
 import { outboxRoutes } from '../adapters/outbox/routes.ts'
 import { numbers } from '../adapters/phone/numbers.ts'
 import { parsePrices } from '../adapters/prices/csv.ts'
+import { exampleMessage, shownRequest } from '../adapters/sms/file/shown.ts'
 import { developmentOnly, providerCodes } from '../adapters/sms/index.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { isSetUp } from '../domain/accounts/accounts.ts'
 import { providerHealth } from '../domain/log/provider-health.ts'
-import { routeSettings } from '../domain/operator/destinations.ts'
+import { type RouteSettings, routeSettings } from '../domain/operator/destinations.ts'
 import type { ContextOf } from '../domain/request/request-context.ts'
 import { type Shared, texts } from './shared.ts'
 
@@ -53,6 +55,7 @@ export function createPages(
     parsePrices: (text: string) => parsePrices(text, config.catalog.names),
     passkeys: createPasskeys(() => relyingParties(publicUrl, port())),
   }
+  const routes = routeSettings(config.smsMode, smsRoutes)
   const settings = {
     ...config,
     ...build,
@@ -64,9 +67,10 @@ export function createPages(
     databaseName: config.database.name,
     mailerName: mailer.name,
     providerNames: config.catalog.names,
+    providerFiles: providerFiles(config, routes),
     providerCodes,
     developmentOnly,
-    routes: routeSettings(config.smsMode, smsRoutes),
+    routes,
   }
   const root = {
     version: build.version,
@@ -81,6 +85,36 @@ export function createPages(
       ? [{ routes: outboxRoutes(outbox, contextOf), under: '/outbox' as const }]
       : []),
   ]
+}
+
+function providerFiles({ catalog, settingsOfFile }: Config, routes: RouteSettings): ProviderFiles {
+  const usesOf = (name: string) =>
+    (['plain', 'template'] as const).filter((route) => routes[route].includes(name))
+  return {
+    list: () =>
+      catalog.list().map(({ name, source, file, faults = [] }) => {
+        return { name, source, docs: file?.docs, faults, uses: usesOf(name).join(' and ') }
+      }),
+    open: (name, given, isTemplate = false) => {
+      const checked = catalog.fileOf(name)
+      if (!checked || 'faults' in checked) return undefined
+      const { file } = checked
+      const { send, template, accepted, errors, reports, vectors } = file
+      // Without the settings and requests, where someone may have left a secret.
+      const examples = vectors.map(({ settings: _, request: __, ...example }) => example)
+      const settings = settingsOfFile(file)
+      const values = new Map(settings.map((setting) => [setting.name, setting.value ?? '']))
+      const usual = Object.entries(exampleMessage(file))
+      const message = Object.fromEntries(usual.map(([field, value]) => [field, given?.(field) ?? value]))
+      return {
+        settings,
+        parts: { Sends: { send, template }, Answers: { accepted, errors, reports }, Examples: examples },
+        message,
+        isTemplate,
+        request: given && shownRequest(file, values, message, isTemplate),
+      }
+    },
+  }
 }
 
 /** Where metrics can be read: on the port of the API, on a port of its own, or both. */

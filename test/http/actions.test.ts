@@ -655,6 +655,7 @@ const whoMayDoWhat = {
     '/admin/health',
     '/admin/logout',
     '/admin/preview',
+    '/admin/providers/:name/try',
     '/admin/search',
   ],
 }

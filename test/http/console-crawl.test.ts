@@ -83,7 +83,7 @@ beforeAll(async () => {
   const sent = await app.post('/otp/send', { phone, reference: 'order 17' })
   await app.post('/otp/send', { phone })
   await app.post('/otp/verify', { phone, otp: '000000' })
-  const later = { channel: 'SMS', brandId: 'acme', to: [phone, '447400123456'], message: 'Hi', async: true }
+  const later = { channel: 'SMS', brandId: 'acme', to: [phone, '447400123499'], message: 'Hi', async: true }
   await app.eventsOf(await app.post('/notify', later))
   await app.eventsOf(sent)
   const owner = await addAccount(app, 'owner@example.com', 'owner')
@@ -98,7 +98,7 @@ beforeAll(async () => {
   const [{ password_hash: hash, totp_secret: totp } = {}] =
     await app.database.query('SELECT * FROM operators')
   secrets = [
-    ...[key, credentials.apiKey, String(hash), String(totp), 'secret-of-the-webhook', phone, '447400123456'],
+    ...[key, credentials.apiKey, String(hash), String(totp), 'secret-of-the-webhook', phone, '447400123499'],
     ...visitor.cookies.values(),
   ]
 })

@@ -43,6 +43,7 @@ export const codeForms = {
   '/admin/brands/:slug/texts/mail': viewer,
   '/admin/destinations/edit': operator,
   '/admin/destinations/check': viewer,
+  '/admin/providers/:name/try': viewer,
   '/admin/test': sensitive,
   '/admin/requests/:id/approve': sensitive,
   '/admin/requests/:id/reject': operator,

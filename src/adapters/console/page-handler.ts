@@ -79,6 +79,7 @@ import type { LiveStreams } from './live.ts'
 import { PageChanges } from './page-changes.ts'
 import type { PageContext, Rejected } from './page-context.ts'
 import { problemPage } from './problem.tsx'
+import type { ProviderFiles } from './providers/page.tsx'
 
 export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<HealthPorts, 'providerStates'> {
   readonly brands: BrandStore
@@ -165,6 +166,7 @@ export interface ConsoleSettings extends PreviewSettings, HealthSettings {
   readonly mailerName: string
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]
+  readonly providerFiles: ProviderFiles
   readonly providerCodes: ReadonlyMap<string, ProviderCodes>
   readonly contacts: Contacts
   readonly routes: RouteSettings

@@ -11,6 +11,7 @@ import { moneyRoutes } from './money/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
 import { overviewRoutes } from './overview/routes.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from './page-handler.ts'
+import { providerRoutes } from './providers/routes.ts'
 import { queueRoutes } from './queue/routes.ts'
 import { requestRoutes } from './requests/routes.ts'
 import { reviewNumberRoutes } from './review-numbers/routes.ts'
@@ -44,6 +45,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   overviewRoutes(pageHandler)
   auditRoutes(pageHandler)
   settingsRoutes(pageHandler)
+  providerRoutes(pageHandler)
   pageHandler.postActions()
   pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes

@@ -46,14 +46,14 @@ export class ProviderCatalog {
     return [...new Set([...this.builtIn.keys(), ...this.shipped.keys(), ...this.own.keys()])]
   }
 
-  /** The provider, or why there is none, as the rest of a sentence about the setting that names it. */
+  /** The provider, or why there is none, as the rest of a sentence about the setting that names it. An unknown name may be a secret. */
   named(name: string): { readonly spec?: SmsProviderSpec; readonly faults: readonly string[] } {
     const spec = this.builtIn.get(name)
     const path = this.own.get(name)
     if (spec && path === undefined) return { spec, faults: [] }
     const checked = this.fileOf(name)
     if (!checked) {
-      return { faults: [`names an unknown provider, ${name}. The providers are ${this.names.join(', ')}`] }
+      return { faults: [`names an unknown provider. The providers are ${this.names.join(', ')}`] }
     }
     return 'file' in checked
       ? { spec: fileProvider(checked.file), faults: [] }

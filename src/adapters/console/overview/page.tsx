@@ -21,7 +21,7 @@ import {
   type Statistics,
 } from '../../../domain/log/statistics.ts'
 import type { LimitName } from '../../../domain/request/limit-names.ts'
-import { Badge, ExactTime, Time, type Tone } from '../../pages/components.tsx'
+import { Badge, ExactTime, LinkButton, Time, type Tone } from '../../pages/components.tsx'
 import { ActionsBeside } from '../action-form.tsx'
 import { Card, consolePage, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
@@ -225,7 +225,11 @@ interface ProvidersProps {
 
 function Providers({ providers, lastHour }: ProvidersProps) {
   return (
-    <Card title="Providers" hint="Circuits now, and attempts in the last hour.">
+    <Card
+      title="Providers"
+      hint="Circuits now, and attempts in the last hour."
+      actions={<LinkButton href="/admin/providers">All providers</LinkButton>}
+    >
       <Table
         caption="Providers now, with the attempts in the last hour"
         columns={[

@@ -2,7 +2,7 @@
 import type { SettingInForce } from '../../../config/settings.ts'
 import type { ConsoleSession } from '../../../domain/accounts/sessions.ts'
 import { counted } from '../../../domain/ground/format.ts'
-import { Badge, Button, Time } from '../../pages/components.tsx'
+import { Badge, Button, LinkButton, Time } from '../../pages/components.tsx'
 import { actions, Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
@@ -37,6 +37,7 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
       <Card
         class="settings"
         title="Current settings"
+        actions={<LinkButton href="/admin/providers">Providers of SMS</LinkButton>}
         hint="The server read them at start, from the environment or its settings file. To change a setting, change it there and restart the server."
       >
         <Table
@@ -61,7 +62,7 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
   )
 }
 
-function settingCells({ name, value, meaning }: SettingInForce) {
+export function settingCells({ name, value, meaning }: SettingInForce) {
   const missing = value === null ? 'set, hidden' : 'not set'
   return [
     <code>{name}</code>,
