@@ -1,7 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { existsSync, writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { FileAnswers, Question } from '../adapters/sms/file/new-file.ts'
+import { counted } from '../domain/ground/format.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { providerGroup } from '../domain/operator/providers.ts'
 import { groupCommand } from './actions.ts'
@@ -30,7 +30,7 @@ export function providerCommands(program: Command, env: Env): void {
         ['SOURCE', ({ source }) => source],
         [
           'SETTINGS',
-          ({ settings, faults }) => (faults > 0 ? `${faults} faults` : settings.join(', ') || '-'),
+          ({ settings, faults }) => (faults > 0 ? counted(faults, 'fault') : settings.join(', ') || '-'),
         ],
       ])
     })
@@ -62,13 +62,13 @@ export function providerCommands(program: Command, env: Env): void {
     .description('check provider files with their own examples, without a network')
     .argument('<file...>', 'the files, such as acme-sms.json')
     .action(async (files: readonly string[]) => {
-      const [{ checkFile }, { takenNames }] = await Promise.all([
-        import('../adapters/sms/file/check.ts'),
+      const [{ checkPath }, { takenNames }] = await Promise.all([
+        import('../adapters/sms/catalog.ts'),
         import('../config/providers.ts'),
       ])
       let isWrong = false
       for (const path of files) {
-        const checked = checkFile(basename(path).replace(/\.json$/, ''), textOf(path), takenNames)
+        const checked = checkPath(path, takenNames)
         const faults = 'faults' in checked ? checked.faults : []
         for (const fault of faults) print(`${path}: ${fault}`)
         if ('file' in checked) print(`${path}: ok, ${checked.file.vectors.length} examples passed`)
@@ -125,13 +125,4 @@ async function answersTo(questions: readonly Question[]): Promise<FileAnswers> {
     terminal.close()
   }
   return answers
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    throw new OperatorError(`${path} cannot be read${code}.`)
-  }
 }

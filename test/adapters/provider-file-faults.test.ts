@@ -9,6 +9,7 @@ import { requestOf } from '../../src/adapters/sms/file/encode.ts'
 import { fileProvider } from '../../src/adapters/sms/file/file-provider.ts'
 import type { ProviderFile } from '../../src/adapters/sms/file/format.ts'
 import { shippedFiles } from '../../src/adapters/sms/file/shipped/index.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { takenNames } from '../../src/config/providers.ts'
 import { Settings } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -239,5 +240,18 @@ describe('the folder', () => {
     // A file that changes while the server runs stays what it was.
     writeFileSync(at('plivo.json'), '{')
     expect(catalog.named('plivo').faults).toEqual([])
+  })
+
+  test('stops a start only where a route names a wrong file, with all its faults', () => {
+    writeFileSync(
+      join(folder.path, 'broken.json'),
+      JSON.stringify({ ...plivo, provider: 'broken', to: 'x', y: 1 }),
+    )
+    const start = (SMS_PLAIN: string) => () => readConfig({ PROVIDER_FILES: folder.path, SMS_PLAIN })
+    expect(start('outbox')).not.toThrow()
+    const fault = (words: string) =>
+      `SMS_PLAIN names broken, and ${folder.path}/broken.json is wrong: ${words}`
+    const faults = [fault('y is no key of the format'), fault('to must be one of plus, digits')]
+    expect(start('broken')).toThrow(faults.join('\n'))
   })
 })

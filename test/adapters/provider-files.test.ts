@@ -200,6 +200,21 @@ describe('the outcome of an answer', () => {
     expect(received.length).toBe(before + 1)
   })
 
+  test('is unknown for an answer that is huge, deep or no text', async () => {
+    const huge = `{"status":"queued","x":"${'x'.repeat(70_000)}"}`
+    const inherited = '{"__proto__":{"status":"queued"}}'
+    for (const body of [huge, '['.repeat(30_000), String.fromCharCode(0, 0xffff), inherited]) {
+      reply = { status: 200, body }
+      expect(outcomeName(await provider({}).send(anySms, patienceMs))).toBe('unknown')
+    }
+  })
+
+  test('keeps every digit of an id', async () => {
+    reply = { status: 200, body: '{"status":"queued","messages":[{"id":12345678901234567890}]}' }
+    const accepted = { kind: 'accepted', providerMessageId: '12345678901234567890' } as const
+    expect(await provider({}).send(anySms, patienceMs)).toEqual(accepted)
+  })
+
   test('503 was not sent unless the file says otherwise, and no answer is unknown', async () => {
     reply = { status: 503, body: '' }
     expect(await provider({}, { errors: [] }).send(anySms, patienceMs)).toEqual({

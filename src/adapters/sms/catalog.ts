@@ -75,21 +75,22 @@ export class ProviderCatalog {
     }
     let checked = this.read.get(path)
     if (!checked) {
-      checked = this.check(name, path)
+      checked = checkPath(path, this.taken)
       this.read.set(path, checked)
     }
     return checked
   }
+}
 
-  private check(name: string, path: string): Checked {
-    try {
-      const about = statSync(path)
-      // A read of a named pipe may never end.
-      if (!about.isFile()) return { faults: ['it is no file'] }
-      if (about.size > maxFileBytes) return { faults: [tooLong] }
-      return checkFile(name, readFileSync(path, 'utf8'), this.taken)
-    } catch (error) {
-      return { faults: [`it cannot be read (${(error as NodeJS.ErrnoException).code})`] }
-    }
+/** The file of a path, whose name is that of its provider. */
+export function checkPath(path: string, taken: TakenNames): Checked {
+  try {
+    const about = statSync(path)
+    // A read of a named pipe may never end.
+    if (!about.isFile()) return { faults: ['it is no file'] }
+    if (about.size > maxFileBytes) return { faults: [tooLong] }
+    return checkFile(basename(path, '.json'), readFileSync(path, 'utf8'), taken)
+  } catch (error) {
+    return { faults: [`it cannot be read (${(error as NodeJS.ErrnoException).code})`] }
   }
 }
