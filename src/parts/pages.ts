@@ -92,9 +92,12 @@ function providerFiles({ catalog, settingsOfFile }: Config, routes: RouteSetting
     (['plain', 'template'] as const).filter((route) => routes[route].includes(name))
   return {
     list: () =>
-      catalog.list().map(({ name, source, file, faults = [] }) => {
-        return { name, source, docs: file?.docs, faults, uses: usesOf(name).join(' and ') }
-      }),
+      catalog
+        .list()
+        .map(({ name, source, file, faults = [] }) => {
+          return { name, source, docs: file?.docs, faults, uses: usesOf(name).join(' and ') }
+        })
+        .toSorted((one, other) => Number(one.uses === '') - Number(other.uses === '')),
     open: (name, given, isTemplate = false) => {
       const checked = catalog.fileOf(name)
       if (!checked || 'faults' in checked) return undefined
