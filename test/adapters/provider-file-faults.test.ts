@@ -8,7 +8,6 @@ import { checkFile } from '../../src/adapters/sms/file/check.ts'
 import { requestOf } from '../../src/adapters/sms/file/encode.ts'
 import { fileProvider } from '../../src/adapters/sms/file/file-provider.ts'
 import type { ProviderFile } from '../../src/adapters/sms/file/format.ts'
-import { shippedFiles } from '../../src/adapters/sms/file/shipped/index.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { takenNames } from '../../src/config/providers.ts'
 import { Settings } from '../../src/config/settings.ts'
@@ -16,7 +15,33 @@ import { temporaryFolder } from '../support/folder.ts'
 
 // What no provider file, no setting and no folder may do.
 
-const plivo = shippedFiles.find(({ provider }) => provider === 'plivo') as ProviderFile
+const settings = { PLIVO_AUTH_ID: 'MA1', PLIVO_AUTH_TOKEN: 't', PLIVO_FROM: '14155550100' }
+const request = {
+  method: 'POST',
+  url: 'https://api.plivo.com/v1/Account/MA1/Message/',
+  json: { src: '14155550100', dst: '447400123456', text: 'a' },
+}
+const message = { to: '447400123456', text: 'a' }
+/** With the name of a shipped file. */
+const plivo: ProviderFile = {
+  provider: 'plivo',
+  docs: 'https://www.plivo.com/docs/',
+  settings: { PLIVO_AUTH_ID: {}, PLIVO_AUTH_TOKEN: { secret: true }, PLIVO_FROM: {} },
+  from: 'PLIVO_FROM',
+  to: 'digits',
+  send: {
+    method: 'POST',
+    url: 'https://api.plivo.com/v1/Account/{{PLIVO_AUTH_ID}}/Message/',
+    basic: ['{{PLIVO_AUTH_ID}}', '{{PLIVO_AUTH_TOKEN}}'],
+    json: { src: '{{from}}', dst: '{{to}}', text: '{{text}}', url: '{{reportUrl}}' },
+  },
+  accepted: { status: 202 },
+  reports: { in: 'form', status: 'Status', delivered: ['delivered'], failed: ['failed'] },
+  vectors: [
+    { settings, message, request, answer: { status: 202 }, outcome: 'accepted' },
+    { settings, message, request, answer: { status: 401 }, outcome: 'account' },
+  ],
+}
 const faultsOf = (given: unknown): readonly string[] => {
   const checked = checkFile('plivo', typeof given === 'string' ? given : JSON.stringify(given), takenNames)
   return 'faults' in checked ? checked.faults : []
@@ -57,6 +82,7 @@ describe('the check', () => {
       ...plivo,
       template: { json: { a: '{{var.otp}}' } },
       errors: [{ status: ['4xx'], json: '$.a', equals: [1], outcome: 'recipient' }],
+      accepted: { status: 202, json: '$.a', equals: ['b'], id: '$.c' },
     }
     for (const path of pathsOf(whole)) {
       for (const value of odd) {

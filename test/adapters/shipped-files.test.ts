@@ -112,7 +112,8 @@ beforeAll(async () => {
   for (const file of files) {
     writeFileSync(join(folder.path, `${file.provider}.json`), JSON.stringify(file))
     for (const [name, { default: usual }] of Object.entries(file.settings)) {
-      settings.set(name, file.vectors[0]?.settings?.[name] ?? usual ?? 'x')
+      const value = file.vectors[0]?.settings?.[name] ?? usual ?? 'x'
+      if (value !== '') settings.set(name, value)
     }
   }
   const names = files.map(({ provider }) => provider).join(',')
@@ -168,9 +169,14 @@ function valuesOf(
 
 /** A second reading of the rules of docs/providers/files.md. Undefined: left out. */
 function filled(leaf: unknown, values: ReadonlyMap<string, unknown>): unknown {
-  if (Array.isArray(leaf))
-    return leaf.map((each) => filled(each, values)).filter((each) => each !== undefined)
-  if (typeof leaf === 'object' && leaf !== null) return filledFields(leaf, values)
+  if (Array.isArray(leaf)) {
+    const list = Object.values(filledFields(leaf, values))
+    return list.length === 0 && leaf.length > 0 ? undefined : list
+  }
+  if (typeof leaf === 'object' && leaf !== null) {
+    const fields = filledFields(leaf, values)
+    return Object.keys(fields).length === 0 && Object.keys(leaf).length > 0 ? undefined : fields
+  }
   if (typeof leaf !== 'string') return leaf
   const [, only] = /^\{\{([^}]+)\}\}$/.exec(leaf) ?? []
   if (only !== undefined) return values.get(only)

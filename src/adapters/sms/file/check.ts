@@ -123,9 +123,10 @@ export function valuesOf(file: ProviderFile, { settings = {}, message, template 
     if (usual !== undefined) flat.set(name, usual)
   }
   add('', settings)
+  // As when a server reads them.
+  for (const name of Object.keys(file.settings)) if (flat.get(name) === '') flat.delete(name)
   add('', { from: file.from && flat.get(file.from), ...message })
   if (typeof template === 'object') add('template.', template)
-  for (const name of Object.keys(file.settings)) if (flat.get(name) === '') flat.delete(name)
   const to = String(flat.get('to') ?? '').replace(/^\+/, '')
   return flat.set('to', file.to === 'digits' ? to : `+${to}`)
 }

@@ -23,7 +23,7 @@ export function shownRequest(
   const values = new Map<string, Value>(
     Object.entries(file.settings).map(([name, { secret, default: usual }]) => [
       name,
-      secret ? '********' : settings.get(name) || (example[name] ?? usual ?? name),
+      secret ? '********' : settings.get(name) || (example[name] ?? usual ?? name) || undefined,
     ]),
   )
   values.set('from', values.get(file.from ?? ''))
