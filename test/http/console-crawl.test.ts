@@ -160,10 +160,10 @@ function problemsOf(html: string): readonly string[] {
 const decoded = (text: string) =>
   text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'")
 
-/** Pages of one kind are visited once: those that differ in an ID or in the value of a filter. */
+/** Pages of one kind are visited once: those that differ in an ID, a provider or the value of a filter. */
 const kindOf = (path: string) => {
   const { pathname, searchParams } = new URL(path, 'http://localhost')
-  const kind = pathname.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, ':id')
+  const kind = pathname.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, ':id').replace(/(providers\/)[^/]+/, '$1:name')
   return `${kind}?${[...new Set(searchParams.keys())].sort()}`
 }
 
