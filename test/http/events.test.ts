@@ -137,10 +137,12 @@ describe('an event', () => {
     'is written with a delivery report, named by %s, that changes the status of a message',
     async (namedBy) => {
       const provider = await start()
-      provider.answer(() => ({ kind: 'accepted', providerMessageId: 'M1' }))
+      // Looks like a request ID.
+      const providerMessageId = '6f3c2a10-9d7e-4b21-8a55-0c1d2e3f4a5b'
+      provider.answer(() => ({ kind: 'accepted', providerMessageId }))
       const read = ({ fields: { status } }: CallbackRequest) => {
         if (status !== 'delivered' && status !== 'failed') return []
-        return [{ providerMessageId: 'M1', status, reason: status === 'failed' ? '30003' : null }]
+        return [{ providerMessageId, status, reason: status === 'failed' ? '30003' : null }]
       }
       Object.assign(provider, { deliveryReports: { namedBy, read } })
       const sent = api.post('/otp/send', { phone: freshPhone() })

@@ -52,9 +52,12 @@ export function attemptKey(requestId: string, attempt: number): string {
   return `${requestId.replaceAll('-', '')}.${attempt.toString(36)}`
 }
 
-/** Of a key with a URL of its own, or of a message ID as `smsOf` makes it. Undefined: a key with a provider's own ID. */
+/**
+ * Of a key with a URL of its own, or of a message ID as `smsOf` makes it, by which `webhook` reports. Undefined: a key with a
+ * provider's own ID, which may be a UUID too.
+ */
 export function requestIdOfKey(key: string): string | undefined {
-  const [, own] = /^[a-z-]+:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.\d+)?$/.exec(key) ?? []
+  const [, own] = /^webhook:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.\d+)?$/.exec(key) ?? []
   if (own !== undefined) return own
   const groups = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})\.[0-9a-z]+$/.exec(key)
   return groups ? groups.slice(1).join('-') : undefined
