@@ -1,6 +1,6 @@
 import type { ProviderFile } from '../src/adapters/sms/file/format.ts'
 import { placeholdersOf } from '../src/adapters/sms/file/placeholders.ts'
-import { generated, page, table } from './pages.ts'
+import { alignedTable, generated, page } from './pages.ts'
 
 // The pages of the provider files that the binary has.
 
@@ -24,7 +24,7 @@ function indexPage(files: readonly ProviderFile[]): string {
     '# Gateways with a shipped file',
     generated,
     'For operators who choose an SMS gateway. otpost contains a [provider file](files.md) for each of these gateways. To use one, name it in `SMS_PLAIN` or `SMS_TEMPLATE` and set its settings. **None of them was ever called:** each file follows the documentation of its gateway.',
-    table(
+    alignedTable(
       ['gateway', 'setting value', 'settings', 'delivery reports'],
       files.map((file) => [
         `[${file.name}](${file.provider}.md)`,
@@ -48,7 +48,7 @@ function providerPage(file: ProviderFile): string {
     `**Checked:** ${vectors.length} examples of requests and answers, without a network, by its [documentation](${docs}). **Never called.**`,
     '## Settings',
     ['```sh', `SMS_PLAIN=${provider}`, ...required.map(([setting]) => `${setting}=…`), '```'].join('\n'),
-    table(
+    alignedTable(
       ['setting', 'default', 'meaning'],
       Object.entries(settings).map(([setting, { secret, default: usual, meaning = '' }]) => [
         `\`${setting}\`${secret ? ' **secret**' : ''}`,
@@ -58,7 +58,7 @@ function providerPage(file: ProviderFile): string {
     ),
     '## Requests and answers',
     `otpost sends \`${send.method} ${send.url}\`. The number has ${file.to === 'digits' ? 'no `+`' : 'a `+`'}.`,
-    table(
+    alignedTable(
       ['answer', 'result'],
       [
         ...(file.errors ?? []).map((error) => [conditionWords(error), outcomes[error.outcome] ?? '']),
