@@ -977,6 +977,8 @@ trace(
       { path: '/admin/destinations', has: 'Set a rule' },
       { path: '/admin/audit', has: 'by command' },
       { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
+      { path: '/admin/providers', has: 'kannel-get' },
+      { path: '/admin/providers/plivo', has: 'Registered-template route' },
       { path: '/admin/health', has: 'Not run since this server started' },
       { path: '/admin/search', has: 'The search covers' },
       { path: '/admin/nothing', has: 'Page not found' },

@@ -56,6 +56,8 @@ const pages = [
   '/admin/money',
   '/admin/audit',
   '/admin/settings',
+  '/admin/providers',
+  '/admin/providers/plivo',
 ]
 
 describe('without accounts', () => {

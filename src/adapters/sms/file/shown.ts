@@ -40,7 +40,7 @@ export function shownRequest(
     `${method} ${target.startsWith('/') ? target : `/${target}`} HTTP/1.1`,
     `host: ${host}`,
     ...Object.entries(headers).map((header) => header.join(': ')),
-    ...(body === '' ? [] : [`content-length: ${Buffer.byteLength(body)}`]),
+    ...(method === 'GET' ? [] : [`content-length: ${Buffer.byteLength(body)}`]),
     '',
     body,
   ].join('\r\n')
