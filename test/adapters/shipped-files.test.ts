@@ -24,15 +24,17 @@ let stopwatch = 0
 /** The file with the gateway of this test in place of its own, in the form and in the examples. */
 function moved(file: ProviderFile): ProviderFile {
   const here = (url: string) => url.replace(/^[a-z]+:\/\/[^/]*/i, gateway.url)
-  const [, base] = /^\{\{(\w+)\}\}/.exec(file.send.url) ?? []
+  const [, base = ''] = /^\{\{(\w+)\}\}/.exec(file.send.url) ?? []
+  const { [base]: { default: usual } = {} } = file.settings
   const url = here(file.send.url)
   const rest = JSON.stringify([{ ...file.send, url }, file.template, file.from])
   const unused = Object.keys(file.settings).filter((name) => !rest.includes(name))
   const without = <T>(given: Readonly<Record<string, T>>) =>
     Object.fromEntries(Object.entries(given).filter(([name]) => !unused.includes(name)))
+  const defaults = usual === undefined ? {} : { [base]: { ...file.settings[base], default: here(usual) } }
   return {
     ...file,
-    settings: without(file.settings),
+    settings: { ...without(file.settings), ...defaults },
     send: { ...file.send, url },
     vectors: file.vectors.map((vector) => ({
       ...vector,
