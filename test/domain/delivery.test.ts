@@ -268,6 +268,7 @@ describe('the message for a provider', () => {
       to: '12025550143',
       route: 'plain',
       text: message.text,
+      lang: 'hi',
       template: null,
       senderId: null,
       validitySeconds: 300,
