@@ -12,7 +12,6 @@ import {
   countedKinds,
   type Lately,
   latelyOf,
-  type Point,
   type Statistics,
   StatisticsSum,
   wayName,
@@ -179,58 +178,38 @@ function createPeriods({ orm, tables }: StatisticsDatabase) {
   const columns = { at, kind, channel, brand, provider, detail }
 
   const sum = sumOf(tables)
-  const unknown = { channel: '', brand: '', provider: '' } as const
+  const empty = sql<''>`''`
+  const ofPoints = { ...columns, channel: empty, brand: empty, provider: empty }
+  const ofTries = { ...columns, channel: empty, brand: empty }
 
-  const isIn = ({ stepMs }: Range, some: number[], kinds: readonly StatKind[]) =>
-    and(eq(stats.stepMs, stepMs), inArray(at, some), inArray(kind, [...kinds]))
-
-  async function* countedIn(range: Range): AsyncGenerator<readonly Counted[]> {
+  /** @param by columns; rows that differ in the others are one */
+  async function* countedIn(
+    range: Range,
+    kinds: readonly StatKind[] = countedKinds,
+    by: typeof columns | typeof ofPoints | typeof ofTries = columns,
+  ): AsyncGenerator<readonly Counted[]> {
     for await (const some of fewOf(stepsOf(range))) {
       yield await orm
-        .select({ ...columns, count: sum })
+        .select({ ...by, count: sum })
         .from(stats)
-        .where(isIn(range, some, countedKinds))
-        .groupBy(...Object.values(columns))
+        .where(and(eq(stats.stepMs, range.stepMs), inArray(at, some), inArray(kind, [...kinds])))
+        .groupBy(...Object.values(by).filter((column) => column !== empty))
     }
   }
 
-  async function statisticsIn(range: Range): Promise<Statistics> {
+  async function statisticsIn(...[range, ...how]: Parameters<typeof countedIn>): Promise<Statistics> {
     const total = new StatisticsSum(range)
-    for await (const rows of countedIn(range)) for (const row of rows) total.add(row)
+    for await (const rows of countedIn(range, ...how)) for (const row of rows) total.add(row)
     return total.statistics
   }
 
   return {
     statistics: (period: Period, now: number) => statisticsIn(rangeOf(period, now)),
-    statisticsIn,
+    statisticsIn: (range: Range) => statisticsIn(range),
     /** The figures of each step. */
-    async pointsIn(range: Range): Promise<readonly Point[]> {
-      const total = new StatisticsSum(range)
-      const key = { at, kind, detail }
-      for await (const some of fewOf(stepsOf(range))) {
-        const rows = await orm
-          .select({ ...key, count: sum })
-          .from(stats)
-          .where(isIn(range, some, countedKinds))
-          .groupBy(...Object.values(key))
-        for (const row of rows) total.add({ ...unknown, ...row })
-      }
-      return total.statistics.points
-    },
+    pointsIn: async (range: Range) => (await statisticsIn(range, countedKinds, ofPoints)).points,
     /** By provider. */
-    async triesIn(range: Range): Promise<Statistics['tries']> {
-      const total = new StatisticsSum(range)
-      const key = { at, provider, detail }
-      for await (const some of fewOf(stepsOf(range))) {
-        const rows = await orm
-          .select({ ...key, count: sum })
-          .from(stats)
-          .where(isIn(range, some, ['attempt']))
-          .groupBy(...Object.values(key))
-        for (const row of rows) total.add({ ...unknown, kind: 'attempt', ...row })
-      }
-      return total.statistics.tries
-    },
+    triesIn: async (range: Range) => (await statisticsIn(range, ['attempt'], ofTries)).tries,
     async lately(now: number): Promise<Lately> {
       const counted: Counted[] = []
       for await (const rows of countedIn(rangeOf('hour', now))) counted.push(...rows)

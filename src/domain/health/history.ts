@@ -6,7 +6,14 @@ import { type EpochMs, hourMs } from '../ground/time.ts'
 import type { EventLogReader } from '../log/event-log.ts'
 import { figureRows, type Span } from '../log/log-search.ts'
 import { earlier, finerSteps, type Range } from '../log/ranges.ts'
-import { type Point, type Statistics, type Stretch, stretchesOf, type Tries } from '../log/statistics.ts'
+import {
+  type Point,
+  type Statistics,
+  type Stretch,
+  stretchesOf,
+  sumOfTries,
+  type Tries,
+} from '../log/statistics.ts'
 import type { AlertStore } from './alerts.ts'
 import { conditionKinds } from './conditions.ts'
 import { peopleWords } from './incidents.ts'
@@ -121,8 +128,7 @@ export function narrowed(outage: Stretch, tries: readonly Tries[], stepMs: numbe
   const [first, last] = [parts[0], parts.at(-1)]
   if (!first || !last) return outage
   const own = tries.filter(({ at }) => at >= first.from && at < last.until)
-  const sum = (of: 'failed' | 'all') => own.reduce((total, each) => total + each[of], 0)
-  return { from: first.from, until: last.until, failed: sum('failed'), all: sum('all') }
+  return { from: first.from, until: last.until, ...sumOfTries(own) }
 }
 
 /** The conditions that alerts reported. @param alerts oldest first, since the start of the range */

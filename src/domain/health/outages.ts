@@ -10,6 +10,7 @@ import {
   type LastHour,
   type ProviderHealth,
   type Statistics,
+  sumOfTries,
   type Tries,
   troubleSince,
 } from '../log/statistics.ts'
@@ -235,12 +236,7 @@ function isChance(
 /** In this step and the one before, or in the last minutes. */
 function isTroubleNow(tries: readonly Tries[], { stepMs, until }: Statistics, share: number): boolean {
   const recent = tries.filter(({ at }) => at + stepMs + Math.max(stepMs, 10 * minuteMs) > until)
-  const sum = (of: (each: Tries) => number) => recent.reduce((total, each) => total + of(each), 0)
-  return isTrouble(
-    sum(({ failed }) => failed),
-    sum(({ all }) => all),
-    share,
-  )
+  return isFailing(sumOfTries(recent), share)
 }
 
 const none = { failed: 0, all: 0 }

@@ -325,16 +325,23 @@ export interface Stretch extends Omit<Tries, 'at'> {
 export function stretchesOf(tries: readonly Tries[], stepMs: number): readonly Stretch[] {
   const stretches: Stretch[] = []
   let isSuccessive = false
-  for (const { at, failed, all } of tries) {
-    const isPart = isTrouble(failed, all)
+  for (const each of tries) {
+    const isPart = isTrouble(each.failed, each.all)
     const before = isPart && isSuccessive ? stretches.pop() : undefined
-    if (isPart) {
-      const { from, ...sums } = before ?? { from: at, failed: 0, all: 0 }
-      stretches.push({ from, until: at + stepMs, failed: sums.failed + failed, all: sums.all + all })
-    }
+    if (isPart)
+      stretches.push({
+        from: before?.from ?? each.at,
+        until: each.at + stepMs,
+        ...sumOfTries([...(before ? [before] : []), each]),
+      })
     isSuccessive = isPart
   }
   return stretches
+}
+
+export function sumOfTries(tries: readonly Omit<Tries, 'at'>[]): Omit<Tries, 'at'> {
+  const sum = (of: 'failed' | 'all') => tries.reduce((total, each) => total + each[of], 0)
+  return { failed: sum('failed'), all: sum('all') }
 }
 
 /** The latest minute with a failure: of codes, of notifications, and by the name of a provider. */

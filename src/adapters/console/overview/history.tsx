@@ -4,7 +4,7 @@ import { count, counted, duration, percent } from '../../../domain/ground/format
 import type { History, PastIncident } from '../../../domain/health/history.ts'
 import { type DeliveryFilter, figureRows } from '../../../domain/log/log-search.ts'
 import { stepsOf } from '../../../domain/log/ranges.ts'
-import type { Tries } from '../../../domain/log/statistics.ts'
+import { sumOfTries, type Tries } from '../../../domain/log/statistics.ts'
 import { auditWords } from '../../../domain/operator/audit-words.ts'
 import { Badge, ExactTime, rich, ShortTime } from '../../pages/components.tsx'
 import { Card } from '../components.tsx'
@@ -71,7 +71,7 @@ const heatLevels = [0, 0.02, 0.1, 0.3, 1]
 export function HeatMap({ hours, tries }: Pick<History, 'hours' | 'tries'>) {
   const steps = stepsOf(hours)
   const where: DeliveryFilter = { since: hours.from }
-  const rows = Array.from(tries, ([provider, all]) => ({ provider, all, ...sumOf(all) }))
+  const rows = Array.from(tries, ([provider, all]) => ({ provider, all, sum: sumOfTries(all) }))
   if (rows.length === 0) return null
   return (
     <Card
@@ -98,8 +98,8 @@ export function HeatMap({ hours, tries }: Pick<History, 'hours' | 'tries'>) {
           </thead>
           <tbody>
             {rows
-              .sort((one, other) => other.failed / other.tried - one.failed / one.tried)
-              .map(({ provider, all, failed, tried }) => (
+              .sort((one, other) => other.sum.failed / other.sum.all - one.sum.failed / one.sum.all)
+              .map(({ provider, all, sum }) => (
                 <tr
                   key={provider}
                   data-rows={logUrl('deliveries', { provider, ...figureRows.failedOrUnknown })}
@@ -108,9 +108,9 @@ export function HeatMap({ hours, tries }: Pick<History, 'hours' | 'tries'>) {
                     <a href={logUrl('deliveries', { ...where, provider })}>{provider}</a>
                   </th>
                   <td class="end">
-                    {percent(failed / tried)}{' '}
+                    {percent(sum.failed / sum.all)}{' '}
                     <small>
-                      <Count value={failed} of="failedOrUnknown" where={{ ...where, provider }} />
+                      <Count value={sum.failed} of="failedOrUnknown" where={{ ...where, provider }} />
                     </small>
                   </td>
                   {steps.map((at) => (
@@ -139,11 +139,4 @@ function HeatCell({ failed, all }: Omit<Tries, 'at'>) {
       {level < 2 ? <span class="sr-only">{words}</span> : Math.round((100 * failed) / all)}
     </td>
   )
-}
-
-function sumOf(all: readonly Tries[]) {
-  return all.reduce((sum, each) => ({ failed: sum.failed + each.failed, tried: sum.tried + each.all }), {
-    failed: 0,
-    tried: 0,
-  })
 }

@@ -23,7 +23,7 @@ import {
 import type { LimitName } from '../../../domain/request/limit-names.ts'
 import { Badge, ExactTime, LinkButton, Time, type Tone } from '../../pages/components.tsx'
 import { ActionsBeside } from '../action-form.tsx'
-import { Card, consolePage, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
+import { actions, Card, consolePage, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
 import { Chart } from './chart.tsx'
@@ -232,15 +232,7 @@ function Providers({ providers, lastHour }: ProvidersProps) {
     >
       <Table
         caption="Providers now, with the attempts in the last hour"
-        columns={[
-          'Provider',
-          'Sends',
-          'State',
-          end('Accepted'),
-          end('Failed'),
-          end('Unknown'),
-          { title: 'Actions', align: 'end', isQuiet: true },
-        ]}
+        columns={['Provider', 'Sends', 'State', end('Accepted'), end('Failed'), end('Unknown'), actions]}
         rows={providers.map((provider) => {
           const { name, channel } = provider
           const where = { ...lastHour, provider: name, channel }
