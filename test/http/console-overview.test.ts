@@ -60,11 +60,15 @@ function overview(facts: HealthFacts): string {
   const { incidents, notes } = incidentsOf(facts)
   const impact = { people: null, costs: [], causes: [] }
   const found = incidents.map((incident) => ({ incident, impact }))
-  const goingOn = { found, notes, steps: null }
+  const { statistics } = facts
   return overviewPage(pageContext, {
     facts,
-    goingOn,
-    shown: { isUnknown: false, statistics: facts.statistics, history },
+    found,
+    notes,
+    steps: null,
+    statistics,
+    history,
+    isUnknown: false,
   })
 }
 

@@ -6,7 +6,7 @@ import type { Lately } from '../log/statistics.ts'
 import type { Acknowledgement } from '../policy/policy-store.ts'
 import type { Cost } from '../request/request-context.ts'
 import type { HealthFacts } from './facts.ts'
-import { earliest, type Outage, smsOutage } from './outages.ts'
+import { earliest, smsOutage } from './outages.ts'
 import type { Ongoing, Problem } from './problem.ts'
 import { problemsOf } from './problems.ts'
 
@@ -44,19 +44,45 @@ export function incidentsOf(facts: HealthFacts): {
   readonly incidents: readonly Incident[]
   readonly notes: readonly Problem[]
 } {
-  const now = problemsOf({ ...facts, statistics: facts.lately.hour })
-  const ongoing = now.filter(({ ongoing }) => ongoing !== undefined)
+  const ongoing = problemsOf({ ...facts, statistics: facts.lately.hour }).flatMap((problem) =>
+    problem.ongoing && problem.about !== undefined
+      ? [{ ...problem, ...problem.ongoing, about: problem.about }]
+      : [],
+  )
   const names = new Set(ongoing.map(({ about }) => about))
   const outage = smsOutage(facts)
-  const isPart = ({ about = '' }: Problem) =>
+  const isPart = ({ about }: { readonly about: string }) =>
     outage?.names.some((name) => about === `provider ${name}`) ||
     // The failures of a provider are why messages fail.
     ((about === 'codes' || about === 'notifications') &&
-      [...names].some((name) => name?.startsWith('provider ')))
-  const all = ongoing.filter((problem) => !isPart(problem)).flatMap((problem) => incidentOf(problem, facts))
+      [...names].some((name) => name.startsWith('provider ')))
+  const all = ongoing
+    .filter((problem) => !isPart(problem))
+    .map((problem) => {
+      const [kind = '', name = ''] = problem.about.split(/ (.*)/)
+      const isProvider = kind === 'provider'
+      // The alerts about an attack are about all countries. That of a provider already has its start.
+      const reported = isProvider ? undefined : facts.open.get(kind === 'pumping' ? kind : problem.about)
+      const since = earliest(problem.since, reported)
+      return incidentOf({ ...problem, since, providers: isProvider ? [name] : [] }, facts)
+    })
   if (outage) {
-    const texts = ongoing.filter(isPart).map(({ text }) => text)
-    all.unshift(outageIncident(outage, texts.join(' '), facts))
+    const filters = { channel: 'SMS', ...figureRows.failedOrUnknown } as const
+    const sms = {
+      about: 'sms',
+      level: 'fail',
+      title: 'No SMS',
+      text: ongoing
+        .filter(isPart)
+        .map(({ text }) => text)
+        .join(' '),
+      remedy: '',
+      see: [{ list: 'deliveries', filters, title: 'Failures' }],
+      since: outage.since,
+      hit: { channel: 'SMS', result: 'failed' },
+      providers: outage.names,
+    } as const
+    all.unshift(incidentOf(sms, facts))
   }
   return {
     incidents: all.sort(
@@ -66,50 +92,8 @@ export function incidentsOf(facts: HealthFacts): {
   }
 }
 
-function incidentOf(problem: Problem, facts: HealthFacts): readonly Incident[] {
-  const { ongoing, about, ...words } = problem
-  if (!ongoing || about === undefined) return []
-  const [kind = '', name = ''] = about.split(/ (.*)/)
-  const isProvider = kind === 'provider'
-  // The alerts about an attack are about all countries. That of a provider already has its start.
-  const reported = isProvider ? undefined : facts.open.get(kind === 'pumping' ? kind : about)
-  return [
-    known(
-      {
-        ...words,
-        ...ongoing,
-        about,
-        since: earliest(ongoing.since, reported),
-        providers: isProvider ? [name] : [],
-      },
-      facts,
-    ),
-  ]
-}
-
-function outageIncident({ names, since }: Outage, text: string, facts: HealthFacts): Incident {
-  const incident = {
-    about: 'sms',
-    level: 'fail' as const,
-    title: 'No SMS',
-    text,
-    remedy: '',
-    see: [
-      {
-        list: 'deliveries' as const,
-        filters: { channel: 'SMS' as const, ...figureRows.failedOrUnknown },
-        title: 'Failures',
-      },
-    ],
-    since,
-    hit: { channel: 'SMS', result: 'failed' } as const,
-    providers: names,
-  }
-  return known(incident, facts)
-}
-
-/** An incident without a known start is acknowledged for a day. */
-function known(
+/** Without a known start it is acknowledged for a day. */
+function incidentOf(
   incident: Omit<Incident, 'acknowledged'>,
   { acknowledgements, statistics }: HealthFacts,
 ): Incident {

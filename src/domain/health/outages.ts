@@ -158,7 +158,7 @@ export function smsOutage({
   providers,
   attempts,
   open: reported,
-}: Pick<OutageFacts, 'providers' | 'attempts' | 'open'>): Outage | undefined {
+}: Pick<OutageFacts, 'providers' | 'attempts' | 'open'>) {
   const sms = providers.filter(({ channel, pausedUntil }) => channel === 'SMS' && pausedUntil === null)
   const failing = failingNow(sms, attempts)
   const names = sms.map(({ name }) => name)
@@ -167,11 +167,6 @@ export function smsOutage({
   const all = names.flatMap((name) => reported.get(`provider ${name}`) ?? [])
   const last = all.length === names.length ? Math.max(...all) : undefined
   return { names, since: failingSince(attempts, last, ...names) }
-}
-
-export interface Outage {
-  readonly names: readonly string[]
-  readonly since: EpochMs | undefined
 }
 
 /**

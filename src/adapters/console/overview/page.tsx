@@ -32,32 +32,23 @@ import { HeatMap, Marks } from './history.tsx'
 import { FirstDay, type FoundIncident, Notes, WhatGoesOn } from './incidents.tsx'
 import { RangeNav } from './range.tsx'
 
-/** What an operator must know first. */
-export interface GoingOn {
+// The overview: what goes on first, then the figures of a period, providers and limits.
+
+interface OverviewModel {
+  readonly facts: HealthFacts
   readonly found: readonly FoundIncident[]
   readonly notes: readonly Problem[]
   /** Of the first day. Null: it has passed. */
   readonly steps: ReadonlyMap<FirstDayStep, boolean> | null
-}
-
-// The overview: what goes on first, then the figures of a period, providers and limits.
-
-/** The time that an operator chose. */
-export interface Shown {
-  readonly isUnknown: boolean
+  /** Of the time that an operator chose. */
   readonly statistics: Statistics
   readonly history: History
-}
-
-interface OverviewModel {
-  readonly facts: HealthFacts
-  readonly goingOn: GoingOn
-  readonly shown: Shown
+  /** There are no figures of the time that the URL has. */
+  readonly isUnknown: boolean
 }
 
 export function overviewPage(pageContext: PageContext, model: OverviewModel): string {
-  const { statistics } = model.shown
-  const isOver = statistics.until < pageContext.now
+  const { statistics, isUnknown } = model
   return consolePage(
     pageContext,
     {
@@ -65,8 +56,8 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
       section: 'overview',
       actions: (
         <>
-          {!isOver && <LiveBar />}
-          <RangeNav range={statistics} isUnknown={model.shown.isUnknown} now={pageContext.now} />
+          {statistics.until >= pageContext.now && <LiveBar />}
+          <RangeNav range={statistics} isUnknown={isUnknown} now={pageContext.now} />
         </>
       ),
       scripts: ['charts.js'],
@@ -77,15 +68,15 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
 }
 
 /** The part that console.js updates. */
-function OverviewLive({ now, facts, goingOn, shown }: OverviewModel & { now: number }) {
+function OverviewLive({ now, ...model }: OverviewModel & { now: number }) {
+  const { facts, found, notes, steps, statistics, history } = model
   const { server, providers } = facts
-  const { statistics, history } = shown
   const span = rowsIn(statistics)
   const lastHour = spanOf({ from: now - hourMs, until: now })
   return (
     <div class="live" data-live="overview" data-now={now}>
-      <WhatGoesOn facts={facts} found={goingOn.found} now={now} />
-      {goingOn.steps && <FirstDay steps={goingOn.steps} />}
+      <WhatGoesOn facts={facts} found={found} now={now} />
+      {steps && <FirstDay steps={steps} />}
       <div class="columns wide-first">
         <Chart
           id="codes"
@@ -123,7 +114,7 @@ function OverviewLive({ now, facts, goingOn, shown }: OverviewModel & { now: num
           <ActiveLimits limited={server?.limited ?? []} lastHour={lastHour} />
         </div>
       </details>
-      <Notes notes={goingOn.notes} thresholds={facts.thresholds} />
+      <Notes notes={notes} thresholds={facts.thresholds} />
       <details class="folded-part" id="more">
         <summary>Figures by brand and provider</summary>
         <Breakdown

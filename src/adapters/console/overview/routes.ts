@@ -9,7 +9,7 @@ import { visitOf } from '../access.ts'
 import { eventStream, html } from '../answers.ts'
 import { timeIn } from '../deliveries/query.ts'
 import type { PageHandler } from '../page-handler.ts'
-import { type GoingOn, overviewPage } from './page.tsx'
+import { overviewPage } from './page.tsx'
 
 export function overviewRoutes({ get, routes, ports, settings, withoutSession }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
@@ -35,30 +35,21 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const server = { databaseError, freeBytes, lostRequests, limited, clock }
     const statistics = range ? await ports.eventLog.statisticsIn(range) : facts.statistics
     const isUnknown = !range && (query.has('from') || query.has('until'))
-    const shown = { isUnknown, statistics, history: await readHistory(ports, statistics, now) }
+    const history = await readHistory(ports, statistics, now)
     const known = { ...facts, server }
-    return html(overviewPage(pageContext, { facts: known, goingOn: await goingOn(known, now), shown }))
+    const { incidents, notes } = incidentsOf(known)
+    const [steps, ...found] = await Promise.all([
+      readFirstDay(known),
+      ...incidents.map(async (incident) => {
+        return { incident, impact: await readImpact(ports.eventLog, incident, now) }
+      }),
+    ])
+    return html(
+      overviewPage(pageContext, { facts: known, found, notes, steps, statistics, history, isUnknown }),
+    )
   })
 
-  async function goingOn(facts: HealthFacts, now: number): Promise<GoingOn> {
-    const { incidents, notes } = incidentsOf(facts)
-    const [found, steps] = await Promise.all([
-      Promise.all(
-        incidents.map(async (incident) => ({
-          incident,
-          impact: await readImpact(ports.eventLog, incident, now),
-        })),
-      ),
-      readFirstDay(facts),
-    ])
-    return { found, notes, steps }
-  }
-
-  async function readFirstDay({
-    providers,
-    acknowledgements,
-    statistics,
-  }: HealthFacts): Promise<GoingOn['steps']> {
+  async function readFirstDay({ providers, acknowledgements, statistics }: HealthFacts) {
     const hasTraffic = statistics.totals.verified > 0 || (await ports.guard.verifiedHistory()).length > 0
     if (!isFirstDay(hasTraffic, acknowledgements)) return null
     const [brands, apps, { rules, budgets }, accounts, backups, files] = await Promise.all([
