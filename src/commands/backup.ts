@@ -4,7 +4,7 @@ import type { DraftOwner } from '../adapters/sqlite/draft.ts'
 import { isMissing } from '../adapters/sqlite/marker.ts'
 import { type Restored, restore } from '../adapters/sqlite/restore.ts'
 import { readStoreConfig } from '../config/store.ts'
-import { counted } from '../domain/ground/format.ts'
+import { bytesWords, counted } from '../domain/ground/format.ts'
 import {
   type ConfirmOptions,
   commandActor,
@@ -36,7 +36,7 @@ export async function makeBackup(env: Env, file: string, replace: boolean): Prom
     actor: await commandActor(env),
   })
   const seconds = (performance.now() - startedAt) / 1000
-  print(`Backup written: ${file}, ${(bytes / 2 ** 20).toFixed(1)} MiB, in ${seconds.toFixed(1)} s.`)
+  print(`Backup written: ${file}, ${bytesWords(bytes)}, in ${seconds.toFixed(1)} s.`)
   const [key, copy] = config.secretKeys
     ? ['SECRET_KEY', 'SECRET_KEY']
     : [`the secret key in ${keyFileOf(databaseFile)}`, 'that file']

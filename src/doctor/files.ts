@@ -1,8 +1,8 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { bytesWords } from '../domain/ground/format.ts'
 import { leastFreeBytes } from '../domain/health/conditions.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
-import { inMebibytes } from './units.ts'
 
 // Owner, mode and space of the database file, its folder and the secret key.
 
@@ -151,7 +151,7 @@ export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Findin
 }
 
 export function diskFinding(freeBytes: number, databaseBytes: number): Finding {
-  const message = `${inMebibytes(freeBytes)} free. The database takes ${inMebibytes(databaseBytes)}.`
+  const message = `${bytesWords(freeBytes)} free. The database takes ${bytesWords(databaseBytes)}.`
   const remedy = 'Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.'
   if (freeBytes < leastFreeBytes) return fail('disk', message, remedy)
   // A backup or a restore needs the size of the database.

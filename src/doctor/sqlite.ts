@@ -4,11 +4,11 @@ import { keyFingerprints } from '../adapters/crypto/secrets.ts'
 import { conditionOf } from '../adapters/sqlite/condition.ts'
 import { isMissing } from '../adapters/sqlite/marker.ts'
 import type { DatabaseCheck, DatabaseFacts } from '../adapters/store/condition.ts'
+import { bytesWords } from '../domain/ground/format.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
 import { type DatabaseFindings, schemaFinding, secretFindings } from './database.ts'
 import type { ReadStored } from './facts.ts'
 import { pathFacts } from './files.ts'
-import { inMebibytes } from './units.ts'
 
 export async function sqliteFindings(
   databaseFile: string,
@@ -70,10 +70,10 @@ export function databaseFindings(facts: Omit<DatabaseFacts<unknown>, 'read'>): r
           'Stop the server, and run `otpost migrate`.',
         ),
     logBytes <= usualLogBytes
-      ? ok('log', `${inMebibytes(logBytes)} not yet checkpointed.`)
+      ? ok('log', `${bytesWords(logBytes)} not yet checkpointed.`)
       : warn(
           'log',
-          `The write-ahead log has ${inMebibytes(logBytes)}. A long read keeps it from being reset.`,
+          `The write-ahead log has ${bytesWords(logBytes)}. A long read keeps it from being reset.`,
           'Look for a backup or another program that has the database open. For Litestream, see docs/litestream.md.',
         ),
   ]

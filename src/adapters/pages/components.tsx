@@ -365,15 +365,6 @@ export function ExactTime({ at, toMinute = false }: { at: number; toMinute?: boo
   )
 }
 
-/** Such as `03-01 12:00`. */
-export function ShortTime({ at }: { at: number }) {
-  return (
-    <Instant at={at} form="short">
-      {utc(at).slice(5, 16)}
-    </Instant>
-  )
-}
-
 /** @param form of page.js, for another time zone */
 export function Instant({ at, form, children }: { at: number; form: string; children: string }) {
   return (

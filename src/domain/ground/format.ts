@@ -29,6 +29,12 @@ export function utc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
+/** Such as `12.5 MiB`. */
+export function bytesWords(bytes: number): string {
+  const [unit, name] = bytes < 2 ** 30 ? [2 ** 20, 'MiB'] : [2 ** 30, 'GiB']
+  return `${(bytes / unit).toFixed(1)} ${name}`
+}
+
 const numbers = new Intl.NumberFormat('en')
 
 export function count(value: number): string {

@@ -1,7 +1,7 @@
 import { failuresToOpen } from '../delivery/breaker.ts'
 import { type Advice, see } from '../ground/advice.ts'
 import { type Alert, budgetKind } from '../ground/alert.ts'
-import { capitalized, utc } from '../ground/format.ts'
+import { bytesWords, capitalized, utc } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { CallFilter } from '../log/log-search.ts'
 import type { StatKey } from '../log/stats.ts'
@@ -277,7 +277,7 @@ function diskCondition(freeBytes: number | undefined): Condition {
     what: 'disk',
     level: 'fail',
     text: isKnown
-      ? `The disk of the database is nearly full: ${(freeBytes / 2 ** 20).toFixed(1)} MiB free.`
+      ? `The disk of the database is nearly full: ${bytesWords(freeBytes)} free.`
       : 'The disk of the database is full.',
     remedy:
       'On a full disk, requests to send and verify fail. Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.',

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import type { AuditRecord } from '../../../domain/ground/audit.ts'
-import { counted } from '../../../domain/ground/format.ts'
+import { bytesWords, counted } from '../../../domain/ground/format.ts'
 import type { Finding } from '../../../domain/health/problem.ts'
 import { Badge, ExactTime, Facts, rich, Time } from '../../pages/components.tsx'
 import { auditUrl, Card, consolePage, end, Form, Table } from '../components.tsx'
@@ -49,8 +49,8 @@ export function healthPage(pageContext: PageContext, model: HealthModel): string
                 {database}, <code>{databaseName}</code>
               </>
             ),
-            Size: size === undefined ? 'unknown' : inWords(size),
-            'Free disk space': freeBytes === undefined ? null : inWords(freeBytes),
+            Size: size === undefined ? 'unknown' : bytesWords(size),
+            'Free disk space': freeBytes === undefined ? null : bytesWords(freeBytes),
             'Latest backup': <Backup {...model} />,
           }}
         />
@@ -169,9 +169,4 @@ function Backup({ backup }: Pick<HealthModel, 'backup'>) {
       <a href={auditUrl({ group: 'data' })}>All</a>
     </>
   )
-}
-
-function inWords(bytes: number): string {
-  const [unit, name] = bytes < 2 ** 30 ? [2 ** 20, 'MiB'] : [2 ** 30, 'GiB']
-  return `${(bytes / unit).toFixed(1)} ${name}`
 }

@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
 
-import { count, counted, duration, percent } from '../../../domain/ground/format.ts'
+import { count, counted, duration, percent, utc } from '../../../domain/ground/format.ts'
 import type { History, PastIncident } from '../../../domain/health/history.ts'
 import { type DeliveryFilter, figureRows } from '../../../domain/log/log-search.ts'
 import { stepsOf } from '../../../domain/log/ranges.ts'
 import { sumOfTries, type Tries } from '../../../domain/log/statistics.ts'
 import { auditWords } from '../../../domain/operator/audit-words.ts'
-import { Badge, ExactTime, rich, ShortTime } from '../../pages/components.tsx'
+import { Badge, ExactTime, Instant, rich } from '../../pages/components.tsx'
 import { Card } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import { Count } from './counts.tsx'
@@ -90,7 +90,9 @@ export function HeatMap({ hours, tries }: Pick<History, 'hours' | 'tries'>) {
               {steps.map((at, index) => (
                 <th key={at} scope="col">
                   <span class={index % 8 === 0 ? undefined : 'sr-only'}>
-                    <ShortTime at={at} />
+                    <Instant at={at} form="short">
+                      {utc(at).slice(5, 16)}
+                    </Instant>
                   </span>
                 </th>
               ))}
