@@ -11,7 +11,7 @@ import { type Range, rangeOf, stepsOf } from './ranges.ts'
 import { type Counted, type StatKey, type StatKind, timedOut, verifyBins } from './stats.ts'
 
 /** Counts of a time span. A rejected request counts only in `limited`, `refused` or `blocked`. */
-const noFigures = {
+export const noFigures = {
   /** /otp/send and /otp/resend: success, and no provider accepted the code. */
   sends: 0,
   sendsFailed: 0,

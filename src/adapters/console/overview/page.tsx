@@ -16,8 +16,8 @@ import {
   conversion,
   type Figures,
   isTrouble,
+  noFigures,
   type ProviderHealth,
-  type Share,
   type Statistics,
 } from '../../../domain/log/statistics.ts'
 import type { LimitName } from '../../../domain/request/limit-names.ts'
@@ -71,7 +71,6 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
 function OverviewLive({ now, ...model }: OverviewModel & { now: number }) {
   const { facts, found, notes, steps, statistics, history } = model
   const { server, providers } = facts
-  const span = rowsIn(statistics)
   const lastHour = spanOf({ from: now - hourMs, until: now })
   return (
     <div class="live" data-live="overview" data-now={now}>
@@ -109,30 +108,13 @@ function OverviewLive({ now, ...model }: OverviewModel & { now: number }) {
       </details>
       <details class="folded-part wide" id="providers">
         <summary>Providers, and active rate limits</summary>
-        <div class="columns wide-first">
-          <Providers providers={providers} lastHour={lastHour} />
-          <ActiveLimits limited={server?.limited ?? []} lastHour={lastHour} />
-        </div>
+        <Providers providers={providers} statistics={statistics} />
+        <ActiveLimits limited={server?.limited ?? []} lastHour={lastHour} />
       </details>
       <Notes notes={notes} thresholds={facts.thresholds} />
       <details class="folded-part" id="more">
-        <summary>Figures by brand and provider</summary>
-        <Breakdown
-          title="By brand"
-          hint="Rejected: because of the brand. Blocked: because of the destination."
-          first="Brand"
-          shares={statistics.byBrand}
-          columns={ofRequests}
-          where={(brand) => ({ ...span, brand })}
-        />
-        <Breakdown
-          title="By provider"
-          hint="A code counts for the provider that accepted it. Whether messages were delivered is from delivery reports."
-          first="Provider"
-          shares={statistics.byProvider}
-          columns={ofProviders}
-          where={(provider) => ({ ...span, provider })}
-        />
+        <summary>Figures by brand</summary>
+        <Brands statistics={statistics} />
       </details>
     </div>
   )
@@ -211,43 +193,71 @@ function Headlines({ statistics }: { statistics: Statistics }) {
 
 interface ProvidersProps {
   readonly providers: readonly ProviderHealth[]
-  readonly lastHour: DeliveryFilter
+  readonly statistics: Statistics
 }
 
-function Providers({ providers, lastHour }: ProvidersProps) {
+function Providers({ providers, statistics }: ProvidersProps) {
+  const { byProvider } = statistics
+  const figuresOf = (provider: string) => {
+    const where = { ...rowsIn(statistics), provider }
+    const own = byProvider.find(({ name }) => name === provider) ?? noFigures
+    return [
+      // The event log has no provider of a whole request.
+      count(own.sends),
+      percent(conversion(own)),
+      <Count value={own.accepted} of="accepted" where={where} />,
+      <Failing figure="failed" of={own} where={where} />,
+      <Failing figure="unknown" of={own} where={where} />,
+      <Count value={own.delivered} of="delivered" where={where} />,
+      <Count value={own.undelivered} of="undelivered" where={where} />,
+    ]
+  }
+  const removed = byProvider.filter(({ name }) => providers.every((each) => each.name !== name))
   return (
     <Card
       title="Providers"
-      hint="Circuits now, and attempts in the last hour."
+      hint="Circuits now, and figures of the shown time. A code counts for the provider that accepted it. Whether messages were delivered is from delivery reports."
       actions={<LinkButton href="/admin/providers">All providers</LinkButton>}
     >
       <Table
-        caption="Providers now, with the attempts in the last hour"
-        columns={['Provider', 'Sends', 'State', end('Accepted'), end('Failed'), end('Unknown'), actions]}
-        rows={providers.map((provider) => {
-          const { name, channel } = provider
-          const where = { ...lastHour, provider: name, channel }
-          return [
-            name,
-            sends(provider),
-            <ProviderState {...provider} />,
-            <Count value={provider.lastHour.accepted} of="accepted" where={where} />,
-            <Failing figure="failed" of={provider.lastHour} where={where} />,
-            <Failing figure="unknown" of={provider.lastHour} where={where} />,
-            <div class="actions">
-              <FormLink small href={testPath({ provider: name })}>
-                Send a test<span class="sr-only"> through {name}</span>
-              </FormLink>
-              {channel === 'SMS' && (
-                <ActionsBeside
-                  thing="provider"
-                  name={name}
-                  states={provider.pausedUntil === null ? [] : ['paused']}
-                />
-              )}
-            </div>,
-          ]
-        })}
+        caption="Providers now, with the figures of the shown time"
+        columns={[
+          'Provider',
+          'Sends',
+          'State',
+          end('Codes sent'),
+          end('Conversion'),
+          end('Accepted'),
+          end('Failed'),
+          end('Unknown'),
+          end('Delivered'),
+          end('Not delivered'),
+          actions,
+        ]}
+        rows={[
+          ...providers.map((provider) => {
+            const { name, channel } = provider
+            return [
+              name,
+              sends(provider),
+              <ProviderState {...provider} />,
+              ...figuresOf(name),
+              <div class="actions">
+                <FormLink small href={testPath({ provider: name })}>
+                  Send a test<span class="sr-only"> through {name}</span>
+                </FormLink>
+                {channel === 'SMS' && (
+                  <ActionsBeside
+                    thing="provider"
+                    name={name}
+                    states={provider.pausedUntil === null ? [] : ['paused']}
+                  />
+                )}
+              </div>,
+            ]
+          }),
+          ...removed.map(({ name }) => [name, 'nothing', 'not configured', ...figuresOf(name), '']),
+        ]}
         figures
         empty="No provider is configured."
       />
@@ -351,64 +361,42 @@ function timesToVerify({ medianSeconds, p90Seconds }: Statistics['verifyTimes'])
   return `median ${boundWords(medianSeconds)}, p90 ${boundWords(p90Seconds)}`
 }
 
-type Column = readonly [title: string, of: (share: Share, where: DeliveryFilter) => ComponentChildren]
+const mostBrands = 30
 
-function column(title: string, figure: keyof Figures & Parameters<typeof Count>[0]['of']): Column {
-  return [title, (share, where) => <Count value={share[figure]} of={figure} where={where} />]
-}
-
-const conversionColumn: Column = ['Conversion', (share) => percent(conversion(share))]
-const attemptColumns: readonly Column[] = [
-  column('Accepted', 'accepted'),
-  ['Failed attempts', (share, where) => <Failing figure="failed" of={share} where={where} />],
-  ['Unknown', (share, where) => <Failing figure="unknown" of={share} where={where} />],
-]
-const ofRequests: readonly Column[] = [
-  column('Codes sent', 'sends'),
-  column('Verified', 'verified'),
-  conversionColumn,
-  [
-    'Failed',
-    (share, where) => <Count value={share.sendsFailed + share.notifyFailed} of="notSent" where={where} />,
-  ],
-  column('Notifications', 'notified'),
-  column('Rate-limited', 'limited'),
-  column('Rejected', 'refused'),
-  column('Blocked', 'blocked'),
-  ...attemptColumns,
-]
-const ofProviders: readonly Column[] = [
-  // The event log has no provider of a whole request.
-  ['Codes sent', ({ sends }) => count(sends)],
-  ['Verified', ({ verified }) => count(verified)],
-  conversionColumn,
-  ...attemptColumns,
-  column('Delivered', 'delivered'),
-  column('Not delivered', 'undelivered'),
-]
-
-interface BreakdownProps {
-  readonly title: string
-  readonly hint?: string | undefined
-  readonly first: string
-  readonly shares: readonly Share[]
-  readonly columns: readonly Column[]
-  readonly where: (name: string) => DeliveryFilter
-}
-
-const mostShares = 30
-
-function Breakdown({ title, hint, first, shares, columns, where }: BreakdownProps) {
-  const shown = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
+function Brands({ statistics }: { statistics: Statistics }) {
+  const { byBrand } = statistics
+  const hint = 'Rejected: because of the brand. Blocked: because of the destination.'
+  const shown = byBrand.length > mostBrands ? `The ${mostBrands} busiest of ${count(byBrand.length)}.` : hint
   return (
-    <Card title={title} hint={shown}>
+    <Card title="By brand" hint={shown}>
       <Table
-        caption={title}
-        columns={[{ title: first }, ...columns.map(([title]) => ({ title, align: 'end' as const }))]}
-        rows={shares
-          .slice(0, mostShares)
-          .map((share) => [share.name, ...columns.map(([, of]) => of(share, where(share.name)))])}
-        keys={shares.map(({ name }) => name)}
+        caption="By brand"
+        columns={[
+          'Brand',
+          end('Codes sent'),
+          end('Verified'),
+          end('Conversion'),
+          end('Failed'),
+          end('Notifications'),
+          end('Rate-limited'),
+          end('Rejected'),
+          end('Blocked'),
+        ]}
+        rows={byBrand.slice(0, mostBrands).map(({ name: brand, ...own }) => {
+          const where = { ...rowsIn(statistics), brand }
+          return [
+            brand,
+            <Count value={own.sends} of="sends" where={where} />,
+            <Count value={own.verified} of="verified" where={where} />,
+            percent(conversion(own)),
+            <Count value={own.sendsFailed + own.notifyFailed} of="notSent" where={where} />,
+            <Count value={own.notified} of="notified" where={where} />,
+            <Count value={own.limited} of="limited" where={where} />,
+            <Count value={own.refused} of="refused" where={where} />,
+            <Count value={own.blocked} of="blocked" where={where} />,
+          ]
+        })}
+        keys={byBrand.map(({ name }) => name)}
         figures
         empty="Nothing was sent."
       />
