@@ -445,8 +445,9 @@ CREATE TABLE "stats" (
 	"brand" text COLLATE "C" NOT NULL,
 	"provider" text COLLATE "C" NOT NULL,
 	"detail" text COLLATE "C" NOT NULL,
+	"app" text COLLATE "C" NOT NULL,
 	"count" bigint NOT NULL,
-	CONSTRAINT "stats_part_step_ms_at_kind_channel_brand_provider_detail_pk" PRIMARY KEY("part","step_ms","at","kind","channel","brand","provider","detail")
+	CONSTRAINT "stats_part_step_ms_at_kind_channel_brand_provider_detail_app_pk" PRIMARY KEY("part","step_ms","at","kind","channel","brand","provider","detail","app")
 );
 --> statement-breakpoint
 CREATE TABLE "text_variables" (

@@ -468,8 +468,9 @@ CREATE TABLE `stats` (
 	`brand` text NOT NULL,
 	`provider` text NOT NULL,
 	`detail` text NOT NULL,
+	`app` text NOT NULL,
 	`count` integer NOT NULL,
-	PRIMARY KEY(`step_ms`, `at`, `kind`, `channel`, `brand`, `provider`, `detail`)
+	PRIMARY KEY(`step_ms`, `at`, `kind`, `channel`, `brand`, `provider`, `detail`, `app`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `text_variables` (

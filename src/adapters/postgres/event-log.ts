@@ -135,7 +135,7 @@ function writesBy(orm: PostgresOrm) {
       orm
         .insert(stats)
         // In one order on all servers, so that no two wait for each other.
-        .select(sql`${givenRows(stats)} ORDER BY step_ms, at, kind, channel, brand, provider, detail`)
+        .select(sql`${givenRows(stats)} ORDER BY step_ms, at, kind, channel, brand, provider, detail, app`)
         .onConflictDoUpdate({
           target: [
             stats.part,
@@ -146,6 +146,7 @@ function writesBy(orm: PostgresOrm) {
             stats.brand,
             stats.provider,
             stats.detail,
+            stats.app,
           ],
           set: { count: sql`${stats.count} + excluded.count` },
         }),

@@ -222,10 +222,12 @@ export const schema = {
       brand: key(),
       provider: key(),
       detail: key(),
+      /** Empty: not counted by app. */
+      app: key(),
       count: count(),
     },
     {
-      key: ['part', 'stepMs', 'at', 'kind', 'channel', 'brand', 'provider', 'detail'],
+      key: ['part', 'stepMs', 'at', 'kind', 'channel', 'brand', 'provider', 'detail', 'app'],
       postgresIndexes: { stats_by_time: { on: ['stepMs', 'at'] } },
       moved: 'statistics',
       distributed: { by: 'part' },

@@ -27,8 +27,8 @@ export class StatBuffer {
 }
 
 /** Takes a third of the time of a JSON array. No part contains a line break. */
-function textOf({ kind, channel, brand, provider, detail }: StatKey): string {
-  return `${kind}\n${channel}\n${brand}\n${provider}\n${detail}`
+function textOf({ kind, channel, brand, provider, detail, app = '' }: StatKey): string {
+  return `${kind}\n${channel}\n${brand}\n${provider}\n${detail}\n${app}`
 }
 
 export function statRows(counts: readonly Counted[]): readonly Row<'stats'>[] {
@@ -38,7 +38,13 @@ export function statRows(counts: readonly Counted[]): readonly Row<'stats'>[] {
     for (const { stepMs } of statSteps) {
       const at = counted.at - (counted.at % stepMs)
       const key = `${stepMs}\n${at}\n${text}`
-      rows.set(key, { ...counted, stepMs, at, count: counted.count + (rows.get(key)?.count ?? 0) })
+      rows.set(key, {
+        ...counted,
+        app: counted.app ?? '',
+        stepMs,
+        at,
+        count: counted.count + (rows.get(key)?.count ?? 0),
+      })
     }
   }
   return [...rows.values()]

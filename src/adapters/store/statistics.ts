@@ -5,7 +5,7 @@ import type { NotifiedHistory } from '../../domain/guard/notify-watch.ts'
 import { type CountryHistory, unknownCountry } from '../../domain/guard/thresholds.ts'
 import { attemptsWindowMs, type MinuteOfAttempts, minutesOfAttempts } from '../../domain/health/conditions.ts'
 import type { TrafficCount } from '../../domain/health/silence.ts'
-import { type AppTraffic, appStatKinds, trafficOf } from '../../domain/log/app-traffic.ts'
+import { type AppTraffic, trafficOf } from '../../domain/log/app-traffic.ts'
 import { type Period, periodSteps, type Range, rangeOf, stepsOf } from '../../domain/log/ranges.ts'
 import { type RejectionRate, rejectionSteps, risingRejections } from '../../domain/log/rejections.ts'
 import {
@@ -243,17 +243,16 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
     },
     /** Of the last 24 hours, by app. */
     async appTraffic(now: number): Promise<ReadonlyMap<string, AppTraffic>> {
-      const isOfApp = inArray(kind, [...appStatKinds])
+      const { app, count: calls } = stats
       const hours = stepsOf(rangeOf('day', now))
       const counts = await orm
-        .select({ kind, app: detail, count: sum })
+        .select({ kind, detail, app, count: sum })
         .from(stats)
-        .where(and(eq(stats.stepMs, hourMs), inArray(at, [...hours]), isOfApp))
-        .groupBy(kind, detail)
-      const isCounted = and(isOfApp, ne(kind, 'app-limited'))
-      const isMinute = and(eq(stats.stepMs, minuteMs), gte(at, now - dayMs), isCounted)
-      const minutes = sql`(SELECT ${detail} AS app, sum(${stats.count}) AS calls FROM ${stats}
-        WHERE ${isMinute} GROUP BY ${at}, ${detail}) AS minutes`
+        .where(and(eq(stats.stepMs, hourMs), inArray(at, [...hours]), ne(app, '')))
+        .groupBy(kind, detail, app)
+      const isMinute = and(eq(stats.stepMs, minuteMs), gte(at, now - dayMs), ne(app, ''))
+      const minutes = sql`(SELECT ${app} AS app, sum(CASE WHEN ${kind} = 'limited' THEN -${calls} ELSE ${calls} END) AS calls
+        FROM ${stats} WHERE ${isMinute} GROUP BY ${at}, ${app}) AS minutes`
       const peaks = await orm
         .select({ app: sql<string>`app`, peak: sql<number>`CAST(max(calls) AS bigint)` })
         .from(minutes)

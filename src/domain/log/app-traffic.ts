@@ -1,39 +1,41 @@
-import { type RequestContext, testAppId } from '../request/request-context.ts'
-import { type AppResult, type AppStatKind, appResults, type StatKey } from './stats.ts'
-
-export const appStatKinds: readonly AppStatKind[] = appResults.map((result) => `app-${result}` as const)
-
-const failures: readonly string[] = ['sms_failed', 'notification_failed', 'internal_error']
-
-export function appStat(request: RequestContext, error: string | undefined): StatKey | undefined {
-  const { app } = request
-  if (app === undefined || app === testAppId) return undefined
-  return { kind: `app-${resultOf(request, error)}`, channel: '', brand: '', provider: '', detail: app }
-}
-
-function resultOf({ operation, limits, replayOf }: RequestContext, error: string | undefined): AppResult {
-  if (limits.some(({ limit, refused }) => refused && limit === 'app-minute')) return 'limited'
-  if (replayOf !== undefined) return 'other'
-  if (error === undefined) return operation === 'verify' ? 'verified' : 'sent'
-  return failures.includes(error) ? 'failed' : 'other'
-}
+import type { StatKind } from './stats.ts'
 
 /** Of the last 24 hours. */
-export interface AppTraffic extends Readonly<Record<AppResult, number>> {
+export interface AppTraffic {
+  readonly sent: number
+  readonly verified: number
+  readonly failed: number
+  /** By the calls per minute of the app. */
+  readonly limited: number
   /** The most calls of a minute that its limit did not reject. */
   readonly peak: number
 }
 
-export const noTraffic: AppTraffic = { sent: 0, verified: 0, failed: 0, limited: 0, other: 0, peak: 0 }
+export const noTraffic: AppTraffic = { sent: 0, verified: 0, failed: 0, limited: 0, peak: 0 }
+
+const failures: readonly string[] = ['sms_failed', 'notification_failed', 'internal_error']
+
+/** What became of the calls of an app. Undefined: none of these. */
+function resultOf(kind: StatKind, detail: string): Exclude<keyof AppTraffic, 'peak'> | undefined {
+  if (kind === 'limited') return 'limited'
+  if (failures.includes(detail)) return 'failed'
+  if (detail !== 'ok' && detail !== 'review') return undefined
+  return kind === 'verify' ? 'verified' : 'sent'
+}
 
 /** By app. */
 export function trafficOf(
-  counts: readonly { readonly kind: string; readonly app: string; readonly count: number }[],
+  counts: readonly {
+    readonly kind: StatKind
+    readonly detail: string
+    readonly app: string
+    readonly count: number
+  }[],
   peaks: readonly { readonly app: string; readonly peak: number }[],
 ): ReadonlyMap<string, AppTraffic> {
   const traffic = new Map<string, AppTraffic>()
-  for (const { kind, app, count } of counts) {
-    const result = appResults.find((each) => kind === `app-${each}`)
+  for (const { kind, detail, app, count } of counts) {
+    const result = resultOf(kind, detail)
     const known = traffic.get(app) ?? noTraffic
     if (result) traffic.set(app, { ...known, [result]: known[result] + count })
   }

@@ -1,7 +1,6 @@
 import { guardDecision, mayBeSent, type RequestContext, type RequestEnd } from '../request/request-context.ts'
 import type { RequestEnded, RequestListener } from '../request/request-ended.ts'
 import type { EventLog } from '../request/request-trace.ts'
-import { appStat } from './app-traffic.ts'
 import type { SavedRequest, SaveRequest } from './event-log.ts'
 import {
   attemptStat,
@@ -87,8 +86,6 @@ export function createEventLog({ add: save, count, flush }: EventLogSink): Event
         save(context)
       }
       for (const statKey of requestStats(context, ended.error)) count(context.at, statKey)
-      const ofApp = appStat(context, ended.error)
-      if (ofApp) count(context.at, ofApp)
       countAttempts(context)
       const country = countryStatOf(context)
       if (country) count(context.at, country)

@@ -16,6 +16,7 @@ import {
   isReview,
   mayBeSent,
   type Operation,
+  testAppId,
 } from '../request/request-context.ts'
 import type { SavedRequest } from './event-log.ts'
 
@@ -35,12 +36,7 @@ export type StatKind =
   | 'notify-sms'
   | 'guard'
   | 'spend'
-  | AppStatKind
-
-/** What became of a call, by app. `limited`: by the calls per minute of the app. */
-export const appResults = ['sent', 'verified', 'failed', 'limited', 'other'] as const
-export type AppResult = (typeof appResults)[number]
-export type AppStatKind = `app-${AppResult}`
+  | 'limited'
 
 /** Codes by SMS. `sms-verified-again`: verified, and not credited by the guard. */
 type CountryStatKind = 'sms' | 'sms-verified' | 'sms-verified-again'
@@ -49,7 +45,7 @@ type CountryStatKind = 'sms' | 'sms-verified' | 'sms-verified-again'
  * `detail`: an error code, `validation_error destination`, `ok`, `replayed`, `review`, outcome and class, a report status, a bin in seconds, or a country.
  * Separated by spaces, of an accepted SMS: the outcome and the template; of `rejected`: the template and the reason of its
  * delivery report; of `late`: whether the attempt timed out; of `report-rejected`: why; of `guard`: a bucket, a verdict, a country and an app; of `spend`, which counts millionths: a currency, a country
- * and an app. Of `notify-sms`: a country and an app. Of `app-…`: an app.
+ * and an app. Of `notify-sms`: a country and an app. Of `limited`: nothing, by the calls per minute of an app.
  */
 export interface StatKey {
   readonly kind: StatKind
@@ -57,6 +53,8 @@ export interface StatKey {
   readonly brand: string
   readonly provider: string
   readonly detail: string
+  /** Of ended requests. */
+  readonly app?: string | undefined
 }
 
 /** Charts compare minutes with those of the day before, and hours with those of the week before. */
@@ -67,18 +65,24 @@ export const statSteps = [
 ] as const
 
 export function requestStats(request: SavedRequest, error = 'ok'): StatKey[] {
-  const { operation, channel, brand = '', attempts, verified, replayOf } = request
+  const { operation, channel, brand = '', attempts, verified, replayOf, limits } = request
+  const app = request.app === testAppId ? undefined : request.app
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
   const sender = operation === 'send' || operation === 'resend' ? taken : verified
   const provider = sender?.provider ?? ''
   const cause = isBlocked(request, error) ? `${error} destination` : error
   const detail = replayOf === undefined ? cause : 'replayed'
-  const ended: StatKey = { kind: operation, channel: channel ?? '', brand, provider, detail }
+  const ended: StatKey = { kind: operation, channel: channel ?? '', brand, provider, detail, app }
+  if (limits.some(({ limit, refused }) => refused && limit === 'app-minute'))
+    return [ended, { ...serverStat('limited', ''), app }]
   // No code was sent by SMS, or verified by the person who received it.
   if (isReview(request)) return [{ ...ended, detail: error === 'ok' ? 'review' : detail }]
   if (!verified) return [ended]
   const bin = verifyBins.find((seconds) => verified.ageMs <= seconds * 1000)
-  return [ended, { ...ended, kind: 'verify-time', detail: bin === undefined ? 'more' : String(bin) }]
+  return [
+    ended,
+    { ...ended, app: undefined, kind: 'verify-time', detail: bin === undefined ? 'more' : String(bin) },
+  ]
 }
 
 export function attemptStat(
