@@ -5,7 +5,7 @@ import { bytesWords, counted } from '../../../domain/ground/format.ts'
 import type { Finding } from '../../../domain/health/problem.ts'
 import { Badge, ExactTime, Facts, rich, Time } from '../../pages/components.tsx'
 import { auditUrl, Card, consolePage, end, Form, Table } from '../components.tsx'
-import { linksOf } from '../overview/links.ts'
+import { linksOf } from '../overview/links.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface HealthModel {

@@ -10,7 +10,7 @@ import { Badge, ExactTime, Instant, rich } from '../../pages/components.tsx'
 import { Card } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import { Count } from './counts.tsx'
-import { linksOf } from './links.ts'
+import { Links, linksOf } from './links.tsx'
 import { around, rangeUrl } from './range.tsx'
 
 /** What the charts mark. */
@@ -52,14 +52,7 @@ function IncidentRow(incident: PastIncident) {
         <ExactTime at={from} toMinute /> to {isOpen ? 'now' : <ExactTime at={until} toMinute />}
       </a>{' '}
       <Badge tone="bad">{duration(until - from)}</Badge> {rich(text)}
-      {linksOf([see]).map(({ title, href }) => (
-        <>
-          {' '}
-          <a key={href} href={href}>
-            {title}
-          </a>
-        </>
-      ))}
+      <Links of={linksOf([see])} />
     </li>
   )
 }

@@ -22,7 +22,7 @@ import { Badge, Icon, Instant, LinkButton, rich, Time } from '../../pages/compon
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { Card } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
-import { linksOf } from './links.ts'
+import { Links, linksOf } from './links.tsx'
 
 // What goes on now: one sentence, the incidents, and the notes that are none.
 
@@ -43,6 +43,7 @@ interface NowProps {
 export function WhatGoesOn({ facts, found, now }: NowProps) {
   const [first] = found
   const calm = calmWords(facts.lately)
+  const rows = found.map((each) => <Row key={each.incident.about} {...each} now={now} />)
   return (
     <>
       <section class={`verdict ${first ? toneOf(first.incident) : 'good'}`} aria-labelledby="verdict">
@@ -60,19 +61,11 @@ export function WhatGoesOn({ facts, found, now }: NowProps) {
       </section>
       {found.length > 0 && (
         <section class="card incidents" aria-label="Incidents">
-          <ol>
-            {found.slice(0, mostShown).map((each) => (
-              <Row key={each.incident.about} {...each} now={now} />
-            ))}
-          </ol>
+          <ol>{rows.slice(0, mostShown)}</ol>
           {found.length > mostShown && (
             <details>
               <summary>{found.length - mostShown} more</summary>
-              <ol>
-                {found.slice(mostShown).map((each) => (
-                  <Row key={each.incident.about} {...each} now={now} />
-                ))}
-              </ol>
+              <ol>{rows.slice(mostShown)}</ol>
             </details>
           )}
         </section>
@@ -132,14 +125,9 @@ function Row({ incident, impact, now }: FoundIncident & { now: number }) {
               </small>
             </>
           )}
-          {linksOf(incident.see)
-            .slice(1)
-            .map(({ title, href }) => (
-              <small key={href}>
-                {' '}
-                <a href={href}>{title}</a>
-              </small>
-            ))}
+          <small>
+            <Links of={linksOf(incident.see).slice(1)} />
+          </small>
         </p>
         <p class="hint">{rich(`${text} ${remedy}`.trim())}</p>
       </div>
@@ -168,10 +156,9 @@ function Row({ incident, impact, now }: FoundIncident & { now: number }) {
 
 /** One action: what stops it, or where to see more. */
 function Remedy({ see }: { see: readonly See[] }) {
-  const block = see.flatMap((each) =>
+  const [prefix] = see.flatMap((each) =>
     'to' in each && each.to === 'guard block' ? (each.fields.prefix ?? []) : [],
   )
-  const [prefix] = block
   if (prefix !== undefined)
     return (
       <ActionButton
@@ -193,11 +180,10 @@ function Remedy({ see }: { see: readonly See[] }) {
 
 /** What is past, permanent or may be intended. */
 export function Notes({ notes, thresholds }: { notes: readonly Problem[]; thresholds: IncidentThresholds }) {
-  const { failedPercent, unverifiedPercent, silentMinutes } = thresholds
   const start = {
-    failedPercent: String(failedPercent),
-    unverifiedPercent: String(unverifiedPercent),
-    silentMinutes: String(silentMinutes),
+    failedPercent: String(thresholds.failedPercent),
+    unverifiedPercent: String(thresholds.unverifiedPercent),
+    silentMinutes: String(thresholds.silentMinutes),
   }
   return (
     <Card class="notes">
@@ -210,12 +196,7 @@ export function Notes({ notes, thresholds }: { notes: readonly Problem[]; thresh
             {notes.map(({ text, remedy, see }) => (
               <li key={text}>
                 {rich(`${text} ${remedy}`.trim())}
-                {linksOf(see).map(({ title, href }) => (
-                  <Fragment key={href}>
-                    {' '}
-                    <a href={href}>{title}</a>
-                  </Fragment>
-                ))}
+                <Links of={linksOf(see)} />
               </li>
             ))}
           </ul>

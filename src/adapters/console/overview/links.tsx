@@ -1,3 +1,6 @@
+/** @jsxImportSource preact */
+
+import { Fragment } from 'preact'
 import type { See } from '../../../domain/health/problem.ts'
 import { logUrl } from '../deliveries/query.ts'
 import { type PageLink, pageOf } from '../references.ts'
@@ -8,6 +11,16 @@ export function linksOf(see: readonly See[]): readonly PageLink[] {
   // The overview lists the problem itself.
   const others = links.filter(({ href }) => href !== '/admin')
   return [...new Map(others.map((link) => [link.href, link])).values()]
+}
+
+/** After a text. */
+export function Links({ of }: { of: readonly PageLink[] }) {
+  return of.map(({ title, href }) => (
+    <Fragment key={href}>
+      {' '}
+      <a href={href}>{title}</a>
+    </Fragment>
+  ))
 }
 
 function linkOf(see: See): PageLink | undefined {
