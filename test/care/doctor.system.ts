@@ -222,7 +222,7 @@ describe.concurrent('otpost doctor', () => {
     expect((await examined(here.env)).of('carriers')).toEqual([])
     const now = Date.now()
     inDatabase(here.file, (driver) => {
-      const add = driver.prepare("INSERT INTO stats VALUES (?, ?, ?, 'SMS', 'acme', 'kannel', ?, ?)")
+      const add = driver.prepare("INSERT INTO stats VALUES (?, ?, ?, 'SMS', 'acme', 'kannel', ?, '', ?)")
       const count = (at: number, kind: string, detail: string, times: number) => {
         for (const stepMs of [60_000, 3_600_000, 86_400_000])
           add.run(stepMs, at - (at % stepMs), kind, detail, times)
@@ -241,7 +241,7 @@ describe.concurrent('otpost doctor', () => {
     inDatabase(here.file, (driver) => {
       const at = now - (now % 3_600_000)
       const add = driver.prepare(
-        "INSERT INTO stats VALUES (3600000, ?, 'attempt', 'SMS', 'acme', 'twilio', ?, 2)",
+        "INSERT INTO stats VALUES (3600000, ?, 'attempt', 'SMS', 'acme', 'twilio', ?, '', 2)",
       )
       for (const detail of ['retryable retryable', 'unknown', 'accepted LOGIN_OTP']) add.run(at, detail)
     })
@@ -257,7 +257,7 @@ describe.concurrent('otpost doctor', () => {
     for (const what of ['late codes', 'reports']) expect((await examined(here.env)).of(what)).toEqual([])
     const now = Date.now()
     inDatabase(here.file, (driver) => {
-      const add = driver.prepare("INSERT INTO stats VALUES (?, ?, ?, 'SMS', ?, ?, ?, ?)")
+      const add = driver.prepare("INSERT INTO stats VALUES (?, ?, ?, 'SMS', ?, ?, ?, '', ?)")
       const count = (at: number, kind: string, brand: string, provider: string, detail: string) => {
         for (const stepMs of [60_000, 3_600_000, 86_400_000])
           add.run(stepMs, at - (at % stepMs), kind, brand, provider, detail, 2)

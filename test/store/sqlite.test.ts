@@ -654,7 +654,7 @@ describe('SQLite', () => {
         [day, 400 * day],
       ] as const) {
         for (const at of [now - retentionMs - 1, now - retentionMs]) {
-          run(`INSERT INTO stats VALUES (${stepMs}, ${at}, 'send', 'SMS', 'a', 'a', 'ok', 1)`)
+          run(`INSERT INTO stats VALUES (${stepMs}, ${at}, 'send', 'SMS', 'a', 'a', 'ok', '', 1)`)
         }
       }
       const sweep = createSweep(database)
