@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path'
 import packageJson from '../../package.json'
 import { parsePrices } from '../../src/adapters/prices/csv.ts'
+import { shippedFiles } from '../../src/adapters/sms/file/shipped/index.ts'
 import { providerNames } from '../../src/adapters/sms/index.ts'
 import { sandboxSettings } from '../../src/commands/sandbox.ts'
 import { temporaryFolder } from '../support/app.ts'
@@ -104,10 +105,12 @@ test('TypeScript samples compile against the package as users import it', async 
 
 describe('settings', () => {
   const known = settingNames()
-  /** Other variables that a page may set: of the sandbox, of other programs here, of Bun, Kannel and the system. */
+  /** Other variables that a page may set: of the sandbox, of other programs here, of provider files, of Bun, Kannel and the system. */
   const others: ReadonlySet<string> = new Set([
     ...Object.keys(sandboxSettings),
     ...variablesOf('examples/*', 'client', 'release', 'bench', 'bench/soak', 'test', 'test/*'),
+    ...shippedFiles.flatMap((file) => Object.keys(file.settings)),
+    ...['ACME_SMS_KEY', 'ACME_SMS_FROM'],
     ...['BUN_BE_BUN', 'BUN_OPTIONS', 'START_SMSBOX', 'TMPDIR'],
   ])
 
