@@ -1,41 +1,52 @@
 import { expect, test } from 'bun:test'
 import type { Alert } from '../../src/domain/ground/alert.ts'
-import { narrowed, outagesIn, reportedIn } from '../../src/domain/health/history.ts'
+import { outagesIn, reportedIn } from '../../src/domain/health/history.ts'
 import { none } from '../support/health.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 const start = Date.UTC(2026, 2, 1, 12)
 
-test('an outage is each time with trouble, without hours that had no traffic', () => {
-  const hours = [
-    [100, 2],
-    [3, 40],
-    [0, 0],
-    [60, 10],
-    [90, 5],
-    [1, 2],
-  ]
-  const points = hours.map(([sends = 0, sendsFailed = 0], index) => {
-    return { at: start + index * hour, ...none, sends, sendsFailed }
+const pointsOf = (
+  figures: readonly (readonly [sends: number, failed: number])[],
+  from: number,
+  stepMs: number,
+) =>
+  figures.map(([sends, sendsFailed], index) => ({ at: from + index * stepMs, ...none, sends, sendsFailed }))
+
+const hours: readonly (readonly [number, number])[] = [
+  [100, 2],
+  [3, 40],
+  [0, 0],
+  [60, 10],
+  [90, 5],
+  [1, 2],
+]
+
+test('an outage is each time with trouble, without hours that had no traffic', async () => {
+  const points = pointsOf(hours, start, hour)
+  // Minutes are kept for four days.
+  const outages = await outagesIn({ points, stepMs: hour }, start + 60 * 24 * hour, () => {
+    throw new Error('there are no minutes')
   })
-  expect(outagesIn({ points, stepMs: hour })).toEqual([
-    { from: start + hour, until: start + 4 * hour, failed: 50, all: 113 },
-  ])
+  expect(outages).toEqual([{ from: start + hour, until: start + 4 * hour, failed: 50, all: 113 }])
 })
 
-test('an outage starts and ends with a minute of trouble', () => {
-  const outage = { from: start, until: start + hour, failed: 33, all: 60 }
-  const tries = [0, 0, 5, 1, 0, 7, 0].map((failed, index) => {
-    return { at: start + index * minute, failed, all: 10 }
-  })
-  expect(narrowed(outage, tries, minute)).toEqual({
-    from: start + 2 * minute,
-    until: start + 6 * minute,
-    failed: 13,
-    all: 40,
-  })
-  expect(narrowed(outage, [], minute)).toEqual(outage)
+test('an outage of a few minutes counts, and a stray failure does not lengthen it', async () => {
+  const points = pointsOf(hours.with(4, [90, 9]), start, hour)
+  const minutes: Readonly<Record<number, readonly (readonly [number, number])[]>> = {
+    1: Array.from({ length: 60 }, (_, at) => (at < 20 ? [0, 2] : [1, 0])),
+    3: Array.from({ length: 60 }, (_, at) =>
+      at === 3 ? [5, 0] : at < 7 ? [0, 1] : at === 50 ? [0, 1] : [1, 0],
+    ),
+    4: Array.from({ length: 60 }, (_, at) => [2, at % 7 === 0 ? 1 : 0]),
+  }
+  const outages = await outagesIn({ points, stepMs: hour }, start + 6 * hour, async ({ from, stepMs }) =>
+    pointsOf(minutes[(from - start) / hour] ?? [], from, stepMs),
+  )
+  const [first, second] = outages
+  expect(first).toEqual({ from: start + hour, until: start + hour + 20 * minute, failed: 40, all: 40 })
+  expect(second).toEqual({ from: start + 3 * hour, until: start + 3 * hour + 7 * minute, failed: 6, all: 11 })
 })
 
 test('the alerts about a condition are one incident', () => {

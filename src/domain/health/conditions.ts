@@ -267,23 +267,27 @@ function sumOf(minutes: readonly MinuteOfAttempts[], of: 'accepted' | 'failed'):
 /** With less, writes of the database may fail. */
 export const leastFreeBytes = 64 * 2 ** 20
 
-/** @param freeBytes undefined: a server of PostgreSQL has the disk */
-function diskCondition(freeBytes: number | undefined): Condition {
-  const isKnown = freeBytes !== undefined && freeBytes < leastFreeBytes
+/**
+ * @param freeBytes undefined: a server of PostgreSQL has the disk
+ * @param isFull whether writes fail
+ */
+function diskCondition(freeBytes: number | undefined, isFull: boolean): Condition {
+  const [title, free] =
+    isFull || freeBytes === undefined
+      ? ['The disk of the database is full', '']
+      : ['The disk of the database is nearly full', `: ${bytesWords(freeBytes)} free`]
   return {
     kind: 'disk.full',
     about: 'disk',
     data: freeBytes === undefined ? {} : { freeBytes },
     what: 'disk',
     level: 'fail',
-    text: isKnown
-      ? `The disk of the database is nearly full: ${bytesWords(freeBytes)} free.`
-      : 'The disk of the database is full.',
+    text: `${title}${free}.`,
     remedy:
       'On a full disk, requests to send and verify fail. Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.',
     see: [{ setting: 'DELIVERY_LOG_DAYS' }],
     ended: 'The disk of the database has free space again.',
-    ongoing: { title: 'The disk of the database is full' },
+    ongoing: { title },
   }
 }
 
@@ -317,10 +321,10 @@ export function databaseVerdicts(
   isLasting: boolean,
 ): ConditionVerdict[] {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  const isFull =
-    diskFullCodes.some((each) => each === code) || (freeBytes !== undefined && freeBytes < leastFreeBytes)
+  const hasFailed = diskFullCodes.some((each) => each === code)
+  const isFull = hasFailed || (freeBytes !== undefined && freeBytes < leastFreeBytes)
   const disk: ConditionVerdict[] =
-    isFull || error === null ? [{ condition: diskCondition(freeBytes), lasts: isFull }] : []
+    isFull || error === null ? [{ condition: diskCondition(freeBytes, hasFailed), lasts: isFull }] : []
   const isAway = error !== null && !isFull
   // A restart of PostgreSQL fails one check.
   if (isAway && !isLasting) return disk

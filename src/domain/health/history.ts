@@ -2,24 +2,20 @@ import { see } from '../ground/advice.ts'
 import type { Alert } from '../ground/alert.ts'
 import type { AuditReader, AuditRecord } from '../ground/audit.ts'
 import { partOf } from '../ground/format.ts'
-import { type EpochMs, hourMs } from '../ground/time.ts'
+import { type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
 import type { EventLogReader } from '../log/event-log.ts'
 import { figureRows, type Span } from '../log/log-search.ts'
 import { earlier, finerSteps, type Range } from '../log/ranges.ts'
-import {
-  type Point,
-  type Statistics,
-  type Stretch,
-  stretchesOf,
-  sumOfTries,
-  type Tries,
-} from '../log/statistics.ts'
+import { isTrouble, type Point, type Statistics, sumOfTries, type Tries } from '../log/statistics.ts'
+import { statSteps } from '../log/stats.ts'
 import type { AlertStore } from './alerts.ts'
 import { conditionKinds } from './conditions.ts'
 import { peopleWords } from './incidents.ts'
 import type { See } from './problem.ts'
 
 // What charts show besides the figures of their time: the time before, incidents and changes.
+
+interface Stretch extends Omit<Tries, 'at'>, Span {}
 
 /** Something that lasted. */
 export interface PastIncident extends Span {
@@ -67,7 +63,9 @@ export async function readHistory(
     eventLog.triesIn(hours),
     alerts.ofKinds([...conditionKinds], from),
     audit.list({ since: from, until, withoutSignIns: true, limit: mostChanges }),
-    Promise.all(outagesIn(statistics).map((outage) => measured(eventLog, outage, statistics, now))),
+    outagesIn(statistics, now, (range) => eventLog.pointsIn(range)).then((found) =>
+      Promise.all(found.map((outage) => withPeople(eventLog, outage, statistics))),
+    ),
   ])
   return {
     before: previous && points && { words: previous.words, points },
@@ -80,55 +78,85 @@ export async function readHistory(
 
 /** A few failures may be chance. */
 const leastFailures = 3
+/** Of each length of steps, those that are read in shorter ones. */
+const mostRead = 12
+/** Failures that are closer are one outage, also if messages were sent between them. */
+const longestPauseMs = 5 * minuteMs
 
-/** The times in which codes and notifications failed, those with the most failures. */
-export function outagesIn({ points, stepMs }: Pick<Statistics, 'points' | 'stepMs'>): readonly Stretch[] {
-  return stretchesOf(sendingTries(points), stepMs)
+type Step = Tries & Pick<Range, 'stepMs'>
+
+/**
+ * The times in which codes and notifications failed, those with the most failures. To the minute, if the statistics still have the
+ * minutes: a short outage is a small share of its hour.
+ */
+export async function outagesIn(
+  { points, stepMs }: Pick<Statistics, 'points' | 'stepMs'>,
+  now: EpochMs,
+  read: (range: Range) => Promise<readonly Point[]>,
+): Promise<readonly Stretch[]> {
+  let steps = sendingTries(points, stepMs)
+  for (let length = 1; length < statSteps.length; length++) {
+    const worst = steps
+      .filter(({ failed }) => failed >= leastFailures)
+      .sort((one, other) => other.failed - one.failed)
+      .slice(0, mostRead)
+    const parts = await Promise.all(
+      worst.map(async (step) => {
+        const finer = finerSteps({ from: step.at, until: step.at + step.stepMs }, step.stepMs, now)
+        return [step, finer ? sendingTries(await read(finer), finer.stepMs) : []] as const
+      }),
+    )
+    const partsOf = new Map(parts.filter(([, own]) => own.length > 0))
+    steps = steps.flatMap((step) => partsOf.get(step) ?? step)
+  }
+  return stretchesOf(steps)
     .filter(({ failed }) => failed >= leastFailures)
     .sort((one, other) => other.failed - one.failed)
     .slice(0, mostOutages)
 }
 
-function sendingTries(points: readonly Point[]): readonly Tries[] {
+/** Steps with trouble that follow each other, or nearly so. @param steps those without any tries are left out */
+function stretchesOf(steps: readonly Step[]): readonly Stretch[] {
+  const stretches: Stretch[] = []
+  let between: Step[] = []
+  for (const step of steps) {
+    const last = stretches.at(-1)
+    if (!isTrouble(step.failed, step.all)) {
+      between.push(step)
+      continue
+    }
+    const isSame = last && (between.length === 0 || step.at - last.until <= longestPauseMs)
+    if (isSame) stretches.pop()
+    const sum = sumOfTries([...(isSame ? [last, ...between] : []), step])
+    stretches.push({ from: isSame ? last.from : step.at, until: step.at + step.stepMs, ...sum })
+    between = []
+  }
+  return stretches
+}
+
+function sendingTries(points: readonly Point[], stepMs: number): readonly Step[] {
   return points
     .map(({ at, sends, sendsFailed, notified, notifyFailed }) => {
       const failed = sendsFailed + notifyFailed
-      return { at, failed, all: sends + notified + failed }
+      return { at, stepMs, failed, all: sends + notified + failed }
     })
     .filter(({ all }) => all > 0)
 }
 
-/** To the minute, if the statistics still have the minutes, with the people. */
-async function measured(
+async function withPeople(
   eventLog: HistoryPorts['eventLog'],
-  outage: Stretch,
+  { from, until, failed, all }: Stretch,
   range: Range,
-  now: EpochMs,
 ): Promise<PastIncident> {
-  let [exact, { stepMs }]: [Stretch, Pick<Range, 'stepMs'>] = [outage, range]
-  for (let finer = finerSteps(exact, stepMs, now); finer; finer = finerSteps(exact, stepMs, now)) {
-    exact = narrowed(exact, sendingTries(await eventLog.pointsIn(finer)), finer.stepMs)
-    stepMs = finer.stepMs
-  }
-  const isOpen = exact.until > range.until
-  const span = { from: exact.from, until: Math.min(exact.until, range.until) }
-  const filters = { ...figureRows.notSent, since: span.from, until: exact.until }
+  const filters = { ...figureRows.notSent, since: from, until }
   const people = peopleWords(await eventLog.countFound('calls', filters))
   return {
-    ...span,
-    isOpen,
-    text: `Sending failed for ${partOf(exact.failed, exact.all, 'message')}, to ${people}.`,
+    from,
+    until: Math.min(until, range.until),
+    isOpen: until > range.until,
+    text: `Sending failed for ${partOf(failed, all, 'message')}, to ${people}.`,
     see: { list: 'calls', filters, title: 'Failed calls' },
   }
-}
-
-/** From the first of these steps with trouble to the last. */
-export function narrowed(outage: Stretch, tries: readonly Tries[], stepMs: number): Stretch {
-  const parts = stretchesOf(tries, stepMs)
-  const [first, last] = [parts[0], parts.at(-1)]
-  if (!first || !last) return outage
-  const own = tries.filter(({ at }) => at >= first.from && at < last.until)
-  return { from: first.from, until: last.until, ...sumOfTries(own) }
 }
 
 /** The conditions that alerts reported. @param alerts oldest first, since the start of the range */

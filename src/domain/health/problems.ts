@@ -36,7 +36,10 @@ export function problemsOf(facts: HealthFacts): Problem[] {
   const database = server ? databaseVerdicts(server.databaseError, server.freeBytes, true) : []
   const all: Problem[] = [
     ...lasting(database),
-    ...lasting(silenceVerdicts(traffic, attempts, thresholds.silentMinutes, now)),
+    // Calls are not in the event log while the database cannot be written.
+    ...(lasting(database).length > 0
+      ? []
+      : lasting(silenceVerdicts(traffic, attempts, thresholds.silentMinutes, now))),
     ...pumpingProblems(guard, now),
     ...surgeProblems(facts.surges, now),
     ...sendingProblems(facts),

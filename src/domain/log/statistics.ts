@@ -316,29 +316,6 @@ export function troubleSince(tries: readonly Tries[], stepMs: number, share?: nu
   return since
 }
 
-export interface Stretch extends Omit<Tries, 'at'> {
-  readonly from: EpochMs
-  readonly until: EpochMs
-}
-
-/** The successive steps with trouble. @param tries steps without any are left out */
-export function stretchesOf(tries: readonly Tries[], stepMs: number): readonly Stretch[] {
-  const stretches: Stretch[] = []
-  let isSuccessive = false
-  for (const each of tries) {
-    const isPart = isTrouble(each.failed, each.all)
-    const before = isPart && isSuccessive ? stretches.pop() : undefined
-    if (isPart)
-      stretches.push({
-        from: before?.from ?? each.at,
-        until: each.at + stepMs,
-        ...sumOfTries([...(before ? [before] : []), each]),
-      })
-    isSuccessive = isPart
-  }
-  return stretches
-}
-
 export function sumOfTries(tries: readonly Omit<Tries, 'at'>[]): Omit<Tries, 'at'> {
   const sum = (of: 'failed' | 'all') => tries.reduce((total, each) => total + each[of], 0)
   return { failed: sum('failed'), all: sum('all') }
