@@ -324,9 +324,9 @@ describe('of an outage', () => {
     const latest = new Map([['vonage', now - 180_000]])
     const inThisHour = (failed: number) =>
       outage(latest, new Map([['vonage', [{ at: noon, failed, all: 101 }]]]))
-    expect(inThisHour(21)[0]?.text).toEndWith('It goes on: the latest failure was 3 min ago.')
+    expect(inThisHour(21)[0]?.text).toEndWith('It goes on: the latest failure was 2 min ago.')
     expect(inThisHour(21).map(({ level }) => level)).toEqual(['bad', 'warn', 'warn'])
-    expect(inThisHour(1).at(-1)?.text).toEndWith(' hours. The latest failure was 3 min ago.')
+    expect(inThisHour(1).at(-1)?.text).toEndWith(' hours. The latest failure was 2 min ago.')
     expect(inThisHour(1).map(({ level }) => level)).toEqual(['warn', 'warn', 'warn'])
   })
 })

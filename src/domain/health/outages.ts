@@ -201,7 +201,7 @@ function minuteWords(at: number): readonly [day: string, time: string] {
   return [utc(at).slice(0, 10), utc(at).slice(11, 16)]
 }
 
-/** When, and whether it goes on. @param latest undefined: not in the last 10 minutes. */
+/** When, and whether it goes on. @param latest the minute of it. Undefined: not in the last 10 minutes */
 function whenWords(
   tries: readonly Tries[],
   statistics: Statistics,
@@ -210,7 +210,7 @@ function whenWords(
 ): string {
   const { stepMs, until: now } = statistics
   if (latest !== undefined)
-    return `${isTroubleNow(tries, statistics, share) ? 'It goes on: the' : 'The'} latest failure was ${ago(latest, now)}.`
+    return `${isTroubleNow(tries, statistics, share) ? 'It goes on: the' : 'The'} latest failure was ${ago(Math.min(latest + minuteMs, now), now)}.`
   const failing = tries.filter(({ failed }) => failed > 0)
   const [from, last] = [failing[0]?.at ?? now, failing.at(-1)?.at ?? now]
   const until = Math.min(last + stepMs, now - 10 * minuteMs)
@@ -230,7 +230,7 @@ function isChance(
 
 /** In this step and the one before, or in the last minutes. */
 function isTroubleNow(tries: readonly Tries[], { stepMs, until }: Statistics, share: number): boolean {
-  const recent = tries.filter(({ at }) => at + stepMs + Math.max(stepMs, 10 * minuteMs) > until)
+  const recent = tries.filter(({ at }) => at + stepMs + Math.max(stepMs, 5 * minuteMs) > until)
   return isFailing(sumOfTries(recent), share)
 }
 
