@@ -135,11 +135,13 @@ async function readCause(ports: ImpactPorts, provider: string): Promise<Cause> {
 
 /** What an incident does, and what to do: one sentence, and the remedy. */
 export function incidentWords(incident: Incident, { people, causes }: Impact): Words {
-  const { title, detail, since, remedy, about } = incident
+  const { title, detail, since, remedy, about, providers } = incident
   const harm =
     people && people.recipients > 0
       ? `${peopleWords(people)} got ${about === 'sms' ? 'none' : 'no message'}`
-      : ''
+      : people && providers.length > 0
+        ? 'other providers sent its messages'
+        : ''
   const why = causes.some(({ reason }) => reason !== null)
     ? `because ${about === 'sms' ? causeWords(causes) : `it ${answer(causes[0]?.reason ?? null, false)}`}`
     : ''
@@ -171,9 +173,12 @@ function answer(reason: string | null, isPlural: boolean): string {
   const verb = (word: string) => (isPlural ? word : `${word}s`)
   if (reason === null) return verb('fail')
   if (reason === 'time-out') return `${isPlural ? 'do' : 'does'} not answer in time`
-  if (/^(?:E[A-Z]+|[A-Z]\w+Error|\w*(?:Refused|Reset|Closed)\w*)$/.test(reason))
-    return `cannot be reached (${reason})`
+  if (isUnreachable(reason)) return `cannot be reached (${reason})`
   return `${verb('answer')} ${reason}`
+}
+
+function isUnreachable(reason: string | null): boolean {
+  return /^(?:E[A-Z]+|[A-Z]\w+Error|\w*(?:Refused|Reset|Closed)\w*)$/.test(reason ?? '')
 }
 
 /** Undefined: the causes do not say what to do. */
@@ -183,8 +188,10 @@ function remedyOf(causes: readonly Cause[]): string | undefined {
   if (is(({ reason }) => /\b40[13]\b/.test(reason ?? ''))) return `Check the credentials of ${names}.`
   if (is(({ errorClass }) => errorClass === 'account'))
     return `Check the credentials and the balance of ${names}.`
-  if (is(({ errorClass }) => errorClass === 'unknown' || errorClass === 'retryable'))
-    return `Check the status page of ${names}, and the network of this server.`
+  if (is(({ errorClass }) => errorClass === 'unknown' || errorClass === 'retryable')) {
+    const hasAnswered = is(({ reason }) => reason !== 'time-out' && !isUnreachable(reason))
+    return `Check the status page of ${names}${hasAnswered ? '' : ', and the network of this server'}.`
+  }
   return undefined
 }
 
