@@ -71,7 +71,9 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const mostWaiting = overrides.mostWaitingJobs ?? mostWaitingJobs
   const queue = new QueueWorker({ ...shared, notifyWatch, tried: jobTried, mostWaiting })
   const clockWatch = createClockWatch(context, shared)
-  const live = new LiveStreams({ mark: eventLog.mark, now, stopping: stopping.signal })
+  // Open pages are updated too when the database begins or ends to fail, although nothing is written then.
+  const mark = async (at: number) => ((await context.databaseTrouble()) ? 'trouble' : eventLog.mark(at))
+  const live = new LiveStreams({ mark, now, stopping: stopping.signal })
   const byOperators = createOperatorSends(shared, testEnded)
   const httpRequests = createHttpRequests(context, shared)
   const contextOf = (request: Request) => httpRequests.of(request)

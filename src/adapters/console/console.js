@@ -197,6 +197,8 @@ function startLive(bar) {
     const isNews = bar.dataset.words !== undefined && bar.dataset.words !== words
     bar.dataset.words = words
     status.toggleAttribute('data-failed', state === 'failed')
+    // What the page says may no longer be so.
+    document.body.toggleAttribute('data-stale', state === 'failed')
     status.toggleAttribute('data-paused', state === 'paused')
     status.textContent = `${words} · updated ${updatedAt}`
     if (isNews) announce(words)

@@ -67,7 +67,12 @@ export function incidentsOf(facts: HealthFacts): {
       return incidentOf({ ...problem, since, providers: isProvider ? [name] : [] }, facts)
     })
   if (outage) {
-    const filters = { channel: 'SMS', ...figureRows.failedOrUnknown } as const
+    const { since } = outage
+    const filters = {
+      channel: 'SMS',
+      ...figureRows.failedOrUnknown,
+      ...(since !== undefined && { since }),
+    } as const
     const sms = {
       about: 'sms',
       level: 'fail',
@@ -78,7 +83,7 @@ export function incidentsOf(facts: HealthFacts): {
         .join(' '),
       remedy: '',
       see: [{ list: 'deliveries', filters, title: 'Failures' }],
-      since: outage.since,
+      since,
       hit: { channel: 'SMS', result: 'failed' },
       providers: outage.names,
     } as const
