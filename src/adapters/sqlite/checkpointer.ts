@@ -13,9 +13,9 @@ self.onmessage = ({ data: file }: MessageEvent<string>) => {
   let problem: string | undefined
   try {
     driver ??= new Driver(file, { timeout: 0, fileMustExist: true })
-    if (isDamaged) rewrite(file)
+    if (isDamaged) repair(driver, file)
     // It does not block writers.
-    driver.pragma('wal_checkpoint(PASSIVE)')
+    else driver.pragma('wal_checkpoint(PASSIVE)')
     isDamaged = false
   } catch (error) {
     isDamaged = true
@@ -28,8 +28,23 @@ self.onmessage = ({ data: file }: MessageEvent<string>) => {
 
 /**
  * As `rewrite` of the log: a failed sync may have lost pages that earlier checkpoints copied, and SQLite would not copy them again. All
- * of them are still in the log.
+ * of them are still in the log. Meanwhile the log does not grow, and all of it is in the file, so that no other checkpoint writes a page
+ * between its reading and its writing here.
  */
+function repair(checkpointing: Driver.Database, file: string): void {
+  const holding = new Driver(file, { timeout: 1000, fileMustExist: true })
+  try {
+    holding.exec('BEGIN IMMEDIATE')
+    const [state] = checkpointing.pragma('wal_checkpoint(PASSIVE)') as [
+      Record<'log' | 'checkpointed', number>,
+    ]
+    if (state.log !== state.checkpointed) throw new Error('another checkpoint or a long read is under way')
+    rewrite(file)
+  } finally {
+    holding.close()
+  }
+}
+
 function rewrite(file: string): void {
   fd ??= openSync(file, 'r+')
   const log = openSync(`${file}-wal`, 'r')
