@@ -14,7 +14,7 @@ self.onmessage = ({ data: file }: MessageEvent<string>) => {
   try {
     driver ??= new Driver(file, { timeout: 0, fileMustExist: true })
     if (isDamaged) repair(driver, file)
-    // It does not block writers.
+    // PASSIVE does not block writers.
     else driver.pragma('wal_checkpoint(PASSIVE)')
     isDamaged = false
   } catch (error) {
