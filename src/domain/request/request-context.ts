@@ -10,6 +10,11 @@ export const testAppId = 'otpost:test'
 
 export type Operation = 'send' | 'resend' | 'verify' | 'notify'
 
+/** An `Authorization` header. */
+export type Authorization =
+  | { readonly scheme: 'bearer'; readonly token: string }
+  | { readonly scheme: 'basic'; readonly user: string; readonly password: string }
+
 /** For the log line and the request trace: no API key, code, full recipient or text. */
 export interface RequestContext {
   readonly requestId: string
